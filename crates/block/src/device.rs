@@ -1,0 +1,44 @@
+//! [`BlockDevice`]: the one interface of everything that holds bytes.
+
+use crate::{BlockError, ByteRange, Queue, QueueOptions};
+
+/// Sizes and granularities of a device, all in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Usable size; a multiple of `logical_block`.
+    pub size: u64,
+    /// Offsets and lengths of requests are multiples of this (a power of two, ≥ 512).
+    pub logical_block: u32,
+    /// Requests aligned to this avoid read-modify-write inside the device.
+    pub physical_block: u32,
+    /// Smallest unit that discard frees; `None` where discard is not supported.
+    pub discard_granularity: Option<u32>,
+}
+
+/// A place where bytes live: a disk, a file, memory, or a device over a device.
+///
+/// Offsets and lengths are bytes and multiples of
+/// [`Geometry::logical_block`]; anything else is
+/// [`BlockError::Misaligned`], anything beyond the end
+/// [`BlockError::OutOfRange`]. Encryption, delay, fault injection and
+/// simulated drives are all devices over devices.
+pub trait BlockDevice: Send + Sync {
+    /// Sizes and granularities; constant for the life of the device.
+    fn geometry(&self) -> Geometry;
+
+    /// Fills `into` from `offset`.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError>;
+
+    /// Stores `data` at `offset`; durable only after [`flush`](Self::flush).
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError>;
+
+    /// Returns when everything written before is durable.
+    fn flush(&self) -> Result<(), BlockError>;
+
+    /// Tells the device that the range holds nothing of value. Its content is
+    /// undefined afterwards unless the device says otherwise.
+    fn discard(&self, range: ByteRange) -> Result<(), BlockError>;
+
+    /// Opens an asynchronous queue for the calling thread.
+    fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError>;
+}

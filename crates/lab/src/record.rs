@@ -1,0 +1,322 @@
+//! The record of a run: plain data, serialised as CONTRACT `cryptmark/1`.
+//!
+//! Everything that a report may say about a run stands here. A field that
+//! nobody measured is `None` (JSON `null`), never zero. Throughput counts
+//! 10⁶ bytes. An [`Interval`] is a median with its 95 % bootstrap interval.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The schema that this program writes; a reader refuses any other major.
+pub const SCHEMA: &str = "cryptmark/1";
+
+/// One stored run: the header and a [`Trial`] for every cell of the plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Always [`SCHEMA`] for a run written by this version.
+    pub schema: String,
+    /// Unique id, sortable by start time.
+    pub run: String,
+    /// Name of the plan that was run.
+    pub plan: String,
+    /// Start of the run, RFC 3339 with offset.
+    pub started: String,
+    /// True while the run is under way and when it was interrupted or failed.
+    pub partial: bool,
+    /// The command line's seed: same seed, same extents and data.
+    pub seed: u64,
+    /// The machine, as far as it influences the figures.
+    pub host: Host,
+    /// What two measurements of the same thing differed by.
+    pub noise: Noise,
+    /// One entry a cell of the plan, in the order of the plan.
+    pub trials: Vec<Trial>,
+    /// Remarks on the run as a whole, each with what to do about it.
+    pub warnings: Vec<String>,
+}
+
+/// The environment of a run. Two runs whose [`Host::key`] differ are not
+/// compared unless the user asks for it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Model name of the processor.
+    pub cpu: String,
+    /// The instruction-set features that matter to ciphers, as the kernel names them.
+    pub features: Vec<String>,
+    /// Measured core clock under load, hertz.
+    pub clock_hz: Option<f64>,
+    /// Calibrated frequency of the time-stamp counter, hertz.
+    pub tsc_hz: Option<f64>,
+    /// Resolution of the clock used, nanoseconds.
+    pub clock_resolution_ns: f64,
+    /// Cost of one reading of the clock used, nanoseconds.
+    pub clock_cost_ns: f64,
+    /// Logical processors that this process may use.
+    pub cores: u32,
+    /// Kernel name and release.
+    pub kernel: String,
+    /// Distribution or system name.
+    pub os: String,
+    /// CPU frequency governor, where there is one.
+    pub governor: Option<String>,
+    /// Total memory, bytes.
+    pub memory: u64,
+    /// One-minute load average at the start of the run.
+    pub load_average: Option<f64>,
+    /// Share of CPU time stolen by the hypervisor during the run, 0 to 1.
+    pub steal: Option<f64>,
+    /// Hypervisor, where the processor reports one.
+    pub hypervisor: Option<String>,
+    /// Versions of this program and of what it measured with.
+    pub versions: BTreeMap<String, String>,
+}
+
+impl Host {
+    /// What must be equal for two runs to be compared without a label.
+    pub fn key(&self) -> String {
+        format!(
+            "{} · {} cores · {} · {}",
+            self.cpu, self.cores, self.os, self.kernel
+        )
+    }
+}
+
+/// The noise floor of a run, from its A/A pairs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Noise {
+    /// Ratio of the same target measured twice, over all pairs of the run.
+    pub aa_ratio: Option<Interval>,
+    /// Whether the A/A pairs say "no difference".
+    pub verdict: NoiseVerdict,
+}
+
+/// What the A/A pairs say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NoiseVerdict {
+    /// The same target measured twice shows no difference.
+    Quiet,
+    /// It shows a difference, or spreads too widely: read the rest with that in mind.
+    Noisy,
+    /// No A/A pair was completed.
+    #[default]
+    Unknown,
+}
+
+/// A median with its 95 % bootstrap interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Median of the `n` values.
+    pub median: f64,
+    /// Lower end of the 95 % interval.
+    pub low: f64,
+    /// Upper end of the 95 % interval.
+    pub high: f64,
+    /// Number of values.
+    pub n: u32,
+}
+
+/// Which stretch of the road a trial timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// The bare cipher, over memory.
+    Cipher,
+    /// A block device.
+    Block,
+    /// A file system.
+    Fs,
+}
+
+/// One cell of a plan: one system under one workload, all repetitions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Which stretch of the road was timed.
+    pub tier: Tier,
+    /// CONTRACT's word for the system: `none`, `builtin`, `dm-crypt`, …
+    pub system: String,
+    /// Version of that system.
+    pub system_version: String,
+    /// Backend of the built-in engine that served the cell.
+    pub backend: Option<String>,
+    /// dm-crypt notation; `None` for the plain system.
+    pub cipher: Option<String>,
+    /// Key length in bits, counted as cryptsetup does (both halves of an XTS key).
+    pub key_bits: Option<u32>,
+    /// Encryption sector size, bytes.
+    pub sector_bytes: Option<u32>,
+    /// On-disk format, `luks2` and so on; `None` for a bare mapping.
+    pub format: Option<String>,
+    /// Where the bytes lived.
+    pub device: Device,
+    /// File system under test; `None` below the `fs` tier.
+    pub fs: Option<String>,
+    /// Name of the workload in the plan.
+    pub workload: String,
+    /// What was done: `read`, `write`, `mixed`, `encrypt`, `decrypt`, …
+    pub op: String,
+    /// Bytes of one request.
+    pub block_bytes: u64,
+    /// Requests in flight per thread.
+    pub queue_depth: u32,
+    /// Driving threads.
+    pub threads: u32,
+    /// Repetitions that this record summarises.
+    pub repetitions: u32,
+    /// Bytes moved in all repetitions.
+    pub bytes: u64,
+    /// Requests completed in all repetitions.
+    pub requests: u64,
+    /// Throughput, 10⁶ bytes a second.
+    pub throughput_mb_s: Interval,
+    /// Requests a second.
+    pub iops: Interval,
+    /// Crypto cycles per byte at the measured core clock.
+    pub cycles_per_byte: Option<Interval>,
+    /// Latency of a request from submission to completion, all repetitions together.
+    pub latency_us: Latency,
+    /// The ledger, summed over repetitions and threads.
+    pub time_s: TimeSplit,
+    /// Mean parts of one request's latency.
+    pub latency_split_us: Option<LatencySplit>,
+    /// Against the same target unencrypted; `None` for the plain system itself.
+    pub overhead: Option<Overhead>,
+    /// What most of the time went to.
+    pub bottleneck: Bottleneck,
+    /// SNIA's rule over the last five repetitions; `None` with fewer than five.
+    pub steady_state: Option<bool>,
+    /// Whether the backend does no secret-dependent load or branch; `None` for other systems.
+    pub constant_time: Option<bool>,
+    /// Throughput of every repetition in order, 10⁶ bytes a second.
+    pub samples_mb_s: Vec<f64>,
+    /// Remarks on this cell, each with what to do about it.
+    pub warnings: Vec<String>,
+    /// Published figures that this cell repeats.
+    pub published: Vec<Published>,
+}
+
+/// Where the bytes of a trial lived.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Device {
+    /// `disk`, `ssd`, `hdd`, `ram`, `null`, `simulated`, `unknown`.
+    pub kind: String,
+    /// Model as the kernel names it.
+    pub model: Option<String>,
+    /// `file`, `block-device`, `memory`.
+    pub path_kind: String,
+    /// File system that holds the test file.
+    pub filesystem: Option<String>,
+    /// Whether requests went around the page cache: `direct` or `buffered`.
+    pub cache: String,
+    /// The device's own write cache: `write back`, `write through`.
+    pub write_cache: Option<String>,
+    /// How requests reached the kernel: `io_uring`, `threads`, `pread`, `memory`.
+    pub engine: String,
+    /// I/O scheduler of the device below.
+    pub scheduler: Option<String>,
+    /// Bytes of the test extent.
+    pub size: u64,
+}
+
+/// Percentiles of a request's latency, microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p99_9: f64,
+    /// Slowest request.
+    pub max: f64,
+    /// Points (percentile, µs) of the whole distribution, ascending, for drawing.
+    pub curve: Vec<(f64, f64)>,
+}
+
+/// Where the time went, seconds; the parts add up to `wall` × threads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeSplit {
+    /// Elapsed time.
+    pub wall: f64,
+    /// User CPU time of the process.
+    pub user: Option<f64>,
+    /// System CPU time of the process.
+    pub sys: Option<f64>,
+    /// Encrypting and decrypting.
+    pub crypto: Option<f64>,
+    /// Copying between buffers.
+    pub copy: Option<f64>,
+    /// In system calls that hand requests over.
+    pub submit: Option<f64>,
+    /// Nothing to do until the device answers.
+    pub wait: Option<f64>,
+    /// The rest of the driving threads: choosing the next request, recording.
+    pub other: Option<f64>,
+}
+
+/// Mean parts of one request's latency, microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencySplit {
+    /// Waiting for the driving thread or for other requests.
+    pub queue: f64,
+    /// Encrypting or decrypting this request.
+    pub crypto: f64,
+    /// Between hand-over to the device and its answer.
+    pub device: f64,
+}
+
+/// The cost of encryption: a ratio to the same target unencrypted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Overhead {
+    /// The system compared with.
+    pub against: String,
+    /// Encrypted rate ÷ plain rate, pair by pair: below 1 is slower.
+    pub ratio: Interval,
+    /// What the interval allows to say.
+    pub verdict: Verdict,
+}
+
+/// What an interval of paired ratios allows to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// The rate is lower, beyond the noise floor.
+    #[serde(rename = "slower")]
+    Slower,
+    /// The rate is higher, beyond the noise floor.
+    #[serde(rename = "faster")]
+    Faster,
+    /// The difference is not larger than what the same target shows against itself.
+    #[serde(rename = "not distinguishable")]
+    NotDistinguishable,
+}
+
+/// What most of a trial's time went to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bottleneck {
+    /// Encrypting and decrypting.
+    Cipher,
+    /// Waiting for the device.
+    Device,
+    /// Copying between buffers.
+    Copy,
+    /// System calls.
+    Syscall,
+    /// No part stands out, or the parts are not known.
+    Unknown,
+}
+
+/// A figure that a source document prints for this cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// The document.
+    pub document: String,
+    /// The value as printed.
+    pub value: f64,
+    /// The unit as printed.
+    pub unit: String,
+    /// Figure or table.
+    pub figure: String,
+}

@@ -1,0 +1,2 @@
+//! cryptmark
+fn main() {}
