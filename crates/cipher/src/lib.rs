@@ -1,1 +1,41 @@
-//! cipher
+//! BYTES → BYTES. Knows sectors and keys; no files, no clocks.
+//!
+//! A [`CipherSpec`], parsed from dm-crypt's notation, is the only way to a
+//! cipher: with a [`Key`] and a [`SectorLayout`] it gives a [`SectorCipher`],
+//! which encrypts and decrypts runs of sectors in place.
+//!
+//! ```
+//! use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorLayout};
+//!
+//! let spec: CipherSpec = "aes-xts-plain64".parse()?;
+//! let key = Key::random(spec.default_key_size())?;
+//! let cipher = spec.cipher(&key, SectorLayout::default(), None)?;
+//! let mut sectors = vec![7; 8 * 512];
+//! cipher.encrypt(IvSector::new(0), &mut sectors);
+//! cipher.decrypt(IvSector::new(0), &mut sectors);
+//! assert_eq!(sectors, vec![7; 8 * 512]);
+//! # Ok::<(), cryptmark_cipher::CipherError>(())
+//! ```
+
+#![deny(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod arch;
+mod backend;
+mod block;
+mod error;
+mod iv;
+mod key;
+mod mode;
+#[cfg(any(test, feature = "reference"))]
+pub mod reference;
+mod sector;
+mod spec;
+
+pub use backend::Backend;
+pub use error::CipherError;
+pub use iv::IvGenerator;
+pub use key::Key;
+pub use sector::{IvSector, SectorCipher, SectorLayout, SectorSize};
+pub use spec::{Algorithm, CipherSpec, Mode};

@@ -23,10 +23,7 @@ impl IvSector {
     /// The number `sectors` further on, counted as `layout` counts and
     /// wrapping at 2⁶⁴.
     pub const fn advance(self, sectors: u64, layout: SectorLayout) -> Self {
-        Self(
-            self.0
-                .wrapping_add(sectors.wrapping_mul(layout.iv_step())),
-        )
+        Self(self.0.wrapping_add(sectors.wrapping_mul(layout.iv_step())))
     }
 }
 

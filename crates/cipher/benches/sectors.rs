@@ -1,0 +1,92 @@
+//! MB/s of every backend and of RustCrypto's crates, over 1 MiB of sectors in
+//! memory, with one IV a sector: the median of several runs, for orientation.
+//!
+//! `cargo bench -p cryptmark-cipher [FILTER]` shows the lines that contain
+//! FILTER.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, BlockSizeUser, KeyInit, consts::U16};
+use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize};
+use xts_mode::{Xts128, get_tweak_default};
+
+const BYTES: usize = 1 << 20;
+const RUNS: usize = 9;
+
+/// A run lasts at least this long.
+const RUN: Duration = Duration::from_millis(25);
+
+fn main() {
+    let filter = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    println!("{:<42} {:>12} {:>12}", "", "encrypt MB/s", "decrypt MB/s");
+    for size in [SectorSize::B512, SectorSize::B4096] {
+        for notation in CipherSpec::KNOWN {
+            let spec: CipherSpec = notation.parse().expect("known");
+            let key = Key::random(spec.default_key_size()).expect("random bytes");
+            let layout = SectorLayout {
+                size,
+                large_iv: false,
+            };
+            for backend in spec.backends() {
+                let cipher = spec.cipher(&key, layout, Some(backend)).expect("listed");
+                line(
+                    &filter,
+                    &format!("{notation} {} {backend}", size.bytes()),
+                    |data| cipher.encrypt(IvSector::new(0), data),
+                    |data| cipher.decrypt(IvSector::new(0), data),
+                );
+            }
+        }
+        peer::<aes::Aes256>(&filter, "aes", size);
+        peer::<serpent::Serpent>(&filter, "serpent", size);
+        peer::<twofish::Twofish>(&filter, "twofish", size);
+    }
+}
+
+/// RustCrypto's block cipher in the crate `xts-mode`, called per sector.
+fn peer<C: BlockSizeUser<BlockSize = U16> + BlockCipherEncrypt + BlockCipherDecrypt + KeyInit>(
+    filter: &Option<String>,
+    name: &str,
+    size: SectorSize,
+) {
+    let new = |byte| C::new_from_slice(&[byte; 32]).expect("256 bits");
+    let xts = Xts128::new(new(1), new(2));
+    line(
+        filter,
+        &format!("{name}-xts-plain64 {} (peer: xts-mode)", size.bytes()),
+        |data| xts.encrypt_area(data, size.bytes(), 0, get_tweak_default),
+        |data| xts.decrypt_area(data, size.bytes(), 0, get_tweak_default),
+    );
+}
+
+fn line(
+    filter: &Option<String>,
+    name: &str,
+    encrypt: impl Fn(&mut [u8]),
+    decrypt: impl Fn(&mut [u8]),
+) {
+    if filter.as_ref().is_some_and(|filter| !name.contains(filter)) {
+        return;
+    }
+    let (encrypt, decrypt) = (speed(encrypt), speed(decrypt));
+    println!("{name:<42} {encrypt:>12.0} {decrypt:>12.0}");
+}
+
+/// MB/s, the median of [`RUNS`] runs.
+fn speed(work: impl Fn(&mut [u8])) -> f64 {
+    let mut data = vec![0x5a; BYTES];
+    let mut speeds: Vec<f64> = (0..RUNS)
+        .map(|_| {
+            let start = Instant::now();
+            let mut bytes = 0;
+            while start.elapsed() < RUN {
+                work(black_box(&mut data));
+                bytes += BYTES;
+            }
+            bytes as f64 / 1e6 / start.elapsed().as_secs_f64()
+        })
+        .collect();
+    speeds.sort_by(f64::total_cmp);
+    speeds[RUNS / 2]
+}

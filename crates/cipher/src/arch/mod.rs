@@ -1,0 +1,40 @@
+//! UNSAFE ROOM: code for CPUs that have more than the build asks for.
+//!
+//! # Safety case
+//!
+//! The only `unsafe` here is the call of a function with `#[target_feature]`
+//! from one without. Such a call is undefined behaviour on a CPU without the
+//! feature, and harmless on any other, because the functions themselves are
+//! safe Rust: they take slices and references and contain no `unsafe`.
+//!
+//! That the CPU has the feature is proven by a value: [`Avx2`] and [`Avx512`]
+//! have no bytes and a private field, so only their `detect` makes them, after
+//! asking the CPU and the operating system. A kernel is a method of that
+//! value; whoever can call it holds the proof. Features do not vanish while a
+//! program runs, so a proof may be copied and kept.
+
+mod serpent;
+
+/// Proof that this CPU has AVX2.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2(());
+
+impl Avx2 {
+    /// The proof, if it is true.
+    pub(crate) fn detect() -> Option<Self> {
+        is_x86_feature_detected!("avx2").then_some(Self(()))
+    }
+}
+
+/// Proof that this CPU has AVX-512 with its foundation (F) and the shorter
+/// vector lengths (VL).
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512(());
+
+impl Avx512 {
+    /// The proof, if it is true.
+    pub(crate) fn detect() -> Option<Self> {
+        let has = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl");
+        has.then_some(Self(()))
+    }
+}

@@ -1,0 +1,59 @@
+//! Which code does the work: a value that is listed, compared and forced, and
+//! never a build flag.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::CipherError;
+
+/// An implementation of a cipher's inner loop.
+///
+/// Which of them a cipher has on this CPU is
+/// [`CipherSpec::backends`](crate::CipherSpec::backends)'s answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Backend {
+    /// Own code for CPUs with AVX-512: `avx512`.
+    Avx512,
+    /// Own code for CPUs with AVX2: `avx2`.
+    Avx2,
+    /// Own code without CPU-specific instructions: `portable`.
+    Portable,
+    /// The RustCrypto project's crate for the cipher, which itself picks AES
+    /// instructions where the CPU has them: `rustcrypto`.
+    RustCrypto,
+}
+
+impl Backend {
+    /// Every backend there is, whether or not this CPU can run it; where a
+    /// cipher has several, the faster comes first.
+    pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::RustCrypto, Self::Portable];
+
+    /// The name that [`Display`](fmt::Display) prints and [`FromStr`] reads.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Avx512 => "avx512",
+            Self::Avx2 => "avx2",
+            Self::Portable => "portable",
+            Self::RustCrypto => "rustcrypto",
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Backend {
+    type Err = CipherError;
+
+    fn from_str(name: &str) -> Result<Self, CipherError> {
+        Self::ALL
+            .into_iter()
+            .find(|backend| backend.name() == name)
+            .ok_or_else(|| CipherError::UnknownBackend {
+                name: name.to_owned(),
+            })
+    }
+}

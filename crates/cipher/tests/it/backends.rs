@@ -1,0 +1,221 @@
+//! Every backend equals the reference, at the lengths, alignments and IVs
+//! where kernels go wrong.
+
+use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::oracle::{self, Direction};
+
+/// In sectors: around every power of two that a kernel might take at once.
+const LENGTHS: [usize; 17] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65];
+
+/// Before, at and after the carries of 32 and 64-bit sector numbers.
+const CARRIES: [u64; 7] = [
+    0,
+    1,
+    (1 << 32) - 2,
+    (1 << 32) - 1,
+    1 << 32,
+    u64::MAX - 1,
+    u64::MAX,
+];
+
+/// The specifications of this build, each with every IV generator.
+fn specs() -> Vec<CipherSpec> {
+    CipherSpec::KNOWN
+        .iter()
+        .flat_map(|known| {
+            let (stem, _) = known.rsplit_once('-').unwrap();
+            ["plain", "plain64"].map(|iv| format!("{stem}-{iv}").parse().unwrap())
+        })
+        .collect()
+}
+
+fn layouts() -> impl Iterator<Item = SectorLayout> {
+    SectorSize::ALL
+        .into_iter()
+        .flat_map(|size| [false, true].map(|large_iv| SectorLayout { size, large_iv }))
+}
+
+fn random(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut data = vec![0; bytes];
+    Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut data);
+    data
+}
+
+fn each_backend(
+    spec: CipherSpec,
+    key: &[u8],
+    layout: SectorLayout,
+    mut check: impl FnMut(&dyn SectorCipher),
+) {
+    let key = Key::from_slice(key);
+    for backend in spec.backends() {
+        let cipher = spec.cipher(&key, layout, Some(backend)).unwrap();
+        assert_eq!(cipher.backend(), backend);
+        assert_eq!(cipher.layout(), layout);
+        check(&*cipher);
+    }
+}
+
+/// Both directions between `plain` and the reference's ciphertext.
+fn assert_equal(
+    cipher: &dyn SectorCipher,
+    what: &str,
+    first: IvSector,
+    plain: &[u8],
+    expected: &[u8],
+) {
+    let mut data = plain.to_vec();
+    cipher.encrypt(first, &mut data);
+    assert!(data == expected, "{what} {} {first:?}", cipher.backend());
+    cipher.decrypt(first, &mut data);
+    assert!(data == plain, "{what} {} {first:?}", cipher.backend());
+}
+
+#[test]
+fn every_length_of_every_sector_size() {
+    for known in CipherSpec::KNOWN {
+        let spec: CipherSpec = known.parse().unwrap();
+        let key = random(1, spec.default_key_size());
+        for size in SectorSize::ALL {
+            let layout = SectorLayout {
+                size,
+                large_iv: false,
+            };
+            let first = IvSector::new(1_000_000);
+            let longest = LENGTHS[LENGTHS.len() - 1] * size.bytes();
+            let plain = random(2, longest);
+            let mut expected = plain.clone();
+            oracle::sectors(Direction::Encrypt, spec, &key, layout, first, &mut expected);
+            each_backend(spec, &key, layout, |cipher| {
+                for length in LENGTHS {
+                    let bytes = length * size.bytes();
+                    let what = format!("{spec} {length} × {}", size.bytes());
+                    assert_equal(cipher, &what, first, &plain[..bytes], &expected[..bytes]);
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn every_carry_of_every_layout() {
+    for spec in specs() {
+        let key = random(3, spec.default_key_size());
+        for layout in layouts() {
+            for first in CARRIES.map(IvSector::new) {
+                let plain = random(4, 2 * layout.size.bytes());
+                let mut expected = plain.clone();
+                oracle::sectors(Direction::Encrypt, spec, &key, layout, first, &mut expected);
+                each_backend(spec, &key, layout, |cipher| {
+                    let what = format!("{spec} {layout:?}");
+                    assert_equal(cipher, &what, first, &plain, &expected);
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn every_key_size() {
+    for spec in specs() {
+        for &size in spec.key_sizes() {
+            let key = random(size as u64, size);
+            let plain = random(5, 3 * 512);
+            let first = IvSector::new(77);
+            let layout = SectorLayout::default();
+            let (mut expected, mut back) = (plain.clone(), plain.clone());
+            oracle::sectors(Direction::Encrypt, spec, &key, layout, first, &mut expected);
+            oracle::sectors(Direction::Decrypt, spec, &key, layout, first, &mut back);
+            each_backend(spec, &key, layout, |cipher| {
+                let what = format!("{spec} key of {size} bytes");
+                assert_equal(cipher, &what, first, &plain, &expected);
+                let mut data = plain.clone();
+                cipher.decrypt(first, &mut data);
+                assert!(data == back, "{what}: decryption of random bytes");
+            });
+        }
+    }
+}
+
+#[test]
+fn every_misalignment() {
+    for spec in specs() {
+        let key = random(6, spec.default_key_size());
+        let layout = SectorLayout::default();
+        let first = IvSector::new(5);
+        let plain = random(7, 9 * 512);
+        let mut expected = plain.clone();
+        oracle::sectors(Direction::Encrypt, spec, &key, layout, first, &mut expected);
+        each_backend(spec, &key, layout, |cipher| {
+            for offset in 0..=64 {
+                let mut around = vec![0xee; offset + plain.len() + 64];
+                let range = offset..offset + plain.len();
+                around[range.clone()].copy_from_slice(&plain);
+                cipher.encrypt(first, &mut around[range.clone()]);
+                assert!(around[range.clone()] == expected, "{spec} at {offset}");
+                cipher.decrypt(first, &mut around[range.clone()]);
+                assert!(around[range.clone()] == plain, "{spec} at {offset}");
+                assert!(around[..range.start].iter().all(|&byte| byte == 0xee));
+                assert!(around[range.end..].iter().all(|&byte| byte == 0xee));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_run_is_its_sectors_one_by_one() {
+    for known in CipherSpec::KNOWN {
+        let spec: CipherSpec = known.parse().unwrap();
+        let key = random(8, spec.default_key_size());
+        for layout in layouts() {
+            each_backend(spec, &key, layout, |cipher| {
+                for first in [0, (1 << 32) - 2, u64::MAX - 1].map(IvSector::new) {
+                    let plain = random(9, 66 * layout.size.bytes());
+                    let mut run = plain.clone();
+                    cipher.encrypt(first, &mut run);
+                    let mut single = plain.clone();
+                    let sectors = single.chunks_mut(layout.size.bytes());
+                    for (nth, sector) in sectors.enumerate() {
+                        cipher.encrypt(first.advance(nth as u64, layout), sector);
+                    }
+                    assert!(run == single, "{spec} {layout:?} {first:?}");
+                    cipher.decrypt(first, &mut run);
+                    assert!(run == plain, "{spec} {layout:?} {first:?}");
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn data_that_are_no_whole_sectors_panic() {
+    for spec in specs() {
+        let key = random(10, spec.default_key_size());
+        let layout = SectorLayout {
+            size: SectorSize::B4096,
+            large_iv: false,
+        };
+        each_backend(spec, &key, layout, |cipher| {
+            for bytes in [1, 16, 512, 4095, 4097, 4096 + 512] {
+                let run = std::panic::AssertUnwindSafe(|| {
+                    cipher.encrypt(IvSector::new(0), &mut vec![0; bytes]);
+                });
+                assert!(std::panic::catch_unwind(run).is_err(), "{bytes} bytes");
+            }
+        });
+    }
+}
+
+#[test]
+fn only_the_table_cipher_leaks_through_the_cache() {
+    for spec in specs() {
+        let key = random(11, spec.default_key_size());
+        each_backend(spec, &key, SectorLayout::default(), |cipher| {
+            let tables = spec.algorithm().name() == "twofish";
+            assert_eq!(cipher.constant_time(), !tables);
+        });
+    }
+}
