@@ -1,2 +1,114 @@
-//! xtask
-fn main() {}
+//! The project's own chores: `cargo xtask test`, `cargo xtask edges`, …
+
+#![forbid(unsafe_code)]
+
+mod edges;
+mod packages;
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+const USAGE: &str = "\
+cargo xtask COMMAND
+
+  test          install what the tests need (as root, with apt) and run them all
+  edges         check who imports whom, and that unsafe stays in its rooms
+  ci            what CI runs: fmt, clippy, edges, a release build, test
+  bench-fio     beside fio: agreement and load generation [DIRECTORY PAIRS SECONDS]
+  bench-find    A/A, delay, slowdown, ledger, timers [DIRECTORY]
+  bench-cipher  every cipher, beside its peers
+  budget        time of a clean release build and size of the binary
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rest = arguments.get(1..).unwrap_or_default();
+    let done = match arguments.first().map(String::as_str) {
+        Some("test") => tests::run(),
+        Some("edges") => edges::check(&root()),
+        Some("ci") => ci(),
+        Some("bench-fio") => bench("cryptmark-lab", "fio", rest),
+        Some("bench-find") => bench("cryptmark-lab", "findings", rest),
+        Some("bench-cipher") => bench("cryptmark-cipher", "sectors", rest),
+        Some("budget") => budget(),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+fn ci() -> bool {
+    // The build comes before the tests, so that they find the program.
+    step("format", || cargo(&["fmt", "--all", "--check"]))
+        && step("clippy", || {
+            cargo(&[
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--all-features",
+                "--",
+                "-D",
+                "warnings",
+            ])
+        })
+        && step("edges", || edges::check(&root()))
+        && step("test", tests::run)
+}
+
+fn step(name: &str, run: impl FnOnce() -> bool) -> bool {
+    println!("── {name}");
+    let done = run();
+    if !done {
+        eprintln!("── {name} failed");
+    }
+    done
+}
+
+fn bench(package: &str, name: &str, rest: &[String]) -> bool {
+    let mut arguments = vec!["bench", "--package", package, "--bench", name, "--"];
+    arguments.extend(rest.iter().map(String::as_str));
+    cargo(&arguments)
+}
+
+/// Builds the program from nothing in a folder of its own and weighs it.
+fn budget() -> bool {
+    const SECONDS: u64 = 240;
+    const BYTES: u64 = 25_000_000;
+    let target = root().join("target/budget");
+    // A folder that is not there is as clean.
+    let _ = std::fs::remove_dir_all(&target);
+    let start = std::time::Instant::now();
+    let folder = target.to_string_lossy().into_owned();
+    let built = cargo(&["build", "--release", "--target-dir", &folder]);
+    let seconds = start.elapsed().as_secs();
+    let size = std::fs::metadata(target.join("release/cryptmark")).map_or(0, |file| file.len());
+    println!(
+        "clean release build: {seconds} s (budget {SECONDS}); binary: {:.1} MB (budget {:.0})",
+        size as f64 / 1e6,
+        BYTES as f64 / 1e6
+    );
+    built && seconds <= SECONDS && size > 0 && size < BYTES
+}
+
+/// Runs cargo in the workspace; true when it succeeded.
+fn cargo(arguments: &[&str]) -> bool {
+    Command::new(env!("CARGO"))
+        .args(arguments)
+        .current_dir(root())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// The workspace's root.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap_or(Path::new("."))
+        .to_owned()
+}

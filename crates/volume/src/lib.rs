@@ -1,1 +1,18 @@
-//! volume
+//! What bytes mean: volumes, their mappings, and the device that executes
+//! them.
+//!
+//! A [`Mapping`] is plain data, our `dmsetup table` line; [`CryptDevice`]
+//! executes any mapping over any [`block::BlockDevice`] and is the only place
+//! where user data is encrypted or decrypted. The sentence of this crate:
+//! header → keyslot → volume key → mapping → device → sectors. It knows
+//! ciphers and block devices; files, clocks and exports are not its business.
+
+#![forbid(unsafe_code)]
+
+mod crypt;
+mod error;
+mod mapping;
+
+pub use crypt::CryptDevice;
+pub use error::VolumeError;
+pub use mapping::Mapping;

@@ -1,0 +1,225 @@
+//! [`CryptDevice`]: a mapping executed over a device.
+//!
+//! ```text
+//! write:  request ─▶ encrypt in the request's own buffer ─▶ inner.submit
+//! read:   inner.reap ─▶ decrypt in the same buffer ─▶ completion
+//! ```
+//!
+//! One [`SectorCipher`] call serves the whole run of sectors of a request.
+
+use crate::{Mapping, VolumeError};
+use block::{
+    AlignedBuffer, BlockDevice, BlockError, ByteRange, Completion, Geometry, Meter, Operation,
+    OperationKind, Part, Queue, QueueOptions, Request, Wait,
+};
+use cipher::{IvSector, SectorCipher};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Bytes that [`BlockDevice::write_at`] encrypts at a time in a buffer of its own.
+const STAGING: usize = 1 << 20;
+
+/// The plaintext view of an encrypted device.
+pub struct CryptDevice<D> {
+    device: D,
+    cipher: Box<dyn SectorCipher>,
+    data: ByteRange,
+    first: IvSector,
+    allow_discards: bool,
+}
+
+impl<D: BlockDevice> CryptDevice<D> {
+    /// Opens `mapping` over `device`.
+    ///
+    /// # Errors
+    /// [`VolumeError::Cipher`] where the cipher refuses key, layout or
+    /// backend; [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`]
+    /// where the data area does not fit the device.
+    pub fn new(device: D, mapping: Mapping) -> Result<Self, VolumeError> {
+        let cipher = mapping
+            .spec
+            .cipher(&mapping.key, mapping.layout, mapping.backend)?;
+        Self::with_cipher(
+            device,
+            cipher,
+            mapping.data,
+            mapping.first,
+            mapping.allow_discards,
+        )
+    }
+
+    /// Opens `data` of `device` under a cipher that is already keyed; its
+    /// first sector has IV number `first`.
+    ///
+    /// # Errors
+    /// [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`].
+    pub fn with_cipher(
+        device: D,
+        cipher: Box<dyn SectorCipher>,
+        data: ByteRange,
+        first: IvSector,
+        allow_discards: bool,
+    ) -> Result<Self, VolumeError> {
+        let (offset, length) = (data.offset, data.length);
+        let geometry = device.geometry();
+        if offset
+            .checked_add(length)
+            .is_none_or(|end| end > geometry.size)
+        {
+            return Err(VolumeError::DataArea {
+                offset,
+                length,
+                device: geometry.size,
+            });
+        }
+        let unit = geometry
+            .logical_block
+            .max(cipher.layout().size.bytes() as u32);
+        if !offset.is_multiple_of(u64::from(unit)) || !length.is_multiple_of(u64::from(unit)) {
+            return Err(VolumeError::DataAlignment {
+                offset,
+                length,
+                unit,
+            });
+        }
+        Ok(Self {
+            device,
+            cipher,
+            data,
+            first,
+            allow_discards,
+        })
+    }
+
+    /// The cipher that executes the mapping.
+    pub fn cipher(&self) -> &dyn SectorCipher {
+        &*self.cipher
+    }
+
+    /// The backing device.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// IV number of the sector at byte `offset` of the plaintext view.
+    fn iv_at(&self, offset: u64) -> IvSector {
+        let layout = self.cipher.layout();
+        self.first
+            .advance(offset / layout.size.bytes() as u64, layout)
+    }
+}
+
+impl<D: BlockDevice> BlockDevice for CryptDevice<D> {
+    fn geometry(&self) -> Geometry {
+        let below = self.device.geometry();
+        let sector = self.cipher.layout().size.bytes() as u32;
+        Geometry {
+            size: self.data.length,
+            logical_block: below.logical_block.max(sector),
+            physical_block: below.physical_block.max(sector),
+            discard_granularity: below.discard_granularity.filter(|_| self.allow_discards),
+        }
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
+        self.geometry().check(offset, into.len() as u64)?;
+        self.device.read_at(self.data.offset + offset, into)?;
+        self.cipher.decrypt(self.iv_at(offset), into);
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
+        self.geometry().check(offset, data.len() as u64)?;
+        let mut staging = AlignedBuffer::new(data.len().min(STAGING));
+        let mut at = offset;
+        for chunk in data.chunks(STAGING) {
+            let own = &mut staging[..chunk.len()];
+            own.copy_from_slice(chunk);
+            self.cipher.encrypt(self.iv_at(at), own);
+            self.device.write_at(self.data.offset + at, own)?;
+            at += chunk.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<(), BlockError> {
+        self.device.flush()
+    }
+
+    fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
+        self.geometry().check(range.offset, range.length)?;
+        if !self.allow_discards {
+            return Err(BlockError::Unsupported {
+                operation: OperationKind::Discard,
+            });
+        }
+        self.device.discard(ByteRange {
+            offset: self.data.offset + range.offset,
+            length: range.length,
+        })
+    }
+
+    fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
+        let meter = Rc::clone(&options.meter);
+        Ok(Box::new(CryptQueue {
+            crypt: self,
+            geometry: self.geometry(),
+            inner: self.device.queue(options)?,
+            refused: VecDeque::new(),
+            meter,
+        }))
+    }
+}
+
+/// The queue of a [`CryptDevice`].
+struct CryptQueue<'a, D> {
+    crypt: &'a CryptDevice<D>,
+    geometry: Geometry,
+    inner: Box<dyn Queue + 'a>,
+    /// Requests that never went down, waiting to be reaped.
+    refused: VecDeque<Completion>,
+    meter: Rc<Meter>,
+}
+
+impl<D: BlockDevice> Queue for CryptQueue<'_, D> {
+    fn submit(&mut self, mut request: Request) {
+        if let Err(error) = self.geometry.check_request(&request) {
+            self.refused.push_back(Completion {
+                request,
+                result: Err(error),
+            });
+            return;
+        }
+        if request.operation == Operation::Write {
+            let start = self.meter.now();
+            self.crypt
+                .cipher
+                .encrypt(self.crypt.iv_at(request.offset), &mut request.buffer);
+            request.timeline.crypto += self.meter.charge(Part::Crypto, start) - start;
+        }
+        // Nothing looks at a flush's offset; all others were checked to fit.
+        request.offset = request.offset.wrapping_add(self.crypt.data.offset);
+        self.inner.submit(request);
+    }
+
+    fn reap(&mut self, wait: Wait) -> Option<Completion> {
+        if let Some(completion) = self.refused.pop_front() {
+            return Some(completion);
+        }
+        let mut completion = self.inner.reap(wait)?;
+        let request = &mut completion.request;
+        request.offset = request.offset.wrapping_sub(self.crypt.data.offset);
+        if request.operation == Operation::Read && completion.result.is_ok() {
+            let start = self.meter.now();
+            self.crypt
+                .cipher
+                .decrypt(self.crypt.iv_at(request.offset), &mut request.buffer);
+            request.timeline.crypto += self.meter.charge(Part::Crypto, start) - start;
+        }
+        Some(completion)
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.inner.in_flight() + self.refused.len() as u32
+    }
+}

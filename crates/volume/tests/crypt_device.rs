@@ -1,0 +1,227 @@
+//! A `CryptDevice` is a device like any other, and encrypts.
+
+use block::layer::{Effect, Fault, Rule, Slice, Trace, Trigger};
+use block::model::Model;
+use block::{
+    AlignedBuffer, BlockDevice, BlockError, ByteRange, Meter, Operation, OperationKind, Part,
+    QueueOptions, RamDevice, Request, Wait,
+};
+use cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use cryptmark_volume::{CryptDevice, Mapping, VolumeError};
+
+const SIZE: u64 = 1 << 20;
+
+fn key() -> Key {
+    Key::from((0..64).collect::<Vec<u8>>())
+}
+
+fn mapping(notation: &str, sector: SectorSize, data: ByteRange) -> Mapping {
+    Mapping {
+        spec: notation.parse().unwrap(),
+        key: key(),
+        layout: SectorLayout {
+            size: sector,
+            large_iv: false,
+        },
+        data,
+        first: IvSector::new(0),
+        backend: None,
+        allow_discards: false,
+    }
+}
+
+fn range(offset: u64, length: u64) -> ByteRange {
+    ByteRange { offset, length }
+}
+
+#[test]
+fn every_cipher_and_sector_size_behaves_as_a_byte_array() {
+    for (seed, notation) in CipherSpec::KNOWN.iter().enumerate() {
+        for sector in SectorSize::ALL {
+            let ram = RamDevice::new(SIZE);
+            let crypt = CryptDevice::new(&ram, mapping(notation, sector, range(0, SIZE))).unwrap();
+            Model::new(seed as u64).run(&crypt);
+        }
+    }
+}
+
+#[test]
+fn a_data_area_inside_a_device_leaves_the_rest_alone() {
+    let ram = RamDevice::new(SIZE);
+    ram.write_at(0, &vec![0xA5; SIZE as usize]).unwrap();
+    let data = range(64 << 10, SIZE - (128 << 10));
+    let crypt =
+        CryptDevice::new(&ram, mapping("aes-xts-plain64", SectorSize::B4096, data)).unwrap();
+    Model::new(7).run(&crypt);
+    let mut outside = vec![0; 64 << 10];
+    for offset in [0, SIZE - (64 << 10)] {
+        ram.read_at(offset, &mut outside).unwrap();
+        assert!(outside.iter().all(|byte| *byte == 0xA5));
+    }
+}
+
+#[test]
+fn what_is_stored_is_what_the_cipher_makes_of_it() {
+    // Offset, skip and sector size in the numbering of dm-crypt: IVs count
+    // 512-byte units from the start of the data area plus the IV offset.
+    let ram = RamDevice::new(SIZE);
+    let mut mapping = mapping(
+        "serpent-xts-plain64",
+        SectorSize::B2048,
+        range(8192, SIZE - 8192),
+    );
+    mapping.first = IvSector::new(40);
+    let layout = mapping.layout;
+    let crypt = CryptDevice::new(&ram, mapping).unwrap();
+    let plain: Vec<u8> = (0..8192_u32).map(|i| (i * 7) as u8).collect();
+    crypt.write_at(4096, &plain).unwrap();
+
+    let mut expected = plain;
+    let spec: CipherSpec = "serpent-xts-plain64".parse().unwrap();
+    spec.cipher(&key(), layout, None)
+        .unwrap()
+        .encrypt(IvSector::new(40 + 4096 / 512), &mut expected);
+    let mut stored = vec![0; 8192];
+    ram.read_at(8192 + 4096, &mut stored).unwrap();
+    assert_eq!(stored, expected);
+}
+
+#[test]
+fn impossible_data_areas_are_refused() {
+    let ram = RamDevice::new(SIZE);
+    let open = |data| {
+        CryptDevice::new(&ram, mapping("aes-xts-plain64", SectorSize::B4096, data)).err()
+    };
+    for data in [
+        range(0, SIZE + 4096),
+        range(SIZE, 4096),
+        range(u64::MAX - 4095, 8192),
+    ] {
+        let error = open(data).unwrap();
+        assert!(matches!(error, VolumeError::DataArea { .. }), "{error}");
+        assert!(!error.remedy().is_empty());
+    }
+    for data in [range(512, 4096), range(0, 4096 + 512)] {
+        assert!(matches!(
+            open(data),
+            Some(VolumeError::DataAlignment { unit: 4096, .. })
+        ));
+    }
+    let mut wrong_key = mapping("aes-xts-plain64", SectorSize::B512, range(0, SIZE));
+    wrong_key.key = Key::from(vec![0; 40]);
+    assert!(matches!(
+        CryptDevice::new(&ram, wrong_key),
+        Err(VolumeError::Cipher(_))
+    ));
+}
+
+#[test]
+fn discards_stop_here_unless_allowed() {
+    let refused = CryptDevice::new(
+        RamDevice::new(SIZE),
+        mapping("aes-xts-plain64", SectorSize::B512, range(0, SIZE)),
+    )
+    .unwrap();
+    assert_eq!(refused.geometry().discard_granularity, None);
+    assert!(matches!(
+        refused.discard(range(0, 4096)),
+        Err(BlockError::Unsupported { .. })
+    ));
+
+    let trace = Trace::new(RamDevice::new(SIZE));
+    let mut allowing = mapping("aes-xts-plain64", SectorSize::B512, range(4096, 65536));
+    allowing.allow_discards = true;
+    let passed = CryptDevice::new(&trace, allowing).unwrap();
+    passed.discard(range(512, 1024)).unwrap();
+    let entries = trace.take();
+    assert_eq!(entries.len(), 1);
+    assert_eq!((entries[0].offset, entries[0].length), (4608, 1024));
+}
+
+#[test]
+fn a_failed_read_hands_the_buffer_back_undecrypted() {
+    let fault = Fault::new(
+        RamDevice::new(SIZE),
+        [Rule::on(
+            OperationKind::Read,
+            Trigger::Nth(1),
+            Effect::Fail(5),
+        )],
+    );
+    let crypt = CryptDevice::new(
+        &fault,
+        mapping("aes-xts-plain64", SectorSize::B512, range(0, SIZE)),
+    )
+    .unwrap();
+    let mut queue = crypt.queue(QueueOptions::new(2)).unwrap();
+    queue.submit(Request::new(
+        Operation::Read,
+        4096,
+        AlignedBuffer::new(512),
+        9,
+    ));
+    let completion = queue.reap(Wait::Yes).unwrap();
+    assert_eq!(completion.result.unwrap_err().errno(), 5);
+    assert_eq!((completion.request.tag, completion.request.offset), (9, 4096));
+    assert_eq!(completion.request.buffer.len(), 512);
+    assert!(queue.reap(Wait::Yes).is_none());
+}
+
+#[test]
+fn requests_that_do_not_fit_come_back_and_reach_nothing() {
+    let trace = Trace::new(RamDevice::new(SIZE));
+    let slice = Slice::new(&trace, range(0, SIZE)).unwrap();
+    let crypt = CryptDevice::new(
+        &slice,
+        mapping("aes-xts-plain64", SectorSize::B4096, range(0, SIZE)),
+    )
+    .unwrap();
+    let mut queue = crypt.queue(QueueOptions::new(4)).unwrap();
+    for (tag, offset, length) in [(1, 512, 4096), (2, 0, 512), (3, SIZE, 4096)] {
+        queue.submit(Request::new(
+            Operation::Write,
+            offset,
+            AlignedBuffer::new(length),
+            tag,
+        ));
+    }
+    assert_eq!(queue.in_flight(), 3);
+    for _ in 0..3 {
+        assert!(queue.reap(Wait::Yes).unwrap().result.is_err());
+    }
+    assert_eq!(queue.in_flight(), 0);
+    assert!(trace.take().is_empty());
+}
+
+#[test]
+fn crypto_time_is_charged_to_the_request_and_to_the_meter() {
+    static TICKS: AtomicU64 = AtomicU64::new(0);
+    fn clock() -> u64 {
+        TICKS.fetch_add(1, Ordering::Relaxed)
+    }
+    let crypt = CryptDevice::new(
+        Arc::new(RamDevice::new(SIZE)),
+        mapping("aes-xts-plain64", SectorSize::B512, range(0, SIZE)),
+    )
+    .unwrap();
+    let meter = Rc::new(Meter::new(clock));
+    let mut queue = crypt
+        .queue(QueueOptions {
+            depth: 1,
+            meter: Rc::clone(&meter),
+        })
+        .unwrap();
+    for operation in [Operation::Write, Operation::Read] {
+        let before = meter.spent(Part::Crypto);
+        queue.submit(Request::new(operation, 0, AlignedBuffer::new(512), 0));
+        let completion = queue.reap(Wait::Yes).unwrap();
+        assert!(completion.request.timeline.crypto > 0);
+        assert_eq!(
+            meter.spent(Part::Crypto) - before,
+            completion.request.timeline.crypto
+        );
+    }
+}

@@ -1,0 +1,156 @@
+//! Who may import whom, and where unsafe may live (DESIGN section 2 and 4).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A crate, and the crates of the house that it may depend on.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("cipher", &[]),
+    ("block", &[]),
+    ("drive", &["block"]),
+    ("volume", &["cipher", "block"]),
+    ("serve", &["block"]),
+    ("lab", &["block", "cipher", "volume", "serve", "drive"]),
+    ("report", &["lab"]),
+];
+
+/// Inside a crate: sources below the first path may not name any of the words.
+const NEVER: &[(&str, &[&str])] = &[
+    ("crates/lab/src/stats", &["clock::", "std::time", "block::"]),
+    ("crates/lab/src/summary", &["clock::", "std::time"]),
+    ("crates/lab/src/trial", &["println!", "print!", "eprint"]),
+    ("crates/report/src", &["lab::target", "lab::clock", "std::fs", "println!"]),
+    ("crates/cipher/src", &["std::fs", "std::time", "println!"]),
+];
+
+/// Only here may the lab name the crates that know encryption and exports.
+const TARGETS: &str = "crates/lab/src/target";
+const ONLY_IN_TARGETS: &[&str] = &["cipher::", "volume::", "serve::", "drive::"];
+
+/// Folders whose files may say `unsafe`.
+const UNSAFE_ROOMS: &[&str] = &[
+    "crates/cipher/src/arch",
+    "crates/block/src/sys",
+    "crates/lab/src/clock",
+];
+
+/// Checks the tree below `root`; prints every offence.
+pub fn check(root: &Path) -> bool {
+    let mut offences = manifests(root);
+    for file in sources(root) {
+        let Ok(text) = fs::read_to_string(root.join(&file)) else {
+            offences.push(format!("{} cannot be read", file.display()));
+            continue;
+        };
+        offences.extend(offences_in(&file, &text));
+    }
+    for offence in &offences {
+        eprintln!("{offence}");
+    }
+    println!("{} offences against the house's edges", offences.len());
+    offences.is_empty()
+}
+
+fn manifests(root: &Path) -> Vec<String> {
+    let mut offences = Vec::new();
+    for (name, allowed) in MAY_IMPORT {
+        let path = root.join("crates").join(name).join("Cargo.toml");
+        let manifest: toml::Table = match fs::read_to_string(&path).map(|text| text.parse()) {
+            Ok(Ok(manifest)) => manifest,
+            _ => {
+                offences.push(format!("crates/{name}/Cargo.toml cannot be read"));
+                continue;
+            }
+        };
+        let Some(dependencies) = manifest.get("dependencies").and_then(|d| d.as_table()) else {
+            continue;
+        };
+        for dependency in dependencies.keys() {
+            let of_the_house = MAY_IMPORT.iter().any(|(other, _)| other == dependency);
+            if of_the_house && !allowed.contains(&dependency.as_str()) {
+                offences.push(format!("{name} may not depend on {dependency}"));
+            }
+        }
+    }
+    offences
+}
+
+fn offences_in(file: &Path, text: &str) -> Vec<String> {
+    let name = file.to_string_lossy();
+    let code = |line: &str| {
+        let line = line.trim_start();
+        !line.starts_with("//")
+    };
+    // A file's tests stand at its end and may use what they like.
+    let text = text.split("#[cfg(test)]").next().unwrap_or(text);
+    let mut offences = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| code(line)) {
+        let mut offend = |what: String| offences.push(format!("{name}:{}: {what}", number + 1));
+        let unsafe_code = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"];
+        if unsafe_code.iter().any(|word| line.contains(word))
+            && !UNSAFE_ROOMS.iter().any(|room| name.starts_with(room))
+        {
+            offend("unsafe outside its rooms".into());
+        }
+        for (place, words) in NEVER {
+            for word in words.iter().filter(|word| name.starts_with(place) && line.contains(**word)) {
+                offend(format!("{place} may not say {word}"));
+            }
+        }
+        if name.starts_with("crates/lab/src") && !name.starts_with(TARGETS) {
+            for word in ONLY_IN_TARGETS.iter().filter(|word| names(line, word)) {
+                offend(format!("{word} only inside {TARGETS}"));
+            }
+        }
+    }
+    offences
+}
+
+/// Whether `line` names the crate `word`, not a longer word that ends like it.
+fn names(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_' || before == ':')
+    })
+}
+
+/// The Rust sources of the program and its crates, tests and benches left out.
+fn sources(root: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![PathBuf::from("src")];
+    folders.extend(MAY_IMPORT.iter().map(|(name, _)| Path::new("crates").join(name).join("src")));
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root.join(&folder)).into_iter().flatten().flatten() {
+            let path = folder.join(entry.file_name());
+            if entry.path().is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|suffix| suffix == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offences_are_found_where_they_are() {
+        let offences = |file: &str, text: &str| offences_in(Path::new(file), text).len();
+        assert_eq!(offences("crates/lab/src/plan.rs", "use cipher::X;"), 1);
+        assert_eq!(offences("crates/lab/src/target/mod.rs", "use cipher::X;"), 0);
+        assert_eq!(offences("crates/lab/src/stats.rs", "use crate::clock::X;"), 1);
+        assert_eq!(offences("crates/volume/src/crypt.rs", "unsafe { x() }"), 1);
+        assert_eq!(offences("crates/block/src/sys/mod.rs", "unsafe { x() }"), 0);
+        assert_eq!(offences("crates/cipher/src/spec.rs", "// unsafe { x() }"), 0);
+        assert_eq!(offences("crates/lab/src/x.rs", "use crate::sub_cipher::X;"), 0);
+        assert_eq!(offences("crates/report/src/x.rs", "use lab::target::X;"), 1);
+    }
+
+    #[test]
+    fn this_tree_has_none() {
+        assert!(check(&crate::root()));
+    }
+}

@@ -1,0 +1,120 @@
+//! What tests need from Debian, and how it gets here.
+
+use std::process::{Command, Stdio};
+
+/// A program that some tests drive, and the package that brings it.
+struct Tool {
+    program: &'static str,
+    package: &'static str,
+    purpose: &'static str,
+}
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        program: "chromium",
+        package: "chromium",
+        purpose: "the HTML report is opened in a browser",
+    },
+    Tool {
+        program: "fio",
+        package: "fio",
+        purpose: "the peer that the load generator is compared with",
+    },
+    Tool {
+        program: "initdb",
+        package: "postgresql",
+        purpose: "the store's second backend",
+    },
+    Tool {
+        program: "mkfs.ext4",
+        package: "e2fsprogs",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mkfs.xfs",
+        package: "xfsprogs",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mkfs.btrfs",
+        package: "btrfs-progs",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mkfs.vfat",
+        package: "dosfstools",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mksquashfs",
+        package: "squashfs-tools",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "cryptsetup",
+        package: "cryptsetup-bin",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "unshare",
+        package: "util-linux",
+        purpose: "small file systems of the tests' own",
+    },
+];
+
+/// Installs what is missing, as root and with apt; names what stays missing.
+pub fn provide() {
+    let missing: Vec<&Tool> = TOOLS.iter().filter(|tool| !present(tool.program)).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
+    if is_root() && present("apt-get") {
+        println!("installing {}", packages.join(" "));
+        apt(&["update"]);
+        let mut install = vec!["install", "--yes", "--no-install-recommends"];
+        install.extend(&packages);
+        if !apt(&install) {
+            // One package that is not to be had must not keep the others away.
+            for package in &packages {
+                apt(&["install", "--yes", "--no-install-recommends", package]);
+            }
+        }
+    }
+    for tool in missing.iter().filter(|tool| !present(tool.program)) {
+        println!(
+            "missing: {} ({}); as root: apt-get install {}",
+            tool.program, tool.purpose, tool.package
+        );
+    }
+}
+
+fn apt(arguments: &[&str]) -> bool {
+    Command::new("apt-get")
+        .args(arguments)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .stdout(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Whether a program can be found; servers hide theirs in folders of their own.
+fn present(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let postgres = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|version| version.path().join("bin"));
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/sbin".into()])
+        .chain(postgres)
+        .any(|folder| folder.join(program).is_file())
+}
+
+fn is_root() -> bool {
+    Command::new("id")
+        .arg("-u")
+        .output()
+        .is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
