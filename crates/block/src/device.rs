@@ -42,3 +42,32 @@ pub trait BlockDevice: Send + Sync {
     /// Opens an asynchronous queue for the calling thread.
     fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError>;
 }
+
+/// A pointer to a device is a device, so stacks may own or borrow what they
+/// stand on.
+macro_rules! forward {
+    ($($pointer:ty),+) => {$(
+        impl<T: BlockDevice + ?Sized> BlockDevice for $pointer {
+            fn geometry(&self) -> Geometry {
+                (**self).geometry()
+            }
+            fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
+                (**self).read_at(offset, into)
+            }
+            fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
+                (**self).write_at(offset, data)
+            }
+            fn flush(&self) -> Result<(), BlockError> {
+                (**self).flush()
+            }
+            fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
+                (**self).discard(range)
+            }
+            fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
+                (**self).queue(options)
+            }
+        }
+    )+};
+}
+
+forward!(&T, Box<T>, std::sync::Arc<T>);

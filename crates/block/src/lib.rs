@@ -1,1 +1,54 @@
-//! block
+//! Where bytes live: disks, files, memory, and devices over devices.
+//!
+//! [`BlockDevice`] is the one interface; [`Queue`] its asynchronous half, with
+//! owned page-aligned buffers. Places are [`FileDevice`], [`RamDevice`] and
+//! [`NullDevice`]; everything in [`layer`] stands on another device and looks
+//! the same from above. This crate knows no encryption, and no clock but the
+//! one that the caller puts into the [`Meter`].
+//!
+//! Nothing here writes to a device that was not asked for: whoever is about to
+//! overwrite one asks [`signature::guard`] first.
+
+#![deny(unsafe_code)]
+
+mod buffer;
+mod device;
+mod error;
+mod inline;
+pub mod layer;
+mod meter;
+#[cfg(any(test, feature = "model"))]
+pub mod model;
+mod null;
+mod queue;
+mod ram;
+mod range;
+
+#[cfg(unix)]
+mod file;
+#[cfg(target_os = "linux")]
+pub mod signature;
+#[cfg(target_os = "linux")]
+mod testfile;
+#[cfg(target_os = "linux")]
+mod uring;
+
+#[allow(unsafe_code)]
+mod sys;
+
+pub use buffer::AlignedBuffer;
+pub use device::{BlockDevice, Geometry};
+pub use error::BlockError;
+pub use inline::InlineQueue;
+pub use meter::{Clock, Meter, Part};
+pub use null::NullDevice;
+pub use queue::{
+    Completion, Operation, OperationKind, Queue, QueueOptions, Request, Timeline, Wait,
+};
+pub use ram::RamDevice;
+pub use range::ByteRange;
+
+#[cfg(unix)]
+pub use file::{Engine, FileDevice, FileOptions, PathKind};
+#[cfg(target_os = "linux")]
+pub use testfile::{TestFile, fill};

@@ -5,6 +5,7 @@
 //! may work on them in place while no one else can see them.
 
 use crate::{AlignedBuffer, BlockError, Meter};
+use std::fmt;
 use std::rc::Rc;
 
 /// What a request asks for.
@@ -22,6 +23,47 @@ pub enum Operation {
         /// Bytes to forget, from the request's offset.
         length: u64,
     },
+}
+
+impl Operation {
+    /// The operation without its numbers.
+    pub fn kind(self) -> OperationKind {
+        match self {
+            Self::Read => OperationKind::Read,
+            Self::Write => OperationKind::Write,
+            Self::Flush => OperationKind::Flush,
+            Self::Discard { .. } => OperationKind::Discard,
+        }
+    }
+}
+
+/// The four things a device can be asked for; an index from 0 to 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OperationKind {
+    /// Bytes from the device.
+    Read,
+    /// Bytes to the device.
+    Write,
+    /// Durability of what was written.
+    Flush,
+    /// A range whose content is no longer needed.
+    Discard,
+}
+
+impl OperationKind {
+    /// All kinds, in index order.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Flush, Self::Discard];
+}
+
+impl fmt::Display for OperationKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Flush => "flush",
+            Self::Discard => "discard",
+        })
+    }
 }
 
 /// Ticks of the meter's clock that a request has spent so far, by place.
@@ -46,6 +88,28 @@ pub struct Request {
     pub tag: u64,
     /// Filled in by the layers on the way; starts at default.
     pub timeline: Timeline,
+}
+
+impl Request {
+    /// A request with an empty timeline.
+    pub fn new(operation: Operation, offset: u64, buffer: AlignedBuffer, tag: u64) -> Self {
+        Self {
+            operation,
+            offset,
+            buffer,
+            tag,
+            timeline: Timeline::default(),
+        }
+    }
+
+    /// Bytes of the device that the request touches; 0 for a flush.
+    pub fn length(&self) -> u64 {
+        match self.operation {
+            Operation::Read | Operation::Write => self.buffer.len() as u64,
+            Operation::Flush => 0,
+            Operation::Discard { length } => length,
+        }
+    }
 }
 
 /// A finished request, successful or not, with its buffer.
@@ -75,7 +139,32 @@ pub struct QueueOptions {
     pub meter: Rc<Meter>,
 }
 
+impl QueueOptions {
+    /// Most requests in flight that any queue offers.
+    pub const MAX_DEPTH: u32 = 4096;
+
+    /// Up to `depth` requests in flight, no stopwatch.
+    pub fn new(depth: u32) -> Self {
+        Self {
+            depth,
+            meter: Rc::new(Meter::off()),
+        }
+    }
+
+    /// The depth, or [`BlockError::Depth`] when it is not 1 to 4096.
+    pub fn checked_depth(&self) -> Result<u32, BlockError> {
+        if (1..=Self::MAX_DEPTH).contains(&self.depth) {
+            Ok(self.depth)
+        } else {
+            Err(BlockError::Depth { depth: self.depth })
+        }
+    }
+}
+
 /// Requests in flight on one device, driven by one thread.
+///
+/// Dropping a queue waits for what the device already works on; whether a
+/// write that was never reaped has been carried out is then unknown.
 pub trait Queue {
     /// Hands a request over. The caller keeps at most `depth` in flight; a
     /// request too many, or one that is misaligned or out of range, comes

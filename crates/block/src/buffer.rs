@@ -1,0 +1,97 @@
+//! [`AlignedBuffer`]: memory that devices and ciphers like.
+
+use crate::sys::memory::Pages;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+/// An owned run of bytes that starts on a 4096-byte boundary.
+///
+/// The address never changes while it lives, however often the value is moved.
+#[derive(Default)]
+pub struct AlignedBuffer {
+    pages: Pages,
+}
+
+impl AlignedBuffer {
+    /// The alignment of the first byte.
+    pub const ALIGNMENT: usize = Pages::ALIGNMENT;
+
+    /// `length` zero bytes; 0 allocates nothing. Aborts when memory is out.
+    pub fn new(length: usize) -> Self {
+        Self {
+            pages: Pages::zeroed(length),
+        }
+    }
+
+    /// A buffer of no bytes, for requests that carry none.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+}
+
+impl Deref for AlignedBuffer {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.pages.bytes()
+    }
+}
+
+impl DerefMut for AlignedBuffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.pages.bytes_mut()
+    }
+}
+
+impl From<&[u8]> for AlignedBuffer {
+    fn from(bytes: &[u8]) -> Self {
+        let mut buffer = Self::new(bytes.len());
+        buffer.copy_from_slice(bytes);
+        buffer
+    }
+}
+
+/// Buffers hold user data: only the length is shown.
+impl fmt::Debug for AlignedBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AlignedBuffer")
+            .field("length", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_aligned_zero_and_stays_put() {
+        for length in [1, 511, 512, 4096, 1 << 20] {
+            let buffer = AlignedBuffer::new(length);
+            assert_eq!(buffer.as_ptr() as usize % AlignedBuffer::ALIGNMENT, 0);
+            assert_eq!(buffer.len(), length);
+            assert!(buffer.iter().all(|&byte| byte == 0));
+            let address = buffer.as_ptr();
+            let moved = Box::new(buffer);
+            assert_eq!(moved.as_ptr(), address);
+        }
+    }
+
+    #[test]
+    fn empty_is_usable() {
+        let mut buffer = AlignedBuffer::empty();
+        assert!(buffer.is_empty());
+        buffer.fill(1);
+        assert_eq!(AlignedBuffer::from(&[1u8, 2][..])[..], [1, 2]);
+    }
+
+    #[test]
+    fn debug_shows_no_content() {
+        assert_eq!(
+            format!("{:?}", AlignedBuffer::from(&b"secret"[..])),
+            "AlignedBuffer { length: 6, .. }"
+        );
+    }
+}

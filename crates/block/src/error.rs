@@ -1,0 +1,290 @@
+//! [`BlockError`]: what can go wrong with a device, by what one can do about it.
+
+use crate::OperationKind;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a device refused or failed.
+///
+/// Displayed, it says what happened; [`remedy`](Self::remedy) says what to do;
+/// [`errno`](Self::errno) is how a kernel or a protocol is told.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BlockError {
+    /// Offset or length is not a multiple of the logical block.
+    #[error(
+        "the request at byte {offset} of {length} bytes is not aligned to the device's {logical_block}-byte blocks"
+    )]
+    Misaligned {
+        /// First byte asked for.
+        offset: u64,
+        /// Bytes asked for.
+        length: u64,
+        /// What both must be multiples of.
+        logical_block: u32,
+    },
+    /// The request ends behind the device.
+    #[error(
+        "the request at byte {offset} of {length} bytes ends behind the device, which has {size} bytes"
+    )]
+    OutOfRange {
+        /// First byte asked for.
+        offset: u64,
+        /// Bytes asked for.
+        length: u64,
+        /// Bytes of the device.
+        size: u64,
+    },
+    /// The device was opened for reading only.
+    #[error("the device is open for reading only")]
+    ReadOnly,
+    /// The file system is too full.
+    #[error("{needed} bytes are needed, and {available} are free")]
+    NoSpace {
+        /// Bytes that would have to be free.
+        needed: u64,
+        /// Bytes that an ordinary user may still fill.
+        available: u64,
+    },
+    /// The device cannot do this at all.
+    #[error("the device does not support {operation}")]
+    Unsupported {
+        /// What was asked for.
+        operation: OperationKind,
+    },
+    /// More requests were submitted than the queue was opened for.
+    #[error("more than {depth} requests in flight")]
+    QueueFull {
+        /// The queue's depth.
+        depth: u32,
+    },
+    /// A queue cannot be this deep.
+    #[error("a queue cannot hold {depth} requests")]
+    Depth {
+        /// The depth asked for.
+        depth: u32,
+    },
+    /// Someone else holds the device exclusively.
+    #[error("{} is in use", path.display())]
+    InUse {
+        /// The device.
+        path: PathBuf,
+    },
+    /// The device, or a partition of it, is mounted.
+    #[error("{} is mounted on {}", path.display(), mount_point.display())]
+    Mounted {
+        /// The device or the partition.
+        path: PathBuf,
+        /// Where.
+        mount_point: PathBuf,
+    },
+    /// The device, or a partition of it, is used as swap.
+    #[error("{} is used as swap space", path.display())]
+    Swap {
+        /// The device, the partition or the file.
+        path: PathBuf,
+    },
+    /// The device carries something known.
+    #[error("{} holds {name}", path.display())]
+    Signature {
+        /// The device.
+        path: PathBuf,
+        /// What was recognised, with its article where it has one.
+        name: &'static str,
+    },
+    /// The device carries something that nobody here recognises.
+    #[error("{} is not empty, and what it holds has no known signature (encrypted data looks like this)", path.display())]
+    UnknownData {
+        /// The device.
+        path: PathBuf,
+    },
+    /// The path is neither a regular file nor a block device.
+    #[error("{} is neither a regular file nor a block device", path.display())]
+    NotADevice {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The path could not be opened.
+    #[error("cannot open {}", path.display())]
+    Open {
+        /// The path.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A scratch file could not be made in a directory.
+    #[error("cannot create a test file in {}", directory.display())]
+    Create {
+        /// The directory.
+        directory: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The state of a device could not be found out.
+    #[error("cannot examine {}", path.display())]
+    Examine {
+        /// The device or the system file that was being read.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The system did not provide an I/O engine.
+    #[error("the {engine} engine is not available")]
+    Engine {
+        /// The engine's name.
+        engine: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The device answered with an error.
+    #[error("{operation} of {length} bytes at byte {offset} failed")]
+    Io {
+        /// What was being done.
+        operation: OperationKind,
+        /// First byte.
+        offset: u64,
+        /// Bytes; 0 for a flush.
+        length: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A fault layer was told to fail this request.
+    #[error("injected fault (errno {errno})")]
+    Injected {
+        /// The error number to report.
+        errno: i32,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl BlockError {
+    /// The error number that says this to a kernel or a protocol (Linux's
+    /// numbers; positive).
+    pub fn errno(&self) -> i32 {
+        match self {
+            Self::Misaligned { .. } | Self::OutOfRange { .. } | Self::Depth { .. } => errno::EINVAL,
+            Self::ReadOnly => errno::EROFS,
+            Self::NoSpace { .. } => errno::ENOSPC,
+            Self::Unsupported { .. } => errno::EOPNOTSUPP,
+            Self::QueueFull { .. } => errno::EAGAIN,
+            Self::InUse { .. }
+            | Self::Mounted { .. }
+            | Self::Swap { .. }
+            | Self::Signature { .. }
+            | Self::UnknownData { .. } => errno::EBUSY,
+            Self::NotADevice { .. } => errno::ENOTBLK,
+            Self::Interrupted => errno::EINTR,
+            Self::Injected { errno } => *errno,
+            Self::Open { source, .. }
+            | Self::Create { source, .. }
+            | Self::Examine { source, .. }
+            | Self::Engine { source, .. }
+            | Self::Io { source, .. } => source.raw_os_error().unwrap_or(errno::EIO),
+        }
+    }
+
+    /// What the user can do about it: one sentence, the second line of the
+    /// message.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Misaligned { .. } => {
+                "Choose a request size and offsets that are multiples of the device's logical block."
+            }
+            Self::OutOfRange { .. } => "Choose a smaller size or offset, or a larger device.",
+            Self::ReadOnly => "Open the device for writing, or choose a workload that only reads.",
+            Self::NoSpace { .. } => {
+                "Free some space, choose a smaller --size, or point --at to another file system."
+            }
+            Self::Unsupported { .. } => {
+                "Choose a device that supports it, or a workload without it."
+            }
+            Self::QueueFull { .. } => {
+                "Reap a request before submitting the next, or open a deeper queue."
+            }
+            Self::Depth { .. } => "Choose a queue depth from 1 to 4096.",
+            Self::InUse { .. } => {
+                "Close what uses it (a volume, a RAID, another program; see lsblk), then try again."
+            }
+            Self::Mounted { .. } => "Unmount it first, or choose another device.",
+            Self::Swap { .. } => "Run swapoff on it first, or choose another device.",
+            Self::Signature { .. } | Self::UnknownData { .. } => {
+                "Its content would be lost. If nobody needs it, confirm with --yes."
+            }
+            Self::NotADevice { .. } => {
+                "Name a block device, an ordinary file, or a directory to create a test file in."
+            }
+            Self::Open { source, .. }
+            | Self::Create { source, .. }
+            | Self::Examine { source, .. } => match source.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "Run as a user who may access it, or choose another place."
+                }
+                io::ErrorKind::NotFound => "Check the path.",
+                io::ErrorKind::ReadOnlyFilesystem => {
+                    "Choose a place on a file system that is mounted for writing."
+                }
+                _ => "Check the path and the device behind it, or choose another place.",
+            },
+            Self::Engine { .. } => {
+                "Choose the engine `threads` or `pread`, or allow io_uring (sysctl kernel.io_uring_disabled, container seccomp profile)."
+            }
+            Self::Io { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull => "Free some space on the file system, then try again.",
+                _ => {
+                    "Look into the kernel log (dmesg) for what the device reported; it may be failing."
+                }
+            },
+            Self::Injected { .. } => "Nothing: the fault layer was asked for this.",
+            Self::Interrupted => "Run it again to get the whole result.",
+        }
+    }
+}
+
+/// Linux's numbers, which NBD and ublk use as well, on every system.
+pub(crate) mod errno {
+    pub const EINTR: i32 = 4;
+    pub const EIO: i32 = 5;
+    pub const EAGAIN: i32 = 11;
+    pub const ENOTBLK: i32 = 15;
+    pub const EBUSY: i32 = 16;
+    pub const EINVAL: i32 = 22;
+    pub const ENOSPC: i32 = 28;
+    pub const EROFS: i32 = 30;
+    pub const EOPNOTSUPP: i32 = 95;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    #[test]
+    fn keeps_the_source_and_its_number() {
+        let error = BlockError::Io {
+            operation: OperationKind::Write,
+            offset: 4096,
+            length: 512,
+            source: io::Error::from_raw_os_error(errno::ENOSPC),
+        };
+        assert_eq!(error.errno(), errno::ENOSPC);
+        assert!(error.source().is_some());
+        assert_eq!(error.to_string(), "write of 512 bytes at byte 4096 failed");
+        assert!(error.remedy().starts_with("Free some space"));
+    }
+
+    #[test]
+    fn protecting_data_reads_as_two_lines() {
+        let error = BlockError::Mounted {
+            path: "/dev/sdz1".into(),
+            mount_point: "/home".into(),
+        };
+        assert_eq!(error.to_string(), "/dev/sdz1 is mounted on /home");
+        assert_eq!(
+            error.remedy(),
+            "Unmount it first, or choose another device."
+        );
+        assert_eq!(error.errno(), errno::EBUSY);
+    }
+}

@@ -1,0 +1,164 @@
+//! What the device and the threads of its queues share: positioned transfers.
+
+use super::PathKind;
+use crate::{AlignedBuffer, BlockError, ByteRange, Geometry, Operation, OperationKind, Request};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// Bytes carried at a time when the caller's memory is not aligned.
+const BOUNCE: usize = 1 << 20;
+
+pub(crate) struct Shared {
+    pub(crate) file: Arc<File>,
+    pub(super) geometry: Geometry,
+    pub(super) kind: PathKind,
+    pub(super) direct: bool,
+    pub(super) write: bool,
+    /// Direct transfers want memory at multiples of this.
+    pub(super) memory_alignment: usize,
+}
+
+impl Shared {
+    pub(super) fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
+        let range = self.geometry.check(offset, into.len() as u64)?;
+        self.read(offset, into)
+            .map_err(|source| failed(OperationKind::Read, range, source))
+    }
+
+    pub(super) fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
+        self.writable()?;
+        let range = self.geometry.check(offset, data.len() as u64)?;
+        self.write(offset, data)
+            .map_err(|source| failed(OperationKind::Write, range, source))
+    }
+
+    pub(super) fn flush(&self) -> Result<(), BlockError> {
+        loop {
+            match self.file.sync_data() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => {
+                    return Err(failed(OperationKind::Flush, ByteRange::new(0, 0), source));
+                }
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    pub(super) fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
+        self.writable()?;
+        let Some(_) = self.geometry.discard_granularity else {
+            return Err(BlockError::Unsupported {
+                operation: OperationKind::Discard,
+            });
+        };
+        let range = self.geometry.check(range.offset, range.length)?;
+        if range.length == 0 {
+            return Ok(());
+        }
+        loop {
+            match self.release(range) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(failed(OperationKind::Discard, range, source)),
+                Ok(()) => return Ok(()),
+            }
+        }
+    }
+
+    /// The check that a queued request passes before anyone touches it.
+    pub(crate) fn admit(&self, request: &Request) -> Result<ByteRange, BlockError> {
+        if matches!(
+            request.operation,
+            Operation::Write | Operation::Discard { .. }
+        ) {
+            self.writable()?;
+        }
+        self.geometry.check_request(request)
+    }
+
+    pub(crate) fn carry_out(&self, request: &mut Request) -> Result<(), BlockError> {
+        match request.operation {
+            Operation::Read => self.read_at(request.offset, &mut request.buffer),
+            Operation::Write => self.write_at(request.offset, &request.buffer),
+            Operation::Flush => self.flush(),
+            Operation::Discard { length } => self.discard(ByteRange::new(request.offset, length)),
+        }
+    }
+
+    pub(crate) fn is_block_device(&self) -> bool {
+        self.kind == PathKind::BlockDevice
+    }
+
+    fn writable(&self) -> Result<(), BlockError> {
+        if self.write {
+            Ok(())
+        } else {
+            Err(BlockError::ReadOnly)
+        }
+    }
+
+    /// Whether the system can transfer to or from this memory itself.
+    fn reachable(&self, memory: *const u8) -> bool {
+        !self.direct || (memory as usize).is_multiple_of(self.memory_alignment)
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        if self.reachable(into.as_ptr()) {
+            return self.file.read_exact_at(into, offset);
+        }
+        let mut bounce = AlignedBuffer::new(into.len().min(BOUNCE));
+        let mut at = offset;
+        for part in into.chunks_mut(BOUNCE) {
+            let bounce = &mut bounce[..part.len()];
+            self.file.read_exact_at(bounce, at)?;
+            part.copy_from_slice(bounce);
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        if self.reachable(data.as_ptr()) {
+            return self.file.write_all_at(data, offset);
+        }
+        let mut bounce = AlignedBuffer::new(data.len().min(BOUNCE));
+        let mut at = offset;
+        for part in data.chunks(BOUNCE) {
+            let bounce = &mut bounce[..part.len()];
+            bounce.copy_from_slice(part);
+            self.file.write_all_at(bounce, at)?;
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    fn release(&self, range: ByteRange) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        match self.kind {
+            PathKind::BlockDevice => crate::sys::ioctl::discard(&self.file, range),
+            PathKind::RegularFile => Ok(fallocate(
+                &self.file,
+                FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+                range.offset,
+                range.length,
+            )?),
+        }
+    }
+
+    /// Never reached: without Linux no file device offers discard.
+    #[cfg(not(target_os = "linux"))]
+    fn release(&self, _: ByteRange) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+fn failed(operation: OperationKind, range: ByteRange, source: io::Error) -> BlockError {
+    BlockError::Io {
+        operation,
+        offset: range.offset,
+        length: range.length,
+        source,
+    }
+}

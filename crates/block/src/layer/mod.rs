@@ -1,0 +1,18 @@
+//! Devices over devices.
+//!
+//! Each has the same interface below and above, owns or borrows what it stands
+//! on, and does one thing.
+
+mod count;
+mod delay;
+mod fault;
+mod slice;
+mod trace;
+mod write_cache;
+
+pub use count::{Count, Counted};
+pub use delay::Delay;
+pub use fault::{Effect, Fault, Rule, Trigger};
+pub use slice::Slice;
+pub use trace::{Trace, TraceEntry};
+pub use write_cache::WriteCache;

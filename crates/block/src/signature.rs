@@ -1,0 +1,132 @@
+//! Is it safe to write here? What uses a device, and what it holds.
+//!
+//! Two questions that are answered separately: *use* (mounted, swap, part of a
+//! volume, opened exclusively) is never overridden; *content* (a signature, or
+//! data that nobody recognises) may be, by a user who says so.
+
+mod content;
+mod usage;
+
+pub use content::Content;
+pub use usage::{Mount, Usage};
+
+use crate::BlockError;
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// All that is known about what would be lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Occupancy {
+    /// The device or file.
+    pub path: PathBuf,
+    /// Who uses it.
+    pub usage: Usage,
+    /// What it holds.
+    pub content: Content,
+}
+
+impl Occupancy {
+    /// Refuses what is in use: [`BlockError::Mounted`], [`BlockError::Swap`] or
+    /// [`BlockError::InUse`].
+    pub fn check_usage(&self) -> Result<(), BlockError> {
+        if let Some(mount) = self.usage.mounts.first() {
+            return Err(BlockError::Mounted {
+                path: mount.device.clone(),
+                mount_point: mount.mount_point.clone(),
+            });
+        }
+        if let Some(path) = self.usage.swaps.first() {
+            return Err(BlockError::Swap { path: path.clone() });
+        }
+        if self.usage.held || !self.usage.holders.is_empty() {
+            return Err(BlockError::InUse {
+                path: self.path.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Refuses what is not blank: [`BlockError::Signature`] or
+    /// [`BlockError::UnknownData`].
+    pub fn check_content(&self) -> Result<(), BlockError> {
+        match self.content {
+            Content::Blank => Ok(()),
+            Content::Known(name) => Err(BlockError::Signature {
+                path: self.path.clone(),
+                name,
+            }),
+            Content::Unknown => Err(BlockError::UnknownData {
+                path: self.path.clone(),
+            }),
+        }
+    }
+}
+
+/// Refuses to let `path` be overwritten if it is in use or, unless the loss is
+/// `confirmed`, holds anything.
+///
+/// To be called right before the first write, and followed by opening with
+/// [`FileOptions::exclusive`](crate::FileOptions::exclusive).
+pub fn guard(path: &Path, confirmed: bool) -> Result<(), BlockError> {
+    let occupancy = inspect(path)?;
+    occupancy.check_usage()?;
+    if confirmed {
+        Ok(())
+    } else {
+        occupancy.check_content()
+    }
+}
+
+/// Finds out who uses a block device or an existing file and what it holds,
+/// without writing to it.
+///
+/// Errors: [`BlockError::Open`], [`BlockError::NotADevice`],
+/// [`BlockError::Examine`].
+pub fn inspect(path: &Path) -> Result<Occupancy, BlockError> {
+    let refused = |source| BlockError::Open {
+        path: path.to_owned(),
+        source,
+    };
+    let metadata = std::fs::metadata(path).map_err(refused)?;
+    let kind = metadata.file_type();
+    let usage = if kind.is_block_device() {
+        Usage {
+            held: is_held(path).map_err(refused)?,
+            ..usage::of_device(&metadata)?
+        }
+    } else if kind.is_file() {
+        usage::of_file(path)?
+    } else {
+        return Err(BlockError::NotADevice {
+            path: path.to_owned(),
+        });
+    };
+    let content = File::open(path)
+        .and_then(|mut file| {
+            let size = file.seek(SeekFrom::End(0))?;
+            Content::read(&file, size)
+        })
+        .map_err(refused)?;
+    Ok(Occupancy {
+        path: path.to_owned(),
+        usage,
+        content,
+    })
+}
+
+/// Whether someone has opened the block device exclusively, as mounts and
+/// volume managers do.
+fn is_held(path: &Path) -> io::Result<bool> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::EXCL.bits() as i32)
+        .open(path);
+    match opened {
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(true),
+        Err(error) => Err(error),
+    }
+}

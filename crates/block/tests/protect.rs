@@ -1,0 +1,154 @@
+//! Refusing to overwrite: files, and real block devices where this user may
+//! make some.
+
+use block::signature::{Content, guard, inspect};
+use block::{BlockDevice, BlockError, ByteRange, FileDevice, FileOptions, PathKind};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const SIZE: u64 = 16 << 20;
+
+fn image() -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().set_len(SIZE).unwrap();
+    file
+}
+
+#[test]
+fn files_are_judged_by_their_content() {
+    let file = image();
+    guard(file.path(), false).unwrap();
+    let options = FileOptions {
+        write: true,
+        ..FileOptions::default()
+    };
+    let device = FileDevice::open(file.path(), &options).unwrap();
+    device.write_at(8192, &[3; 4096]).unwrap();
+    assert!(matches!(
+        guard(file.path(), false),
+        Err(BlockError::UnknownData { .. })
+    ));
+    let mut luks = [0; 4096];
+    luks[..6].copy_from_slice(b"LUKS\xba\xbe");
+    device.write_at(0, &luks).unwrap();
+    let error = guard(file.path(), false).unwrap_err();
+    assert!(error.to_string().ends_with("holds a LUKS volume"));
+    assert!(error.remedy().contains("--yes"));
+    guard(file.path(), true).unwrap();
+}
+
+#[test]
+fn what_is_no_device_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(matches!(
+        guard(directory.path(), true),
+        Err(BlockError::NotADevice { .. })
+    ));
+    assert!(matches!(
+        guard(Path::new("/dev/null"), true),
+        Err(BlockError::NotADevice { .. })
+    ));
+    assert!(matches!(
+        guard(&directory.path().join("missing"), true),
+        Err(BlockError::Open { .. })
+    ));
+    assert!(matches!(
+        FileDevice::open(directory.path(), &FileOptions::default()),
+        Err(BlockError::NotADevice { .. })
+    ));
+}
+
+/// A loop device, detached on drop.
+struct Loop(PathBuf);
+
+impl Loop {
+    fn attach(file: &Path) -> Result<Self, String> {
+        let path = run("losetup", &["--find", "--show", file.to_str().unwrap()])?;
+        Ok(Self(path.trim().into()))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = run("losetup", &["--detach", self.0.to_str().unwrap()]);
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .map_err(|error| error.to_string())?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+#[test]
+fn block_devices_are_protected_and_usable() {
+    let file = image();
+    let device = match Loop::attach(file.path()) {
+        Ok(device) => device,
+        Err(reason) => {
+            println!("SKIPPED loop devices: {reason}");
+            return;
+        }
+    };
+    let path = device.0.as_path();
+    assert!(
+        matches!(guard(file.path(), true), Err(BlockError::InUse { .. })),
+        "the file under a loop device is in use"
+    );
+    assert_eq!(inspect(path).unwrap().content, Content::Blank);
+    guard(path, false).unwrap();
+
+    let options = FileOptions {
+        write: true,
+        exclusive: true,
+        ..FileOptions::default()
+    };
+    let open = FileDevice::open(path, &options).unwrap();
+    assert_eq!(open.path_kind(), PathKind::BlockDevice);
+    assert_eq!(open.geometry().size, SIZE);
+    assert!(matches!(guard(path, true), Err(BlockError::InUse { .. })));
+    assert!(matches!(
+        FileDevice::open(path, &options),
+        Err(BlockError::InUse { .. })
+    ));
+    block::model::Model {
+        steps: 100,
+        ..block::model::Model::new(1)
+    }
+    .run(&open);
+    if open.geometry().discard_granularity.is_some() {
+        open.discard(ByteRange::new(0, SIZE)).unwrap();
+    }
+    drop(open);
+
+    if let Err(reason) = run("mkfs.ext2", &["-q", "-F", path.to_str().unwrap()]) {
+        println!("SKIPPED mounting: {reason}");
+        return;
+    }
+    assert!(matches!(
+        guard(path, false),
+        Err(BlockError::Signature { .. })
+    ));
+    let mount_point = tempfile::tempdir().unwrap();
+    let place = mount_point.path().to_str().unwrap();
+    if let Err(reason) = run("mount", &[path.to_str().unwrap(), place]) {
+        println!("SKIPPED mounting: {reason}");
+        return;
+    }
+    let verdicts = [guard(path, true), guard(file.path(), true)];
+    run("umount", &[place]).unwrap();
+    for verdict in verdicts {
+        match verdict {
+            Err(BlockError::Mounted {
+                mount_point: found, ..
+            }) => assert_eq!(found, mount_point.path()),
+            other => panic!("{other:?}"),
+        }
+    }
+}
