@@ -1,2 +1,34 @@
-//! cryptmark
-fn main() {}
+//! `cryptmark`: measures what encrypting storage costs on this machine.
+//!
+//! Arguments, progress and printing live here; the work is done by the crates.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+
+use clap::Parser;
+use cli::{Arguments, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let Arguments { store, command } = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return cli::usage(&error),
+    };
+    let outcome = match command {
+        Command::Run(options) => cli::run::run(&options, store.as_deref()),
+        Command::Plans(options) => cli::plans::run(&options),
+        Command::List => cli::stored::list(store.as_deref()),
+        Command::Show(options) => cli::stored::show(&options, store.as_deref()),
+        Command::Baseline(options) => cli::baseline::run(&options, store.as_deref()),
+        Command::Compare(options) => cli::compare::run(&options, store.as_deref()),
+        Command::Report(options) => cli::report::run(&options, store.as_deref()),
+        Command::Doctor(options) => cli::doctor::run(&options),
+        Command::Completions(options) => cli::shell::completions(&options),
+        Command::Man(options) => cli::shell::man(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.print(),
+    }
+}

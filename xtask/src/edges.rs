@@ -19,7 +19,10 @@ const NEVER: &[(&str, &[&str])] = &[
     ("crates/lab/src/stats", &["clock::", "std::time", "block::"]),
     ("crates/lab/src/summary", &["clock::", "std::time"]),
     ("crates/lab/src/trial", &["println!", "print!", "eprint"]),
-    ("crates/report/src", &["lab::target", "lab::clock", "std::fs", "println!"]),
+    (
+        "crates/report/src",
+        &["lab::target", "lab::clock", "std::fs", "println!"],
+    ),
     ("crates/cipher/src", &["std::fs", "std::time", "println!"]),
 ];
 
@@ -93,7 +96,10 @@ fn offences_in(file: &Path, text: &str) -> Vec<String> {
             offend("unsafe outside its rooms".into());
         }
         for (place, words) in NEVER {
-            for word in words.iter().filter(|word| name.starts_with(place) && line.contains(**word)) {
+            for word in words
+                .iter()
+                .filter(|word| name.starts_with(place) && line.contains(**word))
+            {
                 offend(format!("{place} may not say {word}"));
             }
         }
@@ -109,17 +115,26 @@ fn offences_in(file: &Path, text: &str) -> Vec<String> {
 /// Whether `line` names the crate `word`, not a longer word that ends like it.
 fn names(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
-        !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_' || before == ':')
+        !line[..at]
+            .ends_with(|before: char| before.is_alphanumeric() || before == '_' || before == ':')
     })
 }
 
 /// The Rust sources of the program and its crates, tests and benches left out.
 fn sources(root: &Path) -> Vec<PathBuf> {
     let mut folders = vec![PathBuf::from("src")];
-    folders.extend(MAY_IMPORT.iter().map(|(name, _)| Path::new("crates").join(name).join("src")));
+    folders.extend(
+        MAY_IMPORT
+            .iter()
+            .map(|(name, _)| Path::new("crates").join(name).join("src")),
+    );
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(root.join(&folder)).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(root.join(&folder))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let path = folder.join(entry.file_name());
             if entry.path().is_dir() {
                 folders.push(path);
@@ -140,12 +155,24 @@ mod tests {
     fn offences_are_found_where_they_are() {
         let offences = |file: &str, text: &str| offences_in(Path::new(file), text).len();
         assert_eq!(offences("crates/lab/src/plan.rs", "use cipher::X;"), 1);
-        assert_eq!(offences("crates/lab/src/target/mod.rs", "use cipher::X;"), 0);
-        assert_eq!(offences("crates/lab/src/stats.rs", "use crate::clock::X;"), 1);
+        assert_eq!(
+            offences("crates/lab/src/target/mod.rs", "use cipher::X;"),
+            0
+        );
+        assert_eq!(
+            offences("crates/lab/src/stats.rs", "use crate::clock::X;"),
+            1
+        );
         assert_eq!(offences("crates/volume/src/crypt.rs", "unsafe { x() }"), 1);
         assert_eq!(offences("crates/block/src/sys/mod.rs", "unsafe { x() }"), 0);
-        assert_eq!(offences("crates/cipher/src/spec.rs", "// unsafe { x() }"), 0);
-        assert_eq!(offences("crates/lab/src/x.rs", "use crate::sub_cipher::X;"), 0);
+        assert_eq!(
+            offences("crates/cipher/src/spec.rs", "// unsafe { x() }"),
+            0
+        );
+        assert_eq!(
+            offences("crates/lab/src/x.rs", "use crate::sub_cipher::X;"),
+            0
+        );
         assert_eq!(offences("crates/report/src/x.rs", "use lab::target::X;"), 1);
     }
 

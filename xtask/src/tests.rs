@@ -14,7 +14,10 @@ pub fn run() -> bool {
     let passed = test(&["--workspace", "--all-features"], &mut skipped);
     skipped.sort();
     skipped.dedup();
-    println!("\n{} tests or parts of tests could not run here", skipped.len());
+    println!(
+        "\n{} tests or parts of tests could not run here",
+        skipped.len()
+    );
     for line in skipped {
         println!("  {line}");
     }

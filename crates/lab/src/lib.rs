@@ -1,6 +1,25 @@
 //! What encryption costs: workloads, targets, trials, statistics, records.
 //!
-//! The only timed code is [`trial`], and it prints nothing. Statistics are
-//! pure functions. Other crates of the house are imported only in [`target`].
+//! A [`plan::Plan`] names systems and workloads; a [`session::Session`] opens
+//! the systems as [`target::Target`]s over one extent and drives
+//! [`trial::run`], the only timed code, which prints nothing; [`stats`] and
+//! [`summary`] judge as pure functions; the outcome is a [`record::Run`],
+//! kept by the [`store`]. Printing is `report`'s business. The other crates of
+//! the house, apart from `block`, are imported only in [`target`] and where a
+//! plan names ciphers.
 
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code)]
+pub mod clock;
+pub mod plan;
+pub mod probe;
 pub mod record;
+pub mod session;
+pub mod stats;
+pub mod store;
+pub mod summary;
+pub mod target;
+pub mod timer_cost;
+pub mod trial;
+pub mod workload;

@@ -7,10 +7,10 @@ use block::{
     QueueOptions, RamDevice, Request, Wait,
 };
 use cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize};
+use cryptmark_volume::{CryptDevice, Mapping, VolumeError};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use cryptmark_volume::{CryptDevice, Mapping, VolumeError};
 
 const SIZE: u64 = 1 << 20;
 
@@ -92,9 +92,8 @@ fn what_is_stored_is_what_the_cipher_makes_of_it() {
 #[test]
 fn impossible_data_areas_are_refused() {
     let ram = RamDevice::new(SIZE);
-    let open = |data| {
-        CryptDevice::new(&ram, mapping("aes-xts-plain64", SectorSize::B4096, data)).err()
-    };
+    let open =
+        |data| CryptDevice::new(&ram, mapping("aes-xts-plain64", SectorSize::B4096, data)).err();
     for data in [
         range(0, SIZE + 4096),
         range(SIZE, 4096),
@@ -165,7 +164,10 @@ fn a_failed_read_hands_the_buffer_back_undecrypted() {
     ));
     let completion = queue.reap(Wait::Yes).unwrap();
     assert_eq!(completion.result.unwrap_err().errno(), 5);
-    assert_eq!((completion.request.tag, completion.request.offset), (9, 4096));
+    assert_eq!(
+        (completion.request.tag, completion.request.offset),
+        (9, 4096)
+    );
     assert_eq!(completion.request.buffer.len(), 512);
     assert!(queue.reap(Wait::Yes).is_none());
 }

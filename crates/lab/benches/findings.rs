@@ -1,0 +1,286 @@
+//! Does the lab find what is there, and nothing else?
+//!
+//! ```text
+//! cargo bench -p cryptmark-lab --bench findings -- [DIRECTORY]
+//! ```
+//!
+//! * A/A: ten sessions over memory that compare a system with itself.
+//! * Delay: a layer of 100 µs over memory, at depth 1; the added latency.
+//! * Slowdown: a cipher that does 3 % more work, ten sessions over memory.
+//! * Ledger: the parts against wall × threads, every cell of a session on DIRECTORY.
+//! * Timers: the rate with crypto timers against the rate without.
+
+use block::layer::Delay;
+use block::{BlockDevice, ByteRange, RamDevice};
+use bytesize::ByteSize;
+use cipher::{Backend, CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize};
+use cryptmark_lab::plan::Plan;
+use cryptmark_lab::record::Verdict;
+use cryptmark_lab::session::{Observer, Session, Visit};
+use cryptmark_lab::stats;
+use cryptmark_lab::target::{Encryption, Place, Storage};
+use cryptmark_lab::timer_cost::timer_cost;
+use cryptmark_lab::trial::{self, Options, Sample};
+use cryptmark_lab::workload::{Mix, Pattern, Workload};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use volume::CryptDevice;
+
+const REPETITIONS: u64 = 10;
+static GO_ON: AtomicBool = AtomicBool::new(false);
+
+fn main() {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
+    let directory = PathBuf::from(arguments.first().map_or(".", String::as_str));
+    same_thing_twice();
+    delay();
+    slower_cipher();
+    ledger(&directory);
+    timers();
+}
+
+fn workload(op: Mix, block_size: ByteSize, depth: u32, seconds: f64) -> Workload {
+    Workload {
+        name: "bench".into(),
+        pattern: Pattern::Random,
+        op,
+        read_percent: None,
+        block_size,
+        queue_depth: depth,
+        threads: 1,
+        seconds: Some(seconds),
+        bytes: None,
+        compressible: 0,
+    }
+}
+
+fn measure(device: &dyn BlockDevice, workload: &Workload, seed: u64) -> Sample {
+    let options = Options {
+        seed,
+        metered: true,
+        stop: &GO_ON,
+    };
+    trial::run(device, workload, options).expect("memory answers")
+}
+
+/// Rates of a, b and a again, as a session takes them.
+fn rounds(
+    a: &dyn BlockDevice,
+    b: &dyn BlockDevice,
+    workload: &Workload,
+) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+    let (mut first, mut second, mut again) = (Vec::new(), Vec::new(), Vec::new());
+    measure(a, workload, 0);
+    measure(b, workload, 0);
+    for round in 0..REPETITIONS {
+        let mut visit = |device, list: &mut Vec<f64>| {
+            list.push(measure(device, workload, round).mb_s());
+        };
+        if round % 2 == 0 {
+            visit(a, &mut first);
+            visit(b, &mut second);
+            visit(a, &mut again);
+        } else {
+            visit(a, &mut again);
+            visit(b, &mut second);
+            visit(a, &mut first);
+        }
+    }
+    (first, second, again)
+}
+
+fn same_thing_twice() {
+    let ram = RamDevice::resident(64 << 20);
+    let workload = workload(Mix::Read, ByteSize::kib(64), 1, 0.2);
+    let mut quiet = 0;
+    let mut worst = 0.0_f64;
+    for _ in 0..10 {
+        let (plain, subject, again) = rounds(&ram, &ram, &workload);
+        let floor = stats::noise_floor(stats::paired_ratio(&again, &plain));
+        let ratio = stats::paired_ratio(&subject, &plain).expect("ten pairs");
+        worst = worst.max((ratio.median - 1.0).abs());
+        quiet += u32::from(stats::verdict(ratio, floor) == Verdict::NotDistinguishable);
+    }
+    println!(
+        "A/A: not distinguishable in {quiet} of 10 runs; farthest median {:.2} % from equal",
+        worst * 100.0
+    );
+}
+
+fn delay() {
+    let plain = RamDevice::resident(64 << 20);
+    let slow = Delay::new(
+        RamDevice::resident(64 << 20),
+        Duration::from_micros(100),
+        Duration::ZERO,
+    );
+    let workload = workload(Mix::Read, ByteSize::kib(4), 1, 0.4);
+    let mut added = Vec::new();
+    for round in 0..REPETITIONS {
+        let plain = measure(&plain, &workload, round)
+            .latency
+            .value_at_quantile(0.5) as f64;
+        let slow = measure(&slow, &workload, round)
+            .latency
+            .value_at_quantile(0.5) as f64;
+        added.push((slow - plain) / 1e3);
+    }
+    let found = stats::interval(&added).expect("ten rounds");
+    println!(
+        "delay of 100 µs: found {:.2} µs ({:.2}–{:.2}), {:+.2} % off",
+        found.median,
+        found.low,
+        found.high,
+        found.median - 100.0
+    );
+}
+
+/// A cipher that encrypts three sectors more for every hundred.
+struct Slower {
+    cipher: Box<dyn SectorCipher>,
+    scratch: Mutex<Vec<u8>>,
+}
+
+impl Slower {
+    fn extra(&self, first: IvSector, length: usize) {
+        let sector = self.cipher.layout().size.bytes();
+        let again = (length / sector * 3).div_ceil(100) * sector;
+        let mut scratch = self.scratch.lock().expect("one thread");
+        scratch.resize(again, 0);
+        self.cipher.decrypt(first, &mut scratch);
+    }
+}
+
+impl SectorCipher for Slower {
+    fn layout(&self) -> SectorLayout {
+        self.cipher.layout()
+    }
+    fn backend(&self) -> Backend {
+        self.cipher.backend()
+    }
+    fn constant_time(&self) -> bool {
+        self.cipher.constant_time()
+    }
+    fn encrypt(&self, first: IvSector, data: &mut [u8]) {
+        self.extra(first, data.len());
+        self.cipher.encrypt(first, data);
+    }
+    fn decrypt(&self, first: IvSector, data: &mut [u8]) {
+        self.extra(first, data.len());
+        self.cipher.decrypt(first, data);
+    }
+}
+
+fn slower_cipher() {
+    let spec: CipherSpec = "serpent-xts-plain64".parse().expect("a known cipher");
+    let layout = SectorLayout {
+        size: SectorSize::B4096,
+        large_iv: false,
+    };
+    let crypt = |slower: bool| {
+        let key = Key::random(64).expect("randomness");
+        let cipher = spec.cipher(&key, layout, None).expect("a known cipher");
+        let cipher: Box<dyn SectorCipher> = match slower {
+            true => Box::new(Slower {
+                cipher,
+                scratch: Mutex::new(Vec::new()),
+            }),
+            false => cipher,
+        };
+        let data = ByteRange {
+            offset: 0,
+            length: 64 << 20,
+        };
+        CryptDevice::with_cipher(
+            RamDevice::resident(64 << 20),
+            cipher,
+            data,
+            IvSector::new(0),
+            false,
+        )
+        .expect("the mapping fits")
+    };
+    let (reference, slower) = (crypt(false), crypt(true));
+    // 400 KiB are a hundred sectors, so that 3 % are three.
+    let workload = workload(Mix::Read, ByteSize::kib(400), 1, 0.4);
+    let mut found = 0;
+    let mut medians = Vec::new();
+    for _ in 0..10 {
+        let (plain, subject, again) = rounds(&reference, &slower, &workload);
+        let floor = stats::noise_floor(stats::paired_ratio(&again, &plain));
+        let ratio = stats::paired_ratio(&subject, &plain).expect("ten pairs");
+        medians.push(ratio.median);
+        found += u32::from(stats::verdict(ratio, floor) == Verdict::Slower);
+    }
+    println!(
+        "3 % slower cipher: found in {found} of 10 runs; median rate ratio {:.4}",
+        stats::median(&medians).expect("ten runs")
+    );
+}
+
+struct Silent;
+
+impl Observer for Silent {
+    fn visiting(&mut self, _: &Visit<'_>) {}
+    fn keep(
+        &mut self,
+        _: &cryptmark_lab::record::Run,
+        _: &[usize],
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        Ok(())
+    }
+}
+
+fn ledger(directory: &std::path::Path) {
+    let mut plan = Plan::load("quick").expect("a shipped plan");
+    plan.repetitions = 3;
+    let place = Place {
+        at: directory,
+        size: plan.extent_bytes(),
+        seed: 1,
+        overwrite: false,
+        engine: None,
+    };
+    let storage = Storage::prepare(place, &mut |_| ControlFlow::Continue(()))
+        .expect("the directory takes a test file");
+    let session =
+        Session::open(&plan, &storage, None, 1, "bench".into()).expect("the systems open");
+    let (run, outcome) = session.measure(&GO_ON, &mut Silent);
+    outcome.expect("the session runs");
+    let mut worst = 0.0_f64;
+    for trial in &run.trials {
+        let time = &trial.time_s;
+        let parts: f64 = [time.crypto, time.copy, time.submit, time.wait, time.other]
+            .into_iter()
+            .flatten()
+            .sum();
+        let gap = 1.0 - parts / (time.wall * f64::from(trial.threads));
+        worst = if gap.abs() > worst.abs() { gap } else { worst };
+    }
+    println!(
+        "ledger: over {} cells the parts miss wall × threads by at most {:.2} %",
+        run.trials.len(),
+        worst * 100.0
+    );
+}
+
+fn timers() {
+    for notation in CipherSpec::KNOWN {
+        let encryption = Encryption::parse(notation, None, 4096, None).expect("a known cipher");
+        let ratio = timer_cost(encryption, 41, 0.1)
+            .expect("memory answers")
+            .expect("pairs were taken");
+        println!(
+            "timers: {notation} at 4 KiB costs {:.2} % ({:.2} to {:.2})",
+            (1.0 - ratio.median) * 100.0,
+            (1.0 - ratio.high) * 100.0,
+            (1.0 - ratio.low) * 100.0
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! The clocks: an UNSAFE ROOM.
+//!
+//! Safety case: the room reads the time-stamp counter and counts a chain of
+//! additions; neither touches memory. `rdtsc` is part of every x86-64
+//! processor; where an operating system forbids it to user space the process
+//! would fault, so the counter is used only where the kernel itself reports
+//! it as its clock source or the processor declares it invariant.
+//!
+//! [`Clock`] is what the rest of the lab sees: ticks, their rate, and what a
+//! reading costs. Everything measured is in ticks of one clock; seconds come
+//! from [`Clock::seconds`] at the end.
+
+mod counter;
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// Where the ticks come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The processor's invariant time-stamp counter.
+    Tsc,
+    /// The kernel's monotonic clock, in nanoseconds.
+    Monotonic,
+}
+
+/// A calibrated clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// Where the ticks come from.
+    pub source: Source,
+    /// Ticks a second.
+    pub hz: f64,
+    /// Smallest step between two readings, nanoseconds.
+    pub resolution_ns: f64,
+    /// Cost of one reading, nanoseconds.
+    pub cost_ns: f64,
+    read: fn() -> u64,
+}
+
+impl Clock {
+    /// The clock of this process, calibrated at the first call (about 60 ms).
+    pub fn get() -> &'static Self {
+        static CLOCK: OnceLock<Clock> = OnceLock::new();
+        CLOCK.get_or_init(Self::calibrate)
+    }
+
+    /// The time now, in ticks.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        (self.read)()
+    }
+
+    /// The function that reads the clock, for a [`block::Meter`].
+    pub fn reader(&self) -> fn() -> u64 {
+        self.read
+    }
+
+    /// Ticks as seconds.
+    pub fn seconds(&self, ticks: u64) -> f64 {
+        ticks as f64 / self.hz
+    }
+
+    /// A duration as ticks.
+    pub fn ticks(&self, duration: Duration) -> u64 {
+        (duration.as_secs_f64() * self.hz) as u64
+    }
+
+    fn calibrate() -> Self {
+        let (source, read): (_, fn() -> u64) = if counter::trustworthy() {
+            (Source::Tsc, counter::read)
+        } else {
+            (Source::Monotonic, monotonic_ns)
+        };
+        let hz = match source {
+            Source::Monotonic => 1e9,
+            Source::Tsc => tick_rate(read),
+        };
+        let (resolution, cost) = reading(read);
+        Self {
+            source,
+            hz,
+            resolution_ns: resolution / hz * 1e9,
+            cost_ns: cost / hz * 1e9,
+            read,
+        }
+    }
+}
+
+/// Frequency of the core under load, hertz: a chain of dependent additions
+/// retires one a cycle on every processor this program runs on. Median of
+/// several short runs; `None` where no such chain is written for the architecture.
+pub fn core_hz() -> Option<f64> {
+    const ADDITIONS: u64 = 4_000_000;
+    let clock = Clock::get();
+    let mut rates = Vec::new();
+    for _ in 0..7 {
+        let start = clock.now();
+        counter::dependent_additions(ADDITIONS)?;
+        rates.push(ADDITIONS as f64 / clock.seconds(clock.now() - start));
+    }
+    rates.sort_by(f64::total_cmp);
+    Some(rates[rates.len() / 2])
+}
+
+fn monotonic_ns() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+/// Ticks a second against the monotonic clock. Each end is bracketed and the
+/// tightest of several brackets is taken, so a preemption does not count.
+fn tick_rate(read: fn() -> u64) -> f64 {
+    let edge = || {
+        (0..50)
+            .map(|_| {
+                let before = read();
+                let at = Instant::now();
+                let after = read();
+                (after - before, before + (after - before) / 2, at)
+            })
+            .min_by_key(|(width, ..)| *width)
+            .expect("fifty brackets were taken")
+    };
+    let (_, first_ticks, first) = edge();
+    std::thread::sleep(Duration::from_millis(50));
+    let (_, last_ticks, last) = edge();
+    (last_ticks - first_ticks) as f64 / (last - first).as_secs_f64()
+}
+
+/// (smallest step, cost of a reading) in ticks.
+fn reading(read: fn() -> u64) -> (f64, f64) {
+    const READINGS: u64 = 2_000;
+    let mut step = u64::MAX;
+    let mut costs = Vec::new();
+    for _ in 0..11 {
+        let start = read();
+        let mut last = start;
+        for _ in 0..READINGS {
+            let now = read();
+            if now > last {
+                step = step.min(now - last);
+            }
+            last = now;
+        }
+        costs.push((last - start) as f64 / READINGS as f64);
+    }
+    costs.sort_by(f64::total_cmp);
+    (step as f64, costs[costs.len() / 2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_runs_forward_and_agrees_with_the_kernels() {
+        let clock = Clock::get();
+        let (start, at) = (clock.now(), Instant::now());
+        std::thread::sleep(Duration::from_millis(30));
+        let (ticks, elapsed) = (clock.now() - start, at.elapsed());
+        let ratio = clock.seconds(ticks) / elapsed.as_secs_f64();
+        // Both ends may be preempted; a wrong rate would be off by far more.
+        assert!((0.5..2.0).contains(&ratio), "ratio {ratio}");
+        assert!(clock.hz > 1e6);
+    }
+
+    #[test]
+    fn core_clock_is_plausible() {
+        if let Some(hz) = core_hz() {
+            assert!((1e8..2e10).contains(&hz), "{hz} Hz");
+        }
+    }
+}

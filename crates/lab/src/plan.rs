@@ -1,0 +1,461 @@
+//! [`Plan`]: an experiment as data, one TOML file each.
+//!
+//! A plan names systems, ciphers and workloads; the session measures every
+//! combination, interleaved, `repetitions` times. The plans that ship are
+//! embedded in the program.
+
+use crate::record::Tier;
+use crate::target::{Backend, Encryption, EncryptionError, System};
+use crate::workload::{Workload, WorkloadError};
+use bytesize::ByteSize;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Plans that ship with the program: (name, TOML).
+const EMBEDDED: &[(&str, &str)] = &[
+    ("quick", include_str!("../../../plans/quick.toml")),
+    ("anvil", include_str!("../../../plans/anvil.toml")),
+    ("passmark", include_str!("../../../plans/passmark.toml")),
+    (
+        "crystaldiskmark",
+        include_str!("../../../plans/crystaldiskmark.toml"),
+    ),
+    (
+        "crystaldiskmark-nvme",
+        include_str!("../../../plans/crystaldiskmark-nvme.toml"),
+    ),
+    ("as-ssd", include_str!("../../../plans/as-ssd.toml")),
+    ("ssd-blog", include_str!("../../../plans/ssd-blog.toml")),
+];
+
+/// One experiment: systems × ciphers × workloads, repeated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// File stem or embedded name; not part of the TOML.
+    #[serde(skip)]
+    pub name: String,
+    /// One line for the list of plans.
+    pub title: String,
+    /// Which stretch of the road is timed.
+    #[serde(default = "block_tier")]
+    pub tier: Tier,
+    /// Bytes of the test extent.
+    pub size: ByteSize,
+    /// Repetitions of every cell, 1 to 1000.
+    #[serde(default = "ten")]
+    pub repetitions: u32,
+    /// Systems beside `none`, which every plan measures.
+    #[serde(default = "builtin")]
+    pub systems: Vec<System>,
+    /// dm-crypt notation.
+    pub ciphers: Vec<String>,
+    /// Key size in bits as cryptsetup counts; the cipher's default when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_size: Option<u32>,
+    /// Encryption sector size, bytes.
+    #[serde(default = "large_sectors")]
+    pub sector_size: u32,
+    /// What is asked of every system.
+    #[serde(rename = "workload")]
+    pub workloads: Vec<Workload>,
+}
+
+fn block_tier() -> Tier {
+    Tier::Block
+}
+
+fn ten() -> u32 {
+    10
+}
+
+fn builtin() -> Vec<System> {
+    vec![System::Builtin]
+}
+
+fn large_sectors() -> u32 {
+    4096
+}
+
+/// What is wrong with a plan.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// No shipped plan has this name and no file has this path.
+    #[error("there is no plan {name:?}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// A shipped plan with a similar name.
+        suggestion: Option<&'static str>,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the plan {path}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is no valid plan.
+    #[error("{name}, line {line}: {problem}")]
+    Syntax {
+        /// Plan or file name.
+        name: String,
+        /// Line, from 1.
+        line: usize,
+        /// The parser's words.
+        problem: String,
+        /// A known key with a similar name.
+        suggestion: Option<String>,
+    },
+    /// A workload has an impossible value.
+    #[error("workload {workload:?}: {source}")]
+    Workload {
+        /// Its name.
+        workload: String,
+        /// Which value.
+        source: WorkloadError,
+    },
+    /// Two workloads share a name.
+    #[error("two workloads are named {0:?}")]
+    DuplicateWorkload(String),
+    /// A list that must not be empty is.
+    #[error("the plan has no {0}")]
+    Empty(&'static str),
+    /// A number is out of its range.
+    #[error("{key} = {value} is not between {low} and {high}")]
+    Range {
+        /// The key.
+        key: &'static str,
+        /// What was given.
+        value: u64,
+        /// Smallest allowed value.
+        low: u64,
+        /// Largest allowed value.
+        high: u64,
+    },
+    /// A workload's blocks are not whole encryption sectors.
+    #[error("workload {workload:?}: its blocks are not whole {sector}-byte sectors")]
+    BlockSector {
+        /// Its name.
+        workload: String,
+        /// The plan's sector size.
+        sector: u32,
+    },
+    /// A workload's blocks do not fit the test extent often enough.
+    #[error("workload {workload:?} needs a test extent of {needed}, the plan has {size}")]
+    TooSmall {
+        /// Its name.
+        workload: String,
+        /// Smallest extent.
+        needed: ByteSize,
+        /// The plan's extent.
+        size: ByteSize,
+    },
+    /// A cipher, key size or sector size cannot be used.
+    #[error(transparent)]
+    Encryption(#[from] EncryptionError),
+}
+
+impl PlanError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Unknown {
+                suggestion: Some(plan),
+                ..
+            } => format!("Did you mean {plan:?}? `cryptmark plans` lists them all."),
+            Self::Unknown { .. } => {
+                "`cryptmark plans` lists the plans that ship; a file name ends in .toml.".into()
+            }
+            Self::Read { .. } => "Check the path and its permissions.".into(),
+            Self::Syntax {
+                suggestion: Some(key),
+                ..
+            } => {
+                format!("Did you mean `{key}`? `cryptmark plans show quick` prints a plan to copy.")
+            }
+            Self::Syntax { .. } => "`cryptmark plans show quick` prints a plan to copy.".into(),
+            Self::Workload { .. } | Self::Range { .. } => {
+                "Change the value; `cryptmark plans show quick` prints a plan to copy.".into()
+            }
+            Self::DuplicateWorkload(_) => "Give every workload a name of its own.".into(),
+            Self::Empty(what) => format!("Name at least one of the {what}."),
+            Self::BlockSector { .. } => {
+                "Use a block_size that is a multiple of sector_size.".into()
+            }
+            Self::TooSmall { needed, .. } => {
+                format!("Use --size {} or more.", needed.display().si_short())
+            }
+            Self::Encryption(error) => error.remedy(),
+        }
+    }
+}
+
+impl Plan {
+    /// Names and titles of the plans that ship.
+    pub fn shipped() -> Vec<(&'static str, String)> {
+        EMBEDDED
+            .iter()
+            .map(|(name, toml)| {
+                let title = Self::parse(name, toml).map_or_else(|_| String::new(), |p| p.title);
+                (*name, title)
+            })
+            .collect()
+    }
+
+    /// The TOML of a shipped plan.
+    ///
+    /// # Errors
+    /// [`PlanError::Unknown`].
+    pub fn toml(name: &str) -> Result<&'static str, PlanError> {
+        EMBEDDED
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, toml)| *toml)
+            .ok_or_else(|| PlanError::Unknown {
+                name: name.to_owned(),
+                suggestion: EMBEDDED
+                    .iter()
+                    .map(|(known, _)| *known)
+                    .filter(|known| strsim::jaro_winkler(known, name) > 0.8)
+                    .max_by(|a, b| {
+                        strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name))
+                    }),
+            })
+    }
+
+    /// Reads a shipped plan by name, or a file by path.
+    ///
+    /// # Errors
+    /// Any [`PlanError`].
+    pub fn load(name_or_path: &str) -> Result<Self, PlanError> {
+        let path = Path::new(name_or_path);
+        if path.extension().is_some_and(|suffix| suffix == "toml") {
+            let text = std::fs::read_to_string(path).map_err(|source| PlanError::Read {
+                path: path.to_owned(),
+                source,
+            })?;
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            return Self::parse(&stem, &text);
+        }
+        Self::parse(name_or_path, Self::toml(name_or_path)?)
+    }
+
+    /// Reads a plan from TOML and checks every value.
+    ///
+    /// # Errors
+    /// [`PlanError::Syntax`] with line and suggestion, or whatever value is impossible.
+    pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
+        let mut plan: Self = toml::from_str(text).map_err(|error| syntax(name, text, &error))?;
+        plan.name = name.to_owned();
+        plan.validate()?;
+        Ok(plan)
+    }
+
+    /// Bytes of the test extent: the plan's size, cut to whole sectors of any size.
+    pub fn extent_bytes(&self) -> u64 {
+        self.size.as_u64() / 4096 * 4096
+    }
+
+    /// Every cipher of the plan with the plan's key and sector size, on
+    /// `backend` where one is forced.
+    ///
+    /// # Errors
+    /// [`PlanError::Encryption`].
+    pub fn encryptions(&self, backend: Option<Backend>) -> Result<Vec<Encryption>, PlanError> {
+        self.ciphers
+            .iter()
+            .map(|cipher| {
+                Encryption::parse(cipher, self.key_size, self.sector_size, backend)
+                    .map_err(PlanError::from)
+            })
+            .collect()
+    }
+
+    /// Checks every value; called again after a command line changed some.
+    ///
+    /// # Errors
+    /// Whatever value is impossible.
+    pub fn validate(&self) -> Result<(), PlanError> {
+        if self.workloads.is_empty() {
+            return Err(PlanError::Empty("workloads"));
+        }
+        if !(1..=1000).contains(&self.repetitions) {
+            return Err(PlanError::Range {
+                key: "repetitions",
+                value: u64::from(self.repetitions),
+                low: 1,
+                high: 1000,
+            });
+        }
+        if self.systems.iter().any(|system| *system != System::None) && self.ciphers.is_empty() {
+            return Err(PlanError::Empty("ciphers"));
+        }
+        self.encryptions(None)?;
+        for (index, workload) in self.workloads.iter().enumerate() {
+            workload.validate().map_err(|source| PlanError::Workload {
+                workload: workload.name.clone(),
+                source,
+            })?;
+            if self.workloads[..index]
+                .iter()
+                .any(|other| other.name == workload.name)
+            {
+                return Err(PlanError::DuplicateWorkload(workload.name.clone()));
+            }
+            if !workload
+                .block_bytes()
+                .is_multiple_of(u64::from(self.sector_size))
+                && !self.ciphers.is_empty()
+            {
+                return Err(PlanError::BlockSector {
+                    workload: workload.name.clone(),
+                    sector: self.sector_size,
+                });
+            }
+            let needed = workload.buffer_bytes();
+            if self.extent_bytes() < needed {
+                return Err(PlanError::TooSmall {
+                    workload: workload.name.clone(),
+                    needed: ByteSize(needed),
+                    size: self.size,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Turns the parser's error into a line and, for an unknown word, a suggestion.
+fn syntax(name: &str, text: &str, error: &toml::de::Error) -> PlanError {
+    let start = error.span().map_or(0, |span| span.start.min(text.len()));
+    let line = text.as_bytes()[..start]
+        .iter()
+        .filter(|byte| **byte == b'\n')
+        .count()
+        + 1;
+    let problem = error
+        .message()
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    // The parser names the unknown word and the known ones in back quotes.
+    let mut words = problem.split('`').skip(1).step_by(2);
+    let suggestion = words.next().and_then(|unknown| {
+        words
+            .map(|known| (strsim::jaro_winkler(unknown, known), known))
+            .filter(|(likeness, _)| *likeness > 0.75)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, known)| known.to_owned())
+    });
+    PlanError::Syntax {
+        name: name.to_owned(),
+        line,
+        problem,
+        suggestion,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALID: &str = r#"
+title = "a plan"
+size = "64 MiB"
+ciphers = ["aes-xts-plain64"]
+
+[[workload]]
+name = "r"
+pattern = "random"
+op = "read"
+block_size = "4 KiB"
+seconds = 0.1
+"#;
+
+    #[test]
+    fn every_shipped_plan_is_valid_and_has_a_title() {
+        for (name, title) in Plan::shipped() {
+            let plan = Plan::load(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(plan.name, name);
+            assert!(!title.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn defaults_are_the_documented_ones() {
+        let plan = Plan::parse("x", VALID).unwrap();
+        assert_eq!((plan.repetitions, plan.sector_size), (10, 4096));
+        assert_eq!(plan.systems, [System::Builtin]);
+        assert_eq!(plan.workloads[0].queue_depth, 1);
+        assert_eq!(plan.size.as_u64(), 64 << 20);
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_line_and_suggestion() {
+        let text = VALID.replace("pattern", "patern");
+        let Err(PlanError::Syntax {
+            line,
+            problem,
+            suggestion,
+            ..
+        }) = Plan::parse("x", &text)
+        else {
+            panic!("accepted");
+        };
+        assert_eq!(line, 8);
+        assert!(problem.contains("patern"), "{problem}");
+        assert_eq!(suggestion.as_deref(), Some("pattern"));
+    }
+
+    #[test]
+    fn bad_plans_are_refused() {
+        let cases = [
+            ("title", "size = 3"),
+            ("64 MiB", "64 Mbananas"),
+            ("64 MiB", "1 KiB"),
+            ("random", "spiral"),
+            ("seconds = 0.1", "seconds = -1.0"),
+            ("seconds = 0.1", "seconds = 0.1\nbytes = \"1 MiB\""),
+            ("seconds = 0.1", "seconds = 0.1\nqueue_depth = 0"),
+            ("aes-xts-plain64", "ase-xts-plain64"),
+            ("\"a plan\"", "\"a plan\"\nsector_size = 520"),
+            ("\"a plan\"", "\"a plan\"\nrepetitions = 0"),
+            ("\"a plan\"", "\"a plan\"\nkey_size = 100"),
+            ("\"a plan\"", "\"a plan\"\nsystems = [\"truecrypt\"]"),
+            ("4 KiB", "512 B"),
+            ("[\"aes-xts-plain64\"]", "[]"),
+        ];
+        for (from, to) in cases {
+            let text = VALID.replacen(from, to, 1);
+            assert_ne!(text, VALID);
+            let error = Plan::parse("x", &text).expect_err(to);
+            assert!(!error.to_string().is_empty() && !error.remedy().is_empty());
+        }
+        let twice = format!(
+            "{VALID}{}",
+            VALID
+                .split_once("[[")
+                .unwrap()
+                .1
+                .replacen("workload", "[[workload", 1)
+        );
+        assert!(matches!(
+            Plan::parse("x", &twice),
+            Err(PlanError::DuplicateWorkload(_))
+        ));
+    }
+
+    #[test]
+    fn a_misspelt_name_gets_a_suggestion() {
+        let error = Plan::load("quik").unwrap_err();
+        assert!(error.remedy().contains("quick"), "{}", error.remedy());
+        assert!(matches!(
+            Plan::load("/nonexistent/x.toml"),
+            Err(PlanError::Read { .. })
+        ));
+    }
+}

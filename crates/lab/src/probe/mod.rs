@@ -1,0 +1,13 @@
+//! What the machine says of itself: processor, memory, kernel, storage.
+//!
+//! Reads `/proc` and `/sys` only; whatever is not there stays `None`.
+
+mod capability;
+mod host;
+mod storage;
+mod usage;
+
+pub use capability::{Capability, capabilities};
+pub use host::host;
+pub use storage::describe;
+pub use usage::{CpuTimes, StealMeter};

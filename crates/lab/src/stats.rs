@@ -1,0 +1,301 @@
+//! Statistics: pure functions of numbers. No clock, no files, no printing.
+//!
+//! An interval is the 95 % percentile-bootstrap interval of the median
+//! (2,000 resamples, seeded: the same values give the same interval).
+//! METHOD section 1 says why pairs and medians.
+
+use crate::record::{Interval, Noise, NoiseVerdict, Verdict};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Resamples of a bootstrap.
+const RESAMPLES: usize = 2_000;
+
+/// Seed of the resampling; fixed, so a stored run always yields the same intervals.
+const SEED: u64 = 0x6372_7970_746d_6172;
+
+/// Rounds that SNIA's steady-state rule looks at.
+pub const STEADY_ROUNDS: usize = 5;
+
+/// A ratio this close to 1 is never called a difference: no clock, layout or
+/// neighbour on a shared machine is steadier (0.5 %).
+const RESOLUTION: f64 = 0.005;
+
+/// Median of `values`; `None` when empty.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    median_of_sorted(&sorted)
+}
+
+fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
+    let n = sorted.len();
+    match n {
+        0 => None,
+        _ if n % 2 == 1 => Some(sorted[n / 2]),
+        _ => Some((sorted[n / 2 - 1] + sorted[n / 2]) / 2.0),
+    }
+}
+
+/// Median of `values` with its 95 % bootstrap interval; `None` when empty.
+pub fn interval(values: &[f64]) -> Option<Interval> {
+    let centre = median(values)?;
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED);
+    let mut medians = Vec::with_capacity(RESAMPLES);
+    let mut resample = vec![0.0; values.len()];
+    for _ in 0..RESAMPLES {
+        for slot in &mut resample {
+            *slot = values[(rng.next_u64() % values.len() as u64) as usize];
+        }
+        resample.sort_by(f64::total_cmp);
+        medians.extend(median_of_sorted(&resample));
+    }
+    medians.sort_by(f64::total_cmp);
+    // 2.5 % of the resamples lie outside on each side.
+    let outside = RESAMPLES / 40;
+    Some(Interval {
+        median: centre,
+        low: medians[outside],
+        high: medians[RESAMPLES - 1 - outside],
+        n: values.len() as u32,
+    })
+}
+
+/// Interval of `subject[i] / reference[i]` over the pairs that both have;
+/// `None` without a pair whose reference is positive.
+pub fn paired_ratio(subject: &[f64], reference: &[f64]) -> Option<Interval> {
+    let ratios: Vec<f64> = subject
+        .iter()
+        .zip(reference)
+        .filter(|(_, reference)| **reference > 0.0)
+        .map(|(subject, reference)| subject / reference)
+        .collect();
+    interval(&ratios)
+}
+
+/// By how much two measurements of the same thing differed: the end of the
+/// A/A interval that lies farther from 1, as a relative difference, and never
+/// below half a per cent.
+pub fn noise_floor(aa_ratio: Option<Interval>) -> f64 {
+    aa_ratio
+        .map_or(0.0, |aa| (1.0 - aa.low).abs().max((aa.high - 1.0).abs()))
+        .max(RESOLUTION)
+}
+
+/// What an interval of paired rate ratios allows to say, at a noise floor (a
+/// relative difference). Fewer than three pairs never allow to say anything.
+pub fn verdict(ratio: Interval, floor: f64) -> Verdict {
+    if ratio.n < 3 || (ratio.median - 1.0).abs() <= floor {
+        return Verdict::NotDistinguishable;
+    }
+    if ratio.high < 1.0 {
+        Verdict::Slower
+    } else if ratio.low > 1.0 {
+        Verdict::Faster
+    } else {
+        Verdict::NotDistinguishable
+    }
+}
+
+/// The noise of a whole run, from the ratios of all its A/A pairs.
+pub fn noise(aa_ratios: &[f64]) -> Noise {
+    // Above this spread of single pairs a run of ten repetitions cannot
+    // resolve the few per cent that people ask about.
+    const WIDE: f64 = 0.10;
+    let Some(aa) = interval(aa_ratios) else {
+        return Noise::default();
+    };
+    let deviations: Vec<f64> = aa_ratios.iter().map(|ratio| (ratio - 1.0).abs()).collect();
+    let spread = median(&deviations).unwrap_or(0.0);
+    let unequal = verdict(aa, RESOLUTION) != Verdict::NotDistinguishable;
+    Noise {
+        aa_ratio: Some(aa),
+        verdict: if unequal || spread > WIDE {
+            NoiseVerdict::Noisy
+        } else {
+            NoiseVerdict::Quiet
+        },
+    }
+}
+
+/// SNIA PTS steady state over the last [`STEADY_ROUNDS`] rounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Steady {
+    /// (max − min) ÷ mean; at most 0.20 is steady.
+    pub range: f64,
+    /// |slope of the best-fit line| × 4 ÷ mean; at most 0.10 is steady.
+    pub drift: f64,
+}
+
+impl Steady {
+    /// Judges the last five of `rounds`; `None` with fewer than five or no throughput.
+    pub fn of(rounds: &[f64]) -> Option<Self> {
+        let window = rounds.last_chunk::<STEADY_ROUNDS>()?;
+        let mean = window.iter().sum::<f64>() / STEADY_ROUNDS as f64;
+        if mean <= 0.0 {
+            return None;
+        }
+        let high = window.iter().copied().fold(f64::MIN, f64::max);
+        let low = window.iter().copied().fold(f64::MAX, f64::min);
+        // Least squares over x = −2 … 2: the sum of x² is 10.
+        let slope = window
+            .iter()
+            .zip([-2.0, -1.0, 0.0, 1.0, 2.0])
+            .map(|(y, x)| x * y)
+            .sum::<f64>()
+            / 10.0;
+        Some(Self {
+            range: (high - low) / mean,
+            drift: slope.abs() * 4.0 / mean,
+        })
+    }
+
+    /// Whether both conditions hold.
+    pub fn reached(self) -> bool {
+        self.range <= 0.20 && self.drift <= 0.10
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten pairs of the same target: drift, noise of `sigma`, rare outliers.
+    fn simulated_pairs(seed: u64, sigma: f64, effect: f64) -> (Vec<f64>, Vec<f64>) {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut uniform = move || (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        let mut normal = {
+            let mut pick = move || {
+                let (u, v) = (uniform().max(1e-300), uniform());
+                (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+            };
+            move || {
+                let outlier = pick().abs() > 2.2;
+                pick() * if outlier { 6.0 } else { 1.0 }
+            }
+        };
+        (0..10)
+            .map(|round| {
+                let drift = 1.0 + 0.02 * (f64::from(round) / 9.0);
+                let plain = 1000.0 * drift * (1.0 + sigma * normal());
+                let subject = 1000.0 * drift * (1.0 - effect) * (1.0 + sigma * normal());
+                (subject, plain)
+            })
+            .unzip()
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0]), Some(3.0));
+        assert_eq!(median(&[9.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
+    }
+
+    #[test]
+    fn an_interval_encloses_its_median_and_repeats() {
+        let values: Vec<f64> = (1..=10).map(f64::from).collect();
+        let first = interval(&values).unwrap();
+        assert!(first.low <= first.median && first.median <= first.high);
+        assert!(first.low >= 1.0 && first.high <= 10.0 && first.low < first.high);
+        assert_eq!(Some(first), interval(&values));
+        assert_eq!(interval(&[]), None);
+        let one = interval(&[7.0]).unwrap();
+        assert_eq!((one.low, one.high, one.n), (7.0, 7.0, 1));
+    }
+
+    #[test]
+    fn intervals_cover_the_true_median_about_as_often_as_they_claim() {
+        let covered = (0..400)
+            .filter(|&seed| {
+                let (values, _) = simulated_pairs(seed, 0.02, 0.0);
+                let detrended: Vec<f64> = values
+                    .iter()
+                    .enumerate()
+                    .map(|(i, v)| v / (1.0 + 0.02 * i as f64 / 9.0))
+                    .collect();
+                let got = interval(&detrended).unwrap();
+                got.low <= 1000.0 && 1000.0 <= got.high
+            })
+            .count();
+        assert!((360..=400).contains(&covered), "{covered} of 400");
+    }
+
+    #[test]
+    fn the_same_thing_twice_is_not_distinguishable() {
+        // As a run does: one A/A comparison sets the floor, another is judged.
+        let quiet = (0..100)
+            .filter(|&seed| {
+                let sigma = [0.001, 0.01, 0.05][seed as usize % 3];
+                let (again, plain) = simulated_pairs(seed, sigma, 0.0);
+                let (subject, _) = simulated_pairs(seed + 10_000, sigma, 0.0);
+                let floor = noise_floor(paired_ratio(&again, &plain));
+                verdict(paired_ratio(&subject, &plain).unwrap(), floor)
+                    == Verdict::NotDistinguishable
+            })
+            .count();
+        assert!(quiet >= 95, "{quiet} of 100");
+    }
+
+    #[test]
+    fn three_per_cent_is_found_where_the_noise_allows_it() {
+        let found = (0..100)
+            .filter(|&seed| {
+                let (again, plain) = simulated_pairs(seed, 0.005, 0.0);
+                let (subject, _) = simulated_pairs(seed + 10_000, 0.005, 0.03);
+                let floor = noise_floor(paired_ratio(&again, &plain));
+                verdict(paired_ratio(&subject, &plain).unwrap(), floor) == Verdict::Slower
+            })
+            .count();
+        assert!(found >= 95, "{found} of 100");
+    }
+
+    #[test]
+    fn a_difference_within_the_noise_floor_is_not_called_one() {
+        let ratio = Interval {
+            median: 0.98,
+            low: 0.975,
+            high: 0.985,
+            n: 10,
+        };
+        assert_eq!(verdict(ratio, 0.03), Verdict::NotDistinguishable);
+        assert_eq!(verdict(ratio, 0.01), Verdict::Slower);
+        let inverse = Interval {
+            median: 1.02,
+            low: 1.015,
+            high: 1.025,
+            n: 10,
+        };
+        assert_eq!(verdict(inverse, 0.01), Verdict::Faster);
+        assert_eq!(
+            verdict(Interval { n: 2, ..ratio }, 0.0),
+            Verdict::NotDistinguishable
+        );
+    }
+
+    #[test]
+    fn noise_says_when_it_does_not_know() {
+        assert_eq!(noise(&[]).verdict, NoiseVerdict::Unknown);
+        assert_eq!(noise(&[1.0; 8]).verdict, NoiseVerdict::Quiet);
+        assert_eq!(noise(&[1.2; 8]).verdict, NoiseVerdict::Noisy);
+        let wild = [0.6, 1.5, 0.7, 1.4, 0.8, 1.3, 0.9, 1.1];
+        assert_eq!(noise(&wild).verdict, NoiseVerdict::Noisy);
+    }
+
+    #[test]
+    fn steady_state_follows_snia() {
+        assert_eq!(Steady::of(&[1.0; 4]), None);
+        assert_eq!(Steady::of(&[0.0; 5]), None);
+        assert!(Steady::of(&[100.0; 5]).unwrap().reached());
+        // The rule looks at the last five rounds only.
+        assert!(
+            Steady::of(&[900.0, 100.0, 101.0, 99.0, 100.0, 100.0])
+                .unwrap()
+                .reached()
+        );
+        let spread = Steady::of(&[100.0, 125.0, 100.0, 125.0, 100.0]).unwrap();
+        assert!(spread.range > 0.20 && spread.drift <= 0.10 && !spread.reached());
+        let sliding = Steady::of(&[108.0, 104.0, 100.0, 96.0, 92.0]).unwrap();
+        assert!(sliding.range <= 0.20 && sliding.drift > 0.10 && !sliding.reached());
+    }
+}

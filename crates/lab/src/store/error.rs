@@ -1,0 +1,254 @@
+//! What can go wrong with a store, and what the user can do about it.
+
+use super::Location;
+use std::io;
+use std::path::PathBuf;
+
+/// A store that cannot be opened, or a request that it cannot serve.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Nobody said where the store is, and the user has no home directory.
+    #[error("there is no home directory to keep runs in")]
+    NoDataDirectory {
+        /// Why no home directory was found.
+        source: etcetera::HomeDirError,
+    },
+    /// The location is an empty string.
+    #[error("the location of the store is empty")]
+    EmptyLocation,
+    /// This build has no PostgreSQL support.
+    #[error("{location} is a PostgreSQL database, which this build cannot open")]
+    NoPostgres {
+        /// The database asked for.
+        location: Location,
+    },
+    /// The file or its directory cannot be created or read.
+    #[error("cannot open the store {}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The private runtime that drives the database could not start.
+    #[error("cannot start the runtime of the store")]
+    Runtime {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is no SQLite database.
+    #[error("{} is not a store of runs: it is no SQLite database", path.display())]
+    NotADatabase {
+        /// The file, left as it is.
+        path: PathBuf,
+    },
+    /// The database belongs to another program.
+    #[error("{location} is the database of another program")]
+    Foreign {
+        /// The database, left as it is.
+        location: Location,
+    },
+    /// The store was written by a newer version of this program.
+    #[error("{location} has store version {found}; this program knows up to {known}")]
+    Newer {
+        /// The database, left as it is.
+        location: Location,
+        /// The version found.
+        found: i64,
+        /// The newest version that this program reads.
+        known: i64,
+    },
+    /// The database file is damaged.
+    #[error("the store {location} is damaged")]
+    Damaged {
+        /// The database.
+        location: Location,
+        /// What the database engine found.
+        source: sqlx::Error,
+    },
+    /// Another process held the database for too long.
+    #[error("the store {location} is in use by another process")]
+    Busy {
+        /// The database.
+        location: Location,
+        /// What the database engine said.
+        source: sqlx::Error,
+    },
+    /// The database refused a request.
+    #[error("the store {location} failed")]
+    Database {
+        /// The database.
+        location: Location,
+        /// What the database engine said.
+        source: sqlx::Error,
+    },
+    /// A stored record is not what this program writes.
+    #[error("the record of run {run}{} cannot be read", part(*ordinal))]
+    Record {
+        /// Id of the run.
+        run: String,
+        /// Position of the trial; `None` for the header of the run.
+        ordinal: Option<u32>,
+        /// Why it cannot be read.
+        source: serde_json::Error,
+    },
+    /// A stored record has another schema.
+    #[error("run {run} has schema {found}; this program reads {known}")]
+    Schema {
+        /// Id of the run.
+        run: String,
+        /// The schema found.
+        found: String,
+        /// The schema that this program reads.
+        known: &'static str,
+    },
+    /// A record holds a number that JSON cannot express: infinite, or none at all.
+    #[error("run {run}{} holds a number that cannot be stored", part(*ordinal))]
+    Unstorable {
+        /// Id of the run.
+        run: String,
+        /// Position of the trial; `None` for the header of the run.
+        ordinal: Option<u32>,
+        /// Where in the record.
+        source: serde_json::Error,
+    },
+    /// A run of this id is stored already.
+    #[error("run {run} is stored already")]
+    RunExists {
+        /// Id of the run.
+        run: String,
+    },
+    /// The store holds no run at all.
+    #[error("the store {location} holds no runs")]
+    Empty {
+        /// The database.
+        location: Location,
+    },
+    /// No run or baseline has this name.
+    #[error("no stored run or baseline is called `{which}`")]
+    NoSuchRun {
+        /// The name asked for.
+        which: String,
+    },
+    /// The prefix fits several runs.
+    #[error("`{which}` fits several runs: {}", matches.join(", "))]
+    Ambiguous {
+        /// The prefix asked for.
+        which: String,
+        /// The ids that it fits.
+        matches: Vec<String>,
+    },
+    /// No baseline has this name.
+    #[error("there is no baseline `{name}`")]
+    NoSuchBaseline {
+        /// The name asked for.
+        name: String,
+    },
+    /// The name would hide a run.
+    #[error("`{name}` cannot name a baseline")]
+    BaselineName {
+        /// The name refused.
+        name: String,
+    },
+    /// The run to delete is a baseline.
+    #[error("run {run} is the baseline {}", names.join(", "))]
+    IsBaseline {
+        /// Id of the run.
+        run: String,
+        /// The baselines that point to it.
+        names: Vec<String>,
+    },
+}
+
+impl StoreError {
+    /// What the user can do about it: one line.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::NoDataDirectory { .. } => {
+                "Set HOME or XDG_DATA_HOME, or name a file for the store.".into()
+            }
+            Self::EmptyLocation => {
+                "Name a file, or a database as postgres://user@host/database.".into()
+            }
+            Self::NoPostgres { .. } => {
+                "Install a build with the feature `postgres`, or name a file.".into()
+            }
+            Self::Io { path, .. } => format!(
+                "Check that {} exists and belongs to you, or name another file.",
+                path.display()
+            ),
+            Self::Runtime { .. } => {
+                "Check the limits on threads and open files (ulimit -a).".into()
+            }
+            Self::NotADatabase { path } => {
+                format!("Name another file; {} was left as it is.", path.display())
+            }
+            Self::Foreign { location } => {
+                format!("Name another file or database; {location} was left as it is.")
+            }
+            Self::Newer { .. } => {
+                "Upgrade cryptmark, or name another file for this version's runs.".into()
+            }
+            Self::Damaged { location, .. } => format!(
+                "Restore {location} from a backup, or move it away: a new store is then created."
+            ),
+            Self::Busy { .. } => "Wait until the other process is done, then try again.".into(),
+            Self::Database {
+                location: Location::Sqlite(path),
+                ..
+            } => format!(
+                "Check the free space and the permissions of {}.",
+                path.display()
+            ),
+            Self::Database { .. } => {
+                "Check that the server runs and that the user may create and write tables.".into()
+            }
+            Self::Record { run, .. } => {
+                format!("Restore it from a backup, or drop run {run} with everything it holds.")
+            }
+            Self::Schema { .. } => "Read it with the version of cryptmark that wrote it.".into(),
+            Self::Unstorable { .. } => {
+                "Report this as a bug of cryptmark: a measurement may not yield such a number."
+                    .into()
+            }
+            Self::RunExists { run } => format!("Start a new run, or delete {run} first."),
+            Self::Empty { .. } => "Measure first: cryptmark run.".into(),
+            Self::NoSuchRun { .. } => "See what is stored: cryptmark list.".into(),
+            Self::Ambiguous { .. } => "Give more characters of the id.".into(),
+            Self::NoSuchBaseline { .. } => "See what there is: cryptmark baseline list.".into(),
+            Self::BaselineName { .. } => {
+                "Choose a name that is not empty, not `latest` and not the id of a run.".into()
+            }
+            Self::IsBaseline { names, .. } => format!(
+                "Remove the baseline first: cryptmark baseline rm {}.",
+                names.join(" ")
+            ),
+        }
+    }
+
+    pub(super) fn from_sql(location: &Location, source: sqlx::Error) -> Self {
+        // SQLite's result codes; the lower byte is the primary one.
+        const BUSY: i32 = 5;
+        const LOCKED: i32 = 6;
+        const CORRUPT: i32 = 11;
+        const NOT_A_DATABASE: i32 = 26;
+
+        let location = location.clone();
+        let code = match (&location, &source) {
+            (Location::Sqlite(_), sqlx::Error::Database(error)) => {
+                error.code().and_then(|code| code.parse::<i32>().ok())
+            }
+            _ => None,
+        };
+        match code.map(|code| code & 0xff) {
+            Some(BUSY | LOCKED) => Self::Busy { location, source },
+            Some(CORRUPT | NOT_A_DATABASE) => Self::Damaged { location, source },
+            _ => Self::Database { location, source },
+        }
+    }
+}
+
+fn part(ordinal: Option<u32>) -> String {
+    ordinal.map_or_else(String::new, |ordinal| format!(", trial {ordinal},"))
+}

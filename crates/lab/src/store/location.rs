@@ -1,0 +1,109 @@
+//! Where a store is: parsed from what a user types, printed without secrets.
+
+use super::StoreError;
+use etcetera::BaseStrategy;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Where the runs are kept.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Location {
+    /// A SQLite file; it and its directory are created when absent.
+    Sqlite(PathBuf),
+    /// The URL of a PostgreSQL database, `postgres://user@host/database`.
+    Postgres(String),
+}
+
+impl Location {
+    /// The user's own store: `$XDG_DATA_HOME/cryptmark/runs.db`, or the same
+    /// below `~/.local/share`.
+    ///
+    /// Fails when the user has no home directory.
+    pub fn standard() -> Result<Self, StoreError> {
+        let base = etcetera::base_strategy::Xdg::new()
+            .map_err(|source| StoreError::NoDataDirectory { source })?;
+        Ok(Self::Sqlite(base.data_dir().join("cryptmark/runs.db")))
+    }
+}
+
+impl FromStr for Location {
+    type Err = StoreError;
+
+    /// Reads a `postgres://` or `postgresql://` URL, `sqlite:PATH` or a bare path.
+    fn from_str(text: &str) -> Result<Self, StoreError> {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned()));
+        }
+        let path = text.strip_prefix("sqlite:").unwrap_or(text);
+        let path = path.strip_prefix("//").unwrap_or(path);
+        if path.is_empty() {
+            return Err(StoreError::EmptyLocation);
+        }
+        Ok(Self::Sqlite(PathBuf::from(path)))
+    }
+}
+
+impl fmt::Display for Location {
+    // A URL may carry a password before the `@` and among its parameters.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => path.display().fmt(f),
+            Self::Postgres(url) => {
+                let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
+                let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
+                let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
+                write!(f, "{scheme}://{rest}")
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Location({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_what_users_type() {
+        for (text, path) in [
+            ("runs.db", "runs.db"),
+            ("sqlite:runs.db", "runs.db"),
+            ("sqlite:///var/lib/runs.db", "/var/lib/runs.db"),
+        ] {
+            assert_eq!(
+                text.parse::<Location>().unwrap(),
+                Location::Sqlite(path.into())
+            );
+        }
+        assert!(matches!(
+            "postgresql://host/db".parse(),
+            Ok(Location::Postgres(_))
+        ));
+        for empty in ["", "sqlite:", "sqlite://"] {
+            assert!(matches!(
+                empty.parse::<Location>(),
+                Err(StoreError::EmptyLocation)
+            ));
+        }
+    }
+
+    #[test]
+    fn never_prints_a_password() {
+        for url in [
+            "postgres://me:s3cret@host/db",
+            "postgres://host/db?password=s3cret",
+            "postgres://me:s3cr@et@host/db?user=x&password=s3cret",
+        ] {
+            let location: Location = url.parse().unwrap();
+            let shown = format!("{location} {location:?}");
+            assert!(!shown.contains("s3cr"), "{shown}");
+            assert!(shown.contains("host/db"), "{shown}");
+        }
+    }
+}

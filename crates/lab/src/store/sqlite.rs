@@ -1,0 +1,163 @@
+//! Opening a SQLite store. A file that is not ours is recognised from its
+//! header, before SQLite may touch it.
+
+use super::{Fault, Location, StoreError, schema};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// `cmrk`: marks the file as a store of this program.
+const APPLICATION_ID: i64 = 0x636d_726b;
+
+/// How long to wait for other processes: longer than any transaction here
+/// takes on a slow disk that is being measured.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) async fn open(path: &Path) -> Result<SqliteConnection, Fault> {
+    let location = Location::Sqlite(path.to_owned());
+    let failed = |source| StoreError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    create_private(path).map_err(failed)?;
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(StoreError::NotADatabase { path: path.into() }.into());
+    }
+    let file = File::open(path).map_err(failed)?;
+    let mut header = Vec::new();
+    file.take(100).read_to_end(&mut header).map_err(failed)?;
+    inspect(&header, &location, path)?;
+
+    let mut connection = SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(PATIENCE)
+        .disable_statement_logging()
+        .connect()
+        .await?;
+    prepare(&mut connection, &location).await?;
+    switch_to_wal(&mut connection).await?;
+    Ok(connection)
+}
+
+/// Creates what is missing, readable by its owner alone: a run tells which
+/// hardware and which volumes somebody has.
+fn create_private(path: &Path) -> io::Result<()> {
+    if let Some(directory) = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)?;
+    }
+    let created = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    match created {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a file whose first 100 bytes are not those of a store.
+///
+/// Layout (big endian): 0 magic, 60 user version, 68 application id. An empty
+/// file is a store that nobody has written to yet, as for SQLite itself.
+fn inspect(header: &[u8], location: &Location, path: &Path) -> Result<(), StoreError> {
+    if header.is_empty() {
+        return Ok(());
+    }
+    let Some(header) = header
+        .first_chunk::<100>()
+        .filter(|header| header.starts_with(b"SQLite format 3\0"))
+    else {
+        return Err(StoreError::NotADatabase { path: path.into() });
+    };
+    let word = |at: usize| {
+        i64::from(i32::from_be_bytes([
+            header[at],
+            header[at + 1],
+            header[at + 2],
+            header[at + 3],
+        ]))
+    };
+    judge(word(68), word(60), location)
+}
+
+fn judge(application: i64, version: i64, location: &Location) -> Result<(), StoreError> {
+    if application != APPLICATION_ID || version < 1 {
+        return Err(StoreError::Foreign {
+            location: location.clone(),
+        });
+    }
+    if version > schema::VERSION {
+        return Err(StoreError::Newer {
+            location: location.clone(),
+            found: version,
+            known: schema::VERSION,
+        });
+    }
+    Ok(())
+}
+
+/// Creates the tables in a new file; judges any other by what SQLite sees.
+async fn prepare(connection: &mut SqliteConnection, location: &Location) -> Result<(), Fault> {
+    // Immediate, so that of two processes that find an empty file only one
+    // creates the tables.
+    let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let (application,): (i64,) = sqlx::query_as("SELECT application_id FROM pragma_application_id")
+        .fetch_one(&mut *tx)
+        .await?;
+    let (version,): (i64,) = sqlx::query_as("SELECT user_version FROM pragma_user_version")
+        .fetch_one(&mut *tx)
+        .await?;
+    let (objects,): (i64,) = sqlx::query_as("SELECT COUNT(*) FROM sqlite_schema")
+        .fetch_one(&mut *tx)
+        .await?;
+    if (application, version, objects) != (0, 0, 0) {
+        judge(application, version, location)?;
+        return Ok(());
+    }
+    for table in schema::TABLES {
+        sqlx::query(table).execute(&mut *tx).await?;
+    }
+    // A pragma takes no parameters.
+    let mark = format!(
+        "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {}",
+        schema::VERSION
+    );
+    sqlx::raw_sql(sqlx::AssertSqlSafe(mark))
+        .execute(&mut *tx)
+        .await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Lets readers and one writer work at the same time.
+async fn switch_to_wal(connection: &mut SqliteConnection) -> Result<(), Fault> {
+    let start = Instant::now();
+    loop {
+        // The switch needs the file alone, and SQLite does not wait for that.
+        match sqlx::query("PRAGMA journal_mode = WAL")
+            .execute(&mut *connection)
+            .await
+        {
+            Err(sqlx::Error::Database(error))
+                if error.code().as_deref() == Some("5") && start.elapsed() < PATIENCE =>
+            {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            result => {
+                result?;
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! From samples to records: pure functions.
+
+use crate::record::{
+    Bottleneck, Device, Interval, Latency, LatencySplit, Overhead, Tier, TimeSplit, Trial,
+};
+use crate::stats::{self, Steady};
+use crate::trial::{Ledger, Sample, histogram};
+use crate::workload::Workload;
+
+/// Share of a cell's time above which a part is its bottleneck.
+const DOMINANT: f64 = 0.4;
+
+/// Gap between the ledger's parts and wall × threads that is worth a warning.
+const LEDGER_GAP: f64 = 0.05;
+
+/// Percentiles at which a latency distribution is kept for drawing.
+const CURVE: &[f64] = &[
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9,
+    99.95, 99.99, 100.0,
+];
+
+/// What a cell is, apart from what was measured.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The stretch of the road.
+    pub tier: Tier,
+    /// The contract's word for the system.
+    pub system: String,
+    /// Version of the system.
+    pub system_version: String,
+    /// Backend in use.
+    pub backend: Option<String>,
+    /// dm-crypt notation.
+    pub cipher: Option<String>,
+    /// Key bits as cryptsetup counts.
+    pub key_bits: Option<u32>,
+    /// Encryption sector size.
+    pub sector_bytes: Option<u32>,
+    /// Whether the backend is constant-time.
+    pub constant_time: Option<bool>,
+    /// Where the bytes live.
+    pub device: Device,
+}
+
+/// The samples a cell is compared with.
+#[derive(Clone, Copy, Debug)]
+pub struct Reference<'a> {
+    /// Samples of the plain system, in the order of repetitions.
+    pub plain: &'a [Sample],
+    /// The noise floor, a relative difference.
+    pub floor: f64,
+}
+
+/// Summarises a cell's repetitions; `None` before the first is done.
+pub fn trial(
+    identity: &Identity,
+    workload: &Workload,
+    samples: &[Sample],
+    reference: Option<Reference<'_>>,
+    core_hz: Option<f64>,
+) -> Option<Trial> {
+    let rates: Vec<f64> = samples.iter().map(Sample::mb_s).collect();
+    let throughput = stats::interval(&rates)?;
+    let iops: Vec<f64> = samples.iter().map(Sample::iops).collect();
+    let ledger = total(samples);
+    let time = time_split(samples, &ledger);
+    let steady = Steady::of(&rates);
+    let requests: u64 = samples.iter().map(|sample| sample.requests).sum();
+    Some(Trial {
+        tier: identity.tier,
+        system: identity.system.clone(),
+        system_version: identity.system_version.clone(),
+        backend: identity.backend.clone(),
+        cipher: identity.cipher.clone(),
+        key_bits: identity.key_bits,
+        sector_bytes: identity.sector_bytes,
+        format: None,
+        device: identity.device.clone(),
+        fs: None,
+        workload: workload.name.clone(),
+        op: workload.op.as_str().to_owned(),
+        block_bytes: workload.block_bytes(),
+        queue_depth: workload.queue_depth,
+        threads: workload.threads,
+        repetitions: samples.len() as u32,
+        bytes: samples.iter().map(|sample| sample.bytes).sum(),
+        requests,
+        throughput_mb_s: throughput,
+        iops: stats::interval(&iops)?,
+        cycles_per_byte: core_hz.and_then(|hz| cycles_per_byte(samples, hz)),
+        latency_us: latency(samples),
+        latency_split_us: latency_split(&ledger, requests),
+        overhead: reference.and_then(|reference| overhead(&rates, reference)),
+        bottleneck: bottleneck(&ledger),
+        steady_state: steady.map(Steady::reached),
+        constant_time: identity.constant_time,
+        samples_mb_s: rates,
+        warnings: warnings(steady, &ledger),
+        published: Vec::new(),
+        time_s: time,
+    })
+}
+
+fn total(samples: &[Sample]) -> Ledger {
+    let mut total = Ledger::default();
+    for sample in samples {
+        total.add(&sample.ledger);
+    }
+    total
+}
+
+fn time_split(samples: &[Sample], ledger: &Ledger) -> TimeSplit {
+    let cpu = |part: fn(&crate::probe::CpuTimes) -> std::time::Duration| {
+        samples
+            .iter()
+            .map(|sample| sample.cpu.as_ref().map(|cpu| part(cpu).as_secs_f64()))
+            .sum::<Option<f64>>()
+    };
+    TimeSplit {
+        wall: samples.iter().map(|sample| sample.wall).sum(),
+        user: cpu(|cpu| cpu.user),
+        sys: cpu(|cpu| cpu.sys),
+        crypto: Some(ledger.crypto),
+        copy: Some(ledger.copy),
+        submit: Some(ledger.submit),
+        wait: Some(ledger.wait),
+        other: Some(ledger.other),
+    }
+}
+
+fn cycles_per_byte(samples: &[Sample], core_hz: f64) -> Option<Interval> {
+    let rates: Vec<f64> = samples
+        .iter()
+        .filter(|sample| sample.ledger.crypto > 0.0 && sample.bytes > 0)
+        .map(|sample| sample.ledger.crypto * core_hz / sample.bytes as f64)
+        .collect();
+    stats::interval(&rates)
+}
+
+fn latency(samples: &[Sample]) -> Latency {
+    let mut all = histogram();
+    for sample in samples {
+        all += &sample.latency;
+    }
+    let at = |percentile: f64| all.value_at_percentile(percentile) as f64 / 1e3;
+    Latency {
+        p50: at(50.0),
+        p90: at(90.0),
+        p99: at(99.0),
+        p99_9: at(99.9),
+        max: all.max() as f64 / 1e3,
+        curve: CURVE.iter().map(|&p| (p, at(p))).collect(),
+    }
+}
+
+fn latency_split(ledger: &Ledger, requests: u64) -> Option<LatencySplit> {
+    if requests == 0 {
+        return None;
+    }
+    let mean = |sum: f64| sum / requests as f64 * 1e6;
+    Some(LatencySplit {
+        queue: mean((ledger.latency - ledger.request_crypto - ledger.request_device).max(0.0)),
+        crypto: mean(ledger.request_crypto),
+        device: mean(ledger.request_device),
+    })
+}
+
+fn overhead(rates: &[f64], reference: Reference<'_>) -> Option<Overhead> {
+    let plain: Vec<f64> = reference.plain.iter().map(Sample::mb_s).collect();
+    let ratio = stats::paired_ratio(rates, &plain)?;
+    Some(Overhead {
+        against: "none".to_owned(),
+        ratio,
+        verdict: stats::verdict(ratio, reference.floor),
+    })
+}
+
+/// The part that took most of the driving threads' time, if one stands out.
+pub fn bottleneck(ledger: &Ledger) -> Bottleneck {
+    let parts = [
+        (ledger.crypto, Bottleneck::Cipher),
+        (ledger.wait, Bottleneck::Device),
+        (ledger.copy, Bottleneck::Copy),
+        (ledger.submit, Bottleneck::Syscall),
+    ];
+    parts
+        .into_iter()
+        .filter(|(time, _)| *time >= DOMINANT * ledger.threads && *time > 0.0)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map_or(Bottleneck::Unknown, |(_, part)| part)
+}
+
+fn warnings(steady: Option<Steady>, ledger: &Ledger) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(steady) = steady.filter(|steady| !steady.reached()) {
+        let condition = if steady.range > 0.20 {
+            format!(
+                "the last five rounds differ by {:.0} % of their mean (SNIA allows 20 %)",
+                steady.range * 100.0
+            )
+        } else {
+            format!(
+                "the last five rounds drift by {:.0} % (SNIA allows 10 %)",
+                steady.drift * 100.0
+            )
+        };
+        warnings.push(format!(
+            "no steady state: {condition}; repeat with --repeat 20 on an otherwise idle machine"
+        ));
+    }
+    let gap = (ledger.threads - ledger.sum()) / ledger.threads;
+    if gap.abs() > LEDGER_GAP {
+        warnings.push(format!(
+            "{:.0} % of the time is in no part of the ledger; read the shares with that in mind",
+            gap * 100.0
+        ));
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Verdict;
+    use crate::workload::{Mix, Pattern};
+    use bytesize::ByteSize;
+
+    fn sample(mb_s: f64, ledger: Ledger) -> Sample {
+        let mut latency = histogram();
+        latency.record_n(100_000, 99).unwrap();
+        latency.record(5_000_000).unwrap();
+        Sample {
+            wall: 1.0,
+            bytes: (mb_s * 1e6) as u64,
+            requests: 100,
+            latency,
+            ledger,
+            cpu: None,
+        }
+    }
+
+    fn workload() -> Workload {
+        Workload {
+            name: "w".into(),
+            pattern: Pattern::Random,
+            op: Mix::Read,
+            read_percent: None,
+            block_size: ByteSize::kib(4),
+            queue_depth: 1,
+            threads: 1,
+            seconds: Some(1.0),
+            bytes: None,
+            compressible: 0,
+        }
+    }
+
+    fn identity() -> Identity {
+        Identity {
+            tier: Tier::Block,
+            system: "builtin".into(),
+            system_version: "0".into(),
+            backend: None,
+            cipher: None,
+            key_bits: None,
+            sector_bytes: None,
+            constant_time: None,
+            device: Device::default(),
+        }
+    }
+
+    const QUARTERS: Ledger = Ledger {
+        threads: 1.0,
+        crypto: 0.5,
+        copy: 0.0,
+        submit: 0.1,
+        wait: 0.3,
+        other: 0.1,
+        latency: 2.0,
+        request_crypto: 0.5,
+        request_device: 0.9,
+    };
+
+    #[test]
+    fn a_cell_says_what_its_samples_say() {
+        let plain: Vec<Sample> = [1000.0, 1010.0, 990.0, 1000.0, 1005.0]
+            .map(|rate| sample(rate, QUARTERS))
+            .into();
+        let cell: Vec<Sample> = [800.0, 808.0, 792.0, 800.0, 804.0]
+            .map(|rate| sample(rate, QUARTERS))
+            .into();
+        let reference = Reference {
+            plain: &plain,
+            floor: 0.01,
+        };
+        let trial = trial(&identity(), &workload(), &cell, Some(reference), Some(1e9)).unwrap();
+        let overhead = trial.overhead.unwrap();
+        assert!((overhead.ratio.median - 0.8).abs() < 1e-9);
+        assert_eq!(overhead.verdict, Verdict::Slower);
+        assert_eq!(trial.bottleneck, Bottleneck::Cipher);
+        assert_eq!(trial.steady_state, Some(true));
+        assert!(trial.warnings.is_empty(), "{:?}", trial.warnings);
+        assert!((trial.latency_us.p50 - 100.0).abs() < 0.2);
+        assert!((trial.latency_us.max - 5000.0).abs() < 5.0);
+        let split = trial.latency_split_us.unwrap();
+        assert!((split.queue - 0.6 * 5.0 / 500.0 * 1e6).abs() < 1.0);
+        // 0.5 s at 1 GHz for 800 MB.
+        assert!((trial.cycles_per_byte.unwrap().median - 0.625).abs() < 0.01);
+        assert_eq!(trial.time_s.user, None);
+    }
+
+    #[test]
+    fn nothing_measured_is_no_record() {
+        assert!(super::trial(&identity(), &workload(), &[], None, None).is_none());
+    }
+
+    #[test]
+    fn the_bottleneck_must_stand_out() {
+        let even = Ledger {
+            crypto: 0.25,
+            copy: 0.25,
+            submit: 0.25,
+            wait: 0.25,
+            ..QUARTERS
+        };
+        assert_eq!(bottleneck(&even), Bottleneck::Unknown);
+        assert_eq!(bottleneck(&Ledger::default()), Bottleneck::Unknown);
+        let waiting = Ledger {
+            crypto: 0.1,
+            wait: 0.8,
+            ..QUARTERS
+        };
+        assert_eq!(bottleneck(&waiting), Bottleneck::Device);
+        let calls = Ledger {
+            crypto: 0.0,
+            wait: 0.0,
+            submit: 0.9,
+            ..QUARTERS
+        };
+        assert_eq!(bottleneck(&calls), Bottleneck::Syscall);
+    }
+
+    #[test]
+    fn an_unsteady_cell_and_a_gap_in_the_ledger_are_said() {
+        let gap = Ledger {
+            wait: 0.1,
+            ..QUARTERS
+        };
+        let cell: Vec<Sample> = [1000.0, 500.0, 1000.0, 500.0, 1000.0]
+            .map(|rate| sample(rate, gap))
+            .into();
+        let trial = trial(&identity(), &workload(), &cell, None, None).unwrap();
+        assert_eq!(trial.steady_state, Some(false));
+        assert_eq!(trial.warnings.len(), 2, "{:?}", trial.warnings);
+        assert!(trial.warnings[0].contains("differ by"));
+        assert!(trial.warnings[1].contains("20 %"));
+    }
+}

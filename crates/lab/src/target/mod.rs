@@ -1,0 +1,368 @@
+//! Systems under test: each opens to a block device over the same extent.
+//!
+//! This is the only module of the lab that imports ciphers and volumes. A
+//! system that is absent is reported as absent with what would bring it,
+//! never left out silently and never replaced.
+
+mod storage;
+
+pub use storage::{Place, Storage, StorageError};
+
+use block::{BlockDevice, BlockError, ByteRange};
+pub use cipher::Backend;
+use cipher::{CipherError, CipherSpec, IvSector, Key, SectorLayout, SectorSize};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use thiserror::Error;
+use volume::{CryptDevice, Mapping, VolumeError};
+
+/// A system that the contract names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum System {
+    /// The plain device.
+    None,
+    /// This program's engine, in process.
+    Builtin,
+    /// A system of the contract that this version cannot drive, by the
+    /// contract's word.
+    Absent(String),
+}
+
+/// Systems of the contract that this version cannot drive yet, by name or by
+/// the part before a colon.
+const ABSENT: &[(&str, &str)] = &[
+    ("builtin-fuse", "virtual disks"),
+    ("builtin-nbd", "virtual disks"),
+    ("builtin-ublk", "virtual disks"),
+    ("dm-crypt", "kernel systems"),
+    ("cryptoloop", "kernel systems"),
+    ("lab:dm-crypt", "the lab kernel"),
+    ("lab:cryptoloop", "the lab kernel"),
+    ("veracrypt", "other programs"),
+    ("qemu", "other programs"),
+    ("nbdkit", "other programs"),
+    ("openssl", "the cipher tier's peers"),
+    ("libgcrypt", "the cipher tier's peers"),
+    ("nettle", "the cipher tier's peers"),
+    ("botan", "the cipher tier's peers"),
+    ("rustcrypto", "the cipher tier's peers"),
+    ("java", "the cipher tier's peers"),
+    ("drive:", "simulated drives"),
+    ("path:", "mounted systems"),
+];
+
+/// A word that names no system.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "unknown system {name:?}; known are none, builtin, dm-crypt, veracrypt and the others of `cryptmark doctor`"
+)]
+pub struct UnknownSystem {
+    /// What was given.
+    pub name: String,
+}
+
+impl System {
+    /// The contract's word.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::None => "none",
+            Self::Builtin => "builtin",
+            Self::Absent(name) => name,
+        }
+    }
+
+    /// What would bring an absent system; `None` for those that are here.
+    pub fn needs(&self) -> Option<&'static str> {
+        let Self::Absent(name) = self else {
+            return None;
+        };
+        ABSENT
+            .iter()
+            .find(|(absent, _)| is_named(absent, name))
+            .map(|(_, needs)| *needs)
+    }
+
+    /// Every system of the contract, with what would bring it where it is absent.
+    pub fn all() -> impl Iterator<Item = Self> {
+        [Self::None, Self::Builtin].into_iter().chain(
+            ABSENT
+                .iter()
+                .map(|(name, _)| Self::Absent((*name).to_owned())),
+        )
+    }
+}
+
+/// Whether `name` is the system `known`; one that ends in a colon takes an argument.
+fn is_named(known: &str, name: &str) -> bool {
+    match name.strip_prefix(known) {
+        Some(argument) => known.ends_with(':') != argument.is_empty(),
+        None => false,
+    }
+}
+
+impl std::str::FromStr for System {
+    type Err = UnknownSystem;
+
+    fn from_str(name: &str) -> Result<Self, UnknownSystem> {
+        match name {
+            "none" => Ok(Self::None),
+            "builtin" => Ok(Self::Builtin),
+            _ if ABSENT.iter().any(|(absent, _)| is_named(absent, name)) => {
+                Ok(Self::Absent(name.to_owned()))
+            }
+            _ => Err(UnknownSystem {
+                name: name.to_owned(),
+            }),
+        }
+    }
+}
+
+impl TryFrom<String> for System {
+    type Error = UnknownSystem;
+
+    fn try_from(name: String) -> Result<Self, UnknownSystem> {
+        name.parse()
+    }
+}
+
+impl From<System> for String {
+    fn from(system: System) -> Self {
+        match system {
+            System::Absent(name) => name,
+            known => known.as_str().to_owned(),
+        }
+    }
+}
+
+/// What a target encrypts with.
+#[derive(Clone, Copy, Debug)]
+pub struct Encryption {
+    /// Cipher, mode and IV generator.
+    pub spec: CipherSpec,
+    /// Bits of the volume key, as cryptsetup counts.
+    pub key_bits: u32,
+    /// Encryption sector size.
+    pub sector_size: SectorSize,
+    /// Backend to force; `None` takes the fastest.
+    pub backend: Option<Backend>,
+}
+
+/// An encryption that cannot be.
+#[derive(Debug, Error)]
+pub enum EncryptionError {
+    /// The cipher is unknown, or not with this key size.
+    #[error(transparent)]
+    Cipher(#[from] CipherError),
+    /// No such encryption sectors.
+    #[error("sector_size = {0} is not an encryption sector size")]
+    SectorSize(u32),
+}
+
+impl EncryptionError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Cipher(error) => error.remedy(),
+            Self::SectorSize(_) => "Use 512, 1024, 2048 or 4096.".into(),
+        }
+    }
+}
+
+impl Encryption {
+    /// Reads dm-crypt notation; without `key_bits` the cipher's default
+    /// applies, without `backend` the fastest.
+    ///
+    /// # Errors
+    /// [`EncryptionError`] names what is possible.
+    pub fn parse(
+        notation: &str,
+        key_bits: Option<u32>,
+        sector_bytes: u32,
+        backend: Option<Backend>,
+    ) -> Result<Self, EncryptionError> {
+        let spec: CipherSpec = notation.parse()?;
+        let bits = key_bits.unwrap_or(spec.default_key_size() as u32 * 8);
+        if !spec
+            .key_sizes()
+            .iter()
+            .any(|size| size * 8 == bits as usize)
+        {
+            return Err(EncryptionError::Cipher(CipherError::KeySize {
+                spec,
+                got_bits: bits as usize,
+                possible_bits: spec.key_sizes().iter().map(|size| size * 8).collect(),
+            }));
+        }
+        if let Some(backend) = backend.filter(|backend| !spec.backends().contains(backend)) {
+            return Err(EncryptionError::Cipher(CipherError::BackendUnavailable {
+                spec,
+                backend,
+                available: spec.backends(),
+            }));
+        }
+        Ok(Self {
+            spec,
+            key_bits: bits,
+            sector_size: SectorSize::from_bytes(sector_bytes)
+                .ok_or(EncryptionError::SectorSize(sector_bytes))?,
+            backend,
+        })
+    }
+}
+
+/// Why a target cannot be opened or does not do what it says.
+#[derive(Debug, Error)]
+pub enum TargetError {
+    /// The volume cannot be opened.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
+    /// No key could be made.
+    #[error(transparent)]
+    Cipher(#[from] CipherError),
+    /// The device failed.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// What was written did not come back, or went to the device unencrypted.
+    #[error("{system} with {cipher} failed its self-check: {what}")]
+    SelfCheck {
+        /// The contract's word for the system.
+        system: String,
+        /// The cipher in dm-crypt notation.
+        cipher: String,
+        /// What went wrong.
+        what: &'static str,
+    },
+}
+
+/// A system under test, open.
+pub struct Target {
+    /// Which system.
+    pub system: System,
+    /// Version of the system.
+    pub version: String,
+    /// What it encrypts with; `None` for the plain device.
+    pub encryption: Option<Encryption>,
+    /// Backend in use.
+    pub backend: Option<Backend>,
+    /// Whether the backend is constant-time.
+    pub constant_time: Option<bool>,
+    device: Box<dyn BlockDevice>,
+}
+
+impl Target {
+    /// The plain system over `storage`.
+    pub fn plain(storage: Arc<dyn BlockDevice>) -> Self {
+        Self {
+            system: System::None,
+            version: "plain device".to_owned(),
+            encryption: None,
+            backend: None,
+            constant_time: None,
+            device: Box::new(storage),
+        }
+    }
+
+    /// The built-in engine over all of `storage`, under a fresh random key.
+    ///
+    /// # Errors
+    /// [`TargetError::Volume`] where the cipher cannot be built so.
+    pub fn builtin(
+        storage: Arc<dyn BlockDevice>,
+        encryption: Encryption,
+    ) -> Result<Self, TargetError> {
+        let key = Key::random(encryption.key_bits as usize / 8)?;
+        let layout = SectorLayout {
+            size: encryption.sector_size,
+            large_iv: false,
+        };
+        let data = ByteRange {
+            offset: 0,
+            length: storage.geometry().size,
+        };
+        let crypt = CryptDevice::new(
+            storage,
+            Mapping {
+                spec: encryption.spec,
+                key,
+                layout,
+                data,
+                first: IvSector::new(0),
+                backend: encryption.backend,
+                allow_discards: false,
+            },
+        )?;
+        Ok(Self {
+            system: System::Builtin,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            backend: Some(crypt.cipher().backend()),
+            constant_time: Some(crypt.cipher().constant_time()),
+            encryption: Some(encryption),
+            device: Box::new(crypt),
+        })
+    }
+
+    /// The device that a trial drives.
+    pub fn device(&self) -> &dyn BlockDevice {
+        &*self.device
+    }
+
+    /// Writes a block through the target and reads it back, through it and
+    /// around it: a benchmark of something that does not encrypt is no answer.
+    ///
+    /// # Errors
+    /// [`TargetError::SelfCheck`] says what did not hold.
+    pub fn self_check(&self, storage: &dyn BlockDevice) -> Result<(), TargetError> {
+        let Some(encryption) = &self.encryption else {
+            return Ok(());
+        };
+        let fail = |what| TargetError::SelfCheck {
+            system: self.system.as_str().to_owned(),
+            cipher: encryption.spec.to_string(),
+            what,
+        };
+        let length = 64 << 10;
+        let offset = (self.device.geometry().size / 2 / length as u64) * length as u64;
+        let mut written = block::AlignedBuffer::new(length);
+        for (index, byte) in written.iter_mut().enumerate() {
+            *byte = (index / 512) as u8;
+        }
+        let mut read = block::AlignedBuffer::new(length);
+        self.device.write_at(offset, &written)?;
+        self.device.read_at(offset, &mut read)?;
+        if *read != *written {
+            return Err(fail("what was written did not come back"));
+        }
+        storage.read_at(offset, &mut read)?;
+        let sector = encryption.sector_size.bytes();
+        if read
+            .chunks(sector)
+            .zip(written.chunks(sector))
+            .any(|(stored, plain)| stored == plain)
+        {
+            return Err(fail("a sector reached the device unencrypted"));
+        }
+        // Equal plaintext in two sectors must not be seen below.
+        self.device.write_at(offset, &vec![0; length])?;
+        storage.read_at(offset, &mut read)?;
+        if read[..sector] == read[sector..2 * sector] {
+            return Err(fail("equal sectors look equal on the device"));
+        }
+        Ok(())
+    }
+}
+
+impl TargetError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Volume(error) => error.remedy(),
+            Self::Cipher(error) => error.remedy(),
+            Self::Block(error) => error.remedy().to_owned(),
+            Self::SelfCheck { .. } => {
+                "Do not trust this machine or this build; please report it with `cryptmark doctor`."
+                    .to_owned()
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What the crypto timers cost: the same work with and without them.
+
+use crate::record::Interval;
+use crate::stats;
+use crate::target::{Encryption, Storage, Target, TargetError};
+use crate::trial::{self, Options, TrialError};
+use crate::workload::{Mix, Pattern, Workload};
+use bytesize::ByteSize;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use thiserror::Error;
+
+/// Why the cost could not be measured.
+#[derive(Debug, Error)]
+pub enum TimerCostError {
+    /// The cipher could not be opened.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// A repetition failed.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
+}
+
+/// Rate with timers ÷ rate without, in alternation, for 4 KiB requests of
+/// `encryption` over memory; 1 − 0.01 is a cost of 1 %.
+///
+/// # Errors
+/// [`TimerCostError`].
+pub fn timer_cost(
+    encryption: Encryption,
+    pairs: u32,
+    seconds: f64,
+) -> Result<Option<Interval>, TimerCostError> {
+    let storage =
+        Storage::memory(8 << 20, 1).expect("eight megabytes of memory are always to be had");
+    let target = Target::builtin(Arc::clone(&storage.device), encryption)?;
+    let workload = Workload {
+        name: "timer-cost".to_owned(),
+        pattern: Pattern::Random,
+        op: Mix::Write,
+        read_percent: None,
+        block_size: ByteSize::kib(4),
+        queue_depth: 1,
+        threads: 1,
+        seconds: Some(seconds),
+        bytes: None,
+        compressible: 0,
+    };
+    let stop = AtomicBool::new(false);
+    let rate = |metered: bool, seed: u64| -> Result<f64, TrialError> {
+        let options = Options {
+            seed,
+            metered,
+            stop: &stop,
+        };
+        Ok(trial::run(target.device(), &workload, options)?.mb_s())
+    };
+    rate(true, 0)?;
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for pair in 0..u64::from(pairs) {
+        // A B, B A: drift hits both alike.
+        if pair % 2 == 0 {
+            with.push(rate(true, pair)?);
+            without.push(rate(false, pair)?);
+        } else {
+            without.push(rate(false, pair)?);
+            with.push(rate(true, pair)?);
+        }
+    }
+    Ok(stats::paired_ratio(&with, &without))
+}

@@ -1,0 +1,248 @@
+//! [`Workload`]: what is asked of a device, as plain data.
+
+use bytesize::ByteSize;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The order in which a workload visits its extent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    /// One block after the other, starting over at the end.
+    Sequential,
+    /// Uniformly random blocks.
+    Random,
+}
+
+/// What a workload does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mix {
+    /// Reads only.
+    Read,
+    /// Writes only.
+    Write,
+    /// Reads and writes, half of each unless `read_percent` says otherwise.
+    Mixed,
+}
+
+impl Mix {
+    /// The word used in plans and records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
+/// One workload: a pattern of requests kept in flight at a fixed depth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Name in the plan and in records, `rand-4k-read`.
+    pub name: String,
+    /// Order of visits.
+    pub pattern: Pattern,
+    /// Reads, writes or both.
+    pub op: Mix,
+    /// Share of reads in a mixed workload, per cent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_percent: Option<u8>,
+    /// Bytes of one request: a multiple of 512, at most 64 MiB.
+    pub block_size: ByteSize,
+    /// Requests in flight per thread, 1 to 1024.
+    #[serde(default = "one")]
+    pub queue_depth: u32,
+    /// Driving threads, 1 to 256.
+    #[serde(default = "one")]
+    pub threads: u32,
+    /// Length of one repetition, seconds, for workloads bounded by time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Bytes of one repetition, for workloads bounded by size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<ByteSize>,
+    /// Share of every written block that compresses to nothing, per cent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub compressible: u8,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_zero(value: &u8) -> bool {
+    *value == 0
+}
+
+/// When a repetition ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Extent {
+    /// After this time.
+    Time(Duration),
+    /// After this many bytes, over all threads.
+    Bytes(u64),
+}
+
+/// What is wrong with a workload, in the words of its own keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorkloadError {
+    /// `block_size` is no size of requests.
+    #[error("block_size must be a multiple of 512 B from 512 B to 64 MiB")]
+    BlockSize,
+    /// `queue_depth` is out of range.
+    #[error("queue_depth must lie between 1 and 1024")]
+    QueueDepth,
+    /// `threads` is out of range.
+    #[error("threads must lie between 1 and 256")]
+    Threads,
+    /// `read_percent` is no percentage, or the workload is not mixed.
+    #[error("read_percent must lie between 0 and 100 and goes with op = \"mixed\" only")]
+    ReadPercent,
+    /// `compressible` is no percentage.
+    #[error("compressible must lie between 0 and 100")]
+    Compressible,
+    /// Not exactly one of `seconds` and `bytes` is given, or it is not positive.
+    #[error("give either seconds (0.01 to 86400) or bytes (at least one block)")]
+    Length,
+    /// `queue_depth` × `threads` × `block_size` takes too much memory.
+    #[error("queue_depth × threads × block_size must stay below 4 GiB")]
+    Memory,
+}
+
+impl Workload {
+    /// Most bytes of buffers that a workload may hold.
+    const MEMORY: u64 = 4 << 30;
+
+    /// Checks every value once, when a plan is read.
+    ///
+    /// # Errors
+    /// [`WorkloadError`] names the key.
+    pub fn validate(&self) -> Result<(), WorkloadError> {
+        let block = self.block_bytes();
+        if !(512..=64 << 20).contains(&block) || !block.is_multiple_of(512) {
+            return Err(WorkloadError::BlockSize);
+        }
+        if !(1..=1024).contains(&self.queue_depth) {
+            return Err(WorkloadError::QueueDepth);
+        }
+        if !(1..=256).contains(&self.threads) {
+            return Err(WorkloadError::Threads);
+        }
+        if self
+            .read_percent
+            .is_some_and(|percent| percent > 100 || self.op != Mix::Mixed)
+        {
+            return Err(WorkloadError::ReadPercent);
+        }
+        if self.compressible > 100 {
+            return Err(WorkloadError::Compressible);
+        }
+        match (self.seconds, self.bytes) {
+            (Some(seconds), None) if (0.01..=86_400.0).contains(&seconds) => {}
+            (None, Some(bytes)) if bytes.as_u64() >= block => {}
+            _ => return Err(WorkloadError::Length),
+        }
+        if self.buffer_bytes() > Self::MEMORY {
+            return Err(WorkloadError::Memory);
+        }
+        Ok(())
+    }
+
+    /// Bytes of one request.
+    pub fn block_bytes(&self) -> u64 {
+        self.block_size.as_u64()
+    }
+
+    /// Bytes of all buffers in flight.
+    pub fn buffer_bytes(&self) -> u64 {
+        self.block_bytes() * u64::from(self.queue_depth) * u64::from(self.threads)
+    }
+
+    /// When a repetition ends.
+    pub fn extent(&self) -> Extent {
+        match (self.seconds, self.bytes) {
+            (_, Some(bytes)) => Extent::Bytes(bytes.as_u64()),
+            (seconds, None) => Extent::Time(Duration::from_secs_f64(seconds.unwrap_or(1.0))),
+        }
+    }
+
+    /// Probability of a read, in 2⁻³² units.
+    pub(crate) fn read_threshold(&self) -> u64 {
+        let percent = match self.op {
+            Mix::Read => 100,
+            Mix::Write => 0,
+            Mix::Mixed => u64::from(self.read_percent.unwrap_or(50)),
+        };
+        (percent << 32) / 100
+    }
+
+    /// Whether the workload stores anything.
+    pub fn writes(&self) -> bool {
+        self.read_threshold() < 1 << 32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn valid() -> Workload {
+        Workload {
+            name: "rand-4k-read".into(),
+            pattern: Pattern::Random,
+            op: Mix::Read,
+            read_percent: None,
+            block_size: ByteSize::kib(4),
+            queue_depth: 32,
+            threads: 1,
+            seconds: Some(0.4),
+            bytes: None,
+            compressible: 0,
+        }
+    }
+
+    #[test]
+    fn impossible_values_are_named() {
+        use WorkloadError as E;
+        assert_eq!(valid().validate(), Ok(()));
+        let cases: [(E, fn(&mut Workload)); 14] = [
+            (E::BlockSize, |w| w.block_size = ByteSize::b(0)),
+            (E::BlockSize, |w| w.block_size = ByteSize::b(513)),
+            (E::BlockSize, |w| w.block_size = ByteSize::mib(65)),
+            (E::QueueDepth, |w| w.queue_depth = 0),
+            (E::QueueDepth, |w| w.queue_depth = 1025),
+            (E::Threads, |w| w.threads = 0),
+            (E::Threads, |w| w.threads = 257),
+            (E::ReadPercent, |w| w.read_percent = Some(50)),
+            (E::Compressible, |w| w.compressible = 101),
+            (E::Length, |w| w.seconds = None),
+            (E::Length, |w| w.seconds = Some(f64::NAN)),
+            (E::Length, |w| w.seconds = Some(0.0)),
+            (E::Length, |w| w.bytes = Some(ByteSize::mib(1))),
+            (E::Memory, |w| {
+                w.block_size = ByteSize::mib(64);
+                w.queue_depth = 1024;
+            }),
+        ];
+        for (error, spoil) in cases {
+            let mut workload = valid();
+            spoil(&mut workload);
+            assert_eq!(workload.validate(), Err(error), "{workload:?}");
+        }
+    }
+
+    #[test]
+    fn the_mix_decides_what_is_written() {
+        let mut workload = valid();
+        assert!(!workload.writes());
+        workload.op = Mix::Write;
+        assert!(workload.writes() && workload.read_threshold() == 0);
+        workload.op = Mix::Mixed;
+        assert_eq!(workload.read_threshold(), 1 << 31);
+        workload.read_percent = Some(100);
+        assert!(!workload.writes());
+    }
+}

@@ -1,0 +1,252 @@
+//! What every store must do, whichever database holds it.
+
+use cryptmark_lab::record::*;
+use cryptmark_lab::store::{LATEST, Location, Store, StoreError};
+
+/// A run with `trials` trials whose fields do not repeat.
+pub fn run(id: &str, trials: u32) -> Run {
+    Run {
+        schema: SCHEMA.into(),
+        run: id.into(),
+        plan: "quick".into(),
+        started: "2026-11-21T12:00:00+01:00".into(),
+        partial: false,
+        seed: u64::MAX,
+        host: Host {
+            cpu: "A \"quoted\" CPU — 測試".into(),
+            cores: 4,
+            load_average: Some(0.1),
+            ..Host::default()
+        },
+        noise: Noise {
+            aa_ratio: Some(interval(1.000_000_000_000_000_2)),
+            verdict: NoiseVerdict::Quiet,
+        },
+        trials: (0..trials).map(trial).collect(),
+        warnings: vec!["a remark".into()],
+    }
+}
+
+/// Interval around `median`.
+pub fn interval(median: f64) -> Interval {
+    Interval {
+        median,
+        low: median * 0.9,
+        high: median * 1.1,
+        n: 10,
+    }
+}
+
+/// A trial that can be told from every other by `number`.
+pub fn trial(number: u32) -> Trial {
+    Trial {
+        tier: Tier::Block,
+        system: "builtin".into(),
+        system_version: "0.1.0".into(),
+        backend: None,
+        cipher: Some("aes-xts-plain64".into()),
+        key_bits: Some(512),
+        sector_bytes: Some(4096),
+        format: None,
+        device: Device::default(),
+        fs: None,
+        workload: format!("rand-4k-read-{number}"),
+        op: "read".into(),
+        block_bytes: 4096,
+        queue_depth: 1,
+        threads: 1,
+        repetitions: 10,
+        bytes: 1 << 40,
+        requests: 1 << 28,
+        // 0.1 + 0.2 and its like do not survive a careless JSON reader.
+        throughput_mb_s: interval(0.1 + 0.2 + f64::from(number)),
+        iops: interval(1e5 / 3.0),
+        cycles_per_byte: None,
+        latency_us: Latency {
+            curve: vec![(50.0, 80.1), (99.0, 120.7)],
+            ..Latency::default()
+        },
+        time_s: TimeSplit::default(),
+        latency_split_us: None,
+        overhead: None,
+        bottleneck: Bottleneck::Unknown,
+        steady_state: None,
+        constant_time: None,
+        samples_mb_s: vec![1.0 / 3.0; 10],
+        warnings: Vec::new(),
+        published: Vec::new(),
+    }
+}
+
+/// Everything that a single connection does; `location` is an empty store.
+pub fn all(location: &Location) {
+    let store = Store::open(location).unwrap();
+    empty(&store);
+    a_run_is_kept_trial_by_trial(&store);
+    refusals(&store);
+    names(&store);
+    deletion(&store);
+    drop(store);
+    // What was stored outlives the connection.
+    let again = Store::open(location).unwrap();
+    assert_eq!(again.load("2026-b").unwrap(), run("2026-b", 2));
+}
+
+fn empty(store: &Store) {
+    assert_eq!(store.list().unwrap(), []);
+    assert_eq!(store.baselines().unwrap(), []);
+    assert!(matches!(store.load(LATEST), Err(StoreError::Empty { .. })));
+    assert!(matches!(store.load(""), Err(StoreError::NoSuchRun { .. })));
+}
+
+fn a_run_is_kept_trial_by_trial(store: &Store) {
+    let whole = run("2026-a1", 3);
+    store.begin(&whole).unwrap();
+    let begun = store.load("2026-a1").unwrap();
+    assert!(begun.partial, "a run under way is partial");
+    assert!(begun.trials.is_empty());
+
+    // Out of order and one of them twice, as a repeated measurement does.
+    for ordinal in [2, 0, 1, 2] {
+        let trial = &whole.trials[ordinal as usize];
+        store.put_trial("2026-a1", ordinal, trial).unwrap();
+    }
+    let interrupted = store.load("2026-a1").unwrap();
+    assert!(interrupted.partial);
+    assert_eq!(interrupted.trials, whole.trials);
+
+    store.finish(&whole).unwrap();
+    assert_eq!(store.load("2026-a1").unwrap(), whole);
+    let list = store.list().unwrap();
+    assert_eq!(list.len(), 1);
+    assert_eq!((list[0].trials, list[0].partial), (3, false));
+    assert_eq!(list[0].host, whole.host.key());
+}
+
+fn refusals(store: &Store) {
+    let stored = run("2026-a1", 3);
+    assert!(matches!(
+        store.begin(&stored),
+        Err(StoreError::RunExists { run }) if run == "2026-a1"
+    ));
+    let unknown = run("2027", 0);
+    assert!(matches!(
+        store.finish(&unknown),
+        Err(StoreError::NoSuchRun { .. })
+    ));
+    assert!(matches!(
+        store.put_trial("2027", 0, &trial(0)),
+        Err(StoreError::NoSuchRun { .. })
+    ));
+    let mut endless = trial(0);
+    endless.throughput_mb_s.high = f64::INFINITY;
+    assert!(matches!(
+        store.put_trial("2026-a1", 0, &endless),
+        Err(StoreError::Unstorable {
+            ordinal: Some(0),
+            ..
+        })
+    ));
+    assert_eq!(
+        store.load("2026-a1").unwrap(),
+        stored,
+        "nothing of it stayed"
+    );
+}
+
+fn names(store: &Store) {
+    let second = run("2026-a2", 1);
+    store.begin(&second).unwrap();
+    let third = run("2026-b", 2);
+    store.begin(&third).unwrap();
+    for (ordinal, trial) in (0..).zip(&third.trials) {
+        store.put_trial("2026-b", ordinal, trial).unwrap();
+    }
+    store.finish(&third).unwrap();
+
+    assert_eq!(store.load(LATEST).unwrap().run, "2026-b");
+    assert_eq!(store.load("2026-b").unwrap().run, "2026-b");
+    assert_eq!(store.load("2026-a2").unwrap().run, "2026-a2");
+    assert!(matches!(
+        store.load("2026-a"),
+        Err(StoreError::Ambiguous { matches, .. }) if matches == ["2026-a1", "2026-a2"]
+    ));
+    // A pattern character of SQL is an ordinary character here.
+    assert!(matches!(
+        store.load("2026%"),
+        Err(StoreError::NoSuchRun { .. })
+    ));
+
+    assert_eq!(
+        store.set_baseline("release'1", "2026-a1").unwrap(),
+        "2026-a1"
+    );
+    assert_eq!(store.set_baseline("plain", LATEST).unwrap(), "2026-b");
+    assert_eq!(
+        store.set_baseline("plain", "release'1").unwrap(),
+        "2026-a1",
+        "a baseline moves, and one can stand for a run"
+    );
+    assert_eq!(store.load("plain").unwrap().run, "2026-a1");
+    assert_eq!(store.list().unwrap()[0].baselines, ["plain", "release'1"]);
+    for refused in ["", " ", LATEST, "2026-b"] {
+        assert!(matches!(
+            store.set_baseline(refused, "2026-b"),
+            Err(StoreError::BaselineName { .. })
+        ));
+    }
+    assert!(matches!(
+        store.remove_baseline("nightly"),
+        Err(StoreError::NoSuchBaseline { .. })
+    ));
+}
+
+fn deletion(store: &Store) {
+    assert!(matches!(
+        store.delete("2026-a1"),
+        Err(StoreError::IsBaseline { names, .. }) if names == ["plain", "release'1"]
+    ));
+    store.remove_baseline("plain").unwrap();
+    store.remove_baseline("release'1").unwrap();
+    assert_eq!(store.delete("2026-a1").unwrap(), "2026-a1");
+    assert!(matches!(
+        store.load("2026-a1"),
+        Err(StoreError::NoSuchRun { .. })
+    ));
+    // Its trials went with it: the same id starts empty.
+    store.begin(&run("2026-a1", 0)).unwrap();
+    assert_eq!(store.load("2026-a1").unwrap().trials, []);
+}
+
+/// Runs that one writer stores, and trials in each.
+pub const RUNS: u32 = 5;
+/// Trials that a writer puts into each of its runs.
+pub const TRIALS: u32 = 8;
+
+/// What one of several concurrent writers does, with a connection of its own.
+pub fn write_as(location: &Location, writer: u32) {
+    let store = Store::open(location).unwrap();
+    for number in 0..RUNS {
+        let run = run(&format!("w{writer}-{number}"), TRIALS);
+        store.begin(&run).unwrap();
+        for (ordinal, trial) in (0..).zip(&run.trials) {
+            store.put_trial(&run.run, ordinal, trial).unwrap();
+        }
+        store.finish(&run).unwrap();
+    }
+}
+
+/// Checks that `writers` concurrent writers lost nothing.
+pub fn nothing_lost(location: &Location, writers: u32) {
+    let store = Store::open(location).unwrap();
+    let list = store.list().unwrap();
+    assert_eq!(list.len() as u32, writers * RUNS);
+    assert!(list.iter().all(|run| run.trials == TRIALS && !run.partial));
+    for summary in list {
+        assert_eq!(
+            store.load(&summary.run).unwrap(),
+            run(&summary.run, TRIALS),
+            "a run is stored whole"
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! A comparison as text, Markdown and JSON.
+
+use super::{Comparison, Difference, Key, Pair};
+use crate::markdown::escape;
+use crate::text::Style;
+use crate::{figure, group};
+use comfy_table::{CellAlignment, ContentArrangement};
+
+/// The comparison for a terminal.
+pub fn text(comparison: &Comparison, style: &Style) -> String {
+    let mut lines = Vec::new();
+    for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
+        let partial = if side.partial { ", PARTIAL" } else { "" };
+        style.wrap(
+            &mut lines,
+            &format!(
+                "{name}: {} · run {} · {}{partial}",
+                side.plan, side.run, side.started
+            ),
+        );
+    }
+    if !comparison.differences.is_empty() {
+        style.wrap(&mut lines, &label(comparison));
+    }
+    style.wrap(&mut lines, &floor(comparison));
+    lines.push(String::new());
+
+    let mut table = style.table(&["workload", "system", "A MB/s", "B MB/s", "B against A"]);
+    table
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(style.columns() as u16);
+    for pair in &comparison.cells {
+        table.add_row(row(pair).map(|cell| style.text(&cell)));
+    }
+    for column in [2, 3] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    lines.extend(table.lines().map(|line| style.paint(line.trim_end())));
+    lines.push(String::new());
+    for (name, keys) in [("A", &comparison.only_a), ("B", &comparison.only_b)] {
+        for key in keys {
+            style.wrap(&mut lines, &format!("only in {name}: {}", cell(key)));
+        }
+    }
+    style.wrap(&mut lines, &conclusion(comparison));
+    let mut text = lines.join("\n");
+    text.push('\n');
+    text
+}
+
+/// The comparison for an issue or a pull request.
+pub fn markdown(comparison: &Comparison) -> String {
+    let mut out = String::from("# Comparison\n\n");
+    for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
+        let partial = if side.partial { ", partial" } else { "" };
+        let text = format!("{}, run {}, {}{partial}", side.plan, side.run, side.started);
+        out.push_str(&format!("* {name}: {}\n", escape(&text)));
+    }
+    if !comparison.differences.is_empty() {
+        out.push_str(&format!("* {}\n", escape(&label(comparison))));
+    }
+    out.push_str(&format!("* {}\n\n", escape(&floor(comparison))));
+    out.push_str(
+        "| workload | system | A MB/s | B MB/s | B against A |\n|---|---|---:|---:|---|\n",
+    );
+    for pair in &comparison.cells {
+        let cells = row(pair).map(|cell| escape(&cell));
+        out.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    out.push('\n');
+    for (name, keys) in [("A", &comparison.only_a), ("B", &comparison.only_b)] {
+        for key in keys {
+            out.push_str(&format!("* only in {name}: {}\n", escape(&cell(key))));
+        }
+    }
+    out.push_str(&format!("\n{}\n", escape(&conclusion(comparison))));
+    out
+}
+
+/// The comparison as indented JSON, with a final newline.
+pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(comparison)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The differences of two environments on one line.
+pub(super) fn differences(differences: &[Difference]) -> String {
+    let items: Vec<String> = differences
+        .iter()
+        .map(|difference| format!("{} ({} / {})", difference.what, difference.a, difference.b))
+        .collect();
+    items.join(", ")
+}
+
+fn label(comparison: &Comparison) -> String {
+    format!(
+        "DIFFERENT ENVIRONMENTS (A / B): {}",
+        differences(&comparison.differences)
+    )
+}
+
+fn floor(comparison: &Comparison) -> String {
+    format!(
+        "Noise floor: differences up to {:.1} % are not told apart",
+        comparison.noise_floor * 100.0
+    )
+}
+
+fn row(pair: &Pair) -> [String; 5] {
+    let difference = pair.ratio.map_or_else(
+        || "no samples to compare".to_owned(),
+        |ratio| figure::difference(ratio, pair.verdict),
+    );
+    let mark = if pair.exceeds { " (!)" } else { "" };
+    [
+        pair.key.workload.clone(),
+        pair.label.clone(),
+        figure::number(pair.a_mb_s.median),
+        figure::number(pair.b_mb_s.median),
+        format!("{difference}{mark}"),
+    ]
+}
+
+fn cell(key: &Key) -> String {
+    format!(
+        "{} · {}",
+        key.workload,
+        group::name(key.cipher.as_deref(), key.key_bits, &key.system)
+    )
+}
+
+fn conclusion(comparison: &Comparison) -> String {
+    use lab::record::Verdict;
+    let count = |verdict| {
+        comparison
+            .cells
+            .iter()
+            .filter(|pair| pair.verdict == verdict)
+            .count()
+    };
+    let mut text = format!(
+        "Of {} cells in both runs, B is slower in {}, faster in {}, not distinguishable in {}.",
+        comparison.cells.len(),
+        count(Verdict::Slower),
+        count(Verdict::Faster),
+        count(Verdict::NotDistinguishable)
+    );
+    if let Some(percent) = comparison.slower_than {
+        let exceeding = comparison.exceeding().count();
+        text.push_str(&match exceeding {
+            0 => format!(" None is certainly slower by more than {percent} %."),
+            count => format!(" {count} certainly slower by more than {percent} % (!)."),
+        });
+    }
+    text
+}

@@ -1,0 +1,229 @@
+//! One row a trial, every scalar field, for spreadsheets and data frames.
+
+use lab::record::{Interval, Overhead, Run, Trial};
+use serde::Serialize;
+
+/// The columns, in order; new ones are only ever added at the end.
+pub const HEADER: [&str; 80] = [
+    "run",
+    "plan",
+    "started",
+    "partial",
+    "seed",
+    "cpu",
+    "cores",
+    "kernel",
+    "os",
+    "aa_ratio",
+    "aa_low",
+    "aa_high",
+    "noise",
+    "tier",
+    "system",
+    "system_version",
+    "backend",
+    "cipher",
+    "key_bits",
+    "sector_bytes",
+    "format",
+    "device_kind",
+    "device_model",
+    "device_path_kind",
+    "device_filesystem",
+    "device_cache",
+    "device_write_cache",
+    "device_engine",
+    "device_scheduler",
+    "device_size",
+    "fs",
+    "workload",
+    "op",
+    "block_bytes",
+    "queue_depth",
+    "threads",
+    "repetitions",
+    "bytes",
+    "requests",
+    "throughput_mb_s",
+    "throughput_mb_s_low",
+    "throughput_mb_s_high",
+    "throughput_n",
+    "iops",
+    "iops_low",
+    "iops_high",
+    "iops_n",
+    "cycles_per_byte",
+    "cycles_per_byte_low",
+    "cycles_per_byte_high",
+    "cycles_per_byte_n",
+    "latency_p50_us",
+    "latency_p90_us",
+    "latency_p99_us",
+    "latency_p99_9_us",
+    "latency_max_us",
+    "wall_s",
+    "user_s",
+    "sys_s",
+    "crypto_s",
+    "copy_s",
+    "submit_s",
+    "wait_s",
+    "other_s",
+    "latency_queue_us",
+    "latency_crypto_us",
+    "latency_device_us",
+    "against",
+    "overhead_ratio",
+    "overhead_low",
+    "overhead_high",
+    "overhead_n",
+    "verdict",
+    "bottleneck",
+    "steady_state",
+    "constant_time",
+    "clock_hz",
+    "governor",
+    "hypervisor",
+    "warnings",
+];
+
+/// The runs as CSV with [`HEADER`]; unknown values are empty fields, several
+/// warnings are separated by ` | `.
+pub fn render(runs: &[Run]) -> String {
+    let mut writer = ::csv::WriterBuilder::new()
+        .flexible(true)
+        .from_writer(Vec::new());
+    let rows = std::iter::once(HEADER.map(str::to_owned).to_vec()).chain(
+        runs.iter()
+            .flat_map(|run| run.trials.iter().map(move |trial| row(run, trial))),
+    );
+    for row in rows {
+        // Writing to memory has no way to fail.
+        writer.write_record(row).ok();
+    }
+    let bytes = writer.into_inner().unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn row(run: &Run, trial: &Trial) -> Vec<String> {
+    let host = &run.host;
+    let device = &trial.device;
+    let time = &trial.time_s;
+    let latency = &trial.latency_us;
+    let split = trial.latency_split_us;
+    let overhead = trial.overhead.as_ref();
+    let mut row = vec![
+        run.run.clone(),
+        run.plan.clone(),
+        run.started.clone(),
+        run.partial.to_string(),
+        run.seed.to_string(),
+        host.cpu.clone(),
+        host.cores.to_string(),
+        host.kernel.clone(),
+        host.os.clone(),
+    ];
+    row.extend(interval(run.noise.aa_ratio).into_iter().take(3));
+    row.extend([
+        word(run.noise.verdict),
+        word(trial.tier),
+        trial.system.clone(),
+        trial.system_version.clone(),
+        text(&trial.backend),
+        text(&trial.cipher),
+        text(&trial.key_bits),
+        text(&trial.sector_bytes),
+        text(&trial.format),
+        device.kind.clone(),
+        text(&device.model),
+        device.path_kind.clone(),
+        text(&device.filesystem),
+        device.cache.clone(),
+        text(&device.write_cache),
+        device.engine.clone(),
+        text(&device.scheduler),
+        device.size.to_string(),
+        text(&trial.fs),
+        trial.workload.clone(),
+        trial.op.clone(),
+        trial.block_bytes.to_string(),
+        trial.queue_depth.to_string(),
+        trial.threads.to_string(),
+        trial.repetitions.to_string(),
+        trial.bytes.to_string(),
+        trial.requests.to_string(),
+    ]);
+    row.extend(interval(Some(trial.throughput_mb_s)));
+    row.extend(interval(Some(trial.iops)));
+    row.extend(interval(trial.cycles_per_byte));
+    row.extend(
+        [
+            latency.p50,
+            latency.p90,
+            latency.p99,
+            latency.p99_9,
+            latency.max,
+        ]
+        .map(float),
+    );
+    row.push(float(time.wall));
+    row.extend(
+        [
+            time.user,
+            time.sys,
+            time.crypto,
+            time.copy,
+            time.submit,
+            time.wait,
+            time.other,
+            split.map(|split| split.queue),
+            split.map(|split| split.crypto),
+            split.map(|split| split.device),
+        ]
+        .map(|value| value.map_or_else(String::new, float)),
+    );
+    row.push(overhead.map_or_else(String::new, |overhead| overhead.against.clone()));
+    row.extend(interval(overhead.map(|overhead| overhead.ratio)));
+    row.extend([
+        overhead.map_or_else(String::new, |Overhead { verdict, .. }| word(verdict)),
+        word(trial.bottleneck),
+        text(&trial.steady_state),
+        text(&trial.constant_time),
+        host.clock_hz.map_or_else(String::new, float),
+        text(&host.governor),
+        text(&host.hypervisor),
+        trial.warnings.join(" | "),
+    ]);
+    row
+}
+
+fn interval(interval: Option<Interval>) -> [String; 4] {
+    interval.map_or_else(Default::default, |interval| {
+        [
+            float(interval.median),
+            float(interval.low),
+            float(interval.high),
+            interval.n.to_string(),
+        ]
+    })
+}
+
+fn float(value: f64) -> String {
+    if value.is_finite() {
+        value.to_string()
+    } else {
+        String::new()
+    }
+}
+
+fn text(value: &Option<impl ToString>) -> String {
+    value.as_ref().map_or_else(String::new, ToString::to_string)
+}
+
+/// The word that JSON uses for a value of an enumeration.
+fn word(value: impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}

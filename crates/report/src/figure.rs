@@ -1,0 +1,448 @@
+//! How numbers and names are written: units, digits, words.
+
+use lab::record::{Bottleneck, Interval, NoiseVerdict, Overhead, Run, Tier, Trial, Verdict};
+
+/// What stands for a value that nobody measured.
+pub(crate) const UNKNOWN: &str = "–";
+
+/// `value` with about three digits, thousands grouped; huge and tiny values
+/// in powers of ten.
+pub(crate) fn number(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        UNKNOWN.to_owned()
+    } else if size == 0.0 {
+        "0".to_owned()
+    } else if !(0.005..1e9).contains(&size) {
+        format!("{value:.1e}")
+    } else if size < 9.995 {
+        format!("{value:.2}")
+    } else if size < 99.95 {
+        format!("{value:.1}")
+    } else {
+        grouped(&format!("{value:.0}"))
+    }
+}
+
+fn grouped(digits: &str) -> String {
+    let (sign, digits) = digits
+        .strip_prefix('-')
+        .map_or(("", digits), |rest| ("-", rest));
+    let mut text = sign.to_owned();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Microseconds in the unit that suits; zero and below were not measured.
+pub(crate) fn duration_us(us: f64) -> String {
+    match us {
+        us if !us.is_finite() || us <= 0.0 => UNKNOWN.to_owned(),
+        us if us < 0.9995 => format!("{} ns", number(us * 1e3)),
+        us if us < 999.5 => format!("{} µs", number(us)),
+        us if us < 999.5e3 => format!("{} ms", number(us / 1e3)),
+        us => format!("{} s", number(us / 1e6)),
+    }
+}
+
+/// Bytes as a power of two where they are one: `4 KiB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (1 << 40, "TiB"),
+        (1 << 30, "GiB"),
+        (1 << 20, "MiB"),
+        (1 << 10, "KiB"),
+    ];
+    UNITS.iter().find(|(unit, _)| bytes >= *unit).map_or_else(
+        || format!("{bytes} B"),
+        |(unit, name)| {
+            let value = bytes as f64 / *unit as f64;
+            if value.fract() == 0.0 {
+                format!("{value:.0} {name}")
+            } else {
+                format!("{value:.1} {name}")
+            }
+        },
+    )
+}
+
+/// A share of 1 in per cent, whole.
+pub(crate) fn share(share: Option<f64>) -> String {
+    match share {
+        Some(share) if share.is_finite() => match share * 100.0 {
+            percent if percent > 0.0 && percent < 0.5 => "<1 %".to_owned(),
+            percent => format!("{percent:.0} %"),
+        },
+        _ => UNKNOWN.to_owned(),
+    }
+}
+
+/// The rate that people compare for this cell, and its unit: requests a second
+/// for small blocks, 10⁶ bytes a second otherwise and for a bare cipher.
+pub(crate) fn rate(trial: &Trial) -> (Interval, &'static str) {
+    const SMALL: u64 = 64 << 10;
+    if trial.tier == Tier::Cipher || trial.block_bytes >= SMALL {
+        (trial.throughput_mb_s, "MB/s")
+    } else {
+        (trial.iops, "IOPS")
+    }
+}
+
+/// A value with its unit, `–` where it is no number.
+pub(crate) fn with_unit(value: f64, unit: &str) -> String {
+    if value.is_finite() {
+        format!("{} {unit}", number(value))
+    } else {
+        UNKNOWN.to_owned()
+    }
+}
+
+/// A median with its interval: `512 (498–530)`.
+pub(crate) fn interval(interval: Interval) -> String {
+    format!(
+        "{} ({}–{})",
+        number(interval.median),
+        number(interval.low),
+        number(interval.high)
+    )
+}
+
+/// A ratio with three decimals and its interval and n.
+pub(crate) fn ratio(ratio: Interval) -> String {
+    if !finite(ratio) {
+        return UNKNOWN.to_owned();
+    }
+    format!(
+        "{:.3} ({:.3}–{:.3}, n {})",
+        ratio.median, ratio.low, ratio.high, ratio.n
+    )
+}
+
+/// The cost in words: `slower by 12.3 % (10.1–14.0)`.
+pub(crate) fn overhead(overhead: &Overhead) -> String {
+    difference(overhead.ratio, overhead.verdict)
+}
+
+/// What a ratio of rates and its verdict say, in words.
+pub(crate) fn difference(ratio: Interval, verdict: Verdict) -> String {
+    if !finite(ratio) {
+        return UNKNOWN.to_owned();
+    }
+    let loss = |ratio: f64| percent((1.0 - ratio) * 100.0);
+    let gain = |ratio: f64| percent((ratio - 1.0) * 100.0);
+    match verdict {
+        Verdict::Slower => format!(
+            "slower by {} % ({}–{})",
+            loss(ratio.median),
+            loss(ratio.high),
+            loss(ratio.low)
+        ),
+        Verdict::Faster => format!(
+            "faster by {} % ({}–{})",
+            gain(ratio.median),
+            gain(ratio.low),
+            gain(ratio.high)
+        ),
+        Verdict::NotDistinguishable => {
+            format!("not distinguishable (±{} %)", gain(1.0 + spread(ratio)))
+        }
+    }
+}
+
+/// The same in few words, for a label beside a drawn interval.
+pub(crate) fn difference_in_short(ratio: Interval, verdict: Verdict) -> String {
+    let text = difference(ratio, verdict);
+    text.split_once(" (")
+        .map_or_else(|| text.clone(), |(short, _)| short.to_owned())
+}
+
+/// A median with the larger arm of its interval: `12,409 IOPS ±1.9 %`.
+pub(crate) fn rate_in_short(trial: &Trial) -> String {
+    let (rate, unit) = rate(trial);
+    let arm = (rate.high - rate.median).max(rate.median - rate.low) / rate.median * 100.0;
+    let arm = match arm.is_finite() && finite(rate) {
+        true => format!(" ±{} %", percent(arm)),
+        false => String::new(),
+    };
+    format!("{}{arm}", with_unit(rate.median, unit))
+}
+
+/// How far the farther end of the interval lies from 1.
+pub(crate) fn spread(ratio: Interval) -> f64 {
+    (1.0 - ratio.low).abs().max((ratio.high - 1.0).abs())
+}
+
+fn percent(percent: f64) -> String {
+    if percent.abs() < 999.95 {
+        format!("{percent:.1}")
+    } else {
+        number(percent)
+    }
+}
+
+pub(crate) fn finite(interval: Interval) -> bool {
+    interval.median.is_finite() && interval.low.is_finite() && interval.high.is_finite()
+}
+
+/// What share of the driving threads' time went to the cipher; `None` when unknown.
+pub(crate) fn crypto_share(trial: &Trial) -> Option<f64> {
+    let total = trial.time_s.wall * f64::from(trial.threads.max(1));
+    let crypto = trial.time_s.crypto?;
+    (total > 0.0 && crypto.is_finite()).then_some(crypto / total)
+}
+
+/// The machine in one line.
+pub(crate) fn machine(run: &Run) -> String {
+    let host = &run.host;
+    let clock = host
+        .clock_hz
+        .filter(|clock| clock.is_finite() && *clock > 0.0)
+        .map(|clock| format!("{:.2} GHz", clock / 1e9));
+    let parts = [
+        Some(host.cpu.clone()),
+        Some(format!("{} cores", host.cores)).filter(|_| host.cores > 0),
+        clock,
+        Some(host.os.clone()),
+        Some(host.kernel.clone()),
+        host.hypervisor.as_ref().map(|name| format!("in {name}")),
+    ];
+    joined(parts.into_iter().flatten()).unwrap_or_else(|| "unknown machine".to_owned())
+}
+
+/// Where the bytes of a trial lived and how requests got there, in one line.
+fn device(trial: &Trial) -> String {
+    let device = &trial.device;
+    let path = match &device.filesystem {
+        Some(filesystem) => format!("{} on {filesystem}", device.path_kind),
+        None => device.path_kind.clone(),
+    };
+    let cache = match device.cache.as_str() {
+        "direct" => "around the page cache (direct)".to_owned(),
+        "buffered" => "through the page cache (buffered)".to_owned(),
+        other => other.to_owned(),
+    };
+    let kind = match &device.model {
+        Some(model) => format!("{} {model}", device.kind),
+        None => device.kind.clone(),
+    };
+    let parts = [kind, path, cache, device.engine.clone()];
+    joined(parts.into_iter()).unwrap_or_else(|| "unknown device".to_owned())
+}
+
+/// The devices of a run, each once; they are usually one.
+pub(crate) fn devices(run: &Run) -> Vec<String> {
+    let mut devices = Vec::new();
+    for device in run.trials.iter().map(device) {
+        if !devices.contains(&device) {
+            devices.push(device);
+        }
+    }
+    devices
+}
+
+/// The bottleneck in one word; a dash where none stands out.
+pub(crate) fn limit(trial: &Trial) -> &'static str {
+    match trial.bottleneck {
+        Bottleneck::Cipher => "cipher",
+        Bottleneck::Device => "device",
+        Bottleneck::Copy => "copy",
+        Bottleneck::Syscall => "syscall",
+        Bottleneck::Unknown => UNKNOWN,
+    }
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> Option<String> {
+    let parts: Vec<String> = parts.filter(|part| !part.trim().is_empty()).collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
+}
+
+/// The noise floor in one line, without a heading.
+pub(crate) fn noise(run: &Run) -> String {
+    let verdict = match run.noise.verdict {
+        NoiseVerdict::Quiet => "quiet",
+        NoiseVerdict::Noisy => "NOISY: small differences below mean nothing",
+        NoiseVerdict::Unknown => "unknown",
+    };
+    match run.noise.aa_ratio {
+        Some(aa) => format!("plain against itself {}: {verdict}", ratio(aa)),
+        None => "no A/A pair was measured, so no difference below can be trusted".to_owned(),
+    }
+}
+
+/// The cipher as people call it: `AES-256 XTS`.
+pub(crate) fn cipher(notation: &str, key_bits: Option<u32>) -> String {
+    if let Some((stream, _)) = notation
+        .split_once("-adiantum")
+        .and_then(|(ciphers, _)| ciphers.split_once(','))
+    {
+        return format!("Adiantum ({})", cipher_name(stream));
+    }
+    let words: Vec<&str> = notation.split('-').collect();
+    let ciphers = words.iter().take_while(|word| is_cipher(word)).count();
+    if ciphers > 1 {
+        let names: Vec<String> = words.iter().map(|word| cipher_name(word)).collect();
+        return names.join("-");
+    }
+    let name = cipher_name(words[0]);
+    let mode = words.get(1).copied().unwrap_or_default();
+    // cryptsetup counts both halves of an XTS key.
+    let bits = match mode {
+        "xts" => key_bits.map(|bits| bits / 2),
+        _ => key_bits,
+    };
+    let bits = bits.map_or_else(String::new, |bits| format!("-{bits}"));
+    let mode = match mode {
+        "" => String::new(),
+        mode => format!(" {}", mode.to_uppercase()),
+    };
+    format!("{name}{bits}{mode}")
+}
+
+fn is_cipher(word: &str) -> bool {
+    matches!(
+        word,
+        "aes" | "serpent" | "twofish" | "camellia" | "kuznyechik"
+    )
+}
+
+fn cipher_name(word: &str) -> String {
+    match word {
+        "aes" | "sm4" | "cast5" | "cast6" | "idea" | "seed" | "aria" | "tea" | "xtea" => {
+            word.to_uppercase()
+        }
+        "des3_ede" => "3DES".to_owned(),
+        "xchacha12" => "XChaCha12".to_owned(),
+        "xchacha20" => "XChaCha20".to_owned(),
+        _ => {
+            let mut letters = word.chars();
+            letters.next().map_or_else(String::new, |first| {
+                first.to_uppercase().chain(letters).collect()
+            })
+        }
+    }
+}
+
+/// Text from a record on one line, without what would steer a terminal or
+/// turn the text around it.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => ' ',
+            c if c.is_control() => ' ',
+            c => c,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_every_size() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.004, "4.0e-3"),
+            (1e-12, "1.0e-12"),
+            (0.5, "0.50"),
+            (9.994, "9.99"),
+            (9.996, "10.0"),
+            (99.96, "100"),
+            (999.6, "1,000"),
+            (12_345.6, "12,346"),
+            (999_999_999.0, "999,999,999"),
+            (1e9, "1.0e9"),
+            (1e300, "1.0e300"),
+            (-1234.0, "-1,234"),
+            (f64::NAN, "–"),
+            (f64::INFINITY, "–"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn durations_and_sizes() {
+        for (us, text) in [
+            (0.0, "–"),
+            (-1.0, "–"),
+            (0.123, "123 ns"),
+            (1.0, "1.00 µs"),
+            (999.6, "1.00 ms"),
+            (1e6, "1.00 s"),
+            (1e15, "1.0e9 s"),
+        ] {
+            assert_eq!(duration_us(us), text);
+        }
+        for (count, text) in [
+            (0, "0 B"),
+            (512, "512 B"),
+            (4096, "4 KiB"),
+            (1 << 20, "1 MiB"),
+            (1_500_000, "1.4 MiB"),
+            (u64::MAX, "16777216 TiB"),
+        ] {
+            assert_eq!(bytes(count), text);
+        }
+    }
+
+    #[test]
+    fn ciphers_as_people_call_them() {
+        for (notation, bits, text) in [
+            ("aes-xts-plain64", Some(512), "AES-256 XTS"),
+            ("aes-xts-plain64", Some(256), "AES-128 XTS"),
+            ("serpent-cbc-essiv:sha256", Some(256), "Serpent-256 CBC"),
+            ("des3_ede-cbc-plain64", None, "3DES CBC"),
+            (
+                "xchacha12,aes-adiantum-plain64",
+                Some(256),
+                "Adiantum (XChaCha12)",
+            ),
+            ("aes-twofish-serpent", Some(1536), "AES-Twofish-Serpent"),
+            ("", None, ""),
+            ("-", None, ""),
+            ("œuvre", None, "Œuvre"),
+        ] {
+            assert_eq!(cipher(notation, bits), text);
+        }
+    }
+
+    #[test]
+    fn differences_in_words() {
+        let ratio = |median, low, high| Interval {
+            median,
+            low,
+            high,
+            n: 10,
+        };
+        for (ratio, verdict, text) in [
+            (
+                ratio(0.877, 0.86, 0.899),
+                Verdict::Slower,
+                "slower by 12.3 % (10.1–14.0)",
+            ),
+            (
+                ratio(1.05, 1.02, 1.08),
+                Verdict::Faster,
+                "faster by 5.0 % (2.0–8.0)",
+            ),
+            (
+                ratio(1.0, 0.991, 1.012),
+                Verdict::NotDistinguishable,
+                "not distinguishable (±1.2 %)",
+            ),
+            (
+                ratio(900.0, 800.0, 1e12),
+                Verdict::Faster,
+                "faster by 89,900 % (79,900–1.0e14)",
+            ),
+            (ratio(f64::NAN, 0.0, 0.0), Verdict::Slower, "–"),
+        ] {
+            assert_eq!(difference(ratio, verdict), text);
+        }
+    }
+}

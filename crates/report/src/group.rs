@@ -1,0 +1,195 @@
+//! The cells of a run as people compare them: one group a workload, plain
+//! first, then every encrypted system with a label that tells it from the rest.
+
+use crate::figure;
+use lab::record::{Run, Tier, Trial};
+
+/// The cells of one workload on one device.
+pub(crate) struct Group<'a> {
+    /// The plain system first, then the order of the plan; A/A cells are not here.
+    pub rows: Vec<Row<'a>>,
+    /// The plain system measured again: the noise floor of this workload.
+    pub again: Option<&'a Trial>,
+    /// Where the bytes lived, when the run has several such places.
+    place: Option<String>,
+}
+
+/// One cell of a group.
+pub(crate) struct Row<'a> {
+    pub trial: &'a Trial,
+    /// `plain` or the cipher, then the system.
+    pub label: String,
+}
+
+/// True for the second measurement of the plain system.
+pub(crate) fn is_again(trial: &Trial) -> bool {
+    trial.system == "none" && trial.cipher.is_none() && trial.overhead.is_some()
+}
+
+/// True for the system that others are compared with.
+pub(crate) fn is_plain(trial: &Trial) -> bool {
+    trial.system == "none" && !is_again(trial)
+}
+
+/// The groups of `trials`, in the order in which their workloads appear.
+pub(crate) fn groups(trials: &[Trial]) -> Vec<Group<'_>> {
+    let mut members: Vec<Vec<&Trial>> = Vec::new();
+    for trial in trials {
+        match members
+            .iter_mut()
+            .find(|group| same_workload(group[0], trial))
+        {
+            Some(group) => group.push(trial),
+            None => members.push(vec![trial]),
+        }
+    }
+    let several = trials.iter().any(|trial| place(trial) != place(&trials[0]));
+    members
+        .into_iter()
+        .map(|members| {
+            let place = several.then(|| place(members[0]));
+            let (again, mut cells): (Vec<&Trial>, Vec<&Trial>) =
+                members.into_iter().partition(|trial| is_again(trial));
+            cells.sort_by_key(|trial| !is_plain(trial));
+            let labels = labels(&cells);
+            Group {
+                rows: cells
+                    .into_iter()
+                    .zip(labels)
+                    .map(|(trial, label)| Row { trial, label })
+                    .collect(),
+                again: again.first().copied(),
+                place,
+            }
+        })
+        .collect()
+}
+
+fn same_workload(a: &Trial, b: &Trial) -> bool {
+    let workload = |trial: &Trial| {
+        (
+            trial.tier,
+            trial.workload.clone(),
+            trial.op.clone(),
+            trial.block_bytes,
+            trial.queue_depth,
+            trial.threads,
+            trial.fs.clone(),
+        )
+    };
+    workload(a) == workload(b) && place(a) == place(b)
+}
+
+/// The device as a title names it: two of them in one run must not share one.
+fn place(trial: &Trial) -> String {
+    let device = &trial.device;
+    let name = device.model.as_ref().unwrap_or(&device.kind);
+    format!("{name} {}", device.cache)
+}
+
+impl Group<'_> {
+    /// Any cell of the group: all share workload and device.
+    pub(crate) fn trial(&self) -> Option<&Trial> {
+        self.rows.first().map(|row| row.trial).or(self.again)
+    }
+
+    /// The workload in few words: `rand-4k-read, depth 32 × 4`.
+    pub(crate) fn title(&self) -> String {
+        let Some(trial) = self.trial() else {
+            return String::new();
+        };
+        let fs = trial
+            .fs
+            .as_ref()
+            .map_or_else(String::new, |fs| format!(" on {fs}"));
+        let load = match (trial.tier, trial.queue_depth, trial.threads) {
+            (Tier::Block, depth, 0 | 1) => format!(", depth {depth}"),
+            (Tier::Block, depth, threads) => format!(", depth {depth} × {threads} threads"),
+            (_, _, 0 | 1) => String::new(),
+            (_, _, threads) => format!(", {threads} threads"),
+        };
+        let place = self
+            .place
+            .as_ref()
+            .map_or_else(String::new, |place| format!(", {place}"));
+        format!("{}{fs}{load}{place}", trial.workload)
+    }
+
+    /// Operation and block size: `read, 4 KiB blocks`.
+    pub(crate) fn detail(&self) -> String {
+        let Some(trial) = self.trial() else {
+            return String::new();
+        };
+        match trial.block_bytes {
+            0 => trial.op.clone(),
+            bytes => format!("{}, {} blocks", trial.op, figure::bytes(bytes)),
+        }
+    }
+}
+
+/// A label for each cell; what a plain label leaves equal is told apart by
+/// notation, sector size, format and backend, as far as those differ.
+fn labels(cells: &[&Trial]) -> Vec<String> {
+    let mut labels: Vec<String> = cells.iter().map(|trial| label(trial)).collect();
+    let details: [fn(&Trial) -> Option<String>; 5] = [
+        |trial| trial.cipher.clone(),
+        |trial| trial.key_bits.map(|bits| format!("{bits}-bit key")),
+        |trial| trial.sector_bytes.map(|bytes| format!("{bytes} B sectors")),
+        |trial| trial.format.clone(),
+        |trial| trial.backend.clone(),
+    ];
+    for detail in details {
+        let before = labels.clone();
+        for (at, label) in labels.iter_mut().enumerate() {
+            let differs = (0..cells.len()).any(|other| {
+                before[other] == before[at] && detail(cells[other]) != detail(cells[at])
+            });
+            if let Some(detail) = detail(cells[at]).filter(|_| differs) {
+                label.push_str(", ");
+                label.push_str(&detail);
+            }
+        }
+    }
+    labels
+}
+
+/// The cell as people call it, alone: `AES-256 XTS, dm-crypt`.
+pub(crate) fn label(trial: &Trial) -> String {
+    if is_again(trial) {
+        return "plain again (A/A)".to_owned();
+    }
+    name(trial.cipher.as_deref(), trial.key_bits, &trial.system)
+}
+
+/// A system with its cipher as people call them.
+pub(crate) fn name(cipher: Option<&str>, key_bits: Option<u32>, system: &str) -> String {
+    match (cipher, system) {
+        (Some(cipher), system) => format!("{}, {system}", figure::cipher(cipher, key_bits)),
+        (None, "none") => "plain".to_owned(),
+        (None, system) => system.to_owned(),
+    }
+}
+
+/// The warnings of a run, each once, those of its cells with the cell named.
+pub(crate) fn warnings(run: &Run) -> Vec<String> {
+    let mut warnings: Vec<String> = run.warnings.clone();
+    for trial in &run.trials {
+        for warning in &trial.warnings {
+            // The same remark on every cell is a remark on the run.
+            let everywhere = run.trials.len() > 1
+                && run
+                    .trials
+                    .iter()
+                    .all(|trial| trial.warnings.contains(warning));
+            let text = if everywhere {
+                warning.clone()
+            } else {
+                format!("{} · {}: {warning}", trial.workload, label(trial))
+            };
+            if !warnings.contains(&text) {
+                warnings.push(text);
+            }
+        }
+    }
+    warnings
+}

@@ -1,0 +1,48 @@
+//! Runs as one HTML file: no network, no script, light and dark, phone and print.
+
+mod chart;
+mod page;
+
+use lab::record::Run;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// The whole document.
+pub fn render(runs: &[Run]) -> String {
+    let title = match runs {
+        [] => "What encryption costs".to_owned(),
+        [run] => format!("What encryption costs: {}", run.plan),
+        runs => {
+            let names: Vec<&str> = runs.iter().map(|run| run.plan.as_str()).collect();
+            format!("What encryption costs: {}", names.join(", "))
+        }
+    };
+    document(
+        &title,
+        html! {
+            h1 { "What encryption costs" }
+            @if runs.is_empty() { p class="lead" { "There is no run to report on." } }
+            @for run in runs { (page::article(run)) }
+            (page::how_to_read())
+        },
+    )
+}
+
+fn document(title: &str, body: Markup) -> String {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                // Nothing may be fetched, whatever a record holds.
+                meta http-equiv="Content-Security-Policy"
+                    content="default-src 'none'; style-src 'unsafe-inline'";
+                title { (title) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body { main { (body) } }
+        }
+    }
+    .into_string()
+}

@@ -1,0 +1,269 @@
+//! The sections of a run: noise and advice first, then charts, then every figure.
+
+use super::chart::{bars, forest, latency, ledger};
+use crate::group::{self, Group};
+use crate::{advice, figure};
+use lab::record::{NoiseVerdict, Run, Trial};
+use maud::{Markup, html};
+
+/// Everything about one run.
+pub(super) fn article(run: &Run) -> Markup {
+    let groups = group::groups(&run.trials);
+    html! {
+        article {
+            h2 { (run.plan) }
+            p class="meta" {
+                "Run " (run.run) " · " (run.started)
+                @if run.partial { " · " strong { "partial" } }
+            }
+            (noise(run))
+            p class="lead" { (advice::sentence(run)) }
+            @if groups.is_empty() {
+                p { "No cell was measured." }
+            } @else {
+                (charts(&groups))
+                (table(&groups))
+            }
+            (warnings(run))
+            (environment(run))
+        }
+    }
+}
+
+fn noise(run: &Run) -> Markup {
+    let (class, word) = match run.noise.verdict {
+        NoiseVerdict::Quiet => ("quiet", "quiet"),
+        NoiseVerdict::Noisy => ("noisy", "noisy"),
+        NoiseVerdict::Unknown => ("unknown", "unknown"),
+    };
+    html! {
+        p class="noise" {
+            span class={ "badge " (class) } { (word) }
+            " Noise floor: " (figure::noise(run)) "."
+        }
+    }
+}
+
+fn charts(groups: &[Group<'_>]) -> Markup {
+    let latencies: Vec<(&Group<'_>, Markup)> = groups
+        .iter()
+        .filter_map(|group| Some((group, latency::render(group)?)))
+        .collect();
+    let forest = forest::render(groups);
+    let ledger = ledger::render(groups);
+    html! {
+        section {
+            h3 { "Throughput" }
+            p class="note" { "Median of the repetitions; the whisker is its 95 % interval. Each chart has its own scale." }
+            div class="charts" {
+                @for group in groups { (chart(group, bars::render(group))) }
+            }
+        }
+        @if forest.is_some() || ledger.is_some() {
+            div class="charts pair" {
+                @if let Some(forest) = forest {
+                    section {
+                        h3 { "Cost against plain" }
+                        p class="note" { "The grey band is how much plain differs from itself (A/A)." }
+                        figure { (forest) }
+                    }
+                }
+                @if let Some(ledger) = ledger {
+                    section {
+                        h3 { "Where the time went" }
+                        p class="note" { "Share of the driving threads' time." }
+                        figure { (ledger) }
+                    }
+                }
+            }
+        }
+        @if !latencies.is_empty() {
+            section {
+                h3 { "Latency" }
+                p class="note" { "Requests sorted by latency: the right edge is the slow tail." }
+                div class="charts" {
+                    @for (group, svg) in latencies { (chart(group, svg)) }
+                }
+            }
+        }
+    }
+}
+
+fn chart(group: &Group<'_>, svg: Markup) -> Markup {
+    html! {
+        figure {
+            figcaption { strong { (group.title()) } " " span class="note" { (group.detail()) } }
+            (svg)
+        }
+    }
+}
+
+/// The names of the columns; a phone shows them beside each value.
+const COLUMNS: [&str; 8] = [
+    "Rate",
+    "n",
+    "p50",
+    "p99",
+    "p99.9",
+    "Against plain",
+    "Crypto",
+    "Limit",
+];
+
+fn table(groups: &[Group<'_>]) -> Markup {
+    html! {
+        section {
+            h3 { "All figures" }
+            table {
+                thead { tr {
+                    th scope="col" { "System" }
+                    @for name in COLUMNS { th scope="col" { (name) } }
+                } }
+                @for group in groups {
+                    tbody {
+                        tr class="group" {
+                            th colspan=(COLUMNS.len() + 1) scope="rowgroup" {
+                                (group.title()) " " span class="note" { (group.detail()) }
+                            }
+                        }
+                        @for row in &group.rows { (cells(&row.label, row.trial)) }
+                        @if let Some(again) = group.again { (cells(&group::label(again), again)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cells(label: &str, trial: &Trial) -> Markup {
+    let (rate, unit) = figure::rate(trial);
+    let latency = &trial.latency_us;
+    let cost = trial
+        .overhead
+        .as_ref()
+        .map_or_else(String::new, figure::overhead);
+    let values = [
+        format!("{} {unit}", figure::interval(rate)),
+        rate.n.to_string(),
+        figure::duration_us(latency.p50),
+        figure::duration_us(latency.p99),
+        figure::duration_us(latency.p99_9),
+        cost,
+        figure::share(figure::crypto_share(trial)),
+        figure::limit(trial).to_owned(),
+    ];
+    html! {
+        tr {
+            th scope="row" title=[trial.cipher.as_deref()] { (label) }
+            @for (name, value) in COLUMNS.iter().zip(&values) {
+                td data-name=(name) { (value) }
+            }
+        }
+        @for published in &trial.published {
+            tr class="published" {
+                th scope="row" { "published" }
+                td colspan=(COLUMNS.len()) data-name="Figure" {
+                    (figure::number(published.value)) " " (published.unit)
+                    ", " (published.document) ", " (published.figure)
+                }
+            }
+        }
+    }
+}
+
+fn warnings(run: &Run) -> Markup {
+    let warnings = group::warnings(run);
+    html! {
+        @if !warnings.is_empty() {
+            section {
+                h3 { "Warnings" }
+                ul class="warning" { @for warning in warnings { li { (warning) } } }
+            }
+        }
+    }
+}
+
+fn environment(run: &Run) -> Markup {
+    let host = &run.host;
+    let hertz = |hertz: Option<f64>| hertz.map(|hertz| figure::with_unit(hertz / 1e9, "GHz"));
+    let some = |text: &String| (!text.is_empty()).then(|| text.clone());
+    let mut facts = vec![
+        ("Processor", some(&host.cpu)),
+        ("Cores", (host.cores > 0).then(|| host.cores.to_string())),
+        ("Clock under load", hertz(host.clock_hz)),
+        ("Time-stamp counter", hertz(host.tsc_hz)),
+        (
+            "Clock used",
+            Some(format!(
+                "resolution {} ns, {} ns a reading",
+                figure::number(host.clock_resolution_ns),
+                figure::number(host.clock_cost_ns)
+            )),
+        ),
+        ("Cipher instructions", some(&host.features.join(" "))),
+        ("Governor", host.governor.clone()),
+        (
+            "Memory",
+            (host.memory > 0).then(|| figure::bytes(host.memory)),
+        ),
+        ("System", some(&host.os)),
+        ("Kernel", some(&host.kernel)),
+        ("Hypervisor", host.hypervisor.clone()),
+        ("Load average", host.load_average.map(figure::number)),
+        (
+            "Stolen CPU time",
+            host.steal.map(|steal| figure::share(Some(steal))),
+        ),
+        ("Seed", Some(run.seed.to_string())),
+    ];
+    facts.extend(
+        figure::devices(run)
+            .into_iter()
+            .map(|device| ("Device", Some(device))),
+    );
+    html! {
+        section {
+            h3 { "Environment" }
+            dl {
+                @for (name, value) in facts {
+                    @if let Some(value) = value { div { dt { (name) } dd { (value) } } }
+                }
+                @for (name, version) in &host.versions {
+                    div { dt { (name) } dd { (version) } }
+                }
+            }
+        }
+    }
+}
+
+/// What the words and the charts mean.
+pub(super) fn how_to_read() -> Markup {
+    let words = [
+        (
+            "Noise floor",
+            "The plain system measured twice. If it differs from itself, no smaller difference below means anything.",
+        ),
+        (
+            "Against plain",
+            "The rate divided by the plain rate on the same data, measured in turns. \
+             The interval holds the true median with 95 % confidence; \
+             “not distinguishable” is a result, not a failure.",
+        ),
+        (
+            "Limit",
+            "What most of the time went to. Where the device is the limit, the cipher had time to spare: \
+             a faster device would show a larger cost.",
+        ),
+        ("p99", "99 of 100 requests were faster than this."),
+        (
+            "MB/s",
+            "Millions of bytes a second (10⁶); KiB and MiB are powers of two.",
+        ),
+    ];
+    html! {
+        section class="how" {
+            h3 { "How to read this" }
+            dl { @for (word, meaning) in words { div { dt { (word) } dd { (meaning) } } } }
+        }
+    }
+}

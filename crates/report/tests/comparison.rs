@@ -1,0 +1,200 @@
+//! Two runs compared: what is found, what is refused, how it reads.
+
+mod sample;
+
+use cryptmark_report::compare::{self, CompareError, Options, compare};
+use cryptmark_report::text::Style;
+use lab::record::{Run, Verdict};
+
+fn scaled(factor: f64) -> Run {
+    let mut run = sample::run();
+    run.run = "20261122T120000-b".into();
+    for trial in &mut run.trials {
+        for value in &mut trial.samples_mb_s {
+            *value *= factor;
+        }
+        trial.throughput_mb_s.median *= factor;
+    }
+    run
+}
+
+fn with_threshold(percent: f64) -> Options {
+    Options {
+        slower_than: Some(percent),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn a_run_equals_itself() {
+    let comparison = compare(&sample::run(), &sample::run(), &with_threshold(0.0)).unwrap();
+    assert_eq!(comparison.cells.len(), 12, "A/A cells are not compared");
+    for pair in &comparison.cells {
+        assert_eq!(pair.verdict, Verdict::NotDistinguishable);
+        assert!((pair.ratio.unwrap().median - 1.0).abs() < 1e-12);
+    }
+    assert_eq!(comparison.exceeding().count(), 0);
+    assert!(comparison.only_a.is_empty() && comparison.only_b.is_empty());
+}
+
+#[test]
+fn the_threshold_is_judged_on_the_interval() {
+    let (a, b) = (sample::run(), scaled(0.9));
+    let found = |percent| {
+        compare(&a, &b, &with_threshold(percent))
+            .unwrap()
+            .exceeding()
+            .count()
+    };
+    assert_eq!(found(5.0), 12);
+    assert_eq!(
+        found(9.9),
+        0,
+        "10 % slower is not certainly more than 9.9 %"
+    );
+    assert_eq!(found(15.0), 0);
+    let comparison = compare(&a, &b, &Options::default()).unwrap();
+    assert!(
+        comparison
+            .cells
+            .iter()
+            .all(|pair| pair.verdict == Verdict::Slower)
+    );
+    assert_eq!(comparison.exceeding().count(), 0, "no threshold, no excess");
+    let faster = compare(&b, &a, &with_threshold(5.0)).unwrap();
+    assert!(
+        faster
+            .cells
+            .iter()
+            .all(|pair| pair.verdict == Verdict::Faster)
+    );
+    assert_eq!(faster.exceeding().count(), 0);
+}
+
+#[test]
+fn noise_hides_small_differences() {
+    let (mut a, b) = (sample::run(), scaled(0.96));
+    let sure = compare(&a, &b, &Options::default()).unwrap();
+    assert_eq!(sure.cells[0].verdict, Verdict::Slower);
+    a.noise.aa_ratio = Some(sample::interval(1.0, 0.06));
+    let unsure = compare(&a, &b, &Options::default()).unwrap();
+    assert_eq!(unsure.cells[0].verdict, Verdict::NotDistinguishable);
+    assert!((unsure.noise_floor - 0.06).abs() < 1e-9);
+}
+
+#[test]
+fn differing_environments_are_refused_unless_asked_for() {
+    let a = sample::run();
+    let mut b = sample::run();
+    b.host.kernel = "Linux 6.18.0".into();
+    for trial in &mut b.trials {
+        trial.device.model = None;
+        trial.device.cache = "buffered".into();
+    }
+    let error = compare(&a, &b, &Options::default()).unwrap_err();
+    let CompareError::Environment { differences } = &error else {
+        panic!("{error}");
+    };
+    let what: Vec<&str> = differences.iter().map(|item| item.what).collect();
+    assert_eq!(what, ["kernel", "device model", "cache mode"]);
+    assert!(error.to_string().contains("Linux 6.12.48 / Linux 6.18.0"));
+    assert!(error.remedy().contains("--across-machines"));
+
+    let across = Options {
+        across_machines: true,
+        ..Options::default()
+    };
+    let comparison = compare(&a, &b, &across).unwrap();
+    assert_eq!(comparison.differences.len(), 3);
+    assert!(compare::text(&comparison, &Style::default()).contains("DIFFERENT ENVIRONMENTS"));
+    assert!(compare::markdown(&comparison).contains("DIFFERENT ENVIRONMENTS"));
+}
+
+#[test]
+fn cells_of_one_run_alone_are_listed() {
+    let mut a = sample::run();
+    let mut b = sample::run();
+    a.trials.remove(4);
+    b.trials.retain(|trial| trial.workload != "seq-1m-read");
+    let comparison = compare(&a, &b, &Options::default()).unwrap();
+    assert_eq!(comparison.cells.len(), 7);
+    assert_eq!(comparison.only_b.len(), 1);
+    assert_eq!(comparison.only_a.len(), 4);
+    let text = compare::text(&comparison, &Style::default());
+    assert!(text.contains("only in A: seq-1m-read · plain"), "{text}");
+    assert!(
+        text.contains("only in B: rand-4k-read · Twofish-256 XTS, builtin")
+            || text.contains("only in B: rand-4k-read · Serpent-256 XTS, dm-crypt"),
+        "{text}"
+    );
+}
+
+#[test]
+fn nothing_in_common_is_an_error() {
+    let a = sample::run();
+    let mut b = sample::run();
+    for trial in &mut b.trials {
+        trial.queue_depth += 1;
+    }
+    for other in [
+        b,
+        Run {
+            host: a.host.clone(),
+            ..sample::empty()
+        },
+    ] {
+        assert!(matches!(
+            compare(&a, &other, &Options::default()),
+            Err(CompareError::NothingInCommon { .. })
+        ));
+    }
+}
+
+#[test]
+fn a_threshold_is_a_percentage() {
+    for percent in [-1.0, 100.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(
+            compare(&sample::run(), &sample::run(), &with_threshold(percent)),
+            Err(CompareError::Threshold { .. })
+        ));
+    }
+}
+
+#[test]
+fn runs_without_samples_compare_to_nothing() {
+    let (mut a, b) = (sample::run(), sample::run());
+    for trial in &mut a.trials {
+        trial.samples_mb_s.clear();
+    }
+    let comparison = compare(&a, &b, &with_threshold(1.0)).unwrap();
+    assert!(comparison.cells.iter().all(|pair| pair.ratio.is_none()));
+    assert_eq!(comparison.exceeding().count(), 0);
+    assert!(compare::text(&comparison, &Style::default()).contains("no samples to compare"));
+
+    let extreme = sample::extreme();
+    compare(&extreme, &extreme, &with_threshold(1.0)).unwrap();
+}
+
+#[test]
+fn it_reads_well() {
+    let comparison = compare(&sample::run(), &scaled(0.9), &with_threshold(5.0)).unwrap();
+    let text = compare::text(&comparison, &Style::default());
+    assert!(text.contains("slower by 10.0 %"), "{text}");
+    assert!(text.contains("Of 12 cells in both runs, B is slower in 12"));
+    let one_line = text.replace("\n  ", " ");
+    assert!(one_line.contains("12 certainly slower by more than 5 % (!)."));
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 110),
+        "{text}"
+    );
+    let markdown = compare::markdown(&comparison);
+    assert!(markdown.contains("| rand-4k-read | AES-256 XTS, builtin | 50.8 | 45.7 | slower by"));
+    let json: serde_json::Value =
+        serde_json::from_str(&compare::json(&comparison).unwrap()).unwrap();
+    assert_eq!(json["cells"][0]["verdict"], "slower");
+    assert_eq!(json["cells"][0]["exceeds"], true);
+
+    let hostile = compare(&sample::hostile(), &sample::hostile(), &Options::default()).unwrap();
+    assert!(!compare::text(&hostile, &Style::default()).contains('\x1b'));
+    assert!(!compare::markdown(&hostile).contains("<script"));
+}

@@ -1,0 +1,358 @@
+//! Text, Markdown, CSV and JSON of handmade runs: realistic, empty, bare,
+//! hostile, extreme.
+
+mod sample;
+
+use cryptmark_report::text::Style;
+use cryptmark_report::{advice, csv, html, json, markdown, text};
+use lab::record::{Bottleneck, Interval, NoiseVerdict, Run, Tier, Verdict};
+
+fn table(run: &Run, width: u16) -> String {
+    text::table(
+        run,
+        &Style {
+            width,
+            ..Style::default()
+        },
+    )
+}
+
+fn everything(run: &Run) -> [String; 5] {
+    let runs = std::slice::from_ref(run);
+    [
+        table(run, 110),
+        markdown::render(runs),
+        csv::render(runs),
+        html::render(runs),
+        advice::sentence(run),
+    ]
+}
+
+#[test]
+fn the_table_a_person_pastes() {
+    let expected = "\
+quick · run 20261121T120000-7f3a · 2026-11-21T12:00:00+01:00
+AMD Ryzen 7 5800U with Radeon Graphics · 16 cores · 4.30 GHz · Debian GNU/Linux 13 · Linux 6.12.48
+ssd Samsung SSD 980 PRO 1TB · file on ext4 · around the page cache (direct) · io_uring
+Noise floor: plain against itself 1.001 (0.994–1.008, n 10): quiet
+
+                                      rate       p99   against plain                  crypto   limit
+────────────────────────────────────────────────────────────────────────────────────────────────────────
+rand-4k-read, depth 1
+  plain                        12,793 IOPS    188 µs                                     0 %   device
+  AES-256 XTS, builtin         12,409 IOPS    193 µs   slower by 3.0 % (1.1–4.9)         3 %   device
+  Serpent-256 XTS, dm-crypt    11,642 IOPS    206 µs   slower by 9.0 % (7.2–10.8)        9 %   device
+  Twofish-256 XTS, builtin     11,897 IOPS    202 µs   slower by 7.0 % (5.1–8.9)         7 %   device
+  plain again (A/A)                                    not distinguishable (±0.8 %)
+";
+    let table = table(&sample::run(), 110);
+    assert!(table.starts_with(expected), "{table}");
+    assert!(
+        table.contains(
+            "  AES-256 XTS, builtin          3,114 MB/s   6.47 ms   not distinguishable (±2.2 %)     <1 %   device\n"
+        ),
+        "{table}"
+    );
+}
+
+#[test]
+fn every_width_keeps_the_verdicts() {
+    for width in [110, 104, 90, 80, 76, 60, 50, 40] {
+        let table = table(&sample::run(), width);
+        for line in table.lines() {
+            assert!(
+                line.chars().count() <= usize::from(width),
+                "{width}: {line}"
+            );
+        }
+        assert!(
+            table.contains("slower by 29.0 % (27.6–30.4)"),
+            "{width}: {table}"
+        );
+    }
+    assert_eq!(
+        table(&sample::run(), 400),
+        table(&sample::run(), 110),
+        "a wide terminal does not make a table wider"
+    );
+}
+
+#[test]
+fn colour_and_ascii_are_asked_for() {
+    let run = sample::run();
+    assert!(!table(&run, 110).contains('\x1b'));
+    let colour = text::table(
+        &run,
+        &Style {
+            colour: true,
+            ..Style::default()
+        },
+    );
+    assert!(colour.contains("\x1b[33mslower\x1b[0m by 9.0 %"));
+    let plain: String = colour.replace("\x1b[33m", "").replace("\x1b[0m", "");
+    assert_eq!(plain, table(&run, 110), "colour does not change the layout");
+    let ascii = text::table(
+        &run,
+        &Style {
+            unicode: false,
+            ..Style::default()
+        },
+    );
+    assert!(ascii.is_ascii(), "{ascii}");
+    assert!(ascii.contains("slower by 29.0 % (27.6-30.4)"));
+    assert!(ascii.contains("387 us"));
+}
+
+#[test]
+fn advice_names_the_cheapest_and_the_dearest() {
+    let sentence = advice::sentence(&sample::run());
+    assert_eq!(
+        sentence,
+        "Choose AES-256 XTS, builtin: in its worst workload, rand-4k-write, it is \
+         slower by 11.4 % (9.6–13.2); Serpent-256 XTS, dm-crypt costs most: \
+         slower by 58.0 % (57.2–58.8) in seq-1m-read."
+    );
+}
+
+#[test]
+fn advice_warns_when_the_cipher_was_never_the_limit() {
+    let mut run = sample::run();
+    for trial in &mut run.trials {
+        trial.bottleneck = Bottleneck::Device;
+    }
+    assert!(advice::sentence(&run).ends_with("this says nothing about a faster device."));
+}
+
+#[test]
+fn advice_when_nothing_is_to_be_told_apart() {
+    let mut run = sample::run();
+    for trial in &mut run.trials {
+        if let Some(overhead) = &mut trial.overhead {
+            overhead.ratio = sample::interval(0.998, 0.01);
+            overhead.verdict = Verdict::NotDistinguishable;
+        }
+    }
+    let sentence = advice::sentence(&run);
+    assert!(
+        sentence.starts_with("Encryption cost nothing measurable here"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn advice_on_a_noisy_machine_is_to_make_it_quiet() {
+    let mut run = sample::run();
+    run.noise.verdict = NoiseVerdict::Noisy;
+    run.noise.aa_ratio = Some(sample::interval(0.95, 0.08));
+    let sentence = advice::sentence(&run);
+    assert!(sentence.contains("too noisy"), "{sentence}");
+    assert!(sentence.contains("by up to 12.6 %"), "{sentence}");
+    assert!(!sentence.contains("Choose"), "{sentence}");
+    let table = table(&run, 110);
+    let noise = table.find("NOISY").expect("the noise is named");
+    let first_cell = table.find("rand-4k-read").expect("a cell");
+    assert!(noise < first_cell, "before any other number");
+}
+
+#[test]
+fn advice_for_ciphers_in_memory() {
+    let mut run = sample::run();
+    run.trials.retain(|trial| trial.cipher.is_some());
+    for trial in &mut run.trials {
+        trial.tier = Tier::Cipher;
+        trial.overhead = None;
+    }
+    let sentence = advice::sentence(&run);
+    assert!(
+        sentence.starts_with("AES-256 XTS, builtin is the fastest in memory here: 3,114"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_partial_run_says_so() {
+    let mut run = sample::run();
+    run.partial = true;
+    run.trials.truncate(3);
+    assert!(advice::sentence(&run).starts_with("This run is partial."));
+    let [text, markdown, csv, html, _] = everything(&run);
+    assert!(text.contains("PARTIAL"));
+    assert!(markdown.contains(", partial"));
+    assert!(csv.lines().nth(1).unwrap().contains(",true,"));
+    assert!(html.contains("<strong>partial</strong>"));
+}
+
+#[test]
+fn an_empty_run_says_what_to_do() {
+    let run = sample::empty();
+    let [text, markdown, csv, html, sentence] = everything(&run);
+    assert!(sentence.contains("cryptmark run --quick"));
+    assert!(text.contains("No cell was measured."));
+    assert!(text.contains("no A/A pair was measured"));
+    assert!(markdown.contains("Nothing was measured"));
+    assert_eq!(csv.lines().count(), 1);
+    assert!(html.contains("No cell was measured."));
+    assert!(!html.contains("<svg"));
+
+    assert_eq!(markdown::render(&[]), "No run.\n");
+    assert_eq!(json::render(&[]).unwrap(), "[]\n");
+    assert!(html::render(&[]).contains("There is no run"));
+}
+
+#[test]
+fn what_nobody_measured_is_a_dash() {
+    let run = sample::bare();
+    let [text, markdown, csv, html, sentence] = everything(&run);
+    assert!(
+        text.contains("  AES XTS, builtin         12,409 IOPS     –"),
+        "{text}"
+    );
+    assert!(markdown.contains("| AES XTS, builtin | 12,409"));
+    let row: Vec<&str> = csv.lines().nth(1).unwrap().split(',').collect();
+    let column = |name| {
+        csv::HEADER
+            .iter()
+            .position(|column| *column == name)
+            .unwrap()
+    };
+    for unknown in ["cycles_per_byte", "crypto_s", "overhead_ratio", "clock_hz"] {
+        assert_eq!(row[column(unknown)], "", "{unknown} is not zero");
+    }
+    assert!(!html.contains("Where the time went"));
+    assert!(!html.contains("<h3>Latency</h3>"));
+    assert!(sentence.contains("No encrypted system was compared"));
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let run = sample::hostile();
+    let [text, markdown, csv, html, sentence] = everything(&run);
+    assert!(!html.contains("<script"), "{html}");
+    assert!(!html.contains("=\"<"), "attributes are escaped");
+    assert!(html.contains("&lt;script&gt;"));
+    assert!(!markdown.contains("<script"));
+    assert!(!text.contains('\x1b'), "a terminal is not steered");
+    assert!(!text.contains('\u{202e}'), "text is not turned round");
+    assert!(!table(&run, 60).contains('\x1b'));
+    // Every row of the CSV still has every field.
+    let mut reader = ::csv::Reader::from_reader(csv.as_bytes());
+    assert_eq!(reader.records().flatten().count(), run.trials.len());
+    assert!(!sentence.is_empty());
+}
+
+#[test]
+fn extreme_numbers_break_nothing() {
+    let run = sample::extreme();
+    let [text, markdown, csv, html, sentence] = everything(&run);
+    for output in [&text, &markdown, &csv, &html, &sentence] {
+        for nonsense in ["NaN", "inf ", "inf%", "∞"] {
+            assert!(!output.contains(nonsense), "{nonsense} in {output}");
+        }
+    }
+    for width in [20, 40, 80] {
+        table(&run, width);
+    }
+    let mut tiny = sample::run();
+    tiny.trials[0].throughput_mb_s = Interval {
+        median: 1e-7,
+        low: 1e-8,
+        high: 1e-6,
+        n: 1,
+    };
+    tiny.trials[0].block_bytes = 1 << 20;
+    assert!(table(&tiny, 110).contains("1.0e-7 MB/s"));
+}
+
+#[test]
+fn the_csv_header_is_stable() {
+    let csv = csv::render(&[sample::run(), sample::run()]);
+    let mut reader = ::csv::Reader::from_reader(csv.as_bytes());
+    let header = reader.headers().unwrap().clone();
+    assert_eq!(header.iter().collect::<Vec<_>>(), csv::HEADER);
+    assert!(
+        csv.starts_with("run,plan,started,partial,seed,cpu,cores,kernel,os,aa_ratio,"),
+        "columns are only ever added at the end"
+    );
+    let rows: Vec<_> = reader.records().flatten().collect();
+    assert_eq!(rows.len(), 30);
+    let column = |name| {
+        csv::HEADER
+            .iter()
+            .position(|column| *column == name)
+            .unwrap()
+    };
+    let aes = &rows[2];
+    for (name, value) in [
+        ("cipher", "aes-xts-plain64"),
+        ("key_bits", "512"),
+        ("tier", "block"),
+        ("noise", "quiet"),
+        ("verdict", "slower"),
+        ("overhead_n", "10"),
+        ("latency_device_us", "70"),
+        ("wall_s", "10"),
+        ("bottleneck", "device"),
+        ("against", "none"),
+    ] {
+        assert_eq!(&aes[column(name)], value, "{name}");
+    }
+}
+
+#[test]
+fn json_is_the_record() {
+    let run = sample::run();
+    let text = json::render(std::slice::from_ref(&run)).unwrap();
+    let read: Run = serde_json::from_str(&text).unwrap();
+    assert_eq!(read.run, run.run);
+    assert_eq!(read.trials.len(), run.trials.len());
+    let two = json::render(&[run.clone(), run]).unwrap();
+    let read: Vec<Run> = serde_json::from_str(&two).unwrap();
+    assert_eq!(read.len(), 2);
+}
+
+#[test]
+fn markdown_has_a_table_a_workload() {
+    let markdown = markdown::render(&[sample::run()]);
+    assert_eq!(markdown.matches("\n## rand-4k-").count(), 2);
+    assert!(markdown.contains(
+        "| AES-256 XTS, builtin | 12,409 (12,161–12,657) IOPS | 10 | 80.6 µs | 193 µs | \
+         slower by 3.0 % (1.1–4.9) | 3 % | device |"
+    ));
+    assert!(markdown.contains("Plain against itself (A/A): not distinguishable (±0.8 %)"));
+}
+
+#[test]
+fn equal_names_are_told_apart() {
+    let mut run = sample::run();
+    let mut other = run.trials[2].clone();
+    other.sector_bytes = Some(512);
+    run.trials.push(other);
+    let mut third = run.trials[2].clone();
+    third.cipher = Some("aes-xts-plain".into());
+    run.trials.push(third);
+    let markdown = markdown::render(&[run]);
+    for label in [
+        "| AES-256 XTS, builtin, aes-xts-plain64, 4096 B sectors |",
+        "| AES-256 XTS, builtin, aes-xts-plain64, 512 B sectors |",
+        "| AES-256 XTS, builtin, aes-xts-plain |",
+    ] {
+        assert!(markdown.contains(label), "{markdown}");
+    }
+}
+
+#[test]
+fn several_devices_are_named_in_the_titles() {
+    let mut run = sample::run();
+    let mut simulated = run.trials.clone();
+    for trial in &mut simulated {
+        trial.device.model = Some("hdd-2005".into());
+    }
+    run.trials.extend(simulated);
+    let markdown = markdown::render(&[run]);
+    for title in [
+        "## rand-4k-read, depth 1, Samsung SSD 980 PRO 1TB direct\n",
+        "## rand-4k-read, depth 1, hdd-2005 direct\n",
+    ] {
+        assert!(markdown.contains(title), "{markdown}");
+    }
+}

@@ -1,0 +1,77 @@
+//! `cryptmark compare`: two stored runs, pair by pair.
+
+use super::{Failure, open_store, print, style};
+use ::report::compare::{self, Comparison, Options, compare};
+use clap::Args;
+use lab::record::Run;
+
+/// Options of `cryptmark compare`.
+#[derive(Debug, Args)]
+pub struct CompareOptions {
+    /// The run to compare with: an id or its beginning, a baseline, or `latest`
+    a: String,
+    /// The run to compare
+    b: String,
+    /// Compare although the machines or devices differ; the result says so
+    #[arg(long)]
+    across_machines: bool,
+    /// Exit with 5 if B is slower than A anywhere by more than this, judged on the interval
+    #[arg(long, value_name = "PCT")]
+    fail_if_slower: Option<f64>,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(options: &CompareOptions, store: Option<&str>) -> Result<(), Failure> {
+    let store = open_store(store)?;
+    let (a, b) = (store.load(&options.a)?, store.load(&options.b)?);
+    let comparison = compare(
+        &a,
+        &b,
+        &Options {
+            across_machines: options.across_machines,
+            slower_than: options.fail_if_slower,
+            ..Options::default()
+        },
+    )?;
+    if options.json {
+        print(&compare::json(&comparison).map_err(Failure::unprintable)?)?;
+    } else {
+        print(&compare::text(&comparison, &style()))?;
+    }
+    judge(&comparison)
+}
+
+/// Compares a run just measured with a baseline.
+pub fn against(baseline: &Run, run: &Run, fail_if_slower: Option<f64>) -> Result<(), Failure> {
+    let options = Options {
+        slower_than: fail_if_slower,
+        ..Options::default()
+    };
+    let comparison = compare(baseline, run, &options)?;
+    print(&format!("\n{}", compare::text(&comparison, &style())))?;
+    judge(&comparison)
+}
+
+/// Exit code 5 when a cell exceeds the threshold.
+fn judge(comparison: &Comparison) -> Result<(), Failure> {
+    let mut exceeding = comparison.exceeding();
+    let Some(first) = exceeding.next() else {
+        return Ok(());
+    };
+    Err(Failure::new(
+        5,
+        format!(
+            "{} of {} compared cells are slower by more than {} %",
+            exceeding.count() + 1,
+            comparison.cells.len(),
+            comparison.slower_than.unwrap_or_default()
+        ),
+        format!(
+            "The first is {} on {}.",
+            first.key.workload, first.key.system
+        ),
+    ))
+}

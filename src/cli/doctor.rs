@@ -1,0 +1,152 @@
+//! `cryptmark doctor`: what this machine can measure, and what is missing.
+
+use super::{Failure, print};
+use cipher::CipherSpec;
+use clap::Args;
+use lab::clock::{Clock, Source, core_hz};
+use lab::probe::{self, Capability};
+use lab::target::{Encryption, System};
+use lab::timer_cost::timer_cost;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Options of `cryptmark doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorOptions {
+    /// The storage to look at
+    #[arg(long, default_value = ".", value_name = "PATH")]
+    at: PathBuf,
+}
+
+/// Runs the command.
+pub fn run(options: &DoctorOptions) -> Result<(), Failure> {
+    let mut text = String::new();
+    machine(&mut text);
+    clock(&mut text);
+    storage(&mut text, options);
+    ciphers(&mut text)?;
+    capabilities(&mut text);
+    systems(&mut text);
+    print(&text)
+}
+
+fn machine(text: &mut String) {
+    let host = probe::host();
+    let _ = writeln!(text, "machine   {}, {} cores", host.cpu, host.cores);
+    let _ = writeln!(text, "          {}, {}", host.os, host.kernel);
+    let _ = writeln!(text, "          {}", host.features.join(" "));
+    if let Some(hypervisor) = &host.hypervisor {
+        let _ = writeln!(
+            text,
+            "          virtual ({hypervisor}): neighbours make noise"
+        );
+    }
+}
+
+fn clock(text: &mut String) {
+    let clock = Clock::get();
+    let source = match clock.source {
+        Source::Tsc => "time-stamp counter",
+        Source::Monotonic => "monotonic clock",
+    };
+    let _ = writeln!(
+        text,
+        "clock     {source} at {:.1} MHz, resolution {:.1} ns, a reading costs {:.1} ns",
+        clock.hz / 1e6,
+        clock.resolution_ns,
+        clock.cost_ns
+    );
+    if let Some(hz) = core_hz() {
+        let _ = writeln!(text, "          core clock under load {:.2} GHz", hz / 1e9);
+    }
+}
+
+fn storage(text: &mut String, options: &DoctorOptions) {
+    let device = probe::describe(&options.at);
+    let _ = writeln!(
+        text,
+        "storage   {}: {}{}{}",
+        options.at.display(),
+        device.kind,
+        device
+            .model
+            .map(|model| format!(", {model}"))
+            .unwrap_or_default(),
+        device
+            .filesystem
+            .map(|kind| format!(", {kind}"))
+            .unwrap_or_default(),
+    );
+    if let Some(cache) = device.write_cache {
+        let _ = writeln!(
+            text,
+            "          write cache: {cache}; scheduler: {}",
+            device.scheduler.as_deref().unwrap_or("none")
+        );
+    }
+}
+
+fn ciphers(text: &mut String) -> Result<(), Failure> {
+    for (index, notation) in CipherSpec::KNOWN.iter().enumerate() {
+        let encryption = Encryption::parse(notation, None, 4096, None)
+            .map_err(|error| Failure::new(1, error.to_string(), error.remedy()))?;
+        let backends: Vec<String> = encryption
+            .spec
+            .backends()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let cost = timer_cost(encryption, 11, 0.04)
+            .map_err(|error| {
+                Failure::new(
+                    1,
+                    error.to_string(),
+                    "Report this with your machine's data.",
+                )
+            })?
+            .map_or_else(String::new, |ratio| {
+                format!(
+                    "; timers cost {:.2} % ({:.2} to {:.2}) at 4 KiB",
+                    (1.0 - ratio.median) * 100.0,
+                    (1.0 - ratio.high) * 100.0,
+                    (1.0 - ratio.low) * 100.0
+                )
+            });
+        let _ = writeln!(
+            text,
+            "{:<10}{notation}: {}{cost}",
+            if index == 0 { "ciphers" } else { "" },
+            backends.join(", "),
+        );
+    }
+    Ok(())
+}
+
+fn capabilities(text: &mut String) {
+    for (index, capability) in probe::capabilities().iter().enumerate() {
+        let Capability {
+            name,
+            purpose,
+            state,
+        } = capability;
+        let label = if index == 0 { "kernel" } else { "" };
+        let _ = match state {
+            Ok(found) => writeln!(text, "{label:<10}{name}: {found}"),
+            Err(remedy) => writeln!(text, "{label:<10}{name}: absent, for {purpose}; {remedy}"),
+        };
+    }
+}
+
+fn systems(text: &mut String) {
+    for (index, system) in System::all().enumerate() {
+        let label = if index == 0 { "systems" } else { "" };
+        let name = system.as_str();
+        let _ = match system.needs() {
+            Some(needs) => writeln!(
+                text,
+                "{label:<10}{name}: absent, this version has no support for {needs}"
+            ),
+            None => writeln!(text, "{label:<10}{name}: present"),
+        };
+    }
+}

@@ -1,0 +1,133 @@
+//! [`Failure`]: what the user is told, in two lines, and the exit code.
+
+use lab::plan::PlanError;
+use lab::session::SessionError;
+use lab::store::StoreError;
+use lab::target::StorageError;
+use std::error::Error;
+use std::process::ExitCode;
+
+/// An error as the contract wants it: what happened, what to do, exit code.
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    what: String,
+    remedy: String,
+}
+
+impl Failure {
+    /// A failure with one of the contract's exit codes.
+    pub fn new(code: u8, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            code,
+            what: what.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// A record that cannot be written as JSON.
+    pub fn unprintable(error: serde_json::Error) -> Self {
+        Self::of(1, &error, "Report this with the run's id.")
+    }
+
+    fn of(code: u8, error: &dyn Error, remedy: impl Into<String>) -> Self {
+        let mut what = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let cause_text = cause.to_string();
+            // Transparent errors repeat the words of their source.
+            if !what.ends_with(&cause_text) {
+                what.push_str(": ");
+                what.push_str(&cause_text);
+            }
+            source = cause.source();
+        }
+        Self::new(code, what, remedy)
+    }
+
+    /// Prints the two lines and hands back the exit code.
+    pub fn print(&self) -> ExitCode {
+        eprintln!("error: {}\n  {}", self.what, self.remedy);
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        Self::of(2, &error, error.remedy())
+    }
+}
+
+impl From<StorageError> for Failure {
+    fn from(error: StorageError) -> Self {
+        let code = match &error {
+            error if error.interrupted() => 130,
+            error if error.protects_data() => 4,
+            StorageError::Block(block::BlockError::Io { .. }) => 1,
+            _ => 2,
+        };
+        Self::of(code, &error, error.remedy())
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        let code = match &error {
+            SessionError::Interrupted => 130,
+            SessionError::Plan(_) | SessionError::Absent(_) => 2,
+            _ => 1,
+        };
+        Self::of(code, &error, error.remedy())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        use StoreError as E;
+        // What the user named is not there or not a store; all else is a failure.
+        let code = match &error {
+            E::EmptyLocation
+            | E::NoPostgres { .. }
+            | E::NotADatabase { .. }
+            | E::Foreign { .. }
+            | E::Newer { .. }
+            | E::Damaged { .. }
+            | E::Record { .. }
+            | E::Schema { .. }
+            | E::Empty { .. }
+            | E::NoSuchRun { .. }
+            | E::Ambiguous { .. }
+            | E::NoSuchBaseline { .. }
+            | E::BaselineName { .. }
+            | E::IsBaseline { .. } => 2,
+            _ => 1,
+        };
+        Self::of(code, &error, error.remedy())
+    }
+}
+
+impl From<::report::compare::CompareError> for Failure {
+    fn from(error: ::report::compare::CompareError) -> Self {
+        Self::of(2, &error, error.remedy())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_told_once() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("cannot open /x")]
+        struct Outer(#[source] std::io::Error);
+        let failure = Failure::of(2, &Outer(std::io::Error::other("disk on fire")), "Fly.");
+        assert_eq!(failure.what, "cannot open /x: disk on fire");
+
+        #[derive(Debug, thiserror::Error)]
+        #[error(transparent)]
+        struct Through(std::io::Error);
+        let failure = Failure::of(2, &Through(std::io::Error::other("alone")), "");
+        assert_eq!(failure.what, "alone");
+    }
+}

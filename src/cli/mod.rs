@@ -1,0 +1,102 @@
+//! The command line: one subcommand a file, and what they share.
+
+pub mod baseline;
+pub mod compare;
+pub mod doctor;
+mod failure;
+pub mod plans;
+mod progress;
+pub mod report;
+pub mod run;
+pub mod shell;
+pub mod stored;
+
+pub use failure::Failure;
+
+use clap::{Parser, Subcommand};
+use lab::store::{Location, Store};
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+/// Measures what encrypting storage costs on this machine, and says which
+/// set-up to choose.
+#[derive(Debug, Parser)]
+#[command(name = "cryptmark", version, propagate_version = true)]
+pub struct Arguments {
+    /// Where runs are kept: a file, or a postgres:// URL [default: the user's data directory]
+    #[arg(long, global = true, env = "CRYPTMARK_STORE", hide_env_values = true)]
+    pub store: Option<String>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands of the contract that exist so far.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure what encryption costs
+    Run(Box<run::RunOptions>),
+    /// List the experiments that ship, or print one to copy and edit
+    Plans(plans::PlansOptions),
+    /// List the stored runs
+    List,
+    /// Print a stored run
+    Show(stored::ShowOptions),
+    /// Name a stored run, to compare others with
+    Baseline(baseline::BaselineOptions),
+    /// Compare two stored runs, pair by pair
+    Compare(compare::CompareOptions),
+    /// Write a report of stored runs: .html, .md, .csv or .json
+    Report(report::ReportOptions),
+    /// Say what this machine can measure, and what is missing for the rest
+    Doctor(doctor::DoctorOptions),
+    /// Print a completion script for a shell
+    Completions(shell::CompletionsOptions),
+    /// Print the manual page, or write one for every command
+    Man(shell::ManOptions),
+}
+
+/// Prints clap's word on bad arguments; exit code 2, or 0 for help and version.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    // The terminal may be gone; there is nobody left to tell then.
+    let _ = error.print();
+    match error.use_stderr() {
+        true => ExitCode::from(2),
+        false => ExitCode::SUCCESS,
+    }
+}
+
+/// Opens the store that the user named, or the user's own.
+fn open_store(location: Option<&str>) -> Result<Store, Failure> {
+    let location = match location {
+        Some(text) => text.parse::<Location>()?,
+        None => Location::standard()?,
+    };
+    Ok(Store::open(&location)?)
+}
+
+/// Prints to standard output; a reader that closed the pipe is no error.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(
+            1,
+            format!("cannot write to standard output: {error}"),
+            "Check where the output is sent.",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// How wide and how plain the terminal wants its text.
+fn style() -> ::report::text::Style {
+    let terminal = std::io::stdout().is_terminal();
+    let width = terminal_size::terminal_size()
+        .filter(|_| terminal)
+        .map_or(110, |(width, _)| width.0);
+    ::report::text::Style {
+        width,
+        colour: terminal && std::env::var_os("NO_COLOR").is_none(),
+        unicode: true,
+    }
+}

@@ -1,0 +1,37 @@
+//! `cryptmark plans`: the experiments that ship.
+
+use super::{Failure, print};
+use clap::{Args, Subcommand};
+use lab::plan::Plan;
+use std::fmt::Write as _;
+
+/// Options of `cryptmark plans`.
+#[derive(Debug, Args)]
+pub struct PlansOptions {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Print a plan's TOML, to copy and edit
+    Show {
+        /// Name of the plan
+        name: String,
+    },
+}
+
+/// Runs the command.
+pub fn run(options: &PlansOptions) -> Result<(), Failure> {
+    if let Some(Action::Show { name }) = &options.action {
+        return print(Plan::toml(name)?);
+    }
+    let mut text = String::new();
+    for (name, title) in Plan::shipped() {
+        let _ = writeln!(text, "{name:<22}{title}");
+    }
+    text.push_str(
+        "\nRun one with `cryptmark run NAME`; `cryptmark plans show NAME` prints it to copy and edit.\n",
+    );
+    print(&text)
+}

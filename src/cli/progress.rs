@@ -1,0 +1,57 @@
+//! Live progress on standard error: cell, repetition, time left.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::session::Visit;
+use std::io::IsTerminal;
+
+/// A progress bar, silent where standard error is no terminal or the user said so.
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Starts with filling the test extent of `bytes` bytes.
+    pub fn new(silent: bool, bytes: u64) -> Self {
+        let bar = ProgressBar::new(bytes);
+        if silent || !std::io::stderr().is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        bar.set_style(template(
+            "{spinner} {msg:<44} {bar:24} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
+        ));
+        bar.set_message("filling the test file");
+        Self { bar }
+    }
+
+    /// Bytes of the test extent that are filled.
+    pub fn filled(&self, bytes: u64) {
+        self.bar.set_position(bytes);
+    }
+
+    /// Shows a visit of a cell.
+    pub fn visiting(&self, visit: &Visit<'_>) {
+        if visit.done == 0 {
+            self.bar.reset();
+            self.bar.set_style(template(
+                "{spinner} {msg:<44} {bar:24} {pos}/{len} {elapsed} gone, {eta} left",
+            ));
+        }
+        self.bar.set_length(visit.visits);
+        self.bar.set_position(visit.done);
+        self.bar.set_message(format!(
+            "{} · {} · {}/{}",
+            visit.workload, visit.label, visit.round, visit.rounds
+        ));
+    }
+
+    /// Takes the bar off the screen.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn template(text: &str) -> ProgressStyle {
+    ProgressStyle::with_template(text)
+        .expect("the templates of this file are valid")
+        .progress_chars("█▉▊▋▌▍▎▏ ")
+}

@@ -1,0 +1,80 @@
+//! `cryptmark report`: stored runs as a page, a table or data.
+
+use super::{Failure, open_store, print, style};
+use clap::Args;
+use lab::record::Run;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Options of `cryptmark report`.
+#[derive(Debug, Args)]
+pub struct ReportOptions {
+    /// Runs: ids or their beginnings, baselines, or `latest`
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    /// The file: .html, .md, .csv or .json; text to the terminal without it
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(options: &ReportOptions, store: Option<&str>) -> Result<(), Failure> {
+    let store = open_store(store)?;
+    let runs = options
+        .ids
+        .iter()
+        .map(|id| store.load(id))
+        .collect::<Result<Vec<Run>, _>>()?;
+    match &options.output {
+        Some(path) => write(path, &runs),
+        None => {
+            let tables: Vec<String> = runs
+                .iter()
+                .map(|run| ::report::text::table(run, &style()))
+                .collect();
+            print(&tables.join("\n"))
+        }
+    }
+}
+
+/// Writes runs to `path` in the format that its suffix names; the file
+/// appears whole or not at all.
+pub fn write(path: &Path, runs: &[Run]) -> Result<(), Failure> {
+    let text = match path.extension().and_then(|suffix| suffix.to_str()) {
+        Some("html" | "htm") => ::report::html::render(runs),
+        Some("md") => ::report::markdown::render(runs),
+        Some("csv") => ::report::csv::render(runs),
+        Some("json") => ::report::json::render(runs).map_err(Failure::unprintable)?,
+        _ => {
+            return Err(Failure::new(
+                2,
+                format!("{} has no suffix of a report", path.display()),
+                "Use .html, .md, .csv or .json.",
+            ));
+        }
+    };
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let write = || -> std::io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        file.write_all(text.as_bytes())?;
+        // A report is meant to be shown: readable as any new file would be.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let permissions = std::fs::Permissions::from_mode(0o644);
+            file.as_file().set_permissions(permissions)?;
+        }
+        file.persist(path)?;
+        Ok(())
+    };
+    write().map_err(|error| {
+        Failure::new(
+            1,
+            format!("cannot write {}: {error}", path.display()),
+            "Check the directory, its permissions and its free space.",
+        )
+    })
+}

@@ -1,0 +1,352 @@
+//! `cryptmark run`: measure.
+
+use super::progress::Progress;
+use super::{Failure, open_store, print, style};
+use bytesize::ByteSize;
+use clap::{Args, ValueEnum};
+use lab::plan::Plan;
+use lab::record::{Run, Tier};
+use lab::session::{Observer, Session, Visit};
+use lab::store::Store;
+use lab::target::{Backend, Place, Storage, System};
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Options of `cryptmark run`.
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// A name from `cryptmark plans`, or a TOML file
+    #[arg(default_value = "quick")]
+    plan: String,
+    /// The storage to measure: a directory, a file or a block device
+    #[arg(long, default_value = ".", value_name = "PATH")]
+    at: PathBuf,
+    /// Size of the test file, as in 500MB or 4GiB
+    #[arg(long)]
+    size: Option<ByteSize>,
+    /// Repetitions of every cell
+    #[arg(long, value_name = "N")]
+    repeat: Option<u32>,
+    /// Three repetitions of a quarter of the length: a first look, with wide intervals
+    #[arg(long)]
+    quick: bool,
+    /// Measure this system; can be repeated
+    #[arg(long = "system", value_name = "S")]
+    systems: Vec<System>,
+    /// Measure this cipher, in dm-crypt notation; can be repeated
+    #[arg(long = "cipher", value_name = "C")]
+    ciphers: Vec<String>,
+    /// Key size in bits, counted as cryptsetup counts
+    #[arg(long, value_name = "BITS")]
+    key_size: Option<u32>,
+    /// Encryption sector size in bytes
+    #[arg(long, value_name = "BYTES")]
+    sector_size: Option<u32>,
+    /// Force a backend of the built-in engine
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// What to time: the cipher over memory, or the block device
+    #[arg(long)]
+    tier: Option<TierName>,
+    /// Seed of offsets and data; the same seed visits the same blocks
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Write the record as JSON to a file, or to standard output with -
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+    /// Write the report as one HTML page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Compare with this baseline or stored run when done
+    #[arg(long, value_name = "NAME")]
+    baseline: Option<String>,
+    /// Exit with 5 if anything is slower than the baseline by more than this, judged on the interval
+    #[arg(long, value_name = "PCT", requires = "baseline")]
+    fail_if_slower: Option<f64>,
+    /// Show no progress
+    #[arg(long)]
+    no_progress: bool,
+    /// Say what would be measured, and measure nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Overwrite what the file or device named by --at holds
+    #[arg(long)]
+    yes: bool,
+}
+
+/// The tiers that can be measured so far.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TierName {
+    Cipher,
+    Block,
+}
+
+/// Runs the command.
+pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
+    let plan = options.plan()?;
+    if options.dry_run {
+        return print(&describe(&plan, &options.at));
+    }
+    for path in [&options.html, &options.json].into_iter().flatten() {
+        check_writable(path)?;
+    }
+    let store = open_store(store)?;
+    let baseline = match &options.baseline {
+        Some(name) => Some(store.load(name)?),
+        None => None,
+    };
+
+    let stop = stop_on_signal()?;
+    let seed = options.seed.unwrap_or_else(seed_of_now);
+    let progress = Progress::new(options.no_progress, plan.extent_bytes());
+    let storage = match plan.tier {
+        Tier::Cipher => Storage::memory(plan.extent_bytes(), seed),
+        _ => Storage::prepare(
+            Place {
+                at: &options.at,
+                size: plan.extent_bytes(),
+                seed,
+                overwrite: options.yes,
+                engine: None,
+            },
+            &mut |filled| {
+                progress.filled(filled);
+                match stop.load(Ordering::Relaxed) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            },
+        ),
+    }
+    .inspect_err(|_| progress.finish())?;
+
+    let session = Session::open(&plan, &storage, options.backend, seed, run_id())?;
+    store.begin(session.header())?;
+    let mut keeper = Keeper {
+        store: &store,
+        progress: &progress,
+    };
+    let (run, outcome) = session.measure(&stop, &mut keeper);
+    progress.finish();
+    store.finish(&run)?;
+
+    if !run.trials.is_empty() {
+        options.tell(&run)?;
+    }
+    outcome?;
+    if let Some(baseline) = baseline {
+        return super::compare::against(&baseline, &run, options.fail_if_slower);
+    }
+    Ok(())
+}
+
+impl RunOptions {
+    /// The plan with what the command line changes in it.
+    fn plan(&self) -> Result<Plan, Failure> {
+        let mut plan = Plan::load(&self.plan)?;
+        if let Some(size) = self.size {
+            plan.size = size;
+        }
+        if self.quick {
+            plan.repetitions = 3;
+            for workload in &mut plan.workloads {
+                workload.seconds = workload.seconds.map(|seconds| (seconds / 4.0).max(0.05));
+                workload.bytes = workload
+                    .bytes
+                    .map(|bytes| ByteSize((bytes.as_u64() / 4).max(workload.block_bytes())));
+            }
+        }
+        if let Some(repeat) = self.repeat {
+            plan.repetitions = repeat;
+        }
+        if !self.systems.is_empty() {
+            plan.systems.clone_from(&self.systems);
+        }
+        if !self.ciphers.is_empty() {
+            plan.ciphers.clone_from(&self.ciphers);
+            // The plan's key size belongs to the plan's ciphers.
+            plan.key_size = None;
+        }
+        if self.key_size.is_some() {
+            plan.key_size = self.key_size;
+        }
+        if let Some(sector_size) = self.sector_size {
+            plan.sector_size = sector_size;
+        }
+        match self.tier {
+            Some(TierName::Cipher) => plan.tier = Tier::Cipher,
+            Some(TierName::Block) => plan.tier = Tier::Block,
+            None => {}
+        }
+        plan.validate()?;
+        Ok(plan)
+    }
+
+    /// Prints the answer and writes the files that were asked for.
+    fn tell(&self, run: &Run) -> Result<(), Failure> {
+        let json_to_stdout = self.json.as_deref() == Some(Path::new("-"));
+        match &self.json {
+            Some(_) if json_to_stdout => print(
+                &::report::json::render(std::slice::from_ref(run)).map_err(Failure::unprintable)?,
+            )?,
+            Some(path) => super::report::write(path, std::slice::from_ref(run))?,
+            None => {}
+        }
+        let table = ::report::text::table(run, &style());
+        if json_to_stdout {
+            eprint!("{table}");
+        } else {
+            print(&table)?;
+        }
+        if let Some(path) = &self.html {
+            super::report::write(path, std::slice::from_ref(run))?;
+        }
+        let mut footer = format!("\nStored as {}", run.run);
+        if let Some(path) = &self.html {
+            let _ = write!(footer, "; the page with pictures is {}", path.display());
+        } else {
+            let _ = write!(
+                footer,
+                "; pictures: cryptmark report {} -o report.html",
+                run.run
+            );
+        }
+        footer.push('\n');
+        if json_to_stdout {
+            eprint!("{footer}");
+            Ok(())
+        } else {
+            print(&footer)
+        }
+    }
+}
+
+/// Stores and shows a session as it goes.
+struct Keeper<'a> {
+    store: &'a Store,
+    progress: &'a Progress,
+}
+
+impl Observer for Keeper<'_> {
+    fn visiting(&mut self, visit: &Visit<'_>) {
+        self.progress.visiting(visit);
+    }
+
+    fn keep(
+        &mut self,
+        run: &Run,
+        changed: &[usize],
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        for &place in changed {
+            self.store
+                .put_trial(&run.run, place as u32, &run.trials[place])?;
+        }
+        Ok(())
+    }
+}
+
+/// What `--dry-run` prints.
+fn describe(plan: &Plan, at: &Path) -> String {
+    let encrypted = plan
+        .systems
+        .iter()
+        .filter(|system| **system == System::Builtin)
+        .count()
+        * plan.ciphers.len();
+    let visits = plan.workloads.len() * plan.repetitions as usize * (encrypted + 2);
+    let seconds: f64 = plan
+        .workloads
+        .iter()
+        .filter_map(|workload| workload.seconds)
+        .sum::<f64>()
+        * f64::from(plan.repetitions)
+        * (encrypted + 2) as f64;
+    let mut text = format!(
+        "plan {}: {}\n{} at {}, filled first and removed afterwards\n",
+        plan.name,
+        plan.title,
+        plan.size.display().si(),
+        at.display(),
+    );
+    for workload in &plan.workloads {
+        let _ = writeln!(
+            text,
+            "  {}: {} blocks, depth {}, {} thread(s)",
+            workload.name,
+            workload.block_size.display().iec(),
+            workload.queue_depth,
+            workload.threads
+        );
+    }
+    let _ = writeln!(
+        text,
+        "on: plain (twice), {}",
+        plan.ciphers
+            .iter()
+            .map(|cipher| format!("builtin {cipher}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    );
+    let _ = writeln!(
+        text,
+        "{visits} visits, at least {seconds:.0} s of measuring"
+    );
+    text
+}
+
+/// A file that cannot be written is better refused before the measurement.
+fn check_writable(path: &Path) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if directory.is_dir() && !path.is_dir() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        2,
+        format!("cannot write {}", path.display()),
+        "Give a file in a directory that exists.",
+    ))
+}
+
+/// Sortable by start time, with a tail that tells concurrent runs apart.
+fn run_id() -> String {
+    let now = jiff::Timestamp::now();
+    let tail = seed_of_now() ^ u64::from(std::process::id()).rotate_left(32);
+    format!(
+        "{}-{:05x}",
+        now.strftime("%Y%m%d-%H%M%S"),
+        tail.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44
+    )
+}
+
+fn seed_of_now() -> u64 {
+    jiff::Timestamp::now().as_nanosecond() as u64
+}
+
+/// A flag that Ctrl-C and termination set; the second Ctrl-C ends the
+/// program at once (the test file has no name, so nothing stays behind).
+fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|error| {
+        Failure::new(
+            1,
+            format!("cannot watch for Ctrl-C: {error}"),
+            "Report this; no other program can be at fault.",
+        )
+    })?;
+    Ok(stop)
+}
