@@ -38,7 +38,7 @@ pub enum SessionError {
         /// The cell's system and cipher.
         label: String,
         /// Why.
-        source: TrialError,
+        source: Box<TrialError>,
     },
     /// A cipher of the plan cannot be used.
     #[error(transparent)]
@@ -59,16 +59,13 @@ impl SessionError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Target(error) => error.remedy(),
-            Self::Trial {
-                source: TrialError::Request { source, .. } | TrialError::Queue(source),
-                ..
-            } => source.remedy().to_owned(),
+            Self::Trial { source, .. } => source.remedy().to_owned(),
             Self::Plan(error) => error.remedy(),
             Self::Absent(_) => {
                 "`cryptmark doctor` says what this machine can measure and what is missing.".into()
             }
             Self::Keep(_) => "Check the store's path and free space, then run again.".into(),
-            Self::Interrupted | Self::Trial { .. } => {
+            Self::Interrupted => {
                 "What was measured so far is stored: `cryptmark show latest`.".into()
             }
         }
@@ -354,7 +351,7 @@ impl Cell {
             Err(source) => Err(SessionError::Trial {
                 workload: workload.name.clone(),
                 label: self.label.clone(),
-                source,
+                source: Box::new(source),
             }),
         }
     }

@@ -123,6 +123,16 @@ pub enum TrialError {
     Queue(#[from] BlockError),
 }
 
+impl TrialError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Interrupted => "Run it again to get the whole result.",
+            Self::Request { source, .. } | Self::Queue(source) => source.remedy(),
+        }
+    }
+}
+
 /// How a repetition is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {

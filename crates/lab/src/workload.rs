@@ -207,8 +207,9 @@ mod tests {
     #[test]
     fn impossible_values_are_named() {
         use WorkloadError as E;
+        type Spoil = fn(&mut Workload);
         assert_eq!(valid().validate(), Ok(()));
-        let cases: [(E, fn(&mut Workload)); 14] = [
+        let cases: [(E, Spoil); 14] = [
             (E::BlockSize, |w| w.block_size = ByteSize::b(0)),
             (E::BlockSize, |w| w.block_size = ByteSize::b(513)),
             (E::BlockSize, |w| w.block_size = ByteSize::mib(65)),

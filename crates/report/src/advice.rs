@@ -11,7 +11,7 @@ pub fn sentence(run: &Run) -> String {
     if run.partial {
         text = format!("This run is partial. {text}");
     }
-    text
+    figure::one_line(&text)
 }
 
 fn verdict(run: &Run) -> String {

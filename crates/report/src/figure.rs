@@ -330,12 +330,13 @@ fn cipher_name(word: &str) -> String {
 /// turn the text around it.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars()
-        .map(|c| match c {
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => ' ',
-            c if c.is_control() => ' ',
-            c => c,
-        })
+        .map(|c| if steers(c) { ' ' } else { c })
         .collect()
+}
+
+/// True for control characters and for those that change the direction of text.
+pub(crate) fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ fn it_fits_a_phone_and_a_desk() {
         html::render(&[sample::run()]),
     )
     .unwrap();
-    for width in [360, 768, 1200] {
+    for width in [360, 768, 1030, 1200] {
         let page = directory.path().join(format!("probe-{width}.html"));
         fs::write(&page, PROBE.replace("WIDTH", &width.to_string())).unwrap();
         let arguments = [

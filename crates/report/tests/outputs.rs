@@ -232,7 +232,9 @@ fn hostile_text_stays_text() {
     assert!(html.contains("&lt;script&gt;"));
     assert!(!markdown.contains("<script"));
     assert!(!text.contains('\x1b'), "a terminal is not steered");
-    assert!(!text.contains('\u{202e}'), "text is not turned round");
+    for output in [&text, &markdown, &html, &sentence] {
+        assert!(!output.contains('\u{202e}'), "text is not turned round");
+    }
     assert!(!table(&run, 60).contains('\x1b'));
     // Every row of the CSV still has every field.
     let mut reader = ::csv::Reader::from_reader(csv.as_bytes());

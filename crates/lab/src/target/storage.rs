@@ -209,15 +209,8 @@ impl Storage {
                 needed: place.size,
             });
         }
-        let extent = Slice::new(
-            &device,
-            ByteRange {
-                offset: 0,
-                length: place.size,
-            },
-        )?;
-        block::fill(&extent, place.seed, progress)?;
-        drop(extent);
+        let extent = ByteRange::new(0, place.size);
+        block::fill(&Slice::new(&device, extent)?, place.seed, progress)?;
         Ok(device)
     }
 }

@@ -3,6 +3,7 @@
 mod chart;
 mod page;
 
+use crate::figure;
 use lab::record::Run;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -16,7 +17,7 @@ pub fn render(runs: &[Run]) -> String {
             format!("What encryption costs: {}", names.join(", "))
         }
     };
-    document(
+    let page = document(
         &title,
         html! {
             h1 { "What encryption costs" }
@@ -24,7 +25,17 @@ pub fn render(runs: &[Run]) -> String {
             @for run in runs { (page::article(run)) }
             (page::how_to_read())
         },
-    )
+    );
+    // Escaping keeps markup out, but not what turns the words of the page round.
+    page.chars()
+        .map(|c| {
+            if c != '\n' && figure::steers(c) {
+                ' '
+            } else {
+                c
+            }
+        })
+        .collect()
 }
 
 fn document(title: &str, body: Markup) -> String {

@@ -1,0 +1,447 @@
+//! The program as a user meets it: answers, two-line errors, exit codes, no litter.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+
+/// A plan that is done in a second.
+const TINY: &str = r#"
+title = "a tiny plan"
+size = "8 MiB"
+repetitions = 5
+ciphers = ["aes-xts-plain64"]
+
+[[workload]]
+name = "rand-4k-read"
+pattern = "random"
+op = "read"
+block_size = "4 KiB"
+seconds = 0.02
+
+[[workload]]
+name = "seq-64k-write"
+pattern = "sequential"
+op = "write"
+block_size = "64 KiB"
+queue_depth = 4
+seconds = 0.02
+"#;
+
+/// A data directory and a place to measure of the test's own.
+struct Sandbox {
+    folder: tempfile::TempDir,
+}
+
+impl Sandbox {
+    fn new() -> Self {
+        // Not the default folder: that may be memory-backed, and disks are meant here.
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let folder = tempfile::tempdir_in(base).unwrap();
+        std::fs::create_dir(folder.path().join("at")).unwrap();
+        std::fs::write(folder.path().join("tiny.toml"), TINY).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn store(&self) -> PathBuf {
+        self.path("data/cryptmark/runs.db")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env("XDG_DATA_HOME", self.path("data"))
+            .env_remove("CRYPTMARK_STORE")
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs what must succeed; its standard output.
+    fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs what must fail with `code` and two lines; the lines.
+    fn fails(&self, code: i32, arguments: &[&str]) -> String {
+        two_lines(&self.run(arguments), code, &format!("{arguments:?}"))
+    }
+
+    /// The place to measure must be as empty as it was.
+    fn assert_no_litter(&self) {
+        let left: Vec<_> = std::fs::read_dir(self.path("at")).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+fn two_lines(output: &Output, code: i32, what: &str) -> String {
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{what}: {error}");
+    assert_eq!(error.lines().count(), 2, "{what}: {error}");
+    assert!(error.starts_with("error: "), "{what}: {error}");
+    assert!(error.lines().nth(1).unwrap().len() > 10, "{what}: {error}");
+    error
+}
+
+#[test]
+fn a_run_is_printed_stored_shown_and_reported() {
+    let sandbox = Sandbox::new();
+    let table = sandbox.ok(&[
+        "run",
+        "tiny.toml",
+        "--at",
+        "at",
+        "--html",
+        "page.html",
+        "--json",
+        "run.json",
+        "--seed",
+        "7",
+    ]);
+    for word in [
+        "Noise floor",
+        "rand-4k-read",
+        "seq-64k-write",
+        "AES-256",
+        "plain",
+        "Stored as",
+    ] {
+        assert!(table.contains(word), "{word} is not in\n{table}");
+    }
+    sandbox.assert_no_litter();
+
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(sandbox.path("run.json")).unwrap()).unwrap();
+    assert_eq!(json["schema"], "cryptmark/1");
+    assert_eq!(json["partial"], false);
+    assert_eq!(json["seed"], 7);
+    assert_eq!(json["trials"].as_array().unwrap().len(), 6);
+    assert_eq!(json["trials"][1]["cipher"], "aes-xts-plain64");
+    assert!(json["trials"][1]["overhead"]["ratio"]["median"].is_f64());
+
+    let id = json["run"].as_str().unwrap();
+    assert!(sandbox.ok(&["list"]).contains(id));
+    assert!(sandbox.ok(&["show"]).contains("rand-4k-read"));
+    assert!(sandbox.ok(&["show", &id[..12]]).contains(id));
+    assert!(sandbox.ok(&["report", id]).contains("AES-256"));
+    for (file, start) in [
+        ("r.html", "<!DOCTYPE html>"),
+        ("r.md", "#"),
+        ("r.csv", "run,"),
+        ("r.json", "{"),
+    ] {
+        sandbox.ok(&["report", "latest", "-o", file]);
+        let text = std::fs::read_to_string(sandbox.path(file)).unwrap();
+        assert!(
+            text.to_lowercase().starts_with(&start.to_lowercase()),
+            "{file}: {}",
+            &text[..80]
+        );
+    }
+    assert!(sandbox.path("page.html").exists());
+
+    // The same cells of another run are compared with it.
+    sandbox.ok(&["baseline", "set", "before"]);
+    assert!(sandbox.ok(&["baseline", "list"]).contains("before"));
+    let table = sandbox.ok(&[
+        "run",
+        "tiny.toml",
+        "--at",
+        "at",
+        "--baseline",
+        "before",
+        "--fail-if-slower",
+        "99",
+    ]);
+    assert!(table.contains("rand-4k-read"), "{table}");
+    assert!(
+        sandbox
+            .ok(&["compare", "before", "latest"])
+            .contains("rand-4k-read")
+    );
+    sandbox.ok(&["baseline", "rm", "before"]);
+    sandbox.fails(2, &["compare", "before", "latest"]);
+}
+
+#[test]
+fn the_record_goes_to_standard_output_when_asked() {
+    let sandbox = Sandbox::new();
+    let json = sandbox.ok(&["run", "tiny.toml", "--at", "at", "--json", "-", "--quick"]);
+    let record: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(record["trials"][0]["repetitions"], 3);
+}
+
+#[test]
+fn bad_arguments_are_refused_before_anything_happens() {
+    let sandbox = Sandbox::new();
+    std::fs::write(
+        sandbox.path("unknown.toml"),
+        TINY.replace("queue_depth", "que_depth"),
+    )
+    .unwrap();
+    std::fs::write(sandbox.path("torn.toml"), &TINY[..40]).unwrap();
+    let cases: &[(&[&str], &str)] = &[
+        (&["run", "--cipher", "ase-xts-plain64"], "ase"),
+        (&["run", "--cipher", "aes-xts-plain65"], "plain65"),
+        (&["run", "--key-size", "100"], "100"),
+        (
+            &[
+                "run",
+                "--cipher",
+                "serpent-xts-plain64",
+                "--key-size",
+                "1024",
+            ],
+            "1024",
+        ),
+        (&["run", "--sector-size", "520"], "520"),
+        (&["run", "--repeat", "0"], "repetitions"),
+        (&["run", "--size", "1KB"], "extent"),
+        (&["run", "quik"], "quik"),
+        (&["run", "nowhere.toml"], "nowhere.toml"),
+        (&["run", "unknown.toml"], "line 19"),
+        (&["run", "torn.toml"], "torn"),
+        (&["run", "--at", "nowhere"], "nowhere"),
+        (&["run", "--at", "/dev/null"], "/dev/null"),
+        (&["run", "--system", "veracrypt"], "veracrypt"),
+        (&["run", "--html", "no/such/dir/x.html"], "x.html"),
+        (&["show", "nothing"], "nothing"),
+        (&["plans", "show", "quikc"], "quikc"),
+    ];
+    for (arguments, word) in cases {
+        let error = sandbox.fails(2, arguments);
+        assert!(error.contains(word), "{arguments:?}: {error}");
+    }
+    assert!(sandbox.fails(2, &["run", "quik"]).contains("quick"));
+    assert!(
+        sandbox
+            .fails(2, &["run", "unknown.toml"])
+            .contains("queue_depth")
+    );
+    for arguments in [
+        &["run", "--system", "truecript"][..],
+        &["run", "--backend", "gpu"],
+        &["run", "--size", "many"],
+        &["frobnicate"],
+        &[],
+    ] {
+        // clap's own words, which may be more than two lines.
+        assert_eq!(
+            sandbox.run(arguments).status.code(),
+            Some(2),
+            "{arguments:?}"
+        );
+    }
+    sandbox.assert_no_litter();
+}
+
+#[test]
+fn data_is_not_overwritten_unasked() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.path("precious");
+    std::fs::write(&file, vec![7; 16 << 20]).unwrap();
+    let error = sandbox.fails(4, &["run", "tiny.toml", "--at", "precious"]);
+    assert!(error.contains("--yes"), "{error}");
+    assert_eq!(std::fs::read(&file).unwrap(), vec![7; 16 << 20]);
+    sandbox.ok(&["run", "tiny.toml", "--at", "precious", "--yes", "--quick"]);
+    // Too small is found before anything is overwritten.
+    std::fs::write(&file, vec![7; 4096]).unwrap();
+    sandbox.fails(2, &["run", "tiny.toml", "--at", "precious", "--yes"]);
+    assert_eq!(std::fs::read(&file).unwrap(), vec![7; 4096]);
+}
+
+#[test]
+fn a_broken_store_is_refused_and_left_alone() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir_all(sandbox.store().parent().unwrap()).unwrap();
+    let garbage = b"these are not the records you are looking for".repeat(100);
+    std::fs::write(sandbox.store(), &garbage).unwrap();
+    for arguments in [
+        &["list"][..],
+        &["show"],
+        &["run", "tiny.toml", "--at", "at"],
+    ] {
+        let error = sandbox.fails(2, arguments);
+        assert!(error.contains("runs.db"), "{error}");
+    }
+    assert_eq!(std::fs::read(sandbox.store()).unwrap(), garbage);
+    sandbox.assert_no_litter();
+}
+
+#[test]
+fn an_interrupted_run_is_stored_as_partial_and_leaves_no_litter() {
+    let sandbox = Sandbox::new();
+    std::fs::write(
+        sandbox.path("long.toml"),
+        TINY.replace("repetitions = 5", "repetitions = 1000"),
+    )
+    .unwrap();
+    let child = sandbox
+        .command(&["run", "long.toml", "--at", "at"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Wait until a round is stored, however slow the machine is.
+    let start = Instant::now();
+    while !sandbox.run(&["show"]).status.success() || !shows_a_cell(&sandbox) {
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "no round was stored"
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    let error = two_lines(&output, 130, "interrupted");
+    assert!(error.contains("interrupted"), "{error}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("PARTIAL"));
+    sandbox.assert_no_litter();
+    assert!(sandbox.ok(&["list"]).contains("partial"));
+}
+
+fn shows_a_cell(sandbox: &Sandbox) -> bool {
+    String::from_utf8_lossy(&sandbox.run(&["show"]).stdout).contains("seq-64k-write")
+}
+
+/// Runs a shell script in a mount namespace of its own, with a small tmpfs on
+/// `at`; `None` where the system does not allow that.
+fn in_small_tmpfs(sandbox: &Sandbox, options: &str, script: &str) -> Option<Output> {
+    let script = format!("mount -t tmpfs -o {options} none at && {script}");
+    let mut command = Command::new("unshare");
+    command
+        .args(["-Urm", "sh", "-c", &script])
+        .current_dir(sandbox.folder.path())
+        .env("XDG_DATA_HOME", sandbox.path("data"))
+        .env("PROGRAM", PROGRAM);
+    let probe = Command::new("unshare")
+        .args(["-Urm", "mount", "-t", "tmpfs", "none", "/mnt"])
+        .output();
+    match probe {
+        Ok(probe) if probe.status.success() => Some(command.output().unwrap()),
+        _ => {
+            println!("skipped: a tmpfs of the test's own (unshare -Urm is not permitted here)");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_place_without_space_is_refused_with_both_numbers() {
+    let sandbox = Sandbox::new();
+    let Some(output) = in_small_tmpfs(
+        &sandbox,
+        "size=4m",
+        "$PROGRAM run tiny.toml --at at; c=$?; ls -A at; exit $c",
+    ) else {
+        return;
+    };
+    let error = two_lines(&output, 2, "no space");
+    assert!(
+        error.contains("needed") && error.contains("free"),
+        "{error}"
+    );
+    assert!(output.stdout.is_empty(), "litter");
+}
+
+#[test]
+fn a_read_only_place_is_refused() {
+    let sandbox = Sandbox::new();
+    let Some(output) = in_small_tmpfs(&sandbox, "size=64m,ro", "$PROGRAM run tiny.toml --at at")
+    else {
+        return;
+    };
+    let error = two_lines(&output, 2, "read-only");
+    assert!(error.contains("Read-only"), "{error}");
+}
+
+#[test]
+fn memory_is_measured_with_a_warning() {
+    let sandbox = Sandbox::new();
+    let Some(output) = in_small_tmpfs(
+        &sandbox,
+        "size=128m",
+        "$PROGRAM run tiny.toml --at at --quick",
+    ) else {
+        return;
+    };
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(table.contains("lives in memory"), "{table}");
+}
+
+#[test]
+fn a_store_that_fills_up_in_mid_run_is_a_failure_and_what_was_shown_stays() {
+    let sandbox = Sandbox::new();
+    let script = "$PROGRAM --store at/runs.db list >/dev/null; \
+                  dd if=/dev/zero of=at/filler bs=1k 2>/dev/null; \
+                  $PROGRAM --store at/runs.db run tiny.toml --at .; c=$?; exit $c";
+    let Some(output) = in_small_tmpfs(&sandbox, "size=1m", script) else {
+        return;
+    };
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(
+        error.lines().count() == 2 && error.starts_with("error: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn help_man_completions_and_dry_run_need_no_store() {
+    let sandbox = Sandbox::new();
+    assert!(sandbox.ok(&["--help"]).contains("compare"));
+    assert!(sandbox.ok(&["man"]).contains("cryptmark"));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(sandbox.ok(&["completions", shell]).contains("cryptmark"));
+    }
+    let plan = sandbox.ok(&["run", "--dry-run", "--repeat", "2"]);
+    assert!(plan.contains("40 visits"), "{plan}");
+    assert!(sandbox.ok(&["plans"]).contains("crystaldiskmark"));
+    let toml = sandbox.ok(&["plans", "show", "quick"]);
+    std::fs::write(sandbox.path("mine.toml"), toml).unwrap();
+    sandbox.ok(&["run", "mine.toml", "--dry-run"]);
+    std::fs::create_dir(sandbox.path("man")).unwrap();
+    sandbox.ok(&["man", "--out-dir", "man"]);
+    assert!(sandbox.path("man/cryptmark-run.1").exists());
+    assert!(!sandbox.store().exists());
+}
+
+#[test]
+fn doctor_says_what_is_there_and_what_is_missing() {
+    let text = Sandbox::new().ok(&["doctor"]);
+    for word in [
+        "clock",
+        "ciphers",
+        "timers cost",
+        "io_uring",
+        "dm-crypt: absent",
+        "builtin: present",
+    ] {
+        assert!(text.contains(word), "{word} is not in\n{text}");
+    }
+}
