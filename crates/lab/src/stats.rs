@@ -101,7 +101,7 @@ pub fn verdict(ratio: Interval, floor: f64) -> Verdict {
 pub fn noise(aa_ratios: &[f64]) -> Noise {
     // Above this spread of single pairs a run of ten repetitions cannot
     // resolve the few per cent that people ask about.
-    const WIDE: f64 = 0.10;
+    const WIDE: f64 = 0.05;
     let Some(aa) = interval(aa_ratios) else {
         return Noise::default();
     };

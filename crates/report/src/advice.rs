@@ -38,7 +38,7 @@ fn verdict(run: &Run) -> String {
              Stop other load, set the governor to `performance`, raise --repeat, then run again."
         );
     }
-    format!("{}{}", cost(best, &setups), limit(run))
+    format!("{}{}", cost(best, &setups), limit(run, best.trial))
 }
 
 /// One encrypted set-up and the cell in which it costs most.
@@ -139,17 +139,18 @@ fn cost(best: &Setup<'_>, setups: &[Setup<'_>]) -> String {
     )
 }
 
-/// Says when the cipher was never the limit: such an overhead is not the cipher's.
-fn limit(run: &Run) -> &'static str {
+/// Says when the cipher of `setup` was never the limit: the overhead seen is
+/// then not the cipher's.
+fn limit(run: &Run, setup: &Trial) -> &'static str {
     let mut limits = run
         .trials
         .iter()
-        .filter(|trial| trial.tier != Tier::Cipher && trial.cipher.is_some())
+        .filter(|trial| trial.tier != Tier::Cipher && same(trial, setup))
         .map(|trial| trial.bottleneck)
         .peekable();
     if limits.peek().is_some() && limits.all(|limit| limit == Bottleneck::Device) {
-        " The device, not the cipher, was the limit in every workload: \
-         this says nothing about a faster device."
+        " The device, not this cipher, was the limit in every workload: \
+         its overhead here says nothing about a faster device."
     } else {
         ""
     }

@@ -120,7 +120,7 @@ fn advice_warns_when_the_cipher_was_never_the_limit() {
     for trial in &mut run.trials {
         trial.bottleneck = Bottleneck::Device;
     }
-    assert!(advice::sentence(&run).ends_with("this says nothing about a faster device."));
+    assert!(advice::sentence(&run).ends_with("says nothing about a faster device."));
 }
 
 #[test]
