@@ -411,6 +411,108 @@ fn a_store_that_fills_up_in_mid_run_is_a_failure_and_what_was_shown_stays() {
     );
 }
 
+/// A loop device over a file of the test's own; `None` without the right to make one.
+struct Loop(String);
+
+impl Loop {
+    fn over(file: &Path) -> Option<Self> {
+        let output = Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(file)
+            .output();
+        match output {
+            Ok(output) if output.status.success() => Some(Self(
+                String::from_utf8(output.stdout).unwrap().trim().to_owned(),
+            )),
+            _ => {
+                println!("skipped: a block device of the test's own (losetup needs root)");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+#[test]
+fn a_block_device_is_measured_when_it_is_empty_and_refused_when_it_is_not() {
+    let sandbox = Sandbox::new();
+    let image = sandbox.path("image");
+    std::fs::File::create(&image)
+        .unwrap()
+        .set_len(32 << 20)
+        .unwrap();
+    let Some(device) = Loop::over(&image) else {
+        return;
+    };
+    let device = device.0.as_str();
+    let table = sandbox.ok(&["run", "tiny.toml", "--at", device, "--quick"]);
+    assert!(table.contains("block-device"), "{table}");
+    // What that run left is noise, which may be somebody's.
+    let error = sandbox.fails(4, &["run", "tiny.toml", "--at", device]);
+    assert!(error.contains("no known signature"), "{error}");
+
+    let made = Command::new("mkfs.ext4")
+        .args(["-q", "-F", device])
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped: a device with a file system (mkfs.ext4 does not run)");
+        return;
+    }
+    let error = sandbox.fails(4, &["run", "tiny.toml", "--at", device]);
+    assert!(error.contains("ext4") && error.contains("--yes"), "{error}");
+    let point = sandbox.path("at");
+    let mounted = Command::new("mount").arg(device).arg(&point).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        println!("skipped: a mounted device (mount does not run)");
+        return;
+    }
+    let error = sandbox.run(&["run", "tiny.toml", "--at", device, "--yes"]);
+    let unmounted = Command::new("umount").arg(&point).status().unwrap();
+    assert!(unmounted.success());
+    let error = two_lines(&error, 4, "mounted");
+    assert!(error.contains("mounted"), "{error}");
+}
+
+#[test]
+fn the_cipher_tier_needs_no_disk_and_a_slower_backend_fails_the_threshold() {
+    let sandbox = Sandbox::new();
+    let run = |backend: &str| {
+        sandbox.ok(&[
+            "run",
+            "tiny.toml",
+            "--tier",
+            "cipher",
+            "--cipher",
+            "serpent-xts-plain64",
+            "--backend",
+            backend,
+            "--repeat",
+            "7",
+        ]);
+    };
+    let doctor = sandbox.ok(&["doctor"]);
+    if !doctor.contains("avx2") {
+        println!(
+            "skipped: a threshold exceeded by a slower backend (this CPU has one backend only)"
+        );
+        return;
+    }
+    run("avx2");
+    sandbox.ok(&["baseline", "set", "fast"]);
+    run("portable");
+    let output = sandbox.run(&["compare", "fast", "latest", "--fail-if-slower", "1"]);
+    let error = two_lines(&output, 5, "slower");
+    assert!(error.contains("slower by more than 1 %"), "{error}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("slower by"));
+    sandbox.ok(&["compare", "latest", "fast", "--fail-if-slower", "1"]);
+    sandbox.fails(2, &["compare", "fast", "latest", "--fail-if-slower", "101"]);
+}
+
 #[test]
 fn help_man_completions_and_dry_run_need_no_store() {
     let sandbox = Sandbox::new();

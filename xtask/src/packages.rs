@@ -51,6 +51,31 @@ const TOOLS: &[Tool] = &[
         purpose: "signatures on devices",
     },
     Tool {
+        program: "mkfs.f2fs",
+        package: "f2fs-tools",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mkfs.exfat",
+        package: "exfatprogs",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mkfs.ntfs",
+        package: "ntfs-3g",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "sgdisk",
+        package: "gdisk",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mkfs.jffs2",
+        package: "mtd-utils",
+        purpose: "signatures on devices",
+    },
+    Tool {
         program: "cryptsetup",
         package: "cryptsetup-bin",
         purpose: "signatures on devices",

@@ -92,7 +92,7 @@ fn block_devices_are_protected_and_usable() {
     let device = match Loop::attach(file.path()) {
         Ok(device) => device,
         Err(reason) => {
-            println!("SKIPPED loop devices: {reason}");
+            println!("skipped: loop devices: {reason}");
             return;
         }
     };
@@ -128,7 +128,7 @@ fn block_devices_are_protected_and_usable() {
     drop(open);
 
     if let Err(reason) = run("mkfs.ext2", &["-q", "-F", path.to_str().unwrap()]) {
-        println!("SKIPPED mounting: {reason}");
+        println!("skipped: mounting: {reason}");
         return;
     }
     assert!(matches!(
@@ -138,7 +138,7 @@ fn block_devices_are_protected_and_usable() {
     let mount_point = tempfile::tempdir().unwrap();
     let place = mount_point.path().to_str().unwrap();
     if let Err(reason) = run("mount", &[path.to_str().unwrap(), place]) {
-        println!("SKIPPED mounting: {reason}");
+        println!("skipped: mounting: {reason}");
         return;
     }
     let verdicts = [guard(path, true), guard(file.path(), true)];

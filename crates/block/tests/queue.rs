@@ -35,7 +35,7 @@ fn engines(file: &TestFile) -> Vec<FileDevice> {
         .filter_map(|engine| match file.device(Some(engine)) {
             Ok(device) => Some(device),
             Err(error) => {
-                println!("SKIPPED {engine}: {error}");
+                println!("skipped: {engine}: {error}");
                 None
             }
         })
@@ -73,7 +73,7 @@ fn engines_say_their_names() {
 #[test]
 fn memory_backed_files_are_read_inside_submit_and_never_direct() {
     if !Path::new("/dev/shm").is_dir() {
-        println!("SKIPPED: no /dev/shm");
+        println!("skipped: no /dev/shm");
         return;
     }
     let file = TestFile::create(Path::new("/dev/shm"), MIB, 1, &mut |_| {
@@ -120,7 +120,7 @@ fn a_file_that_shrinks_gives_errors_and_buffers() {
             let device = match FileDevice::open(file.path(), &options) {
                 Ok(device) => device,
                 Err(error) => {
-                    println!("SKIPPED {engine}: {error}");
+                    println!("skipped: {engine}: {error}");
                     continue;
                 }
             };

@@ -88,7 +88,7 @@ fn files_by_every_engine() {
                     )
                     .is_err()
                 {
-                    println!("SKIPPED io_uring: this system does not permit it");
+                    println!("skipped: io_uring: this system does not permit it");
                     continue;
                 }
                 let device = open(file.path(), engine, direct);

@@ -139,7 +139,7 @@ fn a_full_or_read_only_file_system() {
         .env(INSIDE, directory.path())
         .output();
     match output {
-        Err(error) => println!("SKIPPED small tmpfs: no unshare: {error}"),
+        Err(error) => println!("skipped: small tmpfs: no unshare: {error}"),
         Ok(output) => {
             let (out, err) = (
                 String::from_utf8_lossy(&output.stdout),
@@ -148,7 +148,7 @@ fn a_full_or_read_only_file_system() {
             if out.contains("running 1 test") {
                 assert!(output.status.success(), "{out}\n{err}");
             } else {
-                println!("SKIPPED small tmpfs: {err}");
+                println!("skipped: small tmpfs: {err}");
             }
         }
     }

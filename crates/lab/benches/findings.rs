@@ -79,7 +79,7 @@ fn rounds(
     measure(a, workload, 0);
     measure(b, workload, 0);
     for round in 0..REPETITIONS {
-        let mut visit = |device, list: &mut Vec<f64>| {
+        let visit = |device, list: &mut Vec<f64>| {
             list.push(measure(device, workload, round).mb_s());
         };
         if round % 2 == 0 {

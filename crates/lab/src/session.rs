@@ -117,7 +117,6 @@ struct Cell {
 /// A plan on its way through one extent.
 pub struct Session<'a> {
     plan: &'a Plan,
-    storage: &'a Storage,
     cells: Vec<Cell>,
     run: Run,
     core_hz: Option<f64>,
@@ -187,7 +186,6 @@ impl<'a> Session<'a> {
             core_hz: run.host.clock_hz,
             steal: StealMeter::start(),
             plan,
-            storage,
             run,
         })
     }
@@ -299,11 +297,6 @@ impl<'a> Session<'a> {
             .collect();
         self.run.noise = stats::noise(&pairs);
         changed
-    }
-
-    /// The extent under test.
-    pub fn storage(&self) -> &Storage {
-        self.storage
     }
 }
 

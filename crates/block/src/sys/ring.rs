@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn an_abandoned_ring_gives_all_requests_back_with_new_memory() {
         if let Err(error) = Ring::permitted() {
-            println!("SKIPPED io_uring: {error}");
+            println!("skipped: io_uring: {error}");
             return;
         }
         let file = tempfile::tempfile().unwrap();

@@ -131,7 +131,6 @@ fn real_tools_are_recognised() {
         (&["mkfs.ntfs", "-q", "-F"], "an NTFS file system"),
         (&["mkswap", "-q"], SWAP),
         (&["sgdisk", "-n", "1"], "a GPT partition table"),
-        (&["pvcreate", "-ff", "-y"], LVM),
     ];
     let empty = tempfile::tempdir().unwrap();
     for (command, name) in cases {
@@ -142,7 +141,7 @@ fn real_tools_are_recognised() {
             .args(&command[1..])
             .arg(image.path()))
         .map_or_else(
-            |reason| println!("SKIPPED {}: {reason}", command[0]),
+            |reason| println!("skipped: {}: {reason}", command[0]),
             |()| check(image.path(), name),
         );
     }
@@ -151,7 +150,7 @@ fn real_tools_are_recognised() {
         std::fs::write(empty.path().join("file"), [1; 5000]).unwrap();
         let image = directory.path().join("image");
         run(Command::new(tool).arg(empty.path()).arg(&image)).map_or_else(
-            |reason| println!("SKIPPED {tool}: {reason}"),
+            |reason| println!("skipped: {tool}: {reason}"),
             |()| check(&image, name),
         );
     }
@@ -162,7 +161,7 @@ fn real_tools_are_recognised() {
         .arg("-o")
         .arg(image.path()))
     .map_or_else(
-        |reason| println!("SKIPPED mkfs.jffs2: {reason}"),
+        |reason| println!("skipped: mkfs.jffs2: {reason}"),
         |()| check(image.path(), JFFS2),
     );
 
