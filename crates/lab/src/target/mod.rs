@@ -4,6 +4,8 @@
 //! system that is absent is reported as absent with what would bring it,
 //! never left out silently and never replaced.
 
+#[allow(unsafe_code)]
+pub mod peer;
 mod storage;
 
 pub use storage::{Place, Storage, StorageError};
