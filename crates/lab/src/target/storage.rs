@@ -124,8 +124,16 @@ impl Storage {
             }),
         })?;
         let kind = metadata.file_type();
+        let mut warnings = Vec::new();
         let device = if kind.is_dir() {
-            TestFile::create(path, place.size, place.seed, progress)?.device(place.engine)?
+            let file = TestFile::create(path, place.size, place.seed, progress)?;
+            if file.allocated()? < place.size {
+                warnings.push(
+                    "the file system stores less than was written (it compresses, deduplicates or does not tell): the figures may be those of memory; use another file system"
+                        .to_owned(),
+                );
+            }
+            file.device(place.engine)?
         } else if kind.is_file() || kind.is_block_device() {
             Self::overwrite(place, progress)?
         } else {
@@ -143,7 +151,6 @@ impl Storage {
             "buffered"
         }
         .to_owned();
-        let mut warnings = Vec::new();
         if description.kind == "ram" {
             warnings.push(
                 "this file system lives in memory: the figures say what the cipher costs, not what a disk would do; point --at to a disk"
