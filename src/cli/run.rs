@@ -4,7 +4,7 @@ use super::progress::Progress;
 use super::{Failure, open_store, print, style};
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
-use lab::plan::Plan;
+use lab::plan::{Plan, SectorSizes};
 use lab::record::{Run, Tier};
 use lab::session::{Observer, Session, Visit};
 use lab::store::Store;
@@ -42,9 +42,9 @@ pub struct RunOptions {
     /// Key size in bits, counted as cryptsetup counts
     #[arg(long, value_name = "BITS")]
     key_size: Option<u32>,
-    /// Encryption sector size in bytes
-    #[arg(long, value_name = "BYTES")]
-    sector_size: Option<u32>,
+    /// Encryption sector size in bytes; can be repeated
+    #[arg(long = "sector-size", value_name = "BYTES")]
+    sector_sizes: Vec<u32>,
     /// Force a backend of the built-in engine
     #[arg(long)]
     backend: Option<Backend>,
@@ -173,8 +173,8 @@ impl RunOptions {
         if self.key_size.is_some() {
             plan.key_size = self.key_size;
         }
-        if let Some(sector_size) = self.sector_size {
-            plan.sector_size = sector_size;
+        if !self.sector_sizes.is_empty() {
+            plan.sector_size = SectorSizes::Several(self.sector_sizes.clone());
         }
         match self.tier {
             Some(TierName::Cipher) => plan.tier = Tier::Cipher,

@@ -54,9 +54,9 @@ pub struct Plan {
     /// Key size in bits as cryptsetup counts; the cipher's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_size: Option<u32>,
-    /// Encryption sector size, bytes.
-    #[serde(default = "large_sectors")]
-    pub sector_size: u32,
+    /// Encryption sector size, bytes; several are measured side by side.
+    #[serde(default)]
+    pub sector_size: SectorSizes,
     /// What is asked of every system.
     #[serde(rename = "workload")]
     pub workloads: Vec<Workload>,
@@ -74,8 +74,30 @@ fn builtin() -> Vec<System> {
     vec![System::Builtin]
 }
 
-fn large_sectors() -> u32 {
-    4096
+/// One encryption sector size, or several: `4096` or `[512, 4096]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "sector_size must be a number or a list of numbers")]
+pub enum SectorSizes {
+    /// The same for every cell.
+    One(u32),
+    /// Every cipher with each of them.
+    Several(Vec<u32>),
+}
+
+impl SectorSizes {
+    /// The sizes, in the plan's order.
+    pub fn all(&self) -> &[u32] {
+        match self {
+            Self::One(size) => std::slice::from_ref(size),
+            Self::Several(sizes) => sizes,
+        }
+    }
+}
+
+impl Default for SectorSizes {
+    fn default() -> Self {
+        Self::One(4096)
+    }
 }
 
 /// What is wrong with a plan.
@@ -259,17 +281,18 @@ impl Plan {
         self.size.as_u64() / 4096 * 4096
     }
 
-    /// Every cipher of the plan with the plan's key and sector size, on
-    /// `backend` where one is forced.
+    /// Every cipher of the plan with the plan's key size and each of its sector
+    /// sizes, on `backend` where one is forced.
     ///
     /// # Errors
     /// [`PlanError::Encryption`].
     pub fn encryptions(&self, backend: Option<Backend>) -> Result<Vec<Encryption>, PlanError> {
+        let sizes = self.sector_size.all();
         self.ciphers
             .iter()
-            .map(|cipher| {
-                Encryption::parse(cipher, self.key_size, self.sector_size, backend)
-                    .map_err(PlanError::from)
+            .flat_map(|cipher| sizes.iter().map(move |size| (cipher, *size)))
+            .map(|(cipher, size)| {
+                Encryption::parse(cipher, self.key_size, size, backend).map_err(PlanError::from)
             })
             .collect()
     }
@@ -290,6 +313,9 @@ impl Plan {
                 high: 1000,
             });
         }
+        if self.sector_size.all().is_empty() {
+            return Err(PlanError::Empty("sector sizes"));
+        }
         if self.systems.iter().any(|system| *system != System::None) && self.ciphers.is_empty() {
             return Err(PlanError::Empty("ciphers"));
         }
@@ -305,14 +331,13 @@ impl Plan {
             {
                 return Err(PlanError::DuplicateWorkload(workload.name.clone()));
             }
-            if !workload
-                .block_bytes()
-                .is_multiple_of(u64::from(self.sector_size))
+            let torn = |sector: &&u32| !workload.block_bytes().is_multiple_of(u64::from(**sector));
+            if let Some(sector) = self.sector_size.all().iter().find(torn)
                 && !self.ciphers.is_empty()
             {
                 return Err(PlanError::BlockSector {
                     workload: workload.name.clone(),
-                    sector: self.sector_size,
+                    sector: *sector,
                 });
             }
             let needed = workload.buffer_bytes();
@@ -388,7 +413,7 @@ seconds = 0.1
     #[test]
     fn defaults_are_the_documented_ones() {
         let plan = Plan::parse("x", VALID).unwrap();
-        assert_eq!((plan.repetitions, plan.sector_size), (10, 4096));
+        assert_eq!((plan.repetitions, plan.sector_size.all()), (10, &[4096][..]));
         assert_eq!(plan.systems, [System::Builtin]);
         assert_eq!(plan.workloads[0].queue_depth, 1);
         assert_eq!(plan.size.as_u64(), 64 << 20);
@@ -423,6 +448,8 @@ seconds = 0.1
             ("seconds = 0.1", "seconds = 0.1\nqueue_depth = 0"),
             ("aes-xts-plain64", "ase-xts-plain64"),
             ("\"a plan\"", "\"a plan\"\nsector_size = 520"),
+            ("\"a plan\"", "\"a plan\"\nsector_size = []"),
+            ("\"a plan\"", "\"a plan\"\nsector_size = [512, \"x\"]"),
             ("\"a plan\"", "\"a plan\"\nrepetitions = 0"),
             ("\"a plan\"", "\"a plan\"\nkey_size = 100"),
             ("\"a plan\"", "\"a plan\"\nsystems = [\"truecrypt\"]"),
