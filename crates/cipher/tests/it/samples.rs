@@ -1,25 +1,35 @@
-//! Volumes that Linux wrote, from `../shared/samples`: those whose key is
-//! known without a key derivation, as dm-crypt's tables and plain volumes.
+//! Volumes that others wrote, from `../shared/samples`: those whose key is
+//! known without a key derivation, as dm-crypt's tables and plain volumes, and
+//! TrueCrypt's with a cheap one.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize};
+use pbkdf2::pbkdf2_hmac;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
+use sha2::{Digest, Sha256, Sha512};
 
 use crate::vectors::hex;
 
-#[test]
-fn volumes_that_linux_wrote() {
+/// The folder and its cases.
+fn samples() -> Option<(PathBuf, Vec<Value>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
     let Ok(manifest) = fs::read(folder.join("manifest.json")) else {
         println!("NOT RUN: ../shared/samples is not present");
-        return;
+        return None;
     };
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+    Some((folder, manifest["cases"].as_array().unwrap().clone()))
+}
+
+#[test]
+fn volumes_that_linux_wrote() {
+    let Some((folder, cases)) = samples() else {
+        return;
+    };
     let (mut run, mut unknown) = (Vec::new(), Vec::new());
-    for case in manifest["cases"].as_array().unwrap() {
+    for case in &cases {
         let id = case["id"].as_str().unwrap();
         let Some(key) = raw_key(case) else { continue };
         let notation = case["cipher"].as_str().unwrap();
@@ -65,6 +75,62 @@ fn volumes_that_linux_wrote() {
     }
     println!("not run, cannot be built yet: {}", unknown.join(", "));
     assert!(run.len() >= 12);
+}
+
+/// TrueCrypt 7: the cipher of the header, then that of the data, whose key the
+/// header holds.
+#[test]
+fn volumes_for_truecrypt() {
+    const ITERATIONS: u32 = 1000;
+    let Some((folder, cases)) = samples() else {
+        return;
+    };
+    let mut run = 0;
+    for case in cases {
+        let of_sha512 = case["hash"] == "sha512" && case["hidden"] == false;
+        if case["format"] != "truecrypt" || !of_sha512 || !case["compression"].is_null() {
+            continue;
+        }
+        let id = case["id"].as_str().unwrap();
+        let cipher = case["cipher"].as_str().unwrap();
+        let spec: CipherSpec = match cipher.contains('-') {
+            true => cipher.parse().unwrap(),
+            false => format!("{cipher}-xts-plain64").parse().unwrap(),
+        };
+        let image = fs::read(folder.join(case["path"].as_str().unwrap())).unwrap();
+        let (salt, encrypted) = image[..512].split_at(64);
+        let passphrase = case["secrets"][0]["value"].as_str().unwrap().as_bytes();
+        let key_bytes = *spec.key_sizes().last().unwrap();
+        let mut key = vec![0; key_bytes];
+        pbkdf2_hmac::<Sha512>(passphrase, salt, ITERATIONS, &mut key);
+        for backend in spec.backends() {
+            let decrypt = |key: &[u8], first: u64, data: &mut [u8]| {
+                let layout = SectorLayout::default();
+                let cipher = spec.cipher(&Key::from_slice(key), layout, Some(backend));
+                cipher.unwrap().decrypt(IvSector::new(first), data);
+            };
+            // The header ends 64 bytes before its sector would.
+            let mut header = [0; 512];
+            header[..448].copy_from_slice(encrypted);
+            decrypt(&key, 0, &mut header);
+            assert_eq!(header[..4], *b"TRUE", "{id} {backend}");
+            let volume_key = &header[192..][..key_bytes];
+
+            let start = 131_072;
+            let size = number_of(&case["expected"]["size"]) as usize;
+            let mut data = image[start..start + size].to_vec();
+            decrypt(volume_key, start as u64 / 512, &mut data);
+            let expected = case["expected"]["sha256"].as_str().unwrap();
+            assert_eq!(
+                Sha256::digest(&data).as_slice(),
+                hex(expected),
+                "{id} {backend}"
+            );
+        }
+        println!("run: {id} ({spec})");
+        run += 1;
+    }
+    assert!(run >= 4);
 }
 
 fn raw_key(case: &Value) -> Option<Vec<u8>> {
