@@ -14,11 +14,20 @@ impl<C> Ctr<C> {
         C: Blocks<N>,
     {
         let sector_blocks = data.len() / N / ivs.len();
-        let mut counters = ivs.iter().flat_map(|iv| counters(*iv).take(sector_blocks));
+        let mut ivs = ivs.iter();
+        let (mut counter, mut left) = (0, 0);
         let mut stream = [[0; N]; BATCH];
         for batch in blocks(data).chunks_mut(BATCH) {
             let stream = &mut stream[..batch.len()];
-            stream.fill_with(|| counters.next().expect("a counter for every block"));
+            for block in &mut *stream {
+                if left == 0 {
+                    let iv = ivs.next().expect("an IV for every sector");
+                    (counter, left) = (number(iv), sector_blocks);
+                }
+                block.copy_from_slice(&counter.to_be_bytes()[16 - N..]);
+                counter = counter.wrapping_add(1);
+                left -= 1;
+            }
             self.cipher.encrypt_blocks(stream);
             add_all(batch, stream);
         }
@@ -39,15 +48,10 @@ impl<C: Blocks<N>, const N: usize> BlockMode<N> for Ctr<C> {
     }
 }
 
-/// `iv` and the numbers after it.
-fn counters<const N: usize>(iv: [u8; N]) -> impl Iterator<Item = [u8; N]> {
-    let mut number = [0; 16];
-    number[16 - N..].copy_from_slice(&iv);
-    let start = u128::from_be_bytes(number);
-    (0..).map(move |j| {
-        let number = start.wrapping_add(j).to_be_bytes();
-        let mut counter = [0; N];
-        counter.copy_from_slice(&number[16 - N..]);
-        counter
-    })
+/// The IV as a number; of blocks with less than 16 bytes only the last bytes
+/// of a counter count.
+fn number<const N: usize>(iv: &[u8; N]) -> u128 {
+    let mut bytes = [0; 16];
+    bytes[16 - N..].copy_from_slice(iv);
+    u128::from_be_bytes(bytes)
 }

@@ -52,31 +52,34 @@ impl<C: Blocks<16>> Lrw<C> {
 
     fn run(&self, ivs: &[[u8; 16]], data: &mut [u8], crypt: impl Fn(&mut [[u8; 16]])) {
         let sector_blocks = data.len() / 16 / ivs.len();
-        let mut tweaks = ivs
-            .iter()
-            .flat_map(|iv| self.tweaks(*iv).take(sector_blocks));
-        let mut buffer = [[0; 16]; BATCH];
-        for batch in blocks(data).chunks_mut(BATCH) {
-            let buffer = &mut buffer[..batch.len()];
-            buffer.fill_with(|| tweaks.next().expect("a tweak for every block"));
-            add_all(batch, buffer);
-            crypt(batch);
-            add_all(batch, buffer);
-        }
-    }
-
-    /// The tweaks of the blocks from the index `iv` on.
-    fn tweaks(&self, iv: [u8; 16]) -> impl Iterator<Item = [u8; 16]> {
-        let mut index = u128::from_be_bytes(iv);
+        let mut index = u128::from_be_bytes(ivs[0]);
         let mut tweak = self.products.times(index);
-        std::iter::repeat_with(move || {
-            let current = tweak.to_be_bytes();
-            // Of an index of all ones every bit changes.
-            let changed = index.trailing_ones().min(127);
-            tweak ^= self.products.steps[changed as usize];
-            index = index.wrapping_add(1);
-            current
-        })
+        let mut ivs = ivs.iter();
+        let mut left = 0;
+        let mut tweaks = [[0; 16]; BATCH];
+        for batch in blocks(data).chunks_mut(BATCH) {
+            let tweaks = &mut tweaks[..batch.len()];
+            for block in &mut *tweaks {
+                if left == 0 {
+                    let iv = ivs.next().expect("an IV for every sector");
+                    let start = u128::from_be_bytes(*iv);
+                    // `benbi` goes on where the sector before ended.
+                    if index != start {
+                        (index, tweak) = (start, self.products.times(start));
+                    }
+                    left = sector_blocks;
+                }
+                *block = tweak.to_be_bytes();
+                // Of an index of all ones every bit changes.
+                let changed = index.trailing_ones().min(127);
+                tweak ^= self.products.steps[changed as usize];
+                index = index.wrapping_add(1);
+                left -= 1;
+            }
+            add_all(batch, tweaks);
+            crypt(batch);
+            add_all(batch, tweaks);
+        }
     }
 }
 
