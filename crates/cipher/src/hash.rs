@@ -108,3 +108,38 @@ impl fmt::Display for EssivHash {
         f.pad(self.name())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The digests of "abc" in RFC 1321, the RIPEMD-160 paper, FIPS 180-4's
+    /// examples and ISO/IEC 10118-3, by their first bytes.
+    #[test]
+    fn names_are_those_of_the_standards() {
+        for (name, first, bytes) in [
+            ("md5", [0x90, 0x01, 0x50, 0x98], 16),
+            ("rmd160", [0x8e, 0xb2, 0x08, 0xf7], 20),
+            ("ripemd160", [0x8e, 0xb2, 0x08, 0xf7], 20),
+            ("sha1", [0xa9, 0x99, 0x3e, 0x36], 20),
+            ("sha224", [0x23, 0x09, 0x7d, 0x22], 28),
+            ("sha256", [0xba, 0x78, 0x16, 0xbf], 32),
+            ("sha384", [0xcb, 0x00, 0x75, 0x3f], 48),
+            ("sha512", [0xdd, 0xaf, 0x35, 0xa1], 64),
+            ("wp256", [0x4e, 0x24, 0x48, 0xa4], 32),
+            ("wp384", [0x4e, 0x24, 0x48, 0xa4], 48),
+            ("wp512", [0x4e, 0x24, 0x48, 0xa4], 64),
+            ("whirlpool", [0x4e, 0x24, 0x48, 0xa4], 64),
+        ] {
+            let hash = EssivHash::named(name).unwrap();
+            let digest = hash.digest(b"abc");
+            assert_eq!(digest[..4], first, "{name}");
+            assert_eq!(
+                (digest.len(), hash.digest_bytes()),
+                (bytes, bytes),
+                "{name}"
+            );
+        }
+        assert_eq!(EssivHash::named("sha-256"), None);
+    }
+}
