@@ -1,6 +1,9 @@
 //! Block ciphers, one a file: constants, key schedule, rounds.
 
 mod aes;
+pub(crate) mod camellia;
+#[cfg(test)]
+mod conformance;
 pub(crate) mod serpent;
 mod twofish;
 

@@ -2,25 +2,27 @@
 //! equal. For tests only; they leak through timing and wipe nothing.
 
 mod aes;
+mod camellia;
 pub(crate) mod serpent;
 mod twofish;
 mod xts;
 
 pub use self::aes::Aes;
+pub use self::camellia::Camellia;
 pub use self::serpent::Serpent;
 pub use self::twofish::Twofish;
 pub use self::xts::{decrypt_xts, encrypt_xts};
 
-/// A keyed cipher of 16-byte blocks, one block at a time.
-pub trait ReferenceCipher {
-    /// The cipher under a key of 16, 24 or 32 bytes.
+/// A keyed cipher of `N`-byte blocks, one block at a time.
+pub trait ReferenceCipher<const N: usize = 16> {
+    /// The cipher under a key of a length that it can have.
     fn new(key: &[u8]) -> Self;
 
     /// The ciphertext of `plain`.
-    fn encrypt(&self, plain: [u8; 16]) -> [u8; 16];
+    fn encrypt(&self, plain: [u8; N]) -> [u8; N];
 
     /// The plaintext of `cipher`.
-    fn decrypt(&self, cipher: [u8; 16]) -> [u8; 16];
+    fn decrypt(&self, cipher: [u8; N]) -> [u8; N];
 }
 
 /// The product of `a` and `b` in GF(2⁸) modulo the polynomial `modulus`, given
