@@ -4,6 +4,7 @@ mod aes;
 pub(crate) mod camellia;
 #[cfg(test)]
 mod conformance;
+pub(crate) mod des;
 pub(crate) mod serpent;
 mod twofish;
 

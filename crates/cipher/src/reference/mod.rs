@@ -3,12 +3,14 @@
 
 mod aes;
 mod camellia;
+pub(crate) mod des;
 pub(crate) mod serpent;
 mod twofish;
 mod xts;
 
 pub use self::aes::Aes;
 pub use self::camellia::Camellia;
+pub use self::des::{Des, TripleDes};
 pub use self::serpent::Serpent;
 pub use self::twofish::Twofish;
 pub use self::xts::{decrypt_xts, encrypt_xts};
