@@ -1,7 +1,11 @@
 //! Block ciphers, one a file: constants, key schedule, rounds.
 
 mod aes;
+pub(crate) mod blowfish;
 pub(crate) mod camellia;
+pub(crate) mod cast;
+pub(crate) mod cast5;
+pub(crate) mod cast6;
 #[cfg(test)]
 mod conformance;
 pub(crate) mod des;

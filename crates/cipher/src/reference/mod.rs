@@ -2,14 +2,18 @@
 //! equal. For tests only; they leak through timing and wipe nothing.
 
 mod aes;
+mod blowfish;
 mod camellia;
+mod cast;
 pub(crate) mod des;
 pub(crate) mod serpent;
 mod twofish;
 mod xts;
 
 pub use self::aes::Aes;
+pub use self::blowfish::{Blowfish, BlowfishLittleEndian};
 pub use self::camellia::Camellia;
+pub use self::cast::{Cast5, Cast6};
 pub use self::des::{Des, TripleDes};
 pub use self::serpent::Serpent;
 pub use self::twofish::Twofish;
