@@ -1,6 +1,7 @@
 //! Block ciphers, one a file: constants, key schedule, rounds.
 
 mod aes;
+pub(crate) mod aria;
 pub(crate) mod blowfish;
 pub(crate) mod camellia;
 pub(crate) mod cast;
@@ -9,7 +10,9 @@ pub(crate) mod cast6;
 #[cfg(test)]
 mod conformance;
 pub(crate) mod des;
+pub(crate) mod kuznyechik;
 pub(crate) mod serpent;
+pub(crate) mod sm4;
 mod twofish;
 
 pub(crate) use self::aes::Aes;

@@ -2,20 +2,26 @@
 //! equal. For tests only; they leak through timing and wipe nothing.
 
 mod aes;
+mod aria;
 mod blowfish;
 mod camellia;
 mod cast;
 pub(crate) mod des;
+mod kuznyechik;
 pub(crate) mod serpent;
+mod sm4;
 mod twofish;
 mod xts;
 
 pub use self::aes::Aes;
+pub use self::aria::Aria;
 pub use self::blowfish::{Blowfish, BlowfishLittleEndian};
 pub use self::camellia::Camellia;
 pub use self::cast::{Cast5, Cast6};
 pub use self::des::{Des, TripleDes};
+pub use self::kuznyechik::Kuznyechik;
 pub use self::serpent::Serpent;
+pub use self::sm4::Sm4;
 pub use self::twofish::Twofish;
 pub use self::xts::{decrypt_xts, encrypt_xts};
 
