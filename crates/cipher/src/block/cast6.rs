@@ -117,7 +117,7 @@ impl Drop for Cast6 {
 /// The four words of every lane.
 type Words<const N: usize> = [[u32; N]; 4];
 
-/// Q of section 2.2.
+/// Q of section 2.
 #[inline(always)]
 fn forward<const N: usize>([a, b, c, d]: &mut Words<N>, keys: &[RoundKey; 4]) {
     half_round::<1, N>(c, d, keys[0]);
@@ -126,7 +126,7 @@ fn forward<const N: usize>([a, b, c, d]: &mut Words<N>, keys: &[RoundKey; 4]) {
     half_round::<1, N>(d, a, keys[3]);
 }
 
-/// QBAR of section 2.2.
+/// QBAR of section 2.
 #[inline(always)]
 fn reverse<const N: usize>([a, b, c, d]: &mut Words<N>, keys: &[RoundKey; 4]) {
     half_round::<1, N>(d, a, keys[3]);

@@ -1,6 +1,7 @@
 //! Block ciphers, one a file: constants, key schedule, rounds.
 
 mod aes;
+pub(crate) mod anubis;
 pub(crate) mod aria;
 pub(crate) mod blowfish;
 pub(crate) mod camellia;
@@ -10,7 +11,10 @@ pub(crate) mod cast6;
 #[cfg(test)]
 mod conformance;
 pub(crate) mod des;
+pub(crate) mod involution;
+pub(crate) mod khazad;
 pub(crate) mod kuznyechik;
+pub(crate) mod seed;
 pub(crate) mod serpent;
 pub(crate) mod sm4;
 mod twofish;

@@ -80,7 +80,7 @@ impl ReferenceCipher<8> for Cast5 {
         }
     }
 
-    /// RFC 2144, section 2.1.
+    /// RFC 2144, section 2.
     fn encrypt(&self, plain: [u8; 8]) -> [u8; 8] {
         let [mut l, mut r] = words(plain);
         for (i, &(mask, rotation)) in self.rounds.iter().enumerate() {
@@ -131,7 +131,7 @@ impl ReferenceCipher<16> for Cast6 {
         Self { keys }
     }
 
-    /// RFC 2612, section 2.3.
+    /// RFC 2612, section 2.
     fn encrypt(&self, plain: [u8; 16]) -> [u8; 16] {
         let mut beta = words(plain);
         for (i, keys) in self.keys.iter().enumerate() {
@@ -157,7 +157,7 @@ impl ReferenceCipher<16> for Cast6 {
     }
 }
 
-/// RFC 2612, section 2.2.
+/// RFC 2612, section 2.
 fn q([mut a, mut b, mut c, mut d]: [u32; 4], (kr, km): &([u32; 4], [u32; 4])) -> [u32; 4] {
     c ^= f(1, d, km[0], kr[0]);
     b ^= f(2, c, km[1], kr[1]);
@@ -166,7 +166,7 @@ fn q([mut a, mut b, mut c, mut d]: [u32; 4], (kr, km): &([u32; 4], [u32; 4])) ->
     [a, b, c, d]
 }
 
-/// RFC 2612, section 2.2.
+/// RFC 2612, section 2.
 fn q_bar([mut a, mut b, mut c, mut d]: [u32; 4], (kr, km): &([u32; 4], [u32; 4])) -> [u32; 4] {
     d ^= f(1, a, km[3], kr[3]);
     a ^= f(3, b, km[2], kr[2]);

@@ -13,7 +13,7 @@ pub struct Kuznyechik {
 }
 
 impl ReferenceCipher for Kuznyechik {
-    /// RFC 7801, section 4.3.
+    /// RFC 7801, section 4.
     fn new(key: &[u8]) -> Self {
         let mut a1: Vector = std::array::from_fn(|i| key[i]);
         let mut a0: Vector = std::array::from_fn(|i| key[16 + i]);
@@ -29,7 +29,7 @@ impl ReferenceCipher for Kuznyechik {
         Self { round_keys }
     }
 
-    /// RFC 7801, section 4.4.1.
+    /// RFC 7801, section 4.
     fn encrypt(&self, plain: [u8; 16]) -> [u8; 16] {
         let mut a = plain;
         for key in &self.round_keys[..9] {
@@ -38,7 +38,7 @@ impl ReferenceCipher for Kuznyechik {
         x(a, self.round_keys[9])
     }
 
-    /// RFC 7801, section 4.4.2.
+    /// RFC 7801, section 4.
     fn decrypt(&self, cipher: [u8; 16]) -> [u8; 16] {
         let mut a = x(cipher, self.round_keys[9]);
         for key in self.round_keys[..9].iter().rev() {
@@ -63,7 +63,7 @@ fn s_inverse(a: Vector) -> Vector {
     })
 }
 
-/// ℓ of RFC 7801, section 4.2.
+/// ℓ of RFC 7801, section 4.
 fn linear(a: Vector) -> u8 {
     const FACTORS: Vector = [
         148, 32, 133, 16, 194, 192, 1, 251, 1, 192, 194, 16, 133, 32, 148, 1,

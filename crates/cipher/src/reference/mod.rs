@@ -2,24 +2,30 @@
 //! equal. For tests only; they leak through timing and wipe nothing.
 
 mod aes;
+mod anubis;
 mod aria;
 mod blowfish;
 mod camellia;
 mod cast;
 pub(crate) mod des;
+mod khazad;
 mod kuznyechik;
+mod seed;
 pub(crate) mod serpent;
 mod sm4;
 mod twofish;
 mod xts;
 
 pub use self::aes::Aes;
+pub use self::anubis::Anubis;
 pub use self::aria::Aria;
 pub use self::blowfish::{Blowfish, BlowfishLittleEndian};
 pub use self::camellia::Camellia;
 pub use self::cast::{Cast5, Cast6};
 pub use self::des::{Des, TripleDes};
+pub use self::khazad::Khazad;
 pub use self::kuznyechik::Kuznyechik;
+pub use self::seed::Seed;
 pub use self::serpent::Serpent;
 pub use self::sm4::Sm4;
 pub use self::twofish::Twofish;

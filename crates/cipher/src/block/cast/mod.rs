@@ -7,7 +7,7 @@ pub(crate) mod sbox;
 pub(super) type RoundKey = [u32; 2];
 
 /// Adds f of kind `KIND`, 1 to 3, of `from` to `to`, in every lane: RFC 2144,
-/// section 2.2, and RFC 2612, section 2.1.
+/// section 2.2, and RFC 2612, section 2.
 #[inline(always)]
 pub(super) fn half_round<const KIND: usize, const N: usize>(
     to: &mut [u32; N],

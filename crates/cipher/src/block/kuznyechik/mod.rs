@@ -26,7 +26,7 @@ pub(crate) struct Kuznyechik {
 }
 
 impl Kuznyechik {
-    /// The cipher under a key of 32 bytes: RFC 7801, section 4.3.
+    /// The cipher under a key of 32 bytes: RFC 7801, section 4.
     pub(crate) fn new(key: &[u8]) -> Self {
         let mut round_keys = [0; KEYS];
         let [first, second] = [0, 1].map(|half| key.as_chunks::<16>().0[half]);
@@ -173,7 +173,7 @@ const fn tables(sbox: &[u8; 256], inverse: bool) -> [[u128; 256]; 16] {
     tables
 }
 
-/// L of RFC 7801, section 4.2: R sixteen times.
+/// L of RFC 7801, section 4: R sixteen times.
 const fn linear(mut a: u128) -> u128 {
     let mut i = 0;
     while i < 16 {
@@ -193,7 +193,7 @@ const fn linear_inverse(mut a: u128) -> u128 {
     a
 }
 
-/// ℓ of RFC 7801, section 4.2; a₁₅ is the lowest byte.
+/// ℓ of RFC 7801, section 4; a₁₅ is the lowest byte.
 const fn feedback(a: u128) -> u8 {
     const FACTORS: [u8; 16] = [
         148, 32, 133, 16, 194, 192, 1, 251, 1, 192, 194, 16, 133, 32, 148, 1,

@@ -1,4 +1,4 @@
-//! Kuznyechik's permutation of bytes: GOST R 34.12-2015, section 4.1.1; RFC 7801, section 4.1.
+//! Kuznyechik's permutation of bytes: GOST R 34.12-2015 and RFC 7801, section 4.
 
 /// π′.
 pub(crate) const PI: [u8; 256] = [
