@@ -6,8 +6,12 @@ use std::fmt;
 use crate::Backend;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{Avx2, Avx512};
+use crate::block::des::{self, Des, TripleDes};
 use crate::block::serpent::{AnyCpu, Serpent};
-use crate::block::{Aes, BlockCipher, Twofish};
+use crate::block::{
+    Aes, Anubis, Aria, BlockCipher, Blowfish, Camellia, Cast5, Cast6, Khazad, Kuznyechik, Seed,
+    Sm4, Twofish,
+};
 
 /// A block cipher by the kernel's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,11 +22,65 @@ pub enum Algorithm {
     Serpent,
     /// Schneier and others 1998: `twofish`.
     Twofish,
+    /// RFC 3713: `camellia`.
+    Camellia,
+    /// RFC 2612, CAST-256: `cast6`.
+    Cast6,
+    /// GOST R 34.12-2015, RFC 7801: `kuznyechik`.
+    Kuznyechik,
+    /// GB/T 32907-2016: `sm4`.
+    Sm4,
+    /// RFC 5794: `aria`.
+    Aria,
+    /// Barreto, Rijmen 2000: `anubis`.
+    Anubis,
+    /// RFC 4269: `seed`.
+    Seed,
+    /// Schneier 1993: `blowfish`.
+    Blowfish,
+    /// Blowfish with the byte order of TrueCrypt: `blowfish_le`, cryptsetup's name.
+    BlowfishLe,
+    /// RFC 2144, CAST-128: `cast5`.
+    Cast5,
+    /// FIPS 46-3: `des`, broken by its key length.
+    Des,
+    /// FIPS 46-3, three passes: `des3_ede`.
+    TripleDes,
+    /// Barreto, Rijmen 2000: `khazad`.
+    Khazad,
+}
+
+/// Every length from `FIRST` on, ascending.
+const fn lengths<const FIRST: usize, const N: usize>() -> [usize; N] {
+    let mut lengths = [0; N];
+    let mut i = 0;
+    while i < N {
+        lengths[i] = FIRST + i;
+        i += 1;
+    }
+    lengths
 }
 
 impl Algorithm {
     /// Every block cipher of this build.
-    pub const ALL: [Self; 3] = [Self::Aes, Self::Serpent, Self::Twofish];
+    pub const ALL: [Self; 16] = [
+        Self::Aes,
+        Self::Serpent,
+        Self::Twofish,
+        Self::Camellia,
+        Self::Cast6,
+        Self::Kuznyechik,
+        Self::Sm4,
+        Self::Aria,
+        Self::Anubis,
+        Self::Seed,
+        Self::Blowfish,
+        Self::BlowfishLe,
+        Self::Cast5,
+        Self::Des,
+        Self::TripleDes,
+        Self::Khazad,
+    ];
 
     /// The kernel's name.
     pub const fn name(self) -> &'static str {
@@ -30,20 +88,49 @@ impl Algorithm {
             Self::Aes => "aes",
             Self::Serpent => "serpent",
             Self::Twofish => "twofish",
+            Self::Camellia => "camellia",
+            Self::Cast6 => "cast6",
+            Self::Kuznyechik => "kuznyechik",
+            Self::Sm4 => "sm4",
+            Self::Aria => "aria",
+            Self::Anubis => "anubis",
+            Self::Seed => "seed",
+            Self::Blowfish => "blowfish",
+            Self::BlowfishLe => "blowfish_le",
+            Self::Cast5 => "cast5",
+            Self::Des => "des",
+            Self::TripleDes => "des3_ede",
+            Self::Khazad => "khazad",
         }
     }
 
     /// Bytes in a block: 16 or 8.
     pub const fn block_bytes(self) -> usize {
         match self {
-            Self::Aes | Self::Serpent | Self::Twofish => 16,
+            Self::Blowfish
+            | Self::BlowfishLe
+            | Self::Cast5
+            | Self::Des
+            | Self::TripleDes
+            | Self::Khazad => 8,
+            _ => 16,
         }
     }
 
     /// Possible lengths of one key in bytes, ascending.
     pub const fn key_sizes(self) -> &'static [usize] {
         match self {
-            Self::Aes | Self::Serpent | Self::Twofish => &[16, 24, 32],
+            Self::Aes | Self::Serpent | Self::Twofish | Self::Camellia | Self::Aria => {
+                &[16, 24, 32]
+            }
+            Self::Cast6 => &[16, 20, 24, 28, 32],
+            Self::Kuznyechik => &[32],
+            Self::Sm4 | Self::Seed | Self::Khazad => &[16],
+            Self::Anubis => &[16, 20, 24, 28, 32, 36, 40],
+            Self::Blowfish | Self::BlowfishLe => const { &lengths::<4, 53>() },
+            Self::Cast5 => const { &lengths::<5, 12>() },
+            Self::Des => &[8],
+            Self::TripleDes => &[16, 24],
         }
     }
 
@@ -72,8 +159,39 @@ impl Algorithm {
                 Some(visitor.wide(|key| Serpent::new(key, cpu)))
             }
             (Self::Twofish, Backend::Portable) => Some(visitor.wide(Twofish::new)),
+            (Self::Camellia, Backend::Portable) => Some(visitor.wide(Camellia::new)),
+            (Self::Cast6, Backend::Portable) => Some(visitor.wide(Cast6::new)),
+            (Self::Kuznyechik, Backend::Portable) => Some(visitor.wide(Kuznyechik::new)),
+            (Self::Sm4, Backend::Portable) => Some(visitor.wide(Sm4::new)),
+            (Self::Aria, Backend::Portable) => Some(visitor.wide(Aria::new)),
+            (Self::Anubis, Backend::Portable) => Some(visitor.wide(Anubis::new)),
+            (Self::Seed, Backend::Portable) => Some(visitor.wide(Seed::new)),
+            (Self::Blowfish, Backend::Portable) => Some(visitor.narrow(Blowfish::<false>::new)),
+            (Self::BlowfishLe, Backend::Portable) => Some(visitor.narrow(Blowfish::<true>::new)),
+            (Self::Cast5, Backend::Portable) => Some(visitor.narrow(Cast5::new)),
+            (Self::Khazad, Backend::Portable) => Some(visitor.narrow(Khazad::new)),
+            (Self::Des | Self::TripleDes, _) => self.visit_des(backend, visitor),
             _ => None,
         }
+    }
+
+    /// DES and its triple share their backends.
+    fn visit_des<V: Visitor>(self, backend: Backend, visitor: V) -> Option<V::Output> {
+        fn on<V: Visitor>(triple: bool, cpu: impl des::Cpu, visitor: V) -> V::Output {
+            match triple {
+                true => visitor.narrow(|key| TripleDes::new(key, cpu)),
+                false => visitor.narrow(|key| Des::new(key, cpu)),
+            }
+        }
+        let triple = self == Self::TripleDes;
+        Some(match backend {
+            Backend::Portable => on(triple, des::AnyCpu, visitor),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2 => on(triple, Avx2::detect()?, visitor),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx512 => on(triple, Avx512::detect()?, visitor),
+            _ => return None,
+        })
     }
 
     /// The backends that this CPU has for this cipher, the fastest first.
@@ -99,10 +217,6 @@ pub(crate) trait Visitor {
     fn wide<C: BlockCipher<16>>(self, keyed: impl Fn(&[u8]) -> C) -> Self::Output;
 
     /// For ciphers with 8-byte blocks; `keyed` takes any of the cipher's key sizes.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "no cipher of this build has 8-byte blocks")
-    )]
     fn narrow<C: BlockCipher<8>>(self, keyed: impl Fn(&[u8]) -> C) -> Self::Output;
 }
 

@@ -13,6 +13,7 @@
 //! value; whoever can call it holds the proof. Features do not vanish while a
 //! program runs, so a proof may be copied and kept.
 
+mod des;
 mod serpent;
 
 /// Proof that this CPU has AVX2.

@@ -1,10 +1,35 @@
 //! Block ciphers, one a file: constants, key schedule, rounds.
 
 mod aes;
+mod anubis;
+pub(crate) mod aria;
+pub(crate) mod blowfish;
+pub(crate) mod camellia;
+pub(crate) mod cast;
+mod cast5;
+mod cast6;
+#[cfg(test)]
+mod conformance;
+pub(crate) mod des;
+pub(crate) mod involution;
+mod khazad;
+pub(crate) mod kuznyechik;
+mod seed;
 pub(crate) mod serpent;
+pub(crate) mod sm4;
 mod twofish;
 
 pub(crate) use self::aes::Aes;
+pub(crate) use self::anubis::Anubis;
+pub(crate) use self::aria::Aria;
+pub(crate) use self::blowfish::Blowfish;
+pub(crate) use self::camellia::Camellia;
+pub(crate) use self::cast5::Cast5;
+pub(crate) use self::cast6::Cast6;
+pub(crate) use self::khazad::Khazad;
+pub(crate) use self::kuznyechik::Kuznyechik;
+pub(crate) use self::seed::Seed;
+pub(crate) use self::sm4::Sm4;
 pub(crate) use self::twofish::Twofish;
 
 use crate::Backend;

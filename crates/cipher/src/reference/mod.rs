@@ -2,23 +2,43 @@
 //! equal. For tests only; they leak through timing and wipe nothing.
 
 mod aes;
+mod anubis;
+mod aria;
+mod blowfish;
+mod camellia;
+mod cast;
 mod cbc;
 mod ctr;
+pub(crate) mod des;
 mod elephant;
+mod khazad;
+mod kuznyechik;
 mod lrw;
 mod md5;
 pub(crate) mod sectors;
+mod seed;
 pub(crate) mod serpent;
+mod sm4;
 mod tcw;
 mod twofish;
 mod xts;
 
 pub use self::aes::Aes;
+pub use self::anubis::Anubis;
+pub use self::aria::Aria;
+pub use self::blowfish::{Blowfish, BlowfishLittleEndian};
+pub use self::camellia::Camellia;
+pub use self::cast::{Cast5, Cast6};
 pub use self::cbc::{decrypt_cbc, encrypt_cbc};
 pub use self::ctr::crypt_ctr;
+pub use self::des::{Des, TripleDes};
+pub use self::khazad::Khazad;
+pub use self::kuznyechik::Kuznyechik;
 pub use self::lrw::{decrypt_lrw, encrypt_lrw};
 pub use self::sectors::{Direction, ReferenceMode, crypt_sectors};
+pub use self::seed::Seed;
 pub use self::serpent::Serpent;
+pub use self::sm4::Sm4;
 pub use self::twofish::Twofish;
 pub use self::xts::{decrypt_xts, encrypt_xts};
 

@@ -2,8 +2,9 @@
 //! generators as its source describes them, and VeraCrypt's cascades.
 
 use super::{
-    Aes, ReferenceCipher, Serpent, Twofish, crypt_ctr, decrypt_cbc, decrypt_lrw, decrypt_xts,
-    elephant, encrypt_cbc, encrypt_lrw, encrypt_xts, md5, tcw,
+    Aes, Anubis, Aria, Blowfish, BlowfishLittleEndian, Camellia, Cast5, Cast6, Des, Khazad,
+    Kuznyechik, ReferenceCipher, Seed, Serpent, Sm4, TripleDes, Twofish, crypt_ctr, decrypt_cbc,
+    decrypt_lrw, decrypt_xts, elephant, encrypt_cbc, encrypt_lrw, encrypt_xts, md5, tcw,
 };
 use crate::{Algorithm, CipherSpec, IvGenerator, IvSector, Mode, SectorLayout};
 
@@ -296,6 +297,19 @@ impl ReferenceMode {
             Algorithm::Aes => Self::wide::<Aes>(),
             Algorithm::Serpent => Self::wide::<Serpent>(),
             Algorithm::Twofish => Self::wide::<Twofish>(),
+            Algorithm::Camellia => Self::wide::<Camellia>(),
+            Algorithm::Cast6 => Self::wide::<Cast6>(),
+            Algorithm::Kuznyechik => Self::wide::<Kuznyechik>(),
+            Algorithm::Sm4 => Self::wide::<Sm4>(),
+            Algorithm::Aria => Self::wide::<Aria>(),
+            Algorithm::Anubis => Self::wide::<Anubis>(),
+            Algorithm::Seed => Self::wide::<Seed>(),
+            Algorithm::Blowfish => Self::narrow::<Blowfish>(),
+            Algorithm::BlowfishLe => Self::narrow::<BlowfishLittleEndian>(),
+            Algorithm::Cast5 => Self::narrow::<Cast5>(),
+            Algorithm::Des => Self::narrow::<Des>(),
+            Algorithm::TripleDes => Self::narrow::<TripleDes>(),
+            Algorithm::Khazad => Self::narrow::<Khazad>(),
         }
     }
 
