@@ -106,19 +106,27 @@ impl CipherSpec {
                 possible,
             });
         }
-        let Some(iv) = self.iv else {
-            return match self.mode {
-                Mode::Ecb => Ok(()),
-                mode => Err(CipherError::MissingIv { mode }),
-            };
+        let mode = self.mode;
+        let possible = || {
+            IvGenerator::ALL
+                .into_iter()
+                .filter(|&iv| self.takes(iv))
+                .collect()
+        };
+        let iv = match self.iv {
+            Some(iv) => iv,
+            None if mode == Mode::Ecb => return Ok(()),
+            None => {
+                let possible = possible();
+                return Err(CipherError::MissingIv { mode, possible });
+            }
         };
         if !self.takes(iv) {
-            let possible = IvGenerator::ALL.into_iter().filter(|&iv| self.takes(iv));
             return Err(CipherError::UnfitIv {
                 ciphers: self.cipher_names(),
-                mode: self.mode,
+                mode,
                 iv,
-                possible: possible.collect(),
+                possible: possible(),
             });
         }
         if let IvGenerator::Essiv(hash) = iv {
