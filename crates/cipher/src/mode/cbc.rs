@@ -22,21 +22,28 @@ use super::{BATCH, BlockMode, Blocks, GROUP, add_all, blocks};
 /// Bytes of every sector that are read and written together: a cache line.
 const LINE: usize = 64;
 
-/// Lines of a group, at most.
-const LINE_BLOCKS: usize = GROUP * LINE / 8;
+/// Blocks of 8 bytes in a line of every sector of a group.
+const MOST_BLOCKS: usize = GROUP * LINE / 8;
+
+/// The same of a single sector.
+const FEW_BLOCKS: usize = LINE / 8;
 
 /// A block cipher in CBC mode.
 pub(crate) struct Cbc<C> {
     pub(crate) cipher: C,
 }
 
-impl<C: Blocks<N>, const N: usize> BlockMode<N> for Cbc<C> {
-    fn encrypt(&self, ivs: &mut [[u8; N]], data: &mut [u8]) {
+impl<C> Cbc<C> {
+    /// `ROOM` is enough for a line of every sector.
+    fn encrypt_in<const ROOM: usize, const N: usize>(&self, ivs: &mut [[u8; N]], data: &mut [u8])
+    where
+        C: Blocks<N>,
+    {
         let chain = ivs;
         let sectors = chain.len();
         let sector_bytes = data.len() / sectors;
         // Row j: block j of this line, of every sector.
-        let mut rows = [[0; N]; LINE_BLOCKS];
+        let mut rows = [[0; N]; ROOM];
         let rows = &mut rows[..sectors * LINE / N];
         for line in (0..sector_bytes).step_by(LINE) {
             for (nth, sector) in data.chunks_exact(sector_bytes).enumerate() {
@@ -56,6 +63,15 @@ impl<C: Blocks<N>, const N: usize> BlockMode<N> for Cbc<C> {
                     *block = rows[row * sectors + nth];
                 }
             }
+        }
+    }
+}
+
+impl<C: Blocks<N>, const N: usize> BlockMode<N> for Cbc<C> {
+    fn encrypt(&self, ivs: &mut [[u8; N]], data: &mut [u8]) {
+        match ivs.len() {
+            1 => self.encrypt_in::<FEW_BLOCKS, N>(ivs, data),
+            _ => self.encrypt_in::<MOST_BLOCKS, N>(ivs, data),
         }
     }
 

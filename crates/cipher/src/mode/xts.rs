@@ -33,6 +33,20 @@ impl<C: Blocks<16>> Xts<C> {
     }
 
     fn run(&self, ivs: &mut [[u8; 16]], data: &mut [u8], crypt: impl Fn(&mut [[u8; 16]])) {
+        // Clearing room for more tweaks would take a small sector longer than
+        // computing its own.
+        match data.len() / 16 {
+            STRETCH => self.run_in::<STRETCH>(ivs, data, crypt),
+            _ => self.run_in::<BATCH>(ivs, data, crypt),
+        }
+    }
+
+    fn run_in<const BATCH: usize>(
+        &self,
+        ivs: &mut [[u8; 16]],
+        data: &mut [u8],
+        crypt: impl Fn(&mut [[u8; 16]]),
+    ) {
         let stretches = data.len() / ivs.len() / (STRETCH * 16);
         let starts = ivs;
         self.tweak.encrypt_blocks(starts);
