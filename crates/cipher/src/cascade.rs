@@ -124,47 +124,41 @@ fn in_a_row<'a>(
             }
         };
     }
-    let row = Row {
-        spec,
-        secret,
-        layout,
-        backend,
-        constant_time,
-    };
-    match (spec.mode(), narrow.is_empty()) {
-        (Mode::Lrw, _) => Box::new(Sectors {
-            mode: Lrw::new(Chain { ciphers: wide }, &secret[..LRW_KEY_BYTES]),
+    if spec.mode() == Mode::Lrw {
+        let mode = Lrw::new(Chain { ciphers: wide }, &secret[..LRW_KEY_BYTES]);
+        return Box::new(Sectors {
+            mode,
             ivs: keyless_ivs(Mode::Lrw, spec.iv(), &[], layout),
             layout,
             backend,
             constant_time,
-        }),
-        (_, true) => row.cbc::<16>(wide),
-        (_, false) => row.cbc::<8>(narrow),
+        });
+    }
+    if narrow.is_empty() {
+        outer_cbc(wide, spec, secret, layout, backend, constant_time)
+    } else {
+        outer_cbc(narrow, spec, secret, layout, backend, constant_time)
     }
 }
 
-struct Row<'a> {
-    spec: &'a CipherSpec,
-    secret: &'a [u8],
+/// One CBC around ciphers of one block size, in the order of encryption.
+fn outer_cbc<const N: usize>(
+    ciphers: Vec<Box<dyn Blocks<N>>>,
+    spec: &CipherSpec,
+    secret: &[u8],
     layout: SectorLayout,
     backend: Backend,
     constant_time: bool,
-}
-
-impl Row<'_> {
-    fn cbc<const N: usize>(self, ciphers: Vec<Box<dyn Blocks<N>>>) -> Box<dyn SectorCipher> {
-        let iv = self.spec.iv();
-        Box::new(Sectors {
-            mode: Cbc {
-                cipher: Chain { ciphers },
-            },
-            ivs: keyless_ivs::<N>(Mode::Cbc, iv, seeds(iv, self.secret, N), self.layout),
-            layout: self.layout,
-            backend: self.backend,
-            constant_time: self.constant_time,
-        })
-    }
+) -> Box<dyn SectorCipher> {
+    let iv = spec.iv();
+    let cipher = Chain { ciphers };
+    Box::new(Sectors {
+        mode: Cbc { cipher },
+        ivs: keyless_ivs::<N>(Mode::Cbc, iv, seeds(iv, secret, N), layout),
+        layout,
+        backend,
+        constant_time,
+    })
 }
 
 /// The backend of `cipher` that is `wanted`, or the next slower one that it

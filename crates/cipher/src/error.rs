@@ -103,6 +103,8 @@ pub enum CipherError {
     MissingIv {
         /// The mode that was asked for.
         mode: Mode,
+        /// The IV generators that are possible.
+        possible: Vec<IvGenerator>,
     },
     /// The cipher does not take keys of that length.
     #[error("{spec} cannot take a key of {got_bits} bits")]
@@ -159,9 +161,9 @@ impl CipherError {
                 let bytes = possible.iter().map(|size| size.bytes());
                 format!("Possible are {} bytes.", list(bytes))
             }
-            Self::MissingIv { .. } => format!(
+            Self::MissingIv { possible, .. } => format!(
                 "Append one of {}.",
-                list(IvGenerator::ALL.map(|iv| format!("-{iv}")))
+                list(possible.iter().map(|iv| format!("-{iv}")))
             ),
             Self::KeySize { possible_bits, .. } => {
                 format!("Possible are {} bits.", list(possible_bits))

@@ -119,31 +119,42 @@ impl CipherSpec {
                 possible,
             });
         }
-        let Some(iv) = self.iv else {
-            return match self.mode {
-                Mode::Ecb => Ok(()),
-                mode => Err(CipherError::MissingIv { mode }),
+        let mode = self.mode;
+        let sizes = self.named[0].key_sizes();
+        let fits = |hash: &EssivHash| sizes.contains(&hash.digest_bytes());
+        let mut hashes = EssivHash::ALL.into_iter().filter(fits);
+        let mut possible = || {
+            let usable = |iv| match iv {
+                IvGenerator::Essiv(_) => hashes.next().map(IvGenerator::Essiv),
+                _ => Some(iv),
             };
+            let taken = IvGenerator::ALL.into_iter().filter(|&iv| self.takes(iv));
+            taken.filter_map(usable).collect()
+        };
+        let iv = match self.iv {
+            Some(iv) => iv,
+            None if mode == Mode::Ecb => return Ok(()),
+            None => {
+                let possible = possible();
+                return Err(CipherError::MissingIv { mode, possible });
+            }
         };
         if !self.takes(iv) {
-            let possible = IvGenerator::ALL.into_iter().filter(|&iv| self.takes(iv));
             return Err(CipherError::UnfitIv {
                 ciphers: self.cipher_names(),
-                mode: self.mode,
+                mode,
                 iv,
-                possible: possible.collect(),
+                possible: possible(),
             });
         }
-        if let IvGenerator::Essiv(hash) = iv {
-            let sizes = self.named[0].key_sizes();
-            let fits = |hash: EssivHash| sizes.contains(&hash.digest_bytes());
-            if !fits(hash) {
-                return Err(CipherError::UnfitHash {
-                    cipher: self.named[0],
-                    hash,
-                    possible: EssivHash::ALL.into_iter().filter(|&h| fits(h)).collect(),
-                });
-            }
+        if let IvGenerator::Essiv(hash) = iv
+            && !fits(&hash)
+        {
+            return Err(CipherError::UnfitHash {
+                cipher: self.named[0],
+                hash,
+                possible: hashes.collect(),
+            });
         }
         Ok(())
     }

@@ -33,6 +33,7 @@ pub(crate) use self::sm4::Sm4;
 pub(crate) use self::twofish::Twofish;
 
 use crate::Backend;
+use crate::mode::{cbc, xts};
 
 /// One block of a 128-bit block cipher.
 pub(crate) type Block = [u8; 16];
@@ -51,4 +52,42 @@ pub(crate) trait BlockCipher<const N: usize>: Send + Sync + Sized + 'static {
 
     /// Decrypts every block in place.
     fn decrypt_blocks(&self, blocks: &mut [[u8; N]]);
+
+    /// Encrypts whole sectors in place in XTS mode; `starts` has the first
+    /// tweak of each. A fused kernel takes the place of this.
+    fn encrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8])
+    where
+        Self: BlockCipher<16>,
+    {
+        xts::run(starts, sector_bytes, data, |blocks| {
+            BlockCipher::<16>::encrypt_blocks(self, blocks);
+        });
+    }
+
+    /// Decrypts whole sectors in place in XTS mode; `starts` has the first
+    /// tweak of each. A fused kernel takes the place of this.
+    fn decrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8])
+    where
+        Self: BlockCipher<16>,
+    {
+        xts::run(starts, sector_bytes, data, |blocks| {
+            BlockCipher::<16>::decrypt_blocks(self, blocks);
+        });
+    }
+
+    /// Encrypts up to 64 whole sectors in place in CBC mode; `ivs` has one for
+    /// each. A fused kernel takes the place of this.
+    fn encrypt_cbc(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
+        cbc::encrypt(ivs, sector_bytes, data, |blocks| {
+            self.encrypt_blocks(blocks);
+        });
+    }
+
+    /// Decrypts up to 64 whole sectors in place in CBC mode; `ivs` has one for
+    /// each. A fused kernel takes the place of this.
+    fn decrypt_cbc(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
+        cbc::decrypt(ivs, sector_bytes, data, |blocks| {
+            self.decrypt_blocks(blocks);
+        });
+    }
 }

@@ -1,7 +1,7 @@
 //! Modes of operation over any block cipher, generic and correct: what works
 //! wherever no fused kernel does.
 
-mod cbc;
+pub(crate) mod cbc;
 mod chain;
 mod ctr;
 mod ecb;
@@ -9,7 +9,7 @@ mod lrw;
 mod sectors;
 #[cfg(test)]
 mod tests;
-mod xts;
+pub(crate) mod xts;
 
 use std::fmt;
 

@@ -24,10 +24,13 @@ impl<M: BlockMode<N>, const N: usize> Sectors<M, N> {
     ) {
         assert_whole(data, self.layout);
         let sector_bytes = self.layout.size.bytes();
+        if data.len() == sector_bytes {
+            return work(first, data, &mut [[0; N]]);
+        }
         let mut first = first;
+        let mut ivs = [[0; N]; GROUP];
         for group in data.chunks_mut(GROUP * sector_bytes) {
             let sectors = group.len() / sector_bytes;
-            let mut ivs = [[0; N]; GROUP];
             work(first, group, &mut ivs[..sectors]);
             first = first.advance(sectors as u64, self.layout);
         }

@@ -10,7 +10,8 @@
 //! tweaks of the group's sectors in one call, then [`BATCH`] blocks a call,
 //! whichever sectors they belong to.
 
-use super::{BATCH, BlockMode, Blocks, add, blocks, times_x};
+use super::{BATCH, BlockMode, add, blocks, times_x};
+use crate::block::{Block, BlockCipher};
 
 /// Blocks that always belong to one sector: those of the smallest size.
 const STRETCH: usize = 32;
@@ -21,7 +22,7 @@ pub(crate) struct Xts<C> {
     tweak: C,
 }
 
-impl<C: Blocks<16>> Xts<C> {
+impl<C: BlockCipher<16>> Xts<C> {
     /// Makes the ciphers by `keyed`; `key` is data key then tweak key, of equal
     /// length.
     pub(crate) fn new(keyed: impl Fn(&[u8]) -> C, key: &[u8]) -> Self {
@@ -31,47 +32,68 @@ impl<C: Blocks<16>> Xts<C> {
             tweak: keyed(tweak),
         }
     }
-
-    fn run(&self, ivs: &mut [[u8; 16]], data: &mut [u8], crypt: impl Fn(&mut [[u8; 16]])) {
-        let stretches = data.len() / ivs.len() / (STRETCH * 16);
-        let starts = ivs;
-        self.tweak.encrypt_blocks(starts);
-
-        let mut tweak = 0;
-        let mut nth_stretch = 0;
-        let mut tweaks = [0_u128; BATCH];
-        for batch in blocks(data).chunks_mut(BATCH) {
-            let tweaks = &mut tweaks[..batch.len()];
-            for stretch in tweaks.as_chunks_mut::<STRETCH>().0 {
-                if nth_stretch % stretches == 0 {
-                    tweak = u128::from_le_bytes(starts[nth_stretch / stretches]);
-                }
-                nth_stretch += 1;
-                tweak = fill(stretch, tweak);
-            }
-            add_tweaks(batch, tweaks);
-            crypt(batch);
-            add_tweaks(batch, tweaks);
-        }
-    }
 }
 
-impl<C: Blocks<16>> BlockMode<16> for Xts<C> {
-    fn encrypt(&self, ivs: &mut [[u8; 16]], data: &mut [u8]) {
-        self.run(ivs, data, |blocks| self.data.encrypt_blocks(blocks));
+impl<C: BlockCipher<16>> BlockMode<16> for Xts<C> {
+    fn encrypt(&self, ivs: &mut [Block], data: &mut [u8]) {
+        self.tweak.encrypt_blocks(ivs);
+        self.data.encrypt_xts(ivs, data.len() / ivs.len(), data);
     }
 
-    fn decrypt(&self, ivs: &mut [[u8; 16]], data: &mut [u8]) {
-        self.run(ivs, data, |blocks| self.data.decrypt_blocks(blocks));
+    fn decrypt(&self, ivs: &mut [Block], data: &mut [u8]) {
+        self.tweak.encrypt_blocks(ivs);
+        self.data.decrypt_xts(ivs, data.len() / ivs.len(), data);
     }
 
-    fn encrypt_zeros(&self, ivs: &mut [[u8; 16]]) {
+    fn encrypt_zeros(&self, ivs: &mut [Block]) {
         self.tweak.encrypt_blocks(ivs);
         for iv in ivs {
             let tweak = *iv;
             self.data.encrypt_blocks(std::slice::from_mut(iv));
             add(iv, &tweak);
         }
+    }
+}
+
+/// Whole sectors in place by a cipher of blocks, `crypt`; `starts` has the
+/// first tweak of each.
+pub(crate) fn run(
+    starts: &[Block],
+    sector_bytes: usize,
+    data: &mut [u8],
+    crypt: impl Fn(&mut [Block]),
+) {
+    let stretches = sector_bytes / (STRETCH * 16);
+    // Clearing room for more tweaks would take a small sector longer than
+    // computing its own.
+    match data.len() / 16 {
+        STRETCH => run_in::<STRETCH>(starts, stretches, data, crypt),
+        _ => run_in::<BATCH>(starts, stretches, data, crypt),
+    }
+}
+
+/// A sector is `stretches` long, and [`run`] works on `BATCH` blocks at a time.
+fn run_in<const BATCH: usize>(
+    starts: &[Block],
+    stretches: usize,
+    data: &mut [u8],
+    crypt: impl Fn(&mut [Block]),
+) {
+    let mut tweak = 0;
+    let mut nth_stretch = 0;
+    let mut tweaks = [0_u128; BATCH];
+    for batch in blocks(data).chunks_mut(BATCH) {
+        let tweaks = &mut tweaks[..batch.len()];
+        for stretch in tweaks.as_chunks_mut::<STRETCH>().0 {
+            if nth_stretch % stretches == 0 {
+                tweak = u128::from_le_bytes(starts[nth_stretch / stretches]);
+            }
+            nth_stretch += 1;
+            tweak = fill(stretch, tweak);
+        }
+        add_tweaks(batch, tweaks);
+        crypt(batch);
+        add_tweaks(batch, tweaks);
     }
 }
 
@@ -95,7 +117,7 @@ fn fill(stretch: &mut [u128; STRETCH], tweak: u128) -> u128 {
     times_x8(d[0])
 }
 
-fn add_tweaks(blocks: &mut [[u8; 16]], tweaks: &[u128]) {
+fn add_tweaks(blocks: &mut [Block], tweaks: &[u128]) {
     for (block, tweak) in blocks.iter_mut().zip(tweaks) {
         *block = (u128::from_ne_bytes(*block) ^ tweak.to_le()).to_ne_bytes();
     }

@@ -184,10 +184,13 @@ fn unknown_modes_and_iv_generators() {
         error("aes-xts").to_string(),
         "the mode `xts` needs an IV generator"
     );
-    assert!(
-        error("aes-xts")
-            .remedy()
-            .starts_with("Append one of -plain64, -plain, ")
+    assert_eq!(
+        error("aes-xts").remedy(),
+        "Append one of -plain64, -plain, -plain64be, -essiv:sha256, -benbi, -null, -eboiv."
+    );
+    assert_eq!(
+        error("aes-twofish-cbc").remedy(),
+        "Append one of -plain64, -plain, -plain64be, -null, -tcw."
     );
 }
 
