@@ -6,7 +6,7 @@ use std::str::FromStr;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{Avx2, Avx512};
 use crate::block::serpent::{AnyCpu, Cpu, Serpent};
-use crate::block::{Aes, BlockCipher128, Twofish};
+use crate::block::{Aes, BlockCipher, Twofish};
 use crate::mode::Xts;
 use crate::{Backend, CipherError, IvGenerator, Key, SectorCipher, SectorLayout};
 
@@ -177,7 +177,7 @@ impl CipherSpec {
         }
     }
 
-    fn with_mode<C: BlockCipher128>(
+    fn with_mode<C: BlockCipher<16>>(
         &self,
         keyed: impl Fn(&[u8]) -> C,
         key: &[u8],

@@ -4,7 +4,7 @@
 use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256};
 
-use super::{Block, BlockCipher128};
+use super::{Block, BlockCipher};
 use crate::Backend;
 
 /// AES (FIPS 197) with a key of 128, 192 or 256 bits.
@@ -26,7 +26,7 @@ impl Aes {
     }
 }
 
-impl BlockCipher128 for Aes {
+impl BlockCipher<16> for Aes {
     const BACKEND: Backend = Backend::RustCrypto;
     const CONSTANT_TIME: bool = true;
 

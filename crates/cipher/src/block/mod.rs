@@ -12,8 +12,8 @@ use crate::Backend;
 /// One block of a 128-bit block cipher.
 pub(crate) type Block = [u8; 16];
 
-/// A keyed cipher with 16-byte blocks, over many independent blocks at once.
-pub(crate) trait BlockCipher128: Send + Sync + Sized + 'static {
+/// A keyed cipher with `N`-byte blocks, over many independent blocks at once.
+pub(crate) trait BlockCipher<const N: usize>: Send + Sync + Sized + 'static {
     /// What does the work.
     const BACKEND: Backend;
 
@@ -21,8 +21,8 @@ pub(crate) trait BlockCipher128: Send + Sync + Sized + 'static {
     const CONSTANT_TIME: bool;
 
     /// Encrypts every block in place.
-    fn encrypt_blocks(&self, blocks: &mut [Block]);
+    fn encrypt_blocks(&self, blocks: &mut [[u8; N]]);
 
     /// Decrypts every block in place.
-    fn decrypt_blocks(&self, blocks: &mut [Block]);
+    fn decrypt_blocks(&self, blocks: &mut [[u8; N]]);
 }

@@ -10,7 +10,7 @@
 //! tweaks of up to [`GROUP`] sectors in one call, then [`BATCH`] blocks a call,
 //! whichever sectors they belong to.
 
-use crate::block::{Block, BlockCipher128};
+use crate::block::{Block, BlockCipher};
 use crate::{Backend, IvGenerator, IvSector, SectorCipher, SectorLayout};
 
 /// Sectors whose first tweaks are encrypted in one call.
@@ -30,7 +30,7 @@ pub(crate) struct Xts<C> {
     layout: SectorLayout,
 }
 
-impl<C: BlockCipher128> Xts<C> {
+impl<C: BlockCipher<16>> Xts<C> {
     /// Makes the ciphers by `keyed`; `key` is data key then tweak key, of equal
     /// length.
     pub(crate) fn new(
@@ -89,7 +89,7 @@ impl<C: BlockCipher128> Xts<C> {
     }
 }
 
-impl<C: BlockCipher128> SectorCipher for Xts<C> {
+impl<C: BlockCipher<16>> SectorCipher for Xts<C> {
     fn layout(&self) -> SectorLayout {
         self.layout
     }
