@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 #[cfg(target_arch = "x86_64")]
-use crate::arch::{Avx2, Avx512};
+use crate::arch::{Aes, AesEngine, AesNi, Avx2, Avx512, Vaes256, Vaes512};
 use crate::block::serpent::{AnyCpu, Cpu, Serpent};
-use crate::block::{Aes, BlockCipher, Twofish};
+use crate::block::{BlockCipher, RustCryptoAes, Twofish};
 use crate::mode::Xts;
 use crate::{Backend, CipherError, IvGenerator, Key, SectorCipher, SectorLayout};
 
@@ -163,8 +163,14 @@ impl CipherSpec {
     fn maker(&self, backend: Backend) -> Option<Maker> {
         match (self.algorithm, backend) {
             (Algorithm::Aes, Backend::RustCrypto) => Some(Box::new(|spec, key, layout| {
-                spec.with_mode(Aes::new, key, layout)
+                spec.with_mode(RustCryptoAes::new, key, layout)
             })),
+            #[cfg(target_arch = "x86_64")]
+            (Algorithm::Aes, Backend::AesNi) => AesNi::detect().map(aes),
+            #[cfg(target_arch = "x86_64")]
+            (Algorithm::Aes, Backend::Vaes256) => Vaes256::detect().map(aes),
+            #[cfg(target_arch = "x86_64")]
+            (Algorithm::Aes, Backend::Vaes512) => Vaes512::detect().map(aes),
             (Algorithm::Serpent, Backend::Portable) => Some(serpent(AnyCpu)),
             #[cfg(target_arch = "x86_64")]
             (Algorithm::Serpent, Backend::Avx2) => Avx2::detect().map(serpent),
@@ -191,6 +197,11 @@ impl CipherSpec {
 
 /// Makes a cipher for a specification from a key of possible length.
 type Maker = Box<dyn Fn(&CipherSpec, &[u8], SectorLayout) -> Box<dyn SectorCipher>>;
+
+#[cfg(target_arch = "x86_64")]
+fn aes(engine: impl AesEngine) -> Maker {
+    Box::new(move |spec, key, layout| spec.with_mode(|part| Aes::new(part, engine), key, layout))
+}
 
 fn serpent(cpu: impl Cpu) -> Maker {
     Box::new(move |spec, key, layout| spec.with_mode(|part| Serpent::new(part, cpu), key, layout))

@@ -1,5 +1,5 @@
 //! Modes of operation over any block cipher.
 
-mod xts;
+pub(crate) mod xts;
 
 pub(crate) use xts::Xts;

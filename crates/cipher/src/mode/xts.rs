@@ -6,9 +6,9 @@
 //! ```
 //!
 //! A sector is a multiple of 16 bytes, so ciphertext stealing never happens.
-//! The work goes in batches that a cipher with many lanes can fill: the first
-//! tweaks of up to [`GROUP`] sectors in one call, then [`BATCH`] blocks a call,
-//! whichever sectors they belong to.
+//! The first tweaks of up to [`GROUP`] sectors are encrypted in one call. What
+//! follows is the cipher's own kernel or [`run`], which calls the cipher for
+//! [`BATCH`] blocks at a time, whichever sectors they belong to.
 
 use crate::block::{Block, BlockCipher};
 use crate::{Backend, IvGenerator, IvSector, SectorCipher, SectorLayout};
@@ -48,14 +48,14 @@ impl<C: BlockCipher<16>> Xts<C> {
         }
     }
 
-    fn run(&self, first: IvSector, data: &mut [u8], crypt: impl Fn(&mut [Block])) {
+    /// Cuts the run into groups and gives `crypt` each, with its first tweaks.
+    fn groups(&self, first: IvSector, data: &mut [u8], crypt: impl Fn(&[Block], &mut [u8])) {
         let sector_bytes = self.layout.size.bytes();
         assert!(
             data.len().is_multiple_of(sector_bytes),
             "{} bytes are not a whole number of {sector_bytes}-byte sectors",
             data.len()
         );
-        let stretches = sector_bytes / (STRETCH * 16);
         let mut sector = first;
         for group in data.chunks_mut(GROUP * sector_bytes) {
             let mut starts = [[0; 16]; GROUP];
@@ -65,27 +65,37 @@ impl<C: BlockCipher<16>> Xts<C> {
                 sector = sector.advance(1, self.layout);
             }
             self.tweak.encrypt_blocks(starts);
-
-            let mut tweak = 0;
-            let mut nth_stretch = 0;
-            let mut tweaks = [0_u128; BATCH];
-            let (blocks, []) = group.as_chunks_mut::<16>() else {
-                unreachable!("sectors are whole blocks");
-            };
-            for batch in blocks.chunks_mut(BATCH) {
-                let tweaks = &mut tweaks[..batch.len()];
-                for stretch in tweaks.as_chunks_mut::<STRETCH>().0 {
-                    if nth_stretch % stretches == 0 {
-                        tweak = u128::from_le_bytes(starts[nth_stretch / stretches]);
-                    }
-                    nth_stretch += 1;
-                    tweak = fill(stretch, tweak);
-                }
-                add(batch, tweaks);
-                crypt(batch);
-                add(batch, tweaks);
-            }
+            crypt(starts, group);
         }
+    }
+}
+
+/// Whole sectors in place by a cipher of blocks, `crypt`.
+pub(crate) fn run(
+    starts: &[Block],
+    sector_bytes: usize,
+    data: &mut [u8],
+    crypt: impl Fn(&mut [Block]),
+) {
+    let stretches = sector_bytes / (STRETCH * 16);
+    let mut tweak = 0;
+    let mut nth_stretch = 0;
+    let mut tweaks = [0_u128; BATCH];
+    let (blocks, []) = data.as_chunks_mut::<16>() else {
+        unreachable!("sectors are whole blocks");
+    };
+    for batch in blocks.chunks_mut(BATCH) {
+        let tweaks = &mut tweaks[..batch.len()];
+        for stretch in tweaks.as_chunks_mut::<STRETCH>().0 {
+            if nth_stretch % stretches == 0 {
+                tweak = u128::from_le_bytes(starts[nth_stretch / stretches]);
+            }
+            nth_stretch += 1;
+            tweak = fill(stretch, tweak);
+        }
+        add(batch, tweaks);
+        crypt(batch);
+        add(batch, tweaks);
     }
 }
 
@@ -103,11 +113,17 @@ impl<C: BlockCipher<16>> SectorCipher for Xts<C> {
     }
 
     fn encrypt(&self, first: IvSector, data: &mut [u8]) {
-        self.run(first, data, |blocks| self.data.encrypt_blocks(blocks));
+        let bytes = self.layout.size.bytes();
+        self.groups(first, data, |starts, group| {
+            self.data.encrypt_xts(starts, bytes, group);
+        });
     }
 
     fn decrypt(&self, first: IvSector, data: &mut [u8]) {
-        self.run(first, data, |blocks| self.data.decrypt_blocks(blocks));
+        let bytes = self.layout.size.bytes();
+        self.groups(first, data, |starts, group| {
+            self.data.decrypt_xts(starts, bytes, group);
+        });
     }
 }
 

@@ -7,6 +7,8 @@ mod twofish;
 mod xts;
 
 pub use self::aes::Aes;
+#[cfg(test)]
+pub(crate) use self::aes::sub_byte;
 pub use self::serpent::Serpent;
 pub use self::twofish::Twofish;
 pub use self::xts::{decrypt_xts, encrypt_xts};

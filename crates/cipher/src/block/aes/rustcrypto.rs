@@ -4,17 +4,17 @@
 use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256};
 
-use super::{Block, BlockCipher};
 use crate::Backend;
+use crate::block::{Block, BlockCipher};
 
 /// AES (FIPS 197) with a key of 128, 192 or 256 bits.
-pub(crate) enum Aes {
+pub(crate) enum RustCryptoAes {
     Bits128(Aes128),
     Bits192(Aes192),
     Bits256(Aes256),
 }
 
-impl Aes {
+impl RustCryptoAes {
     /// The cipher under a key of 16, 24 or 32 bytes.
     pub(crate) fn new(key: &[u8]) -> Self {
         const CHECKED: &str = "CipherSpec lets through 16, 24 and 32 bytes only";
@@ -26,7 +26,7 @@ impl Aes {
     }
 }
 
-impl BlockCipher<16> for Aes {
+impl BlockCipher<16> for RustCryptoAes {
     const BACKEND: Backend = Backend::RustCrypto;
     const CONSTANT_TIME: bool = true;
 
