@@ -11,12 +11,16 @@ const POLYNOMIAL: i64 = 0x87;
 
 const WHOLE_REGISTER: &str = "a register of blocks";
 
-fn line(data: &[u8], at: usize) -> &[u8; LINE] {
-    data[at..].first_chunk().expect("a line of data")
+#[inline(always)]
+fn line(data: &[u8], at: usize) -> &[Block; LINE / 16] {
+    let blocks = data[at..at + LINE].as_chunks().0;
+    blocks.first_chunk().expect("a line of blocks")
 }
 
-fn line_mut(data: &mut [u8], at: usize) -> &mut [u8; LINE] {
-    data[at..].first_chunk_mut().expect("a line of data")
+#[inline(always)]
+fn line_mut(data: &mut [u8], at: usize) -> &mut [Block; LINE / 16] {
+    let blocks = data[at..at + LINE].as_chunks_mut().0;
+    blocks.first_chunk_mut().expect("a line of blocks")
 }
 
 /// Proof that this CPU has VAES and VPCLMULQDQ on 512-bit registers.
@@ -157,15 +161,18 @@ impl Engine for Vaes512 {
 
     #[inline(always)]
     fn load_lines(self, data: &[u8], lines: &Lines) -> [__m512i; 4] {
-        let [a, b, c, d] = lines.map(|at| line(data, at).as_chunks().0);
-        transpose(self, [a, b, c, d].map(|line| self.load(line)))
+        let a = self.load(line(data, lines[0]));
+        let b = self.load(line(data, lines[1]));
+        let c = self.load(line(data, lines[2]));
+        let d = self.load(line(data, lines[3]));
+        transpose(self, [a, b, c, d])
     }
 
     #[inline(always)]
     fn store_lines(self, x: [__m512i; 4], data: &mut [u8], lines: &Lines, count: usize) {
         let x = transpose(self, x);
         for (x, &at) in x.into_iter().zip(lines).take(count) {
-            self.store(x, line_mut(data, at).as_chunks_mut().0);
+            self.store(x, line_mut(data, at));
         }
     }
 
@@ -334,10 +341,7 @@ impl Engine for Vaes256 {
 
     #[inline(always)]
     fn load_lines(self, data: &[u8], lines: &Lines) -> [__m256i; 4] {
-        let (a, b): (&[Block], &[Block]) = (
-            line(data, lines[0]).as_chunks().0,
-            line(data, lines[1]).as_chunks().0,
-        );
+        let (a, b) = (line(data, lines[0]), line(data, lines[1]));
         let (a01, a23, b01, b23) = (
             self.load(a),
             self.load(&a[2..]),
@@ -371,7 +375,7 @@ impl Engine for Vaes256 {
             ]
         };
         for ([low, high], &at) in halves.into_iter().zip(lines).take(count) {
-            let line = line_mut(data, at).as_chunks_mut().0;
+            let line = line_mut(data, at);
             self.store(low, line);
             self.store(high, &mut line[2..]);
         }
@@ -506,14 +510,16 @@ impl Engine for AesNi {
 
     #[inline(always)]
     fn load_lines(self, data: &[u8], lines: &Lines) -> [__m128i; 4] {
-        let blocks: &[Block] = line(data, lines[0]).as_chunks().0;
-        [0, 1, 2, 3].map(|j| self.load(&blocks[j..]))
+        let blocks = line(data, lines[0]);
+        let (a, b) = (self.load(blocks), self.load(&blocks[1..]));
+        let (c, d) = (self.load(&blocks[2..]), self.load(&blocks[3..]));
+        [a, b, c, d]
     }
 
     #[inline(always)]
     fn store_lines(self, x: [__m128i; 4], data: &mut [u8], lines: &Lines, count: usize) {
         if count > 0 {
-            let blocks = line_mut(data, lines[0]).as_chunks_mut().0;
+            let blocks = line_mut(data, lines[0]);
             for (j, x) in x.into_iter().enumerate() {
                 self.store(x, &mut blocks[j..]);
             }
