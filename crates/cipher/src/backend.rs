@@ -24,21 +24,17 @@ pub enum Backend {
     Avx2,
     /// Own code without CPU-specific instructions: `portable`.
     Portable,
-    /// The RustCrypto project's crate for the cipher, which itself picks AES
-    /// instructions where the CPU has them: `rustcrypto`.
-    RustCrypto,
 }
 
 impl Backend {
     /// Every backend there is, whether or not this CPU can run it; where a
     /// cipher has several, the faster comes first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 6] = [
         Self::Vaes512,
         Self::Vaes256,
         Self::AesNi,
         Self::Avx512,
         Self::Avx2,
-        Self::RustCrypto,
         Self::Portable,
     ];
 
@@ -51,7 +47,6 @@ impl Backend {
             Self::Avx512 => "avx512",
             Self::Avx2 => "avx2",
             Self::Portable => "portable",
-            Self::RustCrypto => "rustcrypto",
         }
     }
 }

@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{Aes, AesEngine, AesNi, Avx2, Avx512, Vaes256, Vaes512};
+use crate::block::aes::bitsliced::{self, Bitsliced};
 use crate::block::serpent::{AnyCpu, Cpu, Serpent};
-use crate::block::{BlockCipher, RustCryptoAes, Twofish};
+use crate::block::{BlockCipher, Twofish};
 use crate::mode::Xts;
 use crate::{Backend, CipherError, IvGenerator, Key, SectorCipher, SectorLayout};
 
@@ -162,9 +163,11 @@ impl CipherSpec {
     /// How `backend` makes this cipher, if this CPU lets it.
     fn maker(&self, backend: Backend) -> Option<Maker> {
         match (self.algorithm, backend) {
-            (Algorithm::Aes, Backend::RustCrypto) => Some(Box::new(|spec, key, layout| {
-                spec.with_mode(RustCryptoAes::new, key, layout)
-            })),
+            (Algorithm::Aes, Backend::Portable) => Some(bitsliced_aes(bitsliced::AnyCpu)),
+            #[cfg(target_arch = "x86_64")]
+            (Algorithm::Aes, Backend::Avx2) => Avx2::detect().map(bitsliced_aes),
+            #[cfg(target_arch = "x86_64")]
+            (Algorithm::Aes, Backend::Avx512) => Avx512::detect().map(bitsliced_aes),
             #[cfg(target_arch = "x86_64")]
             (Algorithm::Aes, Backend::AesNi) => AesNi::detect().map(aes),
             #[cfg(target_arch = "x86_64")]
@@ -201,6 +204,10 @@ type Maker = Box<dyn Fn(&CipherSpec, &[u8], SectorLayout) -> Box<dyn SectorCiphe
 #[cfg(target_arch = "x86_64")]
 fn aes(engine: impl AesEngine) -> Maker {
     Box::new(move |spec, key, layout| spec.with_mode(|part| Aes::new(part, engine), key, layout))
+}
+
+fn bitsliced_aes(cpu: impl bitsliced::Cpu) -> Maker {
+    Box::new(move |spec, key, layout| spec.with_mode(|part| Bitsliced::new(part, cpu), key, layout))
 }
 
 fn serpent(cpu: impl Cpu) -> Maker {

@@ -21,6 +21,7 @@
 //! for no alignment.
 
 mod aes;
+mod aes_bitsliced;
 mod serpent;
 
 pub(crate) use self::aes::{Aes, AesNi, Engine as AesEngine, Vaes256, Vaes512};

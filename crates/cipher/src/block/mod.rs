@@ -5,7 +5,6 @@ mod cbc;
 pub(crate) mod serpent;
 mod twofish;
 
-pub(crate) use self::aes::RustCryptoAes;
 pub(crate) use self::twofish::Twofish;
 
 use crate::Backend;

@@ -13,7 +13,7 @@
 //! line of sector d   d₀ d₁ d₂ d₃        a₃ b₃ c₃ d₃   last
 //! ```
 
-use super::{BATCH, Engine, Keyed, LINE, Lines, Work, inner_rounds, last_round, with_keys};
+use super::{BATCH, Engine, Keyed, LINE, Work, inner_rounds, last_round, with_keys};
 use crate::block::Block;
 
 /// Decrypts sectors in place; `ivs` has one for each.
@@ -130,23 +130,27 @@ fn encrypt<E: Engine, const KEYS: usize, const N: usize>(
     let first = engine.splat(&keys[0]);
     let last = engine.splat(&keys[KEYS - 1]);
     for _ in 0..sector_bytes / LINE {
-        let mut blocks = [[first; 4]; N];
+        let mut blocks = [[first; N]; 4];
         for v in 0..N {
-            blocks[v] = engine.load_lines(data, &lines[v]);
+            let line = engine.load_lines(data, &lines[v]);
+            for (blocks, block) in blocks.iter_mut().zip(line) {
+                blocks[v] = block;
+            }
         }
-        for j in 0..4 {
-            for v in 0..N {
-                state[v] = engine.add(engine.add(state[v], blocks[v][j]), first);
+        for blocks in &mut blocks {
+            for (x, &block) in state.iter_mut().zip(&*blocks) {
+                *x = engine.add(engine.add(*x, block), first);
             }
             inner_rounds::<E, true, KEYS, N>(engine, keys, &mut state);
-            for v in 0..N {
-                state[v] = last_round::<E, true>(engine, state[v], last);
-                blocks[v][j] = state[v];
+            for x in &mut state {
+                *x = last_round::<E, true>(engine, *x, last);
             }
+            *blocks = state;
         }
+        let [a, b, c, d] = blocks;
         for v in 0..N {
             let count = ivs.len().saturating_sub(v * E::LANES).min(E::LANES);
-            engine.store_lines(blocks[v], data, &lines[v], count);
+            engine.store_lines([a[v], b[v], c[v], d[v]], data, &lines[v], count);
             for line in &mut lines[v] {
                 *line += LINE;
             }

@@ -1,10 +1,8 @@
-//! AES (FIPS 197): the key schedule that all own kernels share, and the
-//! S-box's circuit.
+//! AES (FIPS 197): the key schedule that all kernels share, the S-box's
+//! circuit, and the cipher for CPUs without AES instructions.
 
-mod rustcrypto;
+pub(crate) mod bitsliced;
 pub(crate) mod sbox;
-
-pub(crate) use self::rustcrypto::RustCryptoAes;
 
 use zeroize::Zeroize;
 
@@ -35,7 +33,7 @@ impl Schedule {
                 word.rotate_left(1);
                 word = substitute(word);
                 word[0] ^= round;
-                round = round << 1 ^ (round >> 7) * 0x1b;
+                round = (round << 1) ^ ((round >> 7) * 0x1b);
             } else if key_words > 6 && i % key_words == 4 {
                 word = substitute(word);
             }
