@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{Aes, AesEngine, AesNi, Avx2, Avx512, Vaes256, Vaes512};
-use crate::block::aes::bitsliced::{self, Bitsliced};
+use crate::block::aes::bitsliced::Bitsliced;
+use crate::block::lanes::{self, Lanes};
 use crate::block::serpent::{AnyCpu, Cpu, Serpent};
 use crate::block::{BlockCipher, Twofish};
 use crate::mode::Xts;
@@ -163,7 +164,7 @@ impl CipherSpec {
     /// How `backend` makes this cipher, if this CPU lets it.
     fn maker(&self, backend: Backend) -> Option<Maker> {
         match (self.algorithm, backend) {
-            (Algorithm::Aes, Backend::Portable) => Some(bitsliced_aes(bitsliced::AnyCpu)),
+            (Algorithm::Aes, Backend::Portable) => Some(bitsliced_aes(lanes::AnyCpu)),
             #[cfg(target_arch = "x86_64")]
             (Algorithm::Aes, Backend::Avx2) => Avx2::detect().map(bitsliced_aes),
             #[cfg(target_arch = "x86_64")]
@@ -206,8 +207,10 @@ fn aes(engine: impl AesEngine) -> Maker {
     Box::new(move |spec, key, layout| spec.with_mode(|part| Aes::new(part, engine), key, layout))
 }
 
-fn bitsliced_aes(cpu: impl bitsliced::Cpu) -> Maker {
-    Box::new(move |spec, key, layout| spec.with_mode(|part| Bitsliced::new(part, cpu), key, layout))
+fn bitsliced_aes(lanes: impl Lanes) -> Maker {
+    Box::new(move |spec, key, layout| {
+        spec.with_mode(|part| Bitsliced::new(part, lanes), key, layout)
+    })
 }
 
 fn serpent(cpu: impl Cpu) -> Maker {

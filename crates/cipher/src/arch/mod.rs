@@ -21,7 +21,8 @@
 //! for no alignment.
 
 mod aes;
-mod aes_bitsliced;
+mod lanes;
+mod polyval;
 mod serpent;
 
 pub(crate) use self::aes::{Aes, AesNi, Engine as AesEngine, Vaes256, Vaes512};

@@ -2,6 +2,8 @@
 
 pub(crate) mod aes;
 mod cbc;
+pub(crate) mod chacha;
+pub(crate) mod lanes;
 pub(crate) mod serpent;
 mod twofish;
 

@@ -13,146 +13,35 @@
 //! circuit over eight slices, ShiftRows turns each slice's columns by its row,
 //! and MixColumns adds slices of one row to those of another.
 //!
-//! The portable slice is a `u128`; what a CPU has beyond is a [`Cpu`].
+//! A register has one to four such slices, one a lane: see [`Lanes`].
+
+use std::ops::{BitAnd, BitXor};
 
 use zeroize::Zeroize;
 
-use super::sbox::{self, Bits};
-use super::{MOST_KEYS, Schedule};
+use super::{MOST_KEYS, Schedule, sbox};
 use crate::Backend;
+use crate::block::lanes::{Lanes, MOST_WIDE, Work};
 use crate::block::{Block, BlockCipher};
 
 /// Bits of a column.
 const SLICES: usize = 32;
 
-/// Slices side by side in the widest register.
-const MOST_WIDE: usize = 4;
-
 /// A round key in slices: a column is all ones where the key has a one.
-pub(crate) type Key = [u128; SLICES];
-
-/// The bits of one row: the S-boxes' input.
-type Row<T> = [T; 8];
-
-type State<T> = [Row<T>; 4];
-
-/// The operations on slices of one width: a proof that the CPU has them.
-pub(crate) trait Cpu: Copy + Send + Sync + 'static {
-    /// What does the work.
-    const BACKEND: Backend;
-
-    /// Slices of 32 blocks side by side.
-    const WIDE: usize;
-
-    /// A register of slices.
-    type Slice: Bits;
-
-    /// Does [`encrypt`] in a function compiled for this CPU.
-    fn encrypt(self, keys: &[Key], blocks: &mut [Block]);
-
-    /// Does [`decrypt`] in a function compiled for this CPU.
-    fn decrypt(self, keys: &[Key], blocks: &mut [Block]);
-
-    /// The first [`WIDE`](Self::WIDE) of `blocks`, little endian.
-    fn load(self, blocks: &[Block]) -> Self::Slice;
-
-    /// Writes the first [`WIDE`](Self::WIDE) of `blocks`, little endian.
-    fn store(self, x: Self::Slice, blocks: &mut [Block]);
-
-    /// `slice` side by side with itself.
-    fn splat(self, slice: u128) -> Self::Slice;
-
-    /// Every word shifted left.
-    fn shift_left<const BY: u32>(self, x: Self::Slice) -> Self::Slice;
-
-    /// Every word shifted right.
-    fn shift_right<const BY: u32>(self, x: Self::Slice) -> Self::Slice;
-
-    /// Column c + 1 to column c.
-    fn turn_1(self, x: Self::Slice) -> Self::Slice;
-
-    /// Column c + 2 to column c.
-    fn turn_2(self, x: Self::Slice) -> Self::Slice;
-
-    /// Column c + 3 to column c.
-    fn turn_3(self, x: Self::Slice) -> Self::Slice;
-}
-
-/// Any CPU that the build is for.
-#[derive(Clone, Copy)]
-pub(crate) struct AnyCpu;
-
-impl Cpu for AnyCpu {
-    const BACKEND: Backend = Backend::Portable;
-    const WIDE: usize = 1;
-    type Slice = u128;
-
-    fn encrypt(self, keys: &[Key], blocks: &mut [Block]) {
-        encrypt(self, keys, blocks);
-    }
-
-    fn decrypt(self, keys: &[Key], blocks: &mut [Block]) {
-        decrypt(self, keys, blocks);
-    }
-
-    #[inline(always)]
-    fn load(self, blocks: &[Block]) -> u128 {
-        u128::from_le_bytes(blocks[0])
-    }
-
-    #[inline(always)]
-    fn store(self, x: u128, blocks: &mut [Block]) {
-        blocks[0] = x.to_le_bytes();
-    }
-
-    #[inline(always)]
-    fn splat(self, slice: u128) -> u128 {
-        slice
-    }
-
-    #[inline(always)]
-    fn shift_left<const BY: u32>(self, x: u128) -> u128 {
-        x << BY & columns(u32::MAX << BY)
-    }
-
-    #[inline(always)]
-    fn shift_right<const BY: u32>(self, x: u128) -> u128 {
-        x >> BY & columns(u32::MAX >> BY)
-    }
-
-    #[inline(always)]
-    fn turn_1(self, x: u128) -> u128 {
-        x.rotate_right(32)
-    }
-
-    #[inline(always)]
-    fn turn_2(self, x: u128) -> u128 {
-        x.rotate_right(64)
-    }
-
-    #[inline(always)]
-    fn turn_3(self, x: u128) -> u128 {
-        x.rotate_right(96)
-    }
-}
-
-/// The same word in every column.
-const fn columns(word: u32) -> u128 {
-    word as u128 * 0x0000_0001_0000_0001_0000_0001_0000_0001
-}
+type Key = [[u32; 4]; SLICES];
 
 /// AES with a key of 128, 192 or 256 bits.
-pub(crate) struct Bitsliced<C> {
-    cpu: C,
+pub(crate) struct Bitsliced<L> {
+    lanes: L,
     keys: Box<[Key; MOST_KEYS]>,
     count: usize,
 }
 
-impl<C: Cpu> Bitsliced<C> {
+impl<L: Lanes> Bitsliced<L> {
     /// The cipher under a key of 16, 24 or 32 bytes.
-    pub(crate) fn new(key: &[u8], cpu: C) -> Self {
+    pub(crate) fn new(key: &[u8], lanes: L) -> Self {
         let schedule = Schedule::new(key);
-        let mut keys = Box::new([[0; SLICES]; MOST_KEYS]);
+        let mut keys = Box::new([[[0; 4]; SLICES]; MOST_KEYS]);
         for (round, (sliced, key)) in keys.iter_mut().zip(schedule.keys()).enumerate() {
             // The S-box's constant, which MixColumns does not change: the
             // elements in a row of its matrix add up to 1.
@@ -160,135 +49,157 @@ impl<C: Cpu> Bitsliced<C> {
             for (i, byte) in key.iter().enumerate() {
                 for bit in 0..8 {
                     let set = u32::from((byte ^ constant) >> bit & 1).wrapping_neg();
-                    sliced[i % 4 * 8 + bit] |= u128::from(set) << (i / 4 * 32);
+                    sliced[i % 4 * 8 + bit][i / 4] = set;
                 }
             }
         }
         let count = schedule.keys().len();
-        Self { cpu, keys, count }
+        Self { lanes, keys, count }
     }
 }
 
-impl<C: Cpu> BlockCipher<16> for Bitsliced<C> {
-    const BACKEND: Backend = C::BACKEND;
+impl<L: Lanes> BlockCipher<16> for Bitsliced<L> {
+    const BACKEND: Backend = L::BACKEND;
     const CONSTANT_TIME: bool = true;
 
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
-        self.cpu.encrypt(&self.keys[..self.count], blocks);
+        let keys = &self.keys[..self.count];
+        self.lanes.enter(Blocks::<true> { keys, blocks });
     }
 
     fn decrypt_blocks(&self, blocks: &mut [Block]) {
-        self.cpu.decrypt(&self.keys[..self.count], blocks);
+        let keys = &self.keys[..self.count];
+        self.lanes.enter(Blocks::<false> { keys, blocks });
     }
 }
 
-impl<C> Drop for Bitsliced<C> {
+impl<L> Drop for Bitsliced<L> {
     fn drop(&mut self) {
         self.keys.zeroize();
     }
 }
 
-/// Encrypts every block, with the instructions of the function it is inlined
-/// in.
-#[inline(always)]
-pub(crate) fn encrypt<C: Cpu>(cpu: C, keys: &[Key], blocks: &mut [Block]) {
-    in_groups::<C, true>(cpu, keys, blocks);
+/// Encrypts or decrypts every block in place, as many at once as fill the
+/// slices; the last ones are filled up with zeros.
+struct Blocks<'a, const ENCRYPT: bool> {
+    keys: &'a [Key],
+    blocks: &'a mut [Block],
 }
 
-/// Decrypts every block, with the instructions of the function it is inlined
-/// in.
-#[inline(always)]
-pub(crate) fn decrypt<C: Cpu>(cpu: C, keys: &[Key], blocks: &mut [Block]) {
-    in_groups::<C, false>(cpu, keys, blocks);
-}
-
-/// Cuts `blocks` into groups that fill the slices, the last one filled up with
-/// zeros.
-#[inline(always)]
-fn in_groups<C: Cpu, const ENCRYPT: bool>(cpu: C, keys: &[Key], blocks: &mut [Block]) {
-    let mut groups = blocks.chunks_exact_mut(C::WIDE * SLICES);
-    for group in &mut groups {
-        crypt::<C, ENCRYPT>(cpu, keys, group);
-    }
-    let rest = groups.into_remainder();
-    if !rest.is_empty() {
-        let mut padded = [[0; 16]; MOST_WIDE * SLICES];
-        padded[..rest.len()].copy_from_slice(rest);
-        crypt::<C, ENCRYPT>(cpu, keys, &mut padded[..C::WIDE * SLICES]);
-        rest.copy_from_slice(&padded[..rest.len()]);
+impl<const ENCRYPT: bool> Work for Blocks<'_, ENCRYPT> {
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let mut groups = self.blocks.chunks_exact_mut(L::WIDE * SLICES);
+        for group in &mut groups {
+            crypt::<L, ENCRYPT>(lanes, self.keys, group);
+        }
+        let rest = groups.into_remainder();
+        if !rest.is_empty() {
+            let mut padded = [[0; 16]; MOST_WIDE * SLICES];
+            padded[..rest.len()].copy_from_slice(rest);
+            crypt::<L, ENCRYPT>(lanes, self.keys, &mut padded[..L::WIDE * SLICES]);
+            rest.copy_from_slice(&padded[..rest.len()]);
+        }
     }
 }
 
+/// A register of slices, with the operators of its proof.
+#[derive(Clone, Copy)]
+struct Slice<L: Lanes>(L, L::Vector);
+
+impl<L: Lanes> BitXor for Slice<L> {
+    type Output = Self;
+
+    #[inline(always)]
+    fn bitxor(self, other: Self) -> Self {
+        Self(self.0, self.0.xor(self.1, other.1))
+    }
+}
+
+impl<L: Lanes> BitAnd for Slice<L> {
+    type Output = Self;
+
+    #[inline(always)]
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0, self.0.and(self.1, other.1))
+    }
+}
+
+/// The bits of one row: the S-boxes' input.
+type Row<L> = [Slice<L>; 8];
+
+type State<L> = [Row<L>; 4];
+
 #[inline(always)]
-fn crypt<C: Cpu, const ENCRYPT: bool>(cpu: C, keys: &[Key], blocks: &mut [Block]) {
-    let mut state = load(cpu, blocks);
+fn crypt<L: Lanes, const ENCRYPT: bool>(lanes: L, keys: &[Key], blocks: &mut [Block]) {
+    let mut state = load(lanes, blocks);
     let (last, inner) = keys[1..].split_last().expect("keys of many rounds");
     if ENCRYPT {
-        add(cpu, &mut state, &keys[0]);
+        add(&mut state, &keys[0]);
         for key in inner {
-            substitute_and_shift(cpu, &mut state);
+            substitute_and_shift(&mut state);
             mix_columns(&mut state);
-            add(cpu, &mut state, key);
+            add(&mut state, key);
         }
-        substitute_and_shift(cpu, &mut state);
-        add(cpu, &mut state, last);
+        substitute_and_shift(&mut state);
+        add(&mut state, last);
     } else {
-        add(cpu, &mut state, last);
+        add(&mut state, last);
         for key in inner.iter().rev() {
-            undo_shift_and_substitute(cpu, &mut state);
-            add(cpu, &mut state, key);
+            undo_shift_and_substitute(&mut state);
+            add(&mut state, key);
             inverse_mix_columns(&mut state);
         }
-        undo_shift_and_substitute(cpu, &mut state);
-        add(cpu, &mut state, &keys[0]);
+        undo_shift_and_substitute(&mut state);
+        add(&mut state, &keys[0]);
     }
-    store(cpu, state, blocks);
+    store(state, blocks);
 }
 
 #[inline(always)]
-fn add<C: Cpu>(cpu: C, state: &mut State<C::Slice>, key: &Key) {
+fn add<L: Lanes>(state: &mut State<L>, key: &Key) {
     for (slice, &key) in state.as_flattened_mut().iter_mut().zip(key) {
-        *slice = *slice ^ cpu.splat(key);
+        *slice = *slice ^ Slice(slice.0, slice.0.splat(key));
     }
 }
 
 #[inline(always)]
-fn substitute_and_shift<C: Cpu>(cpu: C, [a, b, c, d]: &mut State<C::Slice>) {
+fn substitute_and_shift<L: Lanes>([a, b, c, d]: &mut State<L>) {
     *a = sbox::forward(*a);
     *b = sbox::forward(*b);
-    for x in &mut *b {
-        *x = cpu.turn_1(*x);
+    for Slice(lanes, x) in b {
+        *x = lanes.turn_1(*x);
     }
     *c = sbox::forward(*c);
-    for x in &mut *c {
-        *x = cpu.turn_2(*x);
+    for Slice(lanes, x) in c {
+        *x = lanes.turn_2(*x);
     }
     *d = sbox::forward(*d);
-    for x in &mut *d {
-        *x = cpu.turn_3(*x);
+    for Slice(lanes, x) in d {
+        *x = lanes.turn_3(*x);
     }
 }
 
 #[inline(always)]
-fn undo_shift_and_substitute<C: Cpu>(cpu: C, [a, b, c, d]: &mut State<C::Slice>) {
+fn undo_shift_and_substitute<L: Lanes>([a, b, c, d]: &mut State<L>) {
     *a = sbox::inverse(*a);
-    for x in &mut *b {
-        *x = cpu.turn_3(*x);
+    for Slice(lanes, x) in &mut *b {
+        *x = lanes.turn_3(*x);
     }
     *b = sbox::inverse(*b);
-    for x in &mut *c {
-        *x = cpu.turn_2(*x);
+    for Slice(lanes, x) in &mut *c {
+        *x = lanes.turn_2(*x);
     }
     *c = sbox::inverse(*c);
-    for x in &mut *d {
-        *x = cpu.turn_1(*x);
+    for Slice(lanes, x) in &mut *d {
+        *x = lanes.turn_1(*x);
     }
     *d = sbox::inverse(*d);
 }
 
 /// 2a + 3b + c + d, which is 2(a + b) + b + (c + d), in every row.
 #[inline(always)]
-fn mix_columns<T: Bits>(state: &mut State<T>) {
+fn mix_columns<L: Lanes>(state: &mut State<L>) {
     let [a, b, c, d] = *state;
     let (ab, cd) = (sum(a, b), sum(c, d));
     state[0] = sum(sum(double(ab), b), cd);
@@ -300,7 +211,7 @@ fn mix_columns<T: Bits>(state: &mut State<T>) {
 
 /// The matrix (14 11 13 9) is (2 3 1 1) times (5 0 4 0).
 #[inline(always)]
-fn inverse_mix_columns<T: Bits>(state: &mut State<T>) {
+fn inverse_mix_columns<L: Lanes>(state: &mut State<L>) {
     let [a, b, c, d] = *state;
     let ac = double(double(sum(a, c)));
     let bd = double(double(sum(b, d)));
@@ -310,12 +221,12 @@ fn inverse_mix_columns<T: Bits>(state: &mut State<T>) {
 
 /// Bytes times 2, modulo x⁸ + x⁴ + x³ + x + 1.
 #[inline(always)]
-fn double<T: Bits>([a, b, c, d, e, f, g, h]: Row<T>) -> Row<T> {
+fn double<L: Lanes>([a, b, c, d, e, f, g, h]: Row<L>) -> Row<L> {
     [h, a ^ h, b, c ^ h, d ^ h, e, f, g]
 }
 
 #[inline(always)]
-fn sum<T: Bits>(mut x: Row<T>, y: Row<T>) -> Row<T> {
+fn sum<L: Lanes>(mut x: Row<L>, y: Row<L>) -> Row<L> {
     for (x, y) in x.iter_mut().zip(y) {
         *x = *x ^ y;
     }
@@ -323,44 +234,45 @@ fn sum<T: Bits>(mut x: Row<T>, y: Row<T>) -> Row<T> {
 }
 
 #[inline(always)]
-fn load<C: Cpu>(cpu: C, blocks: &[Block]) -> State<C::Slice> {
-    let mut state = [[cpu.splat(0); 8]; 4];
+fn load<L: Lanes>(lanes: L, blocks: &[Block]) -> State<L> {
+    let mut state = [[Slice(lanes, lanes.splat([0; 4])); 8]; 4];
     for (nth, slice) in state.as_flattened_mut().iter_mut().enumerate() {
-        *slice = cpu.load(&blocks[nth * C::WIDE..]);
+        slice.1 = lanes.load(&blocks[nth * L::WIDE..]);
     }
-    transpose(cpu, &mut state);
+    transpose(&mut state);
     state
 }
 
 #[inline(always)]
-fn store<C: Cpu>(cpu: C, mut state: State<C::Slice>, blocks: &mut [Block]) {
-    transpose(cpu, &mut state);
-    for (nth, &slice) in state.as_flattened().iter().enumerate() {
-        cpu.store(slice, &mut blocks[nth * C::WIDE..]);
+fn store<L: Lanes>(mut state: State<L>, blocks: &mut [Block]) {
+    transpose(&mut state);
+    for (nth, Slice(lanes, x)) in state.as_flattened().iter().enumerate() {
+        lanes.store(*x, &mut blocks[nth * L::WIDE..]);
     }
 }
 
 /// Exchanges slices and bits: halves of the square change places, then halves
 /// of those, down to single bits.
 #[inline(always)]
-fn transpose<C: Cpu>(cpu: C, state: &mut State<C::Slice>) {
+fn transpose<L: Lanes>(state: &mut State<L>) {
     let slices = state.as_flattened_mut();
-    exchange::<C, 16>(cpu, slices, 0x0000_ffff);
-    exchange::<C, 8>(cpu, slices, 0x00ff_00ff);
-    exchange::<C, 4>(cpu, slices, 0x0f0f_0f0f);
-    exchange::<C, 2>(cpu, slices, 0x3333_3333);
-    exchange::<C, 1>(cpu, slices, 0x5555_5555);
+    exchange::<L, 16>(slices, 0x0000_ffff);
+    exchange::<L, 8>(slices, 0x00ff_00ff);
+    exchange::<L, 4>(slices, 0x0f0f_0f0f);
+    exchange::<L, 2>(slices, 0x3333_3333);
+    exchange::<L, 1>(slices, 0x5555_5555);
 }
 
 #[inline(always)]
-fn exchange<C: Cpu, const BY: u32>(cpu: C, slices: &mut [C::Slice], mask: u32) {
-    let mask = cpu.splat(columns(mask));
+fn exchange<L: Lanes, const BY: u32>(slices: &mut [Slice<L>], mask: u32) {
     for square in slices.chunks_exact_mut(2 * BY as usize) {
         let (upper, lower) = square.split_at_mut(BY as usize);
         for (upper, lower) in upper.iter_mut().zip(lower) {
-            let moved = (cpu.shift_right::<BY>(*upper) ^ *lower) & mask;
+            let lanes = upper.0;
+            let shifted = Slice(lanes, lanes.shift_right::<BY>(upper.1));
+            let moved = (shifted ^ *lower) & Slice(lanes, lanes.splat([mask; 4]));
             *lower = *lower ^ moved;
-            *upper = *upper ^ cpu.shift_left::<BY>(moved);
+            *upper = *upper ^ Slice(lanes, lanes.shift_left::<BY>(moved.1));
         }
     }
 }
