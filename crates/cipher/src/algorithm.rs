@@ -5,12 +5,14 @@ use std::fmt;
 
 use crate::Backend;
 #[cfg(target_arch = "x86_64")]
-use crate::arch::{Avx2, Avx512};
+use crate::arch::{self, AesNi, Avx2, Avx512, Vaes256, Vaes512};
+use crate::block::aes::bitsliced::Bitsliced;
 use crate::block::des::{self, Des, TripleDes};
+use crate::block::lanes;
 use crate::block::serpent::{AnyCpu, Serpent};
 use crate::block::{
-    Aes, Anubis, Aria, BlockCipher, Blowfish, Camellia, Cast5, Cast6, Khazad, Kuznyechik, Seed,
-    Sm4, Twofish,
+    Anubis, Aria, BlockCipher, Blowfish, Camellia, Cast5, Cast6, Khazad, Kuznyechik, Seed, Sm4,
+    Twofish,
 };
 
 /// A block cipher by the kernel's name.
@@ -144,7 +146,7 @@ impl Algorithm {
     /// and this CPU lets it run.
     pub(crate) fn visit<V: Visitor>(self, backend: Backend, visitor: V) -> Option<V::Output> {
         match (self, backend) {
-            (Self::Aes, Backend::RustCrypto) => Some(visitor.wide(Aes::new)),
+            (Self::Aes, _) => visit_aes(backend, visitor),
             (Self::Serpent, Backend::Portable) => {
                 Some(visitor.wide(|key| Serpent::new(key, AnyCpu)))
             }
@@ -200,6 +202,31 @@ impl Algorithm {
             .into_iter()
             .filter(move |&backend| self.visit(backend, Exists).is_some())
     }
+}
+
+fn visit_aes<V: Visitor>(backend: Backend, visitor: V) -> Option<V::Output> {
+    fn bitsliced<V: Visitor>(lanes: impl lanes::Lanes, visitor: V) -> V::Output {
+        visitor.wide(|key| Bitsliced::new(key, lanes))
+    }
+    #[cfg(target_arch = "x86_64")]
+    fn by_instruction<V: Visitor>(engine: impl arch::AesEngine, visitor: V) -> V::Output {
+        visitor.wide(|key| arch::Aes::new(key, engine))
+    }
+    Some(match backend {
+        Backend::Portable => bitsliced(lanes::AnyCpu, visitor),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Avx2 => bitsliced(Avx2::detect()?, visitor),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Avx512 => bitsliced(Avx512::detect()?, visitor),
+        #[cfg(target_arch = "x86_64")]
+        Backend::AesNi => by_instruction(AesNi::detect()?, visitor),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes256 => by_instruction(Vaes256::detect()?, visitor),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes512 => by_instruction(Vaes512::detect()?, visitor),
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => return None,
+    })
 }
 
 impl fmt::Display for Algorithm {

@@ -1,6 +1,6 @@
 //! Block ciphers, one a file: constants, key schedule, rounds.
 
-mod aes;
+pub(crate) mod aes;
 mod anubis;
 pub(crate) mod aria;
 pub(crate) mod blowfish;
@@ -8,18 +8,19 @@ pub(crate) mod camellia;
 pub(crate) mod cast;
 mod cast5;
 mod cast6;
+pub(crate) mod chacha;
 #[cfg(test)]
 mod conformance;
 pub(crate) mod des;
 pub(crate) mod involution;
 mod khazad;
 pub(crate) mod kuznyechik;
+pub(crate) mod lanes;
 mod seed;
 pub(crate) mod serpent;
 pub(crate) mod sm4;
 mod twofish;
 
-pub(crate) use self::aes::Aes;
 pub(crate) use self::anubis::Anubis;
 pub(crate) use self::aria::Aria;
 pub(crate) use self::blowfish::Blowfish;

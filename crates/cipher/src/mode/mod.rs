@@ -1,11 +1,17 @@
 //! Modes of operation over any block cipher, generic and correct: what works
 //! wherever no fused kernel does.
 
+#[cfg_attr(not(test), expect(dead_code, reason = "for the mode `adiantum`"))]
+pub(crate) mod adiantum;
 pub(crate) mod cbc;
 mod chain;
 mod ctr;
 mod ecb;
+#[cfg_attr(not(test), expect(dead_code, reason = "for the mode `hctr2`"))]
+pub(crate) mod hctr2;
 mod lrw;
+mod nh_poly1305;
+pub(crate) mod polyval;
 mod sectors;
 #[cfg(test)]
 mod tests;

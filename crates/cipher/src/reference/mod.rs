@@ -24,6 +24,8 @@ mod twofish;
 mod xts;
 
 pub use self::aes::Aes;
+#[cfg(test)]
+pub(crate) use self::aes::sub_byte;
 pub use self::anubis::Anubis;
 pub use self::aria::Aria;
 pub use self::blowfish::{Blowfish, BlowfishLittleEndian};
