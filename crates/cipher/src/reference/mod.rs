@@ -2,6 +2,7 @@
 //! equal. For tests only; they leak through timing and wipe nothing.
 
 mod aes;
+mod hctr2;
 pub(crate) mod serpent;
 mod twofish;
 mod xts;
@@ -9,6 +10,7 @@ mod xts;
 pub use self::aes::Aes;
 #[cfg(test)]
 pub(crate) use self::aes::sub_byte;
+pub use self::hctr2::{decrypt_hctr2, encrypt_hctr2};
 pub use self::serpent::Serpent;
 pub use self::twofish::Twofish;
 pub use self::xts::{decrypt_xts, encrypt_xts};
