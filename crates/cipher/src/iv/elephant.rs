@@ -15,7 +15,9 @@
 //! Source: Ferguson, AES-CBC + Elephant diffuser, 2006, section 4.
 
 use super::{Counted, Ivs, numbered};
-use crate::block::{Aes, BlockCipher};
+use crate::block::BlockCipher;
+use crate::block::aes::bitsliced::Bitsliced;
+use crate::block::lanes::AnyCpu;
 use crate::{IvSector, SectorLayout};
 
 const A_ROTATIONS: [u32; 4] = [9, 0, 13, 0];
@@ -35,7 +37,7 @@ type Word = [u32; LANES];
 /// IVs of `eboiv`, with the Elephant diffuser.
 pub(crate) struct Elephant {
     offsets: Counted,
-    sector_key: Aes,
+    sector_key: Bitsliced<AnyCpu>,
     layout: SectorLayout,
 }
 
@@ -44,7 +46,7 @@ impl Elephant {
     pub(crate) fn new(key: &[u8], layout: SectorLayout) -> Self {
         Self {
             offsets: Counted::eboiv(layout),
-            sector_key: Aes::new(key),
+            sector_key: Bitsliced::new(key, AnyCpu),
             layout,
         }
     }

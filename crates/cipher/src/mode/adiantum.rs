@@ -16,7 +16,8 @@ use super::nh_poly1305::{HashKey, KEY_BYTES};
 use crate::block::chacha;
 use crate::block::lanes::{Lanes, Work};
 use crate::block::{Block, BlockCipher};
-use crate::{Backend, IvGenerator, IvSector, SectorCipher, SectorLayout};
+use crate::iv::Ivs;
+use crate::{Backend, IvSector, SectorCipher, SectorLayout};
 
 /// Sectors whose middle blocks are encrypted in one call.
 const GROUP: usize = 32;
@@ -28,7 +29,7 @@ pub(crate) struct Adiantum<L, C, const ROUNDS: usize> {
     block: C,
     stream: chacha::Key,
     hash: HashKey,
-    iv: IvGenerator,
+    ivs: Box<dyn Ivs<32>>,
     layout: SectorLayout,
 }
 
@@ -38,7 +39,7 @@ impl<L: Lanes, C: BlockCipher<16>, const ROUNDS: usize> Adiantum<L, C, ROUNDS> {
         key: &[u8; 32],
         lanes: L,
         block: impl Fn(&[u8]) -> C,
-        iv: IvGenerator,
+        ivs: Box<dyn Ivs<32>>,
         layout: SectorLayout,
     ) -> Self {
         let stream = chacha::key(key);
@@ -57,7 +58,7 @@ impl<L: Lanes, C: BlockCipher<16>, const ROUNDS: usize> Adiantum<L, C, ROUNDS> {
             block: block(block_key),
             stream,
             hash: HashKey::new(hash_key.first_chunk().expect(CUT)),
-            iv,
+            ivs,
             layout,
         };
         derived.zeroize();
@@ -75,10 +76,8 @@ impl<L: Lanes, C: BlockCipher<16>, const ROUNDS: usize> Adiantum<L, C, ROUNDS> {
         for group in data.chunks_mut(GROUP * sector_bytes) {
             let mut tweaks = [[0; 32]; GROUP];
             let tweaks = &mut tweaks[..group.len() / sector_bytes];
-            for tweak in &mut *tweaks {
-                tweak[..16].copy_from_slice(&self.iv.block(sector));
-                sector = sector.advance(1, self.layout);
-            }
+            self.ivs.fill(sector, tweaks);
+            sector = sector.advance(tweaks.len() as u64, self.layout);
             self.crypt::<ENCRYPT>(tweaks, sector_bytes, group);
         }
     }
@@ -223,6 +222,7 @@ mod tests {
     use crate::arch::{Avx2, Avx512};
     use crate::block::aes::bitsliced::Bitsliced;
     use crate::block::lanes::AnyCpu;
+    use crate::iv::Counted;
 
     fn hex(digits: &str) -> Vec<u8> {
         (0..digits.len() / 2)
@@ -244,7 +244,7 @@ mod tests {
             key.try_into().unwrap(),
             lanes,
             block,
-            IvGenerator::Plain64,
+            Box::new(Counted::plain64(layout)),
             layout,
         )
     }

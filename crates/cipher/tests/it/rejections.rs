@@ -119,13 +119,15 @@ fn unknown_ciphers() {
         error("serpant-xts-plain64").to_string(),
         "unknown cipher `serpant`"
     );
-    assert_eq!(
-        error("serpant-xts-plain64").remedy(),
-        "Did you mean `serpent`? Known are aes, serpent, twofish."
+    assert!(
+        error("serpant-xts-plain64")
+            .remedy()
+            .starts_with("Did you mean `serpent`? Known are aes, serpent, twofish, ")
     );
-    assert_eq!(
-        error("zzz-xts-plain64").remedy(),
-        "Known are aes, serpent, twofish."
+    assert!(
+        error("zzz-xts-plain64")
+            .remedy()
+            .starts_with("Known are aes, serpent, twofish, ")
     );
     assert!(error(&long).to_string().chars().count() < 100);
 }

@@ -45,7 +45,9 @@ impl Counts {
 fn vectors_of_the_project() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors");
     let mut counts = Counts::default();
-    for algorithm in Algorithm::ALL {
+    // TrueCrypt published no vectors for its byte order of Blowfish.
+    let published = |algorithm: &Algorithm| *algorithm != Algorithm::BlowfishLe;
+    for algorithm in Algorithm::ALL.into_iter().filter(published) {
         run_file(&folder.join(format!("{algorithm}.tsv")), &mut counts);
     }
     counts.print("vectors of the project");
@@ -140,11 +142,16 @@ fn run_file(file: &Path, counts: &mut Counts) {
             counts.add(format!("not run, cipher not built yet: {cipher}"));
             continue;
         };
+        let mut iv = hex(&line["iv"]);
+        if mode == "ctr" {
+            // GOST R 34.13 names the upper half of its counter only.
+            iv.resize(algorithm.block_bytes(), 0);
+        }
         let row = Row {
             id: line["id"].clone(),
             algorithm,
             key: hex(&line["key"]),
-            iv: hex(&line["iv"]),
+            iv,
             plain: hex(&line["plaintext"]),
             cipher: hex(&line["ciphertext"]),
         };

@@ -1,7 +1,10 @@
-//! CBC kernels and single blocks against the reference; XTS is tested through
+//! CBC and single blocks, by AES instructions and bit-sliced, against the reference; XTS is tested through
 //! the crate's interface.
 
-use super::{Aes, AesNi, Engine, Vaes256, Vaes512};
+use super::{Aes, AesNi, Vaes256, Vaes512};
+use crate::arch::{Avx2, Avx512};
+use crate::block::aes::bitsliced::Bitsliced;
+use crate::block::lanes::AnyCpu;
 use crate::block::{Block, BlockCipher};
 use crate::reference::{self, ReferenceCipher};
 
@@ -25,14 +28,14 @@ fn blocks(seed: u64, count: usize) -> Vec<Block> {
     bytes(seed, 16 * count).as_chunks().0.to_vec()
 }
 
-fn check(engine: Option<impl Engine>, name: &str) {
-    let Some(engine) = engine else {
+fn check<P: Copy, C: BlockCipher<16>>(proof: Option<P>, keyed: impl Fn(&[u8], P) -> C, name: &str) {
+    let Some(proof) = proof else {
         println!("NOT RUN: this CPU has no {name}");
         return;
     };
     for key_bytes in [16, 24, 32] {
         let key = bytes(1, key_bytes);
-        let aes = Aes::new(&key, engine);
+        let aes = keyed(&key, proof);
         check_blocks(&aes, &key, name);
         for sector_bytes in [512, 1024, 2048, 4096] {
             check_cbc(&aes, &key, sector_bytes, name);
@@ -83,15 +86,22 @@ fn check_cbc(aes: &impl BlockCipher<16>, key: &[u8], sector_bytes: usize, name: 
 
 #[test]
 fn aes_ni() {
-    check(AesNi::detect(), "AES-NI");
+    check(AesNi::detect(), Aes::new, "AES-NI");
 }
 
 #[test]
 fn vaes_256() {
-    check(Vaes256::detect(), "VAES on 256 bits");
+    check(Vaes256::detect(), Aes::new, "VAES on 256 bits");
 }
 
 #[test]
 fn vaes_512() {
-    check(Vaes512::detect(), "VAES on 512 bits");
+    check(Vaes512::detect(), Aes::new, "VAES on 512 bits");
+}
+
+#[test]
+fn bitsliced() {
+    check(Some(AnyCpu), Bitsliced::new, "portable code");
+    check(Avx2::detect(), Bitsliced::new, "AVX2");
+    check(Avx512::detect(), Bitsliced::new, "AVX-512");
 }
