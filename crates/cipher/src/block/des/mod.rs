@@ -316,6 +316,7 @@ fn transpose<const N: usize>(rows: &mut Rows<N>) {
 }
 
 /// Halvings of width 4·`STEP`, 2·`STEP` and `STEP` among every `STEP`th row.
+#[expect(clippy::needless_range_loop, reason = "eight rows are indexed at once")]
 #[inline(always)]
 fn transpose_eight<const STEP: usize, const N: usize>(rows: &mut Rows<N>, first: usize) {
     for n in 0..N {
