@@ -48,8 +48,9 @@ pub(crate) trait Cpu: Copy + Send + Sync + 'static {
 pub(crate) struct AnyCpu;
 
 impl AnyCpu {
-    /// The 128 bits of SSE2 and NEON.
-    const WORDS: usize = 2;
+    /// Two vectors of SSE2 or NEON: loops of only two words the compiler leaves
+    /// without vectors.
+    const WORDS: usize = 4;
 }
 
 impl Cpu for AnyCpu {
