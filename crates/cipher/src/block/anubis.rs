@@ -102,24 +102,24 @@ fn crypt_lanes<const N: usize>(keys: &[Rows], blocks: &mut [Block; N]) {
     });
     for key in inner {
         for lane in &mut lanes {
-            let columns = columns(*lane);
-            *lane = std::array::from_fn(|i| key[i] ^ substitute_and_diffuse(columns[i]));
+            let rows = *lane;
+            for i in 0..4 {
+                lane[i] = key[i] ^ substitute_and_diffuse(column(rows, i));
+            }
         }
     }
     for (lane, block) in lanes.into_iter().zip(blocks) {
-        let columns = columns(lane);
         for (i, bytes) in block.as_chunks_mut().0.iter_mut().enumerate() {
-            let row = columns[i].map(|byte| SBOX[usize::from(byte)]);
+            let row = column(lane, i).map(|byte| SBOX[usize::from(byte)]);
             *bytes = (u32::from_be_bytes(row) ^ last[i]).to_be_bytes();
         }
     }
 }
 
-/// τ: the columns of a block, as the rows of the next.
+/// τ: byte `i` of every row, as row `i` of the next.
 #[inline(always)]
-fn columns(rows: Rows) -> [[u8; 4]; 4] {
-    let [a, b, c, d] = rows.map(u32::to_be_bytes);
-    std::array::from_fn(|i| [a[i], b[i], c[i], d[i]])
+fn column(rows: Rows, i: usize) -> [u8; 4] {
+    rows.map(|row| (row >> (24 - 8 * i)) as u8)
 }
 
 /// θ after γ, on one row.

@@ -14,7 +14,7 @@ const QUADS: usize = 12;
 
 /// Blocks worked on together, so that one waits for its loads while another
 /// computes.
-const LANES: usize = 4;
+const LANES: usize = 6;
 
 /// CAST-256 with a key of 128, 160, 192, 224 or 256 bits.
 pub(crate) struct Cast6 {

@@ -13,7 +13,7 @@ const ROUNDS: usize = 16;
 
 /// Blocks worked on together, so that one waits for its loads while another
 /// computes.
-const LANES: usize = 4;
+const LANES: usize = 8;
 
 /// SEED with a key of 128 bits.
 pub(crate) struct Seed {

@@ -117,16 +117,16 @@ fn crypt(block: [u8; 16], kw: [u64; 4], k: &[u64], ke: &[u64]) -> [u8; 16] {
     let m = u128::from_be_bytes(block);
     let mut d1 = (m >> 64) as u64 ^ kw[0];
     let mut d2 = m as u64 ^ kw[1];
-    for round in 0..k.len() {
+    for (round, &key) in k.iter().enumerate() {
         if round > 0 && round % 6 == 0 {
             let pair = round / 6 * 2 - 2;
             d1 = fl(d1, ke[pair]);
             d2 = fl_inverse(d2, ke[pair + 1]);
         }
         if round % 2 == 0 {
-            d2 ^= f(d1, k[round]);
+            d2 ^= f(d1, key);
         } else {
-            d1 ^= f(d2, k[round]);
+            d1 ^= f(d2, key);
         }
     }
     join(d2 ^ kw[2], d1 ^ kw[3]).to_be_bytes()

@@ -13,7 +13,7 @@ use crate::Backend;
 
 /// Blocks worked on together, so that one waits for its loads while another
 /// computes.
-const LANES: usize = 2;
+const LANES: usize = 6;
 
 /// Camellia with a key of 128, 192 or 256 bits.
 pub(crate) struct Camellia {

@@ -48,8 +48,9 @@ pub(crate) trait Cpu: Copy + Send + Sync + 'static {
 pub(crate) struct AnyCpu;
 
 impl AnyCpu {
-    /// The 128 bits of SSE2 and NEON.
-    const WORDS: usize = 2;
+    /// Two vectors of SSE2 or NEON: loops of only two words the compiler leaves
+    /// without vectors.
+    const WORDS: usize = 4;
 }
 
 impl Cpu for AnyCpu {
@@ -316,6 +317,7 @@ fn transpose<const N: usize>(rows: &mut Rows<N>) {
 }
 
 /// Halvings of width 4·`STEP`, 2·`STEP` and `STEP` among every `STEP`th row.
+#[expect(clippy::needless_range_loop, reason = "eight rows are indexed at once")]
 #[inline(always)]
 fn transpose_eight<const STEP: usize, const N: usize>(rows: &mut Rows<N>, first: usize) {
     for n in 0..N {

@@ -27,64 +27,64 @@ pub(super) fn substitute<const S: usize>(x: [u64; 6]) -> [u64; 4] {
 /// S-box 1: 57 gates.
 #[inline(always)]
 fn s1([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
-    let t0 = d ^ a;
-    let t1 = t0 & !f;
-    let t2 = t1 ^ c;
-    let t3 = t0 ^ t2;
-    let t4 = !t3;
-    let t5 = c & d;
-    let t6 = t5 | t2;
-    let t7 = t6 | f;
-    let t8 = t4 ^ t7;
-    let t9 = t8 & !b;
-    let t10 = t2 ^ t9;
-    let t11 = t5 & t8;
-    let t12 = t11 & f;
-    let t13 = t2 ^ t12;
-    let t14 = a & !t7;
-    let t15 = t14 ^ t4;
-    let t16 = t15 & b;
+    let t0 = a ^ d;
+    let t1 = t0 ^ e;
+    let t2 = e & !t1;
+    let t3 = !t2;
+    let t4 = t3 & !f;
+    let t5 = t1 ^ t4;
+    let t6 = e ^ f;
+    let t7 = t4 ^ t6;
+    let t8 = t7 & !t5;
+    let t9 = t8 & d;
+    let t10 = t6 ^ t9;
+    let t11 = t10 & c;
+    let t12 = t5 ^ t11;
+    let t13 = t2 & !t9;
+    let t14 = a & !e;
+    let t15 = t14 | t10;
+    let t16 = t15 | c;
     let t17 = t13 ^ t16;
-    let t18 = t17 | e;
-    let t19 = t10 ^ t18;
-    let t20 = t14 ^ t0;
-    let t21 = t20 ^ f;
-    let t22 = t19 & !t0;
-    let t23 = t22 ^ t8;
-    let t24 = t23 & !e;
-    let t25 = t21 ^ t24;
-    let t26 = t1 & !c;
-    let t27 = t26 ^ t15;
-    let t28 = d ^ t22;
-    let t29 = t28 | t20;
-    let t30 = t29 & e;
-    let t31 = t27 ^ t30;
-    let t32 = t31 & !b;
-    let t33 = t25 ^ t32;
-    let t34 = t17 ^ t21;
-    let t35 = t34 ^ e;
-    let t36 = t10 ^ t25;
-    let t37 = t36 & d;
-    let t38 = t35 ^ t37;
-    let t39 = t36 | t30;
-    let t40 = !t39;
-    let t41 = t40 & a;
-    let t42 = t4 ^ t41;
-    let t43 = t42 | c;
-    let t44 = t38 ^ t43;
-    let t45 = t16 | t32;
-    let t46 = a | t40;
-    let t47 = t46 ^ t29;
-    let t48 = t47 & !e;
-    let t49 = t45 ^ t48;
-    let t50 = t25 ^ t29;
-    let t51 = e & t17;
-    let t52 = t51 ^ t42;
-    let t53 = t52 | c;
-    let t54 = t50 ^ t53;
-    let t55 = t54 | f;
-    let t56 = t49 ^ t55;
-    [t44, t33, t19, t56]
+    let t18 = t17 & b;
+    let t19 = t12 ^ t18;
+    let t20 = t3 & !t6;
+    let t21 = t20 ^ b;
+    let t22 = t6 | t1;
+    let t23 = t22 | b;
+    let t24 = t2 ^ t23;
+    let t25 = t24 & a;
+    let t26 = t21 ^ t25;
+    let t27 = t26 & !t0;
+    let t28 = t27 ^ t6;
+    let t29 = b & !t14;
+    let t30 = t29 | t8;
+    let t31 = t30 & a;
+    let t32 = t28 ^ t31;
+    let t33 = t32 & c;
+    let t34 = t26 ^ t33;
+    let t35 = t21 ^ t19;
+    let t36 = t35 | t11;
+    let t37 = t32 | t2;
+    let t38 = t37 & !b;
+    let t39 = t36 ^ t38;
+    let t40 = t7 & !t18;
+    let t41 = t25 ^ t18;
+    let t42 = t21 & !t41;
+    let t43 = t42 & !f;
+    let t44 = t40 ^ t43;
+    let t45 = t44 | c;
+    let t46 = t39 ^ t45;
+    let t47 = t15 & !t26;
+    let t48 = t47 ^ t17;
+    let t49 = t44 & !t0;
+    let t50 = t49 ^ t38;
+    let t51 = t50 & !b;
+    let t52 = t48 ^ t51;
+    let t53 = t40 & !t48;
+    let t54 = t53 ^ t6;
+    let t55 = t54 & !c;
+    let t56 = t52 ^ t55;
+    [t34, t46, t19, t56]
 }
 
 /// S-box 2: 52 gates.
@@ -203,51 +203,48 @@ fn s3([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
     [t38, t25, t51, t12]
 }
 
-/// S-box 4: 41 gates.
+/// S-box 4: 38 gates.
 #[inline(always)]
 fn s4([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
-    let t0 = c ^ a;
-    let t1 = !t0;
-    let t2 = t1 & c;
-    let t3 = t2 ^ d;
-    let t4 = t3 & !e;
-    let t5 = t1 ^ t4;
-    let t6 = a | e;
-    let t7 = t6 ^ t2;
-    let t8 = t7 & !d;
-    let t9 = c ^ t8;
-    let t10 = t9 & b;
+    let t0 = e ^ d;
+    let t1 = !c;
+    let t2 = t0 & d;
+    let t3 = t1 ^ t2;
+    let t4 = t3 & !b;
+    let t5 = t0 ^ t4;
+    let t6 = t0 & t3;
+    let t7 = t6 ^ d;
+    let t8 = t3 | b;
+    let t9 = t7 & t8;
+    let t10 = t9 | a;
     let t11 = t5 ^ t10;
-    let t12 = d | t0;
-    let t13 = t12 & e;
-    let t14 = t13 & !c;
-    let t15 = t12 ^ t14;
-    let t16 = c ^ e;
-    let t17 = t16 & !t3;
-    let t18 = t17 | b;
-    let t19 = t15 ^ t18;
-    let t20 = t19 & f;
-    let t21 = t11 ^ t20;
-    let t22 = t13 | t11;
-    let t23 = t22 ^ t3;
-    let t24 = t5 & !t14;
-    let t25 = t16 | d;
-    let t26 = t24 ^ t25;
-    let t27 = t26 & b;
-    let t28 = t23 ^ t27;
-    let t29 = t19 & !t4;
-    let t30 = t29 ^ t24;
-    let t31 = t16 | t1;
-    let t32 = t31 ^ t5;
-    let t33 = t32 & b;
-    let t34 = t30 ^ t33;
-    let t35 = t34 & !f;
-    let t36 = t28 ^ t35;
-    let t37 = f ^ t21;
-    let t38 = t37 ^ t19;
-    let t39 = t34 ^ t36;
-    let t40 = t39 ^ f;
-    [t36, t40, t38, t21]
+    let t12 = b ^ t3;
+    let t13 = t12 | t6;
+    let t14 = t13 ^ e;
+    let t15 = t4 ^ d;
+    let t16 = t15 & t7;
+    let t17 = t16 & a;
+    let t18 = t14 ^ t17;
+    let t19 = t18 & !f;
+    let t20 = t11 ^ t19;
+    let t21 = f & !t18;
+    let t22 = t21 ^ t11;
+    let t23 = t8 & !t0;
+    let t24 = t23 | t4;
+    let t25 = t5 & !b;
+    let t26 = t25 | t7;
+    let t27 = t26 & a;
+    let t28 = t24 ^ t27;
+    let t29 = d ^ t13;
+    let t30 = e | t24;
+    let t31 = t30 & !t7;
+    let t32 = t31 & !a;
+    let t33 = t29 ^ t32;
+    let t34 = t33 | f;
+    let t35 = t28 ^ t34;
+    let t36 = t35 ^ f;
+    let t37 = t36 ^ t33;
+    [t20, t22, t35, t37]
 }
 
 /// S-box 5: 56 gates.
@@ -431,60 +428,58 @@ fn s7([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
     [t42, t52, t28, t13]
 }
 
-/// S-box 8: 50 gates.
+/// S-box 8: 48 gates.
 #[inline(always)]
 fn s8([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
-    let t0 = b & !d;
-    let t1 = t0 ^ a;
-    let t2 = t1 ^ c;
-    let t3 = d & !b;
-    let t4 = !t3;
-    let t5 = b | c;
-    let t6 = t5 ^ t1;
-    let t7 = t6 & a;
-    let t8 = t4 ^ t7;
+    let t0 = a ^ c;
+    let t1 = b & !d;
+    let t2 = t0 ^ t1;
+    let t3 = t1 & a;
+    let t4 = t2 & a;
+    let t5 = !t4;
+    let t6 = t5 ^ d;
+    let t7 = t6 | b;
+    let t8 = t3 ^ t7;
     let t9 = t8 & !e;
     let t10 = t2 ^ t9;
-    let t11 = t8 | e;
-    let t12 = t11 ^ t5;
-    let t13 = e & t5;
-    let t14 = t10 & !t13;
-    let t15 = t14 | d;
-    let t16 = t12 ^ t15;
-    let t17 = t16 & f;
-    let t18 = t10 ^ t17;
-    let t19 = t6 ^ t14;
-    let t20 = e & !t4;
-    let t21 = t19 ^ t20;
-    let t22 = t21 ^ a;
-    let t23 = t8 & d;
-    let t24 = e & !c;
-    let t25 = t23 ^ t24;
-    let t26 = t25 & a;
-    let t27 = t26 | f;
-    let t28 = t22 ^ t27;
-    let t29 = f ^ t18;
-    let t30 = t29 ^ t16;
-    let t31 = !t27;
-    let t32 = t31 & a;
-    let t33 = t30 ^ t32;
-    let t34 = t19 | t13;
-    let t35 = t31 & !t34;
-    let t36 = t35 & !d;
-    let t37 = t33 ^ t36;
-    let t38 = t18 ^ t28;
-    let t39 = t38 ^ t37;
-    let t40 = t25 & t29;
-    let t41 = t40 ^ t33;
-    let t42 = t41 & e;
-    let t43 = t39 ^ t42;
-    let t44 = t15 ^ t42;
-    let t45 = t8 & t16;
-    let t46 = t45 & !f;
-    let t47 = t44 ^ t46;
-    let t48 = t47 & !b;
-    let t49 = t43 ^ t48;
-    [t37, t28, t49, t18]
+    let t11 = e & !t6;
+    let t12 = t11 | t9;
+    let t13 = t9 | a;
+    let t14 = d & !c;
+    let t15 = t13 | t14;
+    let t16 = t15 & !b;
+    let t17 = t12 ^ t16;
+    let t18 = t17 | f;
+    let t19 = t10 ^ t18;
+    let t20 = t10 & !e;
+    let t21 = t20 ^ t1;
+    let t22 = t11 ^ c;
+    let t23 = t22 | b;
+    let t24 = t21 ^ t23;
+    let t25 = t7 & d;
+    let t26 = t0 & e;
+    let t27 = t25 ^ t26;
+    let t28 = t27 & a;
+    let t29 = t28 | f;
+    let t30 = t24 ^ t29;
+    let t31 = t7 ^ t21;
+    let t32 = t1 & t19;
+    let t33 = t32 & f;
+    let t34 = t9 ^ t33;
+    let t35 = t34 & b;
+    let t36 = t31 ^ t35;
+    let t37 = t26 & b;
+    let t38 = d | e;
+    let t39 = t38 & !f;
+    let t40 = t37 | t39;
+    let t41 = t40 & a;
+    let t42 = t36 ^ t41;
+    let t43 = t25 ^ t23;
+    let t44 = t38 | t2;
+    let t45 = t43 ^ t44;
+    let t46 = t45 & f;
+    let t47 = t10 ^ t46;
+    [t19, t30, t42, t47]
 }
 
 #[cfg(test)]

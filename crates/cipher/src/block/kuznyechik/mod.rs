@@ -13,7 +13,7 @@ use crate::Backend;
 
 /// Blocks worked on together, so that one waits for its loads while another
 /// computes.
-const LANES: usize = 2;
+const LANES: usize = 6;
 
 /// Round keys, one more than there are rounds.
 const KEYS: usize = 10;
@@ -68,17 +68,20 @@ impl Kuznyechik {
     /// comes out of its table by going through S before.
     #[inline(always)]
     fn decrypt_lanes<const N: usize>(&self, blocks: &mut [Block; N]) {
-        let last = self.inverse_keys[KEYS - 1];
-        let mut lanes = blocks.map(|block| {
-            look_up(&BACKWARD, substitute(u128::from_le_bytes(block), &pi::PI)) ^ last
-        });
-        for key in self.inverse_keys[1..KEYS - 1].iter().rev() {
+        let [first, second, others @ ..] = &self.inverse_keys;
+        let mut lanes = [0; N];
+        for (lane, block) in lanes.iter_mut().zip(&*blocks) {
+            let block = u128::from_le_bytes(*block);
+            *lane = look_up(&BACKWARD, substitute(block, &pi::PI));
+        }
+        for key in others.iter().rev() {
             for lane in &mut lanes {
-                *lane = look_up(&BACKWARD, *lane) ^ key;
+                *lane = look_up(&BACKWARD, *lane ^ key);
             }
         }
-        let first = self.inverse_keys[0];
-        *blocks = lanes.map(|lane| (substitute(lane, &PI_INVERSE) ^ first).to_le_bytes());
+        for (lane, block) in lanes.iter().zip(blocks) {
+            *block = (substitute(lane ^ second, &PI_INVERSE) ^ first).to_le_bytes();
+        }
     }
 }
 
@@ -126,7 +129,14 @@ fn look_up(tables: &[[u128; 256]; 16], x: u128) -> u128 {
 
 #[inline(always)]
 fn substitute(x: u128, sbox: &[u8; 256]) -> u128 {
-    u128::from_le_bytes(x.to_le_bytes().map(|byte| sbox[usize::from(byte)]))
+    let halves = [x as u64, (x >> 64) as u64].map(|half| {
+        let mut y = 0;
+        for shift in (0..64).step_by(8) {
+            y |= u64::from(sbox[(half >> shift) as usize & 255]) << shift;
+        }
+        y
+    });
+    u128::from(halves[1]) << 64 | u128::from(halves[0])
 }
 
 /// L of what S makes of byte i.

@@ -14,7 +14,7 @@ const ROUNDS: usize = 32;
 
 /// Blocks worked on together, so that one waits for its loads while another
 /// computes.
-const LANES: usize = 4;
+const LANES: usize = 8;
 
 /// SM4 with a key of 128 bits.
 pub(crate) struct Sm4 {
