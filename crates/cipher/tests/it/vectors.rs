@@ -143,8 +143,8 @@ fn run_file(file: &Path, counts: &mut Counts) {
             continue;
         };
         let mut iv = hex(&line["iv"]);
-        if mode == "ctr" {
-            // GOST R 34.13 names the upper half of its counter only.
+        if matches!(mode.as_str(), "cbc" | "ctr") {
+            // testmgr leaves out an IV of zeros.
             iv.resize(algorithm.block_bytes(), 0);
         }
         let row = Row {
@@ -168,6 +168,13 @@ fn run_file(file: &Path, counts: &mut Counts) {
 fn run_mode(row: &Row, mode: Mode, counts: &mut Counts) {
     let block = row.algorithm.block_bytes();
     // Ciphertext stealing changes the last whole block, and no sector needs it.
+    // Blowfish has vectors for keys of every length that its schedule can
+    // digest, disks take those of the paper.
+    let sizes = row.algorithm.key_sizes();
+    if mode == Mode::Ecb && !sizes.contains(&row.key.len()) {
+        counts.add("not run, the kernel takes no such key");
+        return;
+    }
     let whole = match row.plain.len() {
         len if len.is_multiple_of(block) => len,
         len if mode == Mode::Ctr => len / block * block,
