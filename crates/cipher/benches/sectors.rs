@@ -23,6 +23,9 @@ fn main() {
     for size in [SectorSize::B512, SectorSize::B4096] {
         for notation in CipherSpec::KNOWN {
             let spec: CipherSpec = notation.parse().expect("known");
+            if !spec.sector_sizes().contains(&size) {
+                continue;
+            }
             let key = Key::random(spec.default_key_size()).expect("random bytes");
             let layout = SectorLayout {
                 size,

@@ -12,29 +12,41 @@ use crate::CipherError;
 /// [`CipherSpec::backends`](crate::CipherSpec::backends)'s answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Backend {
+    /// Own code for CPUs with VAES on 512-bit registers: `vaes512`.
+    Vaes512,
+    /// Own code for CPUs with VAES on 256-bit registers: `vaes256`.
+    Vaes256,
+    /// Own code for CPUs with AES-NI: `aes-ni`.
+    AesNi,
     /// Own code for CPUs with AVX-512: `avx512`.
     Avx512,
     /// Own code for CPUs with AVX2: `avx2`.
     Avx2,
     /// Own code without CPU-specific instructions: `portable`.
     Portable,
-    /// The RustCrypto project's crate for the cipher, which itself picks AES
-    /// instructions where the CPU has them: `rustcrypto`.
-    RustCrypto,
 }
 
 impl Backend {
     /// Every backend there is, whether or not this CPU can run it; where a
     /// cipher has several, the faster comes first.
-    pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::RustCrypto, Self::Portable];
+    pub const ALL: [Self; 6] = [
+        Self::Vaes512,
+        Self::Vaes256,
+        Self::AesNi,
+        Self::Avx512,
+        Self::Avx2,
+        Self::Portable,
+    ];
 
     /// The name that [`Display`](fmt::Display) prints and [`FromStr`] reads.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Vaes512 => "vaes512",
+            Self::Vaes256 => "vaes256",
+            Self::AesNi => "aes-ni",
             Self::Avx512 => "avx512",
             Self::Avx2 => "avx2",
             Self::Portable => "portable",
-            Self::RustCrypto => "rustcrypto",
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use crate::{Algorithm, Backend, CipherSpec, IvGenerator, Mode};
+use crate::spec::MOST_KEYS;
+use crate::{Algorithm, Backend, CipherSpec, EssivHash, IvGenerator, Mode, SectorSize};
 
 /// What a user can act on when a cipher cannot be made.
 ///
@@ -35,11 +36,75 @@ pub enum CipherError {
         /// The name as the user wrote it, with its parameter.
         name: String,
     },
+    /// No hash of that name is built in, or `essiv` names none.
+    #[error("unknown hash `{}` for essiv", shown(.name))]
+    UnknownHash {
+        /// The name as the user wrote it.
+        name: String,
+    },
+    /// The number of keys is none that a multi-key cipher can have.
+    #[error("a cipher cannot have `{}` keys", shown(.text))]
+    KeyCount {
+        /// The number as the user wrote it.
+        text: String,
+    },
+    /// More ciphers in a row than any volume format has.
+    #[error("a cascade of {length} ciphers is too long")]
+    LongCascade {
+        /// How many the user named.
+        length: usize,
+        /// How many there can be.
+        longest: usize,
+    },
+    /// The mode does not exist for these ciphers.
+    #[error("the mode `{mode}` is not possible for {}", ciphers.join("-"))]
+    UnfitMode {
+        /// The names of the ciphers that were asked for.
+        ciphers: Vec<&'static str>,
+        /// The mode that was asked for.
+        mode: Mode,
+        /// The modes that are possible instead.
+        possible: Vec<Mode>,
+    },
+    /// The IV generator does not exist for this mode of these ciphers.
+    #[error("the IV generator `{iv}` is not possible for {}-{mode}", ciphers.join("-"))]
+    UnfitIv {
+        /// The names of the ciphers that were asked for.
+        ciphers: Vec<&'static str>,
+        /// The mode that was asked for.
+        mode: Mode,
+        /// The IV generator that was asked for.
+        iv: IvGenerator,
+        /// The IV generators that are possible instead.
+        possible: Vec<IvGenerator>,
+    },
+    /// The digest of the hash is no key of the cipher.
+    #[error("essiv:{hash} is not possible for {cipher}: {} bits are no {cipher} key", hash.digest_bytes() * 8)]
+    UnfitHash {
+        /// The cipher that was asked for.
+        cipher: Algorithm,
+        /// The hash that was asked for.
+        hash: EssivHash,
+        /// The hashes that are possible instead.
+        possible: Vec<EssivHash>,
+    },
+    /// The IV generator is not defined for sectors of that size.
+    #[error("{spec} cannot have sectors of {} bytes", got.bytes())]
+    SectorSize {
+        /// The cipher that was asked for.
+        spec: CipherSpec,
+        /// The sector size that was asked for.
+        got: SectorSize,
+        /// The sector sizes that are possible instead.
+        possible: Vec<SectorSize>,
+    },
     /// The mode needs an IV generator and the specification names none.
     #[error("the mode `{mode}` needs an IV generator")]
     MissingIv {
         /// The mode that was asked for.
         mode: Mode,
+        /// The IV generators that are possible.
+        possible: Vec<IvGenerator>,
     },
     /// The cipher does not take keys of that length.
     #[error("{spec} cannot take a key of {got_bits} bits")]
@@ -78,14 +143,27 @@ impl CipherError {
         match self {
             Self::Notation { .. } => format!(
                 "Write cipher-mode-iv as dm-crypt does, for example {}.",
-                list(CipherSpec::KNOWN)
+                list(EXAMPLES)
             ),
             Self::UnknownCipher { name } => choice(name, Algorithm::ALL.map(Algorithm::name)),
             Self::UnknownMode { name } => choice(name, Mode::ALL.map(Mode::name)),
             Self::UnknownIv { name } => choice(name, IvGenerator::ALL.map(IvGenerator::name)),
-            Self::MissingIv { .. } => format!(
+            Self::UnknownHash { name } => choice(name, EssivHash::ALL.map(EssivHash::name)),
+            Self::KeyCount { .. } => format!("Possible are powers of two up to {MOST_KEYS}."),
+            Self::LongCascade { longest, .. } => format!("Name at most {longest} ciphers."),
+            Self::UnfitMode { possible, .. } => format!("Possible are {}.", list(possible)),
+            Self::UnfitIv { possible, .. } => format!("Possible are {}.", list(possible)),
+            Self::UnfitHash { possible, .. } if possible.is_empty() => {
+                "No hash is possible: choose another IV generator.".to_owned()
+            }
+            Self::UnfitHash { possible, .. } => format!("Possible are {}.", list(possible)),
+            Self::SectorSize { possible, .. } => {
+                let bytes = possible.iter().map(|size| size.bytes());
+                format!("Possible are {} bytes.", list(bytes))
+            }
+            Self::MissingIv { possible, .. } => format!(
                 "Append one of {}.",
-                list(IvGenerator::ALL.map(|iv| format!("-{iv}")))
+                list(possible.iter().map(|iv| format!("-{iv}")))
             ),
             Self::KeySize { possible_bits, .. } => {
                 format!("Possible are {} bits.", list(possible_bits))
@@ -98,6 +176,14 @@ impl CipherError {
         }
     }
 }
+
+/// One of each kind of notation.
+const EXAMPLES: [&str; 4] = [
+    "aes-xts-plain64",
+    "aes-cbc-essiv:sha256",
+    "aes-twofish-serpent",
+    "capi:xts(aes)-plain64",
+];
 
 /// Longest part of the user's own text that an error repeats, in characters.
 const SHOWN_CHARS: usize = 60;

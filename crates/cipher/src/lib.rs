@@ -19,23 +19,32 @@
 
 #![deny(unsafe_code)]
 
+mod algorithm;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod arch;
+mod assembly;
 mod backend;
 mod block;
+mod cascade;
 mod error;
+mod hash;
 mod iv;
 mod key;
 mod mode;
+mod multikey;
+mod notation;
 #[cfg(any(test, feature = "reference"))]
 pub mod reference;
 mod sector;
 mod spec;
 
+pub use algorithm::Algorithm;
 pub use backend::Backend;
 pub use error::CipherError;
+pub use hash::EssivHash;
 pub use iv::IvGenerator;
 pub use key::Key;
+pub use mode::Mode;
 pub use sector::{IvSector, SectorCipher, SectorLayout, SectorSize};
-pub use spec::{Algorithm, CipherSpec, Mode};
+pub use spec::CipherSpec;

@@ -1,98 +1,194 @@
-//! dm-crypt's cipher notation, and the only way from it to a cipher.
+//! [`CipherSpec`]: a cipher, a mode and an IV generator that fit together, and
+//! the only way from them to a cipher.
 
 use std::fmt;
-use std::str::FromStr;
 
-#[cfg(target_arch = "x86_64")]
-use crate::arch::{Avx2, Avx512};
-use crate::block::serpent::{AnyCpu, Cpu, Serpent};
-use crate::block::{Aes, BlockCipher128, Twofish};
-use crate::mode::Xts;
-use crate::{Backend, CipherError, IvGenerator, Key, SectorCipher, SectorLayout};
+use crate::assembly::assemble;
+use crate::iv::{SEED_BYTES, WHITENING_BYTES};
+use crate::mode::LRW_KEY_BYTES;
+use crate::{
+    Algorithm, Backend, CipherError, EssivHash, IvGenerator, Key, Mode, SectorCipher, SectorLayout,
+    SectorSize,
+};
 
-/// A block cipher by the kernel's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// FIPS 197: `aes`.
-    Aes,
-    /// Anderson, Biham, Knudsen 1998, the final form: `serpent`.
-    Serpent,
-    /// Schneier and others 1998: `twofish`.
-    Twofish,
-}
+/// Ciphers in a cascade, at most.
+pub(crate) const LONGEST_CASCADE: usize = 3;
 
-impl Algorithm {
-    /// Every block cipher of this build.
-    pub const ALL: [Self; 3] = [Self::Aes, Self::Serpent, Self::Twofish];
+/// Keys of a multi-key cipher, at most: loop-AES's number.
+pub(crate) const MOST_KEYS: usize = 64;
 
-    /// The kernel's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Aes => "aes",
-            Self::Serpent => "serpent",
-            Self::Twofish => "twofish",
-        }
-    }
-}
-
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// How a block cipher is applied to the blocks of a sector.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// IEEE Std 1619, data key before tweak key: `xts`.
-    Xts,
-}
-
-impl Mode {
-    /// Every mode of this build.
-    pub const ALL: [Self; 1] = [Self::Xts];
-
-    /// The kernel's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Xts => "xts",
-        }
-    }
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+/// Where TrueCrypt's keys of a cascade begin in the modes before XTS: what
+/// stands before them is the tweak key of LRW, or the seeds of CBC.
+pub(crate) const CASCADE_SECRET_BYTES: usize = 32;
 
 /// A disk cipher in dm-crypt's notation, such as `aes-xts-plain64`.
 ///
-/// Reads also the kernel crypto API's form, `capi:xts(aes)-plain64`, and
-/// prints the short one. A value of this type is always possible: what cannot
+/// Reads also
+/// * the kernel crypto API's form, `capi:xts(aes)-plain64`, ESSIV as a template
+///   in it, `capi:essiv(cbc(aes),sha256)-plain64`, and dm-crypt's shorthands
+///   `aes` and `aes-plain` for `aes-cbc-plain`;
+/// * several keys, one for each sector in turn: `aes:64-cbc-lmk`;
+/// * VeraCrypt's cascades, `aes-twofish-serpent`, in XTS where no mode is
+///   named.
+///
+/// Prints the short form. A value of this type is always possible: what cannot
 /// be built is refused when it is parsed. The length of the key is not part
 /// of the notation.
 ///
-/// Source: Linux, Documentation/admin-guide/device-mapper/dm-crypt.rst.
+/// Source: Linux, Documentation/admin-guide/device-mapper/dm-crypt.rst;
+/// VeraCrypt, Encryption Algorithms: Cascades of Ciphers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CipherSpec {
-    algorithm: Algorithm,
+    /// The named ciphers, then the first of them again.
+    named: [Algorithm; LONGEST_CASCADE],
+    ciphers: usize,
+    key_count: usize,
     mode: Mode,
-    iv: IvGenerator,
+    iv: Option<IvGenerator>,
 }
 
 impl CipherSpec {
-    /// Specifications for help texts: one of every cipher and mode, the one
-    /// that cryptsetup creates by default first.
+    /// Specifications for help texts and tests: of every cipher the mode that
+    /// cryptsetup creates by default, and of every mode and IV generator one.
     pub const KNOWN: &[&str] = &[
         "aes-xts-plain64",
         "serpent-xts-plain64",
         "twofish-xts-plain64",
+        "camellia-xts-plain64",
+        "cast6-xts-plain64",
+        "kuznyechik-xts-plain64",
+        "sm4-xts-plain64",
+        "aria-xts-plain64",
+        "anubis-cbc-plain64",
+        "seed-cbc-plain64",
+        "blowfish-cbc-plain64",
+        "blowfish_le-cbc-plain64",
+        "cast5-cbc-essiv:md5",
+        "des-cbc-plain64",
+        "des3_ede-cbc-plain64",
+        "khazad-cbc-plain64",
+        "aes-cbc-essiv:sha256",
+        "serpent-cbc-plain",
+        "twofish-cbc-plain64be",
+        "aes-cbc-eboiv",
+        "aes-cbc-elephant",
+        "aes-cbc-tcw",
+        "aes:64-cbc-lmk",
+        "aes-lrw-benbi",
+        "aes-ctr-plain64",
+        "aes-ecb",
+        "twofish-ecb-null",
+        "aes-twofish-serpent-xts-plain64",
+        "serpent-aes-cbc-tcw",
+        "twofish-serpent-lrw-benbi",
     ];
 
-    /// The block cipher.
-    pub const fn algorithm(&self) -> Algorithm {
-        self.algorithm
+    /// Puts together what fits together; `ciphers` are one to
+    /// [`LONGEST_CASCADE`], `key_count` a power of two up to [`MOST_KEYS`].
+    pub(crate) fn new(
+        ciphers: &[Algorithm],
+        key_count: usize,
+        mode: Mode,
+        iv: Option<IvGenerator>,
+    ) -> Result<Self, CipherError> {
+        let mut named = [ciphers[0]; LONGEST_CASCADE];
+        named[..ciphers.len()].copy_from_slice(ciphers);
+        let spec = Self {
+            named,
+            ciphers: ciphers.len(),
+            key_count,
+            mode,
+            iv,
+        };
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn check(&self) -> Result<(), CipherError> {
+        let wide = |cipher: &Algorithm| cipher.block_bytes() == 16;
+        let modes = Mode::ALL.into_iter().filter(|mode| match mode {
+            Mode::Xts | Mode::Lrw => self.algorithms().iter().all(wide),
+            Mode::Cbc => true,
+            Mode::Ctr | Mode::Ecb => !self.is_cascade(),
+        });
+        let possible: Vec<Mode> = modes.collect();
+        if !possible.contains(&self.mode) {
+            return Err(CipherError::UnfitMode {
+                ciphers: self.cipher_names(),
+                mode: self.mode,
+                possible,
+            });
+        }
+        let mode = self.mode;
+        let sizes = self.named[0].key_sizes();
+        let fits = |hash: &EssivHash| sizes.contains(&hash.digest_bytes());
+        let mut hashes = EssivHash::ALL.into_iter().filter(fits);
+        let mut possible = || {
+            let usable = |iv| match iv {
+                IvGenerator::Essiv(_) => hashes.next().map(IvGenerator::Essiv),
+                _ => Some(iv),
+            };
+            let taken = IvGenerator::ALL.into_iter().filter(|&iv| self.takes(iv));
+            taken.filter_map(usable).collect()
+        };
+        let iv = match self.iv {
+            Some(iv) => iv,
+            None if mode == Mode::Ecb => return Ok(()),
+            None => {
+                let possible = possible();
+                return Err(CipherError::MissingIv { mode, possible });
+            }
+        };
+        if !self.takes(iv) {
+            return Err(CipherError::UnfitIv {
+                ciphers: self.cipher_names(),
+                mode,
+                iv,
+                possible: possible(),
+            });
+        }
+        if let IvGenerator::Essiv(hash) = iv
+            && !fits(&hash)
+        {
+            return Err(CipherError::UnfitHash {
+                cipher: self.named[0],
+                hash,
+                possible: hashes.collect(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether `iv`, with some parameter, can make the IVs of this mode.
+    fn takes(&self, iv: IvGenerator) -> bool {
+        use IvGenerator::{
+            Benbi, Eboiv, Elephant, Essiv, Lmk, Null, Plain, Plain64, Plain64Be, Tcw,
+        };
+        let aes_sized = || {
+            let aes = Algorithm::Aes.key_sizes();
+            self.named[0]
+                .key_sizes()
+                .iter()
+                .any(|size| aes.contains(size))
+        };
+        match (self.mode, iv) {
+            (_, Null | Plain | Plain64 | Plain64Be) => true,
+            (Mode::Cbc, Tcw) | (Mode::Lrw, Benbi) => true,
+            _ if self.is_cascade() => false,
+            (Mode::Cbc, Elephant) => {
+                self.key_count == 1 && self.named[0].block_bytes() == 16 && aes_sized()
+            }
+            (Mode::Cbc, Lmk) => true,
+            (Mode::Ecb, _) | (_, Elephant | Lmk | Tcw) => false,
+            (Mode::Ctr, Eboiv) => false,
+            (Mode::Xts | Mode::Cbc | Mode::Lrw | Mode::Ctr, Essiv(_) | Benbi | Eboiv) => true,
+        }
+    }
+
+    /// The block ciphers as they are named: one, or the layers of a cascade,
+    /// of which the last encrypts first.
+    pub fn algorithms(&self) -> &[Algorithm] {
+        &self.named[..self.ciphers]
     }
 
     /// The mode of operation.
@@ -100,171 +196,172 @@ impl CipherSpec {
         self.mode
     }
 
-    /// The IV generator.
-    pub const fn iv(&self) -> IvGenerator {
+    /// The IV generator; ECB needs none.
+    pub const fn iv(&self) -> Option<IvGenerator> {
         self.iv
     }
 
+    /// How many keys take turns, from one 512-byte unit to the next.
+    pub const fn key_count(&self) -> usize {
+        self.key_count
+    }
+
+    /// Whether several ciphers encrypt one after the other.
+    pub const fn is_cascade(&self) -> bool {
+        self.ciphers > 1
+    }
+
     /// Possible key lengths in bytes, ascending, as cryptsetup counts: an XTS
-    /// key holds the data key and the tweak key.
-    pub const fn key_sizes(&self) -> &'static [usize] {
-        match (self.algorithm, self.mode) {
-            (Algorithm::Aes | Algorithm::Serpent | Algorithm::Twofish, Mode::Xts) => &[32, 48, 64],
+    /// key holds the data key and the tweak key, a multi-key cipher's holds all
+    /// keys, and what the mode and the IV generator need besides follows.
+    ///
+    /// The keys of a cascade stand in VeraCrypt's order, that of encryption:
+    /// in XTS the data keys, then the tweak keys; in LRW and in CBC with `tcw`
+    /// 32 bytes for the tweak key or the seeds, then the keys.
+    pub fn key_sizes(&self) -> Vec<usize> {
+        if self.is_cascade() {
+            let keys: usize = self.algorithms().iter().map(|c| c.longest_key()).sum();
+            return vec![match (self.mode, self.iv) {
+                (Mode::Xts, _) => 2 * keys,
+                (Mode::Lrw, _) | (_, Some(IvGenerator::Tcw)) => CASCADE_SECRET_BYTES + keys,
+                _ => keys,
+            }];
+        }
+        let keys = self.named[0].key_sizes();
+        let mut sizes: Vec<usize> = keys.iter().flat_map(|&key| self.whole_keys(key)).collect();
+        sizes.sort_unstable();
+        sizes
+    }
+
+    /// Lengths of the whole key where one key of the block cipher has `cipher_key` bytes.
+    fn whole_keys(&self, cipher_key: usize) -> Vec<usize> {
+        let key = match self.mode {
+            Mode::Xts => 2 * cipher_key,
+            Mode::Lrw => cipher_key + LRW_KEY_BYTES,
+            Mode::Cbc | Mode::Ctr | Mode::Ecb => cipher_key,
+        };
+        let keys = self.key_count * key;
+        match self.iv {
+            Some(IvGenerator::Tcw) => {
+                vec![keys + self.named[0].block_bytes() + WHITENING_BYTES]
+            }
+            Some(IvGenerator::Elephant) if Algorithm::Aes.key_sizes().contains(&key) => {
+                vec![2 * key]
+            }
+            Some(IvGenerator::Elephant) => Vec::new(),
+            // With one key, version 3 of loop-AES would look like a longer key.
+            Some(IvGenerator::Lmk) if self.key_count > 1 && key >= SEED_BYTES => {
+                vec![keys, keys + key]
+            }
+            _ => vec![keys],
         }
     }
 
-    /// The key length in bytes to take where the user names none.
-    pub const fn default_key_size(&self) -> usize {
-        match self.mode {
-            Mode::Xts => 64,
+    /// The key length in bytes to take where the user names none: that of
+    /// 256-bit keys, or of the longest where the cipher has no such keys.
+    pub fn default_key_size(&self) -> usize {
+        let keys = self.named[0].key_sizes();
+        match keys.contains(&32) && !self.is_cascade() {
+            true => self.whole_keys(32)[0],
+            false => self.key_sizes().into_iter().max().unwrap_or(0),
         }
     }
 
-    /// The backends that this CPU has for this cipher, the fastest first.
+    /// The bytes that follow the keys in a whole key of `len` bytes.
+    pub(crate) fn extra_key_bytes(&self, len: usize) -> usize {
+        match self.iv {
+            Some(IvGenerator::Tcw) => self.named[0].block_bytes() + WHITENING_BYTES,
+            Some(IvGenerator::Elephant) => len / 2,
+            Some(IvGenerator::Lmk) if !len.is_multiple_of(self.key_count) => {
+                len / (self.key_count + 1)
+            }
+            _ => 0,
+        }
+    }
+
+    /// The sector sizes that the IV generator is defined for.
+    pub fn sector_sizes(&self) -> &'static [SectorSize] {
+        match self.iv {
+            Some(IvGenerator::Lmk | IvGenerator::Tcw) => &[SectorSize::B512],
+            _ => &SectorSize::ALL,
+        }
+    }
+
+    /// The backends that this CPU has for this cipher, the fastest first; for
+    /// a cascade, all those that one of its ciphers has.
     pub fn backends(&self) -> Vec<Backend> {
         Backend::ALL
             .into_iter()
-            .filter(|&backend| self.maker(backend).is_some())
+            .filter(|&wanted| {
+                self.algorithms()
+                    .iter()
+                    .any(|c| c.backends().any(|b| b == wanted))
+            })
             .collect()
     }
 
     /// The cipher itself, by `backend` or by the fastest there is.
     ///
+    /// A cipher of a cascade that lacks `backend` takes the next slower one
+    /// that it has.
+    ///
     /// # Errors
     /// [`CipherError::KeySize`] if the length of `key` is none of
-    /// [`key_sizes`](Self::key_sizes); [`CipherError::BackendUnavailable`] if
-    /// `backend` is none of [`backends`](Self::backends).
+    /// [`key_sizes`](Self::key_sizes); [`CipherError::SectorSize`] if `layout`
+    /// has none of [`sector_sizes`](Self::sector_sizes);
+    /// [`CipherError::BackendUnavailable`] if `backend` is none of
+    /// [`backends`](Self::backends).
     pub fn cipher(
         &self,
         key: &Key,
         layout: SectorLayout,
         backend: Option<Backend>,
     ) -> Result<Box<dyn SectorCipher>, CipherError> {
-        if !self.key_sizes().contains(&key.len()) {
+        let key_sizes = self.key_sizes();
+        if !key_sizes.contains(&key.len()) {
             return Err(CipherError::KeySize {
                 spec: *self,
                 got_bits: key.len() * 8,
-                possible_bits: self.key_sizes().iter().map(|bytes| bytes * 8).collect(),
+                possible_bits: key_sizes.iter().map(|bytes| bytes * 8).collect(),
+            });
+        }
+        if !self.sector_sizes().contains(&layout.size) {
+            return Err(CipherError::SectorSize {
+                spec: *self,
+                got: layout.size,
+                possible: self.sector_sizes().to_vec(),
             });
         }
         let available = self.backends();
         let backend = backend.unwrap_or(available[0]);
-        match self.maker(backend) {
-            Some(make) => Ok(make(self, key.as_bytes(), layout)),
-            None => Err(CipherError::BackendUnavailable {
+        if !available.contains(&backend) {
+            return Err(CipherError::BackendUnavailable {
                 spec: *self,
                 backend,
                 available,
-            }),
+            });
         }
+        Ok(assemble(self, key.as_bytes(), layout, backend))
     }
 
-    /// How `backend` makes this cipher, if this CPU lets it.
-    fn maker(&self, backend: Backend) -> Option<Maker> {
-        match (self.algorithm, backend) {
-            (Algorithm::Aes, Backend::RustCrypto) => Some(Box::new(|spec, key, layout| {
-                spec.with_mode(Aes::new, key, layout)
-            })),
-            (Algorithm::Serpent, Backend::Portable) => Some(serpent(AnyCpu)),
-            #[cfg(target_arch = "x86_64")]
-            (Algorithm::Serpent, Backend::Avx2) => Avx2::detect().map(serpent),
-            #[cfg(target_arch = "x86_64")]
-            (Algorithm::Serpent, Backend::Avx512) => Avx512::detect().map(serpent),
-            (Algorithm::Twofish, Backend::Portable) => Some(Box::new(|spec, key, layout| {
-                spec.with_mode(Twofish::new, key, layout)
-            })),
-            _ => None,
-        }
+    fn cipher_names(&self) -> Vec<&'static str> {
+        self.algorithms()
+            .iter()
+            .map(|cipher| cipher.name())
+            .collect()
     }
-
-    fn with_mode<C: BlockCipher128>(
-        &self,
-        keyed: impl Fn(&[u8]) -> C,
-        key: &[u8],
-        layout: SectorLayout,
-    ) -> Box<dyn SectorCipher> {
-        match self.mode {
-            Mode::Xts => Box::new(Xts::new(keyed, key, self.iv, layout)),
-        }
-    }
-}
-
-/// Makes a cipher for a specification from a key of possible length.
-type Maker = Box<dyn Fn(&CipherSpec, &[u8], SectorLayout) -> Box<dyn SectorCipher>>;
-
-fn serpent(cpu: impl Cpu) -> Maker {
-    Box::new(move |spec, key, layout| spec.with_mode(|part| Serpent::new(part, cpu), key, layout))
 }
 
 impl fmt::Display for CipherSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{}-{}-{}", self.algorithm, self.mode, self.iv))
+        let mut notation = self.cipher_names().join("-");
+        if self.key_count > 1 {
+            notation += &format!(":{}", self.key_count);
+        }
+        notation += &format!("-{}", self.mode);
+        if let Some(iv) = self.iv {
+            notation += &format!("-{iv}");
+        }
+        f.pad(&notation)
     }
-}
-
-impl FromStr for CipherSpec {
-    type Err = CipherError;
-
-    fn from_str(text: &str) -> Result<Self, CipherError> {
-        let parts = match text.strip_prefix("capi:") {
-            Some(rest) => capi_parts(rest),
-            None => plain_parts(text),
-        };
-        let Some((cipher, mode, iv)) = parts else {
-            return Err(CipherError::Notation {
-                text: text.to_owned(),
-            });
-        };
-        let algorithm = named(Algorithm::ALL, Algorithm::name, cipher).ok_or_else(|| {
-            CipherError::UnknownCipher {
-                name: cipher.to_owned(),
-            }
-        })?;
-        let mode = named(Mode::ALL, Mode::name, mode).ok_or_else(|| CipherError::UnknownMode {
-            name: mode.to_owned(),
-        })?;
-        let iv = iv.ok_or(CipherError::MissingIv { mode })?;
-        let iv = named(IvGenerator::ALL, IvGenerator::name, iv).ok_or_else(|| {
-            CipherError::UnknownIv {
-                name: iv.to_owned(),
-            }
-        })?;
-        Ok(Self {
-            algorithm,
-            mode,
-            iv,
-        })
-    }
-}
-
-/// Cipher, mode and, where there is one, IV generator.
-type Parts<'a> = (&'a str, &'a str, Option<&'a str>);
-
-/// The parts of `aes-xts-plain64`.
-fn plain_parts(text: &str) -> Option<Parts<'_>> {
-    let (cipher, rest) = text.split_once('-')?;
-    let (mode, iv) = match rest.split_once('-') {
-        Some((mode, iv)) => (mode, Some(iv)),
-        None => (rest, None),
-    };
-    (!cipher.is_empty() && !mode.is_empty()).then_some((cipher, mode, iv))
-}
-
-/// The parts of `xts(aes)-plain64`.
-fn capi_parts(text: &str) -> Option<Parts<'_>> {
-    let (mode, rest) = text.split_once('(')?;
-    let (cipher, rest) = rest.rsplit_once(')')?;
-    let iv = match rest {
-        "" => None,
-        _ => Some(rest.strip_prefix('-')?),
-    };
-    (!cipher.is_empty() && !mode.is_empty()).then_some((cipher, mode, iv))
-}
-
-fn named<T: Copy, const N: usize>(
-    all: [T; N],
-    name: fn(T) -> &'static str,
-    wanted: &str,
-) -> Option<T> {
-    all.into_iter().find(|&item| name(item) == wanted)
 }

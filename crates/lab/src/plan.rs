@@ -76,7 +76,10 @@ fn builtin() -> Vec<System> {
 
 /// One encryption sector size, or several: `4096` or `[512, 4096]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "sector_size must be a number or a list of numbers")]
+#[serde(
+    untagged,
+    expecting = "sector_size must be a number or a list of numbers"
+)]
 pub enum SectorSizes {
     /// The same for every cell.
     One(u32),
@@ -413,7 +416,10 @@ seconds = 0.1
     #[test]
     fn defaults_are_the_documented_ones() {
         let plan = Plan::parse("x", VALID).unwrap();
-        assert_eq!((plan.repetitions, plan.sector_size.all()), (10, &[4096][..]));
+        assert_eq!(
+            (plan.repetitions, plan.sector_size.all()),
+            (10, &[4096][..])
+        );
         assert_eq!(plan.systems, [System::Builtin]);
         assert_eq!(plan.workloads[0].queue_depth, 1);
         assert_eq!(plan.size.as_u64(), 64 << 20);

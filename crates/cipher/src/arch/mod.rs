@@ -2,18 +2,31 @@
 //!
 //! # Safety case
 //!
-//! The only `unsafe` here is the call of a function with `#[target_feature]`
-//! from one without. Such a call is undefined behaviour on a CPU without the
-//! feature, and harmless on any other, because the functions themselves are
-//! safe Rust: they take slices and references and contain no `unsafe`.
+//! `unsafe` does two things here.
 //!
-//! That the CPU has the feature is proven by a value: [`Avx2`] and [`Avx512`]
-//! have no bytes and a private field, so only their `detect` makes them, after
-//! asking the CPU and the operating system. A kernel is a method of that
-//! value; whoever can call it holds the proof. Features do not vanish while a
-//! program runs, so a proof may be copied and kept.
+//! It calls functions with `#[target_feature]`, intrinsics among them, from
+//! code without. Such a call is undefined behaviour on a CPU without the
+//! feature, and harmless on any other, because what is called is safe Rust:
+//! it takes values, slices and references.
+//!
+//! That the CPU has the feature is proven by a value: [`Avx2`], [`Avx512`],
+//! [`AesNi`], [`Vaes256`] and [`Vaes512`] have no bytes and a private field, so
+//! only their `detect` makes them, after asking the CPU and the operating
+//! system. A kernel is a method of that value; whoever can call it holds the
+//! proof. Features do not vanish while a program runs, so a proof may be
+//! copied and kept.
+//!
+//! And it loads and stores vectors through pointers, each made in the same
+//! line from a borrowed array of the vector's size, by instructions that ask
+//! for no alignment.
 
+mod aes;
+mod des;
+mod lanes;
+mod polyval;
 mod serpent;
+
+pub(crate) use self::aes::{Aes, AesNi, Engine as AesEngine, Vaes256, Vaes512};
 
 /// Proof that this CPU has AVX2.
 #[derive(Clone, Copy)]

@@ -1,19 +1,47 @@
 //! Block ciphers, one a file: constants, key schedule, rounds.
 
-mod aes;
+pub(crate) mod aes;
+mod anubis;
+pub(crate) mod aria;
+pub(crate) mod blowfish;
+pub(crate) mod camellia;
+pub(crate) mod cast;
+mod cast5;
+mod cast6;
+pub(crate) mod chacha;
+#[cfg(test)]
+mod conformance;
+pub(crate) mod des;
+pub(crate) mod involution;
+mod khazad;
+pub(crate) mod kuznyechik;
+pub(crate) mod lanes;
+mod seed;
 pub(crate) mod serpent;
+pub(crate) mod sm4;
 mod twofish;
 
-pub(crate) use self::aes::Aes;
+pub(crate) use self::anubis::Anubis;
+pub(crate) use self::aria::Aria;
+pub(crate) use self::blowfish::Blowfish;
+pub(crate) use self::camellia::Camellia;
+pub(crate) use self::cast5::Cast5;
+pub(crate) use self::cast6::Cast6;
+pub(crate) use self::khazad::Khazad;
+pub(crate) use self::kuznyechik::Kuznyechik;
+pub(crate) use self::seed::Seed;
+pub(crate) use self::sm4::Sm4;
 pub(crate) use self::twofish::Twofish;
 
 use crate::Backend;
+use crate::mode::{cbc, xts};
 
 /// One block of a 128-bit block cipher.
 pub(crate) type Block = [u8; 16];
 
-/// A keyed cipher with 16-byte blocks, over many independent blocks at once.
-pub(crate) trait BlockCipher128: Send + Sync + Sized + 'static {
+/// A keyed cipher with blocks of `N` bytes, 16 or 8, over many independent
+/// blocks at once.
+pub(crate) trait BlockCipher<const N: usize>: Send + Sync + Sized + 'static {
     /// What does the work.
     const BACKEND: Backend;
 
@@ -21,8 +49,46 @@ pub(crate) trait BlockCipher128: Send + Sync + Sized + 'static {
     const CONSTANT_TIME: bool;
 
     /// Encrypts every block in place.
-    fn encrypt_blocks(&self, blocks: &mut [Block]);
+    fn encrypt_blocks(&self, blocks: &mut [[u8; N]]);
 
     /// Decrypts every block in place.
-    fn decrypt_blocks(&self, blocks: &mut [Block]);
+    fn decrypt_blocks(&self, blocks: &mut [[u8; N]]);
+
+    /// Encrypts whole sectors in place in XTS mode; `starts` has the first
+    /// tweak of each. A fused kernel takes the place of this.
+    fn encrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8])
+    where
+        Self: BlockCipher<16>,
+    {
+        xts::run(starts, sector_bytes, data, |blocks| {
+            BlockCipher::<16>::encrypt_blocks(self, blocks);
+        });
+    }
+
+    /// Decrypts whole sectors in place in XTS mode; `starts` has the first
+    /// tweak of each. A fused kernel takes the place of this.
+    fn decrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8])
+    where
+        Self: BlockCipher<16>,
+    {
+        xts::run(starts, sector_bytes, data, |blocks| {
+            BlockCipher::<16>::decrypt_blocks(self, blocks);
+        });
+    }
+
+    /// Encrypts up to 64 whole sectors in place in CBC mode; `ivs` has one for
+    /// each. A fused kernel takes the place of this.
+    fn encrypt_cbc(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
+        cbc::encrypt(ivs, sector_bytes, data, |blocks| {
+            self.encrypt_blocks(blocks);
+        });
+    }
+
+    /// Decrypts up to 64 whole sectors in place in CBC mode; `ivs` has one for
+    /// each. A fused kernel takes the place of this.
+    fn decrypt_cbc(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
+        cbc::decrypt(ivs, sector_bytes, data, |blocks| {
+            self.decrypt_blocks(blocks);
+        });
+    }
 }

@@ -7,7 +7,7 @@
 
 use zeroize::Zeroize;
 
-use super::{Block, BlockCipher128};
+use super::{Block, BlockCipher};
 use crate::Backend;
 
 const ROUNDS: usize = 16;
@@ -72,7 +72,7 @@ impl Twofish {
     }
 }
 
-impl BlockCipher128 for Twofish {
+impl BlockCipher<16> for Twofish {
     const BACKEND: Backend = Backend::Portable;
     const CONSTANT_TIME: bool = false;
 

@@ -7,17 +7,11 @@
 //!
 //! A sector is a multiple of 16 bytes, so ciphertext stealing never happens.
 //! The work goes in batches that a cipher with many lanes can fill: the first
-//! tweaks of up to [`GROUP`] sectors in one call, then [`BATCH`] blocks a call,
+//! tweaks of the group's sectors in one call, then [`BATCH`] blocks a call,
 //! whichever sectors they belong to.
 
-use crate::block::{Block, BlockCipher128};
-use crate::{Backend, IvGenerator, IvSector, SectorCipher, SectorLayout};
-
-/// Sectors whose first tweaks are encrypted in one call.
-const GROUP: usize = 64;
-
-/// Blocks encrypted in one call: their tweaks stay in the L1 cache.
-const BATCH: usize = 128;
+use super::{BATCH, BlockMode, add, blocks, times_x};
+use crate::block::{Block, BlockCipher};
 
 /// Blocks that always belong to one sector: those of the smallest size.
 const STRETCH: usize = 32;
@@ -26,88 +20,80 @@ const STRETCH: usize = 32;
 pub(crate) struct Xts<C> {
     data: C,
     tweak: C,
-    iv: IvGenerator,
-    layout: SectorLayout,
 }
 
-impl<C: BlockCipher128> Xts<C> {
+impl<C: BlockCipher<16>> Xts<C> {
     /// Makes the ciphers by `keyed`; `key` is data key then tweak key, of equal
     /// length.
-    pub(crate) fn new(
-        keyed: impl Fn(&[u8]) -> C,
-        key: &[u8],
-        iv: IvGenerator,
-        layout: SectorLayout,
-    ) -> Self {
+    pub(crate) fn new(keyed: impl Fn(&[u8]) -> C, key: &[u8]) -> Self {
         let (data, tweak) = key.split_at(key.len() / 2);
         Self {
             data: keyed(data),
             tweak: keyed(tweak),
-            iv,
-            layout,
-        }
-    }
-
-    fn run(&self, first: IvSector, data: &mut [u8], crypt: impl Fn(&mut [Block])) {
-        let sector_bytes = self.layout.size.bytes();
-        assert!(
-            data.len().is_multiple_of(sector_bytes),
-            "{} bytes are not a whole number of {sector_bytes}-byte sectors",
-            data.len()
-        );
-        let stretches = sector_bytes / (STRETCH * 16);
-        let mut sector = first;
-        for group in data.chunks_mut(GROUP * sector_bytes) {
-            let mut starts = [[0; 16]; GROUP];
-            let starts = &mut starts[..group.len() / sector_bytes];
-            for start in &mut *starts {
-                *start = self.iv.block(sector);
-                sector = sector.advance(1, self.layout);
-            }
-            self.tweak.encrypt_blocks(starts);
-
-            let mut tweak = 0;
-            let mut nth_stretch = 0;
-            let mut tweaks = [0_u128; BATCH];
-            let (blocks, []) = group.as_chunks_mut::<16>() else {
-                unreachable!("sectors are whole blocks");
-            };
-            for batch in blocks.chunks_mut(BATCH) {
-                let tweaks = &mut tweaks[..batch.len()];
-                for stretch in tweaks.as_chunks_mut::<STRETCH>().0 {
-                    if nth_stretch % stretches == 0 {
-                        tweak = u128::from_le_bytes(starts[nth_stretch / stretches]);
-                    }
-                    nth_stretch += 1;
-                    tweak = fill(stretch, tweak);
-                }
-                add(batch, tweaks);
-                crypt(batch);
-                add(batch, tweaks);
-            }
         }
     }
 }
 
-impl<C: BlockCipher128> SectorCipher for Xts<C> {
-    fn layout(&self) -> SectorLayout {
-        self.layout
+impl<C: BlockCipher<16>> BlockMode<16> for Xts<C> {
+    fn encrypt(&self, ivs: &mut [Block], data: &mut [u8]) {
+        self.tweak.encrypt_blocks(ivs);
+        self.data.encrypt_xts(ivs, data.len() / ivs.len(), data);
     }
 
-    fn backend(&self) -> Backend {
-        C::BACKEND
+    fn decrypt(&self, ivs: &mut [Block], data: &mut [u8]) {
+        self.tweak.encrypt_blocks(ivs);
+        self.data.decrypt_xts(ivs, data.len() / ivs.len(), data);
     }
 
-    fn constant_time(&self) -> bool {
-        C::CONSTANT_TIME
+    fn encrypt_zeros(&self, ivs: &mut [Block]) {
+        self.tweak.encrypt_blocks(ivs);
+        for iv in ivs {
+            let tweak = *iv;
+            self.data.encrypt_blocks(std::slice::from_mut(iv));
+            add(iv, &tweak);
+        }
     }
+}
 
-    fn encrypt(&self, first: IvSector, data: &mut [u8]) {
-        self.run(first, data, |blocks| self.data.encrypt_blocks(blocks));
+/// Whole sectors in place by a cipher of blocks, `crypt`; `starts` has the
+/// first tweak of each.
+pub(crate) fn run(
+    starts: &[Block],
+    sector_bytes: usize,
+    data: &mut [u8],
+    crypt: impl Fn(&mut [Block]),
+) {
+    let stretches = sector_bytes / (STRETCH * 16);
+    // Clearing room for more tweaks would take a small sector longer than
+    // computing its own.
+    match data.len() / 16 {
+        STRETCH => run_in::<STRETCH>(starts, stretches, data, crypt),
+        _ => run_in::<BATCH>(starts, stretches, data, crypt),
     }
+}
 
-    fn decrypt(&self, first: IvSector, data: &mut [u8]) {
-        self.run(first, data, |blocks| self.data.decrypt_blocks(blocks));
+/// A sector is `stretches` long, and [`run`] works on `BATCH` blocks at a time.
+fn run_in<const BATCH: usize>(
+    starts: &[Block],
+    stretches: usize,
+    data: &mut [u8],
+    crypt: impl Fn(&mut [Block]),
+) {
+    let mut tweak = 0;
+    let mut nth_stretch = 0;
+    let mut tweaks = [0_u128; BATCH];
+    for batch in blocks(data).chunks_mut(BATCH) {
+        let tweaks = &mut tweaks[..batch.len()];
+        for stretch in tweaks.as_chunks_mut::<STRETCH>().0 {
+            if nth_stretch % stretches == 0 {
+                tweak = u128::from_le_bytes(starts[nth_stretch / stretches]);
+            }
+            nth_stretch += 1;
+            tweak = fill(stretch, tweak);
+        }
+        add_tweaks(batch, tweaks);
+        crypt(batch);
+        add_tweaks(batch, tweaks);
     }
 }
 
@@ -131,15 +117,10 @@ fn fill(stretch: &mut [u128; STRETCH], tweak: u128) -> u128 {
     times_x8(d[0])
 }
 
-fn add(blocks: &mut [Block], tweaks: &[u128]) {
+fn add_tweaks(blocks: &mut [Block], tweaks: &[u128]) {
     for (block, tweak) in blocks.iter_mut().zip(tweaks) {
         *block = (u128::from_ne_bytes(*block) ^ tweak.to_le()).to_ne_bytes();
     }
-}
-
-/// Multiplies by x modulo x¹²⁸ + x⁷ + x² + x + 1, without a branch.
-const fn times_x(tweak: u128) -> u128 {
-    (tweak << 1) ^ (((tweak as i128 >> 127) as u128) & 0x87)
 }
 
 /// Multiplies by x⁸: the byte that overflows comes back times x⁷ + x² + x + 1.

@@ -65,7 +65,7 @@ impl ReferenceCipher for Aes {
 }
 
 /// Section 5.1.1: the inverse in GF(2⁸), zero for zero, then the affine map.
-fn sub_byte(x: u8) -> u8 {
+pub(crate) fn sub_byte(x: u8) -> u8 {
     let inverse = (0..=255)
         .find(|&y| gf256_mul(x, y, MODULUS) == 1)
         .unwrap_or(0);

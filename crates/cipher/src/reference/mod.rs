@@ -2,25 +2,60 @@
 //! equal. For tests only; they leak through timing and wipe nothing.
 
 mod aes;
+mod anubis;
+mod aria;
+mod blowfish;
+mod camellia;
+mod cast;
+mod cbc;
+mod ctr;
+pub(crate) mod des;
+mod elephant;
+mod hctr2;
+mod khazad;
+mod kuznyechik;
+mod lrw;
+mod md5;
+pub(crate) mod sectors;
+mod seed;
 pub(crate) mod serpent;
+mod sm4;
+mod tcw;
 mod twofish;
 mod xts;
 
 pub use self::aes::Aes;
+#[cfg(test)]
+pub(crate) use self::aes::sub_byte;
+pub use self::anubis::Anubis;
+pub use self::aria::Aria;
+pub use self::blowfish::{Blowfish, BlowfishLittleEndian};
+pub use self::camellia::Camellia;
+pub use self::cast::{Cast5, Cast6};
+pub use self::cbc::{decrypt_cbc, encrypt_cbc};
+pub use self::ctr::crypt_ctr;
+pub use self::des::{Des, TripleDes};
+pub use self::hctr2::{decrypt_hctr2, encrypt_hctr2};
+pub use self::khazad::Khazad;
+pub use self::kuznyechik::Kuznyechik;
+pub use self::lrw::{decrypt_lrw, encrypt_lrw};
+pub use self::sectors::{Direction, ReferenceMode, crypt_sectors};
+pub use self::seed::Seed;
 pub use self::serpent::Serpent;
+pub use self::sm4::Sm4;
 pub use self::twofish::Twofish;
 pub use self::xts::{decrypt_xts, encrypt_xts};
 
-/// A keyed cipher of 16-byte blocks, one block at a time.
-pub trait ReferenceCipher {
-    /// The cipher under a key of 16, 24 or 32 bytes.
+/// A keyed cipher of blocks of `N` bytes, one block at a time.
+pub trait ReferenceCipher<const N: usize = 16> {
+    /// The cipher under a key of one of its lengths.
     fn new(key: &[u8]) -> Self;
 
     /// The ciphertext of `plain`.
-    fn encrypt(&self, plain: [u8; 16]) -> [u8; 16];
+    fn encrypt(&self, plain: [u8; N]) -> [u8; N];
 
     /// The plaintext of `cipher`.
-    fn decrypt(&self, cipher: [u8; 16]) -> [u8; 16];
+    fn decrypt(&self, cipher: [u8; N]) -> [u8; N];
 }
 
 /// The product of `a` and `b` in GF(2⁸) modulo the polynomial `modulus`, given

@@ -1,7 +1,7 @@
 //! Tests of the crate through its public interface.
 
 mod backends;
-mod oracle;
 mod peers;
 mod rejections;
+mod samples;
 mod vectors;

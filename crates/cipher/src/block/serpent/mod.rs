@@ -16,7 +16,7 @@ mod sbox;
 use zeroize::Zeroize;
 
 use self::sbox::{COMPLEMENTS, Words, forward, inverse};
-use super::{Block, BlockCipher128};
+use super::{Block, BlockCipher};
 use crate::Backend;
 
 const ROUNDS: usize = 32;
@@ -98,7 +98,7 @@ impl<C: Cpu> Serpent<C> {
     }
 }
 
-impl<C: Cpu> BlockCipher128 for Serpent<C> {
+impl<C: Cpu> BlockCipher<16> for Serpent<C> {
     const BACKEND: Backend = C::BACKEND;
     const CONSTANT_TIME: bool = true;
 

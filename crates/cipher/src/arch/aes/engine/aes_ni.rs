@@ -1,0 +1,153 @@
+//! AES-NI.
+
+use std::arch::x86_64::*;
+
+use super::super::{Engine, Lines, Work};
+use super::{POLYNOMIAL, WHOLE_REGISTER, line, line_mut};
+use crate::Backend;
+use crate::block::Block;
+
+/// Proof that this CPU has AES-NI and PCLMULQDQ.
+#[derive(Clone, Copy)]
+pub(crate) struct AesNi(());
+
+impl AesNi {
+    /// The proof, if it is true.
+    pub(crate) fn detect() -> Option<Self> {
+        let has = is_x86_feature_detected!("aes") && is_x86_feature_detected!("pclmulqdq");
+        has.then_some(Self(()))
+    }
+}
+
+impl Engine for AesNi {
+    const BACKEND: Backend = Backend::AesNi;
+    const LANES: usize = 1;
+    type Vector = __m128i;
+
+    #[inline]
+    fn enter<W: Work>(self, work: W) {
+        #[target_feature(enable = "aes,pclmulqdq")]
+        fn enabled<W: Work>(engine: AesNi, work: W) {
+            work.run(engine);
+        }
+        // SAFETY: `self` proves the features.
+        unsafe { enabled(self, work) }
+    }
+
+    #[inline(always)]
+    fn load(self, blocks: &[Block]) -> __m128i {
+        let blocks: &[Block; Self::LANES] = blocks.first_chunk().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves the feature, and the blocks are borrowed.
+        unsafe { _mm_loadu_si128(blocks.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn store(self, x: __m128i, blocks: &mut [Block]) {
+        let blocks: &mut [Block; Self::LANES] = blocks.first_chunk_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves the feature, and the blocks are borrowed.
+        unsafe { _mm_storeu_si128(blocks.as_mut_ptr().cast(), x) }
+    }
+
+    #[inline(always)]
+    fn splat(self, block: &Block) -> __m128i {
+        // SAFETY: `self` proves the feature, and the block is borrowed.
+        unsafe { _mm_loadu_si128(block.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn add(self, x: __m128i, y: __m128i) -> __m128i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm_xor_si128(x, y) }
+    }
+
+    #[inline(always)]
+    fn round(self, x: __m128i, key: __m128i) -> __m128i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm_aesenc_si128(x, key) }
+    }
+
+    #[inline(always)]
+    fn last_round(self, x: __m128i, key: __m128i) -> __m128i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm_aesenclast_si128(x, key) }
+    }
+
+    #[inline(always)]
+    fn inverse_round(self, x: __m128i, key: __m128i) -> __m128i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm_aesdec_si128(x, key) }
+    }
+
+    #[inline(always)]
+    fn last_inverse_round(self, x: __m128i, key: __m128i) -> __m128i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm_aesdeclast_si128(x, key) }
+    }
+
+    #[inline(always)]
+    fn spread(self, tweak: &Block) -> __m128i {
+        self.splat(tweak)
+    }
+
+    #[inline(always)]
+    fn times_x_lanes(self, tweaks: __m128i) -> __m128i {
+        // SAFETY: `self` proves the features.
+        unsafe {
+            let shifted = _mm_slli_epi64::<1>(tweaks);
+            let carries = _mm_srli_epi64::<63>(tweaks);
+            let polynomial = _mm_set1_epi64x(POLYNOMIAL);
+            let reduced = _mm_clmulepi64_si128::<1>(carries, polynomial);
+            let shifted = _mm_xor_si128(shifted, _mm_slli_si128::<8>(carries));
+            _mm_xor_si128(shifted, reduced)
+        }
+    }
+
+    #[inline(always)]
+    fn times_x8(self, tweaks: __m128i) -> __m128i {
+        // SAFETY: `self` proves the features.
+        unsafe {
+            let over = _mm_srli_si128::<15>(tweaks);
+            let polynomial = _mm_set1_epi64x(POLYNOMIAL);
+            let reduced = _mm_clmulepi64_si128::<0>(over, polynomial);
+            _mm_xor_si128(_mm_slli_si128::<1>(tweaks), reduced)
+        }
+    }
+
+    #[inline(always)]
+    fn times_x_batch(self, tweaks: __m128i) -> __m128i {
+        self.times_x8(tweaks)
+    }
+
+    #[inline(always)]
+    fn shift_in(self, previous: __m128i, current: __m128i) -> __m128i {
+        let _ = current;
+        previous
+    }
+
+    #[inline(always)]
+    fn load_lines(self, data: &[u8], lines: &Lines) -> [__m128i; 4] {
+        let blocks = line(data, lines[0]);
+        let (a, b) = (self.load(blocks), self.load(&blocks[1..]));
+        let (c, d) = (self.load(&blocks[2..]), self.load(&blocks[3..]));
+        [a, b, c, d]
+    }
+
+    #[inline(always)]
+    fn store_lines(self, x: [__m128i; 4], data: &mut [u8], lines: &Lines, count: usize) {
+        if count > 0 {
+            let blocks = line_mut(data, lines[0]);
+            for (j, x) in x.into_iter().enumerate() {
+                self.store(x, &mut blocks[j..]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn unmix(self, block: &mut Block) {
+        // SAFETY: `self` proves AES-NI, and the block is borrowed.
+        unsafe {
+            let unmixed = _mm_aesimc_si128(_mm_loadu_si128(block.as_ptr().cast()));
+            _mm_storeu_si128(block.as_mut_ptr().cast(), unmixed);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! VAES on 512-bit registers.
+
+use std::arch::x86_64::*;
+
+use super::super::{Engine, Lines, Work};
+use super::{POLYNOMIAL, WHOLE_REGISTER, line, line_mut};
+use crate::Backend;
+use crate::block::Block;
+
+/// Proof that this CPU has VAES and VPCLMULQDQ on 512-bit registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Vaes512(());
+
+impl Vaes512 {
+    /// The proof, if it is true.
+    pub(crate) fn detect() -> Option<Self> {
+        let has = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("vaes")
+            && is_x86_feature_detected!("vpclmulqdq");
+        has.then_some(Self(()))
+    }
+}
+
+impl Engine for Vaes512 {
+    const BACKEND: Backend = Backend::Vaes512;
+    const LANES: usize = 4;
+    type Vector = __m512i;
+
+    #[inline]
+    fn enter<W: Work>(self, work: W) {
+        #[target_feature(enable = "avx512f,avx512bw,vaes,vpclmulqdq")]
+        fn enabled<W: Work>(engine: Vaes512, work: W) {
+            work.run(engine);
+        }
+        // SAFETY: `self` proves the features.
+        unsafe { enabled(self, work) }
+    }
+
+    #[inline(always)]
+    fn load(self, blocks: &[Block]) -> __m512i {
+        let blocks: &[Block; Self::LANES] = blocks.first_chunk().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves the feature, and the blocks are borrowed.
+        unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn store(self, x: __m512i, blocks: &mut [Block]) {
+        let blocks: &mut [Block; Self::LANES] = blocks.first_chunk_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves the feature, and the blocks are borrowed.
+        unsafe { _mm512_storeu_si512(blocks.as_mut_ptr().cast(), x) }
+    }
+
+    #[inline(always)]
+    fn splat(self, block: &Block) -> __m512i {
+        // SAFETY: `self` proves the feature, and the block is borrowed.
+        unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(block.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    fn add(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_xor_si512(x, y) }
+    }
+
+    #[inline(always)]
+    fn round(self, x: __m512i, key: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_aesenc_epi128(x, key) }
+    }
+
+    #[inline(always)]
+    fn last_round(self, x: __m512i, key: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_aesenclast_epi128(x, key) }
+    }
+
+    #[inline(always)]
+    fn inverse_round(self, x: __m512i, key: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_aesdec_epi128(x, key) }
+    }
+
+    #[inline(always)]
+    fn last_inverse_round(self, x: __m512i, key: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_aesdeclast_epi128(x, key) }
+    }
+
+    #[inline(always)]
+    fn spread(self, tweak: &Block) -> __m512i {
+        // SAFETY: `self` proves the features, and the tweak is borrowed.
+        unsafe {
+            let left = _mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0);
+            let tweak = _mm512_broadcast_i32x4(_mm_loadu_si128(tweak.as_ptr().cast()));
+            let shifted = _mm512_sllv_epi64(tweak, left);
+            let carries = _mm512_srlv_epi64(tweak, _mm512_sub_epi64(_mm512_set1_epi64(64), left));
+            let polynomial = _mm512_set1_epi64(POLYNOMIAL);
+            let reduced = _mm512_clmulepi64_epi128::<1>(carries, polynomial);
+            let shifted = _mm512_xor_si512(shifted, _mm512_bslli_epi128::<8>(carries));
+            _mm512_xor_si512(shifted, reduced)
+        }
+    }
+
+    #[inline(always)]
+    fn times_x_lanes(self, tweaks: __m512i) -> __m512i {
+        // SAFETY: `self` proves the features.
+        unsafe {
+            let shifted = _mm512_slli_epi64::<4>(tweaks);
+            let carries = _mm512_srli_epi64::<60>(tweaks);
+            let polynomial = _mm512_set1_epi64(POLYNOMIAL);
+            let reduced = _mm512_clmulepi64_epi128::<1>(carries, polynomial);
+            let shifted = _mm512_xor_si512(shifted, _mm512_bslli_epi128::<8>(carries));
+            _mm512_xor_si512(shifted, reduced)
+        }
+    }
+
+    #[inline(always)]
+    fn times_x8(self, tweaks: __m512i) -> __m512i {
+        // SAFETY: `self` proves the features.
+        unsafe {
+            let over = _mm512_bsrli_epi128::<15>(tweaks);
+            let polynomial = _mm512_set1_epi64(POLYNOMIAL);
+            let reduced = _mm512_clmulepi64_epi128::<0>(over, polynomial);
+            _mm512_xor_si512(_mm512_bslli_epi128::<1>(tweaks), reduced)
+        }
+    }
+
+    #[inline(always)]
+    fn times_x_batch(self, tweaks: __m512i) -> __m512i {
+        // SAFETY: `self` proves the features.
+        unsafe {
+            let over = _mm512_bsrli_epi128::<12>(tweaks);
+            let polynomial = _mm512_set1_epi64(POLYNOMIAL);
+            let reduced = _mm512_clmulepi64_epi128::<0>(over, polynomial);
+            _mm512_xor_si512(_mm512_bslli_epi128::<4>(tweaks), reduced)
+        }
+    }
+
+    #[inline(always)]
+    fn shift_in(self, previous: __m512i, current: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_alignr_epi64::<6>(current, previous) }
+    }
+
+    #[inline(always)]
+    fn load_lines(self, data: &[u8], lines: &Lines) -> [__m512i; 4] {
+        let a = self.load(line(data, lines[0]));
+        let b = self.load(line(data, lines[1]));
+        let c = self.load(line(data, lines[2]));
+        let d = self.load(line(data, lines[3]));
+        transpose(self, [a, b, c, d])
+    }
+
+    #[inline(always)]
+    fn store_lines(self, x: [__m512i; 4], data: &mut [u8], lines: &Lines, count: usize) {
+        let x = transpose(self, x);
+        for (x, &at) in x.into_iter().zip(lines).take(count) {
+            self.store(x, line_mut(data, at));
+        }
+    }
+
+    #[inline(always)]
+    fn unmix(self, block: &mut Block) {
+        // SAFETY: `self` proves AES-NI, and the block is borrowed.
+        unsafe {
+            let unmixed = _mm_aesimc_si128(_mm_loadu_si128(block.as_ptr().cast()));
+            _mm_storeu_si128(block.as_mut_ptr().cast(), unmixed);
+        }
+    }
+}
+
+/// Exchanges rows and columns of a square of blocks.
+#[inline(always)]
+fn transpose(_: Vaes512, [a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+    // SAFETY: the first argument proves the feature.
+    unsafe {
+        let a01b01 = _mm512_shuffle_i32x4::<0x44>(a, b);
+        let a23b23 = _mm512_shuffle_i32x4::<0xee>(a, b);
+        let c01d01 = _mm512_shuffle_i32x4::<0x44>(c, d);
+        let c23d23 = _mm512_shuffle_i32x4::<0xee>(c, d);
+        [
+            _mm512_shuffle_i32x4::<0x88>(a01b01, c01d01),
+            _mm512_shuffle_i32x4::<0xdd>(a01b01, c01d01),
+            _mm512_shuffle_i32x4::<0x88>(a23b23, c23d23),
+            _mm512_shuffle_i32x4::<0xdd>(a23b23, c23d23),
+        ]
+    }
+}

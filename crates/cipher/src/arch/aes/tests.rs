@@ -1,0 +1,107 @@
+//! CBC and single blocks, by AES instructions and bit-sliced, against the reference; XTS is tested through
+//! the crate's interface.
+
+use super::{Aes, AesNi, Vaes256, Vaes512};
+use crate::arch::{Avx2, Avx512};
+use crate::block::aes::bitsliced::Bitsliced;
+use crate::block::lanes::AnyCpu;
+use crate::block::{Block, BlockCipher};
+use crate::reference::{self, ReferenceCipher};
+
+/// Sectors, or blocks: around every number that fills registers.
+const LENGTHS: [usize; 20] = [
+    0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 97,
+];
+
+fn bytes(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut byte = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..len).map(|_| byte()).collect()
+}
+
+fn blocks(seed: u64, count: usize) -> Vec<Block> {
+    bytes(seed, 16 * count).as_chunks().0.to_vec()
+}
+
+fn check<P: Copy, C: BlockCipher<16>>(proof: Option<P>, keyed: impl Fn(&[u8], P) -> C, name: &str) {
+    let Some(proof) = proof else {
+        println!("NOT RUN: this CPU has no {name}");
+        return;
+    };
+    for key_bytes in [16, 24, 32] {
+        let key = bytes(1, key_bytes);
+        let aes = keyed(&key, proof);
+        check_blocks(&aes, &key, name);
+        for sector_bytes in [512, 1024, 2048, 4096] {
+            check_cbc(&aes, &key, sector_bytes, name);
+        }
+    }
+}
+
+fn check_blocks(aes: &impl BlockCipher<16>, key: &[u8], name: &str) {
+    let reference = reference::Aes::new(key);
+    for count in LENGTHS {
+        let plain = blocks(2, count);
+        let mut data = plain.clone();
+        aes.encrypt_blocks(&mut data);
+        let expected: Vec<Block> = plain.iter().map(|&x| reference.encrypt(x)).collect();
+        assert!(data == expected, "{name} {count} blocks");
+        aes.decrypt_blocks(&mut data);
+        assert!(data == plain, "{name} {count} blocks");
+    }
+}
+
+fn check_cbc(aes: &impl BlockCipher<16>, key: &[u8], sector_bytes: usize, name: &str) {
+    let reference = reference::Aes::new(key);
+    let most = LENGTHS[LENGTHS.len() - 1];
+    let (ivs, plain) = (blocks(3, most), bytes(4, most * sector_bytes));
+    let mut cipher = plain.clone();
+    for (sector, iv) in cipher.chunks_mut(sector_bytes).zip(&ivs) {
+        let mut before = *iv;
+        for block in sector.as_chunks_mut().0 {
+            before = reference.encrypt(std::array::from_fn(|i| block[i] ^ before[i]));
+            *block = before;
+        }
+    }
+    for sectors in LENGTHS {
+        for offset in [0, 1, 16, 63] {
+            let (ivs, len) = (&ivs[..sectors], sectors * sector_bytes);
+            let mut around = vec![0xee; offset + len + 64];
+            around[offset..][..len].copy_from_slice(&plain[..len]);
+            aes.encrypt_cbc(ivs, sector_bytes, &mut around[offset..][..len]);
+            let what = format!("{name} {sectors} × {sector_bytes} at {offset}");
+            assert!(around[offset..][..len] == cipher[..len], "{what}");
+            aes.decrypt_cbc(ivs, sector_bytes, &mut around[offset..][..len]);
+            assert!(around[offset..][..len] == plain[..len], "{what}");
+            assert!(around[..offset].iter().all(|&byte| byte == 0xee));
+            assert!(around[offset + len..].iter().all(|&byte| byte == 0xee));
+        }
+    }
+}
+
+#[test]
+fn aes_ni() {
+    check(AesNi::detect(), Aes::new, "AES-NI");
+}
+
+#[test]
+fn vaes_256() {
+    check(Vaes256::detect(), Aes::new, "VAES on 256 bits");
+}
+
+#[test]
+fn vaes_512() {
+    check(Vaes512::detect(), Aes::new, "VAES on 512 bits");
+}
+
+#[test]
+fn bitsliced() {
+    check(Some(AnyCpu), Bitsliced::new, "portable code");
+    check(Avx2::detect(), Bitsliced::new, "AVX2");
+    check(Avx512::detect(), Bitsliced::new, "AVX-512");
+}

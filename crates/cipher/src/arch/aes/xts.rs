@@ -1,0 +1,89 @@
+//! XTS over a run of sectors whose first tweaks are encrypted already.
+//!
+//! The tweaks of a batch stay in registers. With n blocks a register, that of
+//! register v is T·x^(n·v + i) in lane i:
+//!
+//! ```text
+//! spread      T·x⁰ … T·xⁿ⁻¹                       from the sector's T
+//! next ones   × xⁿ up to x⁸, then each × x⁸ from the one that is 8/n before
+//! next batch  each × x^(8n), whole bytes
+//! ```
+//!
+//! so no product waits for more than a few others, and none goes through
+//! memory. A product by whole bytes is two byte shifts, a carry-less product of
+//! what left at the top by x⁷ + x² + x + 1, and a sum: nothing that runs where
+//! AES rounds run.
+
+use super::{BATCH, Engine, Keyed, Work, inner_rounds, last_round, with_keys};
+use crate::block::Block;
+
+/// Encrypts or decrypts sectors in place; `starts` has one tweak a sector.
+pub(super) struct Xts<'a, const ENCRYPT: bool> {
+    pub(super) keys: &'a [Block],
+    pub(super) starts: &'a [Block],
+    pub(super) sector_bytes: usize,
+    pub(super) data: &'a mut [u8],
+}
+
+impl<const ENCRYPT: bool> Work for Xts<'_, ENCRYPT> {
+    #[inline(always)]
+    fn run<E: Engine>(self, engine: E) {
+        with_keys(engine, self.keys, self);
+    }
+}
+
+impl<const ENCRYPT: bool> Keyed for Xts<'_, ENCRYPT> {
+    #[inline(always)]
+    fn run<E: Engine, const KEYS: usize>(self, engine: E, keys: &[Block; KEYS]) {
+        let sectors = self.data.chunks_exact_mut(self.sector_bytes);
+        for (sector, start) in sectors.zip(self.starts) {
+            let mut tweaks = first_tweaks(engine, start);
+            let blocks = sector.as_chunks_mut::<16>().0;
+            let mut batches = blocks.chunks_exact_mut(BATCH * E::LANES);
+            if let Some(batch) = batches.next() {
+                crypt::<E, ENCRYPT, KEYS>(engine, keys, &tweaks, batch);
+            }
+            for batch in batches {
+                for tweak in &mut tweaks {
+                    *tweak = engine.times_x_batch(*tweak);
+                }
+                crypt::<E, ENCRYPT, KEYS>(engine, keys, &tweaks, batch);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn first_tweaks<E: Engine>(engine: E, start: &Block) -> [E::Vector; BATCH] {
+    let mut tweaks = [engine.spread(start); BATCH];
+    for v in 1..BATCH {
+        tweaks[v] = if v < 8 / E::LANES {
+            engine.times_x_lanes(tweaks[v - 1])
+        } else {
+            engine.times_x8(tweaks[v - 8 / E::LANES])
+        };
+    }
+    tweaks
+}
+
+#[inline(always)]
+fn crypt<E: Engine, const ENCRYPT: bool, const KEYS: usize>(
+    engine: E,
+    keys: &[Block; KEYS],
+    tweaks: &[E::Vector; BATCH],
+    blocks: &mut [Block],
+) {
+    let first = engine.splat(&keys[0]);
+    let mut batch = [first; BATCH];
+    for (v, x) in batch.iter_mut().enumerate() {
+        let data = engine.load(&blocks[v * E::LANES..]);
+        *x = engine.add(engine.add(data, tweaks[v]), *x);
+    }
+    inner_rounds::<E, ENCRYPT, KEYS, BATCH>(engine, keys, &mut batch);
+    let last = engine.splat(&keys[KEYS - 1]);
+    for (v, &x) in batch.iter().enumerate() {
+        // The round adds its key last, so the tweak may come with it.
+        let y = last_round::<E, ENCRYPT>(engine, x, engine.add(last, tweaks[v]));
+        engine.store(y, &mut blocks[v * E::LANES..]);
+    }
+}

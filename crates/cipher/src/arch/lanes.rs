@@ -1,0 +1,310 @@
+//! AVX2 and AVX-512 registers of 128-bit lanes.
+
+use std::arch::x86_64::*;
+
+use super::{Avx2, Avx512};
+use crate::Backend;
+use crate::block::Block;
+use crate::block::lanes::{Lanes, Work};
+
+const WHOLE_REGISTER: &str = "a register of blocks";
+
+impl Lanes for Avx2 {
+    const BACKEND: Backend = Backend::Avx2;
+    const WIDE: usize = 2;
+    type Vector = __m256i;
+
+    fn enter<W: Work>(self, work: W) {
+        #[target_feature(enable = "avx2")]
+        fn enabled<W: Work>(lanes: Avx2, work: W) {
+            work.run(lanes);
+        }
+        // SAFETY: `self` proves AVX2.
+        unsafe { enabled(self, work) }
+    }
+
+    #[inline(always)]
+    fn load(self, blocks: &[Block]) -> __m256i {
+        let blocks: &[Block; 2] = blocks.first_chunk().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX2, and the blocks are borrowed.
+        unsafe { _mm256_loadu_si256(blocks.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn store(self, x: __m256i, blocks: &mut [Block]) {
+        let blocks: &mut [Block; 2] = blocks.first_chunk_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX2, and the blocks are borrowed.
+        unsafe { _mm256_storeu_si256(blocks.as_mut_ptr().cast(), x) }
+    }
+
+    #[inline(always)]
+    fn splat(self, lane: [u32; 4]) -> __m256i {
+        // SAFETY: `self` proves AVX2, and the lane is borrowed.
+        unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(lane.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    fn xor(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_xor_si256(x, y) }
+    }
+
+    #[inline(always)]
+    fn and(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_and_si256(x, y) }
+    }
+
+    #[inline(always)]
+    fn add_words(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_add_epi32(x, y) }
+    }
+
+    #[inline(always)]
+    fn add_pairs(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_add_epi64(x, y) }
+    }
+
+    #[inline(always)]
+    fn multiply_halves(self, x: __m256i) -> __m256i {
+        // Factors are the even words.
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let low = _mm256_shuffle_epi32::<0b01_01_00_00>(x);
+            let high = _mm256_shuffle_epi32::<0b11_11_10_10>(x);
+            _mm256_mul_epu32(low, high)
+        }
+    }
+
+    #[inline(always)]
+    fn shift_left<const BY: u32>(self, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_sll_epi32(x, _mm_cvtsi32_si128(BY as i32)) }
+    }
+
+    #[inline(always)]
+    fn shift_right<const BY: u32>(self, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_srl_epi32(x, _mm_cvtsi32_si128(BY as i32)) }
+    }
+
+    #[inline(always)]
+    fn rotate_16(self, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let bytes = _mm256_set_epi64x(
+                0x0d0c0f0e09080b0a,
+                0x0504070601000302,
+                0x0d0c0f0e09080b0a,
+                0x0504070601000302,
+            );
+            _mm256_shuffle_epi8(x, bytes)
+        }
+    }
+
+    #[inline(always)]
+    fn rotate_12(self, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_or_si256(_mm256_slli_epi32::<12>(x), _mm256_srli_epi32::<20>(x)) }
+    }
+
+    #[inline(always)]
+    fn rotate_8(self, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let bytes = _mm256_set_epi64x(
+                0x0e0d0c0f0a09080b,
+                0x0605040702010003,
+                0x0e0d0c0f0a09080b,
+                0x0605040702010003,
+            );
+            _mm256_shuffle_epi8(x, bytes)
+        }
+    }
+
+    #[inline(always)]
+    fn rotate_7(self, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_or_si256(_mm256_slli_epi32::<7>(x), _mm256_srli_epi32::<25>(x)) }
+    }
+
+    #[inline(always)]
+    fn turn_1(self, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_shuffle_epi32::<0b00_11_10_01>(x) }
+    }
+
+    #[inline(always)]
+    fn turn_2(self, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_shuffle_epi32::<0b01_00_11_10>(x) }
+    }
+
+    #[inline(always)]
+    fn turn_3(self, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_shuffle_epi32::<0b10_01_00_11>(x) }
+    }
+
+    #[inline(always)]
+    fn store_columns(self, [a, b, c, d]: [__m256i; 4], blocks: &mut [Block]) {
+        // SAFETY: `self` proves AVX2.
+        let halves = unsafe {
+            [
+                _mm256_permute2x128_si256::<0x20>(a, b),
+                _mm256_permute2x128_si256::<0x20>(c, d),
+                _mm256_permute2x128_si256::<0x31>(a, b),
+                _mm256_permute2x128_si256::<0x31>(c, d),
+            ]
+        };
+        for (i, half) in halves.into_iter().enumerate() {
+            self.store(half, &mut blocks[2 * i..]);
+        }
+    }
+}
+
+impl Lanes for Avx512 {
+    const BACKEND: Backend = Backend::Avx512;
+    const WIDE: usize = 4;
+    type Vector = __m512i;
+
+    fn enter<W: Work>(self, work: W) {
+        #[target_feature(enable = "avx512f,avx512vl")]
+        fn enabled<W: Work>(lanes: Avx512, work: W) {
+            work.run(lanes);
+        }
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { enabled(self, work) }
+    }
+
+    #[inline(always)]
+    fn load(self, blocks: &[Block]) -> __m512i {
+        let blocks: &[Block; 4] = blocks.first_chunk().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX-512 F, and the blocks are borrowed.
+        unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn store(self, x: __m512i, blocks: &mut [Block]) {
+        let blocks: &mut [Block; 4] = blocks.first_chunk_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX-512 F, and the blocks are borrowed.
+        unsafe { _mm512_storeu_si512(blocks.as_mut_ptr().cast(), x) }
+    }
+
+    #[inline(always)]
+    fn splat(self, lane: [u32; 4]) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F, and the lane is borrowed.
+        unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(lane.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    fn xor(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_xor_si512(x, y) }
+    }
+
+    #[inline(always)]
+    fn and(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_and_si512(x, y) }
+    }
+
+    #[inline(always)]
+    fn add_words(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_add_epi32(x, y) }
+    }
+
+    #[inline(always)]
+    fn add_pairs(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_add_epi64(x, y) }
+    }
+
+    #[inline(always)]
+    fn multiply_halves(self, x: __m512i) -> __m512i {
+        // Factors are the even words.
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe {
+            let low = _mm512_shuffle_epi32::<0b01_01_00_00>(x);
+            let high = _mm512_shuffle_epi32::<0b11_11_10_10>(x);
+            _mm512_mul_epu32(low, high)
+        }
+    }
+
+    #[inline(always)]
+    fn shift_left<const BY: u32>(self, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_sll_epi32(x, _mm_cvtsi32_si128(BY as i32)) }
+    }
+
+    #[inline(always)]
+    fn shift_right<const BY: u32>(self, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_srl_epi32(x, _mm_cvtsi32_si128(BY as i32)) }
+    }
+
+    #[inline(always)]
+    fn rotate_16(self, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_rol_epi32::<16>(x) }
+    }
+
+    #[inline(always)]
+    fn rotate_12(self, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_rol_epi32::<12>(x) }
+    }
+
+    #[inline(always)]
+    fn rotate_8(self, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_rol_epi32::<8>(x) }
+    }
+
+    #[inline(always)]
+    fn rotate_7(self, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_rol_epi32::<7>(x) }
+    }
+
+    #[inline(always)]
+    fn turn_1(self, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_shuffle_epi32::<0b00_11_10_01>(x) }
+    }
+
+    #[inline(always)]
+    fn turn_2(self, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_shuffle_epi32::<0b01_00_11_10>(x) }
+    }
+
+    #[inline(always)]
+    fn turn_3(self, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_shuffle_epi32::<0b10_01_00_11>(x) }
+    }
+
+    #[inline(always)]
+    fn store_columns(self, [a, b, c, d]: [__m512i; 4], blocks: &mut [Block]) {
+        // SAFETY: `self` proves AVX-512 F.
+        let columns = unsafe {
+            let a01b01 = _mm512_shuffle_i32x4::<0x44>(a, b);
+            let a23b23 = _mm512_shuffle_i32x4::<0xee>(a, b);
+            let c01d01 = _mm512_shuffle_i32x4::<0x44>(c, d);
+            let c23d23 = _mm512_shuffle_i32x4::<0xee>(c, d);
+            [
+                _mm512_shuffle_i32x4::<0x88>(a01b01, c01d01),
+                _mm512_shuffle_i32x4::<0xdd>(a01b01, c01d01),
+                _mm512_shuffle_i32x4::<0x88>(a23b23, c23d23),
+                _mm512_shuffle_i32x4::<0xdd>(a23b23, c23d23),
+            ]
+        };
+        for (i, column) in columns.into_iter().enumerate() {
+            self.store(column, &mut blocks[4 * i..]);
+        }
+    }
+}

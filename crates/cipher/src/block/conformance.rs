@@ -1,0 +1,160 @@
+//! What every block cipher is held to: known answers, its reference, and
+//! other people's code.
+
+use std::fs;
+use std::path::Path;
+
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::BlockCipher;
+use crate::reference::ReferenceCipher;
+
+/// In blocks: around every number that a cipher might take at once.
+const COUNTS: [usize; 17] = [
+    0, 1, 2, 3, 5, 7, 8, 9, 31, 32, 33, 64, 65, 129, 511, 512, 700,
+];
+
+/// Keys of each length.
+const KEYS: usize = 3;
+
+/// One known answer, of one block or more.
+struct Vector {
+    id: String,
+    key: Vec<u8>,
+    plain: Vec<u8>,
+    cipher: Vec<u8>,
+}
+
+/// Checks reference `R` and the cipher that `keyed` makes against the rows
+/// for ECB under `tests/vectors` and, where present, in `../shared/vectors`.
+pub(crate) fn known_answers<R, C, const N: usize>(name: &str, keyed: impl Fn(&[u8]) -> C)
+where
+    R: ReferenceCipher<N>,
+    C: BlockCipher<N>,
+{
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let own = vectors(&crate_folder.join(format!("tests/vectors/{name}.tsv")));
+    assert!(!own.is_empty(), "{name} has no known answers");
+    let folder = crate_folder.join("../../../shared/vectors");
+    if !folder.is_dir() {
+        println!("NOT RUN: ../shared/vectors is not present");
+    }
+    let shared = folder.join(format!("{name}.tsv"));
+    let shared = if shared.is_file() {
+        vectors(&shared)
+    } else {
+        Vec::new()
+    };
+    println!("{name}: {} vectors of the project", own.len());
+    println!("{name}: {} vectors of ../shared", shared.len());
+    for vector in own.iter().chain(&shared) {
+        let id = &vector.id;
+        let reference = R::new(&vector.key);
+        for (plain, cipher) in vector.plain.chunks(N).zip(vector.cipher.chunks(N)) {
+            let (plain, cipher) = (plain.try_into().unwrap(), cipher.try_into().unwrap());
+            assert_eq!(reference.encrypt(plain), cipher, "reference {id}");
+            assert_eq!(reference.decrypt(cipher), plain, "reference {id}");
+        }
+        let ours = keyed(&vector.key);
+        let mut data = vector.plain.clone();
+        ours.encrypt_blocks(data.as_chunks_mut().0);
+        assert_eq!(data, vector.cipher, "{id} {}", C::BACKEND);
+        ours.decrypt_blocks(data.as_chunks_mut().0);
+        assert_eq!(data, vector.plain, "{id} {}", C::BACKEND);
+    }
+}
+
+/// Checks the cipher that `keyed` makes against reference `R` for random keys
+/// of `key_lengths` bytes.
+pub(crate) fn equals_reference<R, C, const N: usize>(
+    key_lengths: &[usize],
+    keyed: impl Fn(&[u8]) -> C,
+) where
+    R: ReferenceCipher<N>,
+    C: BlockCipher<N>,
+{
+    same(key_lengths, keyed, |key, blocks| {
+        let reference = R::new(key);
+        for block in blocks {
+            *block = reference.encrypt(*block);
+        }
+    });
+}
+
+/// Checks the cipher that `keyed` makes against `P` of the RustCrypto project
+/// for random keys of `key_lengths` bytes.
+pub(crate) fn agrees_with<P, C, const N: usize>(key_lengths: &[usize], keyed: impl Fn(&[u8]) -> C)
+where
+    P: BlockCipherEncrypt + KeyInit,
+    C: BlockCipher<N>,
+{
+    same(key_lengths, keyed, |key, blocks| {
+        let peer = P::new_from_slice(key).expect("a key length of both");
+        for block in blocks {
+            peer.encrypt_block((&mut block[..]).try_into().expect("blocks of N bytes"));
+        }
+    });
+}
+
+/// Both directions, for every number of blocks, where `encrypt` gives the
+/// right ciphertext under a key.
+fn same<C, const N: usize>(
+    key_lengths: &[usize],
+    keyed: impl Fn(&[u8]) -> C,
+    encrypt: impl Fn(&[u8], &mut [[u8; N]]),
+) where
+    C: BlockCipher<N>,
+{
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(N as u64);
+    for &key_length in key_lengths {
+        for _ in 0..KEYS {
+            let mut key = vec![0; key_length];
+            random.fill_bytes(&mut key);
+            let mut plain = vec![[0; N]; COUNTS[COUNTS.len() - 1]];
+            random.fill_bytes(plain.as_flattened_mut());
+            let mut expected = plain.clone();
+            encrypt(&key, &mut expected);
+            let ours = keyed(&key);
+            for count in COUNTS {
+                let mut data = plain[..count].to_vec();
+                ours.encrypt_blocks(&mut data);
+                let what = format!("{count} blocks, key of {key_length} bytes, {}", C::BACKEND);
+                assert!(data == expected[..count], "{what}");
+                ours.decrypt_blocks(&mut data);
+                assert!(data == plain[..count], "decrypting {what}");
+            }
+        }
+    }
+}
+
+/// The rows for ECB, which hold whole blocks.
+fn vectors(file: &Path) -> Vec<Vector> {
+    let text = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let mut lines = text.lines();
+    let head = lines.next().expect("a line with the names of the columns");
+    let names: Vec<&str> = head.trim_start_matches('#').split('\t').collect();
+    lines
+        .map(|line| line.split('\t').collect::<Vec<_>>())
+        .filter_map(|fields| {
+            let field = |name| fields[names.iter().position(|n| *n == name).expect(name)];
+            (field("mode") == "ecb").then(|| Vector {
+                id: field("id").to_owned(),
+                key: hex(field("key")),
+                plain: hex(field("plaintext")),
+                cipher: hex(field("ciphertext")),
+            })
+        })
+        .collect()
+}
+
+fn hex(digits: &str) -> Vec<u8> {
+    let (pairs, []) = digits.as_bytes().as_chunks::<2>() else {
+        panic!("{digits} has an odd digit");
+    };
+    pairs
+        .iter()
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
+}

@@ -1,0 +1,185 @@
+//! Adiantum's hash: NH over 1024-byte parts, then Poly1305 over their hashes.
+//!
+//! ```text
+//! NHₚ = Σ (m₀ + k₀)(m₂ + k₂) + (m₁ + k₁)(m₃ + k₃)  mod 2⁶⁴
+//! ```
+//!
+//! over the 16-byte units m of a part and the key's words k from unit p on, for
+//! p from 0 to 3. Source: Crowley and Biggers, "Adiantum: length-preserving
+//! encryption for entry-level processors", 2018, sections 5 and 6.
+
+use zeroize::Zeroize;
+
+use crate::block::Block;
+use crate::block::lanes::{Lanes, MOST_WIDE};
+
+/// Bytes that one NH hash takes in.
+const PART: usize = 1024;
+
+const PASSES: usize = 4;
+
+/// Units of the NH key: a part's and those that the last pass is further on.
+const NH_UNITS: usize = PART / 16 + PASSES - 1;
+
+/// Bytes of the whole key: Poly1305's for headers and for messages, and NH's.
+pub(super) const KEY_BYTES: usize = 32 + 16 * NH_UNITS;
+
+/// The keys of both hashes, wiped when dropped.
+pub(super) struct HashKey {
+    header: Point,
+    message: Point,
+    nh: [Block; NH_UNITS],
+}
+
+impl HashKey {
+    /// Cuts `bytes` into the keys.
+    pub(super) fn new(bytes: &[u8; KEY_BYTES]) -> Self {
+        let blocks: &[Block] = bytes.as_chunks().0;
+        let mut nh = [[0; 16]; NH_UNITS];
+        nh.copy_from_slice(&blocks[2..]);
+        Self {
+            header: Point::new(&blocks[0]),
+            message: Point::new(&blocks[1]),
+            nh,
+        }
+    }
+
+    /// The hash of `tweak` and the length in bytes of the message.
+    pub(super) fn header(&self, tweak: &[u8; 32], message_bytes: usize) -> u128 {
+        let mut sum = Sum::default();
+        sum.add(&self.header, 8 * message_bytes as u128);
+        for block in tweak.as_chunks().0 {
+            sum.add(&self.header, u128::from_le_bytes(*block));
+        }
+        sum.finish()
+    }
+
+    /// The hash of `message`, filled up with zeros to whole units.
+    #[inline(always)]
+    pub(super) fn message<L: Lanes>(&self, lanes: L, message: &[u8]) -> u128 {
+        let mut sum = Sum::default();
+        for part in message.chunks(PART) {
+            for [low, high] in nh(lanes, &self.nh, part).as_chunks().0 {
+                sum.add(&self.message, u128::from(*high) << 64 | u128::from(*low));
+            }
+        }
+        sum.finish()
+    }
+}
+
+impl Drop for HashKey {
+    fn drop(&mut self) {
+        self.header.0.zeroize();
+        self.message.0.zeroize();
+        self.nh.zeroize();
+    }
+}
+
+#[inline(always)]
+fn nh<L: Lanes>(lanes: L, key: &[Block; NH_UNITS], part: &[u8]) -> [u64; PASSES] {
+    let mut sums = [lanes.splat([0; 4]); PASSES];
+    let mut registers = part.chunks_exact(16 * L::WIDE);
+    let mut unit = 0;
+    for register in &mut registers {
+        let units = lanes.load(register.as_chunks().0);
+        for (pass, sum) in sums.iter_mut().enumerate() {
+            let factors = lanes.add_words(units, lanes.load(&key[unit + pass..]));
+            *sum = lanes.add_pairs(*sum, lanes.multiply_halves(factors));
+        }
+        unit += L::WIDE;
+    }
+    let rest = registers.remainder();
+    if !rest.is_empty() {
+        // Lanes beyond the message must add nothing, so their key is zero too.
+        let mut padded = [[0; 16]; MOST_WIDE];
+        padded.as_flattened_mut()[..rest.len()].copy_from_slice(rest);
+        let mut mask = [[0; 16]; MOST_WIDE];
+        mask[..rest.len().div_ceil(16)].fill([0xff; 16]);
+        let (units, mask) = (lanes.load(&padded), lanes.load(&mask));
+        for (pass, sum) in sums.iter_mut().enumerate() {
+            let key = lanes.and(lanes.load(&key[unit + pass..]), mask);
+            let factors = lanes.add_words(units, key);
+            *sum = lanes.add_pairs(*sum, lanes.multiply_halves(factors));
+        }
+    }
+    let mut hashes = [0_u64; PASSES];
+    for (hash, sum) in hashes.iter_mut().zip(sums) {
+        let mut stored = [[0; 16]; MOST_WIDE];
+        lanes.store(sum, &mut stored);
+        for pair in stored.as_flattened().as_chunks().0 {
+            *hash = hash.wrapping_add(u64::from_le_bytes(*pair));
+        }
+    }
+    hashes
+}
+
+const LIMB_44: u64 = (1 << 44) - 1;
+const LIMB_42: u64 = (1 << 42) - 1;
+
+/// Where Poly1305 evaluates: limbs of 44, 44 and 42 bits.
+struct Point([u64; 3]);
+
+impl Point {
+    /// A key with the bits cleared that RFC 8439, section 2.5, clears.
+    fn new(bytes: &Block) -> Self {
+        let r = u128::from_le_bytes(*bytes) & 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff;
+        Self(limbs(r))
+    }
+}
+
+fn limbs(x: u128) -> [u64; 3] {
+    [
+        x as u64 & LIMB_44,
+        (x >> 44) as u64 & LIMB_44,
+        (x >> 88) as u64,
+    ]
+}
+
+/// Poly1305's sum modulo 2¹³⁰ − 5, in the limbs of [`Point`].
+#[derive(Default)]
+struct Sum([u64; 3]);
+
+impl Sum {
+    /// Adds `block` and the bit above it, and multiplies.
+    #[inline(always)]
+    fn add(&mut self, point: &Point, block: u128) {
+        let [a, b, c] = limbs(block);
+        let [r0, r1, r2] = point.0.map(u128::from);
+        let h0 = u128::from(self.0[0] + a);
+        let h1 = u128::from(self.0[1] + b);
+        let h2 = u128::from(self.0[2] + (c | 1 << 40));
+        // Limbs above 130 bits come back times 5, and 4 for 132 − 130.
+        let (s1, s2) = (20 * r1, 20 * r2);
+        let d0 = h0 * r0 + h1 * s2 + h2 * s1;
+        let d1 = h0 * r1 + h1 * r0 + h2 * s2 + (d0 >> 44);
+        let d2 = h0 * r2 + h1 * r1 + h2 * r0 + (d1 >> 44);
+        let low = (d0 as u64 & LIMB_44) + 5 * (d2 >> 42) as u64;
+        self.0 = [
+            low & LIMB_44,
+            (d1 as u64 & LIMB_44) + (low >> 44),
+            d2 as u64 & LIMB_42,
+        ];
+    }
+
+    /// The sum modulo 2¹³⁰ − 5, then modulo 2¹²⁸.
+    fn finish(self) -> u128 {
+        let [mut a, mut b, mut c] = self.0;
+        for _ in 0..2 {
+            c += b >> 44;
+            b &= LIMB_44;
+            a += 5 * (c >> 42);
+            c &= LIMB_42;
+            b += a >> 44;
+            a &= LIMB_44;
+        }
+        // At least 2¹³⁰ − 5 exactly if adding 5 carries out of 130 bits.
+        let d = a + 5;
+        let e = b + (d >> 44);
+        let f = c + (e >> 44);
+        let all = (f >> 42).wrapping_neg();
+        a = a & !all | d & LIMB_44 & all;
+        b = b & !all | e & LIMB_44 & all;
+        c = c & !all | f & LIMB_42 & all;
+        u128::from(c) << 88 | u128::from(b) << 44 | u128::from(a)
+    }
+}

@@ -1,0 +1,179 @@
+//! dm-crypt's notation and VeraCrypt's names, read once at the door.
+
+use std::str::FromStr;
+
+use crate::spec::{LONGEST_CASCADE, MOST_KEYS};
+use crate::{Algorithm, CipherError, CipherSpec, EssivHash, IvGenerator, Mode};
+
+impl FromStr for CipherSpec {
+    type Err = CipherError;
+
+    fn from_str(text: &str) -> Result<Self, CipherError> {
+        let notation = || CipherError::Notation {
+            text: text.to_owned(),
+        };
+        match text.strip_prefix("capi:") {
+            Some(rest) => capi(rest, notation),
+            None => plain(text, notation),
+        }
+    }
+}
+
+/// `cipher[:keys]-mode-iv`, the kernel's shorthands and VeraCrypt's cascades.
+fn plain(text: &str, notation: impl Fn() -> CipherError) -> Result<CipherSpec, CipherError> {
+    if text.split('-').next().is_some_and(str::is_empty) {
+        return Err(notation());
+    }
+    if let Some(known) = cascade(text) {
+        return known;
+    }
+    let (cipher, rest) = match text.split_once('-') {
+        Some((cipher, rest)) => (cipher, Some(rest)),
+        None => (text, None),
+    };
+    let (name, key_count) = match cipher.split_once(':') {
+        Some((name, count)) => (name, parsed_count(count)?),
+        None => (cipher, 1),
+    };
+    let (mode, iv) = match rest {
+        // dm-crypt's first format had no modes.
+        None if named_cipher(name).is_ok() => ("cbc", Some("plain")),
+        Some("plain") => ("cbc", Some("plain")),
+        None | Some("") => return Err(notation()),
+        Some(rest) => match rest.split_once('-') {
+            Some((mode, iv)) => (mode, Some(iv)),
+            None => (rest, None),
+        },
+    };
+    if mode.is_empty() {
+        return Err(notation());
+    }
+    let cipher = named_cipher(name)?;
+    let mode = named_mode(mode)?;
+    let iv = iv.map(named_iv).transpose()?;
+    CipherSpec::new(&[cipher], key_count, mode, iv)
+}
+
+/// Two or more names of ciphers, then nothing, or a mode and an IV generator;
+/// nothing if `text` does not begin with two names.
+fn cascade(text: &str) -> Option<Result<CipherSpec, CipherError>> {
+    let mut ciphers = Vec::new();
+    let mut rest = Some(text);
+    while let Some(tail) = rest {
+        let (name, after) = match tail.split_once('-') {
+            Some((name, after)) => (name, Some(after)),
+            None => (tail, None),
+        };
+        match named_cipher(name) {
+            Ok(cipher) => ciphers.push(cipher),
+            Err(_) => break,
+        }
+        rest = after;
+    }
+    match ciphers.len() {
+        0 | 1 => return None,
+        ..=LONGEST_CASCADE => {}
+        length => {
+            return Some(Err(CipherError::LongCascade {
+                length,
+                longest: LONGEST_CASCADE,
+            }));
+        }
+    }
+    let (mode, iv) = match rest {
+        None => (Ok(Mode::Xts), Some(Ok(IvGenerator::Plain64))),
+        Some(rest) => match rest.split_once('-') {
+            Some((mode, iv)) => (named_mode(mode), Some(named_iv(iv))),
+            None => (named_mode(rest), None),
+        },
+    };
+    Some(mode.and_then(|mode| CipherSpec::new(&ciphers, 1, mode, iv.transpose()?)))
+}
+
+/// `mode(cipher)-iv` and `essiv(mode(cipher),hash)-plain64`, without `capi:`.
+fn capi(text: &str, notation: impl Fn() -> CipherError) -> Result<CipherSpec, CipherError> {
+    let (mode, rest) = text.split_once('(').ok_or_else(&notation)?;
+    let (inner, rest) = rest.rsplit_once(')').ok_or_else(&notation)?;
+    let iv = match rest {
+        "" => None,
+        _ => Some(rest.strip_prefix('-').ok_or_else(&notation)?),
+    };
+    if inner.is_empty() || mode.is_empty() {
+        return Err(notation());
+    }
+    if mode == "essiv" {
+        // The template encrypts what it gets; dm-crypt's own `essiv` hands it
+        // `plain64`.
+        let (inner, hash) = inner.rsplit_once(',').ok_or_else(&notation)?;
+        if iv != Some("plain64") {
+            return Err(notation());
+        }
+        let (mode, cipher) = inner
+            .strip_suffix(')')
+            .and_then(|inner| inner.split_once('('))
+            .ok_or_else(&notation)?;
+        let iv = IvGenerator::Essiv(named_hash(hash)?);
+        return CipherSpec::new(&[named_cipher(cipher)?], 1, named_mode(mode)?, Some(iv));
+    }
+    let cipher = named_cipher(inner)?;
+    let mode = named_mode(mode)?;
+    let iv = iv.map(named_iv).transpose()?;
+    // This form has no place for a number of keys: to dm-crypt, loop-AES has 64.
+    let key_count = if iv == Some(IvGenerator::Lmk) { 64 } else { 1 };
+    CipherSpec::new(&[cipher], key_count, mode, iv)
+}
+
+fn named_cipher(name: &str) -> Result<Algorithm, CipherError> {
+    Algorithm::ALL
+        .into_iter()
+        .find(|cipher| cipher.name() == name)
+        .ok_or_else(|| CipherError::UnknownCipher {
+            name: name.to_owned(),
+        })
+}
+
+fn named_mode(name: &str) -> Result<Mode, CipherError> {
+    Mode::ALL
+        .into_iter()
+        .find(|mode| mode.name() == name)
+        .ok_or_else(|| CipherError::UnknownMode {
+            name: name.to_owned(),
+        })
+}
+
+fn named_iv(name: &str) -> Result<IvGenerator, CipherError> {
+    if let Some(hash) = name.strip_prefix("essiv:") {
+        return Ok(IvGenerator::Essiv(named_hash(hash)?));
+    }
+    if name == "essiv" {
+        return Err(CipherError::UnknownHash {
+            name: String::new(),
+        });
+    }
+    IvGenerator::ALL
+        .into_iter()
+        .find(|iv| iv.name() == name)
+        .ok_or_else(|| CipherError::UnknownIv {
+            name: name.to_owned(),
+        })
+}
+
+fn named_hash(name: &str) -> Result<EssivHash, CipherError> {
+    EssivHash::named(name).ok_or_else(|| CipherError::UnknownHash {
+        name: name.to_owned(),
+    })
+}
+
+/// A power of two in plain decimal digits.
+fn parsed_count(text: &str) -> Result<usize, CipherError> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let count = text
+        .parse()
+        .ok()
+        .filter(|_| digits && !text.starts_with('0'));
+    count
+        .filter(|count: &usize| count.is_power_of_two() && *count <= MOST_KEYS)
+        .ok_or_else(|| CipherError::KeyCount {
+            text: text.to_owned(),
+        })
+}
