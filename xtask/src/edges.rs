@@ -121,7 +121,8 @@ fn names(line: &str, word: &str) -> bool {
     })
 }
 
-/// The Rust sources of the program and its crates, tests and benches left out.
+/// The Rust sources of the program and its crates; tests, also those in a
+/// `tests.rs` beside the code, and benches left out.
 fn sources(root: &Path) -> Vec<PathBuf> {
     let mut folders = vec![PathBuf::from("src")];
     folders.extend(
@@ -139,7 +140,9 @@ fn sources(root: &Path) -> Vec<PathBuf> {
             let path = folder.join(entry.file_name());
             if entry.path().is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|suffix| suffix == "rs") {
+            } else if path.extension().is_some_and(|suffix| suffix == "rs")
+                && !path.ends_with("tests.rs")
+            {
                 files.push(path);
             }
         }

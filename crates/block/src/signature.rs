@@ -16,6 +16,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// All that is known about what would be lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,14 +120,23 @@ pub fn inspect(path: &Path) -> Result<Occupancy, BlockError> {
 
 /// Whether someone has opened the block device exclusively, as mounts and
 /// volume managers do.
+///
+/// The kernel gives up the rings of a program that just ended, and with them
+/// the devices they hold, a little later: so a device is asked for a while.
 fn is_held(path: &Path) -> io::Result<bool> {
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(OFlags::EXCL.bits() as i32)
-        .open(path);
-    match opened {
-        Ok(_) => Ok(false),
-        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(true),
-        Err(error) => Err(error),
+    const ATTEMPTS: u32 = 50;
+    const PAUSE: Duration = Duration::from_millis(20);
+    for attempt in 1.. {
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlags::EXCL.bits() as i32)
+            .open(path);
+        match opened {
+            Ok(_) => break,
+            Err(error) if error.kind() != io::ErrorKind::ResourceBusy => return Err(error),
+            Err(_) if attempt == ATTEMPTS => return Ok(true),
+            Err(_) => std::thread::sleep(PAUSE),
+        }
     }
+    Ok(false)
 }

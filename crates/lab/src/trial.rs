@@ -12,6 +12,11 @@
 //!
 //! `other` is therefore measured, not the remainder: what layers forget to
 //! charge shows as a gap between the parts and wall × threads.
+//!
+//! Where requests are so short that reading the clock for the parts would
+//! cost more than a per cent, the parts are metered a thirtieth of the time, in
+//! windows of a millisecond, and scaled up; the two stamps that bound each
+//! request's latency are taken always.
 
 use crate::clock::Clock;
 use crate::probe::CpuTimes;
@@ -26,6 +31,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::rc::Rc;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use thiserror::Error;
 
 /// What one repetition measured, over all its threads.
@@ -203,11 +209,82 @@ pub fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("the bounds are valid")
 }
 
+/// Most readings of the clock that the layers take for one request.
+const READINGS: f64 = 6.0;
+
+/// Share of a request's time that metering may cost before it is done in windows.
+const METERING: f64 = 0.01;
+
+/// Length of a window in which the parts are metered, and of the pause after it.
+const WINDOW: Duration = Duration::from_millis(1);
+const PAUSE: Duration = Duration::from_millis(29);
+
+/// When the parts are metered.
+struct Windows {
+    window: u64,
+    pause: u64,
+    /// Ticks a request must last to be metered always.
+    long: u64,
+    metering: bool,
+    since: u64,
+    until: u64,
+    /// Ticks metered in windows that are over.
+    metered: u64,
+    /// Counts windows, so that a request knows whether it began in this one.
+    epoch: u64,
+}
+
+impl Windows {
+    fn new(clock: &Clock, start: u64) -> Self {
+        let window = clock.ticks(WINDOW);
+        let reading = clock.cost_ns / 1e9 * clock.hz;
+        Self {
+            window,
+            pause: clock.ticks(PAUSE),
+            long: (reading * READINGS / METERING) as u64,
+            metering: true,
+            since: start,
+            until: start + window,
+            metered: 0,
+            epoch: 1,
+        }
+    }
+
+    /// Ends a window or a pause; `mean` is the time of a request so far.
+    #[cold]
+    fn turn(&mut self, now: u64, mean: u64, meter: &Meter) {
+        if !self.metering {
+            self.metering = true;
+            self.epoch += 1;
+            self.since = now;
+            self.until = now + self.window;
+        } else if mean < self.long {
+            self.metering = false;
+            self.metered += now - self.since;
+            self.until = now + self.pause;
+        } else {
+            self.until = now + self.window;
+        }
+        meter.pause(!self.metering);
+    }
+
+    /// Ticks metered until `now`, the end of the repetition.
+    fn total(&self, now: u64) -> u64 {
+        match self.metering {
+            true => self.metered + (now - self.since),
+            false => self.metered,
+        }
+    }
+}
+
 /// What one driving thread measured; times are ticks.
 struct Lane {
     wall: u64,
+    /// Part of the wall time in which the parts were metered.
+    metered: u64,
     bytes: u64,
     requests: u64,
+    metered_requests: u64,
     latency: Histogram<u64>,
     crypto: u64,
     copy: u64,
@@ -242,8 +319,10 @@ impl Lane {
         start_line.wait();
         let mut lane = Self {
             wall: 0,
+            metered: 0,
             bytes: 0,
             requests: 0,
+            metered_requests: 0,
             latency: histogram(),
             crypto: 0,
             copy: 0,
@@ -254,7 +333,7 @@ impl Lane {
             crypto_sum: 0,
             device_sum: 0,
         };
-        lane.timed_loop(clock, &mut *queue?, source, options.stop)?;
+        lane.timed_loop(clock, &meter, &mut *queue?, source, options.stop)?;
         lane.crypto = meter.spent(Part::Crypto);
         lane.copy = meter.spent(Part::Copy);
         lane.submit = meter.spent(Part::Submit);
@@ -266,17 +345,20 @@ impl Lane {
     fn timed_loop(
         &mut self,
         clock: &Clock,
+        meter: &Meter,
         queue: &mut dyn Queue,
         mut source: Source,
         stop: &AtomicBool,
     ) -> Result<(), TrialError> {
         let nanoseconds = 1e9 / clock.hz;
-        let mut started = vec![0_u64; source.depth as usize];
+        // (time, window) of submission
+        let mut started = vec![(0_u64, 0_u64); source.depth as usize];
         let mut buffers = source.buffers();
         let mut outcome = Ok(());
 
         let start = clock.now();
         let mut leave = start;
+        let mut windows = Windows::new(clock, start);
         let mut tag = 0;
         while let Some(buffer) = buffers.pop() {
             let Some(request) = source.next(buffer, tag, 0, clock) else {
@@ -284,7 +366,7 @@ impl Lane {
             };
             let enter = clock.now();
             self.other += enter - leave;
-            started[tag as usize] = enter;
+            started[tag as usize] = (enter, windows.epoch);
             queue.submit(request);
             leave = clock.now();
             tag += 1;
@@ -292,13 +374,19 @@ impl Lane {
         while let Some(completion) = queue.reap(Wait::Yes) {
             leave = clock.now();
             let request = completion.request;
-            let latency = leave - started[request.tag as usize];
+            let (submitted, epoch) = started[request.tag as usize];
+            let latency = leave - submitted;
             self.latency
                 .saturating_record((latency as f64 * nanoseconds) as u64);
-            self.latency_sum += latency;
-            self.crypto_sum += request.timeline.crypto;
-            self.device_sum += request.timeline.device;
             self.requests += 1;
+            // Only the layers' stamps of requests that were metered from
+            // beginning to end mean anything.
+            if windows.metering && epoch == windows.epoch {
+                self.metered_requests += 1;
+                self.latency_sum += latency;
+                self.crypto_sum += request.timeline.crypto;
+                self.device_sum += request.timeline.device;
+            }
             self.bytes += request.buffer.len() as u64;
             if let Err(error) = completion.result {
                 outcome = outcome.and(Err(TrialError::Request {
@@ -320,18 +408,30 @@ impl Lane {
                 Err(_) => None,
             };
             let enter = clock.now();
-            self.other += enter - leave;
+            if windows.metering {
+                self.other += enter - leave;
+            }
+            if enter >= windows.until {
+                windows.turn(enter, (enter - start) / self.requests, meter);
+            }
             if let Some(request) = next {
-                started[request.tag as usize] = enter;
+                started[request.tag as usize] = (enter, windows.epoch);
                 queue.submit(request);
             }
         }
         self.wall = leave - start;
+        self.metered = windows.total(leave);
         outcome
     }
 
     fn sample(self, clock: &Clock, cpu: Option<CpuTimes>) -> Sample {
         let wall = clock.seconds(self.wall);
+        let scaled = |ticks: u64, share: f64| match share > 0.0 {
+            true => clock.seconds(ticks) / share,
+            false => 0.0,
+        };
+        let time = self.metered as f64 / self.wall as f64;
+        let requests = self.metered_requests as f64 / self.requests as f64;
         Sample {
             wall,
             bytes: self.bytes,
@@ -339,14 +439,14 @@ impl Lane {
             latency: self.latency,
             ledger: Ledger {
                 threads: wall,
-                crypto: clock.seconds(self.crypto),
-                copy: clock.seconds(self.copy),
-                submit: clock.seconds(self.submit),
-                wait: clock.seconds(self.wait),
-                other: clock.seconds(self.other),
-                latency: clock.seconds(self.latency_sum),
-                request_crypto: clock.seconds(self.crypto_sum),
-                request_device: clock.seconds(self.device_sum),
+                crypto: scaled(self.crypto, time),
+                copy: scaled(self.copy, time),
+                submit: scaled(self.submit, time),
+                wait: scaled(self.wait, time),
+                other: scaled(self.other, time),
+                latency: scaled(self.latency_sum, requests),
+                request_crypto: scaled(self.crypto_sum, requests),
+                request_device: scaled(self.device_sum, requests),
             },
             cpu,
         }

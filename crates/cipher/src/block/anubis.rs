@@ -191,17 +191,17 @@ static TABLES: [[u32; 256]; 4] = {
 #[cfg(test)]
 mod tests {
     use super::Anubis;
-    use crate::block::conformance;
+    use crate::block::tests;
     use crate::reference;
 
     #[test]
     fn known_answers() {
-        conformance::known_answers::<reference::Anubis, _, 16>("anubis", Anubis::new);
+        tests::known_answers::<reference::Anubis, _, 16>("anubis", Anubis::new);
     }
 
     #[test]
     fn equals_the_reference() {
         let key_lengths = [16, 20, 24, 28, 32, 36, 40];
-        conformance::equals_reference::<reference::Anubis, _, 16>(&key_lengths, Anubis::new);
+        tests::equals_reference::<reference::Anubis, _, 16>(&key_lengths, Anubis::new);
     }
 }

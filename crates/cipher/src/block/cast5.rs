@@ -188,21 +188,21 @@ fn store<const N: usize>(halves: [&[u32; N]; 2], blocks: &mut [Block; N]) {
 #[cfg(test)]
 mod tests {
     use super::Cast5;
-    use crate::block::conformance;
+    use crate::block::tests;
     use crate::reference;
 
     #[test]
     fn known_answers() {
-        conformance::known_answers::<reference::Cast5, _, 8>("cast5", Cast5::new);
+        tests::known_answers::<reference::Cast5, _, 8>("cast5", Cast5::new);
     }
 
     #[test]
     fn equals_the_reference() {
-        conformance::equals_reference::<reference::Cast5, _, 8>(&[5, 10, 11, 16], Cast5::new);
+        tests::equals_reference::<reference::Cast5, _, 8>(&[5, 10, 11, 16], Cast5::new);
     }
 
     #[test]
     fn agrees_with_rustcrypto() {
-        conformance::agrees_with::<cast5::Cast5, _, 8>(&[5, 10, 11, 16], Cast5::new);
+        tests::agrees_with::<cast5::Cast5, _, 8>(&[5, 10, 11, 16], Cast5::new);
     }
 }

@@ -154,23 +154,23 @@ fn store<const N: usize>(words: &Words<N>, blocks: &mut [Block; N]) {
 #[cfg(test)]
 mod tests {
     use super::Cast6;
-    use crate::block::conformance;
+    use crate::block::tests;
     use crate::reference;
 
     const KEY_LENGTHS: [usize; 5] = [16, 20, 24, 28, 32];
 
     #[test]
     fn known_answers() {
-        conformance::known_answers::<reference::Cast6, _, 16>("cast6", Cast6::new);
+        tests::known_answers::<reference::Cast6, _, 16>("cast6", Cast6::new);
     }
 
     #[test]
     fn equals_the_reference() {
-        conformance::equals_reference::<reference::Cast6, _, 16>(&KEY_LENGTHS, Cast6::new);
+        tests::equals_reference::<reference::Cast6, _, 16>(&KEY_LENGTHS, Cast6::new);
     }
 
     #[test]
     fn agrees_with_rustcrypto() {
-        conformance::agrees_with::<cast6::Cast6, _, 16>(&KEY_LENGTHS, Cast6::new);
+        tests::agrees_with::<cast6::Cast6, _, 16>(&KEY_LENGTHS, Cast6::new);
     }
 }

@@ -139,16 +139,16 @@ static TABLES: [[u64; 256]; 8] = {
 #[cfg(test)]
 mod tests {
     use super::Khazad;
-    use crate::block::conformance;
+    use crate::block::tests;
     use crate::reference;
 
     #[test]
     fn known_answers() {
-        conformance::known_answers::<reference::Khazad, _, 8>("khazad", Khazad::new);
+        tests::known_answers::<reference::Khazad, _, 8>("khazad", Khazad::new);
     }
 
     #[test]
     fn equals_the_reference() {
-        conformance::equals_reference::<reference::Khazad, _, 8>(&[16], Khazad::new);
+        tests::equals_reference::<reference::Khazad, _, 8>(&[16], Khazad::new);
     }
 }

@@ -9,8 +9,6 @@ pub(crate) mod cast;
 mod cast5;
 mod cast6;
 pub(crate) mod chacha;
-#[cfg(test)]
-mod conformance;
 pub(crate) mod des;
 pub(crate) mod involution;
 mod khazad;
@@ -19,6 +17,8 @@ pub(crate) mod lanes;
 mod seed;
 pub(crate) mod serpent;
 pub(crate) mod sm4;
+#[cfg(test)]
+mod tests;
 mod twofish;
 
 pub(crate) use self::anubis::Anubis;

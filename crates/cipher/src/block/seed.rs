@@ -199,7 +199,7 @@ const fn field_mul(a: u8, b: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::{SBOXES, Seed};
-    use crate::block::conformance;
+    use crate::block::tests;
     use crate::reference;
 
     /// The ends of S₁ and S₂ as RFC 4269, appendix A, prints them.
@@ -212,11 +212,11 @@ mod tests {
 
     #[test]
     fn known_answers() {
-        conformance::known_answers::<reference::Seed, _, 16>("seed", Seed::new);
+        tests::known_answers::<reference::Seed, _, 16>("seed", Seed::new);
     }
 
     #[test]
     fn equals_the_reference() {
-        conformance::equals_reference::<reference::Seed, _, 16>(&[16], Seed::new);
+        tests::equals_reference::<reference::Seed, _, 16>(&[16], Seed::new);
     }
 }

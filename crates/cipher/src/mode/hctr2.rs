@@ -251,17 +251,17 @@ mod tests {
     #[test]
     fn by_aes_instructions() {
         let Some(aes_ni) = AesNi::detect() else {
-            println!("NOT RUN: this CPU has no AES-NI");
+            println!("skipped: this CPU has no AES-NI");
             return;
         };
         check(|key| Aes::new(key, aes_ni), aes_ni);
         match Vaes256::detect() {
             Some(vaes) => check(|key| Aes::new(key, vaes), aes_ni),
-            None => println!("NOT RUN: this CPU has no VAES on 256 bits"),
+            None => println!("skipped: this CPU has no VAES on 256 bits"),
         }
         match Vaes512::detect() {
             Some(vaes) => check(|key| Aes::new(key, vaes), aes_ni),
-            None => println!("NOT RUN: this CPU has no VAES on 512 bits"),
+            None => println!("skipped: this CPU has no VAES on 512 bits"),
         }
     }
 }

@@ -118,7 +118,7 @@ fn dm_crypt_sectors_of_the_shared_folder() {
 pub(crate) fn shared_vectors() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
     if !folder.is_dir() {
-        println!("NOT RUN: ../shared/vectors is not present");
+        println!("skipped: ../shared/vectors is not present");
         return None;
     }
     Some(folder)

@@ -87,11 +87,12 @@ impl System {
 
     /// Every system of the contract, with what would bring it where it is absent.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::None, Self::Builtin].into_iter().chain(
-            ABSENT
-                .iter()
-                .map(|(name, _)| Self::Absent((*name).to_owned())),
-        )
+        [Self::None, Self::Builtin]
+            .into_iter()
+            .chain(ABSENT.iter().map(|(name, _)| {
+                let argument = if name.ends_with(':') { "…" } else { "" };
+                Self::Absent(format!("{name}{argument}"))
+            }))
     }
 }
 

@@ -254,23 +254,23 @@ const fn inverse(sbox: &[u8; 256]) -> [u8; 256] {
 #[cfg(test)]
 mod tests {
     use super::Aria;
-    use crate::block::conformance;
+    use crate::block::tests;
     use crate::reference;
 
     #[test]
     fn known_answers() {
-        conformance::known_answers::<reference::Aria, _, 16>("aria", Aria::new);
+        tests::known_answers::<reference::Aria, _, 16>("aria", Aria::new);
     }
 
     #[test]
     fn equals_the_reference() {
-        conformance::equals_reference::<reference::Aria, _, 16>(&[16, 24, 32], Aria::new);
+        tests::equals_reference::<reference::Aria, _, 16>(&[16, 24, 32], Aria::new);
     }
 
     #[test]
     fn agrees_with_rustcrypto() {
-        conformance::agrees_with::<aria::Aria128, _, 16>(&[16], Aria::new);
-        conformance::agrees_with::<aria::Aria192, _, 16>(&[24], Aria::new);
-        conformance::agrees_with::<aria::Aria256, _, 16>(&[32], Aria::new);
+        tests::agrees_with::<aria::Aria128, _, 16>(&[16], Aria::new);
+        tests::agrees_with::<aria::Aria192, _, 16>(&[24], Aria::new);
+        tests::agrees_with::<aria::Aria256, _, 16>(&[32], Aria::new);
     }
 }

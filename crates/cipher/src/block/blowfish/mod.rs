@@ -180,7 +180,7 @@ impl<const LITTLE_ENDIAN: bool> Drop for Blowfish<LITTLE_ENDIAN> {
 #[cfg(test)]
 mod tests {
     use super::Blowfish;
-    use crate::block::conformance;
+    use crate::block::tests;
     use crate::reference;
 
     const KEY_LENGTHS: [usize; 6] = [4, 5, 16, 31, 32, 56];
@@ -188,23 +188,20 @@ mod tests {
     #[test]
     fn known_answers() {
         let keyed = Blowfish::<false>::new;
-        conformance::known_answers::<reference::Blowfish, _, 8>("blowfish", keyed);
+        tests::known_answers::<reference::Blowfish, _, 8>("blowfish", keyed);
     }
 
     #[test]
     fn equals_the_reference() {
         let (big, little) = (Blowfish::<false>::new, Blowfish::<true>::new);
-        conformance::equals_reference::<reference::Blowfish, _, 8>(&KEY_LENGTHS, big);
-        conformance::equals_reference::<reference::BlowfishLittleEndian, _, 8>(
-            &KEY_LENGTHS,
-            little,
-        );
+        tests::equals_reference::<reference::Blowfish, _, 8>(&KEY_LENGTHS, big);
+        tests::equals_reference::<reference::BlowfishLittleEndian, _, 8>(&KEY_LENGTHS, little);
     }
 
     #[test]
     fn agrees_with_rustcrypto() {
         let (big, little) = (Blowfish::<false>::new, Blowfish::<true>::new);
-        conformance::agrees_with::<blowfish::Blowfish, _, 8>(&KEY_LENGTHS, big);
-        conformance::agrees_with::<blowfish::BlowfishLE, _, 8>(&KEY_LENGTHS, little);
+        tests::agrees_with::<blowfish::Blowfish, _, 8>(&KEY_LENGTHS, big);
+        tests::agrees_with::<blowfish::BlowfishLE, _, 8>(&KEY_LENGTHS, little);
     }
 }

@@ -256,23 +256,23 @@ static TABLES: [[u64; 256]; 8] = {
 #[cfg(test)]
 mod tests {
     use super::Camellia;
-    use crate::block::conformance;
+    use crate::block::tests;
     use crate::reference;
 
     #[test]
     fn known_answers() {
-        conformance::known_answers::<reference::Camellia, _, 16>("camellia", Camellia::new);
+        tests::known_answers::<reference::Camellia, _, 16>("camellia", Camellia::new);
     }
 
     #[test]
     fn equals_the_reference() {
-        conformance::equals_reference::<reference::Camellia, _, 16>(&[16, 24, 32], Camellia::new);
+        tests::equals_reference::<reference::Camellia, _, 16>(&[16, 24, 32], Camellia::new);
     }
 
     #[test]
     fn agrees_with_rustcrypto() {
-        conformance::agrees_with::<camellia::Camellia128, _, 16>(&[16], Camellia::new);
-        conformance::agrees_with::<camellia::Camellia192, _, 16>(&[24], Camellia::new);
-        conformance::agrees_with::<camellia::Camellia256, _, 16>(&[32], Camellia::new);
+        tests::agrees_with::<camellia::Camellia128, _, 16>(&[16], Camellia::new);
+        tests::agrees_with::<camellia::Camellia192, _, 16>(&[24], Camellia::new);
+        tests::agrees_with::<camellia::Camellia256, _, 16>(&[32], Camellia::new);
     }
 }

@@ -352,22 +352,22 @@ fn exchange(x: u64, y: u64, width: usize) -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::{AnyCpu, Cpu, Des, TripleDes, transpose};
-    use crate::block::conformance;
+    use crate::block::tests;
     use crate::reference;
 
     fn des<C: Cpu>(cpu: C) {
         let keyed = |key: &[u8]| Des::new(key, cpu);
-        conformance::known_answers::<reference::Des, _, 8>("des", keyed);
-        conformance::equals_reference::<reference::Des, _, 8>(&[8], keyed);
-        conformance::agrees_with::<des::Des, _, 8>(&[8], keyed);
+        tests::known_answers::<reference::Des, _, 8>("des", keyed);
+        tests::equals_reference::<reference::Des, _, 8>(&[8], keyed);
+        tests::agrees_with::<des::Des, _, 8>(&[8], keyed);
     }
 
     fn triple_des<C: Cpu>(cpu: C) {
         let keyed = |key: &[u8]| TripleDes::new(key, cpu);
-        conformance::known_answers::<reference::TripleDes, _, 8>("des3_ede", keyed);
-        conformance::equals_reference::<reference::TripleDes, _, 8>(&[16, 24], keyed);
-        conformance::agrees_with::<des::TdesEde2, _, 8>(&[16], keyed);
-        conformance::agrees_with::<des::TdesEde3, _, 8>(&[24], keyed);
+        tests::known_answers::<reference::TripleDes, _, 8>("des3_ede", keyed);
+        tests::equals_reference::<reference::TripleDes, _, 8>(&[16, 24], keyed);
+        tests::agrees_with::<des::TdesEde2, _, 8>(&[16], keyed);
+        tests::agrees_with::<des::TdesEde3, _, 8>(&[24], keyed);
     }
 
     #[test]
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn avx2() {
         let Some(cpu) = crate::arch::Avx2::detect() else {
-            println!("NOT RUN: this CPU has no AVX2");
+            println!("skipped: this CPU has no AVX2");
             return;
         };
         des(cpu);
@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn avx512() {
         let Some(cpu) = crate::arch::Avx512::detect() else {
-            println!("NOT RUN: this CPU has no AVX-512");
+            println!("skipped: this CPU has no AVX-512");
             return;
         };
         des(cpu);

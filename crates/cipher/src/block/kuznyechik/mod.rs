@@ -232,22 +232,22 @@ const fn field_mul(a: u8, b: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::Kuznyechik;
-    use crate::block::conformance;
+    use crate::block::tests;
     use crate::reference;
 
     #[test]
     fn known_answers() {
         let keyed = Kuznyechik::new;
-        conformance::known_answers::<reference::Kuznyechik, _, 16>("kuznyechik", keyed);
+        tests::known_answers::<reference::Kuznyechik, _, 16>("kuznyechik", keyed);
     }
 
     #[test]
     fn equals_the_reference() {
-        conformance::equals_reference::<reference::Kuznyechik, _, 16>(&[32], Kuznyechik::new);
+        tests::equals_reference::<reference::Kuznyechik, _, 16>(&[32], Kuznyechik::new);
     }
 
     #[test]
     fn agrees_with_rustcrypto() {
-        conformance::agrees_with::<kuznyechik::Kuznyechik, _, 16>(&[32], Kuznyechik::new);
+        tests::agrees_with::<kuznyechik::Kuznyechik, _, 16>(&[32], Kuznyechik::new);
     }
 }

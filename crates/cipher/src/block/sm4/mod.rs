@@ -133,21 +133,21 @@ static TABLES: [[u32; 256]; 4] = {
 #[cfg(test)]
 mod tests {
     use super::Sm4;
-    use crate::block::conformance;
+    use crate::block::tests;
     use crate::reference;
 
     #[test]
     fn known_answers() {
-        conformance::known_answers::<reference::Sm4, _, 16>("sm4", Sm4::new);
+        tests::known_answers::<reference::Sm4, _, 16>("sm4", Sm4::new);
     }
 
     #[test]
     fn equals_the_reference() {
-        conformance::equals_reference::<reference::Sm4, _, 16>(&[16], Sm4::new);
+        tests::equals_reference::<reference::Sm4, _, 16>(&[16], Sm4::new);
     }
 
     #[test]
     fn agrees_with_rustcrypto() {
-        conformance::agrees_with::<sm4::Sm4, _, 16>(&[16], Sm4::new);
+        tests::agrees_with::<sm4::Sm4, _, 16>(&[16], Sm4::new);
     }
 }

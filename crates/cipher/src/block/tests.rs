@@ -39,7 +39,7 @@ where
     assert!(!own.is_empty(), "{name} has no known answers");
     let folder = crate_folder.join("../../../shared/vectors");
     if !folder.is_dir() {
-        println!("NOT RUN: ../shared/vectors is not present");
+        println!("skipped: ../shared/vectors is not present");
     }
     let shared = folder.join(format!("{name}.tsv"));
     let shared = if shared.is_file() {
