@@ -1,6 +1,6 @@
 //! The io_uring engine: a safe [`Queue`] over the ring in `sys`.
 //!
-//! One system call a submission, none for a completion that is already there.
+//! One system call a submission; one for all completions that are there.
 //! `timeline.device` ends when a completion is taken from the ring; all that
 //! are taken together get the same stamp.
 
@@ -119,7 +119,10 @@ impl Queue for UringQueue {
         if self.finished.is_empty() {
             self.drain(None);
         }
-        if self.finished.is_empty() && self.ring.has_backlog() {
+        // Completions appear when the kernel is entered; so does the room for
+        // what it did not take before.
+        let look = wait == Wait::No && self.ring.lent() > 0;
+        if self.finished.is_empty() && (look || self.ring.has_backlog()) {
             if let Err(error) = self.ring.enter(0) {
                 self.give_up(&error);
             }

@@ -57,12 +57,8 @@ pub(crate) struct Answer {
 impl Ring {
     /// A ring for `depth` requests on `file`.
     ///
-    /// A plain one: with `COOP_TASKRUN` or `DEFER_TASKRUN` no difference was
-    /// found at depth 1 and 32 on a virtio disk (6 interleaved runs each,
-    /// 10–15 and 82–127 thousand IOPS in all modes), and only a plain ring
-    /// shows completions without being asked by a system call.
     pub(crate) fn new(file: Arc<File>, depth: u32) -> io::Result<Self> {
-        let ring = IoUring::new(depth)?;
+        let ring = Self::set_up(depth)?;
         ring.submitter()
             .register_files(&[std::os::fd::AsRawFd::as_raw_fd(&*file)])?;
         Ok(Self {
@@ -72,6 +68,18 @@ impl Ring {
             backlog: false,
             _file: file,
         })
+    }
+
+    /// A ring for one thread, whose completions are worked off when it asks
+    /// for them; a plain one where the kernel is older than 6.1.
+    fn set_up(depth: u32) -> io::Result<IoUring> {
+        IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            // Without it a call that submits would not see what there is to work off.
+            .setup_taskrun_flag()
+            .build(depth)
+            .or_else(|_| IoUring::new(depth))
     }
 
     /// Whether this process may use io_uring at all.
