@@ -170,26 +170,39 @@ pub(crate) fn name(cipher: Option<&str>, key_bits: Option<u32>, system: &str) ->
     }
 }
 
-/// The warnings of a run, each once, those of its cells with the cell named.
+/// Remarks on the run, then those on cells; where more than two cells share a
+/// kind of remark (the words before its colon), the first stands for all.
 pub(crate) fn warnings(run: &Run) -> Vec<String> {
-    let mut warnings: Vec<String> = run.warnings.clone();
+    let mut kinds: Vec<(&str, Vec<(&Trial, &String)>)> = Vec::new();
     for trial in &run.trials {
         for warning in &trial.warnings {
-            // The same remark on every cell is a remark on the run.
-            let everywhere = run.trials.len() > 1
-                && run
-                    .trials
-                    .iter()
-                    .all(|trial| trial.warnings.contains(warning));
-            let text = if everywhere {
-                warning.clone()
-            } else {
-                format!("{} · {}: {warning}", trial.workload, label(trial))
-            };
-            if !warnings.contains(&text) {
-                warnings.push(text);
+            let kind = warning.split(':').next().unwrap_or(warning);
+            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, cells)) => cells.push((trial, warning)),
+                None => kinds.push((kind, vec![(trial, warning)])),
             }
         }
     }
+    let mut warnings = run.warnings.clone();
+    for (_, cells) in kinds {
+        let (first, text) = cells[0];
+        let alike = cells.iter().all(|(_, other)| *other == text);
+        if alike && cells.len() == run.trials.len() && cells.len() > 1 {
+            // The same remark on every cell is a remark on the run.
+            warnings.push(text.clone());
+        } else if cells.len() > 2 {
+            warnings.push(format!(
+                "{} · {}, and {} other cells: {text}",
+                first.workload,
+                label(first),
+                cells.len() - 1
+            ));
+        } else {
+            for (trial, text) in cells {
+                warnings.push(format!("{} · {}: {text}", trial.workload, label(trial)));
+            }
+        }
+    }
+    warnings.dedup();
     warnings
 }
