@@ -1,5 +1,6 @@
 //! The program as a user meets it: answers, two-line errors, exit codes, no litter.
 
+use lab::store::{Location, Store};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -479,38 +480,60 @@ fn a_block_device_is_measured_when_it_is_empty_and_refused_when_it_is_not() {
 }
 
 #[test]
-fn the_cipher_tier_needs_no_disk_and_a_slower_backend_fails_the_threshold() {
+fn the_cipher_tier_needs_no_disk() {
     let sandbox = Sandbox::new();
-    let run = |backend: &str| {
-        sandbox.ok(&[
+    let table = sandbox.ok(&["run", "tiny.toml", "--tier", "cipher", "--quick"]);
+    assert!(table.contains("AES-256"), "{table}");
+    let error = sandbox.fails(
+        2,
+        &[
             "run",
             "tiny.toml",
-            "--tier",
-            "cipher",
             "--cipher",
-            "serpent-xts-plain64",
+            "twofish-xts-plain64",
             "--backend",
-            backend,
-            "--repeat",
-            "7",
-        ]);
-    };
-    let doctor = sandbox.ok(&["doctor"]);
-    if !doctor.contains("avx2") {
-        println!(
-            "skipped: a threshold exceeded by a slower backend (this CPU has one backend only)"
-        );
-        return;
+            "vaes512",
+        ],
+    );
+    assert!(error.contains("portable"), "{error}");
+}
+
+/// Stores the latest run again as `id`, with every rate times `factor`.
+fn store_scaled(sandbox: &Sandbox, id: &str, factor: f64) {
+    let store = Store::open(&Location::Sqlite(sandbox.store())).unwrap();
+    let mut run = store.load("latest").unwrap();
+    run.run = id.to_owned();
+    for trial in &mut run.trials {
+        for sample in &mut trial.samples_mb_s {
+            *sample *= factor;
+        }
     }
-    run("avx2");
-    sandbox.ok(&["baseline", "set", "fast"]);
-    run("portable");
-    let output = sandbox.run(&["compare", "fast", "latest", "--fail-if-slower", "1"]);
+    store.begin(&run).unwrap();
+    for (ordinal, trial) in run.trials.iter().enumerate() {
+        store.put_trial(id, ordinal as u32, trial).unwrap();
+    }
+    store.finish(&run).unwrap();
+}
+
+#[test]
+fn a_threshold_that_is_exceeded_is_exit_code_5() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(&["run", "tiny.toml", "--tier", "cipher"]);
+    // Far beyond what any noise does to an interval.
+    store_scaled(&sandbox, "zz-slow", 1e-3);
+    let run = sandbox.ok(&["list"]);
+    let fast = run
+        .lines()
+        .find(|line| !line.starts_with("zz"))
+        .and_then(|line| line.split(' ').next())
+        .unwrap();
+    let output = sandbox.run(&["compare", fast, "zz-slow", "--fail-if-slower", "10"]);
     let error = two_lines(&output, 5, "slower");
-    assert!(error.contains("slower by more than 1 %"), "{error}");
+    assert!(error.contains("slower by more than 10 %"), "{error}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("slower by"));
-    sandbox.ok(&["compare", "latest", "fast", "--fail-if-slower", "1"]);
-    sandbox.fails(2, &["compare", "fast", "latest", "--fail-if-slower", "101"]);
+    sandbox.ok(&["compare", "zz-slow", fast, "--fail-if-slower", "10"]);
+    sandbox.ok(&["compare", fast, "zz-slow"]);
+    sandbox.fails(2, &["compare", fast, "zz-slow", "--fail-if-slower", "101"]);
 }
 
 #[test]
