@@ -76,7 +76,7 @@ pub(crate) trait BlockCipher<const N: usize>: Send + Sync + Sized + 'static {
         });
     }
 
-    /// Encrypts up to 64 whole sectors in place in CBC mode; `ivs` has one for
+    /// Encrypts whole sectors in place in CBC mode; `ivs` has one for
     /// each. A fused kernel takes the place of this.
     fn encrypt_cbc(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
         cbc::encrypt(ivs, sector_bytes, data, |blocks| {
@@ -84,7 +84,7 @@ pub(crate) trait BlockCipher<const N: usize>: Send + Sync + Sized + 'static {
         });
     }
 
-    /// Decrypts up to 64 whole sectors in place in CBC mode; `ivs` has one for
+    /// Decrypts whole sectors in place in CBC mode; `ivs` has one for
     /// each. A fused kernel takes the place of this.
     fn decrypt_cbc(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
         cbc::decrypt(ivs, sector_bytes, data, |blocks| {

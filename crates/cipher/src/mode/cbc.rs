@@ -47,20 +47,23 @@ impl<C: Blocks<N>, const N: usize> BlockMode<N> for Cbc<C> {
     }
 }
 
-/// Encrypts at most [`GROUP`] sectors by a cipher of blocks, `crypt`.
+/// Encrypts sectors by a cipher of blocks, `crypt`, [`GROUP`] side by side.
 pub(crate) fn encrypt<const N: usize>(
     ivs: &[[u8; N]],
     sector_bytes: usize,
     data: &mut [u8],
     crypt: impl Fn(&mut [[u8; N]]),
 ) {
-    match ivs {
-        [iv] => encrypt_in::<FEW_BLOCKS, N>(&mut [*iv], sector_bytes, data, crypt),
-        _ => {
-            let mut chain = [[0; N]; GROUP];
-            let chain = &mut chain[..ivs.len()];
-            chain.copy_from_slice(ivs);
-            encrypt_in::<MOST_BLOCKS, N>(chain, sector_bytes, data, crypt);
+    let groups = data.chunks_mut(GROUP * sector_bytes);
+    for (ivs, group) in ivs.chunks(GROUP).zip(groups) {
+        match ivs {
+            [iv] => encrypt_in::<FEW_BLOCKS, N>(&mut [*iv], sector_bytes, group, &crypt),
+            _ => {
+                let mut chain = [[0; N]; GROUP];
+                let chain = &mut chain[..ivs.len()];
+                chain.copy_from_slice(ivs);
+                encrypt_in::<MOST_BLOCKS, N>(chain, sector_bytes, group, &crypt);
+            }
         }
     }
 }
