@@ -219,7 +219,13 @@ fn a_run_is_its_sectors_one_by_one() {
 
 #[test]
 fn data_that_are_no_whole_sectors_panic() {
-    for spec in specs() {
+    // One of every way to cut a run; each panic prints, so not all of them.
+    for notation in [
+        "aes-xts-plain64",
+        "aes:64-cbc-lmk",
+        "aes-twofish-xts-plain64",
+    ] {
+        let spec: CipherSpec = notation.parse().unwrap();
         let key = random(10, spec.default_key_size());
         let largest = spec.sector_sizes()[spec.sector_sizes().len() - 1];
         let layout = SectorLayout {
