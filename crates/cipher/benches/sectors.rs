@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, BlockSizeUser, KeyInit, consts::U16};
-use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize};
+use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize};
 use xts_mode::{Xts128, get_tweak_default};
 
 const BYTES: usize = 1 << 20;

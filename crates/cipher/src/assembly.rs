@@ -7,7 +7,7 @@ use crate::cascade::cascade;
 use crate::iv::{Counted, Elephant, Essiv, Ivs, Lmk, Tcw};
 use crate::mode::{BlockMode, Blocks, Cbc, Ctr, Ecb, LRW_KEY_BYTES, Lrw, Sectors, Xts};
 use crate::multikey::MultiKey;
-use crate::{Algorithm, Backend, CipherSpec, IvGenerator, Mode, SectorCipher, SectorLayout};
+use crate::{Algorithm, Backend, CipherSpec, IvGenerator, KeyedCipher, Mode, SectorLayout};
 
 /// The cipher of `spec`: `key`, `layout` and `backend` are possible for it.
 pub(crate) fn assemble(
@@ -15,7 +15,7 @@ pub(crate) fn assemble(
     key: &[u8],
     layout: SectorLayout,
     backend: Backend,
-) -> Box<dyn SectorCipher> {
+) -> KeyedCipher {
     if spec.is_cascade() {
         return cascade(spec, key, layout, backend);
     }
@@ -36,7 +36,11 @@ pub(crate) fn assemble(
         .collect();
     match ciphers.len() {
         1 => ciphers.remove(0),
-        _ => Box::new(MultiKey { ciphers }),
+        _ => KeyedCipher {
+            backend: ciphers[0].backend,
+            constant_time: ciphers[0].constant_time,
+            sectors: Box::new(MultiKey { ciphers }),
+        },
     }
 }
 
@@ -54,7 +58,7 @@ pub(crate) struct OneKey<'a> {
 
 impl OneKey<'_> {
     /// The sector cipher of `algorithm`, which has the backend.
-    pub(crate) fn cipher(self, algorithm: Algorithm) -> Box<dyn SectorCipher> {
+    pub(crate) fn cipher(self, algorithm: Algorithm) -> KeyedCipher {
         let backend = self.backend;
         algorithm
             .visit(backend, self)
@@ -62,10 +66,7 @@ impl OneKey<'_> {
     }
 
     /// The modes for blocks of any size.
-    fn any<C: BlockCipher<N>, const N: usize>(
-        self,
-        keyed: impl Fn(&[u8]) -> C,
-    ) -> Box<dyn SectorCipher> {
+    fn any<C: BlockCipher<N>, const N: usize>(self, keyed: impl Fn(&[u8]) -> C) -> KeyedCipher {
         let cipher = keyed(self.key);
         match self.mode {
             Mode::Cbc => self.sectors::<C, N>(Cbc { cipher }, keyed),
@@ -81,7 +82,7 @@ impl OneKey<'_> {
         self,
         mode: impl BlockMode<N> + 'static,
         keyed: impl Fn(&[u8]) -> C,
-    ) -> Box<dyn SectorCipher> {
+    ) -> KeyedCipher {
         let ivs = match self.iv {
             Some(IvGenerator::Essiv(hash)) => {
                 Box::new(Essiv::new(keyed, hash, self.key, self.layout))
@@ -91,20 +92,22 @@ impl OneKey<'_> {
         // LRW's steps depend on the index, which is no secret as long as it
         // comes from a counter.
         let public_index = self.mode != Mode::Lrw || self.iv.is_none_or(IvGenerator::is_public);
-        Box::new(Sectors {
-            mode,
-            ivs,
-            layout: self.layout,
+        KeyedCipher {
+            sectors: Box::new(Sectors {
+                mode,
+                ivs,
+                layout: self.layout,
+            }),
             backend: C::BACKEND,
             constant_time: C::CONSTANT_TIME && public_index,
-        })
+        }
     }
 }
 
 impl Visitor for OneKey<'_> {
-    type Output = Box<dyn SectorCipher>;
+    type Output = KeyedCipher;
 
-    fn wide<C: BlockCipher<16>>(self, keyed: impl Fn(&[u8]) -> C) -> Box<dyn SectorCipher> {
+    fn wide<C: BlockCipher<16>>(self, keyed: impl Fn(&[u8]) -> C) -> KeyedCipher {
         match self.mode {
             Mode::Xts => {
                 let mode = Xts::new(&keyed, self.key);
@@ -119,7 +122,7 @@ impl Visitor for OneKey<'_> {
         }
     }
 
-    fn narrow<C: BlockCipher<8>>(self, keyed: impl Fn(&[u8]) -> C) -> Box<dyn SectorCipher> {
+    fn narrow<C: BlockCipher<8>>(self, keyed: impl Fn(&[u8]) -> C) -> KeyedCipher {
         self.any::<C, 8>(keyed)
     }
 }

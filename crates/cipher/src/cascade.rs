@@ -24,7 +24,8 @@ use crate::iv::WHITENING_BYTES;
 use crate::mode::{Blocks, Cbc, Chain, GROUP, LRW_KEY_BYTES, Lrw, Sectors, assert_whole};
 use crate::spec::CASCADE_SECRET_BYTES;
 use crate::{
-    Algorithm, Backend, CipherSpec, IvGenerator, IvSector, Mode, SectorCipher, SectorLayout,
+    Algorithm, Backend, CipherSpec, IvGenerator, IvSector, KeyedCipher, Mode, SectorCipher,
+    SectorLayout,
 };
 
 /// The cascade of `spec`: `key`, `layout` and `backend` are possible for it.
@@ -33,9 +34,9 @@ pub(crate) fn cascade(
     key: &[u8],
     layout: SectorLayout,
     backend: Backend,
-) -> Box<dyn SectorCipher> {
+) -> KeyedCipher {
     let ciphers = || spec.algorithms().iter().rev().copied();
-    let layers = match spec.mode() {
+    let layers: Vec<_> = match spec.mode() {
         Mode::Xts => {
             let (data_keys, tweak_keys) = key.split_at(key.len() / 2);
             cut(ciphers(), data_keys)
@@ -58,7 +59,11 @@ pub(crate) fn cascade(
                 .collect()
         }
     };
-    Box::new(Layers { layers, backend })
+    KeyedCipher {
+        backend,
+        constant_time: layers.iter().all(KeyedCipher::constant_time),
+        sectors: Box::new(Layers { layers }),
+    }
 }
 
 /// `keys` cut into the keys of `ciphers`.
@@ -82,7 +87,7 @@ fn layer(
     secret: &[u8],
     layout: SectorLayout,
     backend: Backend,
-) -> Box<dyn SectorCipher> {
+) -> KeyedCipher {
     let one = OneKey {
         mode: spec.mode(),
         iv: spec.iv(),
@@ -109,7 +114,7 @@ fn in_a_row<'a>(
     keys: impl Iterator<Item = (Algorithm, &'a [u8])>,
     layout: SectorLayout,
     backend: Backend,
-) -> Box<dyn SectorCipher> {
+) -> KeyedCipher {
     let (mut wide, mut narrow) = (Vec::new(), Vec::new());
     let mut constant_time = true;
     for (cipher, key) in keys {
@@ -126,13 +131,15 @@ fn in_a_row<'a>(
     }
     if spec.mode() == Mode::Lrw {
         let mode = Lrw::new(Chain { ciphers: wide }, &secret[..LRW_KEY_BYTES]);
-        return Box::new(Sectors {
-            mode,
-            ivs: keyless_ivs(Mode::Lrw, spec.iv(), &[], layout),
-            layout,
+        return KeyedCipher {
+            sectors: Box::new(Sectors {
+                mode,
+                ivs: keyless_ivs(Mode::Lrw, spec.iv(), &[], layout),
+                layout,
+            }),
             backend,
             constant_time,
-        });
+        };
     }
     if narrow.is_empty() {
         outer_cbc(wide, spec, secret, layout, backend, constant_time)
@@ -149,16 +156,18 @@ fn outer_cbc<const N: usize>(
     layout: SectorLayout,
     backend: Backend,
     constant_time: bool,
-) -> Box<dyn SectorCipher> {
+) -> KeyedCipher {
     let iv = spec.iv();
     let cipher = Chain { ciphers };
-    Box::new(Sectors {
-        mode: Cbc { cipher },
-        ivs: keyless_ivs::<N>(Mode::Cbc, iv, seeds(iv, secret, N), layout),
-        layout,
+    KeyedCipher {
+        sectors: Box::new(Sectors {
+            mode: Cbc { cipher },
+            ivs: keyless_ivs::<N>(Mode::Cbc, iv, seeds(iv, secret, N), layout),
+            layout,
+        }),
         backend,
         constant_time,
-    })
+    }
 }
 
 /// The backend of `cipher` that is `wanted`, or the next slower one that it
@@ -174,21 +183,12 @@ fn nearest(cipher: Algorithm, wanted: Backend) -> Backend {
 
 /// Passes over the data in the order of encryption.
 struct Layers {
-    layers: Vec<Box<dyn SectorCipher>>,
-    backend: Backend,
+    layers: Vec<KeyedCipher>,
 }
 
 impl SectorCipher for Layers {
     fn layout(&self) -> SectorLayout {
         self.layers[0].layout()
-    }
-
-    fn backend(&self) -> Backend {
-        self.backend
-    }
-
-    fn constant_time(&self) -> bool {
-        self.layers.iter().all(|layer| layer.constant_time())
     }
 
     fn encrypt(&self, first: IvSector, data: &mut [u8]) {

@@ -1,11 +1,11 @@
 //! BYTES → BYTES. Knows sectors and keys; no files, no clocks.
 //!
 //! A [`CipherSpec`], parsed from dm-crypt's notation, is the only way to a
-//! cipher: with a [`Key`] and a [`SectorLayout`] it gives a [`SectorCipher`],
+//! cipher: with a [`Key`] and a [`SectorLayout`] it gives a [`KeyedCipher`],
 //! which encrypts and decrypts runs of sectors in place.
 //!
 //! ```
-//! use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorLayout};
+//! use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout};
 //!
 //! let spec: CipherSpec = "aes-xts-plain64".parse()?;
 //! let key = Key::random(spec.default_key_size())?;
@@ -46,5 +46,5 @@ pub use hash::EssivHash;
 pub use iv::IvGenerator;
 pub use key::Key;
 pub use mode::Mode;
-pub use sector::{IvSector, SectorCipher, SectorLayout, SectorSize};
+pub use sector::{IvSector, KeyedCipher, SectorCipher, SectorLayout, SectorSize};
 pub use spec::CipherSpec;

@@ -2,11 +2,11 @@
 //! `cipher:COUNT`.
 
 use crate::mode::assert_whole;
-use crate::{Backend, IvSector, SectorCipher, SectorLayout};
+use crate::{IvSector, KeyedCipher, SectorCipher, SectorLayout};
 
 /// The same cipher under a power of two of keys.
 pub(crate) struct MultiKey {
-    pub(crate) ciphers: Vec<Box<dyn SectorCipher>>,
+    pub(crate) ciphers: Vec<KeyedCipher>,
 }
 
 impl MultiKey {
@@ -15,7 +15,7 @@ impl MultiKey {
         &self,
         first: IvSector,
         data: &mut [u8],
-        work: impl Fn(&dyn SectorCipher, IvSector, &mut [u8]),
+        work: impl Fn(&KeyedCipher, IvSector, &mut [u8]),
     ) {
         let layout = self.layout();
         assert_whole(data, layout);
@@ -33,7 +33,7 @@ impl MultiKey {
             let left = (rest.len() / sector_bytes) as u64;
             let sectors = (1..left).find(|&nth| key_of(nth) != key).unwrap_or(left);
             let (stretch, after) = rest.split_at_mut(sectors as usize * sector_bytes);
-            work(&*self.ciphers[key], first, stretch);
+            work(&self.ciphers[key], first, stretch);
             first = first.advance(sectors, layout);
             rest = after;
         }
@@ -43,14 +43,6 @@ impl MultiKey {
 impl SectorCipher for MultiKey {
     fn layout(&self) -> SectorLayout {
         self.ciphers[0].layout()
-    }
-
-    fn backend(&self) -> Backend {
-        self.ciphers[0].backend()
-    }
-
-    fn constant_time(&self) -> bool {
-        self.ciphers[0].constant_time()
     }
 
     fn encrypt(&self, first: IvSector, data: &mut [u8]) {

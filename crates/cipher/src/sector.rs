@@ -87,19 +87,13 @@ impl SectorLayout {
     }
 }
 
-/// A keyed disk cipher over whole runs of sectors.
+/// A keyed disk cipher over whole runs of sectors, this engine's or another.
 ///
 /// Dispatch happens once per request: an implementation sees the whole run
 /// and may work on many sectors at once.
 pub trait SectorCipher: Send + Sync {
     /// Sector size and numbering this cipher was made for.
     fn layout(&self) -> SectorLayout;
-
-    /// The backend that does the work.
-    fn backend(&self) -> Backend;
-
-    /// Whether no load or branch depends on the key or the data.
-    fn constant_time(&self) -> bool;
 
     /// Encrypts `data` in place; its first sector has IV number `first`.
     ///
@@ -112,4 +106,51 @@ pub trait SectorCipher: Send + Sync {
     /// # Panics
     /// If the length of `data` is not a multiple of the sector size.
     fn decrypt(&self, first: IvSector, data: &mut [u8]);
+}
+
+impl<C: SectorCipher + ?Sized> SectorCipher for Box<C> {
+    fn layout(&self) -> SectorLayout {
+        (**self).layout()
+    }
+
+    fn encrypt(&self, first: IvSector, data: &mut [u8]) {
+        (**self).encrypt(first, data);
+    }
+
+    fn decrypt(&self, first: IvSector, data: &mut [u8]) {
+        (**self).decrypt(first, data);
+    }
+}
+
+/// A cipher of this engine under a key.
+pub struct KeyedCipher {
+    pub(crate) sectors: Box<dyn SectorCipher>,
+    pub(crate) backend: Backend,
+    pub(crate) constant_time: bool,
+}
+
+impl KeyedCipher {
+    /// The backend that does the work.
+    pub const fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// Whether no load or branch depends on the key or the data.
+    pub const fn constant_time(&self) -> bool {
+        self.constant_time
+    }
+}
+
+impl SectorCipher for KeyedCipher {
+    fn layout(&self) -> SectorLayout {
+        self.sectors.layout()
+    }
+
+    fn encrypt(&self, first: IvSector, data: &mut [u8]) {
+        self.sectors.encrypt(first, data);
+    }
+
+    fn decrypt(&self, first: IvSector, data: &mut [u8]) {
+        self.sectors.decrypt(first, data);
+    }
 }

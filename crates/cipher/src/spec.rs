@@ -7,7 +7,7 @@ use crate::assembly::assemble;
 use crate::iv::{SEED_BYTES, WHITENING_BYTES};
 use crate::mode::LRW_KEY_BYTES;
 use crate::{
-    Algorithm, Backend, CipherError, EssivHash, IvGenerator, Key, Mode, SectorCipher, SectorLayout,
+    Algorithm, Backend, CipherError, EssivHash, IvGenerator, Key, KeyedCipher, Mode, SectorLayout,
     SectorSize,
 };
 
@@ -316,7 +316,7 @@ impl CipherSpec {
         key: &Key,
         layout: SectorLayout,
         backend: Option<Backend>,
-    ) -> Result<Box<dyn SectorCipher>, CipherError> {
+    ) -> Result<KeyedCipher, CipherError> {
         let key_sizes = self.key_sizes();
         if !key_sizes.contains(&key.len()) {
             return Err(CipherError::KeySize {

@@ -1,6 +1,6 @@
 //! Other people's libraries and the built-in engine agree, sector by sector.
 
-use cipher::{Algorithm, CipherSpec, IvSector, Key, SectorLayout, SectorSize};
+use cipher::{Algorithm, CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize};
 use cryptmark_lab::target::peer::{Absent, Library, Wanted};
 
 #[test]

@@ -12,7 +12,7 @@ use block::{
     AlignedBuffer, BlockDevice, BlockError, ByteRange, Completion, Geometry, Meter, Operation,
     OperationKind, Part, Queue, QueueOptions, Request, Wait,
 };
-use cipher::{IvSector, SectorCipher};
+use cipher::{IvSector, KeyedCipher, SectorCipher};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -20,9 +20,9 @@ use std::rc::Rc;
 const STAGING: usize = 1 << 20;
 
 /// The plaintext view of an encrypted device.
-pub struct CryptDevice<D> {
+pub struct CryptDevice<D, C = KeyedCipher> {
     device: D,
-    cipher: Box<dyn SectorCipher>,
+    cipher: C,
     data: ByteRange,
     first: IvSector,
     allow_discards: bool,
@@ -47,7 +47,9 @@ impl<D: BlockDevice> CryptDevice<D> {
             mapping.allow_discards,
         )
     }
+}
 
+impl<D: BlockDevice, C: SectorCipher> CryptDevice<D, C> {
     /// Opens `data` of `device` under a cipher that is already keyed; its
     /// first sector has IV number `first`.
     ///
@@ -55,7 +57,7 @@ impl<D: BlockDevice> CryptDevice<D> {
     /// [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`].
     pub fn with_cipher(
         device: D,
-        cipher: Box<dyn SectorCipher>,
+        cipher: C,
         data: ByteRange,
         first: IvSector,
         allow_discards: bool,
@@ -92,8 +94,8 @@ impl<D: BlockDevice> CryptDevice<D> {
     }
 
     /// The cipher that executes the mapping.
-    pub fn cipher(&self) -> &dyn SectorCipher {
-        &*self.cipher
+    pub fn cipher(&self) -> &C {
+        &self.cipher
     }
 
     /// The backing device.
@@ -109,7 +111,7 @@ impl<D: BlockDevice> CryptDevice<D> {
     }
 }
 
-impl<D: BlockDevice> BlockDevice for CryptDevice<D> {
+impl<D: BlockDevice, C: SectorCipher> BlockDevice for CryptDevice<D, C> {
     fn geometry(&self) -> Geometry {
         let below = self.device.geometry();
         let sector = self.cipher.layout().size.bytes() as u32;
@@ -172,8 +174,8 @@ impl<D: BlockDevice> BlockDevice for CryptDevice<D> {
 }
 
 /// The queue of a [`CryptDevice`].
-struct CryptQueue<'a, D> {
-    crypt: &'a CryptDevice<D>,
+struct CryptQueue<'a, D, C> {
+    crypt: &'a CryptDevice<D, C>,
     geometry: Geometry,
     inner: Box<dyn Queue + 'a>,
     /// Requests that never went down, waiting to be reaped.
@@ -181,7 +183,7 @@ struct CryptQueue<'a, D> {
     meter: Rc<Meter>,
 }
 
-impl<D: BlockDevice> Queue for CryptQueue<'_, D> {
+impl<D: BlockDevice, C: SectorCipher> Queue for CryptQueue<'_, D, C> {
     fn submit(&mut self, mut request: Request) {
         if let Err(error) = self.geometry.check_request(&request) {
             self.refused.push_back(Completion {

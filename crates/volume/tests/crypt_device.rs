@@ -6,7 +6,7 @@ use block::{
     AlignedBuffer, BlockDevice, BlockError, ByteRange, Meter, Operation, OperationKind, Part,
     QueueOptions, RamDevice, Request, Wait,
 };
-use cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize};
+use cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize};
 use cryptmark_volume::{CryptDevice, Mapping, VolumeError};
 use std::rc::Rc;
 use std::sync::Arc;

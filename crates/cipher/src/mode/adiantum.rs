@@ -17,7 +17,7 @@ use crate::block::chacha;
 use crate::block::lanes::{Lanes, Work};
 use crate::block::{Block, BlockCipher};
 use crate::iv::Ivs;
-use crate::{Backend, IvSector, SectorCipher, SectorLayout};
+use crate::{IvSector, SectorCipher, SectorLayout};
 
 /// Sectors whose middle blocks are encrypted in one call.
 const GROUP: usize = 32;
@@ -121,14 +121,6 @@ impl<L: Lanes, C: BlockCipher<16>, const ROUNDS: usize> Adiantum<L, C, ROUNDS> {
 impl<L: Lanes, C: BlockCipher<16>, const ROUNDS: usize> SectorCipher for Adiantum<L, C, ROUNDS> {
     fn layout(&self) -> SectorLayout {
         self.layout
-    }
-
-    fn backend(&self) -> Backend {
-        L::BACKEND
-    }
-
-    fn constant_time(&self) -> bool {
-        C::CONSTANT_TIME
     }
 
     fn encrypt(&self, first: IvSector, data: &mut [u8]) {

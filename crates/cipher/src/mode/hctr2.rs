@@ -14,7 +14,7 @@ use zeroize::Zeroize;
 use super::polyval::{Polyval, Powers};
 use crate::block::BlockCipher;
 use crate::iv::Ivs;
-use crate::{Backend, IvSector, SectorCipher, SectorLayout};
+use crate::{IvSector, SectorCipher, SectorLayout};
 
 /// Bytes of a tweak.
 const TWEAK: usize = 32;
@@ -145,14 +145,6 @@ impl<C: BlockCipher<16>, P: Polyval> Hctr2<C, P> {
 impl<C: BlockCipher<16>, P: Polyval> SectorCipher for Hctr2<C, P> {
     fn layout(&self) -> SectorLayout {
         self.layout
-    }
-
-    fn backend(&self) -> Backend {
-        C::BACKEND
-    }
-
-    fn constant_time(&self) -> bool {
-        C::CONSTANT_TIME
     }
 
     fn encrypt(&self, first: IvSector, data: &mut [u8]) {

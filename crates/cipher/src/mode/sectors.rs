@@ -2,15 +2,13 @@
 
 use super::{BlockMode, GROUP};
 use crate::iv::Ivs;
-use crate::{Backend, IvSector, SectorCipher, SectorLayout};
+use crate::{IvSector, SectorCipher, SectorLayout};
 
 /// A mode over sectors whose IVs a generator makes.
 pub(crate) struct Sectors<M, const N: usize> {
     pub(crate) mode: M,
     pub(crate) ivs: Box<dyn Ivs<N>>,
     pub(crate) layout: SectorLayout,
-    pub(crate) backend: Backend,
-    pub(crate) constant_time: bool,
 }
 
 impl<M: BlockMode<N>, const N: usize> Sectors<M, N> {
@@ -46,14 +44,6 @@ impl<M: BlockMode<N>, const N: usize> Sectors<M, N> {
 impl<M: BlockMode<N>, const N: usize> SectorCipher for Sectors<M, N> {
     fn layout(&self) -> SectorLayout {
         self.layout
-    }
-
-    fn backend(&self) -> Backend {
-        self.backend
-    }
-
-    fn constant_time(&self) -> bool {
-        self.constant_time
     }
 
     fn encrypt(&self, first: IvSector, data: &mut [u8]) {

@@ -5,7 +5,9 @@ use crate::assembly::OneKey;
 use crate::block::BlockCipher;
 use crate::reference::sectors::Pass;
 use crate::reference::{Direction, ReferenceCipher, ReferenceMode};
-use crate::{Backend, EssivHash, IvGenerator, IvSector, Mode, SectorLayout, SectorSize};
+use crate::{
+    Backend, EssivHash, IvGenerator, IvSector, Mode, SectorCipher, SectorLayout, SectorSize,
+};
 
 /// Odd, so that it has an inverse modulo 2⁶⁴.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

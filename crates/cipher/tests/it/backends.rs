@@ -2,7 +2,8 @@
 //! where kernels go wrong.
 
 use cryptmark_cipher::{
-    Algorithm, CipherSpec, IvGenerator, IvSector, Key, Mode, SectorCipher, SectorLayout,
+    Algorithm, CipherSpec, IvGenerator, IvSector, Key, KeyedCipher, Mode, SectorCipher,
+    SectorLayout,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -75,25 +76,19 @@ fn each_backend(
     spec: CipherSpec,
     key: &[u8],
     layout: SectorLayout,
-    mut check: impl FnMut(&dyn SectorCipher),
+    mut check: impl FnMut(&KeyedCipher),
 ) {
     let key = Key::from_slice(key);
     for backend in spec.backends() {
         let cipher = spec.cipher(&key, layout, Some(backend)).unwrap();
         assert_eq!(cipher.backend(), backend);
         assert_eq!(cipher.layout(), layout, "{spec}");
-        check(&*cipher);
+        check(&cipher);
     }
 }
 
 /// Both directions between `plain` and the reference's ciphertext.
-fn assert_equal(
-    cipher: &dyn SectorCipher,
-    what: &str,
-    first: IvSector,
-    plain: &[u8],
-    expected: &[u8],
-) {
+fn assert_equal(cipher: &KeyedCipher, what: &str, first: IvSector, plain: &[u8], expected: &[u8]) {
     let mut data = plain.to_vec();
     cipher.encrypt(first, &mut data);
     assert!(data == expected, "{what} {} {first:?}", cipher.backend());

@@ -3,7 +3,7 @@
 
 use aes::cipher::consts::U16;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, BlockSizeUser, KeyInit};
-use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize};
+use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use xts_mode::{Xts128, get_tweak_default};

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize};
+use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize};
 use pbkdf2::pbkdf2_hmac;
 use serde_json::Value;
 use sha2::{Digest, Sha256, Sha512};

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use cryptmark_cipher::reference::{Direction, ReferenceMode, crypt_sectors};
 use cryptmark_cipher::{
-    Algorithm, CipherSpec, EssivHash, IvSector, Key, Mode, SectorCipher, SectorLayout, SectorSize,
+    Algorithm, CipherSpec, EssivHash, IvSector, Key, KeyedCipher, Mode, SectorCipher, SectorLayout,
+    SectorSize,
 };
 use sha2::{Digest, Sha256};
 
@@ -309,7 +310,7 @@ fn layout_for(bytes: usize) -> SectorLayout {
     }
 }
 
-fn every_backend(spec: CipherSpec, key: &[u8], layout: SectorLayout) -> Vec<Box<dyn SectorCipher>> {
+fn every_backend(spec: CipherSpec, key: &[u8], layout: SectorLayout) -> Vec<KeyedCipher> {
     let key = Key::from_slice(key);
     spec.backends()
         .into_iter()

@@ -13,7 +13,7 @@ mod gcrypt;
 mod nettle;
 mod openssl;
 
-use cipher::{IvSector, SectorLayout};
+use cipher::{IvSector, SectorCipher, SectorLayout};
 use libloading::{Library as Object, Symbol};
 use std::sync::Mutex;
 use thiserror::Error;
@@ -149,16 +149,6 @@ impl Library {
 type Opened = Option<(String, Option<Box<dyn Keyed>>)>;
 
 impl Peer {
-    /// Encrypts a run of sectors in place, one call a sector.
-    pub fn encrypt(&self, first: IvSector, data: &mut [u8]) {
-        self.each(first, data, |keyed, iv, sector| keyed.encrypt(iv, sector));
-    }
-
-    /// Decrypts a run of sectors in place, one call a sector.
-    pub fn decrypt(&self, first: IvSector, data: &mut [u8]) {
-        self.each(first, data, |keyed, iv, sector| keyed.decrypt(iv, sector));
-    }
-
     fn each(
         &self,
         first: IvSector,
@@ -176,6 +166,21 @@ impl Peer {
             crypt(&mut **keyed, &iv, sector);
             number = number.advance(1, self.layout);
         }
+    }
+}
+
+/// One call a sector, as the users of a library must.
+impl SectorCipher for Peer {
+    fn layout(&self) -> SectorLayout {
+        self.layout
+    }
+
+    fn encrypt(&self, first: IvSector, data: &mut [u8]) {
+        self.each(first, data, |keyed, iv, sector| keyed.encrypt(iv, sector));
+    }
+
+    fn decrypt(&self, first: IvSector, data: &mut [u8]) {
+        self.each(first, data, |keyed, iv, sector| keyed.decrypt(iv, sector));
     }
 }
 
