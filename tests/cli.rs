@@ -510,7 +510,7 @@ fn store_scaled(sandbox: &Sandbox, id: &str, factor: f64) {
     }
     store.begin(&run).unwrap();
     for (ordinal, trial) in run.trials.iter().enumerate() {
-        store.put_trial(id, ordinal as u32, trial).unwrap();
+        store.put_trials(id, &[(ordinal as u32, trial)]).unwrap();
     }
     store.finish(&run).unwrap();
 }

@@ -42,6 +42,9 @@ pub struct RunOptions {
     /// Key size in bits, counted as cryptsetup counts
     #[arg(long, value_name = "BITS")]
     key_size: Option<u32>,
+    /// Driving threads of every workload; can be repeated
+    #[arg(long, value_name = "N")]
+    threads: Vec<u32>,
     /// Encryption sector size in bytes; can be repeated
     #[arg(long = "sector-size", value_name = "BYTES")]
     sector_sizes: Vec<u32>,
@@ -170,8 +173,14 @@ impl RunOptions {
             // The plan's key size belongs to the plan's ciphers.
             plan.key_size = None;
         }
-        if self.key_size.is_some() {
-            plan.key_size = self.key_size;
+        if let Some(bits) = self.key_size {
+            match self.ciphers.is_empty() && plan.is_bare() {
+                true => plan.keep_key_size(bits),
+                false => plan.key_size = Some(bits),
+            }
+        }
+        if !self.threads.is_empty() {
+            plan.with_threads(&self.threads);
         }
         if !self.sector_sizes.is_empty() {
             plan.sector_size = SectorSizes::Several(self.sector_sizes.clone());
@@ -240,11 +249,11 @@ impl Observer for Keeper<'_> {
         run: &Run,
         changed: &[usize],
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        for &place in changed {
-            self.store
-                .put_trial(&run.run, place as u32, &run.trials[place])?;
-        }
-        Ok(())
+        let trials: Vec<_> = changed
+            .iter()
+            .map(|&place| (place as u32, &run.trials[place]))
+            .collect();
+        Ok(self.store.put_trials(&run.run, &trials)?)
     }
 }
 

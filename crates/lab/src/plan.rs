@@ -15,6 +15,7 @@ use thiserror::Error;
 /// Plans that ship with the program: (name, TOML).
 const EMBEDDED: &[(&str, &str)] = &[
     ("quick", include_str!("../../../plans/quick.toml")),
+    ("ciphers", include_str!("../../../plans/ciphers.toml")),
     ("anvil", include_str!("../../../plans/anvil.toml")),
     ("passmark", include_str!("../../../plans/passmark.toml")),
     (
@@ -168,6 +169,10 @@ pub enum PlanError {
         /// The plan's sector size.
         sector: u32,
     },
+    /// A workload asks for a bare cipher beside others that ask for a device,
+    /// or in a tier of devices.
+    #[error("workload {0:?} encrypts in memory, and the plan is not of ciphers alone")]
+    NotBare(String),
     /// A workload's blocks do not fit the test extent often enough.
     #[error("workload {workload:?} needs a test extent of {needed}, the plan has {size}")]
     TooSmall {
@@ -209,6 +214,10 @@ impl PlanError {
             Self::Empty(what) => format!("Name at least one of the {what}."),
             Self::BlockSector { .. } => {
                 "Use a block_size that is a multiple of sector_size.".into()
+            }
+            Self::NotBare(_) => {
+                "Use tier = \"cipher\", and op = \"encrypt\" or \"decrypt\" in every workload."
+                    .into()
             }
             Self::TooSmall { needed, .. } => {
                 format!("Use --size {} or more.", needed.display().si_short())
@@ -275,8 +284,47 @@ impl Plan {
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
         let mut plan: Self = toml::from_str(text).map_err(|error| syntax(name, text, &error))?;
         plan.name = name.to_owned();
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        for workload in &mut plan.workloads {
+            if workload.threads == 0 {
+                workload.threads = cores;
+            }
+        }
         plan.validate()?;
         Ok(plan)
+    }
+
+    /// Whether the plan asks for bare ciphers in memory and not for a device.
+    pub fn is_bare(&self) -> bool {
+        self.workloads.iter().all(|workload| workload.op.is_bare())
+    }
+
+    /// Leaves only the ciphers that have keys of `bits` bits; none is left out
+    /// where no cipher has them, so that the error says what is possible.
+    pub fn keep_key_size(&mut self, bits: u32) {
+        let has = |cipher: &String| Encryption::parse(cipher, Some(bits), 512, None).is_ok();
+        if self.ciphers.iter().any(has) {
+            self.ciphers.retain(has);
+        }
+        self.key_size = Some(bits);
+    }
+
+    /// Asks every workload once with each number of `threads`.
+    pub fn with_threads(&mut self, threads: &[u32]) {
+        let mut workloads: Vec<Workload> = Vec::new();
+        for workload in &self.workloads {
+            for &threads in threads {
+                let mut other = Workload {
+                    threads,
+                    ..workload.clone()
+                };
+                if threads != workload.threads {
+                    other.name = format!("{}-t{threads}", workload.name);
+                }
+                workloads.push(other);
+            }
+        }
+        self.workloads = workloads;
     }
 
     /// Bytes of the test extent: the plan's size, cut to whole sectors of any size.
@@ -333,6 +381,13 @@ impl Plan {
                 .any(|other| other.name == workload.name)
             {
                 return Err(PlanError::DuplicateWorkload(workload.name.clone()));
+            }
+            if workload.op.is_bare() {
+                if self.tier != Tier::Cipher || !self.is_bare() {
+                    return Err(PlanError::NotBare(workload.name.clone()));
+                }
+                // Sectors that a request does not hold are left out.
+                continue;
             }
             let torn = |sector: &&u32| !workload.block_bytes().is_multiple_of(u64::from(**sector));
             if let Some(sector) = self.sector_size.all().iter().find(torn)

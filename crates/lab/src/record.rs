@@ -179,7 +179,9 @@ pub struct Trial {
     pub time_s: TimeSplit,
     /// Mean parts of one request's latency.
     pub latency_split_us: Option<LatencySplit>,
-    /// Against the same target unencrypted; `None` for the plain system itself.
+    /// Against the same target unencrypted; in the cipher tier the engine
+    /// against the fastest library, and a library against the engine. `None`
+    /// where there is nothing to compare with.
     pub overhead: Option<Overhead>,
     /// What most of the time went to.
     pub bottleneck: Bottleneck,
@@ -267,12 +269,13 @@ pub struct LatencySplit {
     pub device: f64,
 }
 
-/// The cost of encryption: a ratio to the same target unencrypted.
+/// A ratio to another system measured in turns: the cost of encryption, where
+/// that is the same target unencrypted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
     /// The system compared with.
     pub against: String,
-    /// Encrypted rate ÷ plain rate, pair by pair: below 1 is slower.
+    /// This rate ÷ the other's, pair by pair: below 1 is slower.
     pub ratio: Interval,
     /// What the interval allows to say.
     pub verdict: Verdict,

@@ -4,22 +4,32 @@
 //! repeated. Odd rounds visit the systems in reverse (A B C, C B A, …), so
 //! that a machine that slows down or warms up hits all of them alike. The
 //! plain system stands at both ends of a round: its second visit is the A/A
-//! pair that says what the machine's noise is.
+//! pair that says what the machine's noise is. Bare ciphers have no plain
+//! system: there the first cipher is visited twice, the engine is compared
+//! with the fastest library, and every library with the engine.
 
+mod cell;
+
+use self::cell::{Cell, Opened};
+use crate::clock::Clock;
 use crate::plan::{Plan, PlanError};
 use crate::probe::{self, StealMeter};
 use crate::record::{Noise, Run, SCHEMA};
 use crate::stats;
-use crate::summary::{self, Identity, Reference};
-use crate::target::{Backend, Storage, System, Target, TargetError};
-use crate::trial::{self, Options, Sample, TrialError};
+use crate::summary::{self, Reference};
+use crate::target::{Backend, BareError, Storage, TargetError};
+use crate::trial::{Sample, TrialError};
 use crate::workload::Workload;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use thiserror::Error;
 
 /// Seconds of the uncounted visit that warms a cell up.
 const WARM_UP: f64 = 0.05;
+
+/// What was measured is handed over at least this often.
+const KEPT_EVERY: Duration = Duration::from_secs(2);
 
 /// Steal above which a run on a virtual machine is worth a warning.
 const STEAL: f64 = 0.02;
@@ -30,6 +40,9 @@ pub enum SessionError {
     /// A target cannot be opened or failed its self-check.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// A bare cipher cannot be opened or failed its self-check.
+    #[error(transparent)]
+    Bare(#[from] BareError),
     /// A repetition failed.
     #[error("{workload} on {label}")]
     Trial {
@@ -59,7 +72,8 @@ impl SessionError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Target(error) => error.remedy(),
-            Self::Trial { source, .. } => source.remedy().to_owned(),
+            Self::Bare(error) => error.remedy(),
+            Self::Trial { source, .. } => source.remedy(),
             Self::Plan(error) => error.remedy(),
             Self::Absent(_) => {
                 "`cryptmark doctor` says what this machine can measure and what is missing.".into()
@@ -94,8 +108,9 @@ pub trait Observer {
     /// A cell is about to be visited.
     fn visiting(&mut self, visit: &Visit<'_>);
 
-    /// A round of one workload is complete: `run` holds everything measured
+    /// Rounds of some workloads are complete: `run` holds everything measured
     /// so far, `changed` the places in `run.trials` that are new or different.
+    /// Called every few seconds and at the end, also of an interrupted session.
     ///
     /// # Errors
     /// Whatever kept it from storing them; the session ends.
@@ -106,62 +121,42 @@ pub trait Observer {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
 }
 
-/// One system in a session, with its samples by workload.
-struct Cell {
-    target: Target,
-    label: String,
-    identity: Identity,
-    samples: Vec<Vec<Sample>>,
-}
-
 /// A plan on its way through one extent.
 pub struct Session<'a> {
     plan: &'a Plan,
     cells: Vec<Cell>,
     run: Run,
+    /// Places in `run.trials`, by workload and cell.
+    places: Vec<Vec<Option<usize>>>,
+    /// Workloads measured since the last summary.
+    fresh: BTreeSet<usize>,
     core_hz: Option<f64>,
     steal: StealMeter,
 }
 
-/// The cell that every other is compared with; its second visit comes last.
-const PLAIN: usize = 0;
-
 impl<'a> Session<'a> {
-    /// Opens every system of `plan` over `storage` and checks that the
-    /// encrypted ones encrypt. `id` names the run.
+    /// Opens every system of `plan`, over `storage` unless the plan asks for
+    /// bare ciphers, and checks that the encrypted ones encrypt. `id` names
+    /// the run.
     ///
     /// # Errors
-    /// [`SessionError::Target`], [`SessionError::Plan`], [`SessionError::Absent`].
+    /// [`SessionError::Target`], [`SessionError::Bare`],
+    /// [`SessionError::Plan`], [`SessionError::Absent`].
     pub fn open(
         plan: &'a Plan,
-        storage: &'a Storage,
+        storage: &Storage,
         backend: Option<Backend>,
         seed: u64,
         id: String,
     ) -> Result<Self, SessionError> {
-        let mut absent = Vec::new();
-        let mut targets = vec![Target::plain(Arc::clone(&storage.device))];
-        for system in &plan.systems {
-            match system {
-                System::None => {}
-                System::Builtin => {
-                    for encryption in plan.encryptions(backend)? {
-                        let target = Target::builtin(Arc::clone(&storage.device), encryption)?;
-                        target.self_check(&*storage.device)?;
-                        targets.push(target);
-                    }
-                }
-                System::Absent(name) => absent.push(format!(
-                    "{name} (this version has no support for {})",
-                    system.needs().unwrap_or("it")
-                )),
-            }
+        let opened = if plan.is_bare() {
+            Opened::bare(plan, backend)?
+        } else {
+            Opened::over(storage, plan, backend)?
+        };
+        if opened.cells.is_empty() {
+            return Err(SessionError::Absent(opened.absent));
         }
-        if targets.len() == 1 && !absent.is_empty() {
-            return Err(SessionError::Absent(absent));
-        }
-        targets.push(Target::plain(Arc::clone(&storage.device)));
-
         let mut run = Run {
             schema: SCHEMA.to_owned(),
             run: id,
@@ -176,14 +171,17 @@ impl<'a> Session<'a> {
             trials: Vec::new(),
             warnings: storage.warnings.clone(),
         };
-        run.warnings
-            .extend(absent.into_iter().map(|system| format!("absent: {system}")));
-        Ok(Self {
-            cells: targets
+        run.warnings.extend(
+            opened
+                .absent
                 .into_iter()
-                .map(|target| Cell::new(target, plan, storage))
-                .collect(),
+                .map(|system| format!("absent: {system}")),
+        );
+        Ok(Self {
             core_hz: run.host.clock_hz,
+            places: vec![vec![None; opened.cells.len()]; plan.workloads.len()],
+            cells: opened.cells,
+            fresh: BTreeSet::new(),
             steal: StealMeter::start(),
             plan,
             run,
@@ -205,6 +203,11 @@ impl<'a> Session<'a> {
         observer: &mut dyn Observer,
     ) -> (Run, Result<(), SessionError>) {
         let outcome = self.rounds(stop, observer);
+        let outcome = match self.hand_over(observer) {
+            // What ended the rounds comes before what its end brought about.
+            Err(error) if outcome.is_ok() => Err(error),
+            _ => outcome,
+        };
         self.run.partial = outcome.is_err();
         self.run.host.steal = self.steal.share();
         if let Some(steal) = self.run.host.steal.filter(|steal| *steal > STEAL) {
@@ -223,138 +226,157 @@ impl<'a> Session<'a> {
     ) -> Result<(), SessionError> {
         let plan = self.plan;
         let rounds = plan.repetitions;
-        let visits = u64::from(rounds) * plan.workloads.len() as u64 * self.cells.len() as u64;
+        let a_round: usize = plan.workloads.iter().map(|w| self.cells_of(w).len()).sum();
+        let visits = u64::from(rounds) * a_round as u64;
+        let clock = Clock::get();
+        let mut kept = clock.now();
         let mut done = 0;
         for round in 0..rounds {
             for (index, workload) in plan.workloads.iter().enumerate() {
                 // The same extents for every system of a round, others in the next.
                 let seed = self.run.seed.wrapping_add(u64::from(round) << 20);
-                let mut order: Vec<usize> = (0..self.cells.len()).collect();
+                let mut order = self.cells_of(workload);
                 if round % 2 == 1 {
                     order.reverse();
                 }
+                let mut samples = Vec::with_capacity(order.len());
                 for cell in order {
+                    let subject = &self.cells[cell];
                     observer.visiting(&Visit {
                         workload: &workload.name,
-                        label: &self.cells[cell].label,
+                        label: &subject.label,
                         round: round + 1,
                         rounds,
                         done,
                         visits,
                     });
                     if round == 0 {
-                        self.cells[cell].visit(&warm_up(workload), seed, stop)?;
+                        subject.warm_up(plan, workload, seed, stop)?;
                     }
-                    let sample = self.cells[cell].visit(workload, seed, stop)?;
-                    self.cells[cell].samples[index].push(sample);
+                    let sample = subject.visit(plan, workload, round, seed, stop)?;
+                    samples.push((cell, sample));
                     done += 1;
                 }
-                let changed = self.summarise(index);
-                observer
-                    .keep(&self.run, &changed)
-                    .map_err(SessionError::Keep)?;
+                // Whole rounds only: what is compared was measured in turns.
+                for (cell, sample) in samples {
+                    self.cells[cell].samples[index].push(sample);
+                }
+                self.fresh.insert(index);
+                if clock.now() - kept >= clock.ticks(KEPT_EVERY) {
+                    self.hand_over(observer)?;
+                    kept = clock.now();
+                }
             }
         }
         Ok(())
     }
 
+    /// The cells that `workload` can be asked of.
+    fn cells_of(&self, workload: &Workload) -> Vec<usize> {
+        (0..self.cells.len())
+            .filter(|&cell| self.cells[cell].takes(workload))
+            .collect()
+    }
+
+    /// Brings the records of fresh workloads up to date and tells `observer`.
+    fn hand_over(&mut self, observer: &mut dyn Observer) -> Result<(), SessionError> {
+        let mut changed = Vec::new();
+        for workload in std::mem::take(&mut self.fresh) {
+            changed.extend(self.summarise(workload));
+        }
+        if changed.is_empty() {
+            return Ok(());
+        }
+        changed.sort_unstable();
+        let pairs: Vec<f64> = (0..self.plan.workloads.len())
+            .filter_map(|workload| self.pairs(workload))
+            .flat_map(|(again, first)| again.into_iter().zip(first))
+            .map(|(again, first)| again / first)
+            .collect();
+        self.run.noise = stats::noise(&pairs);
+        observer
+            .keep(&self.run, &changed)
+            .map_err(SessionError::Keep)
+    }
+
+    /// Rates of the cell that is visited twice: of its second visits, and its first.
+    fn pairs(&self, workload: usize) -> Option<(Vec<f64>, Vec<f64>)> {
+        let cells = self.cells_of(&self.plan.workloads[workload]);
+        let (first, again) = (*cells.first()?, *cells.last()?);
+        let rates = |cell: usize| {
+            let samples = &self.cells[cell].samples[workload];
+            samples.iter().map(Sample::mb_s).collect::<Vec<_>>()
+        };
+        (first != again).then(|| (rates(again), rates(first)))
+    }
+
     /// Brings the records of one workload up to date; returns their places.
     fn summarise(&mut self, workload: usize) -> Vec<usize> {
-        let again = self.cells.len() - 1;
-        let plain = &self.cells[PLAIN].samples[workload];
-        let rates = |samples: &[Sample]| samples.iter().map(Sample::mb_s).collect::<Vec<_>>();
-        let floor = stats::noise_floor(stats::paired_ratio(
-            &rates(&self.cells[again].samples[workload]),
-            &rates(plain),
-        ));
+        let floor = stats::noise_floor(
+            self.pairs(workload)
+                .and_then(|(again, first)| stats::paired_ratio(&again, &first)),
+        );
+        let cells = self.cells_of(&self.plan.workloads[workload]);
         let mut changed = Vec::new();
-        for (place, cell) in self.cells.iter().enumerate() {
-            let reference = (place != PLAIN).then_some(Reference { plain, floor });
+        for &cell in &cells {
+            let reference = self.reference(workload, cell, &cells).map(|other| {
+                let other = &self.cells[other];
+                Reference {
+                    against: &other.identity.system,
+                    samples: &other.samples[workload],
+                    floor,
+                }
+            });
+            let subject = &self.cells[cell];
             let Some(trial) = summary::trial(
-                &cell.identity,
+                &subject.identity,
                 &self.plan.workloads[workload],
-                &cell.samples[workload],
+                &subject.samples[workload],
                 reference,
                 self.core_hz,
             ) else {
                 continue;
             };
-            let at = workload * self.cells.len() + place;
-            if at < self.run.trials.len() {
-                self.run.trials[at] = trial;
-            } else {
-                // The first round visits workloads and cells in this very order.
-                self.run.trials.push(trial);
-            }
-            changed.push(at);
+            let place = match self.places[workload][cell] {
+                Some(place) => {
+                    self.run.trials[place] = trial;
+                    place
+                }
+                None => {
+                    self.run.trials.push(trial);
+                    self.run.trials.len() - 1
+                }
+            };
+            self.places[workload][cell] = Some(place);
+            changed.push(place);
         }
-        let pairs: Vec<f64> = self.cells[again]
-            .samples
-            .iter()
-            .zip(&self.cells[PLAIN].samples)
-            .flat_map(|(again, plain)| again.iter().zip(plain))
-            .map(|(again, plain)| again.mb_s() / plain.mb_s())
-            .collect();
-        self.run.noise = stats::noise(&pairs);
         changed
     }
-}
 
-impl Cell {
-    fn new(target: Target, plan: &Plan, storage: &Storage) -> Self {
-        let encryption = target.encryption.as_ref();
-        let label = match encryption {
-            Some(encryption) => format!("{} {}", target.system.as_str(), encryption.spec),
-            None => "plain".to_owned(),
-        };
-        let identity = Identity {
-            tier: plan.tier,
-            system: target.system.as_str().to_owned(),
-            system_version: target.version.clone(),
-            backend: target.backend.map(|backend| backend.to_string()),
-            cipher: encryption.map(|encryption| encryption.spec.to_string()),
-            key_bits: encryption.map(|encryption| encryption.key_bits),
-            sector_bytes: encryption.map(|encryption| encryption.sector_size.bytes() as u32),
-            constant_time: target.constant_time,
-            device: storage.description.clone(),
-        };
-        Self {
-            target,
-            label,
-            identity,
-            samples: plan.workloads.iter().map(|_| Vec::new()).collect(),
+    /// The cell that `cell` is compared with; `cells` are those of the workload.
+    fn reference(&self, workload: usize, cell: usize, cells: &[usize]) -> Option<usize> {
+        let (first, again) = (*cells.first()?, *cells.last()?);
+        if cell == first && !self.plan.is_bare() {
+            return None;
         }
-    }
-
-    fn visit(
-        &self,
-        workload: &Workload,
-        seed: u64,
-        stop: &AtomicBool,
-    ) -> Result<Sample, SessionError> {
-        let options = Options {
-            seed,
-            metered: true,
-            stop,
-        };
-        match trial::run(self.target.device(), workload, options) {
-            Ok(_) if stop.load(Ordering::Relaxed) => Err(SessionError::Interrupted),
-            Ok(sample) => Ok(sample),
-            Err(TrialError::Interrupted) => Err(SessionError::Interrupted),
-            Err(source) => Err(SessionError::Trial {
-                workload: workload.name.clone(),
-                label: self.label.clone(),
-                source: Box::new(source),
-            }),
+        if cell == again || !self.plan.is_bare() {
+            return (first != again).then_some(first);
         }
-    }
-}
-
-/// A short visit of the same kind, not counted.
-fn warm_up(workload: &Workload) -> Workload {
-    Workload {
-        seconds: Some(WARM_UP),
-        bytes: None,
-        ..workload.clone()
+        let alike = cells
+            .iter()
+            .copied()
+            .filter(|&other| other != again && self.cells[cell].encrypts_like(&self.cells[other]));
+        let is_builtin = |cell: usize| self.cells[cell].is_builtin();
+        if !is_builtin(cell) {
+            return alike.into_iter().find(|&other| is_builtin(other));
+        }
+        let rate = |cell: usize| {
+            let samples = &self.cells[cell].samples[workload];
+            let rates: Vec<f64> = samples.iter().map(Sample::mb_s).collect();
+            stats::median(&rates).unwrap_or(0.0)
+        };
+        alike
+            .filter(|&other| !is_builtin(other))
+            .max_by(|&a, &b| rate(a).total_cmp(&rate(b)))
     }
 }

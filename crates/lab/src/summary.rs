@@ -45,8 +45,10 @@ pub struct Identity {
 /// The samples a cell is compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference<'a> {
-    /// Samples of the plain system, in the order of repetitions.
-    pub plain: &'a [Sample],
+    /// The contract's word for the system compared with.
+    pub against: &'a str,
+    /// Its samples, in the order of repetitions.
+    pub samples: &'a [Sample],
     /// The noise floor, a relative difference.
     pub floor: f64,
 }
@@ -166,10 +168,10 @@ fn latency_split(ledger: &Ledger, requests: u64) -> Option<LatencySplit> {
 }
 
 fn overhead(rates: &[f64], reference: Reference<'_>) -> Option<Overhead> {
-    let plain: Vec<f64> = reference.plain.iter().map(Sample::mb_s).collect();
-    let ratio = stats::paired_ratio(rates, &plain)?;
+    let others: Vec<f64> = reference.samples.iter().map(Sample::mb_s).collect();
+    let ratio = stats::paired_ratio(rates, &others)?;
     Some(Overhead {
-        against: "none".to_owned(),
+        against: reference.against.to_owned(),
         ratio,
         verdict: stats::verdict(ratio, reference.floor),
     })
@@ -289,7 +291,8 @@ mod tests {
             .map(|rate| sample(rate, QUARTERS))
             .into();
         let reference = Reference {
-            plain: &plain,
+            against: "none",
+            samples: &plain,
             floor: 0.01,
         };
         let trial = trial(&identity(), &workload(), &cell, Some(reference), Some(1e9)).unwrap();

@@ -18,8 +18,11 @@
 //! windows of a millisecond, and scaled up; the two stamps that bound each
 //! request's latency are taken always.
 
+pub mod bare;
+
 use crate::clock::Clock;
 use crate::probe::CpuTimes;
+use crate::target::BareError;
 use crate::workload::{Extent, Pattern, Workload};
 use block::{
     AlignedBuffer, BlockDevice, BlockError, Meter, Operation, Part, Queue, QueueOptions, Request,
@@ -127,14 +130,18 @@ pub enum TrialError {
     /// The queue could not be opened.
     #[error(transparent)]
     Queue(#[from] BlockError),
+    /// A thread got no cipher of its own.
+    #[error(transparent)]
+    Bare(#[from] BareError),
 }
 
 impl TrialError {
     /// What the user can do about it, one sentence.
-    pub fn remedy(&self) -> &'static str {
+    pub fn remedy(&self) -> String {
         match self {
-            Self::Interrupted => "Run it again to get the whole result.",
-            Self::Request { source, .. } | Self::Queue(source) => source.remedy(),
+            Self::Interrupted => "Run it again to get the whole result.".to_owned(),
+            Self::Request { source, .. } | Self::Queue(source) => source.remedy().to_owned(),
+            Self::Bare(error) => error.remedy(),
         }
     }
 }

@@ -24,6 +24,10 @@ pub enum Mix {
     Write,
     /// Reads and writes, half of each unless `read_percent` says otherwise.
     Mixed,
+    /// A bare cipher encrypts in memory; no device takes part.
+    Encrypt,
+    /// A bare cipher decrypts in memory; no device takes part.
+    Decrypt,
 }
 
 impl Mix {
@@ -33,7 +37,14 @@ impl Mix {
             Self::Read => "read",
             Self::Write => "write",
             Self::Mixed => "mixed",
+            Self::Encrypt => "encrypt",
+            Self::Decrypt => "decrypt",
         }
+    }
+
+    /// Whether it is asked of a bare cipher and not of a device.
+    pub fn is_bare(self) -> bool {
+        matches!(self, Self::Encrypt | Self::Decrypt)
     }
 }
 
@@ -55,10 +66,10 @@ pub struct Workload {
     /// Requests in flight per thread, 1 to 1024.
     #[serde(default = "one")]
     pub queue_depth: u32,
-    /// Driving threads, 1 to 256.
+    /// Driving threads, 1 to 256; in a plan 0 stands for one on every core.
     #[serde(default = "one")]
     pub threads: u32,
-    /// Length of one repetition, seconds, for workloads bounded by time.
+    /// Length of one repetition, 0.001 s to a day, for workloads bounded by time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// Bytes of one repetition, for workloads bounded by size.
@@ -105,8 +116,11 @@ pub enum WorkloadError {
     #[error("compressible must lie between 0 and 100")]
     Compressible,
     /// Not exactly one of `seconds` and `bytes` is given, or it is not positive.
-    #[error("give either seconds (0.01 to 86400) or bytes (at least one block)")]
+    #[error("give either seconds (0.001 to 86400) or bytes (at least one block)")]
     Length,
+    /// A bare cipher has no queue to fill and nothing to store.
+    #[error("op = \"encrypt\" and \"decrypt\" go with queue_depth = 1 and without compressible")]
+    Bare,
     /// `queue_depth` × `threads` × `block_size` takes too much memory.
     #[error("queue_depth × threads × block_size must stay below 4 GiB")]
     Memory,
@@ -140,8 +154,11 @@ impl Workload {
         if self.compressible > 100 {
             return Err(WorkloadError::Compressible);
         }
+        if self.op.is_bare() && (self.queue_depth != 1 || self.compressible != 0) {
+            return Err(WorkloadError::Bare);
+        }
         match (self.seconds, self.bytes) {
-            (Some(seconds), None) if (0.01..=86_400.0).contains(&seconds) => {}
+            (Some(seconds), None) if (0.001..=86_400.0).contains(&seconds) => {}
             (None, Some(bytes)) if bytes.as_u64() >= block => {}
             _ => return Err(WorkloadError::Length),
         }
@@ -172,8 +189,8 @@ impl Workload {
     /// Probability of a read, in 2⁻³² units.
     pub(crate) fn read_threshold(&self) -> u64 {
         let percent = match self.op {
-            Mix::Read => 100,
-            Mix::Write => 0,
+            Mix::Read | Mix::Decrypt => 100,
+            Mix::Write | Mix::Encrypt => 0,
             Mix::Mixed => u64::from(self.read_percent.unwrap_or(50)),
         };
         (percent << 32) / 100
@@ -209,7 +226,7 @@ mod tests {
         use WorkloadError as E;
         type Spoil = fn(&mut Workload);
         assert_eq!(valid().validate(), Ok(()));
-        let cases: [(E, Spoil); 14] = [
+        let cases: [(E, Spoil); 16] = [
             (E::BlockSize, |w| w.block_size = ByteSize::b(0)),
             (E::BlockSize, |w| w.block_size = ByteSize::b(513)),
             (E::BlockSize, |w| w.block_size = ByteSize::mib(65)),
@@ -223,6 +240,10 @@ mod tests {
             (E::Length, |w| w.seconds = Some(f64::NAN)),
             (E::Length, |w| w.seconds = Some(0.0)),
             (E::Length, |w| w.bytes = Some(ByteSize::mib(1))),
+            (E::Bare, |w| w.op = Mix::Encrypt),
+            (E::Bare, |w| {
+                (w.op, w.queue_depth, w.compressible) = (Mix::Decrypt, 1, 1);
+            }),
             (E::Memory, |w| {
                 w.block_size = ByteSize::mib(64);
                 w.queue_depth = 1024;

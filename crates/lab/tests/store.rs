@@ -163,7 +163,7 @@ fn one_writer_without_end() {
     store.begin(&store_suite::run("killed", 0)).unwrap();
     for ordinal in 0.. {
         let trial = store_suite::trial(ordinal);
-        store.put_trial("killed", ordinal, &trial).unwrap();
+        store.put_trials("killed", &[(ordinal, &trial)]).unwrap();
         println!("\nstored {ordinal}");
     }
 }

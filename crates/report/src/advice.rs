@@ -1,5 +1,6 @@
 //! What the figures mean for somebody who has to choose.
 
+use crate::ciphers;
 use crate::figure;
 use crate::group;
 use lab::record::{Bottleneck, Interval, NoiseVerdict, Run, Tier, Trial, Verdict};
@@ -15,10 +16,13 @@ pub fn sentence(run: &Run) -> String {
 }
 
 fn verdict(run: &Run) -> String {
-    let setups = setups(run);
     if run.trials.is_empty() {
         return "Nothing was measured yet: start with `cryptmark run --quick`.".to_owned();
     }
+    if ciphers::is_bare(run) {
+        return ciphers::sentence(run);
+    }
+    let setups = setups(run);
     let Some(best) = setups.first() else {
         return fastest_in_memory(run).unwrap_or_else(|| {
             "No encrypted system was compared with plain: add one with --system and --cipher."

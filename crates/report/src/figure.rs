@@ -1,5 +1,6 @@
 //! How numbers and names are written: units, digits, words.
 
+use crate::ciphers;
 use lab::record::{Bottleneck, Interval, NoiseVerdict, Overhead, Run, Tier, Trial, Verdict};
 
 /// What stands for a value that nobody measured.
@@ -24,7 +25,8 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-fn grouped(digits: &str) -> String {
+/// `digits` in groups of three.
+pub(crate) fn grouped(digits: &str) -> String {
     let (sign, digits) = digits
         .strip_prefix('-')
         .map_or(("", digits), |rest| ("-", rest));
@@ -268,6 +270,9 @@ pub(crate) fn noise(run: &Run) -> String {
         NoiseVerdict::Unknown => "unknown",
     };
     match run.noise.aa_ratio {
+        Some(aa) if ciphers::is_bare(run) => {
+            format!("the first cipher against itself {}: {verdict}", ratio(aa))
+        }
         Some(aa) => format!("plain against itself {}: {verdict}", ratio(aa)),
         None => "no A/A pair was measured, so no difference below can be trusted".to_owned(),
     }
@@ -282,15 +287,17 @@ pub(crate) fn cipher(notation: &str, key_bits: Option<u32>) -> String {
         return format!("Adiantum ({})", cipher_name(stream));
     }
     let words: Vec<&str> = notation.split('-').collect();
-    let ciphers = words.iter().take_while(|word| is_cipher(word)).count();
-    if ciphers > 1 {
-        let names: Vec<String> = words.iter().map(|word| cipher_name(word)).collect();
-        return names.join("-");
-    }
-    let name = cipher_name(words[0]);
-    let mode = words.get(1).copied().unwrap_or_default();
-    // cryptsetup counts both halves of an XTS key.
+    let is_mode = |word: &&&str| matches!(**word, "xts" | "cbc" | "lrw" | "ctr" | "ecb" | "hctr2");
+    let ciphers = words.iter().take_while(|word| !is_mode(word)).count();
+    let names: Vec<String> = words[..ciphers.max(1)]
+        .iter()
+        .map(|word| cipher_name(word))
+        .collect();
+    let name = names.join("-");
+    let mode = words.get(ciphers).copied().unwrap_or_default();
+    // cryptsetup counts both halves of an XTS key; that of a cascade says little.
     let bits = match mode {
+        _ if ciphers > 1 => None,
         "xts" => key_bits.map(|bits| bits / 2),
         _ => key_bits,
     };
@@ -300,13 +307,6 @@ pub(crate) fn cipher(notation: &str, key_bits: Option<u32>) -> String {
         mode => format!(" {}", mode.to_uppercase()),
     };
     format!("{name}{bits}{mode}")
-}
-
-fn is_cipher(word: &str) -> bool {
-    matches!(
-        word,
-        "aes" | "serpent" | "twofish" | "camellia" | "kuznyechik"
-    )
 }
 
 fn cipher_name(word: &str) -> String {
@@ -404,8 +404,14 @@ mod tests {
                 "Adiantum (XChaCha12)",
             ),
             ("aes-twofish-serpent", Some(1536), "AES-Twofish-Serpent"),
+            (
+                "aes-twofish-serpent-xts-plain64",
+                Some(1536),
+                "AES-Twofish-Serpent XTS",
+            ),
+            ("aes-hctr2-plain64", Some(256), "AES-256 HCTR2"),
             ("", None, ""),
-            ("-", None, ""),
+            ("-", None, "-"),
             ("œuvre", None, "Œuvre"),
         ] {
             assert_eq!(cipher(notation, bits), text);

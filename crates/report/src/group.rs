@@ -21,9 +21,11 @@ pub(crate) struct Row<'a> {
     pub label: String,
 }
 
-/// True for the second measurement of the plain system.
+/// True for a second measurement of the same: nothing else is compared with
+/// its own system.
 pub(crate) fn is_again(trial: &Trial) -> bool {
-    trial.system == "none" && trial.cipher.is_none() && trial.overhead.is_some()
+    let overhead = trial.overhead.as_ref();
+    overhead.is_some_and(|overhead| overhead.against == trial.system)
 }
 
 /// True for the system that others are compared with.
@@ -155,10 +157,11 @@ fn labels(cells: &[&Trial]) -> Vec<String> {
 
 /// The cell as people call it, alone: `AES-256 XTS, dm-crypt`.
 pub(crate) fn label(trial: &Trial) -> String {
-    if is_again(trial) {
-        return "plain again (A/A)".to_owned();
+    let name = name(trial.cipher.as_deref(), trial.key_bits, &trial.system);
+    match is_again(trial) {
+        true => format!("{name} again (A/A)"),
+        false => name,
     }
-    name(trial.cipher.as_deref(), trial.key_bits, &trial.system)
 }
 
 /// A system with its cipher as people call them.

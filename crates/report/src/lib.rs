@@ -15,5 +15,6 @@ pub mod json;
 pub mod markdown;
 pub mod text;
 
+mod ciphers;
 mod figure;
 mod group;

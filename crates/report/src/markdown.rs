@@ -1,7 +1,7 @@
 //! Runs as Markdown: for issues, wikis and change logs.
 
 use crate::group::{self, Group};
-use crate::{advice, figure};
+use crate::{advice, ciphers, figure};
 use lab::record::Run;
 
 /// A section a run: advice, environment, noise floor, a table a workload, warnings.
@@ -27,8 +27,12 @@ fn section(run: &Run) -> String {
     ] {
         out.push_str(&format!("* {name}: {}\n", escape(&value)));
     }
-    for group in group::groups(&run.trials) {
-        out.push_str(&table(&group));
+    if ciphers::is_bare(run) {
+        out.push_str(&ciphers::markdown::tables(run));
+    } else {
+        for group in group::groups(&run.trials) {
+            out.push_str(&table(&group));
+        }
     }
     let warnings = group::warnings(run);
     if !warnings.is_empty() {

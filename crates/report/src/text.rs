@@ -1,6 +1,7 @@
 //! The answer on a terminal: one table that also survives a ticket.
 
 use crate::advice;
+use crate::ciphers;
 use crate::figure;
 use crate::group::{self, Group};
 use comfy_table::presets::NOTHING;
@@ -47,7 +48,9 @@ pub fn table(run: &Run, style: &Style) -> String {
     lines.push(String::new());
 
     let groups = group::groups(&run.trials);
-    if groups.is_empty() {
+    if ciphers::is_bare(run) {
+        lines.extend(ciphers::text::tables(run, style));
+    } else if groups.is_empty() {
         lines.push("No cell was measured.".to_owned());
     } else {
         lines.extend(cells(&groups, style));

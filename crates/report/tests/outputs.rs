@@ -171,6 +171,66 @@ fn advice_for_ciphers_in_memory() {
 }
 
 #[test]
+fn bare_ciphers_stand_beside_the_fastest_library() {
+    let run = sample::ciphers();
+    let expected = "\
+encrypt, 1 MiB requests, 1 thread
+                            sector     MB/s     c/B   best library           const. time   2 threads
+───────────────────────────────────────────────────────────────────────────────────────────────────────
+  AES-256 XTS                  512   13,400   0.275   2.24 ±0.02 × openssl   yes           26,800
+  AES-Twofish-Serpent XTS      512      950   3.884   –                      yes           1,900
+";
+    let table_110 = table(&run, 110);
+    assert!(table_110.contains(expected), "{table_110}");
+    for text in [
+        "AES-256 XTS",
+        "13,400",
+        "0.275",
+        "2.24 ±0.02 × openssl",
+        "26,800",
+        "the first cipher against itself",
+        "AES-256 XTS is the fastest here: 13,400",
+        "A library is faster than the engine in 2 of 6 comparisons",
+        "0.90 (0.89–0.91) × openssl",
+    ] {
+        assert!(flat(&table_110).contains(text), "{text}: {table_110}");
+    }
+    // The second measurement of the first cipher is no row of its own.
+    assert_eq!(
+        table_110.matches("  AES-256 XTS ").count(),
+        2,
+        "{table_110}"
+    );
+    let runs = std::slice::from_ref(&run);
+    let page = html::render(runs);
+    assert!(
+        page.contains("0.90 × at 512 B"),
+        "the weakest size is named"
+    );
+    assert_eq!(page.matches("by size of requests").count(), 2 + 4);
+    let markdown = markdown::render(runs);
+    assert!(
+        markdown.contains("512 B: 13,400, 1 MiB: 13,400"),
+        "{markdown}"
+    );
+    for width in [110, 90, 70, 50, 30] {
+        let table = table(&run, width);
+        assert!(
+            table
+                .lines()
+                .all(|line| line.chars().count() <= usize::from(width)),
+            "{table}"
+        );
+        assert!(table.contains("13,400"), "{table}");
+    }
+}
+
+/// Without the line breaks that a narrow terminal needs.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
 fn a_partial_run_says_so() {
     let mut run = sample::run();
     run.partial = true;

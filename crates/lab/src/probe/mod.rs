@@ -2,11 +2,13 @@
 //!
 //! Reads `/proc` and `/sys` only; whatever is not there stays `None`.
 
+mod affinity;
 mod capability;
 mod host;
 mod storage;
 mod usage;
 
+pub use affinity::pin_to_core;
 pub use capability::{Capability, capabilities};
 pub use host::host;
 pub use storage::describe;

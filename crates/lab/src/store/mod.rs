@@ -201,20 +201,24 @@ impl Store {
         })
     }
 
-    /// Stores the trial at position `ordinal` of a run, in place of one that
-    /// is stored there.
+    /// Stores trials at their positions in a run, each in place of one that is
+    /// stored there: all of them or, on an error, none.
     ///
     /// Refuses a run that was never begun, and a record with a number that is
     /// not finite.
-    pub fn put_trial(&self, run: &str, ordinal: u32, trial: &Trial) -> Result<(), StoreError> {
-        let unstorable = |source| StoreError::Unstorable {
-            run: run.to_owned(),
-            ordinal: Some(ordinal),
-            source,
-        };
-        let record = serde_json::to_string(trial).map_err(unstorable)?;
-        // JSON writes NaN and infinity as null, which no reader would accept.
-        serde_json::from_str::<Trial>(&record).map_err(unstorable)?;
+    pub fn put_trials(&self, run: &str, trials: &[(u32, &Trial)]) -> Result<(), StoreError> {
+        let mut records = Vec::with_capacity(trials.len());
+        for (ordinal, trial) in trials {
+            let unstorable = |source| StoreError::Unstorable {
+                run: run.to_owned(),
+                ordinal: Some(*ordinal),
+                source,
+            };
+            let record = serde_json::to_string(trial).map_err(unstorable)?;
+            // JSON writes NaN and infinity as null, which no reader would accept.
+            serde_json::from_str::<Trial>(&record).map_err(unstorable)?;
+            records.push((*ordinal, record));
+        }
         transact!(self, write, tx => {
             let known: Option<(String,)> = sqlx::query_as(query::RUN_IS)
                 .bind(run)
@@ -223,12 +227,14 @@ impl Store {
             if known.is_none() {
                 return Err(no_such_run(run).into());
             }
-            sqlx::query(query::PUT_TRIAL)
-                .bind(run)
-                .bind(i64::from(ordinal))
-                .bind(record)
-                .execute(&mut *tx)
-                .await?;
+            for (ordinal, record) in &records {
+                sqlx::query(query::PUT_TRIAL)
+                    .bind(run)
+                    .bind(i64::from(*ordinal))
+                    .bind(record)
+                    .execute(&mut *tx)
+                    .await?;
+            }
         })
     }
 

@@ -4,10 +4,13 @@
 //! system that is absent is reported as absent with what would bring it,
 //! never left out silently and never replaced.
 
+mod bare;
 #[allow(unsafe_code)]
 pub mod peer;
 mod storage;
 
+pub use bare::{Bare, BareError, Worker};
+use peer::Library;
 pub use storage::{Place, Storage, StorageError};
 
 use block::{BlockDevice, BlockError, ByteRange};
@@ -26,6 +29,8 @@ pub enum System {
     None,
     /// This program's engine, in process.
     Builtin,
+    /// A cipher library, in the cipher tier only.
+    Library(Library),
     /// A system of the contract that this version cannot drive, by the
     /// contract's word.
     Absent(String),
@@ -44,11 +49,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("veracrypt", "other programs"),
     ("qemu", "other programs"),
     ("nbdkit", "other programs"),
-    ("openssl", "the cipher tier's peers"),
-    ("libgcrypt", "the cipher tier's peers"),
-    ("nettle", "the cipher tier's peers"),
-    ("botan", "the cipher tier's peers"),
-    ("rustcrypto", "the cipher tier's peers"),
     ("java", "the cipher tier's peers"),
     ("drive:", "simulated drives"),
     ("path:", "mounted systems"),
@@ -70,6 +70,7 @@ impl System {
         match self {
             Self::None => "none",
             Self::Builtin => "builtin",
+            Self::Library(library) => library.name(),
             Self::Absent(name) => name,
         }
     }
@@ -89,6 +90,7 @@ impl System {
     pub fn all() -> impl Iterator<Item = Self> {
         [Self::None, Self::Builtin]
             .into_iter()
+            .chain(Library::ALL.map(Self::Library))
             .chain(ABSENT.iter().map(|(name, _)| {
                 let argument = if name.ends_with(':') { "…" } else { "" };
                 Self::Absent(format!("{name}{argument}"))
@@ -111,6 +113,9 @@ impl std::str::FromStr for System {
         match name {
             "none" => Ok(Self::None),
             "builtin" => Ok(Self::Builtin),
+            _ if let Some(library) = Library::ALL.into_iter().find(|l| l.name() == name) => {
+                Ok(Self::Library(library))
+            }
             _ if ABSENT.iter().any(|(absent, _)| is_named(absent, name)) => {
                 Ok(Self::Absent(name.to_owned()))
             }

@@ -109,7 +109,7 @@ fn a_run_is_kept_trial_by_trial(store: &Store) {
     // Out of order and one of them twice, as a repeated measurement does.
     for ordinal in [2, 0, 1, 2] {
         let trial = &whole.trials[ordinal as usize];
-        store.put_trial("2026-a1", ordinal, trial).unwrap();
+        store.put_trials("2026-a1", &[(ordinal, trial)]).unwrap();
     }
     let interrupted = store.load("2026-a1").unwrap();
     assert!(interrupted.partial);
@@ -135,13 +135,13 @@ fn refusals(store: &Store) {
         Err(StoreError::NoSuchRun { .. })
     ));
     assert!(matches!(
-        store.put_trial("2027", 0, &trial(0)),
+        store.put_trials("2027", &[(0, &trial(0))]),
         Err(StoreError::NoSuchRun { .. })
     ));
     let mut endless = trial(0);
     endless.throughput_mb_s.high = f64::INFINITY;
     assert!(matches!(
-        store.put_trial("2026-a1", 0, &endless),
+        store.put_trials("2026-a1", &[(0, &endless)]),
         Err(StoreError::Unstorable {
             ordinal: Some(0),
             ..
@@ -160,7 +160,7 @@ fn names(store: &Store) {
     let third = run("2026-b", 2);
     store.begin(&third).unwrap();
     for (ordinal, trial) in (0..).zip(&third.trials) {
-        store.put_trial("2026-b", ordinal, trial).unwrap();
+        store.put_trials("2026-b", &[(ordinal, trial)]).unwrap();
     }
     store.finish(&third).unwrap();
 
@@ -230,7 +230,7 @@ pub fn write_as(location: &Location, writer: u32) {
         let run = run(&format!("w{writer}-{number}"), TRIALS);
         store.begin(&run).unwrap();
         for (ordinal, trial) in (0..).zip(&run.trials) {
-            store.put_trial(&run.run, ordinal, trial).unwrap();
+            store.put_trials(&run.run, &[(ordinal, trial)]).unwrap();
         }
         store.finish(&run).unwrap();
     }

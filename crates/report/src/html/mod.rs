@@ -1,6 +1,6 @@
 //! Runs as one HTML file: no network, no script, light and dark, phone and print.
 
-mod chart;
+pub(crate) mod chart;
 mod page;
 
 use crate::figure;

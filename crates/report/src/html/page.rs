@@ -2,7 +2,7 @@
 
 use super::chart::{bars, forest, latency, ledger};
 use crate::group::{self, Group};
-use crate::{advice, figure};
+use crate::{advice, ciphers, figure};
 use lab::record::{NoiseVerdict, Run, Trial};
 use maud::{Markup, html};
 
@@ -18,7 +18,9 @@ pub(super) fn article(run: &Run) -> Markup {
             }
             (noise(run))
             p class="lead" { (advice::sentence(run)) }
-            @if groups.is_empty() {
+            @if ciphers::is_bare(run) {
+                (ciphers::html::sections(run))
+            } @else if groups.is_empty() {
                 p { "No cell was measured." }
             } @else {
                 (charts(&groups))
@@ -253,6 +255,11 @@ pub(super) fn how_to_read() -> Markup {
             "Limit",
             "What most of the time went to. Where the device is the limit, the cipher had time to spare: \
              a faster device would show a larger cost.",
+        ),
+        (
+            "Cycles per byte",
+            "Time of one thread times the core's clock, which was measured before; it carries over to \
+             other machines of the same kind better than MB/s.",
         ),
         ("p99", "99 of 100 requests were faster than this."),
         (

@@ -274,6 +274,61 @@ pub fn bare() -> Run {
     run
 }
 
+/// Bare ciphers by the engine and by a library, over two sizes of requests;
+/// the library is faster at the smaller one, and lacks the cascade.
+pub fn ciphers() -> Run {
+    let mut run = run();
+    run.plan = "ciphers".into();
+    run.trials = Vec::new();
+    let sizes: [(&str, u64, u32); 3] =
+        [("512", 512, 1), ("1m", 1 << 20, 1), ("1m-all", 1 << 20, 2)];
+    for (size, block, threads) in sizes {
+        for op in ["encrypt", "decrypt"] {
+            for (cipher, key_bits, engine, library) in [
+                ("aes-xts-plain64", 512, 13_400.0, Some(5_988.0)),
+                ("aes-twofish-serpent-xts-plain64", 1536, 950.0, None),
+            ] {
+                let ratio: f64 = if block == 512 { 0.9 } else { 2.24 };
+                let cell = |system: &str, mb_s: f64| Trial {
+                    tier: Tier::Cipher,
+                    system: system.into(),
+                    backend: Some("vaes512".into()).filter(|_| system == "builtin"),
+                    cipher: Some(cipher.into()),
+                    key_bits: Some(key_bits),
+                    sector_bytes: Some(512),
+                    cycles_per_byte: Some(interval(3690.0 / mb_s, 0.01)),
+                    constant_time: Some(true).filter(|_| system == "builtin"),
+                    threads,
+                    ..cell(&format!("{op}-{size}"), op, block, 1, mb_s)
+                };
+                let verdict = match ratio {
+                    ratio if ratio < 1.0 => Verdict::Slower,
+                    _ => Verdict::Faster,
+                };
+                let mut ours = cell("builtin", engine * f64::from(threads));
+                let first = ours.clone();
+                if let Some(rate) = library {
+                    let against = |against: &str, ratio, verdict| {
+                        Some(Overhead {
+                            against: against.into(),
+                            ..overhead(ratio, 0.01, verdict)
+                        })
+                    };
+                    ours.overhead = against("openssl", ratio, verdict);
+                    let mut theirs = cell("openssl", rate * f64::from(threads));
+                    theirs.overhead = against("builtin", 1.0 / ratio, Verdict::Slower);
+                    let mut again = first;
+                    again.overhead = against("builtin", 1.001, Verdict::NotDistinguishable);
+                    run.trials.extend([ours, theirs, again]);
+                } else {
+                    run.trials.push(ours);
+                }
+            }
+        }
+    }
+    run
+}
+
 /// Text that would break out of HTML, Markdown, CSV and a terminal.
 pub const HOSTILE: &str = "<script>alert(1)</script>\"'&|`\x1b[31m\n\u{202e}=1+1";
 

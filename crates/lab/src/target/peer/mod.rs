@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use thiserror::Error;
 
 /// A library that can be measured beside the built-in engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Library {
     /// OpenSSL's libcrypto.
     OpenSsl,

@@ -1,6 +1,6 @@
 //! Latency of one workload: the whole distribution, tail stretched.
 
-use super::{Canvas, Drawn, Hang, LINE, WIDTH, clipped, draw, palette};
+use super::{Canvas, Drawn, Hang, LINE, WIDTH, clipped, decades, draw, palette};
 use crate::figure;
 use crate::group::{Group, Row};
 use maud::Markup;
@@ -106,25 +106,6 @@ fn paint(canvas: &Canvas<'_>, curves: &[Curve<'_>]) -> Drawn {
         legend.text(&label, (22, middle), Hang::Left, palette::INK)?;
     }
     Ok(())
-}
-
-/// Round values for a logarithmic axis, few enough to be read.
-fn decades(low: f64, high: f64) -> Vec<f64> {
-    let factors: &[f64] = match (high / low).log10() {
-        span if span < 0.7 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
-        span if span < 2.2 => &[1.0, 2.0, 5.0],
-        _ => &[1.0],
-    };
-    let first = low.log10().floor() as i32;
-    let last = high.log10().ceil() as i32;
-    (first..=last)
-        .flat_map(|power| {
-            factors
-                .iter()
-                .map(move |factor| factor * 10_f64.powi(power))
-        })
-        .filter(|us| (low..=high).contains(us))
-        .collect()
 }
 
 /// A round number of microseconds, without needless zeros: `50 µs`.

@@ -8,6 +8,8 @@ pub(super) mod forest;
 pub(super) mod latency;
 pub(super) mod ledger;
 pub(super) mod palette;
+pub(crate) mod rates;
+pub(crate) mod sizes;
 
 use maud::{Escaper, Markup, PreEscaped, html};
 use plotters::coord::Shift;
@@ -202,6 +204,25 @@ pub(super) fn ticks(low: f64, high: f64, about: usize) -> Vec<f64> {
     let first = (low / step).ceil() as i64;
     let last = (high / step).floor() as i64;
     (first..=last).map(|at| at as f64 * step).collect()
+}
+
+/// Round values for a logarithmic axis, few enough to be read.
+pub(super) fn decades(low: f64, high: f64) -> Vec<f64> {
+    let factors: &[f64] = match (high / low).log10() {
+        span if span < 0.7 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+        span if span < 2.2 => &[1.0, 2.0, 5.0],
+        _ => &[1.0],
+    };
+    let first = low.log10().floor() as i32;
+    let last = high.log10().ceil() as i32;
+    (first..=last)
+        .flat_map(|power| {
+            factors
+                .iter()
+                .map(move |factor| factor * 10_f64.powi(power))
+        })
+        .filter(|value| (low..=high).contains(value))
+        .collect()
 }
 
 #[cfg(test)]

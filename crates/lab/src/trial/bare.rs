@@ -1,0 +1,191 @@
+//! One repetition of a bare cipher in memory.
+//!
+//! It has a loop of its own, because a queue takes as long as AES takes for
+//! 512 bytes. Every thread encrypts or decrypts requests in place, one after
+//! the other through an extent of its own, and reads the clock once a batch:
+//!
+//! ```text
+//! │ request │ request │ … │ request │ clock, stop? │ request │ …
+//! └───────── about 20 µs ───────────┘
+//! ```
+//!
+//! All of its time is the cipher's; a latency is the mean of a batch.
+
+use super::{Ledger, Options, Sample, TrialError, histogram};
+use crate::clock::Clock;
+use crate::probe::{self, CpuTimes};
+use crate::target::{Bare, Worker};
+use crate::workload::{Extent, Mix, Workload};
+use block::AlignedBuffer;
+use hdrhistogram::Histogram;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::sync::Barrier;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Length of a batch: reading the clock and looking at the stop flag take
+/// about a thousandth of it.
+const BATCH: Duration = Duration::from_micros(20);
+
+/// Where data begins in its page, by repetition: at cache lines, as I/O
+/// buffers do, and once where an allocator may put it.
+const ALIGNMENTS: [usize; 4] = [0, 64, 16, 192];
+
+/// Runs `workload` once on `cipher`, over `extent` bytes in every thread, or
+/// over one request where that is longer. Repetitions differ in alignment.
+///
+/// # Errors
+/// [`TrialError::Interrupted`]; [`TrialError::Bare`] where a thread gets no
+/// cipher of its own.
+///
+/// # Panics
+/// Where requests are not whole sectors.
+pub fn run(
+    cipher: &Bare,
+    workload: &Workload,
+    extent: u64,
+    repetition: u32,
+    options: Options<'_>,
+) -> Result<Sample, TrialError> {
+    let start_line = Barrier::new(workload.threads as usize);
+    let cpu = CpuTimes::now();
+    // Always threads of their own, because they are pinned.
+    let lanes: Vec<_> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..workload.threads)
+            .map(|index| {
+                let start_line = &start_line;
+                scope.spawn(move || {
+                    probe::pin_to_core(index);
+                    let worker = cipher.worker();
+                    let data = Data::new(workload, extent, repetition, options.seed, index);
+                    // Every thread must arrive, also one that got no cipher.
+                    start_line.wait();
+                    drive(worker?, data, workload, options)
+                })
+            })
+            .collect();
+        handles
+            .into_iter()
+            .map(|handle| match handle.join() {
+                Ok(lane) => lane,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+            .collect()
+    });
+    let cpu = CpuTimes::now()
+        .zip(cpu)
+        .map(|(after, before)| after.since(before));
+    let clock = Clock::get();
+    let mut total = Sample {
+        wall: 0.0,
+        bytes: 0,
+        requests: 0,
+        latency: histogram(),
+        ledger: Ledger::default(),
+        cpu,
+    };
+    for lane in lanes {
+        let lane = lane?;
+        let wall = clock.seconds(lane.wall);
+        total.wall = total.wall.max(wall);
+        total.bytes += lane.requests * workload.block_bytes();
+        total.requests += lane.requests;
+        total.latency += lane.latency;
+        total.ledger.add(&Ledger {
+            threads: wall,
+            crypto: wall,
+            latency: wall,
+            request_crypto: wall,
+            ..Ledger::default()
+        });
+    }
+    Ok(total)
+}
+
+/// What one thread works on.
+struct Data {
+    buffer: AlignedBuffer,
+    /// Where the first request begins in the buffer.
+    offset: usize,
+    request_bytes: usize,
+    /// Requests that the buffer holds.
+    requests: usize,
+}
+
+impl Data {
+    fn new(workload: &Workload, extent: u64, repetition: u32, seed: u64, index: u32) -> Self {
+        let request_bytes = workload.block_bytes() as usize;
+        let requests = (extent as usize / request_bytes).max(1);
+        let offset = ALIGNMENTS[repetition as usize % ALIGNMENTS.len()];
+        let mut buffer = AlignedBuffer::new(offset + requests * request_bytes);
+        Xoshiro256PlusPlus::seed_from_u64(seed ^ u64::from(index)).fill_bytes(&mut buffer);
+        Self {
+            buffer,
+            offset,
+            request_bytes,
+            requests,
+        }
+    }
+
+    fn request(&mut self, nth: usize) -> &mut [u8] {
+        let start = self.offset + nth * self.request_bytes;
+        &mut self.buffer[start..start + self.request_bytes]
+    }
+}
+
+/// What one thread measured; time in ticks.
+struct Measured {
+    wall: u64,
+    requests: u64,
+    latency: Histogram<u64>,
+}
+
+fn drive(
+    mut worker: Worker<'_>,
+    mut data: Data,
+    workload: &Workload,
+    options: Options<'_>,
+) -> Result<Measured, TrialError> {
+    let clock = Clock::get();
+    let encrypts = workload.op == Mix::Encrypt;
+    let (limit, most) = match workload.extent() {
+        Extent::Time(time) => (clock.ticks(time), u64::MAX),
+        Extent::Bytes(bytes) => {
+            let share = bytes / workload.block_bytes() / u64::from(workload.threads);
+            (u64::MAX, share.max(1))
+        }
+    };
+    let target = clock.ticks(BATCH);
+    let nanoseconds = 1e9 / clock.hz;
+    let mut measured = Measured {
+        wall: 0,
+        requests: 0,
+        latency: histogram(),
+    };
+    let mut nth = 0;
+    let mut batch = 1;
+    let start = clock.now();
+    let mut before = start;
+    while before - start < limit && measured.requests < most {
+        let now = batch.min(most - measured.requests);
+        for _ in 0..now {
+            let sector = (nth * data.request_bytes / 512) as u64;
+            worker.crypt(encrypts, sector, data.request(nth));
+            nth = if nth + 1 == data.requests { 0 } else { nth + 1 };
+        }
+        let after = clock.now();
+        let mean = (after - before) / now;
+        measured
+            .latency
+            .saturating_record_n((mean as f64 * nanoseconds) as u64, now);
+        measured.requests += now;
+        batch = (target / mean.max(1)).max(1);
+        before = after;
+        if options.stop.load(Ordering::Relaxed) {
+            return Err(TrialError::Interrupted);
+        }
+    }
+    measured.wall = before - start;
+    Ok(measured)
+}

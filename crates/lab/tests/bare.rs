@@ -1,0 +1,206 @@
+//! Sessions of bare ciphers: who is measured, and what is compared with what.
+
+use cryptmark_lab::plan::{Plan, PlanError};
+use cryptmark_lab::record::{Run, Trial};
+use cryptmark_lab::session::{Observer, Session, SessionError, Visit};
+use cryptmark_lab::target::peer::Library;
+use cryptmark_lab::target::{Bare, Encryption, Storage};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const PLAN: &str = r#"
+title = "a test"
+tier = "cipher"
+size = "64 KiB"
+repetitions = 3
+systems = ["builtin", "openssl", "libgcrypt", "dm-crypt", "none"]
+ciphers = ["aes-xts-plain64", "serpent-cbc-plain64", "aes-twofish-serpent"]
+sector_size = [512, 4096]
+
+[[workload]]
+name = "encrypt-512"
+pattern = "sequential"
+op = "encrypt"
+block_size = "512 B"
+bytes = "4 KiB"
+
+[[workload]]
+name = "decrypt-16k"
+pattern = "sequential"
+op = "decrypt"
+block_size = "16 KiB"
+threads = 2
+bytes = "256 KiB"
+"#;
+
+struct Silent<'a> {
+    stop: &'a AtomicBool,
+    stop_after: u64,
+}
+
+impl Observer for Silent<'_> {
+    fn visiting(&mut self, visit: &Visit<'_>) {
+        self.stop
+            .store(visit.done == self.stop_after, Ordering::Relaxed);
+    }
+
+    fn keep(
+        &mut self,
+        _: &Run,
+        _: &[usize],
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        Ok(())
+    }
+}
+
+fn measure(text: &str, stop_after: u64) -> (Run, Result<(), SessionError>) {
+    let plan = Plan::parse("test", text).unwrap();
+    let storage = Storage::memory(plan.extent_bytes(), 1).unwrap();
+    let session = Session::open(&plan, &storage, None, 42, "id".into()).unwrap();
+    let stop = AtomicBool::new(false);
+    session.measure(
+        &stop,
+        &mut Silent {
+            stop: &stop,
+            stop_after,
+        },
+    )
+}
+
+/// Whether the machine has the library, as the lab sees it.
+fn present(library: Library) -> bool {
+    let encryption = Encryption::parse("aes-xts-plain64", None, 512, None).unwrap();
+    let (systems, _) = Bare::open(encryption, &[library]).unwrap();
+    systems.len() == 2
+}
+
+#[test]
+fn the_engine_meets_the_fastest_library_and_libraries_meet_the_engine() {
+    let (run, outcome) = measure(PLAN, u64::MAX);
+    outcome.unwrap();
+    let libraries: Vec<&str> = [Library::OpenSsl, Library::Libgcrypt]
+        .into_iter()
+        .filter(|library| present(*library))
+        .map(Library::name)
+        .collect();
+    for name in ["openssl", "libgcrypt"] {
+        if !libraries.contains(&name) {
+            println!("skipped: no {name} here");
+        }
+    }
+    let of = |workload: &str| -> Vec<&Trial> {
+        run.trials
+            .iter()
+            .filter(|trial| trial.workload == workload)
+            .collect()
+    };
+    // 4096-byte sectors do not fit requests of 512 bytes.
+    assert!(
+        of("encrypt-512")
+            .iter()
+            .all(|t| t.sector_bytes == Some(512))
+    );
+    assert!(
+        of("decrypt-16k")
+            .iter()
+            .any(|t| t.sector_bytes == Some(4096))
+    );
+    for trial in of("decrypt-16k") {
+        assert_eq!((trial.bytes, trial.requests), (768 << 10, 48));
+        assert_eq!(trial.threads, 2);
+        assert!(trial.cycles_per_byte.is_some());
+        assert_eq!(trial.constant_time.is_some(), trial.system == "builtin");
+    }
+    for trial in &run.trials {
+        let cipher = trial.cipher.as_deref().unwrap();
+        let against = trial
+            .overhead
+            .as_ref()
+            .map(|overhead| overhead.against.as_str());
+        match (trial.system.as_str(), cipher) {
+            // No library has cascades.
+            (system, "aes-twofish-serpent") => assert_eq!((system, against), ("builtin", None)),
+            ("builtin", "aes-xts-plain64") => assert!(
+                against == Some("builtin")
+                    || libraries.is_empty()
+                    || libraries.contains(&against.unwrap())
+            ),
+            ("builtin", _) => assert!(against.is_none() || against == Some("libgcrypt")),
+            (system, _) => {
+                assert!(libraries.contains(&system));
+                assert_eq!(against, Some("builtin"));
+            }
+        }
+    }
+    // The first cipher is measured twice in every workload.
+    assert_eq!(run.noise.aa_ratio.unwrap().n, 6);
+    for absent in ["dm-crypt", "none", "aes-twofish-serpent"] {
+        assert!(
+            run.warnings.iter().any(|warning| warning.contains(absent)) || libraries.is_empty(),
+            "{absent}: {:?}",
+            run.warnings
+        );
+    }
+}
+
+#[test]
+fn an_interrupted_session_keeps_whole_rounds() {
+    let one = PLAN.replace(
+        "\"builtin\", \"openssl\", \"libgcrypt\", \"dm-crypt\", \"none\"",
+        "\"builtin\"",
+    );
+    // A round is 3 + 1 visits of the first workload and 6 + 1 of the second.
+    let (run, outcome) = measure(&one, 12);
+    assert!(matches!(outcome, Err(SessionError::Interrupted)));
+    assert!(run.partial);
+    assert_eq!(run.trials.len(), 11);
+    assert!(run.trials.iter().all(|trial| trial.repetitions == 1));
+}
+
+#[test]
+fn only_absent_systems_are_an_error() {
+    let text = PLAN.replace("[\"builtin\", \"openssl\", \"libgcrypt\", ", "[");
+    let plan = Plan::parse("test", &text).unwrap();
+    let storage = Storage::memory(plan.extent_bytes(), 1).unwrap();
+    let error = Session::open(&plan, &storage, None, 42, "id".into())
+        .err()
+        .unwrap();
+    assert!(
+        matches!(&error, SessionError::Absent(absent) if absent.len() >= 2),
+        "{error}"
+    );
+}
+
+#[test]
+fn bare_ciphers_and_devices_do_not_mix() {
+    for (from, to) in [
+        ("tier = \"cipher\"", "tier = \"block\""),
+        ("op = \"decrypt\"", "op = \"read\""),
+    ] {
+        let error = Plan::parse("test", &PLAN.replace(from, to)).unwrap_err();
+        assert!(matches!(error, PlanError::NotBare(_)), "{error}");
+        assert!(!error.remedy().is_empty());
+    }
+}
+
+#[test]
+fn a_key_size_leaves_the_ciphers_that_have_it() {
+    let mut plan = Plan::parse("test", PLAN).unwrap();
+    plan.keep_key_size(256);
+    assert_eq!(plan.ciphers, ["aes-xts-plain64", "serpent-cbc-plain64"]);
+    plan.keep_key_size(512);
+    assert_eq!(plan.ciphers, ["aes-xts-plain64"]);
+    // Nothing has it: the error is left to name what is possible.
+    plan.keep_key_size(100);
+    assert!(plan.validate().is_err());
+}
+
+#[test]
+fn threads_multiply_workloads_and_zero_is_every_core() {
+    let mut plan = Plan::parse("test", &PLAN.replace("threads = 2", "threads = 0")).unwrap();
+    assert!(plan.workloads[1].threads >= 1);
+    plan.with_threads(&[1, 3]);
+    let names: Vec<&str> = plan.workloads.iter().map(|w| w.name.as_str()).collect();
+    assert_eq!(names[..2], ["encrypt-512", "encrypt-512-t3"]);
+    assert_eq!(plan.workloads.len(), 4);
+    plan.validate().unwrap();
+}

@@ -1,0 +1,281 @@
+//! Runs of bare ciphers as people compare them: one line a cipher, the engine
+//! beside the fastest library, for each direction; then the curve over
+//! request sizes.
+
+pub(crate) mod html;
+pub(crate) mod markdown;
+pub(crate) mod text;
+
+use crate::{figure, group};
+use lab::record::{Interval, Run, Trial, Verdict};
+
+/// The size of requests that the main table is about, where it was measured:
+/// enough sectors for every kernel, and still in the second-level cache.
+const MAIN_BYTES: u64 = 1 << 20;
+
+/// Whether a run measured bare ciphers and nothing else.
+pub(crate) fn is_bare(run: &Run) -> bool {
+    let bare = |trial: &Trial| matches!(trial.op.as_str(), "encrypt" | "decrypt");
+    !run.trials.is_empty() && run.trials.iter().all(bare)
+}
+
+/// What was asked of every cipher: a direction, a size of requests, threads.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Load {
+    pub(crate) threads: u32,
+    pub(crate) block_bytes: u64,
+    pub(crate) op: String,
+}
+
+impl Load {
+    fn of(trial: &Trial) -> Self {
+        Self {
+            threads: trial.threads,
+            block_bytes: trial.block_bytes,
+            op: trial.op.clone(),
+        }
+    }
+
+    /// `encrypt, 1 MiB requests, 1 thread`.
+    pub(crate) fn title(&self) -> String {
+        format!(
+            "{}, {} requests, {}",
+            self.op,
+            figure::bytes(self.block_bytes),
+            threads(self.threads)
+        )
+    }
+}
+
+/// `1 thread`, `2 threads`.
+pub(crate) fn threads(count: u32) -> String {
+    match count {
+        1 => "1 thread".to_owned(),
+        count => format!("{count} threads"),
+    }
+}
+
+/// One cipher under one load.
+pub(crate) struct Line<'a> {
+    /// The engine's cell, or that of the fastest library where the engine was
+    /// not measured.
+    pub(crate) trial: &'a Trial,
+    /// The libraries, the fastest first.
+    pub(crate) peers: Vec<&'a Trial>,
+    /// Over all sizes on as many threads: the smallest ratio to the fastest
+    /// library, and the size of requests.
+    pub(crate) weakest: Option<(Interval, u64)>,
+}
+
+impl Line<'_> {
+    /// `AES-256 XTS`.
+    pub(crate) fn name(&self) -> String {
+        let cipher = self.trial.cipher.as_deref().unwrap_or_default();
+        figure::cipher(cipher, self.trial.key_bits)
+    }
+
+    /// The fastest library and the engine's rate ÷ its rate.
+    pub(crate) fn best_peer(&self) -> Option<(&str, Interval, Verdict)> {
+        let overhead = self.trial.overhead.as_ref()?;
+        figure::finite(overhead.ratio).then_some((
+            overhead.against.as_str(),
+            overhead.ratio,
+            overhead.verdict,
+        ))
+    }
+
+    /// `2.41 (2.38–2.45) × openssl`, or a dash where no library has the cipher.
+    pub(crate) fn against(&self) -> String {
+        match self.best_peer() {
+            Some((system, ratio, _)) => format!("{} × {system}", figure::interval(ratio)),
+            None => figure::UNKNOWN.to_owned(),
+        }
+    }
+
+    /// The same with the larger arm of the interval: `2.41 ±0.04 × openssl`.
+    pub(crate) fn against_in_short(&self) -> String {
+        match self.best_peer() {
+            Some((system, ratio, _)) => {
+                let arm = (ratio.high - ratio.median).max(ratio.median - ratio.low);
+                format!("{} ±{arm:.2} × {system}", figure::number(ratio.median))
+            }
+            None => figure::UNKNOWN.to_owned(),
+        }
+    }
+
+    /// `1.02 × at 512 B`.
+    pub(crate) fn weakest(&self) -> String {
+        match self.weakest {
+            Some((ratio, bytes)) => format!(
+                "{} × at {}",
+                figure::number(ratio.median),
+                figure::bytes(bytes)
+            ),
+            None => figure::UNKNOWN.to_owned(),
+        }
+    }
+
+    /// Whether the code is constant-time; a dash for a library's, which nobody proved.
+    pub(crate) fn constant_time(&self) -> &'static str {
+        match self.trial.constant_time {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => figure::UNKNOWN,
+        }
+    }
+
+    /// Core cycles a byte of one thread.
+    pub(crate) fn cycles(&self) -> String {
+        self.trial
+            .cycles_per_byte
+            .filter(|cycles| figure::finite(*cycles))
+            .map_or_else(
+                || figure::UNKNOWN.to_owned(),
+                |cycles| match cycles.median {
+                    cycles if cycles < 9.995 => format!("{cycles:.3}"),
+                    cycles => figure::number(cycles),
+                },
+            )
+    }
+}
+
+/// The loads of the main tables: one for each direction, on the fewest
+/// threads, at [`MAIN_BYTES`] or the size next to it.
+pub(crate) fn main_loads(run: &Run) -> Vec<Load> {
+    let mut loads: Vec<Load> = Vec::new();
+    for op in ["encrypt", "decrypt"] {
+        let of_op = || run.trials.iter().filter(|trial| trial.op == op);
+        let fewest = of_op().map(|trial| trial.threads).min();
+        let best = of_op()
+            .filter(|trial| Some(trial.threads) == fewest)
+            .min_by_key(|trial| trial.block_bytes.abs_diff(MAIN_BYTES));
+        loads.extend(best.map(Load::of));
+    }
+    loads
+}
+
+/// The other numbers of threads that were measured at the size of `load`.
+pub(crate) fn more_threads(run: &Run, load: &Load) -> Vec<Load> {
+    let mut loads: Vec<Load> = Vec::new();
+    for trial in &run.trials {
+        let other = Load::of(trial);
+        let same = other.op == load.op && other.block_bytes == load.block_bytes;
+        if same && other.threads != load.threads && !loads.contains(&other) {
+            loads.push(other);
+        }
+    }
+    loads.sort();
+    loads
+}
+
+/// Whether two cells encrypt the same.
+fn alike(a: &Trial, b: &Trial) -> bool {
+    (&a.cipher, a.key_bits, a.sector_bytes) == (&b.cipher, b.key_bits, b.sector_bytes)
+}
+
+/// The cells of `load`, one line a cipher, the fastest first.
+pub(crate) fn lines<'a>(run: &'a Run, load: &Load) -> Vec<Line<'a>> {
+    let measured = |trial: &&Trial| !group::is_again(trial);
+    let rate = |trial: &Trial| trial.throughput_mb_s.median;
+    let mut members: Vec<Vec<&Trial>> = Vec::new();
+    for trial in run.trials.iter().filter(measured) {
+        if Load::of(trial) != *load {
+            continue;
+        }
+        match members.iter_mut().find(|known| alike(known[0], trial)) {
+            Some(known) => known.push(trial),
+            None => members.push(vec![trial]),
+        }
+    }
+    let mut lines: Vec<Line<'_>> = members
+        .into_iter()
+        .map(|mut cells| {
+            cells.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
+            let engine = cells.iter().position(|trial| trial.system == "builtin");
+            let trial = cells.remove(engine.unwrap_or(0));
+            let weakest = run
+                .trials
+                .iter()
+                .filter(measured)
+                .filter(|other| other.system == trial.system && alike(other, trial))
+                .filter(|other| (&other.op, other.threads) == (&load.op, load.threads))
+                .filter_map(|other| Some((other.overhead.as_ref()?.ratio, other.block_bytes)))
+                .filter(|(ratio, _)| figure::finite(*ratio))
+                .min_by(|a, b| a.0.median.total_cmp(&b.0.median));
+            Line {
+                trial,
+                peers: cells,
+                weakest: weakest.filter(|_| engine.is_some()),
+            }
+        })
+        .collect();
+    lines.sort_by(|a, b| rate(b.trial).total_cmp(&rate(a.trial)));
+    lines
+}
+
+/// A cell's rate over the sizes of requests, ascending.
+pub(crate) fn curve<'a>(run: &'a Run, of: &Trial) -> Vec<&'a Trial> {
+    let mut points: Vec<&Trial> = run
+        .trials
+        .iter()
+        .filter(|trial| !group::is_again(trial))
+        .filter(|trial| alike(trial, of) && trial.system == of.system)
+        .filter(|trial| (&trial.op, trial.threads) == (&of.op, of.threads))
+        .collect();
+    points.sort_by_key(|trial| trial.block_bytes);
+    points
+}
+
+/// The fastest cipher, and whether a library beats the engine anywhere.
+pub(crate) fn sentence(run: &Run) -> String {
+    let Some(load) = main_loads(run).into_iter().next() else {
+        return "No cipher was measured.".to_owned();
+    };
+    let lines = lines(run, &load);
+    let Some(fastest) = lines.first() else {
+        return "No cipher was measured.".to_owned();
+    };
+    let mut text = format!(
+        "{} is the fastest here: {} MB/s ({}).",
+        fastest.name(),
+        figure::interval(fastest.trial.throughput_mb_s),
+        load.title()
+    );
+    let compared = || {
+        run.trials
+            .iter()
+            .filter(|trial| trial.system == "builtin" && !group::is_again(trial))
+            .filter(|trial| trial.overhead.is_some())
+    };
+    let beaten: Vec<&Trial> = compared()
+        .filter(|trial| {
+            let overhead = trial.overhead.as_ref();
+            overhead.is_some_and(|overhead| overhead.verdict == Verdict::Slower)
+        })
+        .collect();
+    let all = compared().count();
+    if all > 0 {
+        text.push_str(&format!(
+            " A library is faster than the engine in {} of {all} comparisons",
+            beaten.len()
+        ));
+        let worst = beaten.iter().min_by(|a, b| {
+            let ratio = |trial: &Trial| trial.overhead.as_ref().map_or(1.0, |o| o.ratio.median);
+            ratio(a).total_cmp(&ratio(b))
+        });
+        if let Some(worst) = worst
+            && let Some(overhead) = &worst.overhead
+        {
+            text.push_str(&format!(
+                ", most in {}, {}-byte sectors, {}: {} × {}",
+                figure::cipher(worst.cipher.as_deref().unwrap_or_default(), worst.key_bits),
+                worst.sector_bytes.unwrap_or_default(),
+                Load::of(worst).title(),
+                figure::interval(overhead.ratio),
+                overhead.against
+            ));
+        }
+        text.push('.');
+    }
+    text
+}
