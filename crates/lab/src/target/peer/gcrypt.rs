@@ -1,8 +1,9 @@
 //! libgcrypt: one handle for both directions.
 
-use super::{Keyed, Opened, Wanted, function, load, text};
+use super::{Absent, Keyed, Opened, Wanted, function, load, text};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
 
 const SONAMES: &[&str] = &["libgcrypt.so.20"];
 
@@ -10,10 +11,13 @@ const SONAMES: &[&str] = &["libgcrypt.so.20"];
 const DISABLE_SECMEM: c_uint = 37;
 const INITIALIZATION_FINISHED: c_uint = 38;
 
+const MODE_ECB: c_int = 1;
 const MODE_CBC: c_int = 3;
+const MODE_CTR: c_int = 6;
 const MODE_XTS: c_int = 13;
 
 type Handle = *mut c_void;
+type SetIv = unsafe extern "C" fn(Handle, *const c_void, usize) -> c_uint;
 type Crypt = unsafe extern "C" fn(Handle, *mut c_void, usize, *const c_void, usize) -> c_uint;
 
 /// The functions in use, typed as `gcrypt.h` declares them.
@@ -22,58 +26,78 @@ struct Functions {
     open: unsafe extern "C" fn(*mut Handle, c_int, c_int, c_uint) -> c_uint,
     close: unsafe extern "C" fn(Handle),
     key: unsafe extern "C" fn(Handle, *const c_void, usize) -> c_uint,
-    iv: unsafe extern "C" fn(Handle, *const c_void, usize) -> c_uint,
+    iv: SetIv,
+    counter: SetIv,
     encrypt: Crypt,
     decrypt: Crypt,
 }
 
+/// The library once it is loaded.
+struct Loaded {
+    functions: Functions,
+    version: String,
+}
+
+static LOADED: OnceLock<Option<Loaded>> = OnceLock::new();
+
 pub(super) fn open(wanted: Wanted<'_>) -> Opened {
-    let object = load(SONAMES)?;
-    // SAFETY: the types are those of gcrypt.h. Checking the version
-    // initialises the library and must come first.
-    let (functions, version) = unsafe {
-        let check: unsafe extern "C" fn(*const c_char) -> *const c_char =
-            function(object, "gcry_check_version")?;
-        let control: unsafe extern "C" fn(c_uint, ...) -> c_uint =
-            function(object, "gcry_control")?;
-        let functions = Functions {
-            open: function(object, "gcry_cipher_open")?,
-            close: function(object, "gcry_cipher_close")?,
-            key: function(object, "gcry_cipher_setkey")?,
-            iv: function(object, "gcry_cipher_setiv")?,
-            encrypt: function(object, "gcry_cipher_encrypt")?,
-            decrypt: function(object, "gcry_cipher_decrypt")?,
-        };
-        let version = text(check(null()));
-        control(DISABLE_SECMEM, 0 as c_int);
-        control(INITIALIZATION_FINISHED, 0 as c_int);
-        (functions, version)
-    };
-    Some((
-        version,
-        Gcrypt::new(functions, wanted).map(|keyed| Box::new(keyed) as _),
+    let loaded = LOADED.get_or_init(Loaded::new).as_ref();
+    let loaded = loaded.ok_or(Absent::NotInstalled {
+        library: "libgcrypt",
+        package: "Debian: libgcrypt20",
+    })?;
+    Ok((
+        loaded.version.clone(),
+        Gcrypt::new(loaded.functions, wanted).map(|keyed| Box::new(keyed) as _),
     ))
 }
 
-/// `GCRY_CIPHER_…` of an algorithm, and its block size.
-fn algorithm(wanted: Wanted<'_>) -> Option<(c_int, usize)> {
-    Some(match (wanted.algorithm, wanted.cipher_bits()) {
-        ("aes", 128) => (7, 16),
-        ("aes", 192) => (8, 16),
-        ("aes", 256) => (9, 16),
-        ("twofish", 256) => (10, 16),
-        ("twofish", 128) => (303, 16),
-        ("serpent", 128) => (304, 16),
-        ("serpent", 192) => (305, 16),
-        ("serpent", 256) => (306, 16),
-        ("camellia", 128) => (310, 16),
-        ("camellia", 192) => (311, 16),
-        ("camellia", 256) => (312, 16),
-        ("sm4", 128) => (318, 16),
-        ("des3_ede", 192) => (2, 8),
-        ("cast5", 128) => (3, 8),
-        ("blowfish", _) => (4, 8),
-        ("des", 64) => (302, 8),
+impl Loaded {
+    fn new() -> Option<Self> {
+        let object = load(SONAMES)?;
+        // SAFETY: the types are those of gcrypt.h. Checking the version
+        // initialises the library and must come first.
+        unsafe {
+            let check: unsafe extern "C" fn(*const c_char) -> *const c_char =
+                function(object, "gcry_check_version")?;
+            let control: unsafe extern "C" fn(c_uint, ...) -> c_uint =
+                function(object, "gcry_control")?;
+            let functions = Functions {
+                open: function(object, "gcry_cipher_open")?,
+                close: function(object, "gcry_cipher_close")?,
+                key: function(object, "gcry_cipher_setkey")?,
+                iv: function(object, "gcry_cipher_setiv")?,
+                counter: function(object, "gcry_cipher_setctr")?,
+                encrypt: function(object, "gcry_cipher_encrypt")?,
+                decrypt: function(object, "gcry_cipher_decrypt")?,
+            };
+            let version = text(check(null()));
+            control(DISABLE_SECMEM, 0 as c_int);
+            control(INITIALIZATION_FINISHED, 0 as c_int);
+            Some(Self { functions, version })
+        }
+    }
+}
+
+/// `GCRY_CIPHER_…` of an algorithm.
+fn algorithm(wanted: Wanted<'_>) -> Option<c_int> {
+    Some(match (wanted.algorithm, wanted.cipher_bits()?) {
+        ("aes", 128) => 7,
+        ("aes", 192) => 8,
+        ("aes", 256) => 9,
+        ("twofish", 256) => 10,
+        ("twofish", 128) => 303,
+        ("serpent", 128) => 304,
+        ("serpent", 192) => 305,
+        ("serpent", 256) => 306,
+        ("camellia", 128) => 310,
+        ("camellia", 192) => 311,
+        ("camellia", 256) => 312,
+        ("sm4", 128) => 318,
+        ("des3_ede", 192) => 2,
+        ("cast5", 128) => 3,
+        ("blowfish", _) => 4,
+        ("des", 64) => 302,
         _ => return None,
     })
 }
@@ -81,6 +105,8 @@ fn algorithm(wanted: Wanted<'_>) -> Option<(c_int, usize)> {
 struct Gcrypt {
     functions: Functions,
     handle: Handle,
+    /// What sets the IV; ECB has none.
+    set_iv: Option<SetIv>,
     iv_bytes: usize,
 }
 
@@ -89,10 +115,12 @@ unsafe impl Send for Gcrypt {}
 
 impl Gcrypt {
     fn new(functions: Functions, wanted: Wanted<'_>) -> Option<Self> {
-        let (algorithm, iv_bytes) = algorithm(wanted)?;
-        let mode = match wanted.mode {
-            "cbc" => MODE_CBC,
-            "xts" if iv_bytes == 16 => MODE_XTS,
+        let algorithm = algorithm(wanted)?;
+        let (mode, set_iv) = match wanted.mode {
+            "ecb" => (MODE_ECB, None),
+            "cbc" => (MODE_CBC, Some(functions.iv)),
+            "ctr" => (MODE_CTR, Some(functions.counter)),
+            "xts" if wanted.block_bytes() == 16 => (MODE_XTS, Some(functions.iv)),
             _ => return None,
         };
         let mut handle = null_mut();
@@ -104,7 +132,8 @@ impl Gcrypt {
             let keyed = Self {
                 functions,
                 handle,
-                iv_bytes,
+                set_iv,
+                iv_bytes: wanted.block_bytes(),
             };
             let refused =
                 (functions.key)(handle, wanted.key.as_ptr().cast(), wanted.key.len()) != 0;
@@ -115,14 +144,17 @@ impl Gcrypt {
     fn crypt(&mut self, crypt: Crypt, iv: &[u8; 16], sector: &mut [u8]) {
         // SAFETY: without an input the library works in place on the live slice.
         let refused = unsafe {
-            (self.functions.iv)(self.handle, iv.as_ptr().cast(), self.iv_bytes)
-                | crypt(
-                    self.handle,
-                    sector.as_mut_ptr().cast(),
-                    sector.len(),
-                    null(),
-                    0,
-                )
+            let set = match self.set_iv {
+                Some(set) => set(self.handle, iv.as_ptr().cast(), self.iv_bytes),
+                None => 0,
+            };
+            set | crypt(
+                self.handle,
+                sector.as_mut_ptr().cast(),
+                sector.len(),
+                null(),
+                0,
+            )
         };
         assert_eq!(refused, 0, "libgcrypt refused a sector");
     }

@@ -5,23 +5,29 @@
 //! through the signatures that their headers publish and have kept stable for
 //! the version named in each file's `SONAMES`. Every handle is owned by one
 //! value, made and freed by it, and used by one thread at a time (`&mut`).
-//! Buffers are passed as pointer and length of one live slice. Libraries are
-//! never unloaded: some of them leave threads or exit handlers behind.
+//! Buffers are passed as pointer and length of one live slice. A library is
+//! loaded and initialised once, behind a `OnceLock`, and never unloaded: some
+//! of them leave threads or exit handlers behind.
 
+#[cfg(target_os = "linux")]
+mod af_alg;
 mod botan;
 mod gcrypt;
 mod nettle;
 mod openssl;
+mod rustcrypto;
 
-use cipher::{IvSector, SectorCipher, SectorLayout};
+use cipher::{Algorithm, IvSector, Key, SectorCipher, SectorLayout};
 use libloading::{Library as Object, Symbol};
-use std::sync::Mutex;
+use std::cell::RefCell;
+use std::fmt;
 use thiserror::Error;
+use thread_local::ThreadLocal;
 
 /// A library that can be measured beside the built-in engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Library {
-    /// OpenSSL's libcrypto.
+    /// OpenSSL's libcrypto, with its legacy provider where that is installed.
     OpenSsl,
     /// GnuPG's libgcrypt.
     Libgcrypt,
@@ -29,6 +35,10 @@ pub enum Library {
     Nettle,
     /// Botan, through its C interface.
     Botan,
+    /// RustCrypto's crates, built in.
+    RustCrypto,
+    /// The kernel's ciphers, through its AF_ALG sockets.
+    AfAlg,
 }
 
 /// Why a library cannot be measured.
@@ -42,7 +52,17 @@ pub enum Absent {
         /// Debian's package.
         package: &'static str,
     },
-    /// It is installed and lacks this cipher, mode or key size.
+    /// This kernel offers its ciphers to no program.
+    #[error("{library} is not in this kernel ({reason}); one with {option} has it")]
+    NotInKernel {
+        /// The library.
+        library: &'static str,
+        /// The kernel's own word.
+        reason: &'static str,
+        /// The kernel's build option that brings it.
+        option: &'static str,
+    },
+    /// It is here and lacks this cipher, mode or key size.
     #[error("{library} {version} has no {cipher}")]
     NoCipher {
         /// The library.
@@ -59,19 +79,36 @@ pub enum Absent {
 pub struct Wanted<'a> {
     /// Block cipher, `aes`.
     pub algorithm: &'a str,
-    /// Mode, `xts` or `cbc`.
+    /// Mode: `xts`, `cbc`, `ctr` (the whole IV a big-endian counter) or `ecb`.
     pub mode: &'a str,
     /// The whole key; for XTS the data key before the tweak key.
     pub key: &'a [u8],
 }
 
 impl Wanted<'_> {
-    /// Bits of the block cipher's own key.
-    fn cipher_bits(&self) -> usize {
-        match self.mode {
-            "xts" => self.key.len() * 4,
-            _ => self.key.len() * 8,
-        }
+    /// The cipher as the engine knows it.
+    fn known(&self) -> Option<Algorithm> {
+        let named = |known: &Algorithm| known.name() == self.algorithm;
+        Algorithm::ALL.into_iter().find(named)
+    }
+
+    /// Bits of the block cipher's own key; `None` where it takes no such key.
+    ///
+    /// Libraries are asked only after this check: some of them read or write
+    /// beyond a key that is too short or too long.
+    fn cipher_bits(&self) -> Option<usize> {
+        let bytes = match self.mode {
+            "xts" => self.key.len() / 2,
+            _ => self.key.len(),
+        };
+        let halves = self.mode != "xts" || self.key.len().is_multiple_of(2);
+        let possible = self.known()?.key_sizes().contains(&bytes);
+        (possible && halves).then_some(bytes * 8)
+    }
+
+    /// Bytes of the block cipher's block; 16 of one that nobody knows.
+    fn block_bytes(&self) -> usize {
+        self.known().map_or(16, Algorithm::block_bytes)
     }
 }
 
@@ -83,17 +120,34 @@ trait Keyed: Send {
     fn decrypt(&mut self, iv: &[u8; 16], sector: &mut [u8]);
 }
 
+/// A library's version and, where it has the cipher, the keyed cipher.
+type Opened = Result<(String, Option<Box<dyn Keyed>>), Absent>;
+
 /// A library's cipher over runs of sectors, IVs by `plain64`.
+///
+/// Every thread that uses it gets a handle of its own when it first does, so
+/// that threads never wait for each other.
 pub struct Peer {
     /// Version that the library reports.
     pub version: String,
+    library: Library,
+    algorithm: String,
+    mode: String,
+    key: Key,
     layout: SectorLayout,
-    keyed: Mutex<Box<dyn Keyed>>,
+    handles: ThreadLocal<RefCell<Box<dyn Keyed>>>,
 }
 
 impl Library {
     /// Every library, in the order of reports.
-    pub const ALL: [Self; 4] = [Self::OpenSsl, Self::Libgcrypt, Self::Nettle, Self::Botan];
+    pub const ALL: [Self; 6] = [
+        Self::OpenSsl,
+        Self::Libgcrypt,
+        Self::Nettle,
+        Self::Botan,
+        Self::RustCrypto,
+        Self::AfAlg,
+    ];
 
     /// CONTRACT's word for the system.
     pub fn name(self) -> &'static str {
@@ -102,6 +156,8 @@ impl Library {
             Self::Libgcrypt => "libgcrypt",
             Self::Nettle => "nettle",
             Self::Botan => "botan",
+            Self::RustCrypto => "rustcrypto",
+            Self::AfAlg => "af_alg",
         }
     }
 
@@ -110,28 +166,9 @@ impl Library {
     /// # Errors
     /// [`Absent`] says whether the library or only the cipher is missing.
     pub fn open(self, wanted: Wanted<'_>, layout: SectorLayout) -> Result<Peer, Absent> {
-        let (version, keyed) = match self {
-            Self::OpenSsl => openssl::open(wanted),
-            Self::Libgcrypt => gcrypt::open(wanted),
-            Self::Nettle => nettle::open(wanted),
-            Self::Botan => botan::open(wanted),
-        }
-        .ok_or_else(|| Absent::NotInstalled {
-            library: self.name(),
-            package: match self {
-                Self::OpenSsl => "Debian: libssl3",
-                Self::Libgcrypt => "Debian: libgcrypt20",
-                Self::Nettle => "Debian: libnettle8",
-                Self::Botan => "Debian: libbotan-2-19",
-            },
-        })?;
-        match keyed {
-            Some(keyed) => Ok(Peer {
-                version,
-                layout,
-                keyed: Mutex::new(keyed),
-            }),
-            None => Err(Absent::NoCipher {
+        let (version, keyed) = self.keyed(wanted)?;
+        let Some(keyed) = keyed else {
+            return Err(Absent::NoCipher {
                 library: self.name(),
                 version,
                 cipher: format!(
@@ -140,32 +177,91 @@ impl Library {
                     wanted.mode,
                     wanted.key.len() * 8
                 ),
+            });
+        };
+        let handles = ThreadLocal::new();
+        handles.get_or(|| RefCell::new(keyed));
+        Ok(Peer {
+            version,
+            library: self,
+            algorithm: wanted.algorithm.to_owned(),
+            mode: wanted.mode.to_owned(),
+            key: Key::from_slice(wanted.key),
+            layout,
+            handles,
+        })
+    }
+
+    fn keyed(self, wanted: Wanted<'_>) -> Opened {
+        match self {
+            Self::OpenSsl => openssl::open(wanted),
+            Self::Libgcrypt => gcrypt::open(wanted),
+            Self::Nettle => nettle::open(wanted),
+            Self::Botan => botan::open(wanted),
+            Self::RustCrypto => rustcrypto::open(wanted),
+            #[cfg(target_os = "linux")]
+            Self::AfAlg => af_alg::open(wanted),
+            #[cfg(not(target_os = "linux"))]
+            Self::AfAlg => Err(Absent::NotInKernel {
+                library: self.name(),
+                reason: "not Linux",
+                option: "CONFIG_CRYPTO_USER_API_SKCIPHER",
             }),
         }
     }
 }
 
-/// A library's version and, where it has the cipher, the keyed cipher.
-type Opened = Option<(String, Option<Box<dyn Keyed>>)>;
-
 impl Peer {
+    /// A handle for a thread that has none yet.
+    fn another(&self) -> RefCell<Box<dyn Keyed>> {
+        let wanted = Wanted {
+            algorithm: &self.algorithm,
+            mode: &self.mode,
+            key: self.key.as_bytes(),
+        };
+        match self.library.keyed(wanted) {
+            Ok((_, Some(keyed))) => RefCell::new(keyed),
+            _ => panic!(
+                "{} gave one handle and refuses another",
+                self.library.name()
+            ),
+        }
+    }
+
     fn each(
         &self,
         first: IvSector,
         data: &mut [u8],
         mut crypt: impl FnMut(&mut dyn Keyed, &[u8; 16], &mut [u8]),
     ) {
-        let mut keyed = self
-            .keyed
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let sector_bytes = self.layout.size.bytes();
+        assert!(
+            data.len().is_multiple_of(sector_bytes),
+            "{} bytes are not whole sectors of {sector_bytes}",
+            data.len()
+        );
+        let mut keyed = self.handles.get_or(|| self.another()).borrow_mut();
         let mut number = first;
-        for sector in data.chunks_exact_mut(self.layout.size.bytes()) {
+        for sector in data.chunks_exact_mut(sector_bytes) {
             let mut iv = [0; 16];
             iv[..8].copy_from_slice(&number.get().to_le_bytes());
             crypt(&mut **keyed, &iv, sector);
             number = number.advance(1, self.layout);
         }
+    }
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (algorithm, mode) = (&self.algorithm, &self.mode);
+        write!(
+            f,
+            "{} {}: {algorithm}-{mode}, key of {} bits, sectors of {} bytes",
+            self.library.name(),
+            self.version,
+            self.key.len() * 8,
+            self.layout.size.bytes()
+        )
     }
 }
 
@@ -184,7 +280,8 @@ impl SectorCipher for Peer {
     }
 }
 
-/// Loads the first shared object that is there; kept for the life of the process.
+/// Loads the first shared object that is there; kept for the life of the
+/// process, so to be called once a library.
 fn load(sonames: &[&str]) -> Option<&'static Object> {
     sonames.iter().find_map(|name| {
         // SAFETY: these are the system's own libraries; their initialisers

@@ -1,8 +1,9 @@
 //! Nettle 3: a function a cipher; modes take them as callbacks.
 
-use super::{Keyed, Opened, Wanted, function, load};
+use super::{Absent, Keyed, Opened, Wanted, function, load};
 use libloading::Library as Object;
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 
 const SONAMES: &[&str] = &["libnettle.so.9", "libnettle.so.8"];
 
@@ -55,20 +56,39 @@ impl Context {
     }
 }
 
+/// The library once it is loaded.
+struct Loaded {
+    object: &'static Object,
+    version: String,
+}
+
+static LOADED: OnceLock<Option<Loaded>> = OnceLock::new();
+
 pub(super) fn open(wanted: Wanted<'_>) -> Opened {
-    let object = load(SONAMES)?;
-    // SAFETY: both take nothing and return an int (nettle/version.h).
-    let (major, minor): (extern "C" fn() -> c_int, extern "C" fn() -> c_int) = unsafe {
-        (
-            function(object, "nettle_version_major")?,
-            function(object, "nettle_version_minor")?,
-        )
-    };
-    let version = format!("{}.{}", major(), minor());
-    Some((
-        version,
-        Nettle::new(object, wanted).map(|keyed| Box::new(keyed) as _),
+    let loaded = LOADED.get_or_init(Loaded::new).as_ref();
+    let loaded = loaded.ok_or(Absent::NotInstalled {
+        library: "nettle",
+        package: "Debian: libnettle8",
+    })?;
+    Ok((
+        loaded.version.clone(),
+        Nettle::new(loaded.object, wanted).map(|keyed| Box::new(keyed) as _),
     ))
+}
+
+impl Loaded {
+    fn new() -> Option<Self> {
+        let object = load(SONAMES)?;
+        // SAFETY: both take nothing and return an int (nettle/version.h).
+        let (major, minor): (extern "C" fn() -> c_int, extern "C" fn() -> c_int) = unsafe {
+            (
+                function(object, "nettle_version_major")?,
+                function(object, "nettle_version_minor")?,
+            )
+        };
+        let version = format!("{}.{}", major(), minor());
+        Some(Self { object, version })
+    }
 }
 
 /// How a cipher is keyed.
@@ -81,9 +101,17 @@ enum Keying {
     Length(String),
 }
 
-/// (keying, prefix of the functions that encrypt and decrypt, block bytes)
-fn names(wanted: Wanted<'_>) -> Option<(Keying, String, usize)> {
-    let bits = wanted.cipher_bits();
+/// (keying, prefix of the functions that encrypt and decrypt)
+fn names(wanted: Wanted<'_>) -> Option<(Keying, String)> {
+    let bits = wanted.cipher_bits()?;
+    let of_length = |name| {
+        let name = format!("nettle_{name}");
+        (Keying::Length(format!("{name}_set_key")), name)
+    };
+    let fixed = |name| {
+        let name = format!("nettle_{name}");
+        (Keying::Fixed(format!("{name}_set_key")), name)
+    };
     Some(match wanted.algorithm {
         "aes" | "camellia" => {
             let name = format!("nettle_{}{bits}", wanted.algorithm);
@@ -91,32 +119,16 @@ fn names(wanted: Wanted<'_>) -> Option<(Keying, String, usize)> {
                 format!("{name}_set_encrypt_key"),
                 format!("{name}_set_decrypt_key"),
             );
-            (keying, name, 16)
+            (keying, name)
         }
-        "serpent" | "twofish" | "blowfish" => {
-            let name = format!("nettle_{}", wanted.algorithm);
-            let block = if wanted.algorithm == "blowfish" {
-                8
-            } else {
-                16
-            };
-            (Keying::Length(format!("{name}_set_key")), name, block)
-        }
-        "cast5" if bits == 128 => (
-            Keying::Fixed("nettle_cast128_set_key".into()),
+        "serpent" | "twofish" => of_length(wanted.algorithm),
+        "blowfish" => of_length("blowfish"),
+        "cast5" => (
+            Keying::Length("nettle_cast5_set_key".into()),
             "nettle_cast128".into(),
-            8,
         ),
-        "des" => (
-            Keying::Fixed("nettle_des_set_key".into()),
-            "nettle_des".into(),
-            8,
-        ),
-        "des3_ede" if bits == 192 => (
-            Keying::Fixed("nettle_des3_set_key".into()),
-            "nettle_des3".into(),
-            8,
-        ),
+        "des" => fixed("des"),
+        "des3_ede" if bits == 192 => fixed("des3"),
         _ => return None,
     })
 }
@@ -141,10 +153,13 @@ struct Nettle {
 }
 
 enum Mode {
+    Ecb,
     Cbc {
         encrypt: Cbc,
         decrypt: Cbc,
     },
+    /// One function for both directions, typed as CBC's.
+    Ctr(Cbc),
     Xts {
         encrypt: XtsEncrypt,
         decrypt: XtsDecrypt,
@@ -153,10 +168,13 @@ enum Mode {
 
 impl Nettle {
     fn new(object: &'static Object, wanted: Wanted<'_>) -> Option<Self> {
-        let (keying, prefix, block) = names(wanted)?;
-        // SAFETY: the types are those of nettle/cbc.h, xts.h and the ciphers' headers.
+        let (keying, prefix) = names(wanted)?;
+        let block = wanted.block_bytes();
+        // SAFETY: the types are those of nettle/cbc.h, ctr.h, xts.h and the ciphers' headers.
         let (mode, encrypt, decrypt) = unsafe {
             let mode = match wanted.mode {
+                "ecb" => Mode::Ecb,
+                "ctr" => Mode::Ctr(function(object, "nettle_ctr_crypt")?),
                 "cbc" => Mode::Cbc {
                     encrypt: function(object, "nettle_cbc_encrypt")?,
                     decrypt: function(object, "nettle_cbc_decrypt")?,
@@ -219,7 +237,8 @@ impl Keyed for Nettle {
         // and input are the same live slice, which nettle allows.
         unsafe {
             match &self.mode {
-                Mode::Cbc { encrypt, .. } => encrypt(
+                Mode::Ecb => (self.encrypt)(self.encrypt_key.as_ptr(), sector.len(), data, data),
+                Mode::Cbc { encrypt, .. } | Mode::Ctr(encrypt) => encrypt(
                     self.encrypt_key.as_ptr(),
                     block,
                     self.block,
@@ -244,12 +263,23 @@ impl Keyed for Nettle {
     fn decrypt(&mut self, iv: &[u8; 16], sector: &mut [u8]) {
         let mut iv = *iv;
         let data = sector.as_mut_ptr();
-        // SAFETY: as in `encrypt`; XTS encrypts its tweak in both directions.
+        // SAFETY: as in `encrypt`; XTS encrypts its tweak, and CTR its
+        // counter, in both directions.
         unsafe {
             match &self.mode {
+                Mode::Ecb => (self.decrypt)(self.decrypt_key.as_ptr(), sector.len(), data, data),
                 Mode::Cbc { decrypt, .. } => decrypt(
                     self.decrypt_key.as_ptr(),
                     self.decrypt as *const c_void,
+                    self.block,
+                    iv.as_mut_ptr(),
+                    sector.len(),
+                    data,
+                    data,
+                ),
+                Mode::Ctr(crypt) => crypt(
+                    self.encrypt_key.as_ptr(),
+                    self.encrypt as *const c_void,
                     self.block,
                     iv.as_mut_ptr(),
                     sector.len(),
