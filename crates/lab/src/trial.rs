@@ -278,7 +278,8 @@ impl Windows {
     /// Ticks metered until `now`, the end of the repetition.
     fn total(&self, now: u64) -> u64 {
         match self.metering {
-            true => self.metered + (now - self.since),
+            // The last request may have opened a window after its own end.
+            true => self.metered + now.saturating_sub(self.since),
             false => self.metered,
         }
     }
