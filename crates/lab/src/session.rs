@@ -73,7 +73,7 @@ impl SessionError {
         match self {
             Self::Target(error) => error.remedy(),
             Self::Bare(error) => error.remedy(),
-            Self::Trial { source, .. } => source.remedy(),
+            Self::Trial { source, .. } => source.remedy().to_owned(),
             Self::Plan(error) => error.remedy(),
             Self::Absent(_) => {
                 "`cryptmark doctor` says what this machine can measure and what is missing.".into()

@@ -22,7 +22,6 @@ pub mod bare;
 
 use crate::clock::Clock;
 use crate::probe::CpuTimes;
-use crate::target::BareError;
 use crate::workload::{Extent, Pattern, Workload};
 use block::{
     AlignedBuffer, BlockDevice, BlockError, Meter, Operation, Part, Queue, QueueOptions, Request,
@@ -130,18 +129,14 @@ pub enum TrialError {
     /// The queue could not be opened.
     #[error(transparent)]
     Queue(#[from] BlockError),
-    /// A thread got no cipher of its own.
-    #[error(transparent)]
-    Bare(#[from] BareError),
 }
 
 impl TrialError {
     /// What the user can do about it, one sentence.
-    pub fn remedy(&self) -> String {
+    pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Interrupted => "Run it again to get the whole result.".to_owned(),
-            Self::Request { source, .. } | Self::Queue(source) => source.remedy().to_owned(),
-            Self::Bare(error) => error.remedy(),
+            Self::Interrupted => "Run it again to get the whole result.",
+            Self::Request { source, .. } | Self::Queue(source) => source.remedy(),
         }
     }
 }

@@ -134,7 +134,7 @@ impl Missing {
                         ciphers.push(cipher);
                     }
                 }
-                Absent::NotInstalled { .. } => {
+                Absent::NotInstalled { .. } | Absent::NotInKernel { .. } => {
                     let sentence = reason.to_string();
                     if !self.libraries.contains(&sentence) {
                         self.libraries.push(sentence);

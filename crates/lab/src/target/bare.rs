@@ -3,10 +3,7 @@
 
 use super::peer::{Absent, Library, Peer, Wanted};
 use super::{Encryption, System};
-use cipher::{
-    Backend, CipherError, IvGenerator, IvSector, Key, KeyedCipher, SectorCipher, SectorLayout,
-};
-use std::sync::Arc;
+use cipher::{Backend, CipherError, IvGenerator, IvSector, Key, SectorCipher, SectorLayout};
 use thiserror::Error;
 
 /// Bytes that are encrypted by two implementations before anything is timed.
@@ -18,9 +15,6 @@ pub enum BareError {
     /// The engine refuses it.
     #[error(transparent)]
     Cipher(#[from] CipherError),
-    /// The library is not there, or lacks the cipher.
-    #[error(transparent)]
-    Absent(#[from] Absent),
     /// Two implementations do not agree, or decryption does not undo encryption.
     #[error("{system} with {cipher} failed its self-check: {what}")]
     SelfCheck {
@@ -38,7 +32,6 @@ impl BareError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Cipher(error) => error.remedy(),
-            Self::Absent(_) => "Install the package, or leave the system out.".into(),
             Self::SelfCheck { .. } => {
                 "Do not trust this machine or this build; please report it with `cryptmark doctor`."
                     .into()
@@ -59,13 +52,7 @@ pub struct Bare {
     pub backend: Option<Backend>,
     /// Whether the backend is constant-time.
     pub constant_time: Option<bool>,
-    maker: Maker,
-}
-
-/// Where a thread's cipher comes from.
-enum Maker {
-    Engine(KeyedCipher),
-    Library(Library, Arc<Key>),
+    cipher: Box<dyn SectorCipher>,
 }
 
 impl Bare {
@@ -79,7 +66,7 @@ impl Bare {
         encryption: Encryption,
         libraries: &[Library],
     ) -> Result<(Vec<Self>, Vec<Absent>), BareError> {
-        let key = Arc::new(Key::random(encryption.key_bits as usize / 8)?);
+        let key = Key::random(encryption.key_bits as usize / 8)?;
         let layout = layout(&encryption);
         let engine = encryption.spec.cipher(&key, layout, encryption.backend)?;
         let mut systems = vec![Self {
@@ -88,7 +75,7 @@ impl Bare {
             encryption,
             backend: Some(engine.backend()),
             constant_time: Some(engine.constant_time()),
-            maker: Maker::Engine(engine),
+            cipher: Box::new(engine),
         }];
         let mut absent = Vec::new();
         for &library in libraries {
@@ -99,56 +86,55 @@ impl Bare {
                     encryption,
                     backend: None,
                     constant_time: None,
-                    maker: Maker::Library(library, Arc::clone(&key)),
+                    cipher: Box::new(peer),
                 }),
                 Err(reason) => absent.push(reason),
             }
         }
-        let other = encryption.spec.backends().into_iter().rev();
-        let slowest = encryption.spec.cipher(&key, layout, other.take(1).next())?;
+        let plainest = encryption.spec.backends().last().copied();
+        let plainest = encryption.spec.cipher(&key, layout, plainest)?;
         for system in &systems {
-            system.check(&slowest)?;
+            system.check(&plainest)?;
         }
         Ok((systems, absent))
     }
 
     /// Compares with `other` around the carry of 32-bit sector numbers.
-    fn check(&self, other: &KeyedCipher) -> Result<(), BareError> {
+    fn check(&self, other: &impl SectorCipher) -> Result<(), BareError> {
         let fail = |what| BareError::SelfCheck {
             system: self.system.as_str().to_owned(),
             cipher: self.encryption.spec.to_string(),
             what,
         };
-        // `plain` repeats there, and libraries are called with `plain64`.
         let first = u64::from(u32::MAX) - 63;
         let plain: Vec<u8> = (0..CHECKED).map(|index| (index / 5) as u8).collect();
         let (mut ours, mut others) = (plain.clone(), plain.clone());
-        let mut worker = self.worker()?;
-        worker.crypt(true, first, &mut ours);
+        self.crypt(true, first, &mut ours);
         other.encrypt(IvSector::new(first), &mut others);
         if ours != others {
             return Err(fail(
                 "it encrypts differently from the engine's plainest code",
             ));
         }
-        worker.crypt(false, first, &mut ours);
+        self.crypt(false, first, &mut ours);
         if ours != plain {
             return Err(fail("decryption does not undo encryption"));
         }
         Ok(())
     }
 
-    /// A cipher for one thread.
+    /// Encrypts or decrypts `data` in place; its first sector has IV number
+    /// `sector`. A thread's first call may open a library's handle for it.
     ///
-    /// # Errors
-    /// [`BareError::Absent`] where a library gives no second handle.
-    pub fn worker(&self) -> Result<Worker<'_>, BareError> {
-        Ok(match &self.maker {
-            Maker::Engine(cipher) => Worker::Engine(cipher),
-            Maker::Library(library, key) => {
-                Worker::Library(Box::new(peer(*library, &self.encryption, key)?))
-            }
-        })
+    /// # Panics
+    /// Where `data` is no whole number of sectors.
+    #[inline]
+    pub fn crypt(&self, encrypts: bool, sector: u64, data: &mut [u8]) {
+        let first = IvSector::new(sector);
+        match encrypts {
+            true => self.cipher.encrypt(first, data),
+            false => self.cipher.decrypt(first, data),
+        }
     }
 }
 
@@ -178,31 +164,5 @@ fn layout(encryption: &Encryption) -> SectorLayout {
     SectorLayout {
         size: encryption.sector_size,
         large_iv: false,
-    }
-}
-
-/// One thread's cipher.
-pub enum Worker<'a> {
-    /// The engine's, which threads share.
-    Engine(&'a KeyedCipher),
-    /// A handle of a library.
-    Library(Box<Peer>),
-}
-
-impl Worker<'_> {
-    /// Encrypts or decrypts `data` in place; its first sector has IV number
-    /// `sector`.
-    ///
-    /// # Panics
-    /// Where `data` is no whole number of sectors.
-    #[inline]
-    pub fn crypt(&mut self, encrypts: bool, sector: u64, data: &mut [u8]) {
-        let first = IvSector::new(sector);
-        match (self, encrypts) {
-            (Self::Engine(cipher), true) => cipher.encrypt(first, data),
-            (Self::Engine(cipher), false) => cipher.decrypt(first, data),
-            (Self::Library(peer), true) => peer.encrypt(first, data),
-            (Self::Library(peer), false) => peer.decrypt(first, data),
-        }
     }
 }

@@ -9,7 +9,7 @@ mod bare;
 pub mod peer;
 mod storage;
 
-pub use bare::{Bare, BareError, Worker};
+pub use bare::{Bare, BareError};
 use peer::Library;
 pub use storage::{Place, Storage, StorageError};
 

@@ -14,7 +14,7 @@
 use super::{Ledger, Options, Sample, TrialError, histogram};
 use crate::clock::Clock;
 use crate::probe::{self, CpuTimes};
-use crate::target::{Bare, Worker};
+use crate::target::Bare;
 use crate::workload::{Extent, Mix, Workload};
 use block::AlignedBuffer;
 use hdrhistogram::Histogram;
@@ -36,8 +36,7 @@ const ALIGNMENTS: [usize; 4] = [0, 64, 16, 192];
 /// over one request where that is longer. Repetitions differ in alignment.
 ///
 /// # Errors
-/// [`TrialError::Interrupted`]; [`TrialError::Bare`] where a thread gets no
-/// cipher of its own.
+/// [`TrialError::Interrupted`].
 ///
 /// # Panics
 /// Where requests are not whole sectors.
@@ -57,11 +56,10 @@ pub fn run(
                 let start_line = &start_line;
                 scope.spawn(move || {
                     probe::pin_to_core(index);
-                    let worker = cipher.worker();
-                    let data = Data::new(workload, extent, repetition, options.seed, index);
-                    // Every thread must arrive, also one that got no cipher.
+                    let mut data = Data::new(workload, extent, repetition, options.seed, index);
+                    cipher.crypt(workload.op == Mix::Encrypt, 0, data.request(0));
                     start_line.wait();
-                    drive(worker?, data, workload, options)
+                    drive(cipher, data, workload, options)
                 })
             })
             .collect();
@@ -142,7 +140,7 @@ struct Measured {
 }
 
 fn drive(
-    mut worker: Worker<'_>,
+    cipher: &Bare,
     mut data: Data,
     workload: &Workload,
     options: Options<'_>,
@@ -171,7 +169,7 @@ fn drive(
         let now = batch.min(most - measured.requests);
         for _ in 0..now {
             let sector = (nth * data.request_bytes / 512) as u64;
-            worker.crypt(encrypts, sector, data.request(nth));
+            cipher.crypt(encrypts, sector, data.request(nth));
             nth = if nth + 1 == data.requests { 0 } else { nth + 1 };
         }
         let after = clock.now();
