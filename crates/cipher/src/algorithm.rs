@@ -11,8 +11,8 @@ use crate::block::des::{self, Des, TripleDes};
 use crate::block::lanes;
 use crate::block::serpent::{AnyCpu, Serpent};
 use crate::block::{
-    Anubis, Aria, BlockCipher, Blowfish, Camellia, Cast5, Cast6, Khazad, Kuznyechik, Seed, Sm4,
-    Twofish,
+    Anubis, Aria, BlockCipher, Blowfish, Camellia, Cast5, Cast6, Khazad, Kuznyechik, Null, Seed,
+    Sm4, Twofish,
 };
 
 /// A block cipher by the kernel's name.
@@ -50,6 +50,9 @@ pub enum Algorithm {
     TripleDes,
     /// Barreto, Rijmen 2000: `khazad`.
     Khazad,
+    /// The kernel's stand-in, which leaves the data as they are and takes an
+    /// empty key: `cipher_null`, in ECB only.
+    Null,
 }
 
 /// Every length from `FIRST` on, ascending.
@@ -64,7 +67,7 @@ const fn lengths<const FIRST: usize, const N: usize>() -> [usize; N] {
 }
 
 impl Algorithm {
-    /// Every block cipher of this build.
+    /// Every block cipher of this build; [`Null`](Self::Null) is none.
     pub const ALL: [Self; 16] = [
         Self::Aes,
         Self::Serpent,
@@ -103,6 +106,7 @@ impl Algorithm {
             Self::Des => "des",
             Self::TripleDes => "des3_ede",
             Self::Khazad => "khazad",
+            Self::Null => "cipher_null",
         }
     }
 
@@ -133,6 +137,7 @@ impl Algorithm {
             Self::Cast5 => const { &lengths::<5, 12>() },
             Self::Des => &[8],
             Self::TripleDes => &[16, 24],
+            Self::Null => &[0],
         }
     }
 
@@ -172,6 +177,7 @@ impl Algorithm {
             (Self::BlowfishLe, Backend::Portable) => Some(visitor.narrow(Blowfish::<true>::new)),
             (Self::Cast5, Backend::Portable) => Some(visitor.narrow(Cast5::new)),
             (Self::Khazad, Backend::Portable) => Some(visitor.narrow(Khazad::new)),
+            (Self::Null, Backend::Portable) => Some(visitor.wide(|_| Null)),
             (Self::Des | Self::TripleDes, _) => self.visit_des(backend, visitor),
             _ => None,
         }

@@ -2,12 +2,20 @@
 //! mode meets which IV generator.
 
 use crate::algorithm::Visitor;
+#[cfg(target_arch = "x86_64")]
+use crate::arch::{AesNi, Avx2, Avx512};
 use crate::block::BlockCipher;
+use crate::block::lanes::{AnyCpu, Lanes};
 use crate::cascade::cascade;
 use crate::iv::{Counted, Elephant, Essiv, Ivs, Lmk, Tcw};
-use crate::mode::{BlockMode, Blocks, Cbc, Ctr, Ecb, LRW_KEY_BYTES, Lrw, Sectors, Xts};
+use crate::mode::{
+    Adiantum, BlockMode, Blocks, Cbc, Ctr, Ecb, HashEncryptHash, Hctr2, LRW_KEY_BYTES, Lrw,
+    Sectors, Wide, Xts,
+};
 use crate::multikey::MultiKey;
-use crate::{Algorithm, Backend, CipherSpec, IvGenerator, KeyedCipher, Mode, SectorLayout};
+use crate::{
+    Algorithm, Backend, CipherSpec, IvGenerator, KeyedCipher, Mode, SectorLayout, StreamCipher,
+};
 
 /// The cipher of `spec`: `key`, `layout` and `backend` are possible for it.
 pub(crate) fn assemble(
@@ -72,9 +80,22 @@ impl OneKey<'_> {
             Mode::Cbc => self.sectors::<C, N>(Cbc { cipher }, keyed),
             Mode::Ctr => self.sectors::<C, N>(Ctr { cipher }, keyed),
             Mode::Ecb => self.sectors::<C, N>(Ecb { cipher }, keyed),
-            Mode::Xts | Mode::Lrw => {
+            Mode::Xts | Mode::Lrw | Mode::Adiantum(_) | Mode::Hctr2 => {
                 unreachable!("CipherSpec refuses {} for {N}-byte blocks", self.mode)
             }
+        }
+    }
+
+    /// What [`Wide`] is of: modes that make a whole sector one block.
+    pub(crate) fn wide_parts<C: BlockCipher<16>>(
+        &self,
+        keyed: impl Fn(&[u8]) -> C,
+    ) -> Box<dyn HashEncryptHash> {
+        let block = |key: &[u8]| -> Box<dyn Blocks<16>> { Box::new(keyed(key)) };
+        match self.mode {
+            Mode::Adiantum(stream) => adiantum(self.key, stream, C::BACKEND, block),
+            Mode::Hctr2 => hctr2(block(self.key), C::BACKEND),
+            mode => unreachable!("in {mode} a sector is many blocks"),
         }
     }
 
@@ -118,6 +139,18 @@ impl Visitor for OneKey<'_> {
                 let mode = Lrw::new(keyed(key), tweak_key);
                 self.sectors::<C, 16>(mode, keyed)
             }
+            // None of their IV generators needs the data's cipher.
+            Mode::Adiantum(_) | Mode::Hctr2 => KeyedCipher {
+                sectors: Box::new(Sectors {
+                    mode: Wide {
+                        parts: self.wide_parts(keyed),
+                    },
+                    ivs: keyless_ivs(self.mode, self.iv, self.extra, self.layout),
+                    layout: self.layout,
+                }),
+                backend: C::BACKEND,
+                constant_time: C::CONSTANT_TIME,
+            },
             Mode::Cbc | Mode::Ctr | Mode::Ecb => self.any::<C, 16>(keyed),
         }
     }
@@ -125,6 +158,52 @@ impl Visitor for OneKey<'_> {
     fn narrow<C: BlockCipher<8>>(self, keyed: impl Fn(&[u8]) -> C) -> KeyedCipher {
         self.any::<C, 8>(keyed)
     }
+}
+
+/// Adiantum by the registers that `backend`'s CPUs have.
+fn adiantum(
+    key: &[u8],
+    stream: StreamCipher,
+    backend: Backend,
+    block: impl FnOnce(&[u8]) -> Box<dyn Blocks<16>>,
+) -> Box<dyn HashEncryptHash> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let wide = matches!(backend, Backend::Vaes512 | Backend::Avx512);
+        if wide && let Some(cpu) = Avx512::detect() {
+            return adiantum_on(cpu, key, stream, block);
+        }
+        if backend != Backend::Portable
+            && let Some(cpu) = Avx2::detect()
+        {
+            return adiantum_on(cpu, key, stream, block);
+        }
+    }
+    adiantum_on(AnyCpu, key, stream, block)
+}
+
+fn adiantum_on<L: Lanes>(
+    lanes: L,
+    key: &[u8],
+    stream: StreamCipher,
+    block: impl FnOnce(&[u8]) -> Box<dyn Blocks<16>>,
+) -> Box<dyn HashEncryptHash> {
+    let key = key.try_into().expect("CipherSpec takes 32 bytes");
+    match stream {
+        StreamCipher::XChaCha12 => Box::new(Adiantum::<L, 12>::new(key, lanes, block)),
+        StreamCipher::XChaCha20 => Box::new(Adiantum::<L, 20>::new(key, lanes, block)),
+    }
+}
+
+/// HCTR2, its hash by the CPU's instruction unless `backend` is portable.
+fn hctr2(cipher: Box<dyn Blocks<16>>, backend: Backend) -> Box<dyn HashEncryptHash> {
+    #[cfg(target_arch = "x86_64")]
+    if backend != Backend::Portable
+        && let Some(cpu) = AesNi::detect()
+    {
+        return Box::new(Hctr2::new(cipher, cpu));
+    }
+    Box::new(Hctr2::new(cipher, AnyCpu))
 }
 
 /// The IV generators that do not need the data's cipher; `extra` is their key.
@@ -140,8 +219,13 @@ pub(crate) fn keyless_ivs<const N: usize>(
         Some(IvGenerator::Plain64) => Box::new(Counted::plain64(layout)),
         Some(IvGenerator::Plain64Be) => Box::new(Counted::plain64be(layout)),
         Some(IvGenerator::Benbi) => {
-            // To the kernel, CTR is a stream cipher: its unit is the byte.
-            let unit_bytes = if mode == Mode::Ctr { 1 } else { N };
+            let unit_bytes = match mode {
+                // To the kernel, CTR is a stream cipher: its unit is the byte.
+                Mode::Ctr => 1,
+                // And that of a wide cipher is its block cipher's block.
+                Mode::Adiantum(_) | Mode::Hctr2 => 16,
+                _ => N,
+            };
             Box::new(Counted::benbi(unit_bytes, layout))
         }
         Some(IvGenerator::Eboiv) => Box::new(Counted::eboiv(layout)),

@@ -3,7 +3,9 @@
 use std::fmt::Display;
 
 use crate::spec::MOST_KEYS;
-use crate::{Algorithm, Backend, CipherSpec, EssivHash, IvGenerator, Mode, SectorSize};
+use crate::{
+    Algorithm, Backend, CipherSpec, EssivHash, IvGenerator, Mode, SectorSize, StreamCipher,
+};
 
 /// What a user can act on when a cipher cannot be made.
 ///
@@ -23,6 +25,20 @@ pub enum CipherError {
     UnknownCipher {
         /// The name as the user wrote it.
         name: String,
+    },
+    /// No stream cipher of that name is built in.
+    #[error("unknown stream cipher `{}`", shown(.name))]
+    UnknownStream {
+        /// The name as the user wrote it.
+        name: String,
+    },
+    /// The mode needs a stream cipher and the specification names none.
+    #[error("the mode `{mode}` needs a stream cipher before the block cipher")]
+    MissingStream {
+        /// The mode that was asked for.
+        mode: Mode,
+        /// The block cipher that was asked for.
+        cipher: Algorithm,
     },
     /// No block mode of that name is built in.
     #[error("unknown mode `{}`", shown(.name))]
@@ -57,20 +73,20 @@ pub enum CipherError {
         longest: usize,
     },
     /// The mode does not exist for these ciphers.
-    #[error("the mode `{mode}` is not possible for {}", ciphers.join("-"))]
+    #[error("the mode `{mode}` is not possible for {ciphers}")]
     UnfitMode {
-        /// The names of the ciphers that were asked for.
-        ciphers: Vec<&'static str>,
+        /// The notation of the ciphers that were asked for.
+        ciphers: String,
         /// The mode that was asked for.
         mode: Mode,
         /// The modes that are possible instead.
         possible: Vec<Mode>,
     },
     /// The IV generator does not exist for this mode of these ciphers.
-    #[error("the IV generator `{iv}` is not possible for {}-{mode}", ciphers.join("-"))]
+    #[error("the IV generator `{iv}` is not possible for {ciphers}-{mode}")]
     UnfitIv {
-        /// The names of the ciphers that were asked for.
-        ciphers: Vec<&'static str>,
+        /// The notation of the ciphers that were asked for.
+        ciphers: String,
         /// The mode that was asked for.
         mode: Mode,
         /// The IV generator that was asked for.
@@ -146,11 +162,19 @@ impl CipherError {
                 list(EXAMPLES)
             ),
             Self::UnknownCipher { name } => choice(name, Algorithm::ALL.map(Algorithm::name)),
+            Self::UnknownStream { name } => choice(name, StreamCipher::ALL.map(StreamCipher::name)),
+            Self::MissingStream { mode, cipher } => {
+                let named = StreamCipher::ALL.map(|stream| format!("{stream},{cipher}-{mode}"));
+                format!("Begin with one of {}.", list(named))
+            }
             Self::UnknownMode { name } => choice(name, Mode::ALL.map(Mode::name)),
             Self::UnknownIv { name } => choice(name, IvGenerator::ALL.map(IvGenerator::name)),
             Self::UnknownHash { name } => choice(name, EssivHash::ALL.map(EssivHash::name)),
             Self::KeyCount { .. } => format!("Possible are powers of two up to {MOST_KEYS}."),
             Self::LongCascade { longest, .. } => format!("Name at most {longest} ciphers."),
+            Self::UnfitMode { possible, .. } if possible.is_empty() => {
+                "No mode is possible: name one cipher with one key.".to_owned()
+            }
             Self::UnfitMode { possible, .. } => format!("Possible are {}.", list(possible)),
             Self::UnfitIv { possible, .. } => format!("Possible are {}.", list(possible)),
             Self::UnfitHash { possible, .. } if possible.is_empty() => {

@@ -45,6 +45,6 @@ pub use error::CipherError;
 pub use hash::EssivHash;
 pub use iv::IvGenerator;
 pub use key::Key;
-pub use mode::Mode;
+pub use mode::{Mode, StreamCipher};
 pub use sector::{IvSector, KeyedCipher, SectorCipher, SectorLayout, SectorSize};
 pub use spec::CipherSpec;

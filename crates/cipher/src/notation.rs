@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::spec::{LONGEST_CASCADE, MOST_KEYS};
-use crate::{Algorithm, CipherError, CipherSpec, EssivHash, IvGenerator, Mode};
+use crate::{Algorithm, CipherError, CipherSpec, EssivHash, IvGenerator, Mode, StreamCipher};
 
 impl FromStr for CipherSpec {
     type Err = CipherError;
@@ -48,15 +48,38 @@ fn plain(text: &str, notation: impl Fn() -> CipherError) -> Result<CipherSpec, C
     if mode.is_empty() {
         return Err(notation());
     }
-    let cipher = named_cipher(name)?;
-    let mode = named_mode(mode)?;
+    let (cipher, mode) = cipher_and_mode(name, mode)?;
     let iv = iv.map(named_iv).transpose()?;
     CipherSpec::new(&[cipher], key_count, mode, iv)
 }
 
-/// Two or more names of ciphers, then nothing, or a mode and an IV generator;
-/// nothing if `text` does not begin with two names.
+/// A cipher and a mode by name; the mode may have a stream cipher, which stands
+/// before the cipher.
+fn cipher_and_mode(cipher: &str, mode: &str) -> Result<(Algorithm, Mode), CipherError> {
+    let (stream, cipher) = match cipher.split_once(',') {
+        Some((stream, cipher)) => (Some(named_stream(stream)?), named_cipher(cipher)?),
+        None => (None, named_cipher(cipher)?),
+    };
+    match (named_mode(mode)?, stream) {
+        (Mode::Adiantum(_), Some(stream)) => Ok((cipher, Mode::Adiantum(stream))),
+        (mode @ Mode::Adiantum(_), None) => Err(CipherError::MissingStream { mode, cipher }),
+        (mode, Some(stream)) => Err(CipherError::UnfitMode {
+            ciphers: format!("{stream},{cipher}"),
+            mode,
+            possible: vec![Mode::Adiantum(stream)],
+        }),
+        (mode, None) => Ok((cipher, mode)),
+    }
+}
+
+/// VeraCrypt's and TrueCrypt's names of several ciphers, then nothing, or a mode
+/// and an IV generator: `A(B(C))`, or `A-B-C` of names that are known; nothing
+/// if `text` does not begin so.
 fn cascade(text: &str) -> Option<Result<CipherSpec, CipherError>> {
+    if let Some((names, rest)) = nested(text) {
+        let ciphers: Result<Vec<_>, _> = names.split('(').map(capitalised_cipher).collect();
+        return Some(ciphers.and_then(|ciphers| layered(&ciphers, rest)));
+    }
     let mut ciphers = Vec::new();
     let mut rest = Some(text);
     while let Some(tail) = rest {
@@ -64,30 +87,44 @@ fn cascade(text: &str) -> Option<Result<CipherSpec, CipherError>> {
             Some((name, after)) => (name, Some(after)),
             None => (tail, None),
         };
-        match named_cipher(name) {
+        match capitalised_cipher(name) {
             Ok(cipher) => ciphers.push(cipher),
             Err(_) => break,
         }
         rest = after;
     }
-    match ciphers.len() {
-        0 | 1 => return None,
-        ..=LONGEST_CASCADE => {}
-        length => {
-            return Some(Err(CipherError::LongCascade {
-                length,
-                longest: LONGEST_CASCADE,
-            }));
-        }
+    (ciphers.len() > 1).then(|| layered(&ciphers, rest))
+}
+
+/// `A(B(C` of `A(B(C))`, and what follows after `-`.
+fn nested(text: &str) -> Option<(&str, Option<&str>)> {
+    let (inner, rest) = text.rsplit_once(')')?;
+    let names = inner.trim_end_matches(')');
+    let closed = 1 + inner.len() - names.len();
+    let opened = names.matches('(').count();
+    let rest = match rest {
+        "" => None,
+        _ => Some(rest.strip_prefix('-')?),
+    };
+    (opened == closed).then_some((names, rest))
+}
+
+fn layered(ciphers: &[Algorithm], rest: Option<&str>) -> Result<CipherSpec, CipherError> {
+    if ciphers.len() > LONGEST_CASCADE {
+        return Err(CipherError::LongCascade {
+            length: ciphers.len(),
+            longest: LONGEST_CASCADE,
+        });
     }
     let (mode, iv) = match rest {
-        None => (Ok(Mode::Xts), Some(Ok(IvGenerator::Plain64))),
+        None => return CipherSpec::new(ciphers, 1, Mode::Xts, Some(IvGenerator::Plain64)),
         Some(rest) => match rest.split_once('-') {
-            Some((mode, iv)) => (named_mode(mode), Some(named_iv(iv))),
-            None => (named_mode(rest), None),
+            Some((mode, iv)) => (mode, Some(iv)),
+            None => (rest, None),
         },
     };
-    Some(mode.and_then(|mode| CipherSpec::new(&ciphers, 1, mode, iv.transpose()?)))
+    let (mode, iv) = (named_mode(mode)?, iv.map(named_iv).transpose()?);
+    CipherSpec::new(ciphers, 1, mode, iv)
 }
 
 /// `mode(cipher)-iv` and `essiv(mode(cipher),hash)-plain64`, without `capi:`.
@@ -113,10 +150,10 @@ fn capi(text: &str, notation: impl Fn() -> CipherError) -> Result<CipherSpec, Ci
             .and_then(|inner| inner.split_once('('))
             .ok_or_else(&notation)?;
         let iv = IvGenerator::Essiv(named_hash(hash)?);
-        return CipherSpec::new(&[named_cipher(cipher)?], 1, named_mode(mode)?, Some(iv));
+        let (cipher, mode) = cipher_and_mode(cipher, mode)?;
+        return CipherSpec::new(&[cipher], 1, mode, Some(iv));
     }
-    let cipher = named_cipher(inner)?;
-    let mode = named_mode(mode)?;
+    let (cipher, mode) = cipher_and_mode(inner, mode)?;
     let iv = iv.map(named_iv).transpose()?;
     // This form has no place for a number of keys: to dm-crypt, loop-AES has 64.
     let key_count = if iv == Some(IvGenerator::Lmk) { 64 } else { 1 };
@@ -126,8 +163,29 @@ fn capi(text: &str, notation: impl Fn() -> CipherError) -> Result<CipherSpec, Ci
 fn named_cipher(name: &str) -> Result<Algorithm, CipherError> {
     Algorithm::ALL
         .into_iter()
+        .chain([Algorithm::Null])
         .find(|cipher| cipher.name() == name)
         .ok_or_else(|| CipherError::UnknownCipher {
+            name: name.to_owned(),
+        })
+}
+
+/// A cipher of a cascade. A single cipher has the kernel's name only: to
+/// VeraCrypt `AES` is in XTS, and to dm-crypt `aes` is in CBC.
+fn capitalised_cipher(name: &str) -> Result<Algorithm, CipherError> {
+    Algorithm::ALL
+        .into_iter()
+        .find(|cipher| cipher.name().eq_ignore_ascii_case(name))
+        .ok_or_else(|| CipherError::UnknownCipher {
+            name: name.to_owned(),
+        })
+}
+
+fn named_stream(name: &str) -> Result<StreamCipher, CipherError> {
+    StreamCipher::ALL
+        .into_iter()
+        .find(|stream| stream.name() == name)
+        .ok_or_else(|| CipherError::UnknownStream {
             name: name.to_owned(),
         })
 }

@@ -21,15 +21,21 @@ pub(crate) const MOST_KEYS: usize = 64;
 /// stands before them is the tweak key of LRW, or the seeds of CBC.
 pub(crate) const CASCADE_SECRET_BYTES: usize = 32;
 
+/// The key that Adiantum derives all others from, and its block cipher's.
+const ADIANTUM_KEY_BYTES: usize = 32;
+
 /// A disk cipher in dm-crypt's notation, such as `aes-xts-plain64`.
 ///
 /// Reads also
 /// * the kernel crypto API's form, `capi:xts(aes)-plain64`, ESSIV as a template
 ///   in it, `capi:essiv(cbc(aes),sha256)-plain64`, and dm-crypt's shorthands
 ///   `aes` and `aes-plain` for `aes-cbc-plain`;
+/// * the stream cipher of Adiantum before the block cipher:
+///   `xchacha12,aes-adiantum-plain64`;
 /// * several keys, one for each sector in turn: `aes:64-cbc-lmk`;
-/// * VeraCrypt's cascades, `aes-twofish-serpent`, in XTS where no mode is
-///   named.
+/// * VeraCrypt's cascades, `AES(Twofish(Serpent))` or `aes-twofish-serpent`, in
+///   capital or small letters, in XTS where no mode is named;
+/// * `cipher_null-ecb`, which is no encryption at all.
 ///
 /// Prints the short form. A value of this type is always possible: what cannot
 /// be built is refused when it is parsed. The length of the key is not part
@@ -75,6 +81,9 @@ impl CipherSpec {
         "aes-cbc-tcw",
         "aes:64-cbc-lmk",
         "aes-lrw-benbi",
+        "xchacha12,aes-adiantum-plain64",
+        "xchacha20,aes-adiantum-plain64",
+        "aes-hctr2-plain64",
         "aes-ctr-plain64",
         "aes-ecb",
         "twofish-ecb-null",
@@ -105,18 +114,12 @@ impl CipherSpec {
     }
 
     fn check(&self) -> Result<(), CipherError> {
-        let wide = |cipher: &Algorithm| cipher.block_bytes() == 16;
-        let modes = Mode::ALL.into_iter().filter(|mode| match mode {
-            Mode::Xts | Mode::Lrw => self.algorithms().iter().all(wide),
-            Mode::Cbc => true,
-            Mode::Ctr | Mode::Ecb => !self.is_cascade(),
-        });
-        let possible: Vec<Mode> = modes.collect();
-        if !possible.contains(&self.mode) {
+        if !self.has(self.mode) {
+            let modes = Mode::ALL.into_iter();
             return Err(CipherError::UnfitMode {
-                ciphers: self.cipher_names(),
+                ciphers: self.ciphers_notation(),
                 mode: self.mode,
-                possible,
+                possible: modes.filter(|&mode| self.has(mode)).collect(),
             });
         }
         let mode = self.mode;
@@ -141,7 +144,7 @@ impl CipherSpec {
         };
         if !self.takes(iv) {
             return Err(CipherError::UnfitIv {
-                ciphers: self.cipher_names(),
+                ciphers: self.ciphers_notation(),
                 mode,
                 iv,
                 possible: possible(),
@@ -159,6 +162,25 @@ impl CipherSpec {
         Ok(())
     }
 
+    /// Whether these ciphers can work in `mode`.
+    fn has(&self, mode: Mode) -> bool {
+        let wide = self.algorithms().iter().all(|c| c.block_bytes() == 16);
+        let single = !self.is_cascade() && self.key_count == 1;
+        if self.named[0] == Algorithm::Null {
+            return single && mode == Mode::Ecb;
+        }
+        match mode {
+            Mode::Xts | Mode::Lrw => wide,
+            Mode::Cbc => true,
+            Mode::Ctr | Mode::Ecb => !self.is_cascade(),
+            Mode::Adiantum(_) => {
+                let sizes = self.named[0].key_sizes();
+                single && wide && sizes.contains(&ADIANTUM_KEY_BYTES)
+            }
+            Mode::Hctr2 => single && wide,
+        }
+    }
+
     /// Whether `iv`, with some parameter, can make the IVs of this mode.
     fn takes(&self, iv: IvGenerator) -> bool {
         use IvGenerator::{
@@ -174,6 +196,7 @@ impl CipherSpec {
         match (self.mode, iv) {
             (_, Null | Plain | Plain64 | Plain64Be) => true,
             (Mode::Cbc, Tcw) | (Mode::Lrw, Benbi) => true,
+            (Mode::Adiantum(_) | Mode::Hctr2, _) => iv == Benbi,
             _ if self.is_cascade() => false,
             (Mode::Cbc, Elephant) => {
                 self.key_count == 1 && self.named[0].block_bytes() == 16 && aes_sized()
@@ -238,7 +261,8 @@ impl CipherSpec {
         let key = match self.mode {
             Mode::Xts => 2 * cipher_key,
             Mode::Lrw => cipher_key + LRW_KEY_BYTES,
-            Mode::Cbc | Mode::Ctr | Mode::Ecb => cipher_key,
+            Mode::Adiantum(_) if cipher_key != ADIANTUM_KEY_BYTES => return Vec::new(),
+            Mode::Cbc | Mode::Ctr | Mode::Ecb | Mode::Adiantum(_) | Mode::Hctr2 => cipher_key,
         };
         let keys = self.key_count * key;
         match self.iv {
@@ -344,21 +368,23 @@ impl CipherSpec {
         Ok(assemble(self, key.as_bytes(), layout, backend))
     }
 
-    fn cipher_names(&self) -> Vec<&'static str> {
-        self.algorithms()
-            .iter()
-            .map(|cipher| cipher.name())
-            .collect()
+    /// What the notation begins with, up to the mode.
+    fn ciphers_notation(&self) -> String {
+        let names: Vec<_> = self.algorithms().iter().map(|c| c.name()).collect();
+        let mut notation = names.join("-");
+        if let Mode::Adiantum(stream) = self.mode {
+            notation = format!("{stream},{notation}");
+        }
+        if self.key_count > 1 {
+            notation += &format!(":{}", self.key_count);
+        }
+        notation
     }
 }
 
 impl fmt::Display for CipherSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut notation = self.cipher_names().join("-");
-        if self.key_count > 1 {
-            notation += &format!(":{}", self.key_count);
-        }
-        notation += &format!("-{}", self.mode);
+        let mut notation = format!("{}-{}", self.ciphers_notation(), self.mode);
         if let Some(iv) = self.iv {
             notation += &format!("-{iv}");
         }

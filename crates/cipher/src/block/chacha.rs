@@ -6,8 +6,10 @@
 //! row d = block counter, nonce
 //! ```
 //!
-//! A register holds one row of as many blocks as it has lanes. Four groups of
-//! registers go side by side, because the steps of one wait for each other.
+//! A register holds one row of as many blocks as it has lanes: blocks of one
+//! stream that follow each other. Four such groups of registers go side by side,
+//! of one stream or of several, because the steps of one wait for each other.
+//! XChaCha's subkeys are made a stream a lane.
 
 use zeroize::Zeroize;
 
@@ -38,90 +40,145 @@ pub(crate) fn key(bytes: &[u8; 32]) -> Key {
     key
 }
 
-/// Adds XChaCha's stream from its beginning to `data`.
+/// Where XChaCha's streams go: units of `bytes` that lie `stride` apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Units {
+    pub(crate) stride: usize,
+    pub(crate) bytes: usize,
+}
+
+/// Adds XChaCha's stream from its beginning to every unit of `data`: that of
+/// the nonce of the unit, 16 bytes of which are in `nonces`, and of
+/// `nonce_end`.
 #[inline(always)]
 pub(crate) fn add_xchacha<L: Lanes, const ROUNDS: usize>(
     lanes: L,
     key: &Key,
-    nonce: &[u8; 24],
+    nonces: &[Block],
+    nonce_end: [u32; 2],
+    units: Units,
     data: &mut [u8],
 ) {
-    let mut words = [0; 6];
-    for (word, bytes) in words.iter_mut().zip(nonce.as_chunks().0) {
-        *word = u32::from_le_bytes(*bytes);
+    let mut subkeys = [[[0; 4]; 2]; GROUPS * MOST_WIDE];
+    let at_once = GROUPS * L::WIDE;
+    let groups = data.chunks_mut(at_once * units.stride);
+    for (nonces, group) in nonces.chunks(at_once).zip(groups) {
+        let subkeys: &mut [Key] = &mut subkeys[..nonces.len()];
+        if nonces.len() > L::WIDE {
+            hchacha::<L, ROUNDS, GROUPS>(lanes, key, nonces, subkeys);
+        } else {
+            hchacha::<L, ROUNDS, 1>(lanes, key, nonces, subkeys);
+        }
+        add_streams::<L, ROUNDS>(lanes, subkeys, nonce_end, units, group);
+        subkeys.as_flattened_mut().as_flattened_mut().zeroize();
     }
-    let [a, b, c, d, e, f] = words;
-    let mut subkey = hchacha::<ROUNDS>(key, [a, b, c, d]);
-    add_chacha::<L, ROUNDS>(lanes, &subkey, [0, 0, e, f], data);
-    subkey.zeroize();
 }
 
-/// Adds ChaCha's stream to `data`, from the block with the counter and nonce
-/// in `row`. The counter is the first word: at most 2³² blocks.
+/// Adds ChaCha's stream to every unit, under the key of the unit. The counter
+/// has 32 bits: at most as many blocks.
 #[inline(always)]
-fn add_chacha<L: Lanes, const ROUNDS: usize>(lanes: L, key: &Key, row: Words, data: &mut [u8]) {
-    let mut row = row;
-    let mut groups = data.chunks_exact_mut(GROUPS * L::WIDE * BYTES);
-    for group in &mut groups {
-        add_blocks::<L, ROUNDS, GROUPS>(lanes, key, row, group.as_chunks_mut().0);
-        row[0] = row[0].wrapping_add((GROUPS * L::WIDE) as u32);
-    }
-    let rest = groups.into_remainder();
-    if !rest.is_empty() {
-        let mut padded = [[0; 16]; GROUPS * MOST_WIDE * BYTES / 16];
-        padded.as_flattened_mut()[..rest.len()].copy_from_slice(rest);
-        if rest.len() > L::WIDE * BYTES {
-            add_blocks::<L, ROUNDS, GROUPS>(lanes, key, row, &mut padded);
-        } else {
-            add_blocks::<L, ROUNDS, 1>(lanes, key, row, &mut padded);
+fn add_streams<L: Lanes, const ROUNDS: usize>(
+    lanes: L,
+    keys: &[Key],
+    nonce_end: [u32; 2],
+    units: Units,
+    data: &mut [u8],
+) {
+    let registers = units.bytes.div_ceil(L::WIDE * BYTES);
+    let nth = |nth: usize| {
+        let (unit, register) = (nth / registers, nth % registers);
+        let offset = register * L::WIDE * BYTES;
+        let start = unit * units.stride + offset;
+        Stretch {
+            key: &keys[unit],
+            row: [(register * L::WIDE) as u32, 0, nonce_end[0], nonce_end[1]],
+            start,
+            end: start + (units.bytes - offset).min(L::WIDE * BYTES),
         }
-        rest.copy_from_slice(&padded.as_flattened()[..rest.len()]);
+    };
+    let (mut done, all) = (0, keys.len() * registers);
+    while done < all {
+        let from = done;
+        done += match all - done {
+            GROUPS.. => add_blocks::<L, ROUNDS, GROUPS>(lanes, |i| nth(from + i), data),
+            2.. => add_blocks::<L, ROUNDS, 2>(lanes, |i| nth(from + i), data),
+            _ => add_blocks::<L, ROUNDS, 1>(lanes, |i| nth(from + i), data),
+        };
     }
+}
+
+/// What one register's blocks are added to.
+struct Stretch<'a> {
+    key: &'a Key,
+    /// The counter of the first block, and the nonce.
+    row: Words,
+    /// Offset of the first byte.
+    start: usize,
+    /// Offset of the byte after the last.
+    end: usize,
 }
 
 /// The four rows of one register's blocks.
 type Rows<L> = [<L as Lanes>::Vector; 4];
 
+/// Adds the blocks of `N` registers, and returns `N`.
 #[inline(always)]
-fn add_blocks<L: Lanes, const ROUNDS: usize, const N: usize>(
+fn add_blocks<'a, L: Lanes, const ROUNDS: usize, const N: usize>(
     lanes: L,
-    key: &Key,
-    row: Words,
-    data: &mut [Block],
-) {
+    stretch: impl Fn(usize) -> Stretch<'a>,
+    data: &mut [u8],
+) -> usize {
     let mut counters = [[0; 16]; MOST_WIDE];
     for (i, counter) in counters.iter_mut().enumerate() {
         counter[0] = i as u8;
     }
-    let (b, c) = (lanes.splat(key[0]), lanes.splat(key[1]));
-    let counters = lanes.add_words(lanes.splat(row), lanes.load(&counters));
-    let mut start = [[lanes.splat(CONSTANTS), b, c, counters]; N];
-    for n in 1..N {
-        let step = lanes.splat([L::WIDE as u32, 0, 0, 0]);
-        start[n][3] = lanes.add_words(start[n - 1][3], step);
-    }
+    let counters = lanes.load(&counters);
+    let start: [Rows<L>; N] = std::array::from_fn(|n| {
+        let Stretch { key, row, .. } = stretch(n);
+        [
+            lanes.splat(CONSTANTS),
+            lanes.splat(key[0]),
+            lanes.splat(key[1]),
+            lanes.add_words(lanes.splat(row), counters),
+        ]
+    });
     let mut state = start;
-    for _ in 0..ROUNDS / 2 {
-        quarter_rounds::<L, N>(lanes, &mut state);
-        for [_, b, c, d] in &mut state {
-            (*b, *c, *d) = (lanes.turn_1(*b), lanes.turn_2(*c), lanes.turn_3(*d));
-        }
-        quarter_rounds::<L, N>(lanes, &mut state);
-        for [_, b, c, d] in &mut state {
-            (*b, *c, *d) = (lanes.turn_3(*b), lanes.turn_2(*c), lanes.turn_1(*d));
-        }
-    }
+    rounds::<L, ROUNDS, N>(lanes, &mut state);
     for n in 0..N {
         let mut stream = [[0; 16]; 4 * MOST_WIDE];
-        let mut rows = state[n];
-        for (x, y) in rows.iter_mut().zip(start[n]) {
+        for (x, y) in state[n].iter_mut().zip(start[n]) {
             *x = lanes.add_words(*x, y);
         }
-        lanes.store_columns(rows, &mut stream);
-        for i in 0..4 {
-            let data = &mut data[4 * n * L::WIDE + i * L::WIDE..];
-            let sum = lanes.xor(lanes.load(data), lanes.load(&stream[i * L::WIDE..]));
-            lanes.store(sum, data);
+        lanes.store_columns(state[n], &mut stream);
+        let Stretch { start, end, .. } = stretch(n);
+        let (data, stream) = (&mut data[start..end], &stream[..4 * L::WIDE]);
+        if let (blocks, []) = data.as_chunks_mut()
+            && blocks.len() == stream.len()
+        {
+            let registers = blocks.chunks_exact_mut(L::WIDE);
+            for (blocks, stream) in registers.zip(stream.chunks_exact(L::WIDE)) {
+                let sum = lanes.xor(lanes.load(blocks), lanes.load(stream));
+                lanes.store(sum, blocks);
+            }
+        } else {
+            for (byte, stream) in data.iter_mut().zip(stream.as_flattened()) {
+                *byte ^= stream;
+            }
+        }
+    }
+    N
+}
+
+#[inline(always)]
+fn rounds<L: Lanes, const ROUNDS: usize, const N: usize>(lanes: L, state: &mut [Rows<L>; N]) {
+    for _ in 0..ROUNDS / 2 {
+        quarter_rounds::<L, N>(lanes, state);
+        for [_, b, c, d] in &mut *state {
+            (*b, *c, *d) = (lanes.turn_1(*b), lanes.turn_2(*c), lanes.turn_3(*d));
+        }
+        quarter_rounds::<L, N>(lanes, state);
+        for [_, b, c, d] in &mut *state {
+            (*b, *c, *d) = (lanes.turn_3(*b), lanes.turn_2(*c), lanes.turn_1(*d));
         }
     }
 }
@@ -147,23 +204,115 @@ fn quarter_rounds<L: Lanes, const N: usize>(lanes: L, state: &mut [Rows<L>; N]) 
     }
 }
 
-/// XChaCha's subkey: rows a and d after the rounds.
-fn hchacha<const ROUNDS: usize>(key: &Key, nonce: Words) -> Key {
-    let [mut a, mut b, mut c, mut d] = [CONSTANTS, key[0], key[1], nonce];
-    for _ in 0..ROUNDS / 2 {
-        for turn in [0, 1] {
-            for (i, a) in a.iter_mut().enumerate() {
-                let (j, k, l) = ((i + turn) % 4, (i + 2 * turn) % 4, (i + 3 * turn) % 4);
-                for (first, second) in [(16, 12), (8, 7)] {
-                    *a = a.wrapping_add(b[j]);
-                    d[l] = (d[l] ^ *a).rotate_left(first);
-                    c[k] = c[k].wrapping_add(d[l]);
-                    b[j] = (b[j] ^ c[k]).rotate_left(second);
-                }
+/// XChaCha's subkeys: rows a and d after the rounds, by `N` registers.
+#[inline(always)]
+fn hchacha<L: Lanes, const ROUNDS: usize, const N: usize>(
+    lanes: L,
+    key: &Key,
+    nonces: &[Block],
+    subkeys: &mut [Key],
+) {
+    let mut rows = [[0; 16]; GROUPS * MOST_WIDE];
+    rows[..nonces.len()].copy_from_slice(nonces);
+    let mut state: [Rows<L>; N] = std::array::from_fn(|n| {
+        [
+            lanes.splat(CONSTANTS),
+            lanes.splat(key[0]),
+            lanes.splat(key[1]),
+            lanes.load(&rows[n * L::WIDE..]),
+        ]
+    });
+    rounds::<L, ROUNDS, N>(lanes, &mut state);
+    for (half, row) in [(0, 0), (1, 3)] {
+        for (n, state) in state.iter().enumerate() {
+            lanes.store(state[row], &mut rows[n * L::WIDE..]);
+        }
+        for (subkey, row) in subkeys.iter_mut().zip(&rows) {
+            for (word, bytes) in subkey[half].iter_mut().zip(row.as_chunks().0) {
+                *word = u32::from_le_bytes(*bytes);
             }
         }
     }
-    b.zeroize();
-    c.zeroize();
-    [a, d]
+    rows.zeroize();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(target_arch = "x86_64")]
+    use crate::arch::{Avx2, Avx512};
+    use crate::block::lanes::{AnyCpu, Work};
+    use crate::reference;
+
+    struct Add<'a, const ROUNDS: usize> {
+        nonces: &'a [Block],
+        units: Units,
+        data: &'a mut [u8],
+    }
+
+    const KEY: [u8; 32] = *b"ChaCha needs a key of 32 bytes!!";
+
+    impl<const ROUNDS: usize> Work for Add<'_, ROUNDS> {
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) {
+            let end = [5, 6];
+            let key = key(&KEY);
+            add_xchacha::<L, ROUNDS>(lanes, &key, self.nonces, end, self.units, self.data);
+        }
+    }
+
+    /// Units of any length, alone and in groups, equal the reference's, and
+    /// what lies between them stays.
+    fn equals_the_reference<const ROUNDS: usize>(lanes: impl Lanes) {
+        for bytes in [1, 15, 16, 63, 64, 65, 255, 256, 257, 496, 1008, 1100, 4080] {
+            for count in [1, 2, 3, 4, 5, 15, 16, 17, 33] {
+                let stride = bytes + 16;
+                let nonces: Vec<Block> =
+                    (0..count).map(|i: u128| (i << 77).to_le_bytes()).collect();
+                let plain: Vec<u8> = (0..nonces.len() * stride)
+                    .map(|i| (i * i >> 3) as u8)
+                    .collect();
+                let mut expected = plain.clone();
+                for (nonce, unit) in nonces.iter().zip(expected.chunks_mut(stride)) {
+                    let mut iv = [0; 32];
+                    iv[..16].copy_from_slice(nonce);
+                    (iv[16], iv[20]) = (5, 6);
+                    reference::add_xchacha(ROUNDS, &KEY, &iv, &mut unit[..bytes]);
+                }
+                let mut data = plain;
+                lanes.enter(Add::<ROUNDS> {
+                    nonces: &nonces,
+                    units: Units { stride, bytes },
+                    data: &mut data,
+                });
+                assert!(data == expected, "{count} × {bytes}");
+            }
+        }
+    }
+
+    fn check(lanes: Option<impl Lanes>, name: &str) {
+        let Some(lanes) = lanes else {
+            println!("skipped: this CPU has no {name}");
+            return;
+        };
+        equals_the_reference::<12>(lanes);
+        equals_the_reference::<20>(lanes);
+    }
+
+    #[test]
+    fn portable() {
+        check(Some(AnyCpu), "portable code");
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn avx2() {
+        check(Avx2::detect(), "AVX2");
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn avx512() {
+        check(Avx512::detect(), "AVX-512");
+    }
 }

@@ -1,30 +1,32 @@
 //! Modes of operation over any block cipher, generic and correct: what works
 //! wherever no fused kernel does.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "for the mode `adiantum`"))]
-pub(crate) mod adiantum;
+mod adiantum;
 pub(crate) mod cbc;
 mod chain;
 mod ctr;
 mod ecb;
-#[cfg_attr(not(test), expect(dead_code, reason = "for the mode `hctr2`"))]
-pub(crate) mod hctr2;
+mod hctr2;
 mod lrw;
 mod nh_poly1305;
 pub(crate) mod polyval;
 mod sectors;
 #[cfg(test)]
 mod tests;
+mod wide;
 pub(crate) mod xts;
 
 use std::fmt;
 
+pub(crate) use self::adiantum::Adiantum;
 pub(crate) use self::cbc::Cbc;
 pub(crate) use self::chain::{Blocks, Chain};
 pub(crate) use self::ctr::Ctr;
 pub(crate) use self::ecb::Ecb;
+pub(crate) use self::hctr2::Hctr2;
 pub(crate) use self::lrw::{LRW_KEY_BYTES, Lrw};
 pub(crate) use self::sectors::{Sectors, assert_whole};
+pub(crate) use self::wide::{HashEncryptHash, Wide};
 pub(crate) use self::xts::Xts;
 
 /// How a block cipher is applied to the blocks of a sector.
@@ -46,13 +48,56 @@ pub enum Mode {
     ///
     /// Equal blocks of plaintext show as equal blocks of ciphertext.
     Ecb,
+    /// Crowley and Biggers 2018, for 16-byte blocks and 256-bit keys:
+    /// `adiantum`. The whole sector is one block; its stream cipher stands
+    /// before the block cipher, `xchacha12,aes-adiantum`.
+    Adiantum(StreamCipher),
+    /// Crowley, Huckleberry, Biggers 2021, for 16-byte blocks: `hctr2`. The
+    /// whole sector is one block.
+    Hctr2,
+}
+
+/// What encrypts most of a sector in [`Mode::Adiantum`], by the kernel's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StreamCipher {
+    /// draft-irtf-cfrg-xchacha-03 with 12 rounds: `xchacha12`.
+    XChaCha12,
+    /// draft-irtf-cfrg-xchacha-03, 20 rounds: `xchacha20`.
+    XChaCha20,
+}
+
+impl StreamCipher {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::XChaCha12, Self::XChaCha20];
+
+    /// The kernel's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::XChaCha12 => "xchacha12",
+            Self::XChaCha20 => "xchacha20",
+        }
+    }
+}
+
+impl fmt::Display for StreamCipher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 impl Mode {
-    /// Every mode of this build.
-    pub const ALL: [Self; 5] = [Self::Xts, Self::Cbc, Self::Lrw, Self::Ctr, Self::Ecb];
+    /// Every mode of this build, `adiantum` with its usual stream cipher.
+    pub const ALL: [Self; 7] = [
+        Self::Xts,
+        Self::Cbc,
+        Self::Lrw,
+        Self::Ctr,
+        Self::Ecb,
+        Self::Adiantum(StreamCipher::XChaCha12),
+        Self::Hctr2,
+    ];
 
-    /// The kernel's name.
+    /// The kernel's name, without the stream cipher.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Xts => "xts",
@@ -60,6 +105,8 @@ impl Mode {
             Self::Lrw => "lrw",
             Self::Ctr => "ctr",
             Self::Ecb => "ecb",
+            Self::Adiantum(_) => "adiantum",
+            Self::Hctr2 => "hctr2",
         }
     }
 }
@@ -77,7 +124,7 @@ pub(crate) const GROUP: usize = 64;
 /// Blocks encrypted in one call: these and their tweaks stay in the L1 cache.
 const BATCH: usize = 128;
 
-/// A keyed mode over blocks of `N` bytes.
+/// A keyed mode whose IVs have `N` bytes, most often a block's.
 ///
 /// `data` are sectors of equal length, at least 512 bytes and at most 4096,
 /// one for each of at most [`GROUP`] `ivs`. What is left in `ivs` is of no use.

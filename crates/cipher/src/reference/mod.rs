@@ -1,6 +1,7 @@
 //! Slow implementations shaped like the standards: what every backend must
 //! equal. For tests only; they leak through timing and wipe nothing.
 
+mod adiantum;
 mod aes;
 mod anubis;
 mod aria;
@@ -8,6 +9,7 @@ mod blowfish;
 mod camellia;
 mod cast;
 mod cbc;
+mod chacha;
 mod ctr;
 pub(crate) mod des;
 mod elephant;
@@ -16,6 +18,7 @@ mod khazad;
 mod kuznyechik;
 mod lrw;
 mod md5;
+mod null;
 pub(crate) mod sectors;
 mod seed;
 pub(crate) mod serpent;
@@ -24,6 +27,7 @@ mod tcw;
 mod twofish;
 mod xts;
 
+pub use self::adiantum::{decrypt_adiantum, encrypt_adiantum};
 pub use self::aes::Aes;
 #[cfg(test)]
 pub(crate) use self::aes::sub_byte;
@@ -33,12 +37,14 @@ pub use self::blowfish::{Blowfish, BlowfishLittleEndian};
 pub use self::camellia::Camellia;
 pub use self::cast::{Cast5, Cast6};
 pub use self::cbc::{decrypt_cbc, encrypt_cbc};
+pub use self::chacha::{add_chacha, add_xchacha};
 pub use self::ctr::crypt_ctr;
 pub use self::des::{Des, TripleDes};
 pub use self::hctr2::{decrypt_hctr2, encrypt_hctr2};
 pub use self::khazad::Khazad;
 pub use self::kuznyechik::Kuznyechik;
 pub use self::lrw::{decrypt_lrw, encrypt_lrw};
+pub use self::null::Null;
 pub use self::sectors::{Direction, ReferenceMode, crypt_sectors};
 pub use self::seed::Seed;
 pub use self::serpent::Serpent;

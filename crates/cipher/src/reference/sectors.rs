@@ -3,10 +3,11 @@
 
 use super::{
     Aes, Anubis, Aria, Blowfish, BlowfishLittleEndian, Camellia, Cast5, Cast6, Des, Khazad,
-    Kuznyechik, ReferenceCipher, Seed, Serpent, Sm4, TripleDes, Twofish, crypt_ctr, decrypt_cbc,
-    decrypt_lrw, decrypt_xts, elephant, encrypt_cbc, encrypt_lrw, encrypt_xts, md5, tcw,
+    Kuznyechik, Null, ReferenceCipher, Seed, Serpent, Sm4, TripleDes, Twofish, crypt_ctr,
+    decrypt_adiantum, decrypt_cbc, decrypt_hctr2, decrypt_lrw, decrypt_xts, elephant,
+    encrypt_adiantum, encrypt_cbc, encrypt_hctr2, encrypt_lrw, encrypt_xts, md5, tcw,
 };
-use crate::{Algorithm, CipherSpec, IvGenerator, IvSector, Mode, SectorLayout};
+use crate::{Algorithm, CipherSpec, IvGenerator, IvSector, Mode, SectorLayout, StreamCipher};
 
 /// Direction of a cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,8 +224,8 @@ impl Pass<'_> {
 
     /// The IV of sector `n`, where it does not depend on the data.
     fn iv(&self, n: u64, sector: &[u8]) -> Vec<u8> {
-        let mut iv = vec![0; self.cipher.block_bytes];
-        let last_8 = self.cipher.block_bytes - 8;
+        let mut iv = vec![0; self.cipher.iv_bytes(self.mode)];
+        let last_8 = iv.len() - 8;
         match self.iv {
             None | Some(IvGenerator::Null | IvGenerator::Lmk) => {}
             Some(IvGenerator::Plain) => iv[..4].copy_from_slice(&n.to_le_bytes()[..4]),
@@ -310,11 +311,20 @@ impl ReferenceMode {
             Algorithm::Des => Self::narrow::<Des>(),
             Algorithm::TripleDes => Self::narrow::<TripleDes>(),
             Algorithm::Khazad => Self::narrow::<Khazad>(),
+            Algorithm::Null => Self::wide::<Null>(),
+        }
+    }
+
+    /// Bytes of an IV in `mode`: a block, or Adiantum's and HCTR2's tweak.
+    pub fn iv_bytes(&self, mode: Mode) -> usize {
+        match mode {
+            Mode::Adiantum(_) | Mode::Hctr2 => 32,
+            _ => self.block_bytes,
         }
     }
 
     /// Encrypts or decrypts one data unit of whole blocks in place; `key` is
-    /// the mode's, `iv` a whole block, which ECB ignores.
+    /// the mode's, `iv` of the mode's length, which ECB ignores.
     pub fn crypt(&self, direction: Direction, mode: Mode, key: &[u8], iv: &[u8], unit: &mut [u8]) {
         (self.crypt)(direction, mode, key, iv, unit);
     }
@@ -323,7 +333,23 @@ impl ReferenceMode {
         Self {
             block_bytes: 16,
             crypt: |direction, mode, key, iv, unit| {
+                let rounds = |stream| match stream {
+                    StreamCipher::XChaCha12 => 12,
+                    StreamCipher::XChaCha20 => 20,
+                };
                 let crypt = match (mode, direction) {
+                    (Mode::Adiantum(stream), Direction::Encrypt) => {
+                        return encrypt_adiantum::<C>(rounds(stream), key, iv, unit);
+                    }
+                    (Mode::Adiantum(stream), Direction::Decrypt) => {
+                        return decrypt_adiantum::<C>(rounds(stream), key, iv, unit);
+                    }
+                    (Mode::Hctr2, Direction::Encrypt) => {
+                        return encrypt_hctr2::<C>(key, iv, unit);
+                    }
+                    (Mode::Hctr2, Direction::Decrypt) => {
+                        return decrypt_hctr2::<C>(key, iv, unit);
+                    }
                     (Mode::Xts, Direction::Encrypt) => encrypt_xts::<C>,
                     (Mode::Xts, Direction::Decrypt) => decrypt_xts::<C>,
                     (Mode::Lrw, Direction::Encrypt) => encrypt_lrw::<C>,
@@ -366,6 +392,8 @@ fn any<C: ReferenceCipher<N>, const N: usize>(
                 };
             }
         }
-        (Mode::Xts | Mode::Lrw, _) => unreachable!("not defined for {N}-byte blocks"),
+        (Mode::Xts | Mode::Lrw | Mode::Adiantum(_) | Mode::Hctr2, _) => {
+            unreachable!("not defined for {N}-byte blocks")
+        }
     }
 }

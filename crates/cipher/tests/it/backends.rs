@@ -33,15 +33,22 @@ fn specs() -> Vec<CipherSpec> {
         let same_blocks = |other: &Algorithm| other.block_bytes() == cipher.block_bytes();
         let is_first = Algorithm::ALL.into_iter().find(same_blocks) == Some(cipher);
         for mode in Mode::ALL {
+            let stream = match mode {
+                Mode::Adiantum(stream) => format!("{stream},"),
+                _ => String::new(),
+            };
             for iv in IvGenerator::ALL {
                 if is_first || matches!(iv, IvGenerator::Plain64 | IvGenerator::Essiv(_)) {
-                    specs.extend(format!("{cipher}-{mode}-{iv}").parse::<CipherSpec>());
+                    let notation = format!("{stream}{cipher}-{mode}-{iv}");
+                    specs.extend(notation.parse::<CipherSpec>());
                 }
             }
         }
     }
     let more = [
         "aes-ecb",
+        "cipher_null-ecb",
+        "xchacha20,aes-adiantum-plain64",
         "aes-cbc-essiv:md5",
         "twofish:8-xts-plain64",
         "aes:2-cbc-essiv:sha256",
@@ -247,7 +254,11 @@ fn what_is_constant_time_says_so() {
             let tables = spec.algorithms().iter().any(|algorithm| {
                 !matches!(
                     algorithm,
-                    Algorithm::Aes | Algorithm::Serpent | Algorithm::Des | Algorithm::TripleDes
+                    Algorithm::Aes
+                        | Algorithm::Serpent
+                        | Algorithm::Des
+                        | Algorithm::TripleDes
+                        | Algorithm::Null
                 )
             });
             let secret_iv = matches!(spec.iv(), Some(IvGenerator::Essiv(_) | IvGenerator::Eboiv));

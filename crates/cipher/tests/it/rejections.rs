@@ -43,6 +43,31 @@ fn what_is_read_is_printed_in_the_short_form() {
         ("aes-twofish-serpent", "aes-twofish-serpent-xts-plain64"),
         ("serpent-aes-cbc-tcw", "serpent-aes-cbc-tcw"),
         ("serpent-aes-lrw-benbi", "serpent-aes-lrw-benbi"),
+        ("AES-Twofish-Serpent", "aes-twofish-serpent-xts-plain64"),
+        ("AES(Twofish(Serpent))", "aes-twofish-serpent-xts-plain64"),
+        ("Camellia(Kuznyechik)", "camellia-kuznyechik-xts-plain64"),
+        ("aes(twofish)-cbc-tcw", "aes-twofish-cbc-tcw"),
+        ("SERPENT-AES-lrw-benbi", "serpent-aes-lrw-benbi"),
+        (
+            "xchacha12,aes-adiantum-plain64",
+            "xchacha12,aes-adiantum-plain64",
+        ),
+        (
+            "xchacha20,serpent-adiantum-null",
+            "xchacha20,serpent-adiantum-null",
+        ),
+        (
+            "capi:adiantum(xchacha12,aes)-plain64",
+            "xchacha12,aes-adiantum-plain64",
+        ),
+        (
+            "capi:adiantum(xchacha20,aes)-plain",
+            "xchacha20,aes-adiantum-plain",
+        ),
+        ("capi:hctr2(aes)-plain64", "aes-hctr2-plain64"),
+        ("aes-hctr2-plain64be", "aes-hctr2-plain64be"),
+        ("cipher_null-ecb", "cipher_null-ecb"),
+        ("capi:ecb(cipher_null)", "cipher_null-ecb"),
     ] {
         let spec: CipherSpec = text.parse().unwrap();
         assert_eq!(spec.to_string(), printed);
@@ -80,6 +105,11 @@ fn notation_that_is_none() {
         "capi:(aes)-plain64",
         "capi:xts(aes)plain64",
         "capi:xts(aes) -plain64",
+        "AES",
+        "aes(twofish",
+        "aes(twofish))",
+        "aes(twofish)xts",
+        "aestwofish)",
         "ключ",
         "🔑",
         "\0",
@@ -107,6 +137,18 @@ fn unknown_ciphers() {
         "capi:xts(ecb(aes))-plain64",
         "capi:xts(aes))-plain64",
         "xts(aes)-plain64-plain64",
+        "xts(aes)-plain64",
+        "Rot13(AES)",
+        "AES(Twofish-Serpent)",
+        "AES()",
+        "(AES)",
+        "AES-xts",
+        "AES-cipher_null",
+        "AES(cipher_null)",
+        "CIPHER_NULL-ecb",
+        "xchacha12,AES-adiantum-plain64",
+        "xchacha12,-adiantum-plain64",
+        "xchacha12,aes,nhpoly1305-adiantum-plain64",
         &long,
     ] {
         assert!(
@@ -139,6 +181,9 @@ fn unknown_modes_and_iv_generators() {
         "aes-xtsplain64",
         "aes-twofish-xex-plain64",
         "aes-twofish-",
+        "AES-Twofish-XTS-plain64",
+        "aes-cipher_null",
+        "aes-Adiantum-plain64",
         "aes-plain-plain",
         "aes-plain64",
         "aes-xex-plain64",
@@ -170,6 +215,8 @@ fn unknown_modes_and_iv_generators() {
         "aes:64-cbc",
         "aes-twofish-xts",
         "capi:xts(aes)",
+        "xchacha12,aes-adiantum",
+        "aes-hctr2",
     ] {
         assert!(matches!(error(text), CipherError::MissingIv { .. }));
     }
@@ -265,6 +312,13 @@ fn modes_and_iv_generators_that_do_not_fit() {
         "aes-twofish-cbc-elephant",
         "aes-twofish-lrw-tcw",
         "aes-twofish-xts-benbi",
+        "xchacha12,aes-adiantum-essiv:sha256",
+        "xchacha12,aes-adiantum-eboiv",
+        "xchacha12,aes-adiantum-elephant",
+        "xchacha12,aes-adiantum-lmk",
+        "aes-hctr2-tcw",
+        "aes-hctr2-essiv:sha256",
+        "capi:essiv(adiantum(xchacha12,aes),sha256)-plain64",
     ] {
         assert!(matches!(error(text), CipherError::UnfitIv { .. }), "{text}");
     }
@@ -285,6 +339,86 @@ fn modes_and_iv_generators_that_do_not_fit() {
     assert_eq!(
         error("aes-twofish-ecb").to_string(),
         "the mode `ecb` is not possible for aes-twofish"
+    );
+    let eboiv = error("xchacha20,aes-adiantum-eboiv");
+    assert_eq!(
+        eboiv.to_string(),
+        "the IV generator `eboiv` is not possible for xchacha20,aes-adiantum"
+    );
+    assert_eq!(
+        eboiv.remedy(),
+        "Possible are plain64, plain, plain64be, benbi, null."
+    );
+}
+
+#[test]
+fn ciphers_that_a_mode_cannot_have() {
+    for (text, possible) in [
+        ("des-hctr2-plain64", "cbc, ctr, ecb"),
+        ("aes:2-hctr2-plain64", "xts, cbc, lrw, ctr, ecb"),
+        ("aes-twofish-hctr2-plain64", "xts, cbc, lrw"),
+        ("aes-twofish-adiantum-plain64", "xts, cbc, lrw"),
+        (
+            "xchacha12,aes:2-adiantum-plain64",
+            "xts, cbc, lrw, ctr, ecb",
+        ),
+        ("xchacha12,blowfish-adiantum-plain64", "cbc, ctr, ecb"),
+        (
+            "xchacha12,sm4-adiantum-plain64",
+            "xts, cbc, lrw, ctr, ecb, hctr2",
+        ),
+        ("xchacha12,aes-xts-plain64", "adiantum"),
+        ("capi:xts(xchacha12,aes)-plain64", "adiantum"),
+        ("xchacha12,aes-plain", "adiantum"),
+        ("cipher_null", "ecb"),
+        ("cipher_null-xts-plain64", "ecb"),
+        ("xchacha12,cipher_null-adiantum-plain64", "ecb"),
+    ] {
+        let error = error(text);
+        assert!(matches!(error, CipherError::UnfitMode { .. }), "{text}");
+        assert_eq!(
+            error.remedy(),
+            format!("Possible are {possible}."),
+            "{text}"
+        );
+    }
+    let keys = error("cipher_null:2-ecb");
+    assert_eq!(
+        keys.to_string(),
+        "the mode `ecb` is not possible for cipher_null:2"
+    );
+    assert_eq!(
+        keys.remedy(),
+        "No mode is possible: name one cipher with one key."
+    );
+}
+
+#[test]
+fn stream_ciphers_of_adiantum() {
+    for text in ["aes-adiantum-plain64", "capi:adiantum(aes)-plain64"] {
+        let error = error(text);
+        assert_eq!(
+            error.to_string(),
+            "the mode `adiantum` needs a stream cipher before the block cipher"
+        );
+        assert_eq!(
+            error.remedy(),
+            "Begin with one of xchacha12,aes-adiantum, xchacha20,aes-adiantum."
+        );
+    }
+    for text in [
+        "xchacha8,aes-adiantum-plain64",
+        "chacha20,aes-adiantum-plain64",
+        "XChaCha12,aes-adiantum-plain64",
+        ",aes-adiantum-plain64",
+        "capi:adiantum(xchacha12 ,aes)-plain64",
+    ] {
+        let error = error(text);
+        assert!(matches!(error, CipherError::UnknownStream { .. }), "{text}");
+    }
+    assert_eq!(
+        error("xchaca20,aes-adiantum-plain64").remedy(),
+        "Did you mean `xchacha20`? Known are xchacha12, xchacha20."
     );
 }
 
@@ -372,6 +506,10 @@ fn key_sizes_are_cryptsetups() {
         ("aes-twofish-serpent-cbc-tcw", &[128]),
         ("aes-twofish-cbc-null", &[64]),
         ("aes-twofish-lrw-benbi", &[96]),
+        ("xchacha12,aes-adiantum-plain64", &[32]),
+        ("xchacha20,anubis-adiantum-plain64", &[32]),
+        ("aes-hctr2-plain64", &[16, 24, 32]),
+        ("cipher_null-ecb", &[0]),
     ] {
         let spec: CipherSpec = notation.parse().unwrap();
         assert_eq!(spec.key_sizes(), bytes, "{notation}");

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cryptmark_cipher::reference::{Direction, ReferenceMode, crypt_sectors};
+use cryptmark_cipher::reference::{
+    Direction, ReferenceMode, add_chacha, add_xchacha, crypt_sectors,
+};
 use cryptmark_cipher::{
     Algorithm, CipherSpec, EssivHash, IvSector, Key, KeyedCipher, Mode, SectorCipher, SectorLayout,
     SectorSize,
@@ -48,8 +50,10 @@ fn vectors_of_the_project() {
     let mut counts = Counts::default();
     // TrueCrypt published no vectors for its byte order of Blowfish.
     let published = |algorithm: &Algorithm| *algorithm != Algorithm::BlowfishLe;
-    for algorithm in Algorithm::ALL.into_iter().filter(published) {
-        run_file(&folder.join(format!("{algorithm}.tsv")), &mut counts);
+    let ciphers = Algorithm::ALL.into_iter().filter(published);
+    let others = ["adiantum", "aes-hctr2", "xchacha12", "xchacha20"].map(str::to_owned);
+    for name in ciphers.map(|cipher| cipher.to_string()).chain(others) {
+        run_file(&folder.join(format!("{name}.tsv")), &mut counts);
     }
     counts.print("vectors of the project");
     assert!(!counts.0.keys().any(|what| what.starts_with("not run")));
@@ -138,7 +142,20 @@ fn run_file(file: &Path, counts: &mut Counts) {
             ));
             continue;
         };
-        let algorithm = Algorithm::ALL.into_iter().find(|a| a.name() == cipher);
+        if mode == "stream" {
+            run_stream(&line, counts);
+            continue;
+        }
+        // The kernel's template comes first here: `adiantum`, `xchacha12,aes`.
+        let adiantum = format!("{mode}-{cipher}-plain64").parse::<CipherSpec>();
+        let adiantum = adiantum.ok().filter(|_| cipher == "adiantum");
+        let (algorithm, known_mode) = match adiantum {
+            Some(spec) => (Some(spec.algorithms()[0]), Some(spec.mode())),
+            None => (
+                Algorithm::ALL.into_iter().find(|a| a.name() == cipher),
+                Mode::ALL.into_iter().find(|m| m.name() == mode),
+            ),
+        };
         let Some(algorithm) = algorithm else {
             counts.add(format!("not run, cipher not built yet: {cipher}"));
             continue;
@@ -156,8 +173,9 @@ fn run_file(file: &Path, counts: &mut Counts) {
             plain: hex(&line["plaintext"]),
             cipher: hex(&line["ciphertext"]),
         };
-        match (mode.as_str(), Mode::ALL.iter().find(|m| m.name() == mode)) {
-            (_, Some(mode)) => run_mode(&row, *mode, counts),
+        match (mode.as_str(), known_mode) {
+            (_, Some(mode @ (Mode::Adiantum(_) | Mode::Hctr2))) => run_wide(&row, mode, counts),
+            (_, Some(mode)) => run_mode(&row, mode, counts),
             ("cbc-essiv:sha256", _) => run_essiv(&row, counts),
             (mode, None) => counts.add(format!("not run, mode not built yet: {cipher} {mode}")),
         }
@@ -224,6 +242,35 @@ fn run_mode(row: &Row, mode: Mode, counts: &mut Counts) {
     } else {
         "run up to the ciphertext stealing"
     });
+}
+
+/// Tweaks and units that no disk has: every backend runs these within the
+/// crate.
+fn run_wide(row: &Row, mode: Mode, counts: &mut Counts) {
+    let reference = ReferenceMode::of(row.algorithm);
+    let mut unit = row.plain.clone();
+    reference.crypt(Direction::Encrypt, mode, &row.key, &row.iv, &mut unit);
+    assert_eq!(unit, row.cipher, "{}", row.id);
+    reference.crypt(Direction::Decrypt, mode, &row.key, &row.iv, &mut unit);
+    assert_eq!(unit, row.plain, "{}", row.id);
+    counts.add(format!(
+        "run by the reference only, the tweak is no sector number: {mode}"
+    ));
+}
+
+/// Stream ciphers are no disk ciphers but part of one.
+fn run_stream(line: &BTreeMap<String, String>, counts: &mut Counts) {
+    let (key, iv) = (hex(&line["key"]), hex(&line["iv"]));
+    let key = key.first_chunk().unwrap();
+    let mut data = hex(&line["plaintext"]);
+    match line["cipher"].as_str() {
+        "chacha20" => add_chacha(20, key, iv.first_chunk().unwrap(), &mut data),
+        "xchacha12" => add_xchacha(12, key, iv.first_chunk().unwrap(), &mut data),
+        "xchacha20" => add_xchacha(20, key, iv.first_chunk().unwrap(), &mut data),
+        cipher => panic!("unknown stream cipher {cipher}"),
+    }
+    assert_eq!(data, hex(&line["ciphertext"]), "{}", line["id"]);
+    counts.add("run by the reference only, a stream cipher");
 }
 
 /// The IV generator that makes `iv` of a sector's number, and the number.
