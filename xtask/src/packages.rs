@@ -81,6 +81,11 @@ const TOOLS: &[Tool] = &[
         purpose: "signatures on devices",
     },
     Tool {
+        program: "javac",
+        package: "openjdk-17-jdk-headless",
+        purpose: "Java's ciphers, measured beside the engine",
+    },
+    Tool {
         program: "unshare",
         package: "util-linux",
         purpose: "small file systems of the tests' own",

@@ -67,6 +67,7 @@ fn workload(op: Mix, block_size: ByteSize, depth: u32, seconds: f64) -> Workload
         threads: 1,
         seconds: Some(seconds),
         bytes: None,
+        cold: false,
         compressible: 0,
     }
 }

@@ -165,6 +165,7 @@ fn workload(pattern: Pattern, op: Mix, block_size: ByteSize, depth: u32, seconds
         threads: 1,
         seconds: Some(seconds),
         bytes: None,
+        cold: false,
         compressible: 0,
     }
 }

@@ -16,6 +16,7 @@ use thiserror::Error;
 const EMBEDDED: &[(&str, &str)] = &[
     ("quick", include_str!("../../../plans/quick.toml")),
     ("ciphers", include_str!("../../../plans/ciphers.toml")),
+    ("java-os", include_str!("../../../plans/java-os.toml")),
     ("anvil", include_str!("../../../plans/anvil.toml")),
     ("passmark", include_str!("../../../plans/passmark.toml")),
     (

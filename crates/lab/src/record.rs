@@ -161,6 +161,9 @@ pub struct Trial {
     pub queue_depth: u32,
     /// Driving threads.
     pub threads: u32,
+    /// Whether each repetition was the first operation of a fresh process.
+    #[serde(default)]
+    pub cold: bool,
     /// Repetitions that this record summarises.
     pub repetitions: u32,
     /// Bytes moved in all repetitions.

@@ -302,12 +302,19 @@ impl<'a> Session<'a> {
     /// Rates of the cell that is visited twice: of its second visits, and its first.
     fn pairs(&self, workload: usize) -> Option<(Vec<f64>, Vec<f64>)> {
         let cells = self.cells_of(&self.plan.workloads[workload]);
-        let (first, again) = (*cells.first()?, *cells.last()?);
+        let (first, again) = self.twice(&cells)?;
         let rates = |cell: usize| {
             let samples = &self.cells[cell].samples[workload];
             samples.iter().map(Sample::mb_s).collect::<Vec<_>>()
         };
-        (first != again).then(|| (rates(again), rates(first)))
+        Some((rates(again), rates(first)))
+    }
+
+    /// The cell of `cells` that is visited twice, with its second visits.
+    fn twice(&self, cells: &[usize]) -> Option<(usize, usize)> {
+        let (first, again) = (*cells.first()?, *cells.last()?);
+        let same = self.cells[first].identity == self.cells[again].identity;
+        (first != again && same).then_some((first, again))
     }
 
     /// Brings the records of one workload up to date; returns their places.
@@ -355,17 +362,16 @@ impl<'a> Session<'a> {
 
     /// The cell that `cell` is compared with; `cells` are those of the workload.
     fn reference(&self, workload: usize, cell: usize, cells: &[usize]) -> Option<usize> {
-        let (first, again) = (*cells.first()?, *cells.last()?);
-        if cell == first && !self.plan.is_bare() {
-            return None;
+        let (first, again) = self.twice(cells).unzip();
+        if !self.plan.is_bare() {
+            return first.filter(|first| *first != cell);
         }
-        if cell == again || !self.plan.is_bare() {
-            return (first != again).then_some(first);
+        if Some(cell) == again {
+            return first;
         }
-        let alike = cells
-            .iter()
-            .copied()
-            .filter(|&other| other != again && self.cells[cell].encrypts_like(&self.cells[other]));
+        let alike = cells.iter().copied().filter(|&other| {
+            Some(other) != again && self.cells[cell].encrypts_like(&self.cells[other])
+        });
         let is_builtin = |cell: usize| self.cells[cell].is_builtin();
         if !is_builtin(cell) {
             return alike.into_iter().find(|&other| is_builtin(other));

@@ -20,7 +20,7 @@ const CURVE: &[f64] = &[
 ];
 
 /// What a cell is, apart from what was measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Identity {
     /// The stretch of the road.
     pub tier: Tier,
@@ -84,6 +84,7 @@ pub fn trial(
         block_bytes: workload.block_bytes(),
         queue_depth: workload.queue_depth,
         threads: workload.threads,
+        cold: workload.cold,
         repetitions: samples.len() as u32,
         bytes: samples.iter().map(|sample| sample.bytes).sum(),
         requests,
@@ -252,6 +253,7 @@ mod tests {
             threads: 1,
             seconds: Some(1.0),
             bytes: None,
+            cold: false,
             compressible: 0,
         }
     }

@@ -44,6 +44,7 @@ pub fn timer_cost(
         threads: 1,
         seconds: Some(seconds),
         bytes: None,
+        cold: false,
         compressible: 0,
     };
     let stop = AtomicBool::new(false);

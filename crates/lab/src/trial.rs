@@ -22,6 +22,7 @@ pub mod bare;
 
 use crate::clock::Clock;
 use crate::probe::CpuTimes;
+use crate::target::java::JavaError;
 use crate::workload::{Extent, Pattern, Workload};
 use block::{
     AlignedBuffer, BlockDevice, BlockError, Meter, Operation, Part, Queue, QueueOptions, Request,
@@ -54,6 +55,26 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// A request of `bytes` that another process timed.
+    pub fn timed_elsewhere(bytes: u64, seconds: f64) -> Self {
+        let mut latency = histogram();
+        latency.saturating_record((seconds * 1e9) as u64);
+        Self {
+            wall: seconds,
+            bytes,
+            requests: 1,
+            latency,
+            ledger: Ledger {
+                threads: seconds,
+                crypto: seconds,
+                latency: seconds,
+                request_crypto: seconds,
+                ..Ledger::default()
+            },
+            cpu: None,
+        }
+    }
+
     /// Throughput, 10⁶ bytes a second.
     pub fn mb_s(&self) -> f64 {
         self.bytes as f64 / self.wall / 1e6
@@ -129,6 +150,9 @@ pub enum TrialError {
     /// The queue could not be opened.
     #[error(transparent)]
     Queue(#[from] BlockError),
+    /// Java did not measure.
+    #[error(transparent)]
+    Java(#[from] JavaError),
 }
 
 impl TrialError {
@@ -137,6 +161,7 @@ impl TrialError {
         match self {
             Self::Interrupted => "Run it again to get the whole result.",
             Self::Request { source, .. } | Self::Queue(source) => source.remedy(),
+            Self::Java(error) => error.remedy(),
         }
     }
 }

@@ -75,6 +75,10 @@ pub struct Workload {
     /// Bytes of one repetition, for workloads bounded by size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<ByteSize>,
+    /// The first operation of a fresh process; asked of Java only, which
+    /// compiles its ciphers while they run.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub cold: bool,
     /// Share of every written block that compresses to nothing, per cent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub compressible: u8,
@@ -86,6 +90,10 @@ fn one() -> u32 {
 
 fn is_zero(value: &u8) -> bool {
     *value == 0
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// When a repetition ends.
@@ -118,8 +126,10 @@ pub enum WorkloadError {
     /// Not exactly one of `seconds` and `bytes` is given, or it is not positive.
     #[error("give either seconds (0.001 to 86400) or bytes (at least one block)")]
     Length,
-    /// A bare cipher has no queue to fill and nothing to store.
-    #[error("op = \"encrypt\" and \"decrypt\" go with queue_depth = 1 and without compressible")]
+    /// A bare cipher has no queue to fill and nothing to store; only it can be cold.
+    #[error(
+        "op = \"encrypt\" and \"decrypt\" go with queue_depth = 1 and without compressible; cold goes with them only"
+    )]
     Bare,
     /// `queue_depth` × `threads` × `block_size` takes too much memory.
     #[error("queue_depth × threads × block_size must stay below 4 GiB")]
@@ -154,7 +164,8 @@ impl Workload {
         if self.compressible > 100 {
             return Err(WorkloadError::Compressible);
         }
-        if self.op.is_bare() && (self.queue_depth != 1 || self.compressible != 0) {
+        let bare = self.queue_depth == 1 && self.compressible == 0;
+        if self.op.is_bare() && !bare || self.cold && !self.op.is_bare() {
             return Err(WorkloadError::Bare);
         }
         match (self.seconds, self.bytes) {
@@ -217,6 +228,7 @@ mod tests {
             threads: 1,
             seconds: Some(0.4),
             bytes: None,
+            cold: false,
             compressible: 0,
         }
     }
@@ -226,7 +238,7 @@ mod tests {
         use WorkloadError as E;
         type Spoil = fn(&mut Workload);
         assert_eq!(valid().validate(), Ok(()));
-        let cases: [(E, Spoil); 16] = [
+        let cases: [(E, Spoil); 17] = [
             (E::BlockSize, |w| w.block_size = ByteSize::b(0)),
             (E::BlockSize, |w| w.block_size = ByteSize::b(513)),
             (E::BlockSize, |w| w.block_size = ByteSize::mib(65)),
@@ -241,6 +253,7 @@ mod tests {
             (E::Length, |w| w.seconds = Some(0.0)),
             (E::Length, |w| w.bytes = Some(ByteSize::mib(1))),
             (E::Bare, |w| w.op = Mix::Encrypt),
+            (E::Bare, |w| w.cold = true),
             (E::Bare, |w| {
                 (w.op, w.queue_depth, w.compressible) = (Mix::Decrypt, 1, 1);
             }),

@@ -4,11 +4,13 @@ use super::{SessionError, WARM_UP};
 use crate::plan::Plan;
 use crate::record::Device;
 use crate::summary::Identity;
+use crate::target::java::{Java, JavaCipher};
 use crate::target::peer::Absent;
 use crate::target::{Backend, Bare, Encryption, Storage, System, Target};
 use crate::trial::{self, Options, Sample, TrialError};
-use crate::workload::Workload;
-use std::collections::BTreeMap;
+use crate::workload::{Mix, Workload};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,6 +20,9 @@ pub(super) enum Subject {
     Device(Box<Target>),
     /// A bare cipher.
     Bare(Arc<Bare>),
+    /// A cipher of Java's. It takes so long to start and to warm up that it
+    /// serves all repetitions of a workload at once; a round takes the next.
+    Java(JavaCipher, RefCell<BTreeMap<String, VecDeque<f64>>>),
 }
 
 /// One system in a session, with its samples by workload.
@@ -59,6 +64,9 @@ impl Opened {
                     "{} (a library is measured by `cryptmark run ciphers`)",
                     library.name()
                 )),
+                System::Java => {
+                    absent.push("java (it is measured by `cryptmark run java-os`)".to_owned());
+                }
                 System::Absent(_) => absent.push(unsupported(system)),
             }
         }
@@ -78,9 +86,14 @@ impl Opened {
     pub(super) fn bare(plan: &Plan, backend: Option<Backend>) -> Result<Self, SessionError> {
         let mut absent = Vec::new();
         let mut libraries = Vec::new();
+        let mut java = None;
         for system in &plan.systems {
             match system {
                 System::Library(library) => libraries.push(*library),
+                System::Java => match Java::find() {
+                    Ok(found) => java = Some(Arc::new(found)),
+                    Err(reason) => absent.push(reason.to_string()),
+                },
                 System::Builtin => {}
                 System::None => absent.push("none (a bare cipher has no plain side)".to_owned()),
                 System::Absent(_) => absent.push(unsupported(system)),
@@ -92,17 +105,22 @@ impl Opened {
         for encryption in plan.encryptions(backend)? {
             let (systems, without) = Bare::open(encryption, &libraries)?;
             missing.add(without, &encryption);
+            let by_java = java
+                .as_ref()
+                .and_then(|java| JavaCipher::new(java, encryption));
+            if java.is_some() && by_java.is_none() {
+                missing.add_cipher("java", &encryption);
+            }
             cells.extend(
                 systems
                     .into_iter()
                     .filter(|bare| wanted(&bare.system))
                     .map(|bare| Cell::bare(Arc::new(bare), plan)),
             );
+            cells.extend(by_java.map(|java| Cell::java(java, plan)));
         }
-        if let Some(first) = cells.first() {
-            let again = first.again();
-            cells.push(again);
-        }
+        let again = cells.iter().find_map(Cell::again);
+        cells.extend(again);
         absent.extend(missing.sentences());
         Ok(Self { cells, absent })
     }
@@ -127,20 +145,22 @@ impl Missing {
     fn add(&mut self, absent: Vec<Absent>, encryption: &Encryption) {
         for reason in absent {
             match &reason {
-                Absent::NoCipher { library, .. } => {
-                    let ciphers = self.ciphers.entry(library).or_default();
-                    let cipher = encryption.spec.to_string();
-                    if !ciphers.contains(&cipher) {
-                        ciphers.push(cipher);
-                    }
-                }
-                Absent::NotInstalled { .. } | Absent::NotInKernel { .. } => {
+                Absent::NoCipher { library, .. } => self.add_cipher(library, encryption),
+                _ => {
                     let sentence = reason.to_string();
                     if !self.libraries.contains(&sentence) {
                         self.libraries.push(sentence);
                     }
                 }
             }
+        }
+    }
+
+    fn add_cipher(&mut self, library: &'static str, encryption: &Encryption) {
+        let ciphers = self.ciphers.entry(library).or_default();
+        let cipher = encryption.spec.to_string();
+        if !ciphers.contains(&cipher) {
+            ciphers.push(cipher);
         }
     }
 
@@ -179,47 +199,47 @@ impl Cell {
     }
 
     fn bare(bare: Arc<Bare>, plan: &Plan) -> Self {
-        let encryption = &bare.encryption;
-        let sector_bytes = encryption.sector_size.bytes();
+        let identity = Identity {
+            system: bare.system.as_str().to_owned(),
+            system_version: bare.version.clone(),
+            backend: bare.backend.map(|backend| backend.to_string()),
+            constant_time: bare.constant_time,
+            ..in_memory(&bare.encryption, plan)
+        };
+        Self::of_cipher(Subject::Bare(bare), identity, plan)
+    }
+
+    fn java(java: JavaCipher, plan: &Plan) -> Self {
+        let identity = Identity {
+            system: System::Java.as_str().to_owned(),
+            system_version: java.version().to_owned(),
+            ..in_memory(&java.encryption, plan)
+        };
+        Self::of_cipher(Subject::Java(java, RefCell::default()), identity, plan)
+    }
+
+    fn of_cipher(subject: Subject, identity: Identity, plan: &Plan) -> Self {
+        let cipher = identity.cipher.as_deref().unwrap_or_default();
+        let sector_bytes = identity.sector_bytes.unwrap_or_default();
         Self {
-            label: format!(
-                "{} {} {sector_bytes}",
-                bare.system.as_str(),
-                encryption.spec
-            ),
-            identity: Identity {
-                tier: plan.tier,
-                system: bare.system.as_str().to_owned(),
-                system_version: bare.version.clone(),
-                backend: bare.backend.map(|backend| backend.to_string()),
-                cipher: Some(encryption.spec.to_string()),
-                key_bits: Some(encryption.key_bits),
-                sector_bytes: Some(sector_bytes as u32),
-                constant_time: bare.constant_time,
-                device: Device {
-                    kind: "ram".into(),
-                    path_kind: "memory".into(),
-                    engine: "memory".into(),
-                    size: plan.extent_bytes(),
-                    ..Device::default()
-                },
-            },
-            subject: Subject::Bare(bare),
+            label: format!("{} {cipher} {sector_bytes}", identity.system),
+            subject,
+            identity,
             samples: plan.workloads.iter().map(|_| Vec::new()).collect(),
         }
     }
 
     /// The same bare cipher, to be visited a second time.
-    fn again(&self) -> Self {
+    fn again(&self) -> Option<Self> {
         let Subject::Bare(bare) = &self.subject else {
-            unreachable!("devices are opened twice");
+            return None;
         };
-        Self {
+        Some(Self {
             subject: Subject::Bare(Arc::clone(bare)),
             label: self.label.clone(),
             identity: self.identity.clone(),
             samples: self.samples.clone(),
-        }
+        })
     }
 
     /// Whether both encrypt the same.
@@ -238,17 +258,21 @@ impl Cell {
         match &self.subject {
             Subject::Device(target) => target.system == System::Builtin,
             Subject::Bare(bare) => bare.system == System::Builtin,
+            Subject::Java(..) => false,
         }
     }
 
-    /// Whether `workload` can be asked of it: bare ciphers take whole sectors.
+    /// Whether `workload` can be asked of it: ciphers take whole sectors, and
+    /// only Java's can be cold.
     pub(super) fn takes(&self, workload: &Workload) -> bool {
+        let whole = |encryption: &Encryption| {
+            let sector = encryption.sector_size.bytes() as u64;
+            workload.op.is_bare() && workload.block_bytes().is_multiple_of(sector)
+        };
         match &self.subject {
             Subject::Device(_) => !workload.op.is_bare(),
-            Subject::Bare(bare) => {
-                let sector = bare.encryption.sector_size.bytes() as u64;
-                workload.op.is_bare() && workload.block_bytes().is_multiple_of(sector)
-            }
+            Subject::Bare(bare) => whole(&bare.encryption) && !workload.cold,
+            Subject::Java(java, _) => whole(&java.encryption) && workload.threads == 1,
         }
     }
 
@@ -260,11 +284,14 @@ impl Cell {
         seed: u64,
         stop: &AtomicBool,
     ) -> Result<(), SessionError> {
+        let seconds = match &self.subject {
+            Subject::Device(_) => WARM_UP,
+            Subject::Bare(_) => WARM_UP.min(workload.seconds.unwrap_or(WARM_UP)),
+            // It warms up by itself, or must not.
+            Subject::Java(..) => return Ok(()),
+        };
         let short = Workload {
-            seconds: Some(match &self.subject {
-                Subject::Device(_) => WARM_UP,
-                Subject::Bare(_) => WARM_UP.min(workload.seconds.unwrap_or(WARM_UP)),
-            }),
+            seconds: Some(seconds),
             bytes: None,
             ..workload.clone()
         };
@@ -290,6 +317,9 @@ impl Cell {
             Subject::Bare(bare) => {
                 trial::bare::run(bare, workload, plan.extent_bytes(), repetition, options)
             }
+            Subject::Java(java, ready) => {
+                next_of_java(java, &mut ready.borrow_mut(), workload, plan.repetitions)
+            }
         };
         match sample {
             Ok(_) if stop.load(Ordering::Relaxed) => Err(SessionError::Interrupted),
@@ -301,5 +331,46 @@ impl Cell {
                 source: Box::new(source),
             }),
         }
+    }
+}
+
+/// The next repetition of `workload`; the first call measures all of them.
+fn next_of_java(
+    java: &JavaCipher,
+    ready: &mut BTreeMap<String, VecDeque<f64>>,
+    workload: &Workload,
+    repetitions: u32,
+) -> Result<Sample, TrialError> {
+    let bytes = workload.block_bytes();
+    let ready = ready.entry(workload.name.clone()).or_default();
+    let seconds = match ready.pop_front() {
+        Some(seconds) => seconds,
+        None => {
+            let encrypts = workload.op == Mix::Encrypt;
+            ready.extend(java.measure(encrypts, bytes, workload.cold, repetitions)?);
+            ready.pop_front().expect("a plan has a repetition at least")
+        }
+    };
+    Ok(Sample::timed_elsewhere(bytes, seconds))
+}
+
+/// What all ciphers of `plan` in memory have in common.
+fn in_memory(encryption: &Encryption, plan: &Plan) -> Identity {
+    Identity {
+        tier: plan.tier,
+        system: String::new(),
+        system_version: String::new(),
+        backend: None,
+        cipher: Some(encryption.spec.to_string()),
+        key_bits: Some(encryption.key_bits),
+        sector_bytes: Some(encryption.sector_size.bytes() as u32),
+        constant_time: None,
+        device: Device {
+            kind: "ram".into(),
+            path_kind: "memory".into(),
+            engine: "memory".into(),
+            size: plan.extent_bytes(),
+            ..Device::default()
+        },
     }
 }

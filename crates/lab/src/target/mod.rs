@@ -5,6 +5,7 @@
 //! never left out silently and never replaced.
 
 mod bare;
+pub mod java;
 #[allow(unsafe_code)]
 pub mod peer;
 mod storage;
@@ -31,6 +32,8 @@ pub enum System {
     Builtin,
     /// A cipher library, in the cipher tier only.
     Library(Library),
+    /// Java's own ciphers, in the cipher tier only.
+    Java,
     /// A system of the contract that this version cannot drive, by the
     /// contract's word.
     Absent(String),
@@ -49,7 +52,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("veracrypt", "other programs"),
     ("qemu", "other programs"),
     ("nbdkit", "other programs"),
-    ("java", "the cipher tier's peers"),
     ("drive:", "simulated drives"),
     ("path:", "mounted systems"),
 ];
@@ -71,6 +73,7 @@ impl System {
             Self::None => "none",
             Self::Builtin => "builtin",
             Self::Library(library) => library.name(),
+            Self::Java => "java",
             Self::Absent(name) => name,
         }
     }
@@ -91,6 +94,7 @@ impl System {
         [Self::None, Self::Builtin]
             .into_iter()
             .chain(Library::ALL.map(Self::Library))
+            .chain([Self::Java])
             .chain(ABSENT.iter().map(|(name, _)| {
                 let argument = if name.ends_with(':') { "…" } else { "" };
                 Self::Absent(format!("{name}{argument}"))
@@ -113,6 +117,7 @@ impl std::str::FromStr for System {
         match name {
             "none" => Ok(Self::None),
             "builtin" => Ok(Self::Builtin),
+            "java" => Ok(Self::Java),
             _ if let Some(library) = Library::ALL.into_iter().find(|l| l.name() == name) => {
                 Ok(Self::Library(library))
             }

@@ -55,6 +55,7 @@ pub fn trial(number: u32) -> Trial {
         block_bytes: 4096,
         queue_depth: 1,
         threads: 1,
+        cold: false,
         repetitions: 10,
         bytes: 1 << 40,
         requests: 1 << 28,

@@ -31,9 +31,10 @@ pub(crate) fn sections(run: &Run) -> Markup {
 }
 
 /// The names of the columns; a phone shows them beside each value.
-const COLUMNS: [&str; 6] = [
+const COLUMNS: [&str; 7] = [
     "Sector",
     "MB/s",
+    "Time of a request",
     "Cycles per byte",
     "Against the best library",
     "Weakest size",
@@ -69,6 +70,7 @@ fn row(line: &Line<'_>, parallel: &[(String, Vec<Line<'_>>)]) -> Markup {
             .sector_bytes
             .map_or_else(String::new, |bytes| bytes.to_string()),
         figure::interval(trial.throughput_mb_s),
+        line.time(),
         line.cycles(),
         line.against(),
         line.weakest(),

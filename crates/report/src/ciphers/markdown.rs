@@ -11,8 +11,8 @@ pub(crate) fn tables(run: &Run) -> String {
     for load in main_loads(run) {
         out.push_str(&format!(
             "\n## {}\n\nMedians with their 95 % interval.\n\n\
-             | cipher | sector | MB/s | cycles/B | against the best library | weakest size | \
-             constant time | by request size, MB/s |\n|---|---:|---:|---:|---|---|---|---|\n",
+             | cipher | sector | MB/s | time of a request | cycles/B | against the best library | weakest size | \
+             constant time | by request size, MB/s |\n|---|---:|---:|---:|---:|---|---|---|---|\n",
             escape(&load.title())
         ));
         for line in lines(run, &load) {
@@ -32,6 +32,7 @@ pub(crate) fn tables(run: &Run) -> String {
                     .sector_bytes
                     .map_or_else(String::new, |bytes| bytes.to_string()),
                 figure::interval(line.trial.throughput_mb_s),
+                line.time(),
                 line.cycles(),
                 line.against(),
                 line.weakest(),

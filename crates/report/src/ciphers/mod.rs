@@ -22,6 +22,7 @@ pub(crate) fn is_bare(run: &Run) -> bool {
 /// What was asked of every cipher: a direction, a size of requests, threads.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Load {
+    pub(crate) cold: bool,
     pub(crate) threads: u32,
     pub(crate) block_bytes: u64,
     pub(crate) op: String,
@@ -30,6 +31,7 @@ pub(crate) struct Load {
 impl Load {
     fn of(trial: &Trial) -> Self {
         Self {
+            cold: trial.cold,
             threads: trial.threads,
             block_bytes: trial.block_bytes,
             op: trial.op.clone(),
@@ -38,8 +40,13 @@ impl Load {
 
     /// `encrypt, 1 MiB requests, 1 thread`.
     pub(crate) fn title(&self) -> String {
+        let cold = if self.cold {
+            ", first operation of a fresh process"
+        } else {
+            ""
+        };
         format!(
-            "{}, {} requests, {}",
+            "{}, {} requests, {}{cold}",
             self.op,
             figure::bytes(self.block_bytes),
             threads(self.threads)
@@ -115,6 +122,11 @@ impl Line<'_> {
         }
     }
 
+    /// Time of a request: the median of all.
+    pub(crate) fn time(&self) -> String {
+        figure::duration_us(self.trial.latency_us.p50)
+    }
+
     /// Whether the code is constant-time; a dash for a library's, which nobody proved.
     pub(crate) fn constant_time(&self) -> &'static str {
         match self.trial.constant_time {
@@ -143,8 +155,15 @@ impl Line<'_> {
 /// threads, at [`MAIN_BYTES`] or the size next to it.
 pub(crate) fn main_loads(run: &Run) -> Vec<Load> {
     let mut loads: Vec<Load> = Vec::new();
-    for op in ["encrypt", "decrypt"] {
-        let of_op = || run.trials.iter().filter(|trial| trial.op == op);
+    for (cold, op) in [false, true]
+        .into_iter()
+        .flat_map(|cold| ["encrypt", "decrypt"].map(|op| (cold, op)))
+    {
+        let of_op = || {
+            run.trials
+                .iter()
+                .filter(move |trial| trial.op == op && trial.cold == cold)
+        };
         let fewest = of_op().map(|trial| trial.threads).min();
         let best = of_op()
             .filter(|trial| Some(trial.threads) == fewest)
@@ -159,13 +178,21 @@ pub(crate) fn more_threads(run: &Run, load: &Load) -> Vec<Load> {
     let mut loads: Vec<Load> = Vec::new();
     for trial in &run.trials {
         let other = Load::of(trial);
-        let same = other.op == load.op && other.block_bytes == load.block_bytes;
-        if same && other.threads != load.threads && !loads.contains(&other) {
+        let same = Load {
+            threads: load.threads,
+            ..other.clone()
+        } == *load;
+        if same && other != *load && !loads.contains(&other) {
             loads.push(other);
         }
     }
     loads.sort();
     loads
+}
+
+/// Whether two cells were asked the same, but for the size of requests.
+fn same_but_size(a: &Trial, b: &Trial) -> bool {
+    (&a.op, a.threads, a.cold) == (&b.op, b.threads, b.cold)
 }
 
 /// Whether two cells encrypt the same.
@@ -198,7 +225,7 @@ pub(crate) fn lines<'a>(run: &'a Run, load: &Load) -> Vec<Line<'a>> {
                 .iter()
                 .filter(measured)
                 .filter(|other| other.system == trial.system && alike(other, trial))
-                .filter(|other| (&other.op, other.threads) == (&load.op, load.threads))
+                .filter(|other| same_but_size(other, trial))
                 .filter_map(|other| Some((other.overhead.as_ref()?.ratio, other.block_bytes)))
                 .filter(|(ratio, _)| figure::finite(*ratio))
                 .min_by(|a, b| a.0.median.total_cmp(&b.0.median));
@@ -220,7 +247,7 @@ pub(crate) fn curve<'a>(run: &'a Run, of: &Trial) -> Vec<&'a Trial> {
         .iter()
         .filter(|trial| !group::is_again(trial))
         .filter(|trial| alike(trial, of) && trial.system == of.system)
-        .filter(|trial| (&trial.op, trial.threads) == (&of.op, of.threads))
+        .filter(|trial| same_but_size(trial, of))
         .collect();
     points.sort_by_key(|trial| trial.block_bytes);
     points

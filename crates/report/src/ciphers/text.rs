@@ -44,9 +44,12 @@ fn laid_out(run: &Run, style: &Style, layout: Layout) -> Vec<String> {
         if layout == Layout::Whole {
             header.extend(["c/B", "best library", "const. time"]);
         }
-        if parallel.is_some() {
-            header.push(&more);
+        match parallel {
+            Some(_) => header.push(&more),
+            None if layout == Layout::Whole => header.push("a request"),
+            None => {}
         }
+        let alone = parallel.is_none();
         let mut table = style.table(&header);
         let on_more = parallel.map(|load| lines(run, &load)).unwrap_or_default();
         for line in lines(run, &load) {
@@ -60,6 +63,9 @@ fn laid_out(run: &Run, style: &Style, layout: Layout) -> Vec<String> {
             if layout == Layout::Whole {
                 let constant_time = line.constant_time().to_owned();
                 row.extend([line.cycles(), line.against_in_short(), constant_time]);
+            }
+            if layout == Layout::Whole && alone {
+                row.push(line.time());
             }
             if let Some(same) = on_more.iter().find(|other| same(other, &line)) {
                 row.push(rate(same.trial));

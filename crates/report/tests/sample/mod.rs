@@ -179,6 +179,7 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
         block_bytes,
         queue_depth,
         threads: 1,
+        cold: false,
         repetitions: 10,
         bytes: 1 << 32,
         requests: (1 << 32) / block_bytes,

@@ -52,6 +52,24 @@ pub enum Absent {
         /// Debian's package.
         package: &'static str,
     },
+    /// It is there and does not run.
+    #[error("{library} cannot be run ({reason})")]
+    NotRunnable {
+        /// The library.
+        library: &'static str,
+        /// What the system said.
+        reason: std::io::ErrorKind,
+    },
+    /// It can run programs and not compile the one that it must run.
+    #[error("{library} {version} has no compiler ({package})")]
+    NoCompiler {
+        /// The library.
+        library: &'static str,
+        /// Its version.
+        version: String,
+        /// Debian's package.
+        package: &'static str,
+    },
     /// This kernel offers its ciphers to no program.
     #[error("{library} is not in this kernel ({reason}); one with {option} has it")]
     NotInKernel {
@@ -278,6 +296,19 @@ impl SectorCipher for Peer {
     fn decrypt(&self, first: IvSector, data: &mut [u8]) {
         self.each(first, data, |keyed, iv, sector| keyed.decrypt(iv, sector));
     }
+}
+
+/// Takes `data` as one stretch under one IV through RustCrypto, which the
+/// tests hold against the engine; `false` where it has no such cipher.
+pub(super) fn one_shot(wanted: Wanted<'_>, encrypts: bool, iv: &[u8; 16], data: &mut [u8]) -> bool {
+    let Ok((_, Some(mut keyed))) = Library::RustCrypto.keyed(wanted) else {
+        return false;
+    };
+    match encrypts {
+        true => keyed.encrypt(iv, data),
+        false => keyed.decrypt(iv, data),
+    }
+    true
 }
 
 /// Loads the first shared object that is there; kept for the life of the

@@ -1,0 +1,537 @@
+//! Java's ciphers, SunJCE, as the published Java comparison used them: one
+//! call encrypts a whole buffer.
+//!
+//! `java/CryptBench.java` runs under the system's `java` and does what it is
+//! asked line by line; it times its own calls, because a clock on this side
+//! would time the pipe too. Every output is compared with RustCrypto's. A
+//! virtual machine serves one request and ends with its [`Jvm`]; the compiled
+//! class lies in a temporary folder that goes with [`Java`].
+
+mod cipher;
+
+pub use self::cipher::JavaCipher;
+use super::peer::{self, Absent, Wanted};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use thiserror::Error;
+
+const SOURCE: &str = include_str!("java/CryptBench.java");
+const CLASS: &str = "CryptBench";
+
+/// What brings a Java that can compile one file.
+const PACKAGE: &str = "Debian: openjdk-17-jdk-headless";
+
+/// Asking the version, and compiling.
+const START_LIMIT: Duration = Duration::from_secs(120);
+
+/// One answer; the longest is that of the JIT coming to rest, which the
+/// program itself gives up after half a minute.
+const ANSWER_LIMIT: Duration = Duration::from_secs(120);
+
+/// Seeds of the buffers and of key and IV; any will do that are not zero.
+const DATA_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+const KEY_SEED: u64 = 0xd1b5_4a32_d192_ed03;
+
+/// Which way data goes through a cipher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Plaintext to ciphertext.
+    Encrypt,
+    /// Ciphertext to plaintext.
+    Decrypt,
+}
+
+impl Direction {
+    /// CONTRACT's word for the operation.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Encrypt => "encrypt",
+            Self::Decrypt => "decrypt",
+        }
+    }
+}
+
+/// What Java is asked to measure, in the kernel's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JavaRequest<'a> {
+    /// `aes`, `blowfish`, `des` or `des3_ede`.
+    pub algorithm: &'a str,
+    /// `cbc`, with one IV for the whole buffer, or `ecb`.
+    pub mode: &'a str,
+    /// Bits of the key, with the parity bits of DES: 64 and 192.
+    pub key_bits: u32,
+    /// Bytes of the buffer, a multiple of the cipher's block.
+    pub bytes: usize,
+    /// Which way.
+    pub direction: Direction,
+    /// The first operation of a fresh virtual machine, one machine a
+    /// repetition. Otherwise one machine, after its JIT compiled nothing for
+    /// ten operations and half a second.
+    pub cold: bool,
+    /// How many values.
+    pub repetitions: u32,
+}
+
+/// Why Java did not measure.
+#[derive(Debug, Error)]
+pub enum JavaError {
+    /// SunJCE has no such cipher, or not with this key.
+    #[error("java has no {algorithm}-{mode} with {key_bits} bits")]
+    NoCipher {
+        /// The block cipher.
+        algorithm: String,
+        /// The mode.
+        mode: String,
+        /// The key length.
+        key_bits: u32,
+    },
+    /// The buffer does not hold whole blocks.
+    #[error("{bytes} bytes are not whole blocks of {block} bytes")]
+    Blocks {
+        /// The buffer.
+        bytes: usize,
+        /// The cipher's block.
+        block: usize,
+    },
+    /// The virtual machine could not be started or spoken to.
+    #[error("java could not be started")]
+    Start(#[from] io::Error),
+    /// No answer in time; the virtual machine was killed.
+    #[error("java did not answer `{request}` within {seconds} s")]
+    Silent {
+        /// What was asked.
+        request: String,
+        /// The limit.
+        seconds: u64,
+    },
+    /// The virtual machine ended by itself.
+    #[error("java ended: {said}")]
+    Ended {
+        /// Its last words on standard error.
+        said: String,
+    },
+    /// It answered something else.
+    #[error("java answered `{said}`")]
+    Refused {
+        /// The answer.
+        said: String,
+    },
+    /// Its output is not the cipher's.
+    #[error("java's {algorithm}-{mode} gave a wrong {direction}ed buffer")]
+    WrongOutput {
+        /// The block cipher.
+        algorithm: String,
+        /// The mode.
+        mode: String,
+        /// `encrypt` or `decrypt`.
+        direction: &'static str,
+    },
+}
+
+impl JavaError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::NoCipher { .. } => {
+                "Possible are aes, blowfish, des and des3_ede, each with cbc and ecb."
+            }
+            Self::Blocks { .. } => "Give a size that is a multiple of 16.",
+            Self::Silent { .. } => "Give the machine less other work, or leave java out.",
+            Self::Start(_) | Self::Ended { .. } | Self::Refused { .. } => {
+                "Try `java -version` by hand, or leave java out."
+            }
+            Self::WrongOutput { .. } => "Do not trust this Java; please report its version.",
+        }
+    }
+}
+
+/// A Java that can be measured.
+pub struct Java {
+    program: PathBuf,
+    version: String,
+    /// Holds the compiled class until it is dropped.
+    folder: TempDir,
+}
+
+impl Java {
+    /// Finds the system's Java, `$JAVA_HOME` before `$PATH`, and compiles the
+    /// program that it will run.
+    ///
+    /// # Errors
+    /// [`Absent`] says what to install.
+    pub fn find() -> Result<Self, Absent> {
+        let home = std::env::var_os("JAVA_HOME").map(|home| {
+            let program = format!("java{}", std::env::consts::EXE_SUFFIX);
+            PathBuf::from(home).join("bin").join(program)
+        });
+        let program = home.filter(|program| program.is_file());
+        Self::at(program.unwrap_or_else(|| "java".into()))
+    }
+
+    /// The same with the Java launcher `program`.
+    ///
+    /// # Errors
+    /// [`Absent`] says what to install.
+    pub fn at(program: PathBuf) -> Result<Self, Absent> {
+        let missing = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => Absent::NotInstalled {
+                library: "java",
+                package: PACKAGE,
+            },
+            reason => Absent::NotRunnable {
+                library: "java",
+                reason,
+            },
+        };
+        let folder = tempfile::Builder::new()
+            .prefix("cryptmark-java-")
+            .tempdir()
+            .map_err(missing)?;
+        let asked = finish(command(&program, &folder).arg("-version")).map_err(missing)?;
+        let version = version(&asked.said);
+        let source = format!("{CLASS}.java");
+        std::fs::write(folder.path().join(&source), SOURCE).map_err(missing)?;
+        let mut compiler = command(&program, &folder);
+        compiler.args(["-m", "jdk.compiler/com.sun.tools.javac.Main", "-proc:none"]);
+        let compiled = finish(compiler.arg(&source)).map_err(missing)?;
+        if !compiled.status.success() {
+            return Err(Absent::NoCompiler {
+                library: "java",
+                version,
+                package: PACKAGE,
+            });
+        }
+        Ok(Self {
+            program,
+            version,
+            folder,
+        })
+    }
+
+    /// As it calls itself: `17.0.15 (OpenJDK 64-Bit Server VM)`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Whether a request is possible, without making it.
+    ///
+    /// # Errors
+    /// [`JavaError::NoCipher`], [`JavaError::Blocks`].
+    pub fn check(request: &JavaRequest<'_>) -> Result<(), JavaError> {
+        expected(request).map(drop)
+    }
+
+    /// Seconds of every repetition.
+    ///
+    /// # Errors
+    /// [`JavaError`], also where the output is wrong.
+    pub fn measure(&self, request: &JavaRequest<'_>) -> Result<Vec<f64>, JavaError> {
+        let expected = expected(request)?;
+        let check = |jvm: &mut Jvm| match jvm.digest()? == expected {
+            true => Ok(()),
+            false => Err(JavaError::WrongOutput {
+                algorithm: request.algorithm.to_owned(),
+                mode: request.mode.to_owned(),
+                direction: request.direction.name(),
+            }),
+        };
+        let mut seconds = Vec::new();
+        if request.cold {
+            for _ in 0..request.repetitions {
+                let mut jvm = self.start(request)?;
+                seconds.push(jvm.time()?);
+                check(&mut jvm)?;
+            }
+        } else {
+            let mut jvm = self.start(request)?;
+            for _ in 0..request.repetitions {
+                seconds.push(jvm.time()?);
+            }
+            // Only now: hashing would fill the caches between the repetitions.
+            check(&mut jvm)?;
+        }
+        Ok(seconds)
+    }
+
+    /// A fresh virtual machine that is ready for the request, and warm where
+    /// that was asked for.
+    fn start(&self, request: &JavaRequest<'_>) -> Result<Jvm, JavaError> {
+        let messages = tempfile::tempfile()?;
+        let mut command = command(&self.program, &self.folder);
+        command.args(["-cp", ".", CLASS]);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(messages.try_clone()?)
+            .spawn()?;
+        let (sender, answers) = channel();
+        let output = child.stdout.take().map(BufReader::new);
+        std::thread::spawn(move || {
+            for line in output.into_iter().flat_map(BufRead::lines) {
+                let Ok(line) = line else { break };
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut jvm = Jvm {
+            requests: child.stdin.take(),
+            child,
+            answers,
+            messages,
+        };
+        jvm.prepare(request)?;
+        if !request.cold {
+            jvm.ask("warm", "warm")?;
+        }
+        Ok(jvm)
+    }
+}
+
+/// A virtual machine at work; it ends when this does.
+struct Jvm {
+    child: Child,
+    requests: Option<ChildStdin>,
+    answers: Receiver<String>,
+    messages: File,
+}
+
+impl Jvm {
+    fn prepare(&mut self, request: &JavaRequest<'_>) -> Result<(), JavaError> {
+        let (key, iv) = secrets(request);
+        let cipher = match request.algorithm {
+            "aes" => "AES",
+            "blowfish" => "Blowfish",
+            "des" => "DES",
+            _ => "DESede",
+        };
+        let iv = match request.mode {
+            "ecb" => "-".to_owned(),
+            _ => hex(&iv[..block_bytes(request)]),
+        };
+        let line = format!(
+            "prepare {cipher} {} {} {} {iv} {} {DATA_SEED}",
+            request.mode.to_uppercase(),
+            request.direction.name(),
+            hex(&key),
+            request.bytes,
+        );
+        self.ask(&line, "ready").map(drop)
+    }
+
+    /// Seconds of one operation.
+    fn time(&mut self) -> Result<f64, JavaError> {
+        let answer = self.ask("time", "time")?;
+        match answer.parse::<u64>() {
+            Ok(nanoseconds) => Ok(nanoseconds as f64 / 1e9),
+            Err(_) => Err(JavaError::Refused { said: answer }),
+        }
+    }
+
+    /// SHA-256 of the last operation's output.
+    fn digest(&mut self) -> Result<String, JavaError> {
+        self.ask("digest", "digest")
+    }
+
+    /// Sends one line; what follows `expected` in the answer.
+    fn ask(&mut self, line: &str, expected: &str) -> Result<String, JavaError> {
+        let sent = match &mut self.requests {
+            Some(requests) => writeln!(requests, "{line}").and_then(|()| requests.flush()),
+            None => Ok(()),
+        };
+        // A machine that ended cannot be written to; its answer says why.
+        let answer = match self.answers.recv_timeout(ANSWER_LIMIT) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(JavaError::Silent {
+                    request: line.split(' ').next().unwrap_or(line).to_owned(),
+                    seconds: ANSWER_LIMIT.as_secs(),
+                });
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(JavaError::Ended {
+                    said: last_line(&mut self.messages),
+                });
+            }
+        };
+        sent?;
+        match answer.strip_prefix(expected) {
+            Some(rest) => Ok(rest.trim_start().to_owned()),
+            None => Err(JavaError::Refused { said: answer }),
+        }
+    }
+}
+
+impl Drop for Jvm {
+    fn drop(&mut self) {
+        // Whether it ends by itself or is killed, nothing may stay behind.
+        self.requests = None;
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// SHA-256 of what the operation must give, by another implementation.
+fn expected(request: &JavaRequest<'_>) -> Result<String, JavaError> {
+    let no_cipher = || JavaError::NoCipher {
+        algorithm: request.algorithm.to_owned(),
+        mode: request.mode.to_owned(),
+        key_bits: request.key_bits,
+    };
+    // SunJCE takes 3DES with three keys only.
+    let known = match request.algorithm {
+        "aes" | "blowfish" | "des" => true,
+        "des3_ede" => request.key_bits == 192,
+        _ => false,
+    };
+    if !known || !matches!(request.mode, "cbc" | "ecb") || !request.key_bits.is_multiple_of(8) {
+        return Err(no_cipher());
+    }
+    let block = block_bytes(request);
+    if !request.bytes.is_multiple_of(block) {
+        return Err(JavaError::Blocks {
+            bytes: request.bytes,
+            block,
+        });
+    }
+    let (key, iv) = secrets(request);
+    let mut data = pattern(request.bytes, DATA_SEED);
+    let wanted = Wanted {
+        algorithm: request.algorithm,
+        mode: request.mode,
+        key: &key,
+    };
+    match peer::one_shot(
+        wanted,
+        request.direction == Direction::Encrypt,
+        &iv,
+        &mut data,
+    ) {
+        true => Ok(hex(&Sha256::digest(&data))),
+        false => Err(no_cipher()),
+    }
+}
+
+fn block_bytes(request: &JavaRequest<'_>) -> usize {
+    match request.algorithm {
+        "aes" => 16,
+        _ => 8,
+    }
+}
+
+/// Key and IV: fixed, since nothing is kept secret with them.
+fn secrets(request: &JavaRequest<'_>) -> (Vec<u8>, [u8; 16]) {
+    let key = pattern(request.key_bits as usize / 8, KEY_SEED);
+    let mut iv = [0; 16];
+    iv.copy_from_slice(&pattern(16, !KEY_SEED));
+    (key, iv)
+}
+
+/// Marsaglia's xorshift64 (13, 7, 17), eight bytes a step, little endian: the
+/// same as in the Java program.
+fn pattern(length: usize, mut state: u64) -> Vec<u8> {
+    let mut pattern = Vec::with_capacity(length + 8);
+    while pattern.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        pattern.extend(state.to_le_bytes());
+    }
+    pattern.truncate(length);
+    pattern
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A virtual machine that leaves nothing behind and reads no options but ours.
+fn command(program: &Path, folder: &TempDir) -> Command {
+    let mut command = Command::new(program);
+    // Crash reports go to the working folder, performance counters to /tmp.
+    command.current_dir(folder.path()).arg("-XX:-UsePerfData");
+    for name in ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"] {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// How a command ended, and what it said on standard error.
+struct Finished {
+    status: ExitStatus,
+    said: String,
+}
+
+/// Runs a command to its end, which it must reach within [`START_LIMIT`].
+fn finish(command: &mut Command) -> io::Result<Finished> {
+    let mut messages = tempfile::tempfile()?;
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(messages.try_clone()?)
+        .spawn()?;
+    let started = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if started.elapsed() > START_LIMIT {
+            child.kill()?;
+            child.wait()?;
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let said = all_of(&mut messages);
+    Ok(Finished { status, said })
+}
+
+fn all_of(messages: &mut File) -> String {
+    let mut said = Vec::new();
+    // What cannot be read back is only a message less.
+    let _ = messages
+        .rewind()
+        .and_then(|()| messages.read_to_end(&mut said));
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+fn last_line(messages: &mut File) -> String {
+    let said = all_of(messages);
+    let last = said.lines().rfind(|line| !line.trim().is_empty());
+    last.unwrap_or("it said nothing").to_owned()
+}
+
+/// `openjdk version "17.0.15" 2025-04-15`, …, `OpenJDK 64-Bit Server VM (build …)`.
+fn version(said: &str) -> String {
+    let number = said.split('"').nth(1).unwrap_or("of unknown version");
+    let machine = said
+        .lines()
+        .find(|line| line.contains(" VM"))
+        .and_then(|line| line.split(" (").next());
+    match machine {
+        Some(machine) => format!("{number} ({machine})"),
+        None => number.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_in_both_forms() {
+        let of_17 = "openjdk version \"17.0.15\" 2025-04-15\n\
+             OpenJDK Runtime Environment (build 17.0.15+6-Debian-1deb12u1)\n\
+             OpenJDK 64-Bit Server VM (build 17.0.15+6-Debian-1deb12u1, mixed mode, sharing)\n";
+        assert_eq!(version(of_17), "17.0.15 (OpenJDK 64-Bit Server VM)");
+        let of_8 = "java version \"1.8.0_391\"\n";
+        assert_eq!(version(of_8), "1.8.0_391");
+        assert_eq!(version("no java"), "of unknown version");
+    }
+}

@@ -1,0 +1,75 @@
+//! A cipher of Java's as a system under test.
+
+use super::{Direction, Java, JavaError, JavaRequest};
+use crate::target::Encryption;
+use cipher::IvGenerator;
+use std::sync::Arc;
+
+/// A cipher that Java has, under a key of its own: in ECB the same as the
+/// engine's, in CBC with one IV for a whole request.
+pub struct JavaCipher {
+    java: Arc<Java>,
+    /// The cipher.
+    pub encryption: Encryption,
+    algorithm: &'static str,
+    mode: &'static str,
+}
+
+impl JavaCipher {
+    /// The cipher, if Java has it.
+    pub fn new(java: &Arc<Java>, encryption: Encryption) -> Option<Self> {
+        let spec = &encryption.spec;
+        let [algorithm] = spec.algorithms() else {
+            return None;
+        };
+        let public = matches!(spec.iv(), None | Some(IvGenerator::Plain64));
+        if spec.key_count() != 1 || !public {
+            return None;
+        }
+        let cipher = Self {
+            java: Arc::clone(java),
+            encryption,
+            algorithm: algorithm.name(),
+            mode: spec.mode().name(),
+        };
+        let sector = encryption.sector_size.bytes() as u64;
+        let request = cipher.request(true, sector, false, 1);
+        Java::check(&request).is_ok().then_some(cipher)
+    }
+
+    /// Java's version.
+    pub fn version(&self) -> &str {
+        self.java.version()
+    }
+
+    /// Seconds of every repetition over `bytes`; `cold` as
+    /// [`JavaRequest::cold`].
+    ///
+    /// # Errors
+    /// [`JavaError`], also where the output is wrong.
+    pub fn measure(
+        &self,
+        encrypts: bool,
+        bytes: u64,
+        cold: bool,
+        repetitions: u32,
+    ) -> Result<Vec<f64>, JavaError> {
+        self.java
+            .measure(&self.request(encrypts, bytes, cold, repetitions))
+    }
+
+    fn request(&self, encrypts: bool, bytes: u64, cold: bool, repetitions: u32) -> JavaRequest<'_> {
+        JavaRequest {
+            algorithm: self.algorithm,
+            mode: self.mode,
+            key_bits: self.encryption.key_bits,
+            bytes: bytes as usize,
+            direction: match encrypts {
+                true => Direction::Encrypt,
+                false => Direction::Decrypt,
+            },
+            cold,
+            repetitions,
+        }
+    }
+}

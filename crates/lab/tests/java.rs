@@ -1,0 +1,202 @@
+//! The system's Java: its ciphers give what the engine gives, and nothing
+//! stays behind.
+
+use cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize};
+use cryptmark_lab::target::java::{Direction, Java, JavaError, JavaRequest};
+use cryptmark_lab::target::peer::{Absent, Library, Wanted};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const REQUEST: JavaRequest<'_> = JavaRequest {
+    algorithm: "aes",
+    mode: "cbc",
+    key_bits: 128,
+    bytes: 64 << 10,
+    direction: Direction::Encrypt,
+    cold: true,
+    repetitions: 1,
+};
+
+/// One test at a time: a script that was just written cannot be started while
+/// another thread's half-started child still has it open.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn java() -> Option<(Java, MutexGuard<'static, ()>)> {
+    let alone = alone();
+    match Java::find() {
+        Ok(java) => Some((java, alone)),
+        Err(absent) => {
+            println!("skipped: {absent}");
+            None
+        }
+    }
+}
+
+/// `measure` compares every output with RustCrypto's and fails where it differs.
+#[test]
+fn every_cipher_gives_the_right_output_both_ways() {
+    let Some((java, _alone)) = java() else { return };
+    assert!(java.version().contains('.'), "{}", java.version());
+    for (algorithm, key_bits) in [
+        ("aes", 128),
+        ("aes", 192),
+        ("aes", 256),
+        ("blowfish", 128),
+        ("blowfish", 448),
+        ("des", 64),
+        ("des3_ede", 192),
+    ] {
+        for mode in ["cbc", "ecb"] {
+            for direction in [Direction::Encrypt, Direction::Decrypt] {
+                let request = JavaRequest {
+                    algorithm,
+                    mode,
+                    key_bits,
+                    direction,
+                    ..REQUEST
+                };
+                let seconds = java.measure(&request).unwrap();
+                assert!(seconds.len() == 1 && seconds[0] > 0.0, "{request:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn as_many_values_come_back_as_were_asked_for() {
+    let Some((java, _alone)) = java() else { return };
+    for cold in [true, false] {
+        let request = JavaRequest {
+            cold,
+            repetitions: 3,
+            ..REQUEST
+        };
+        assert_eq!(java.measure(&request).unwrap().len(), 3);
+    }
+}
+
+/// What Java is compared with is the engine's own ciphertext, where the
+/// engine can have one IV for the whole buffer: a sector.
+#[test]
+fn the_yardstick_is_the_engine() {
+    let layout = SectorLayout {
+        size: SectorSize::B4096,
+        large_iv: false,
+    };
+    for (algorithm, bytes) in [("aes", 32), ("blowfish", 56), ("des", 8), ("des3_ede", 24)] {
+        for (mode, iv) in [("cbc", "-plain64"), ("ecb", "")] {
+            let key = vec![0x5a; bytes];
+            let wanted = Wanted {
+                algorithm,
+                mode,
+                key: &key,
+            };
+            let peer = Library::RustCrypto.open(wanted, layout).unwrap();
+            let spec: CipherSpec = format!("{algorithm}-{mode}{iv}").parse().unwrap();
+            let engine = spec.cipher(&Key::from_slice(&key), layout, None).unwrap();
+            let (mut theirs, mut ours) = (vec![3; 4096], vec![3; 4096]);
+            peer.encrypt(IvSector::new(0), &mut theirs);
+            engine.encrypt(IvSector::new(0), &mut ours);
+            assert!(theirs == ours, "{spec}");
+        }
+    }
+}
+
+#[test]
+fn what_java_has_not_is_refused() {
+    let Some((java, _alone)) = java() else { return };
+    for (algorithm, mode, key_bits) in [
+        ("serpent", "cbc", 256),
+        ("aes", "xts", 512),
+        ("aes", "cbc", 100),
+        ("aes", "cbc", 512),
+        ("des3_ede", "cbc", 128),
+    ] {
+        let request = JavaRequest {
+            algorithm,
+            mode,
+            key_bits,
+            ..REQUEST
+        };
+        let error = java.measure(&request).unwrap_err();
+        assert!(matches!(error, JavaError::NoCipher { .. }), "{error}");
+        assert!(!error.remedy().is_empty());
+    }
+    let request = JavaRequest {
+        bytes: 1001,
+        ..REQUEST
+    };
+    let error = java.measure(&request).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            JavaError::Blocks {
+                bytes: 1001,
+                block: 16
+            }
+        ),
+        "{error}"
+    );
+}
+
+/// A launcher that answers as `script` says; the folder is its life.
+#[cfg(unix)]
+fn launcher(script: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("java");
+    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    (folder, program)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_java_that_is_none_is_absent() {
+    let _alone = alone();
+    let absent = Java::at("/nonexistent/java".into()).err().unwrap();
+    assert!(matches!(absent, Absent::NotInstalled { .. }), "{absent}");
+
+    let (_folder, runtime_only) = launcher(
+        r#"case "$*" in *-version) echo 'openjdk version "21.0.1"' >&2 ;; *) exit 1 ;; esac"#,
+    );
+    let absent = Java::at(runtime_only).err().unwrap();
+    assert_eq!(
+        absent.to_string(),
+        "java 21.0.1 has no compiler (Debian: openjdk-17-jdk-headless)"
+    );
+
+    let (folder, program) = launcher("");
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(&program, readable).unwrap();
+    let absent = Java::at(program).err().unwrap();
+    assert!(matches!(absent, Absent::NotRunnable { .. }), "{absent}");
+    drop(folder);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_java_that_misbehaves_is_an_error() {
+    let _alone = alone();
+    let measured = |script: &str| {
+        let (_folder, program) = launcher(&format!(
+            r#"case "$*" in *CryptBench) ;; *) exit 0 ;; esac
+            {script}"#
+        ));
+        let error = Java::at(program).unwrap().measure(&REQUEST).unwrap_err();
+        assert!(!error.remedy().is_empty());
+        error
+    };
+    let wrong = measured(
+        "read line; echo ready; read line; echo time 5; read line; echo digest 00; read line",
+    );
+    assert!(matches!(wrong, JavaError::WrongOutput { .. }), "{wrong}");
+    let ended = measured("echo out of memory >&2; exit 1");
+    assert_eq!(ended.to_string(), "java ended: out of memory");
+    let refused = measured("read line; echo error no such cipher; read line");
+    assert!(matches!(refused, JavaError::Refused { .. }), "{refused}");
+    let number = measured("read line; echo ready; read line; echo time soon; read line");
+    assert!(matches!(number, JavaError::Refused { .. }), "{number}");
+}
