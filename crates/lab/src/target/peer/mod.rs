@@ -110,18 +110,19 @@ impl Wanted<'_> {
         Algorithm::ALL.into_iter().find(named)
     }
 
-    /// Bits of the block cipher's own key; `None` where it takes no such key.
+    /// Bits of the block cipher's own key; `None` where it takes no such key,
+    /// or the mode is none of the four.
     ///
     /// Libraries are asked only after this check: some of them read or write
     /// beyond a key that is too short or too long.
     fn cipher_bits(&self) -> Option<usize> {
         let bytes = match self.mode {
-            "xts" => self.key.len() / 2,
-            _ => self.key.len(),
+            "xts" if self.key.len().is_multiple_of(2) => self.key.len() / 2,
+            "cbc" | "ctr" | "ecb" => self.key.len(),
+            _ => return None,
         };
-        let halves = self.mode != "xts" || self.key.len().is_multiple_of(2);
         let possible = self.known()?.key_sizes().contains(&bytes);
-        (possible && halves).then_some(bytes * 8)
+        possible.then_some(bytes * 8)
     }
 
     /// Bytes of the block cipher's block; 16 of one that nobody knows.
