@@ -33,6 +33,62 @@ pub enum VolumeError {
         /// Sector size of the mapping or of the device, whichever is larger, bytes.
         unit: u32,
     },
+
+    /// PBKDF2 with more iterations than are allowed.
+    #[error("the key derivation asks for {iterations} iterations, and the limit is {limit}")]
+    KdfIterations {
+        /// What was asked for.
+        iterations: u32,
+        /// What is allowed.
+        limit: u32,
+    },
+
+    /// Argon2 with more memory than is allowed.
+    #[error("the key derivation asks for {memory_kib} KiB of memory, and the limit is {limit_kib}")]
+    KdfMemory {
+        /// What was asked for, KiB.
+        memory_kib: u32,
+        /// What is allowed, KiB.
+        limit_kib: u32,
+    },
+
+    /// Argon2 with more lanes than are allowed.
+    #[error("the key derivation asks for {lanes} lanes, and the limit is {limit}")]
+    KdfLanes {
+        /// What was asked for.
+        lanes: u32,
+        /// What is allowed.
+        limit: u32,
+    },
+
+    /// Argon2 with more passes over so much memory than are allowed.
+    #[error(
+        "the key derivation fills {filled_kib} KiB in all its passes, and the limit is {limit_kib}"
+    )]
+    KdfFill {
+        /// Passes times memory, KiB.
+        filled_kib: u64,
+        /// What is allowed, KiB.
+        limit_kib: u64,
+    },
+
+    /// A key derivation that its standard does not have.
+    #[error("the key derivation has {got} {what}, and the least is {least}")]
+    KdfParameter {
+        /// Which parameter.
+        what: &'static str,
+        /// What was asked for.
+        got: u64,
+        /// The smallest value.
+        least: u64,
+    },
+
+    /// There is not as much memory as Argon2 needs.
+    #[error("there is no memory left for a key derivation of {memory_kib} KiB")]
+    OutOfMemory {
+        /// What is needed, KiB.
+        memory_kib: u32,
+    },
 }
 
 impl VolumeError {
@@ -45,6 +101,21 @@ impl VolumeError {
             }
             Self::DataAlignment { unit, .. } => {
                 format!("Give an offset and a size that are multiples of {unit}.")
+            }
+            Self::KdfIterations { .. }
+            | Self::KdfMemory { .. }
+            | Self::KdfLanes { .. }
+            | Self::KdfFill { .. } => {
+                "Do not open a volume of somebody else's that asks for so much; of your own, \
+                 change the keyslot with the program that made it."
+                    .to_owned()
+            }
+            Self::OutOfMemory { memory_kib } => format!(
+                "Open it on a machine with more than {} MiB to spare, or change the keyslot there.",
+                memory_kib >> 10
+            ),
+            Self::KdfParameter { what, least, .. } => {
+                format!("Give at least {least} {what}; a header that says less is damaged.")
             }
         }
     }

@@ -3,7 +3,8 @@
 //!
 //! A [`Mapping`] is plain data, our `dmsetup table` line; [`CryptDevice`]
 //! executes any mapping over any [`block::BlockDevice`] and is the only place
-//! where user data is encrypted or decrypted. The sentence of this crate:
+//! where user data is encrypted or decrypted. A [`Kdf`] makes a key of a
+//! passphrase, within [`Limits`]. The sentence of this crate:
 //! header → keyslot → volume key → mapping → device → sectors. It knows
 //! ciphers and block devices; files, clocks and exports are not its business.
 
@@ -11,8 +12,12 @@
 
 mod crypt;
 mod error;
+mod hash;
+mod kdf;
 mod mapping;
 
 pub use crypt::CryptDevice;
 pub use error::VolumeError;
+pub use hash::Hash;
+pub use kdf::{Argon2Variant, Kdf, Limits};
 pub use mapping::Mapping;

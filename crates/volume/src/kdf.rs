@@ -1,0 +1,221 @@
+//! [`Kdf`]: from a passphrase to the key of a keyslot or a header.
+//!
+//! A header says how much work that is, and a header may be anyone's: what it
+//! demands is held against [`Limits`] before any of it is done.
+
+use crate::{Hash, VolumeError};
+use argon2::{Algorithm, Argon2, Block, Params, Version};
+use cipher::Key;
+use std::fmt;
+use zeroize::Zeroize;
+
+/// A key derivation with its costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kdf {
+    /// RFC 8018 with HMAC.
+    Pbkdf2 {
+        /// The hash of the HMAC.
+        hash: Hash,
+        /// Iterations for every digest's length of key.
+        iterations: u32,
+    },
+    /// RFC 9106, version 1.3.
+    Argon2 {
+        /// How blocks are chosen.
+        variant: Argon2Variant,
+        /// Passes over the memory.
+        time: u32,
+        /// Memory, KiB: at least 8 for every lane.
+        memory_kib: u32,
+        /// Lanes, filled side by side where there are cores for them.
+        lanes: u32,
+    },
+}
+
+/// How Argon2 chooses the blocks that it mixes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Argon2Variant {
+    /// Independent of the passphrase: `argon2i`.
+    I,
+    /// Independent of it in the first half of the first pass: `argon2id`.
+    Id,
+}
+
+impl Argon2Variant {
+    /// cryptsetup's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::I => "argon2i",
+            Self::Id => "argon2id",
+        }
+    }
+}
+
+/// The most work that a derivation may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Iterations of PBKDF2.
+    pub iterations: u32,
+    /// Memory of Argon2, KiB.
+    pub memory_kib: u32,
+    /// Lanes of Argon2.
+    pub lanes: u32,
+    /// Passes of Argon2 times its memory, KiB.
+    pub filled_kib: u64,
+}
+
+impl Default for Limits {
+    /// What cryptsetup and VeraCrypt can ask for on purpose: half a minute or
+    /// a few, but not hours. Memory and lanes are cryptsetup's own maxima.
+    fn default() -> Self {
+        Self {
+            iterations: 100_000_000,
+            memory_kib: 4 << 20,
+            lanes: 4,
+            filled_kib: 256 << 20,
+        }
+    }
+}
+
+/// RFC 9106, section 3.1.
+const LEAST_SALT: usize = 8;
+const LEAST_LANE_KIB: u32 = 8;
+const LEAST_KEY: usize = 4;
+
+impl Kdf {
+    /// Derives a key of `length` bytes.
+    ///
+    /// # Errors
+    /// [`VolumeError::KdfIterations`], [`VolumeError::KdfMemory`],
+    /// [`VolumeError::KdfLanes`] and [`VolumeError::KdfFill`] where more than
+    /// `limits` is asked for; [`VolumeError::KdfParameter`] where the standard
+    /// has no such derivation; [`VolumeError::OutOfMemory`].
+    pub fn derive(
+        &self,
+        passphrase: &[u8],
+        salt: &[u8],
+        length: usize,
+        limits: &Limits,
+    ) -> Result<Key, VolumeError> {
+        self.check(salt, length, limits)?;
+        Key::filled(length, |key| match *self {
+            Self::Pbkdf2 { hash, iterations } => {
+                hash.pbkdf2(passphrase, salt, iterations, key);
+                Ok(())
+            }
+            Self::Argon2 { .. } => self.argon2(passphrase, salt, key),
+        })
+    }
+
+    fn check(&self, salt: &[u8], length: usize, limits: &Limits) -> Result<(), VolumeError> {
+        let least = |what, got: u64, least: u64| match got < least {
+            true => Err(VolumeError::KdfParameter { what, got, least }),
+            false => Ok(()),
+        };
+        match *self {
+            Self::Pbkdf2 { iterations, .. } => {
+                least("iterations", iterations.into(), 1)?;
+                if iterations > limits.iterations {
+                    return Err(VolumeError::KdfIterations {
+                        iterations,
+                        limit: limits.iterations,
+                    });
+                }
+            }
+            Self::Argon2 {
+                time,
+                memory_kib,
+                lanes,
+                ..
+            } => {
+                least("passes", time.into(), 1)?;
+                least("lanes", lanes.into(), 1)?;
+                if lanes > limits.lanes {
+                    return Err(VolumeError::KdfLanes {
+                        lanes,
+                        limit: limits.lanes,
+                    });
+                }
+                let least_kib = u64::from(lanes) * u64::from(LEAST_LANE_KIB);
+                least("KiB of memory", memory_kib.into(), least_kib)?;
+                least("bytes of salt", salt.len() as u64, LEAST_SALT as u64)?;
+                least("bytes of key", length as u64, LEAST_KEY as u64)?;
+                if memory_kib > limits.memory_kib {
+                    return Err(VolumeError::KdfMemory {
+                        memory_kib,
+                        limit_kib: limits.memory_kib,
+                    });
+                }
+                let filled_kib = u64::from(time) * u64::from(memory_kib);
+                if filled_kib > limits.filled_kib {
+                    return Err(VolumeError::KdfFill {
+                        filled_kib,
+                        limit_kib: limits.filled_kib,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn argon2(&self, passphrase: &[u8], salt: &[u8], key: &mut [u8]) -> Result<(), VolumeError> {
+        let Self::Argon2 {
+            variant,
+            time,
+            memory_kib,
+            lanes,
+        } = *self
+        else {
+            unreachable!("called for Argon2 only");
+        };
+        let algorithm = match variant {
+            Argon2Variant::I => Algorithm::Argon2i,
+            Argon2Variant::Id => Algorithm::Argon2id,
+        };
+        let params = Params::new(memory_kib, time, lanes, Some(key.len()));
+        let params = params.expect("the parameters were checked");
+        let mut memory = Memory::new(params.block_count(), memory_kib)?;
+        Argon2::new(algorithm, Version::V0x13, params)
+            .hash_password_into_with_memory(passphrase, salt, key, &mut memory.0[..])
+            .expect("the parameters were checked");
+        Ok(())
+    }
+}
+
+/// Argon2's memory: refused rather than fatal where there is not enough, and
+/// wiped at the end, because the key can be computed from it.
+struct Memory(Vec<Block>);
+
+impl Memory {
+    fn new(blocks: usize, memory_kib: u32) -> Result<Self, VolumeError> {
+        let mut memory = Vec::new();
+        memory
+            .try_reserve_exact(blocks)
+            .map_err(|_| VolumeError::OutOfMemory { memory_kib })?;
+        memory.resize(blocks, Block::new());
+        Ok(Self(memory))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        for block in &mut self.0 {
+            block.zeroize();
+        }
+    }
+}
+
+/// `pbkdf2-sha512-500000`, `argon2id-4-1048576-4`.
+impl fmt::Display for Kdf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Pbkdf2 { hash, iterations } => write!(f, "pbkdf2-{hash}-{iterations}"),
+            Self::Argon2 {
+                variant,
+                time,
+                memory_kib,
+                lanes,
+            } => write!(f, "{}-{time}-{memory_kib}-{lanes}", variant.name()),
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Key derivations: vectors, headers that others wrote, and refusals.
+
+use cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout};
+use cryptmark_volume::{Argon2Variant, Hash, Kdf, Limits, VolumeError};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn shared(name: &str) -> Option<PathBuf> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared")
+        .join(name);
+    if !path.exists() {
+        println!("skipped: ../shared/{name} is not present");
+        return None;
+    }
+    Some(path)
+}
+
+/// Runs every line of a vector file; how many by derivation.
+fn run(file: &Path) -> BTreeMap<String, usize> {
+    let text = fs::read_to_string(file).unwrap();
+    let mut counts = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [
+            id,
+            kdf,
+            hash,
+            iterations,
+            memory,
+            lanes,
+            password,
+            salt,
+            output,
+            _source,
+        ] = fields[..]
+        else {
+            panic!("{line}");
+        };
+        let number = |text: &str| text.parse::<u32>().unwrap();
+        let kdf = match kdf {
+            "pbkdf2" => Kdf::Pbkdf2 {
+                hash: Hash::named(hash).unwrap(),
+                iterations: number(iterations),
+            },
+            _ => Kdf::Argon2 {
+                variant: match kdf {
+                    "argon2i" => Argon2Variant::I,
+                    "argon2id" => Argon2Variant::Id,
+                    other => panic!("{other}"),
+                },
+                time: number(iterations),
+                memory_kib: number(memory),
+                lanes: number(lanes),
+            },
+        };
+        let expected = hex(output);
+        let key = kdf.derive(
+            &hex(password),
+            &hex(salt),
+            expected.len(),
+            &Limits::default(),
+        );
+        assert_eq!(key.unwrap().as_bytes(), expected, "{id}");
+        let what = match kdf {
+            Kdf::Pbkdf2 { hash, .. } => format!("pbkdf2 {hash}"),
+            Kdf::Argon2 { variant, .. } => variant.name().to_owned(),
+        };
+        *counts.entry(what).or_default() += 1;
+    }
+    counts
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    (0..text.trim_matches('-').len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
+        .collect()
+}
+
+#[test]
+fn vectors_of_the_project() {
+    let counts = run(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/kdf.tsv"));
+    println!("vectors of the project: {counts:?}");
+    for hash in Hash::ALL {
+        assert!(counts.contains_key(&format!("pbkdf2 {hash}")), "{hash}");
+    }
+    assert!(counts.contains_key("argon2i") && counts.contains_key("argon2id"));
+}
+
+#[test]
+fn vectors_of_the_shared_folder() {
+    let Some(file) = shared("vectors/kdf.tsv") else {
+        return;
+    };
+    let counts = run(&file);
+    println!("vectors of ../shared: {counts:?}");
+    assert_eq!(counts.values().sum::<usize>(), 66);
+}
+
+/// Headers that VeraCrypt and TrueCrypt wrote open under the derived key.
+#[test]
+fn headers_that_others_wrote() {
+    let Some(folder) = shared("samples") else {
+        return;
+    };
+    let manifest = fs::read(folder.join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+    let mut opened = Vec::new();
+    for case in manifest["cases"].as_array().unwrap() {
+        let text = |field: &str| case[field].as_str().unwrap_or_default();
+        let magic = match text("format") {
+            "veracrypt" => b"VERA",
+            "truecrypt" => b"TRUE",
+            _ => continue,
+        };
+        // Key files, and images that must be unpacked first, are other tests' business.
+        let plain = case["keyfiles"].as_array().is_some_and(Vec::is_empty);
+        if !plain || !case["compression"].is_null() {
+            continue;
+        }
+        let kdf = kdf(magic, text("hash"), case["pim"].as_u64());
+        let image = fs::read(folder.join(text("path"))).unwrap();
+        let place = match case["hidden"] == true {
+            true => 65536,
+            false => 0,
+        };
+        let header = &image[place..place + 512];
+        let spec = spec(text("cipher"));
+        // A short key of PBKDF2's is the beginning of a long one; not so Argon2's.
+        let key_bytes = *spec.key_sizes().last().unwrap();
+        let length = match kdf {
+            Kdf::Pbkdf2 { .. } => key_bytes,
+            Kdf::Argon2 { .. } => 192,
+        };
+        for secret in case["secrets"].as_array().unwrap() {
+            let fits = secret["expect"] == "open";
+            if !fits && opened.len() > 2 {
+                // That wrong keys open nothing need not be shown at any price.
+                continue;
+            }
+            let passphrase = secret["value"].as_str().unwrap().as_bytes();
+            let key = kdf.derive(passphrase, &header[..64], length, &Limits::default());
+            let key = Key::from_slice(&key.unwrap().as_bytes()[..key_bytes]);
+            let found = decrypted(spec, &key, header);
+            assert_eq!(found == *magic, fits, "{} {secret}", case["id"]);
+        }
+        opened.push(format!("{} ({kdf})", text("id")));
+    }
+    println!("{} headers opened: {}", opened.len(), opened.join(", "));
+    assert!(opened.len() >= 14);
+}
+
+/// As both programs choose the costs.
+fn kdf(magic: &[u8; 4], hash: &str, pim: Option<u64>) -> Kdf {
+    let pim = pim.unwrap_or(0) as u32;
+    if hash == "argon2id" {
+        assert_eq!(pim, 0);
+        return Kdf::Argon2 {
+            variant: Argon2Variant::Id,
+            time: 6,
+            memory_kib: 416 << 10,
+            lanes: 1,
+        };
+    }
+    let name = match hash {
+        "blake2s" => "blake2s-256",
+        other => other,
+    };
+    let iterations = match (magic, hash, pim) {
+        (b"TRUE", "ripemd160" | "sha1", _) => 2000,
+        (b"TRUE", _, _) => 1000,
+        (_, "ripemd160", 0) => 655_331,
+        (_, _, 0) => 500_000,
+        (_, _, pim) => 15_000 + 1000 * pim,
+    };
+    Kdf::Pbkdf2 {
+        hash: Hash::named(name).unwrap(),
+        iterations,
+    }
+}
+
+fn spec(cipher: &str) -> CipherSpec {
+    let notation = match cipher.contains('-') {
+        true => cipher.to_owned(),
+        false => format!("{cipher}-xts-plain64"),
+    };
+    notation.parse().unwrap()
+}
+
+/// The first bytes of a header under a derived key.
+fn decrypted(spec: CipherSpec, key: &Key, header: &[u8]) -> [u8; 4] {
+    let cipher = spec.cipher(key, SectorLayout::default(), None).unwrap();
+    let mut sector = [0; 512];
+    sector[..448].copy_from_slice(&header[64..]);
+    cipher.decrypt(IvSector::new(0), &mut sector);
+    sector[..4].try_into().unwrap()
+}
+
+const ARGON2: Kdf = Kdf::Argon2 {
+    variant: Argon2Variant::Id,
+    time: 1,
+    memory_kib: 64,
+    lanes: 2,
+};
+
+/// `ARGON2` with other costs.
+fn argon2(time: u32, memory_kib: u32, lanes: u32) -> Kdf {
+    Kdf::Argon2 {
+        variant: Argon2Variant::Id,
+        time,
+        memory_kib,
+        lanes,
+    }
+}
+
+fn pbkdf2(iterations: u32) -> Kdf {
+    Kdf::Pbkdf2 {
+        hash: Hash::Sha256,
+        iterations,
+    }
+}
+
+/// The error of a derivation, which both its lines belong to.
+fn refused(kdf: Kdf, salt: &[u8], length: usize) -> VolumeError {
+    let error = kdf
+        .derive(b"pass", salt, length, &Limits::default())
+        .unwrap_err();
+    assert!(!error.remedy().is_empty());
+    error
+}
+
+/// Refused at once, with both numbers: none of these could be finished.
+#[test]
+fn too_much_work_is_refused_before_it_is_begun() {
+    let salt = [7; 16];
+    let error = refused(pbkdf2(u32::MAX), &salt, 64);
+    assert_eq!(
+        error.to_string(),
+        "the key derivation asks for 4294967295 iterations, and the limit is 100000000"
+    );
+    let error = refused(argon2(1, u32::MAX, 1), &salt, 64);
+    assert!(matches!(
+        error,
+        VolumeError::KdfMemory {
+            memory_kib: u32::MAX,
+            limit_kib: 4_194_304
+        }
+    ));
+    let error = refused(argon2(u32::MAX, 1 << 20, 4), &salt, 64);
+    assert!(matches!(error, VolumeError::KdfFill { filled_kib, .. } if filled_kib > 1 << 51));
+    let error = refused(argon2(1, u32::MAX, u32::MAX), &salt, 64);
+    assert!(matches!(
+        error,
+        VolumeError::KdfLanes {
+            lanes: u32::MAX,
+            limit: 4
+        }
+    ));
+}
+
+#[test]
+fn limits_are_the_last_that_is_allowed() {
+    let limits = Limits {
+        iterations: 10,
+        memory_kib: 64,
+        lanes: 2,
+        filled_kib: 128,
+    };
+    let allowed = |kdf: Kdf| kdf.derive(b"pass", &[7; 16], 32, &limits).is_ok();
+    assert!(allowed(pbkdf2(10)) && !allowed(pbkdf2(11)));
+    assert!(allowed(argon2(1, 64, 2)) && !allowed(argon2(1, 65, 2)));
+    assert!(!allowed(argon2(1, 64, 3)));
+    assert!(allowed(argon2(2, 64, 2)) && !allowed(argon2(3, 64, 2)));
+}
+
+#[test]
+fn what_the_standard_does_not_have_is_refused() {
+    let salt = [7; 16];
+    for (kdf, salt, length) in [
+        (pbkdf2(0), &salt[..], 32),
+        (argon2(0, 64, 2), &salt[..], 32),
+        (argon2(1, 64, 0), &salt[..], 32),
+        (argon2(1, 15, 2), &salt[..], 32),
+        (argon2(1, 7, 1), &salt[..], 32),
+        (ARGON2, &salt[..7], 32),
+        (ARGON2, &salt[..0], 32),
+        (ARGON2, &salt[..], 3),
+        (ARGON2, &salt[..], 0),
+    ] {
+        let error = refused(kdf, salt, length);
+        assert!(matches!(error, VolumeError::KdfParameter { .. }), "{error}");
+    }
+}
+
+/// PBKDF2's longer keys begin with its shorter ones.
+#[test]
+fn lengths_and_names() {
+    let derive = |length| pbkdf2(3).derive(b"pass", b"salt", length, &Limits::default());
+    let long = derive(200).unwrap();
+    for length in [0, 1, 31, 32, 33, 64, 192] {
+        assert_eq!(
+            derive(length).unwrap().as_bytes(),
+            &long.as_bytes()[..length]
+        );
+    }
+    assert_eq!(pbkdf2(3).to_string(), "pbkdf2-sha256-3");
+    assert_eq!(ARGON2.to_string(), "argon2id-1-64-2");
+    for hash in Hash::ALL {
+        assert_eq!(Hash::named(hash.name()), Some(hash));
+    }
+    assert_eq!(Hash::named("md4"), None);
+}
