@@ -537,6 +537,54 @@ fn a_threshold_that_is_exceeded_is_exit_code_5() {
 }
 
 #[test]
+fn derivations_are_described_and_take_no_cipher() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.ok(&["run", "kdf", "--dry-run"]);
+    assert!(
+        text.contains("luks2-argon2id, calibrated to 2000 ms"),
+        "{text}"
+    );
+    assert!(text.contains("veracrypt-pbkdf2-sha512\n"), "{text}");
+    for option in ["--cipher=aes-xts-plain64", "--size=1GiB", "--tier=block"] {
+        let error = sandbox.fails(2, &["run", "kdf", option]);
+        assert!(error.contains("key derivations"), "{error}");
+    }
+    sandbox.fails(2, &["run", "kdf", "--repeat", "0"]);
+    assert!(!sandbox.store().exists());
+    assert!(sandbox.ok(&["plans"]).contains("kdf"));
+}
+
+#[test]
+fn interrupted_derivations_are_stored_as_partial() {
+    let sandbox = Sandbox::new();
+    let child = sandbox
+        .command(&["run", "kdf"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !sandbox.run(&["show"]).status.success()
+        || !sandbox.ok(&["show"]).contains("sha512 × 500,000")
+    {
+        assert!(
+            start.elapsed() < Duration::from_secs(120),
+            "no derivation was stored"
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    two_lines(&output, 130, "interrupted");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("PARTIAL"));
+    assert!(sandbox.ok(&["list"]).contains("partial"));
+}
+
+#[test]
 fn help_man_completions_and_dry_run_need_no_store() {
     let sandbox = Sandbox::new();
     assert!(sandbox.ok(&["--help"]).contains("compare"));

@@ -30,6 +30,11 @@ pub fn run(options: &PlansOptions) -> Result<(), Failure> {
     for (name, title) in Plan::shipped() {
         let _ = writeln!(text, "{name:<22}{title}");
     }
+    let _ = writeln!(
+        text,
+        "{:<22}what unlocking costs here, and what a guess costs (built in, no TOML)",
+        lab::session::unlock::PLAN
+    );
     text.push_str(
         "\nRun one with `cryptmark run NAME`; `cryptmark plans show NAME` prints it to copy and edit.\n",
     );

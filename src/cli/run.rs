@@ -1,11 +1,14 @@
 //! `cryptmark run`: measure.
 
+mod kdf;
+
 use super::progress::Progress;
 use super::{Failure, open_store, print, style};
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use lab::plan::{Plan, SectorSizes};
 use lab::record::{Run, Tier};
+use lab::session::unlock::PLAN;
 use lab::session::{Observer, Session, Visit};
 use lab::store::Store;
 use lab::target::{Backend, Place, Storage, System};
@@ -89,6 +92,9 @@ enum TierName {
 
 /// Runs the command.
 pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
+    if options.plan == PLAN {
+        return kdf::run(options, store);
+    }
     let plan = options.plan()?;
     if options.dry_run {
         return print(&describe(&plan, &options.at));

@@ -198,6 +198,27 @@ pub struct Trial {
     pub warnings: Vec<String>,
     /// Published figures that this cell repeats.
     pub published: Vec<Published>,
+    /// The key derivation, of trials with the op `unlock` or `guess`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kdf: Option<Kdf>,
+}
+
+/// A key derivation with its costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kdf {
+    /// `pbkdf2`, `argon2i` or `argon2id`.
+    pub name: String,
+    /// The hash of PBKDF2, by cryptsetup's name.
+    pub hash: Option<String>,
+    /// Iterations of PBKDF2, passes of Argon2.
+    pub iterations: u32,
+    /// Memory of Argon2, KiB; 0 for PBKDF2.
+    pub memory_kib: u32,
+    /// Lanes of Argon2; 1 for PBKDF2.
+    pub lanes: u32,
+    /// What the costs were chosen for on this machine, ms; `None` where the
+    /// format fixes them.
+    pub calibrated_ms: Option<u32>,
 }
 
 /// Where the bytes of a trial lived.

@@ -9,6 +9,7 @@
 //! with the fastest library, and every library with the engine.
 
 mod cell;
+pub mod unlock;
 
 use self::cell::{Cell, Opened};
 use crate::clock::Clock;
@@ -17,6 +18,7 @@ use crate::probe::{self, StealMeter};
 use crate::record::{Noise, Run, SCHEMA};
 use crate::stats;
 use crate::summary::{self, Reference};
+use crate::target::unlock::UnlockError;
 use crate::target::{Backend, BareError, Storage, TargetError};
 use crate::trial::{Sample, TrialError};
 use crate::workload::Workload;
@@ -43,6 +45,9 @@ pub enum SessionError {
     /// A bare cipher cannot be opened or failed its self-check.
     #[error(transparent)]
     Bare(#[from] BareError),
+    /// A key cannot be derived.
+    #[error(transparent)]
+    Unlock(UnlockError),
     /// A repetition failed.
     #[error("{workload} on {label}")]
     Trial {
@@ -73,6 +78,7 @@ impl SessionError {
         match self {
             Self::Target(error) => error.remedy(),
             Self::Bare(error) => error.remedy(),
+            Self::Unlock(error) => error.remedy(),
             Self::Trial { source, .. } => source.remedy().to_owned(),
             Self::Plan(error) => error.remedy(),
             Self::Absent(_) => {

@@ -100,6 +100,7 @@ pub fn trial(
         samples_mb_s: rates,
         warnings: warnings(steady, &ledger),
         published: Vec::new(),
+        kdf: None,
         time_s: time,
     })
 }

@@ -3,6 +3,7 @@
 use crate::ciphers;
 use crate::figure;
 use crate::group;
+use crate::kdf;
 use lab::record::{Bottleneck, Interval, NoiseVerdict, Run, Tier, Trial, Verdict};
 
 /// One line that a person can act on: what costs least here, by how much at
@@ -21,6 +22,9 @@ fn verdict(run: &Run) -> String {
     }
     if ciphers::is_bare(run) {
         return ciphers::sentence(run);
+    }
+    if kdf::is_kdf(run) {
+        return kdf::sentence(run);
     }
     let setups = setups(run);
     let Some(best) = setups.first() else {

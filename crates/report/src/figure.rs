@@ -1,6 +1,6 @@
 //! How numbers and names are written: units, digits, words.
 
-use crate::ciphers;
+use crate::{ciphers, kdf};
 use lab::record::{Bottleneck, Interval, NoiseVerdict, Overhead, Run, Tier, Trial, Verdict};
 
 /// What stands for a value that nobody measured.
@@ -272,6 +272,12 @@ pub(crate) fn noise(run: &Run) -> String {
     match run.noise.aa_ratio {
         Some(aa) if ciphers::is_bare(run) => {
             format!("the first cipher against itself {}: {verdict}", ratio(aa))
+        }
+        Some(aa) if kdf::is_kdf(run) => {
+            format!(
+                "the first derivation against itself {}: {verdict}",
+                ratio(aa)
+            )
         }
         Some(aa) => format!("plain against itself {}: {verdict}", ratio(aa)),
         None => "no A/A pair was measured, so no difference below can be trusted".to_owned(),

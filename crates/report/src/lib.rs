@@ -18,3 +18,4 @@ pub mod text;
 mod ciphers;
 mod figure;
 mod group;
+mod kdf;

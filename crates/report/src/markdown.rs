@@ -1,7 +1,7 @@
 //! Runs as Markdown: for issues, wikis and change logs.
 
 use crate::group::{self, Group};
-use crate::{advice, ciphers, figure};
+use crate::{advice, ciphers, figure, kdf};
 use lab::record::Run;
 
 /// A section a run: advice, environment, noise floor, a table a workload, warnings.
@@ -29,6 +29,8 @@ fn section(run: &Run) -> String {
     }
     if ciphers::is_bare(run) {
         out.push_str(&ciphers::markdown::tables(run));
+    } else if kdf::is_kdf(run) {
+        out.push_str(&kdf::markdown(run));
     } else {
         for group in group::groups(&run.trials) {
             out.push_str(&table(&group));

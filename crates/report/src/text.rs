@@ -4,6 +4,7 @@ use crate::advice;
 use crate::ciphers;
 use crate::figure;
 use crate::group::{self, Group};
+use crate::kdf;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, LineStyle, Table};
 use lab::record::{Run, Trial};
@@ -50,6 +51,8 @@ pub fn table(run: &Run, style: &Style) -> String {
     let groups = group::groups(&run.trials);
     if ciphers::is_bare(run) {
         lines.extend(ciphers::text::tables(run, style));
+    } else if kdf::is_kdf(run) {
+        lines.extend(kdf::text(run, style));
     } else if groups.is_empty() {
         lines.push("No cell was measured.".to_owned());
     } else {

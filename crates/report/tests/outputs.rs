@@ -419,3 +419,82 @@ fn several_devices_are_named_in_the_titles() {
         assert!(markdown.contains(title), "{markdown}");
     }
 }
+
+/// Core-seconds, passphrases and order of the derivations, in every output.
+#[test]
+fn key_derivations_are_sorted_by_what_a_guess_costs() {
+    let run = sample::kdf_run();
+    let text = text::table(&run, &Style::default());
+    let place = |needle: &str| {
+        text.find(needle)
+            .unwrap_or_else(|| panic!("{needle}:\n{text}"))
+    };
+    // 4 core-seconds (two cores for 2 s), 0.5, 0.1 and 0.001.
+    let order = ["luks2 ", "veracrypt ", "veracrypt-system ", "truecrypt "].map(place);
+    assert!(order.is_sorted(), "{text}");
+    for needle in [
+        "4.00",
+        "1 GiB",
+        "argon2id, 4 passes, 4 lanes",
+        "sha512 × 500,000",
+    ] {
+        place(needle);
+    }
+    // A year has 31,557,600 seconds.
+    assert!(text.contains("7,889,400"), "{text}");
+    assert!(text.contains("4,000 ×"), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 110),
+        "{text}"
+    );
+
+    let sentence = advice::sentence(&run);
+    assert!(sentence.contains("most with luks2 (argon2id"), "{sentence}");
+    assert!(sentence.contains("least with truecrypt"), "{sentence}");
+    for page in [
+        markdown::render(&[run.clone()]),
+        html::render(&[run.clone()]),
+    ] {
+        assert!(
+            page.contains("7,889,400") && page.contains("1 GiB"),
+            "{page}"
+        );
+    }
+    for width in [20, 40, 60, 80] {
+        let style = Style {
+            width,
+            ..Style::default()
+        };
+        let narrow = text::table(&run, &style);
+        assert!(narrow.contains("4.00"), "{narrow}");
+    }
+}
+
+/// What was interrupted before its guess has dashes, and is no comparison.
+#[test]
+fn a_derivation_without_its_guess_has_dashes() {
+    let mut run = sample::kdf_run();
+    run.trials.truncate(1);
+    run.partial = true;
+    let text = text::table(&run, &Style::default());
+    assert!(text.contains('–') && text.contains("Too little"), "{text}");
+    assert!(html::render(&[run]).contains("–"));
+}
+
+/// A record of a derivation survives JSON, and others have no such field.
+#[test]
+fn a_derivation_in_json() {
+    let json = json::render(&[sample::kdf_run()]).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let text = value.to_string();
+    assert!(text.contains("\"kdf\":{"), "{text}");
+    let read: lab::record::Kdf = {
+        let trials = match &value {
+            serde_json::Value::Array(runs) => &runs[0]["trials"],
+            run => &run["trials"],
+        };
+        serde_json::from_value(trials[4]["kdf"].clone()).unwrap()
+    };
+    assert_eq!((read.memory_kib, read.calibrated_ms), (1 << 20, Some(2000)));
+    assert!(!json::render(&[sample::run()]).unwrap().contains("\"kdf\""));
+}

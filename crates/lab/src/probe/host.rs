@@ -90,10 +90,20 @@ fn os_name() -> Option<String> {
 }
 
 fn total_memory() -> Option<u64> {
+    memory("MemTotal:")
+}
+
+/// Bytes of memory that programs can have without swapping; `None` where the
+/// kernel does not say.
+pub fn available_memory() -> Option<u64> {
+    memory("MemAvailable:")
+}
+
+fn memory(field: &str) -> Option<u64> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
     let kib = info
         .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?
+        .find_map(|line| line.strip_prefix(field))?
         .split_whitespace()
         .next()?;
     Some(kib.parse::<u64>().ok()? * 1024)

@@ -9,6 +9,7 @@ pub mod java;
 #[allow(unsafe_code)]
 pub mod peer;
 mod storage;
+pub mod unlock;
 
 pub use bare::{Bare, BareError};
 use peer::Library;

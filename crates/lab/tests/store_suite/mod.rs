@@ -76,6 +76,7 @@ pub fn trial(number: u32) -> Trial {
         samples_mb_s: vec![1.0 / 3.0; 10],
         warnings: Vec::new(),
         published: Vec::new(),
+        kdf: None,
     }
 }
 

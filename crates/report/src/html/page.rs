@@ -2,7 +2,7 @@
 
 use super::chart::{bars, forest, latency, ledger};
 use crate::group::{self, Group};
-use crate::{advice, ciphers, figure};
+use crate::{advice, ciphers, figure, kdf};
 use lab::record::{NoiseVerdict, Run, Trial};
 use maud::{Markup, html};
 
@@ -20,6 +20,8 @@ pub(super) fn article(run: &Run) -> Markup {
             p class="lead" { (advice::sentence(run)) }
             @if ciphers::is_bare(run) {
                 (ciphers::html::sections(run))
+            } @else if kdf::is_kdf(run) {
+                (kdf::html(run))
             } @else if groups.is_empty() {
                 p { "No cell was measured." }
             } @else {

@@ -212,6 +212,7 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
         samples_mb_s: samples(mb_s),
         warnings: Vec::new(),
         published: Vec::new(),
+        kdf: None,
     }
 }
 
@@ -414,4 +415,70 @@ pub fn extreme() -> Run {
         n: 0,
     });
     run
+}
+
+/// Four key derivations, unlocked and guessed on two cores.
+pub fn kdf_run() -> Run {
+    let mut trials = Vec::new();
+    for (workload, name, hash, iterations, memory_kib, lanes, unlock_s, guess_s) in [
+        (
+            "truecrypt-pbkdf2-sha512",
+            "pbkdf2",
+            Some("sha512"),
+            1000,
+            0,
+            1,
+            0.002,
+            0.0005,
+        ),
+        (
+            "veracrypt-pbkdf2-sha512",
+            "pbkdf2",
+            Some("sha512"),
+            500_000,
+            0,
+            1,
+            1.0,
+            0.25,
+        ),
+        ("luks2-argon2id", "argon2id", None, 4, 1 << 20, 4, 2.0, 2.0),
+        (
+            "veracrypt-system-pbkdf2-sha256",
+            "pbkdf2",
+            Some("sha256"),
+            200_000,
+            0,
+            1,
+            0.2,
+            0.05,
+        ),
+    ] {
+        let kdf = Kdf {
+            name: name.into(),
+            hash: hash.map(String::from),
+            iterations,
+            memory_kib,
+            lanes,
+            calibrated_ms: (lanes == 4).then_some(2000),
+        };
+        for (op, threads, rate) in [("unlock", 1, 1.0 / unlock_s), ("guess", 2, 1.0 / guess_s)] {
+            trials.push(Trial {
+                tier: Tier::Cipher,
+                system: "builtin".into(),
+                format: workload.split('-').next().map(String::from),
+                threads,
+                iops: interval(rate, 0.01),
+                kdf: Some(kdf.clone()),
+                overhead: None,
+                cipher: None,
+                ..cell(workload, op, 64, 1, 64.0 * rate / 1e6)
+            });
+        }
+    }
+    Run {
+        plan: "kdf".into(),
+        host: Host { cores: 2, ..host() },
+        trials,
+        ..run()
+    }
 }

@@ -1,0 +1,258 @@
+//! [`Unlocks`]: the key derivations of the volume formats, in rounds.
+//!
+//! Every round visits every recipe as its owner unlocks and as somebody
+//! guesses; odd rounds in reverse. The first recipe is unlocked again at the
+//! other end of the round: the A/A pair.
+
+use super::{Observer, STEAL, SessionError, Visit};
+use crate::probe::{self, StealMeter};
+use crate::record::{Device, Noise, Run, SCHEMA, Tier};
+use crate::stats;
+use crate::summary::{self, Identity, Reference};
+use crate::target::unlock::{Purpose, Recipe, Unlock, UnlockError};
+use crate::trial::{self, Sample};
+use crate::workload::{Mix, Pattern, Workload};
+use bytesize::ByteSize;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The name of the run's plan.
+pub const PLAN: &str = "kdf";
+
+/// Key derivations on their way through their rounds.
+pub struct Unlocks {
+    recipes: Vec<Recipe>,
+    cells: Vec<Cell>,
+    rounds: u32,
+    /// Visits done.
+    done: u64,
+    run: Run,
+    steal: StealMeter,
+}
+
+/// A recipe for one purpose, with its samples.
+struct Cell {
+    unlock: Unlock,
+    purpose: Purpose,
+    at_once: u32,
+    samples: Vec<Sample>,
+}
+
+impl Unlocks {
+    /// A session over `recipes`; `id` names the run. Costs are settled when it
+    /// measures.
+    pub fn new(recipes: &[Recipe], rounds: u32, seed: u64, id: String) -> Self {
+        Self {
+            recipes: recipes.to_vec(),
+            cells: Vec::new(),
+            rounds,
+            done: 0,
+            run: Run {
+                schema: SCHEMA.to_owned(),
+                run: id,
+                plan: PLAN.to_owned(),
+                started: jiff::Zoned::now()
+                    .strftime("%Y-%m-%dT%H:%M:%S%:z")
+                    .to_string(),
+                partial: true,
+                seed,
+                host: probe::host(),
+                noise: Noise::default(),
+                trials: Vec::new(),
+                warnings: Vec::new(),
+            },
+            steal: StealMeter::start(),
+        }
+    }
+
+    /// What is known before anything is measured; to be stored first.
+    pub fn header(&self) -> &Run {
+        &self.run
+    }
+
+    /// Measures all rounds.
+    ///
+    /// Whatever happens, the returned run holds what was measured; it says
+    /// `partial` unless all rounds were completed.
+    pub fn measure(
+        mut self,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> (Run, Result<(), SessionError>) {
+        let outcome = self
+            .first_round(stop, observer)
+            .and_then(|()| self.more_rounds(stop, observer));
+        self.run.partial = outcome.is_err();
+        self.run.host.steal = self.steal.share();
+        if let Some(steal) = self.run.host.steal.filter(|steal| *steal > STEAL) {
+            self.run.warnings.push(format!(
+                "the hypervisor took {:.0} % of the CPU time away; run again when the host is quieter",
+                steal * 100.0
+            ));
+        }
+        (self.run, outcome)
+    }
+
+    /// Settles the costs of each recipe and visits it, so that something is
+    /// measured soon. Cells and records come to be in the same order.
+    fn first_round(
+        &mut self,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), SessionError> {
+        let cores = self.run.host.cores;
+        let free = probe::available_memory().unwrap_or(self.run.host.memory);
+        for recipe in self.recipes.clone() {
+            if recipe.is_calibrated() {
+                observer.visiting(&self.next_visit(recipe.name, "calibrating"));
+            }
+            let unlock = recipe.prepare(cores, self.run.host.memory)?;
+            if stop.load(Ordering::Relaxed) {
+                return Err(SessionError::Interrupted);
+            }
+            for purpose in [Purpose::Unlock, Purpose::Guess] {
+                self.cells.push(Cell {
+                    unlock,
+                    purpose,
+                    at_once: unlock.at_once(purpose, cores, free),
+                    samples: Vec::new(),
+                });
+                self.visit(self.cells.len() - 1, stop, observer)?;
+            }
+        }
+        if let Some(first) = self.cells.first() {
+            let again = Cell {
+                samples: Vec::new(),
+                ..*first
+            };
+            self.cells.push(again);
+            self.visit(self.again(), stop, observer)?;
+        }
+        Ok(())
+    }
+
+    fn more_rounds(
+        &mut self,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), SessionError> {
+        for round in 1..self.rounds {
+            let mut order: Vec<usize> = (0..self.cells.len()).collect();
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for place in order {
+                self.visit(place, stop, observer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of the first recipe's second unlock.
+    fn again(&self) -> usize {
+        2 * self.recipes.len()
+    }
+
+    fn next_visit<'a>(&self, workload: &'a str, label: &'a str) -> Visit<'a> {
+        let a_round = self.again() as u64 + 1;
+        Visit {
+            workload,
+            label,
+            round: (self.done / a_round) as u32 + 1,
+            rounds: self.rounds,
+            done: self.done,
+            visits: u64::from(self.rounds) * a_round,
+        }
+    }
+
+    /// One visit; it takes seconds, so what it cost is handed over at once.
+    fn visit(
+        &mut self,
+        place: usize,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), SessionError> {
+        let cell = &self.cells[place];
+        observer.visiting(&self.next_visit(cell.unlock.recipe.name, cell.purpose.name()));
+        let sample = trial::unlock::run(&cell.unlock, cell.purpose, cell.at_once, stop)?;
+        self.cells[place].samples.push(sample);
+        self.done += 1;
+
+        let rates = |cell: &Cell| cell.samples.iter().map(Sample::iops).collect::<Vec<_>>();
+        let first = rates(&self.cells[0]);
+        let second = self.cells.get(self.again()).map(rates).unwrap_or_default();
+        let pairs: Vec<f64> = second.iter().zip(&first).map(|(b, a)| b / a).collect();
+        self.run.noise = stats::noise(&pairs);
+        let reference = (place == self.again()).then_some(Reference {
+            against: SYSTEM,
+            samples: &self.cells[0].samples,
+            floor: stats::noise_floor(stats::paired_ratio(&second, &first)),
+        });
+        let Some(trial) = self.cells[place].trial(reference) else {
+            return Ok(());
+        };
+        match self.run.trials.get_mut(place) {
+            Some(record) => *record = trial,
+            None => self.run.trials.push(trial),
+        }
+        observer
+            .keep(&self.run, &[place])
+            .map_err(SessionError::Keep)
+    }
+}
+
+/// The contract's word for what derives here.
+const SYSTEM: &str = "builtin";
+
+impl Cell {
+    /// The record of the visits so far. Rates are bytes of derived keys and
+    /// keys a second; a latency is the time of one derivation.
+    fn trial(&self, reference: Option<Reference<'_>>) -> Option<crate::record::Trial> {
+        let kdf = self.unlock.record();
+        let key_bytes = self.unlock.key_bytes(self.purpose);
+        let identity = Identity {
+            tier: Tier::Cipher,
+            system: SYSTEM.to_owned(),
+            system_version: env!("CARGO_PKG_VERSION").to_owned(),
+            backend: None,
+            cipher: None,
+            key_bits: Some(key_bytes as u32 * 8),
+            sector_bytes: None,
+            constant_time: None,
+            device: Device {
+                kind: "ram".into(),
+                path_kind: "memory".into(),
+                engine: "memory".into(),
+                size: u64::from(kdf.memory_kib) * 1024,
+                ..Device::default()
+            },
+        };
+        // The summary takes name, size and threads from a workload; there is
+        // no pattern to a derivation.
+        let workload = Workload {
+            name: self.unlock.recipe.name.to_owned(),
+            pattern: Pattern::Sequential,
+            op: Mix::Encrypt,
+            read_percent: None,
+            block_size: ByteSize(key_bytes as u64),
+            queue_depth: 1,
+            threads: self.at_once,
+            seconds: None,
+            bytes: None,
+            compressible: 0,
+        };
+        let mut trial = summary::trial(&identity, &workload, &self.samples, reference, None)?;
+        trial.op = self.purpose.name().to_owned();
+        trial.format = Some(self.unlock.recipe.format.to_owned());
+        trial.kdf = Some(kdf);
+        Some(trial)
+    }
+}
+
+impl From<UnlockError> for SessionError {
+    fn from(error: UnlockError) -> Self {
+        match error {
+            UnlockError::Interrupted => Self::Interrupted,
+            other => Self::Unlock(other),
+        }
+    }
+}

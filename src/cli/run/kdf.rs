@@ -1,0 +1,104 @@
+//! `cryptmark run kdf`: what unlocking a volume costs here, and what a guess
+//! at its passphrase costs.
+
+use super::{Failure, Keeper, Progress, RunOptions, check_writable, open_store, print, run_id};
+use super::{seed_of_now, stop_on_signal};
+use lab::session::unlock::Unlocks;
+use lab::target::unlock::{ITER_TIME_MS, RECIPES};
+use std::fmt::Write as _;
+
+/// Rounds without --repeat: a derivation takes the same time again and again,
+/// and all of them take a minute.
+const ROUNDS: u32 = 5;
+const QUICK_ROUNDS: u32 = 3;
+
+/// Runs the command.
+pub(super) fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
+    options.refuse_what_is_no_derivations()?;
+    let rounds = options.repeat.unwrap_or(match options.quick {
+        true => QUICK_ROUNDS,
+        false => ROUNDS,
+    });
+    if rounds == 0 {
+        return Err(Failure::new(
+            2,
+            "--repeat 0 measures nothing",
+            "Give at least 1; an interval needs 3.",
+        ));
+    }
+    if options.dry_run {
+        return print(&describe(rounds));
+    }
+    for path in [&options.html, &options.json].into_iter().flatten() {
+        check_writable(path)?;
+    }
+    let store = open_store(store)?;
+    let baseline = match &options.baseline {
+        Some(name) => Some(store.load(name)?),
+        None => None,
+    };
+    let stop = stop_on_signal()?;
+    let progress = Progress::new(options.no_progress, 0);
+    let seed = options.seed.unwrap_or_else(seed_of_now);
+    let session = Unlocks::new(RECIPES, rounds, seed, run_id());
+    store.begin(session.header())?;
+    let mut keeper = Keeper {
+        store: &store,
+        progress: &progress,
+    };
+    let (run, outcome) = session.measure(&stop, &mut keeper);
+    progress.finish();
+    store.finish(&run)?;
+    if !run.trials.is_empty() {
+        options.tell(&run)?;
+    }
+    outcome?;
+    if let Some(baseline) = baseline {
+        return super::super::compare::against(&baseline, &run, options.fail_if_slower);
+    }
+    Ok(())
+}
+
+impl RunOptions {
+    /// Options that choose among ciphers or storage would be ignored in
+    /// silence.
+    fn refuse_what_is_no_derivations(&self) -> Result<(), Failure> {
+        let given = [
+            ("--size", self.size.is_some()),
+            ("--system", !self.systems.is_empty()),
+            ("--cipher", !self.ciphers.is_empty()),
+            ("--key-size", self.key_size.is_some()),
+            ("--sector-size", !self.sector_sizes.is_empty()),
+            ("--threads", !self.threads.is_empty()),
+            ("--backend", self.backend.is_some()),
+            ("--tier", self.tier.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((name, _)) => Err(Failure::new(
+                2,
+                format!("{name} says nothing about key derivations"),
+                "Leave it out; `cryptmark run kdf` takes --repeat, --quick, --json, --html and --baseline.",
+            )),
+        }
+    }
+}
+
+/// What `--dry-run` prints.
+fn describe(rounds: u32) -> String {
+    let mut text = String::from(
+        "plan kdf: what unlocking costs here, and what a guess costs\nin memory; no storage is touched\n",
+    );
+    for recipe in RECIPES {
+        let _ = match recipe.is_calibrated() {
+            true => writeln!(text, "  {}, calibrated to {ITER_TIME_MS} ms", recipe.name),
+            false => writeln!(text, "  {}", recipe.name),
+        };
+    }
+    let _ = writeln!(
+        text,
+        "each to unlock and to guess, {rounds} times: {} visits",
+        rounds * (2 * RECIPES.len() as u32 + 1)
+    );
+    text
+}
