@@ -452,8 +452,8 @@ fn key_derivations_are_sorted_by_what_a_guess_costs() {
     assert!(sentence.contains("most with luks2 (argon2id"), "{sentence}");
     assert!(sentence.contains("least with truecrypt"), "{sentence}");
     for page in [
-        markdown::render(&[run.clone()]),
-        html::render(&[run.clone()]),
+        markdown::render(std::slice::from_ref(&run)),
+        html::render(std::slice::from_ref(&run)),
     ] {
         assert!(
             page.contains("7,889,400") && page.contains("1 GiB"),

@@ -238,6 +238,7 @@ impl Cell {
             threads: self.at_once,
             seconds: None,
             bytes: None,
+            cold: false,
             compressible: 0,
         };
         let mut trial = summary::trial(&identity, &workload, &self.samples, reference, None)?;
