@@ -28,9 +28,11 @@ pub(crate) fn assemble(
         return cascade(spec, key, layout, backend);
     }
     let (keys, extra) = key.split_at(key.len() - spec.extra_key_bytes(key.len()));
-    let mut ciphers: Vec<_> = keys
-        .chunks_exact(keys.len() / spec.key_count())
-        .map(|key| {
+    let key_bytes = keys.len() / spec.key_count();
+    let mut ciphers: Vec<_> = (0..spec.key_count())
+        .map(|nth| {
+            // The null cipher's key is empty.
+            let key = &keys[nth * key_bytes..][..key_bytes];
             let one = OneKey {
                 mode: spec.mode(),
                 iv: spec.iv(),
