@@ -153,8 +153,13 @@ const COLUMNS: [&str; 8] = [
     "cost",
 ];
 
-/// The columns that a narrow terminal has, by their places.
+/// The columns that a terminal has, by their places, and those of a narrow one.
+const TERMINAL: [usize; 6] = [0, 1, 2, 3, 4, 7];
 const NARROW: [usize; 4] = [0, 1, 2, 4];
+
+/// What the figures of a terminal mean.
+const TERMINAL_NOTE: &str = "A guess costs core-seconds of this machine and the memory beside it; cost is against \
+     the cheapest guess of the run. Whoever has faster hardware pays less.";
 
 /// What the figures mean.
 const NOTE: &str = "A guess costs core-seconds of this machine and the memory beside it; guesses/s are \
@@ -188,14 +193,13 @@ pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
         let width = |line: &String| line.chars().count();
         lines.iter().all(|line| width(line) <= style.columns())
     };
-    let all: Vec<usize> = (0..COLUMNS.len()).collect();
-    let mut out = [&all[..], &NARROW]
+    let mut out = [&TERMINAL[..], &NARROW]
         .into_iter()
         .map(|columns| laid_out(run, style, columns))
         .find(fits)
         .unwrap_or_else(|| stacked(run, style));
     out.push(String::new());
-    style.wrap(&mut out, NOTE);
+    style.wrap(&mut out, TERMINAL_NOTE);
     out
 }
 

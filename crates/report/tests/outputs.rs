@@ -437,12 +437,10 @@ fn key_derivations_are_sorted_by_what_a_guess_costs() {
         "1 GiB",
         "argon2id, 4 passes, 4 lanes",
         "sha512 × 500,000",
+        "4,000 ×",
     ] {
         place(needle);
     }
-    // A year has 31,557,600 seconds.
-    assert!(text.contains("7,889,400"), "{text}");
-    assert!(text.contains("4,000 ×"), "{text}");
     assert!(
         text.lines().all(|line| line.chars().count() <= 110),
         "{text}"
@@ -455,6 +453,7 @@ fn key_derivations_are_sorted_by_what_a_guess_costs() {
         markdown::render(std::slice::from_ref(&run)),
         html::render(std::slice::from_ref(&run)),
     ] {
+        // A year has 31,557,600 seconds.
         assert!(
             page.contains("7,889,400") && page.contains("1 GiB"),
             "{page}"
