@@ -5,15 +5,19 @@ use std::fmt;
 
 use crate::Backend;
 #[cfg(target_arch = "x86_64")]
-use crate::arch::{self, AesNi, Avx2, Avx512, Vaes256, Vaes512};
+use crate::arch::{self, AesNi, Avx2, Avx512, Avx512Bytes, Vaes256, Vaes512};
 use crate::block::aes::bitsliced::Bitsliced;
 use crate::block::des::{self, Des, TripleDes};
 use crate::block::lanes;
+#[cfg(target_arch = "x86_64")]
+use crate::block::planes::Planes;
 use crate::block::serpent::{AnyCpu, Serpent};
 use crate::block::{
     Anubis, Aria, BlockCipher, Blowfish, Camellia, Cast5, Cast6, Khazad, Kuznyechik, Null, Seed,
     Sm4, Twofish,
 };
+#[cfg(target_arch = "x86_64")]
+use crate::block::{camellia, twofish};
 
 /// A block cipher by the kernel's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -179,6 +183,20 @@ impl Algorithm {
             (Self::Khazad, Backend::Portable) => Some(visitor.narrow(Khazad::new)),
             (Self::Null, Backend::Portable) => Some(visitor.wide(|_| Null)),
             (Self::Des | Self::TripleDes, _) => self.visit_des(backend, visitor),
+            #[cfg(target_arch = "x86_64")]
+            (_, Backend::Avx2) => self.visit_planes(Avx2::detect()?, visitor),
+            #[cfg(target_arch = "x86_64")]
+            (_, Backend::Avx512) => self.visit_planes(Avx512Bytes::detect()?, visitor),
+            _ => None,
+        }
+    }
+
+    /// The ciphers in byte planes share their CPUs.
+    #[cfg(target_arch = "x86_64")]
+    fn visit_planes<V: Visitor>(self, planes: impl Planes, visitor: V) -> Option<V::Output> {
+        match self {
+            Self::Twofish => Some(visitor.wide(|key| twofish::planes::keyed(key, planes))),
+            Self::Camellia => Some(visitor.wide(|key| camellia::planes::keyed(key, planes))),
             _ => None,
         }
     }

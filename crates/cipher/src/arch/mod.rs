@@ -10,8 +10,8 @@
 //! it takes values, slices and references.
 //!
 //! That the CPU has the feature is proven by a value: [`Avx2`], [`Avx512`],
-//! [`AesNi`], [`Vaes256`] and [`Vaes512`] have no bytes and a private field, so
-//! only their `detect` makes them, after asking the CPU and the operating
+//! [`Avx512Bytes`], [`AesNi`], [`Vaes256`] and [`Vaes512`] have no bytes and a
+//! private field, so only their `detect` makes them, after asking the CPU and the operating
 //! system. A kernel is a method of that value; whoever can call it holds the
 //! proof. Features do not vanish while a program runs, so a proof may be
 //! copied and kept.
@@ -23,10 +23,12 @@
 mod aes;
 mod des;
 mod lanes;
+mod planes;
 mod polyval;
 mod serpent;
 
 pub(crate) use self::aes::{Aes, AesNi, Engine as AesEngine, Vaes256, Vaes512};
+pub(crate) use self::planes::Avx512Bytes;
 
 /// Proof that this CPU has AVX2.
 #[derive(Clone, Copy)]

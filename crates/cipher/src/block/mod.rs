@@ -15,12 +15,14 @@ mod khazad;
 pub(crate) mod kuznyechik;
 pub(crate) mod lanes;
 mod null;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod planes;
 mod seed;
 pub(crate) mod serpent;
 pub(crate) mod sm4;
 #[cfg(test)]
 mod tests;
-mod twofish;
+pub(crate) mod twofish;
 
 pub(crate) use self::anubis::Anubis;
 pub(crate) use self::aria::Aria;
@@ -36,19 +38,27 @@ pub(crate) use self::sm4::Sm4;
 pub(crate) use self::twofish::Twofish;
 
 use crate::Backend;
-use crate::mode::{cbc, xts};
+use crate::mode::{GROUP, cbc, xts};
 
 /// One block of a 128-bit block cipher.
 pub(crate) type Block = [u8; 16];
 
 /// A keyed cipher with blocks of `N` bytes, 16 or 8, over many independent
 /// blocks at once.
+///
+/// How many blocks there are says what to do with them: a kernel with many
+/// lanes takes as long for one block as for all its lanes, so few blocks are
+/// better off one by one. CBC encryption asks for as many as there are sectors.
 pub(crate) trait BlockCipher<const N: usize>: Send + Sync + Sized + 'static {
     /// What does the work.
     const BACKEND: Backend;
 
     /// Whether no load or branch depends on the key or the data.
     const CONSTANT_TIME: bool;
+
+    /// Sectors that fill the lanes in CBC encryption, from [`GROUP`] to
+    /// [`MOST_SECTORS`](crate::mode::MOST_SECTORS): no more are given at once.
+    const SIDE_BY_SIDE: usize = GROUP;
 
     /// Encrypts every block in place.
     fn encrypt_blocks(&self, blocks: &mut [[u8; N]]);

@@ -15,18 +15,12 @@
 //!
 //! Sectors lie a power of two apart, so the same block of each falls into the
 //! same few sets of the L1 cache. They are therefore read and written by whole
-//! cache lines, transposed in between.
+//! cache lines, transposed in between. A few sectors need none of that.
 
-use super::{BATCH, BlockMode, Blocks, GROUP, add_all, blocks};
+use super::{BATCH_BYTES, BlockMode, Blocks, GROUP, MOST_SECTORS, SMALL, add, add_all, blocks};
 
 /// Bytes of every sector that are read and written together: a cache line.
 const LINE: usize = 64;
-
-/// Blocks of 8 bytes in a line of every sector of a group.
-const MOST_BLOCKS: usize = GROUP * LINE / 8;
-
-/// The same of a single sector.
-const FEW_BLOCKS: usize = LINE / 8;
 
 /// A block cipher in CBC mode.
 pub(crate) struct Cbc<C> {
@@ -34,6 +28,10 @@ pub(crate) struct Cbc<C> {
 }
 
 impl<C: Blocks<N>, const N: usize> BlockMode<N> for Cbc<C> {
+    fn most_sectors(&self) -> usize {
+        self.cipher.side_by_side()
+    }
+
     fn encrypt(&self, ivs: &mut [[u8; N]], data: &mut [u8]) {
         self.cipher.encrypt_cbc(ivs, data.len() / ivs.len(), data);
     }
@@ -47,38 +45,69 @@ impl<C: Blocks<N>, const N: usize> BlockMode<N> for Cbc<C> {
     }
 }
 
-/// Encrypts sectors by a cipher of blocks, `crypt`, [`GROUP`] side by side.
+/// Encrypts sectors by a cipher of blocks, `crypt`, as many side by side as a
+/// cipher can ask for.
 pub(crate) fn encrypt<const N: usize>(
     ivs: &[[u8; N]],
     sector_bytes: usize,
     data: &mut [u8],
     crypt: impl Fn(&mut [[u8; N]]),
 ) {
-    let groups = data.chunks_mut(GROUP * sector_bytes);
-    for (ivs, group) in ivs.chunks(GROUP).zip(groups) {
+    let groups = data.chunks_mut(MOST_SECTORS * sector_bytes);
+    for (ivs, group) in ivs.chunks(MOST_SECTORS).zip(groups) {
         match ivs {
-            [iv] => encrypt_in::<FEW_BLOCKS, N>(&mut [*iv], sector_bytes, group, &crypt),
-            _ => {
+            [iv] => encrypt_few(&[*iv], group, |blocks| crypt(blocks)),
+            _ if ivs.len() <= GROUP => {
                 let mut chain = [[0; N]; GROUP];
-                let chain = &mut chain[..ivs.len()];
-                chain.copy_from_slice(ivs);
-                encrypt_in::<MOST_BLOCKS, N>(chain, sector_bytes, group, &crypt);
+                let rows = &mut [0; GROUP * LINE];
+                encrypt_in(ivs, &mut chain, rows, group, &crypt);
+            }
+            _ => {
+                let mut chain = [[0; N]; MOST_SECTORS];
+                let rows = &mut [0; MOST_SECTORS * LINE];
+                encrypt_in(ivs, &mut chain, rows, group, &crypt);
             }
         }
     }
 }
 
-/// `chain` are the IVs at first; `ROOM` is enough for a line of every sector.
-fn encrypt_in<const ROOM: usize, const N: usize>(
+/// Encrypts `S` sectors, block by block, by a cipher of that many, `crypt`. It
+/// becomes part of a caller that is compiled for more than the build asks for.
+#[inline(always)]
+pub(crate) fn encrypt_few<const S: usize, const N: usize>(
+    ivs: &[[u8; N]; S],
+    data: &mut [u8],
+    crypt: impl Fn(&mut [[u8; N]; S]),
+) {
+    let mut chain = *ivs;
+    let blocks = blocks::<N>(data);
+    let sector_blocks = blocks.len() / S;
+    for nth in 0..sector_blocks {
+        for (sector, before) in chain.iter_mut().enumerate() {
+            add(before, &blocks[sector * sector_blocks + nth]);
+        }
+        crypt(&mut chain);
+        for (sector, block) in chain.iter().enumerate() {
+            blocks[sector * sector_blocks + nth] = *block;
+        }
+    }
+}
+
+/// One sector for each of `ivs`; `chain` and `rows` have room for a block and a
+/// line of each.
+fn encrypt_in<const N: usize>(
+    ivs: &[[u8; N]],
     chain: &mut [[u8; N]],
-    sector_bytes: usize,
+    rows: &mut [u8],
     data: &mut [u8],
     crypt: impl Fn(&mut [[u8; N]]),
 ) {
-    let sectors = chain.len();
+    let sectors = ivs.len();
+    let sector_bytes = data.len() / sectors;
+    let chain = &mut chain[..sectors];
+    chain.copy_from_slice(ivs);
     // Row j: block j of this line, of every sector.
-    let mut rows = [[0; N]; ROOM];
-    let rows = &mut rows[..sectors * LINE / N];
+    let rows = blocks(&mut rows[..sectors * LINE]);
     for line in (0..sector_bytes).step_by(LINE) {
         for (nth, sector) in data.chunks_exact(sector_bytes).enumerate() {
             let (blocks, _) = sector[line..line + LINE].as_chunks();
@@ -107,11 +136,25 @@ pub(crate) fn decrypt<const N: usize>(
     data: &mut [u8],
     crypt: impl Fn(&mut [[u8; N]]),
 ) {
+    match data.len() {
+        ..=SMALL => decrypt_in(ivs, sector_bytes, data, &mut [0; SMALL], crypt),
+        _ => decrypt_in(ivs, sector_bytes, data, &mut [0; BATCH_BYTES], crypt),
+    }
+}
+
+/// As many bytes at a time as there is room for the blocks `before` them.
+fn decrypt_in<const N: usize>(
+    ivs: &[[u8; N]],
+    sector_bytes: usize,
+    data: &mut [u8],
+    before: &mut [u8],
+    crypt: impl Fn(&mut [[u8; N]]),
+) {
     let sector_blocks = sector_bytes / N;
-    let mut before = [[0; N]; BATCH];
+    let before = blocks(before);
     let mut last = [0; N];
     let mut nth_block = 0_usize;
-    for batch in blocks(data).chunks_mut(BATCH) {
+    for batch in blocks(data).chunks_mut(before.len()) {
         let before = &mut before[..batch.len()];
         before[0] = last;
         before[1..].copy_from_slice(&batch[..batch.len() - 1]);

@@ -1,10 +1,14 @@
 //! What the modes see of a block cipher, so that several in a row are one.
 
-use super::cbc;
+use super::{GROUP, MOST_SECTORS, cbc};
 use crate::block::BlockCipher;
 
 /// A keyed cipher over many independent blocks at once, whatever does the work.
 pub(crate) trait Blocks<const N: usize>: Send + Sync {
+    /// Sectors that fill the lanes in CBC encryption, as
+    /// [`BlockCipher::SIDE_BY_SIDE`].
+    fn side_by_side(&self) -> usize;
+
     /// Encrypts every block in place.
     fn encrypt_blocks(&self, blocks: &mut [[u8; N]]);
 
@@ -27,6 +31,11 @@ pub(crate) trait Blocks<const N: usize>: Send + Sync {
 }
 
 impl<C: BlockCipher<N>, const N: usize> Blocks<N> for C {
+    fn side_by_side(&self) -> usize {
+        const { assert!(GROUP <= C::SIDE_BY_SIDE && C::SIDE_BY_SIDE <= MOST_SECTORS) }
+        C::SIDE_BY_SIDE
+    }
+
     fn encrypt_blocks(&self, blocks: &mut [[u8; N]]) {
         BlockCipher::encrypt_blocks(self, blocks);
     }
@@ -50,6 +59,11 @@ pub(crate) struct Chain<const N: usize> {
 }
 
 impl<const N: usize> Blocks<N> for Chain<N> {
+    fn side_by_side(&self) -> usize {
+        let each = self.ciphers.iter().map(|cipher| cipher.side_by_side());
+        each.max().unwrap_or(GROUP)
+    }
+
     fn encrypt_blocks(&self, blocks: &mut [[u8; N]]) {
         for cipher in &self.ciphers {
             cipher.encrypt_blocks(blocks);

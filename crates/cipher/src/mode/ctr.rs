@@ -1,7 +1,7 @@
 //! CTR (NIST SP 800-38A, section 6.5): Cⱼ = Pⱼ ⊕ E(IV + j), the IV a
 //! big-endian number of a whole block that wraps, as the kernel counts.
 
-use super::{BATCH, BlockMode, Blocks, add_all, blocks};
+use super::{BATCH_BYTES, BlockMode, Blocks, SMALL, add_all, blocks};
 
 /// A block cipher in CTR mode.
 pub(crate) struct Ctr<C> {
@@ -13,11 +13,22 @@ impl<C> Ctr<C> {
     where
         C: Blocks<N>,
     {
+        match data.len() {
+            ..=SMALL => self.add_in(ivs, data, &mut [0; SMALL]),
+            _ => self.add_in(ivs, data, &mut [0; BATCH_BYTES]),
+        }
+    }
+
+    /// As many bytes at a time as there is room for the key `stream`.
+    fn add_in<const N: usize>(&self, ivs: &[[u8; N]], data: &mut [u8], stream: &mut [u8])
+    where
+        C: Blocks<N>,
+    {
         let sector_blocks = data.len() / N / ivs.len();
         let mut ivs = ivs.iter();
         let (mut counter, mut left) = (0, 0);
-        let mut stream = [[0; N]; BATCH];
-        for batch in blocks(data).chunks_mut(BATCH) {
+        let stream = blocks(stream);
+        for batch in blocks(data).chunks_mut(stream.len()) {
             let stream = &mut stream[..batch.len()];
             for block in &mut *stream {
                 if left == 0 {

@@ -1,6 +1,6 @@
 //! ECB (NIST SP 800-38A, section 6.1): every block by itself, no IV.
 
-use super::{BATCH, BlockMode, Blocks, blocks};
+use super::{BATCH_BYTES, BlockMode, Blocks, blocks};
 
 /// A block cipher in ECB mode.
 pub(crate) struct Ecb<C> {
@@ -9,13 +9,13 @@ pub(crate) struct Ecb<C> {
 
 impl<C: Blocks<N>, const N: usize> BlockMode<N> for Ecb<C> {
     fn encrypt(&self, _ivs: &mut [[u8; N]], data: &mut [u8]) {
-        for batch in blocks(data).chunks_mut(BATCH) {
+        for batch in blocks(data).chunks_mut(BATCH_BYTES / N) {
             self.cipher.encrypt_blocks(batch);
         }
     }
 
     fn decrypt(&self, _ivs: &mut [[u8; N]], data: &mut [u8]) {
-        for batch in blocks(data).chunks_mut(BATCH) {
+        for batch in blocks(data).chunks_mut(BATCH_BYTES / N) {
             self.cipher.decrypt_blocks(batch);
         }
     }

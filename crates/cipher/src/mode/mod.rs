@@ -121,14 +121,30 @@ impl fmt::Display for Mode {
 /// them side by side.
 pub(crate) const GROUP: usize = 64;
 
+/// The same for a mode and a cipher that gain by more of them.
+pub(crate) const MOST_SECTORS: usize = 512;
+
 /// Blocks encrypted in one call: these and their tweaks stay in the L1 cache.
 const BATCH: usize = 128;
+
+/// The same in bytes, where blocks may be short and lanes many.
+const BATCH_BYTES: usize = 4096;
+
+/// Bytes of the smallest sector: clearing room for more would take it longer
+/// than its own.
+const SMALL: usize = 512;
 
 /// A keyed mode whose IVs have `N` bytes, most often a block's.
 ///
 /// `data` are sectors of equal length, at least 512 bytes and at most 4096,
-/// one for each of at most [`GROUP`] `ivs`. What is left in `ivs` is of no use.
+/// one for each of at most [`most_sectors`](Self::most_sectors) `ivs`. What is
+/// left in `ivs` is of no use.
 pub(crate) trait BlockMode<const N: usize>: Send + Sync {
+    /// Sectors in a call, from [`GROUP`] to [`MOST_SECTORS`].
+    fn most_sectors(&self) -> usize {
+        GROUP
+    }
+
     /// Encrypts every sector under its IV.
     fn encrypt(&self, ivs: &mut [[u8; N]], data: &mut [u8]);
 
@@ -160,6 +176,6 @@ fn add_all<const N: usize>(blocks: &mut [[u8; N]], others: &[[u8; N]]) {
 }
 
 /// Multiplies by x modulo x¹²⁸ + x⁷ + x² + x + 1, without a branch.
-const fn times_x(element: u128) -> u128 {
+pub(crate) const fn times_x(element: u128) -> u128 {
     (element << 1) ^ (((element as i128 >> 127) as u128) & 0x87)
 }

@@ -1,6 +1,6 @@
 //! Runs of sectors: a mode, an IV generator, and groups of sectors between them.
 
-use super::{BlockMode, GROUP};
+use super::{BlockMode, GROUP, MOST_SECTORS};
 use crate::iv::Ivs;
 use crate::{IvSector, SectorCipher, SectorLayout};
 
@@ -22,12 +22,30 @@ impl<M: BlockMode<N>, const N: usize> Sectors<M, N> {
     ) {
         assert_whole(data, self.layout);
         let sector_bytes = self.layout.size.bytes();
-        if data.len() == sector_bytes {
-            return work(first, data, &mut [[0; N]]);
+        let most = self.mode.most_sectors();
+        // Clearing room for more IVs would take a small run longer than its
+        // own.
+        match data.len() / sector_bytes {
+            1 => work(first, data, &mut [[0; N]]),
+            ..=GROUP => self.groups_in(first, data, &mut [[0; N]; GROUP], work),
+            _ if most == GROUP => self.groups_in(first, data, &mut [[0; N]; GROUP], work),
+            _ => {
+                let mut ivs = [[0; N]; MOST_SECTORS];
+                self.groups_in(first, data, &mut ivs[..most], work);
+            }
         }
-        let mut first = first;
-        let mut ivs = [[0; N]; GROUP];
-        for group in data.chunks_mut(GROUP * sector_bytes) {
+    }
+
+    /// Groups of as many sectors as there is room for `ivs`.
+    fn groups_in(
+        &self,
+        mut first: IvSector,
+        data: &mut [u8],
+        ivs: &mut [[u8; N]],
+        work: impl Fn(IvSector, &mut [u8], &mut [[u8; N]]),
+    ) {
+        let sector_bytes = self.layout.size.bytes();
+        for group in data.chunks_mut(ivs.len() * sector_bytes) {
             let sectors = group.len() / sector_bytes;
             work(first, group, &mut ivs[..sectors]);
             first = first.advance(sectors as u64, self.layout);

@@ -2,7 +2,7 @@
 //! where kernels go wrong.
 
 use cryptmark_cipher::{
-    Algorithm, CipherSpec, IvGenerator, IvSector, Key, KeyedCipher, Mode, SectorCipher,
+    Algorithm, Backend, CipherSpec, IvGenerator, IvSector, Key, KeyedCipher, Mode, SectorCipher,
     SectorLayout,
 };
 use rand_core::{Rng, SeedableRng};
@@ -10,8 +10,17 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use cryptmark_cipher::reference::{Direction, crypt_sectors};
 
-/// In sectors: around every power of two that a kernel might take at once.
-const LENGTHS: [usize; 17] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65];
+/// In sectors: around every power of two that a kernel might take at once, and
+/// what is left over for fewer lanes.
+const LENGTHS: [usize; 22] = [
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65,
+];
+
+/// The same of sectors of 512 bytes, for ciphers with more lanes.
+const MORE: [usize; 3] = [127, 128, 129];
+
+/// The same of a cipher with a lane for each of 512 blocks.
+const MOST: [usize; 5] = [192, 256, 511, 512, 513];
 
 /// Before, at and after the carries of 32 and 64-bit sector numbers.
 const CARRIES: [u64; 7] = [
@@ -107,26 +116,33 @@ fn assert_equal(cipher: &KeyedCipher, what: &str, first: IvSector, plain: &[u8],
 fn every_length_of_every_sector_size() {
     for known in CipherSpec::KNOWN {
         let spec: CipherSpec = known.parse().unwrap();
-        let key = random(1, spec.default_key_size());
-        for &size in spec.sector_sizes() {
-            let layout = SectorLayout {
-                size,
-                large_iv: false,
-            };
-            let first = IvSector::new(1_000_000);
-            let longest = LENGTHS[LENGTHS.len() - 1] * size.bytes();
-            let plain = random(2, longest);
-            let mut expected = plain.clone();
-            crypt_sectors(Direction::Encrypt, spec, &key, layout, first, &mut expected);
-            each_backend(spec, &key, layout, |cipher| {
-                for length in LENGTHS {
-                    let bytes = length * size.bytes();
-                    let what = format!("{spec} {length} × {}", size.bytes());
-                    assert_equal(cipher, &what, first, &plain[..bytes], &expected[..bytes]);
-                }
-            });
+        for layout in layouts(spec).filter(|layout| !layout.large_iv) {
+            every_length(spec, layout, &LENGTHS);
         }
+        every_length(spec, SectorLayout::default(), &MORE);
     }
+}
+
+#[test]
+fn every_length_that_512_lanes_tell_apart() {
+    for notation in ["des-cbc-plain64be", "des3_ede-cbc-null"] {
+        every_length(notation.parse().unwrap(), SectorLayout::default(), &MOST);
+    }
+}
+
+fn every_length(spec: CipherSpec, layout: SectorLayout, lengths: &[usize]) {
+    let key = random(1, spec.default_key_size());
+    let first = IvSector::new(1_000_000);
+    let plain = random(2, lengths[lengths.len() - 1] * layout.size.bytes());
+    let mut expected = plain.clone();
+    crypt_sectors(Direction::Encrypt, spec, &key, layout, first, &mut expected);
+    each_backend(spec, &key, layout, |cipher| {
+        for length in lengths {
+            let bytes = length * layout.size.bytes();
+            let what = format!("{spec} {length} × {}", layout.size.bytes());
+            assert_equal(cipher, &what, first, &plain[..bytes], &expected[..bytes]);
+        }
+    });
 }
 
 #[test]
@@ -251,15 +267,18 @@ fn what_is_constant_time_says_so() {
     for spec in specs() {
         let key = random(11, spec.default_key_size());
         each_backend(spec, &key, SectorLayout::default(), |cipher| {
-            let tables = spec.algorithms().iter().any(|algorithm| {
-                !matches!(
-                    algorithm,
-                    Algorithm::Aes
-                        | Algorithm::Serpent
-                        | Algorithm::Des
-                        | Algorithm::TripleDes
-                        | Algorithm::Null
-                )
+            let tables = spec.algorithms().iter().any(|algorithm| match algorithm {
+                Algorithm::Aes
+                | Algorithm::Serpent
+                | Algorithm::Des
+                | Algorithm::TripleDes
+                | Algorithm::Null => false,
+                // In byte planes nothing is looked up in memory.
+                Algorithm::Twofish | Algorithm::Camellia => {
+                    let alone: CipherSpec = format!("{algorithm}-ecb").parse().unwrap();
+                    cipher.backend() == Backend::Portable || alone.backends().len() == 1
+                }
+                _ => true,
             });
             let secret_iv = matches!(spec.iv(), Some(IvGenerator::Essiv(_) | IvGenerator::Eboiv));
             let secret_index = spec.mode() == Mode::Lrw && secret_iv;

@@ -4,6 +4,8 @@
 //! **Not constant-time.** Which table line is loaded depends on key and data,
 //! so another process on the same core can learn about both from the cache.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod planes;
 pub(crate) mod sbox;
 
 use zeroize::Zeroize;
@@ -35,8 +37,25 @@ struct Subkeys {
 }
 
 impl Camellia {
-    /// The cipher under a key of 16, 24 or 32 bytes, section 2.2.
+    /// The cipher under a key of 16, 24 or 32 bytes.
     pub(crate) fn new(key: &[u8]) -> Self {
+        let encryption = Subkeys::new(key, f);
+        Self {
+            decryption: encryption.reversed(),
+            encryption,
+        }
+    }
+}
+
+impl Subkeys {
+    /// Those of encryption under a key of 16, 24 or 32 bytes, by the function
+    /// F without a key: section 2.2.
+    fn new(key: &[u8], f: impl Fn(u64) -> u64) -> Self {
+        // Two rounds over the key itself.
+        let mix = |x: &mut [u64; 2], sigma: [u64; 2]| {
+            x[1] ^= f(x[0] ^ sigma[0]);
+            x[0] ^= f(x[1] ^ sigma[1]);
+        };
         let mut words = [0; 4];
         for (word, bytes) in words.iter_mut().zip(key.as_chunks::<8>().0) {
             *word = u64::from_be_bytes(*bytes);
@@ -52,8 +71,8 @@ impl Camellia {
         let mut b = add(a, r);
         mix(&mut b, [0x10e5_27fa_de68_2d1d, 0xb056_88c2_b3e6_c1fd]);
 
-        let encryption = if key.len() == 16 {
-            Subkeys {
+        let subkeys = if key.len() == 16 {
+            Self {
                 before: l,
                 sixes: [
                     six([rotate(a, 0), rotate(l, 15), rotate(a, 15)]),
@@ -70,7 +89,7 @@ impl Camellia {
                 six_count: 3,
             }
         } else {
-            Subkeys {
+            Self {
                 before: l,
                 sixes: [
                     six([rotate(b, 0), rotate(r, 15), rotate(a, 15)]),
@@ -86,14 +105,9 @@ impl Camellia {
         words.zeroize();
         a.zeroize();
         b.zeroize();
-        Self {
-            decryption: encryption.reversed(),
-            encryption,
-        }
+        subkeys
     }
-}
 
-impl Subkeys {
     fn reversed(mut self) -> Self {
         std::mem::swap(&mut self.before, &mut self.after);
         self.sixes[..self.six_count].as_flattened_mut().reverse();
@@ -180,12 +194,6 @@ fn add(x: [u64; 2], y: [u64; 2]) -> [u64; 2] {
     [x[0] ^ y[0], x[1] ^ y[1]]
 }
 
-/// Two rounds over the key itself.
-fn mix(x: &mut [u64; 2], sigma: [u64; 2]) {
-    x[1] ^= f(x[0] ^ sigma[0]);
-    x[0] ^= f(x[1] ^ sigma[1]);
-}
-
 fn six(pairs: [[u64; 2]; 3]) -> [u64; 6] {
     let [[a, b], [c, d], [e, f]] = pairs;
     [a, b, c, d, e, f]
@@ -222,20 +230,21 @@ fn fl_inverse(x: u64, key: u64) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
+/// Column j of the P-function, as a mask.
+const P_COLUMNS: [u64; 8] = [
+    0xffff_ff00_ff00_00ff,
+    0x00ff_ffff_ffff_0000,
+    0xff00_ffff_00ff_ff00,
+    0xffff_00ff_0000_ffff,
+    0x00ff_ffff_00ff_ffff,
+    0xff00_ffff_ff00_ffff,
+    0xffff_00ff_ffff_00ff,
+    0xffff_ff00_ffff_ff00,
+];
+
 /// Per byte of F's input: its way through the S-box, and which bytes of the
 /// result the P-function adds it to.
 static TABLES: [[u64; 256]; 8] = {
-    /// Column j of the P-function, as a mask.
-    const P: [u64; 8] = [
-        0xffff_ff00_ff00_00ff,
-        0x00ff_ffff_ffff_0000,
-        0xff00_ffff_00ff_ff00,
-        0xffff_00ff_0000_ffff,
-        0x00ff_ffff_00ff_ffff,
-        0xff00_ffff_ff00_ffff,
-        0xffff_00ff_ffff_00ff,
-        0xffff_ff00_ffff_ff00,
-    ];
     let mut tables = [[0; 256]; 8];
     let mut x = 0;
     while x < 256 {
@@ -245,7 +254,7 @@ static TABLES: [[u64; 256]; 8] = {
         let outputs = [s1, s2, s3, s4, s2, s3, s4, s1];
         let mut byte = 0;
         while byte < 8 {
-            tables[byte][x] = u64::from_ne_bytes([outputs[byte]; 8]) & P[byte];
+            tables[byte][x] = u64::from_ne_bytes([outputs[byte]; 8]) & P_COLUMNS[byte];
             byte += 1;
         }
         x += 1;

@@ -83,6 +83,7 @@ impl<C: Cpu> Des<C> {
 impl<C: Cpu> BlockCipher<8> for Des<C> {
     const BACKEND: Backend = C::BACKEND;
     const CONSTANT_TIME: bool = true;
+    const SIDE_BY_SIDE: usize = 512;
 
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         self.cpu.encrypt(&self.round_keys[..], blocks);
@@ -125,6 +126,7 @@ impl<C: Cpu> TripleDes<C> {
 impl<C: Cpu> BlockCipher<8> for TripleDes<C> {
     const BACKEND: Backend = C::BACKEND;
     const CONSTANT_TIME: bool = true;
+    const SIDE_BY_SIDE: usize = 512;
 
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         self.cpu.encrypt(&self.round_keys[..], blocks);

@@ -5,6 +5,9 @@
 //! **Not constant-time.** Which table line is loaded depends on key and data,
 //! so another process on the same core can learn about both from the cache.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod planes;
+
 use zeroize::Zeroize;
 
 use super::{Block, BlockCipher};
@@ -20,42 +23,97 @@ const LANES: usize = 2;
 pub(crate) struct Twofish {
     /// Per byte of g's input: its way through the S-box and its MDS column.
     tables: Box<[[u32; 256]; 4]>,
+    subkeys: Subkeys,
+}
+
+impl Twofish {
+    /// The cipher under a key of 16, 24 or 32 bytes.
+    pub(crate) fn new(key: &[u8]) -> Self {
+        let words = KeyWords::new(key);
+        let mut tables = Box::new([[0; 256]; 4]);
+        for (column, table) in tables.iter_mut().enumerate() {
+            for (x, entry) in table.iter_mut().enumerate() {
+                let y = sbox(column, x as u8, words.s());
+                *entry = MDS_COLUMNS[column][usize::from(y)];
+            }
+        }
+        Self {
+            tables,
+            subkeys: Subkeys::new(|i| h([i; 4], words.even()), |i| h([i; 4], words.odd())),
+        }
+    }
+}
+
+/// The words that h takes from a key: section 4.3 of the paper.
+struct KeyWords {
+    /// Of 4 bytes each; `pairs` are used of each array.
+    even: [[u8; 4]; 4],
+    odd: [[u8; 4]; 4],
+    s: [[u8; 4]; 4],
+    pairs: usize,
+}
+
+impl KeyWords {
+    fn new(key: &[u8]) -> Self {
+        let (pairs, _) = key.as_chunks::<8>();
+        let mut words = Self {
+            even: [[0; 4]; 4],
+            odd: [[0; 4]; 4],
+            s: [[0; 4]; 4],
+            pairs: pairs.len(),
+        };
+        for (i, pair) in pairs.iter().enumerate() {
+            words.even[i].copy_from_slice(&pair[..4]);
+            words.odd[i].copy_from_slice(&pair[4..]);
+            words.s[pairs.len() - 1 - i] = reed_solomon(pair);
+        }
+        words
+    }
+
+    fn even(&self) -> &[[u8; 4]] {
+        &self.even[..self.pairs]
+    }
+
+    fn odd(&self) -> &[[u8; 4]] {
+        &self.odd[..self.pairs]
+    }
+
+    fn s(&self) -> &[[u8; 4]] {
+        &self.s[..self.pairs]
+    }
+}
+
+impl Drop for KeyWords {
+    fn drop(&mut self) {
+        self.even.zeroize();
+        self.odd.zeroize();
+        self.s.zeroize();
+    }
+}
+
+/// K₀ … K₃₉.
+struct Subkeys {
     input_whitening: [u32; 4],
     output_whitening: [u32; 4],
     round_keys: [[u32; 2]; ROUNDS],
 }
 
-impl Twofish {
-    /// The cipher under a key of 16, 24 or 32 bytes, section 4.3 of the paper.
-    pub(crate) fn new(key: &[u8]) -> Self {
-        // Words of 4 bytes each; at most 4 are used of each array.
-        let (mut even, mut odd, mut s) = ([[0; 4]; 4], [[0; 4]; 4], [[0; 4]; 4]);
-        let (pairs, _) = key.as_chunks::<8>();
-        let k = pairs.len();
-        for (i, pair) in pairs.iter().enumerate() {
-            even[i].copy_from_slice(&pair[..4]);
-            odd[i].copy_from_slice(&pair[4..]);
-            s[k - 1 - i] = reed_solomon(pair);
-        }
+impl Subkeys {
+    const PAIRS: usize = ROUNDS + 4;
 
-        let mut subkeys = [[0; 2]; ROUNDS + 4];
+    /// `even` and `odd` are h of a number in every byte, under the key words of
+    /// that name: section 4.3.
+    fn new(even: impl Fn(u8) -> u32, odd: impl Fn(u8) -> u32) -> Self {
+        let mut subkeys = [[0; 2]; Self::PAIRS];
         for (i, subkey) in subkeys.iter_mut().enumerate() {
-            let i = i as u8;
-            let a = h([2 * i; 4], &even[..k]);
-            let b = h([2 * i + 1; 4], &odd[..k]).rotate_left(8);
+            let a = even(2 * i as u8);
+            let b = odd(2 * i as u8 + 1).rotate_left(8);
             *subkey = [
                 a.wrapping_add(b),
                 a.wrapping_add(b).wrapping_add(b).rotate_left(9),
             ];
         }
-        let mut tables = Box::new([[0; 256]; 4]);
-        for (column, table) in tables.iter_mut().enumerate() {
-            for (x, entry) in table.iter_mut().enumerate() {
-                *entry = MDS_COLUMNS[column][usize::from(sbox(column, x as u8, &s[..k]))];
-            }
-        }
         let mut this = Self {
-            tables,
             input_whitening: [0; 4],
             output_whitening: [0; 4],
             round_keys: [[0; 2]; ROUNDS],
@@ -64,11 +122,16 @@ impl Twofish {
         this.input_whitening.copy_from_slice(&flat[..4]);
         this.output_whitening.copy_from_slice(&flat[4..8]);
         this.round_keys.copy_from_slice(&subkeys[4..]);
-        even.zeroize();
-        odd.zeroize();
-        s.zeroize();
         subkeys.zeroize();
         this
+    }
+}
+
+impl Drop for Subkeys {
+    fn drop(&mut self) {
+        self.input_whitening.zeroize();
+        self.output_whitening.zeroize();
+        self.round_keys.zeroize();
     }
 }
 
@@ -100,17 +163,14 @@ impl BlockCipher<16> for Twofish {
 impl Drop for Twofish {
     fn drop(&mut self) {
         self.tables.as_flattened_mut().zeroize();
-        self.input_whitening.zeroize();
-        self.output_whitening.zeroize();
-        self.round_keys.zeroize();
     }
 }
 
 impl Twofish {
     #[inline(always)]
     fn encrypt_lanes<const N: usize>(&self, blocks: &mut [Block; N]) {
-        let mut lanes = load(blocks, &self.input_whitening);
-        for keys in self.round_keys.as_chunks::<2>().0 {
+        let mut lanes = load(blocks, &self.subkeys.input_whitening);
+        for keys in self.subkeys.round_keys.as_chunks::<2>().0 {
             for [a, b, c, d] in &mut lanes {
                 self.round(*a, *b, c, d, keys[0]);
             }
@@ -120,14 +180,14 @@ impl Twofish {
         }
         // The last round does not swap.
         let lanes = lanes.map(|[a, b, c, d]| [c, d, a, b]);
-        store(lanes, &self.output_whitening, blocks);
+        store(lanes, &self.subkeys.output_whitening, blocks);
     }
 
     #[inline(always)]
     fn decrypt_lanes<const N: usize>(&self, blocks: &mut [Block; N]) {
-        let lanes = load(blocks, &self.output_whitening);
+        let lanes = load(blocks, &self.subkeys.output_whitening);
         let mut lanes = lanes.map(|[c, d, a, b]| [a, b, c, d]);
-        for keys in self.round_keys.as_chunks::<2>().0.iter().rev() {
+        for keys in self.subkeys.round_keys.as_chunks::<2>().0.iter().rev() {
             for [a, b, c, d] in &mut lanes {
                 self.inverse_round(*c, *d, a, b, keys[1]);
             }
@@ -135,7 +195,7 @@ impl Twofish {
                 self.inverse_round(*a, *b, c, d, keys[0]);
             }
         }
-        store(lanes, &self.input_whitening, blocks);
+        store(lanes, &self.subkeys.input_whitening, blocks);
     }
 
     #[inline(always)]
@@ -195,14 +255,6 @@ fn h(x: [u8; 4], l: &[[u8; 4]]) -> u32 {
 
 /// The way of byte `column` through h, up to the MDS product.
 fn sbox(column: usize, x: u8, l: &[[u8; 4]]) -> u8 {
-    /// Figure 4: which q comes before the key word of each stage; then the
-    /// last one.
-    const ORDER: [[usize; 5]; 4] = [
-        [0, 0, 1, 1, 1],
-        [0, 1, 1, 0, 0],
-        [1, 0, 0, 0, 1],
-        [1, 1, 0, 1, 0],
-    ];
     let order = &ORDER[column];
     let y = l.iter().enumerate().rev().fold(x, |y, (stage, word)| {
         Q[order[stage]][usize::from(y)] ^ word[column]
@@ -225,6 +277,15 @@ fn reed_solomon(key: &[u8; 8]) -> [u8; 4] {
     })
 }
 
+/// Figure 4, by byte of h: which q comes before the key word of each stage;
+/// then the last one.
+const ORDER: [[usize; 5]; 4] = [
+    [0, 0, 1, 1, 1],
+    [0, 1, 1, 0, 0],
+    [1, 0, 0, 0, 1],
+    [1, 1, 0, 1, 0],
+];
+
 /// q₀ and q₁, section 4.3.5.
 const Q: [[u8; 256]; 2] = [
     permutation([
@@ -241,14 +302,16 @@ const Q: [[u8; 256]; 2] = [
     ]),
 ];
 
+/// Section 4.3.2.
+const MDS: [[u8; 4]; 4] = [
+    [0x01, 0xef, 0x5b, 0x5b],
+    [0x5b, 0xef, 0xef, 0x01],
+    [0xef, 0x5b, 0x01, 0xef],
+    [0xef, 0x01, 0xef, 0x5b],
+];
+
 /// Column j of the MDS matrix times every byte, section 4.3.2; row i in byte i.
 const MDS_COLUMNS: [[u32; 256]; 4] = {
-    const MDS: [[u8; 4]; 4] = [
-        [0x01, 0xef, 0x5b, 0x5b],
-        [0x5b, 0xef, 0xef, 0x01],
-        [0xef, 0x5b, 0x01, 0xef],
-        [0xef, 0x01, 0xef, 0x5b],
-    ];
     let mut columns = [[0; 256]; 4];
     let mut column = 0;
     while column < 4 {

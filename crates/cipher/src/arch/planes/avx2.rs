@@ -1,0 +1,295 @@
+//! Byte planes of 32 blocks.
+
+use std::arch::x86_64::*;
+
+use super::{Row, Table, WHOLE_REGISTER};
+use crate::Backend;
+use crate::arch::Avx2;
+use crate::block::Block;
+use crate::block::planes::linear::{Linear, apply};
+use crate::block::planes::{Planes, Work, eight_tweaks, tower};
+
+impl Planes for Avx2 {
+    const BACKEND: Backend = Backend::Avx2;
+    const WIDE: usize = 32;
+    const FROM_AES_FIELD: Linear = tower::FROM_AES;
+    type Vector = __m256i;
+    type Table = Table;
+    type Map = [Row; 2];
+    type InverseMap = [Row; 2];
+
+    /// Every row but the first of each half is added to the one after it:
+    /// [`look_up`](Self::look_up) adds all rows up to the one it wants.
+    fn table(bytes: &[u8; 256]) -> Table {
+        let mut table = Table(*bytes);
+        for half in table.0.as_chunks_mut::<128>().0 {
+            for i in (16..128).rev() {
+                half[i] ^= half[i - 16];
+            }
+        }
+        table
+    }
+
+    /// What the lower nibble and the upper one add.
+    fn map(map: &Linear) -> [Row; 2] {
+        let mut rows = [[0; 16]; 2];
+        for x in 0..16 {
+            rows[0][usize::from(x)] = apply(map, x);
+            rows[1][usize::from(x)] = apply(map, x << 4);
+        }
+        rows
+    }
+
+    fn inverse_map(map: &Linear) -> [Row; 2] {
+        tower::after_inversion(map)
+    }
+
+    fn enter<W: Work<Self>>(self, work: W) {
+        #[target_feature(enable = "avx2")]
+        fn enabled<W: Work<Avx2>>(planes: Avx2, work: W) {
+            work.run(planes);
+        }
+        // SAFETY: `self` proves AVX2.
+        unsafe { enabled(self, work) }
+    }
+
+    #[inline(always)]
+    fn load(self, bytes: &[u8]) -> __m256i {
+        let bytes: &[u8; 32] = bytes.first_chunk().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX2, and the bytes are borrowed.
+        unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn store(self, x: __m256i, bytes: &mut [u8]) {
+        let bytes: &mut [u8; 32] = bytes.first_chunk_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX2, and the bytes are borrowed.
+        unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), x) }
+    }
+
+    #[inline(always)]
+    fn splat(self, word: u32) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_set1_epi32(word as i32) }
+    }
+
+    #[inline(always)]
+    fn xor(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_xor_si256(x, y) }
+    }
+
+    #[inline(always)]
+    fn xor3(self, x: __m256i, y: __m256i, z: __m256i) -> __m256i {
+        self.xor(self.xor(x, y), z)
+    }
+
+    #[inline(always)]
+    fn and(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_and_si256(x, y) }
+    }
+
+    #[inline(always)]
+    fn and_not(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_andnot_si256(x, y) }
+    }
+
+    #[inline(always)]
+    fn or(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_or_si256(x, y) }
+    }
+
+    /// As a signed number, the byte less 16·i is not negative for the rows up
+    /// to the wanted one, and then its lower nibble is the place in the row;
+    /// it is negative for the rows after it, and for all of the other half,
+    /// and then `vpshufb` gives zero.
+    #[inline(always)]
+    fn look_up(self, table: &Table, x: __m256i) -> __m256i {
+        let (rows, _) = table.0.as_chunks::<16>();
+        // SAFETY: `self` proves AVX2.
+        let (sixteen, other_half) = unsafe {
+            let top = _mm256_set1_epi8(i8::MIN);
+            (_mm256_set1_epi8(16), _mm256_xor_si256(x, top))
+        };
+        let (mut lower, mut upper) = (x, other_half);
+        let mut found = self.xor(
+            self.look_up_nibble(&rows[0], lower),
+            self.look_up_nibble(&rows[8], upper),
+        );
+        for i in 1..8 {
+            // SAFETY: `self` proves AVX2.
+            unsafe {
+                lower = _mm256_subs_epi8(lower, sixteen);
+                upper = _mm256_subs_epi8(upper, sixteen);
+            }
+            found = self.xor3(
+                found,
+                self.look_up_nibble(&rows[i], lower),
+                self.look_up_nibble(&rows[8 + i], upper),
+            );
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn look_up_nibble(self, table: &Row, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2, and the table is borrowed.
+        unsafe {
+            let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
+            _mm256_shuffle_epi8(table, x)
+        }
+    }
+
+    #[inline(always)]
+    fn upper_nibble(self, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        self.lower_nibble(unsafe { _mm256_srli_epi32::<4>(x) })
+    }
+
+    #[inline(always)]
+    fn lower_nibble(self, x: __m256i) -> __m256i {
+        self.and(x, self.splat(0x0f0f_0f0f))
+    }
+
+    #[inline(always)]
+    fn linear(self, [lower, upper]: &[Row; 2], x: __m256i) -> __m256i {
+        self.xor(
+            self.look_up_nibble(lower, self.lower_nibble(x)),
+            self.look_up_nibble(upper, self.upper_nibble(x)),
+        )
+    }
+
+    /// The formulas of [`tower`].
+    #[inline(always)]
+    fn invert(self, [by_p, by_q]: &[Row; 2], x: __m256i) -> __m256i {
+        let (i, k) = (self.upper_nibble(x), self.lower_nibble(x));
+        let j = self.xor(i, k);
+        let shared = self.look_up_nibble(&tower::A_OVER, k);
+        let s = self.xor(self.look_up_nibble(&tower::INVERSE, i), shared);
+        let t = self.xor(self.look_up_nibble(&tower::INVERSE, j), shared);
+        let p = self.xor(self.look_up_nibble(&tower::INVERSE, s), j);
+        let q = self.xor(self.look_up_nibble(&tower::INVERSE, t), i);
+        self.xor(self.look_up_nibble(by_p, p), self.look_up_nibble(by_q, q))
+    }
+
+    #[inline(always)]
+    fn add_bytes(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_add_epi8(x, y) }
+    }
+
+    #[inline(always)]
+    fn top_bit(self, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        let shifted = unsafe { _mm256_srli_epi32::<7>(x) };
+        self.and(shifted, self.splat(0x0101_0101))
+    }
+
+    #[inline(always)]
+    fn add_words(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_add_epi32(x, y) }
+    }
+
+    #[inline(always)]
+    fn subtract_words(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_sub_epi32(x, y) }
+    }
+
+    #[inline(always)]
+    fn rotate_words(self, x: __m256i, by: u32) -> __m256i {
+        // A shift by all 32 bits gives zero, as it has to.
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let left = _mm256_sllv_epi32(x, _mm256_set1_epi32(by as i32));
+            let right = _mm256_srlv_epi32(x, _mm256_set1_epi32(32 - by as i32));
+            _mm256_or_si256(left, right)
+        }
+    }
+
+    #[inline(always)]
+    fn interleave_bytes(self, x: __m256i, y: __m256i) -> [__m256i; 2] {
+        // SAFETY: `self` proves AVX2.
+        unsafe { [_mm256_unpacklo_epi8(x, y), _mm256_unpackhi_epi8(x, y)] }
+    }
+
+    #[inline(always)]
+    fn interleave_pairs(self, x: __m256i, y: __m256i) -> [__m256i; 2] {
+        // SAFETY: `self` proves AVX2.
+        unsafe { [_mm256_unpacklo_epi16(x, y), _mm256_unpackhi_epi16(x, y)] }
+    }
+
+    #[inline(always)]
+    fn interleave_words(self, x: __m256i, y: __m256i) -> [__m256i; 2] {
+        // SAFETY: `self` proves AVX2.
+        unsafe { [_mm256_unpacklo_epi32(x, y), _mm256_unpackhi_epi32(x, y)] }
+    }
+
+    #[inline(always)]
+    fn transpose_words(self, x: __m256i) -> __m256i {
+        self.shuffle(x, 0x0f0b_0703_0e0a_0602_0d09_0501_0c08_0400)
+    }
+
+    #[inline(always)]
+    fn interleave_halves(self, x: __m256i) -> __m256i {
+        self.shuffle(x, 0x0f07_0e06_0d05_0c04_0b03_0a02_0901_0800)
+    }
+
+    #[inline(always)]
+    fn separate_halves(self, x: __m256i) -> __m256i {
+        self.shuffle(x, 0x0f0d_0b09_0705_0301_0e0c_0a08_0604_0200)
+    }
+
+    #[inline(always)]
+    fn first_tweaks(self, tweak: &Block) -> [__m256i; 8] {
+        let blocks = eight_tweaks(tweak);
+        let mut tweaks = [self.splat(0); 8];
+        for i in 0..4 {
+            tweaks[i] = self.load(&blocks.as_flattened()[32 * i..]);
+            tweaks[4 + i] = self.times_x8::<1, 15>(tweaks[i]);
+        }
+        tweaks
+    }
+
+    #[inline(always)]
+    fn next_tweaks(self, mut tweaks: [__m256i; 8]) -> [__m256i; 8] {
+        for tweak in &mut tweaks {
+            *tweak = self.times_x8::<2, 14>(*tweak);
+        }
+        tweaks
+    }
+}
+
+impl Avx2 {
+    /// XTS: every block times x to the power of 8·`BYTES`, which is at most 56;
+    /// `REST` is 16 − `BYTES`.
+    #[inline(always)]
+    fn times_x8<const BYTES: i32, const REST: i32>(self, x: __m256i) -> __m256i {
+        // What leaves at the top comes back times x⁷ + x² + x + 1.
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let over = _mm256_bsrli_epi128::<REST>(x);
+            let sum = self.xor3(
+                over,
+                _mm256_slli_epi64::<1>(over),
+                _mm256_slli_epi64::<2>(over),
+            );
+            let shifted = _mm256_bslli_epi128::<BYTES>(x);
+            self.xor3(shifted, sum, _mm256_slli_epi64::<7>(over))
+        }
+    }
+
+    /// In every 16 bytes, the byte that byte i of `from` counts to byte i.
+    #[inline(always)]
+    fn shuffle(self, x: __m256i, from: u128) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let from = _mm_set_epi64x((from >> 64) as i64, from as i64);
+            _mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(from))
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Byte planes of 64 blocks.
+
+use std::arch::x86_64::*;
+
+use super::{Table, WHOLE_REGISTER};
+use crate::Backend;
+use crate::block::Block;
+use crate::block::planes::linear::{IDENTITY, Linear};
+use crate::block::planes::{Planes, Work, eight_tweaks};
+
+/// Proof that this CPU has AVX-512 with its foundation (F), operations on bytes
+/// (BW) and the shorter vector lengths (VL), look-ups of bytes (VBMI), GFNI, and
+/// VPCLMULQDQ.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512Bytes(());
+
+impl Avx512Bytes {
+    /// The proof, if it is true.
+    pub(crate) fn detect() -> Option<Self> {
+        let has = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("gfni")
+            && is_x86_feature_detected!("vpclmulqdq");
+        has.then_some(Self(()))
+    }
+}
+
+impl Planes for Avx512Bytes {
+    const BACKEND: Backend = Backend::Avx512;
+    const WIDE: usize = 64;
+    const FROM_AES_FIELD: Linear = IDENTITY;
+    type Vector = __m512i;
+    type Table = Table;
+    type Map = u64;
+    type InverseMap = u64;
+
+    fn table(bytes: &[u8; 256]) -> Table {
+        Table(*bytes)
+    }
+
+    /// What GFNI takes: for bit 7 of the result the bits of x that add up to
+    /// it, for bit 6, ….
+    fn map(map: &Linear) -> u64 {
+        let mut rows = [0; 8];
+        for (bit, image) in map.iter().enumerate() {
+            for (row, mask) in rows.iter_mut().enumerate() {
+                *mask |= (image >> (7 - row) & 1) << bit;
+            }
+        }
+        u64::from_le_bytes(rows)
+    }
+
+    fn inverse_map(map: &Linear) -> u64 {
+        Self::map(map)
+    }
+
+    fn enter<W: Work<Self>>(self, work: W) {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni,vpclmulqdq")]
+        fn enabled<W: Work<Avx512Bytes>>(planes: Avx512Bytes, work: W) {
+            work.run(planes);
+        }
+        // SAFETY: `self` proves the features.
+        unsafe { enabled(self, work) }
+    }
+
+    #[inline(always)]
+    fn load(self, bytes: &[u8]) -> __m512i {
+        let bytes: &[u8; 64] = bytes.first_chunk().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves the feature, and the bytes are borrowed.
+        unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn store(self, x: __m512i, bytes: &mut [u8]) {
+        let bytes: &mut [u8; 64] = bytes.first_chunk_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves the feature, and the bytes are borrowed.
+        unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), x) }
+    }
+
+    #[inline(always)]
+    fn splat(self, word: u32) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_set1_epi32(word as i32) }
+    }
+
+    #[inline(always)]
+    fn xor(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_xor_si512(x, y) }
+    }
+
+    #[inline(always)]
+    fn xor3(self, x: __m512i, y: __m512i, z: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_ternarylogic_epi32::<0b1001_0110>(x, y, z) }
+    }
+
+    #[inline(always)]
+    fn and(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_and_si512(x, y) }
+    }
+
+    #[inline(always)]
+    fn and_not(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_andnot_si512(x, y) }
+    }
+
+    #[inline(always)]
+    fn or(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_or_si512(x, y) }
+    }
+
+    #[inline(always)]
+    fn look_up(self, table: &Table, x: __m512i) -> __m512i {
+        let rows = table.0.as_ptr();
+        // SAFETY: `self` proves the features, and the table is borrowed and
+        // has four rows of 64 bytes.
+        unsafe {
+            let a = _mm512_loadu_si512(rows.cast());
+            let b = _mm512_loadu_si512(rows.add(64).cast());
+            let c = _mm512_loadu_si512(rows.add(128).cast());
+            let d = _mm512_loadu_si512(rows.add(192).cast());
+            let lower = _mm512_permutex2var_epi8(a, x, b);
+            let upper = _mm512_permutex2var_epi8(c, x, d);
+            _mm512_mask_blend_epi8(_mm512_movepi8_mask(x), lower, upper)
+        }
+    }
+
+    #[inline(always)]
+    fn look_up_nibble(self, table: &[u8; 16], x: __m512i) -> __m512i {
+        // SAFETY: `self` proves the features, and the table is borrowed.
+        unsafe {
+            let table = _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast()));
+            _mm512_shuffle_epi8(table, x)
+        }
+    }
+
+    #[inline(always)]
+    fn upper_nibble(self, x: __m512i) -> __m512i {
+        const UPPER: Linear = [0, 0, 0, 0, 1, 2, 4, 8];
+        self.linear(&Self::map(&UPPER), x)
+    }
+
+    #[inline(always)]
+    fn lower_nibble(self, x: __m512i) -> __m512i {
+        self.and(x, self.splat(0x0f0f_0f0f))
+    }
+
+    #[inline(always)]
+    fn linear(self, &map: &u64, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves the features.
+        unsafe { _mm512_gf2p8affine_epi64_epi8::<0>(x, _mm512_set1_epi64(map as i64)) }
+    }
+
+    #[inline(always)]
+    fn invert(self, &map: &u64, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves the features.
+        unsafe { _mm512_gf2p8affineinv_epi64_epi8::<0>(x, _mm512_set1_epi64(map as i64)) }
+    }
+
+    #[inline(always)]
+    fn add_bytes(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_add_epi8(x, y) }
+    }
+
+    #[inline(always)]
+    fn top_bit(self, x: __m512i) -> __m512i {
+        const TOP_BIT: Linear = [0, 0, 0, 0, 0, 0, 0, 1];
+        self.linear(&Self::map(&TOP_BIT), x)
+    }
+
+    #[inline(always)]
+    fn add_words(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_add_epi32(x, y) }
+    }
+
+    #[inline(always)]
+    fn subtract_words(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_sub_epi32(x, y) }
+    }
+
+    #[inline(always)]
+    fn rotate_words(self, x: __m512i, by: u32) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_rolv_epi32(x, _mm512_set1_epi32(by as i32)) }
+    }
+
+    #[inline(always)]
+    fn interleave_bytes(self, x: __m512i, y: __m512i) -> [__m512i; 2] {
+        // SAFETY: `self` proves the feature.
+        unsafe { [_mm512_unpacklo_epi8(x, y), _mm512_unpackhi_epi8(x, y)] }
+    }
+
+    #[inline(always)]
+    fn interleave_pairs(self, x: __m512i, y: __m512i) -> [__m512i; 2] {
+        // SAFETY: `self` proves the feature.
+        unsafe { [_mm512_unpacklo_epi16(x, y), _mm512_unpackhi_epi16(x, y)] }
+    }
+
+    #[inline(always)]
+    fn interleave_words(self, x: __m512i, y: __m512i) -> [__m512i; 2] {
+        // SAFETY: `self` proves the feature.
+        unsafe { [_mm512_unpacklo_epi32(x, y), _mm512_unpackhi_epi32(x, y)] }
+    }
+
+    #[inline(always)]
+    fn transpose_words(self, x: __m512i) -> __m512i {
+        self.shuffle(x, 0x0f0b_0703_0e0a_0602_0d09_0501_0c08_0400)
+    }
+
+    #[inline(always)]
+    fn interleave_halves(self, x: __m512i) -> __m512i {
+        self.shuffle(x, 0x0f07_0e06_0d05_0c04_0b03_0a02_0901_0800)
+    }
+
+    #[inline(always)]
+    fn separate_halves(self, x: __m512i) -> __m512i {
+        self.shuffle(x, 0x0f0d_0b09_0705_0301_0e0c_0a08_0604_0200)
+    }
+
+    #[inline(always)]
+    fn first_tweaks(self, tweak: &Block) -> [__m512i; 8] {
+        let blocks = eight_tweaks(tweak);
+        let mut tweaks = [self.load(blocks.as_flattened()); 8];
+        tweaks[1] = self.load(&blocks.as_flattened()[64..]);
+        for i in 0..2 {
+            tweaks[2 + i] = self.times_x8::<1, 15>(tweaks[i]);
+        }
+        for i in 0..4 {
+            tweaks[4 + i] = self.times_x8::<2, 14>(tweaks[i]);
+        }
+        tweaks
+    }
+
+    #[inline(always)]
+    fn next_tweaks(self, mut tweaks: [__m512i; 8]) -> [__m512i; 8] {
+        for tweak in &mut tweaks {
+            *tweak = self.times_x8::<4, 12>(*tweak);
+        }
+        tweaks
+    }
+}
+
+impl Avx512Bytes {
+    /// XTS: every block times x to the power of 8·`BYTES`, which is at most 64;
+    /// `REST` is 16 − `BYTES`.
+    #[inline(always)]
+    fn times_x8<const BYTES: i32, const REST: i32>(self, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves the features.
+        unsafe {
+            let over = _mm512_bsrli_epi128::<REST>(x);
+            let reduced = _mm512_clmulepi64_epi128::<0>(over, _mm512_set1_epi64(0x87));
+            _mm512_xor_si512(_mm512_bslli_epi128::<BYTES>(x), reduced)
+        }
+    }
+
+    /// In every 16 bytes, the byte that byte i of `from` counts to byte i.
+    #[inline(always)]
+    fn shuffle(self, x: __m512i, from: u128) -> __m512i {
+        // SAFETY: `self` proves the features.
+        unsafe {
+            let from = _mm_set_epi64x((from >> 64) as i64, from as i64);
+            _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(from))
+        }
+    }
+}

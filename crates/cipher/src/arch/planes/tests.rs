@@ -1,0 +1,265 @@
+//! Every operation of every register width against code for one byte or word.
+
+use super::Avx512Bytes;
+use crate::arch::Avx2;
+use crate::block::planes::linear::{AES_FIELD, Linear, apply, multiply, to_aes_field};
+use crate::block::planes::{Planes, Work, four};
+use crate::mode::times_x;
+
+#[test]
+fn avx2() {
+    check(Avx2::detect(), "AVX2");
+}
+
+#[test]
+fn avx512() {
+    check(Avx512Bytes::detect(), "AVX-512 VBMI with GFNI");
+}
+
+fn check<P: Planes>(proof: Option<P>, name: &str) {
+    match proof {
+        Some(proof) => proof.enter(Everything),
+        None => println!("skipped: this CPU has no {name}"),
+    }
+}
+
+struct Everything;
+
+impl<P: Planes> Work<P> for Everything {
+    fn run(self, planes: P) {
+        memory(planes);
+        bytes(planes);
+        maps(planes);
+        words(planes);
+        transposes(planes);
+        tweaks(planes);
+    }
+}
+
+/// Different for every seed, with every byte in some place.
+fn noise(seed: u32) -> [u8; 256] {
+    let factor = seed.wrapping_mul(0x9e37_79b1) >> 24 | 1;
+    std::array::from_fn(|i| (i as u32 * factor ^ seed >> 3) as u8)
+}
+
+fn stored<P: Planes>(planes: P, x: P::Vector) -> Vec<u8> {
+    let mut bytes = vec![0; P::WIDE];
+    planes.store(x, &mut bytes);
+    bytes
+}
+
+/// Checks `found` of every byte against `expected`, 256 of them in registers.
+fn each<P: Planes>(
+    planes: P,
+    what: &str,
+    found: impl Fn(P::Vector) -> P::Vector,
+    expected: impl Fn(u8) -> u8,
+) {
+    for x in noise(1).chunks(P::WIDE) {
+        let y = stored(planes, found(planes.load(x)));
+        let expected: Vec<u8> = x.iter().map(|&x| expected(x)).collect();
+        assert_eq!(y, expected, "{what} of {x:?}");
+    }
+}
+
+/// The same with two arguments.
+fn each_pair<P: Planes>(
+    planes: P,
+    what: &str,
+    found: impl Fn(P::Vector, P::Vector) -> P::Vector,
+    expected: impl Fn(u8, u8) -> u8,
+) {
+    for y in 0..=255 {
+        let other = planes.splat(four(y));
+        each(planes, what, |x| found(x, other), |x| expected(x, y));
+    }
+}
+
+fn memory<P: Planes>(planes: P) {
+    let mut bytes = noise(2);
+    let x = planes.load(&bytes[3..]);
+    planes.store(x, &mut bytes[7..]);
+    let mut expected = noise(2);
+    expected.copy_within(3..3 + P::WIDE, 7);
+    assert_eq!(bytes, expected);
+    let splat = stored(planes, planes.splat(0x0403_0201));
+    assert!(splat.chunks(4).all(|word| word == [1, 2, 3, 4]));
+    assert_eq!(stored(planes, planes.splat(four(9))), vec![9; P::WIDE]);
+}
+
+fn bytes<P: Planes>(planes: P) {
+    each_pair(planes, "xor", |x, y| planes.xor(x, y), |x, y| x ^ y);
+    each_pair(planes, "and", |x, y| planes.and(x, y), |x, y| x & y);
+    each_pair(
+        planes,
+        "and_not",
+        |x, y| planes.and_not(x, y),
+        |x, y| !x & y,
+    );
+    each_pair(planes, "or", |x, y| planes.or(x, y), |x, y| x | y);
+    each_pair(
+        planes,
+        "add",
+        |x, y| planes.add_bytes(x, y),
+        u8::wrapping_add,
+    );
+    let shifted = |y: P::Vector| planes.add_bytes(y, y);
+    each_pair(
+        planes,
+        "xor3",
+        |x, y| planes.xor3(x, y, shifted(y)),
+        |x, y| x ^ y ^ y << 1,
+    );
+    each(
+        planes,
+        "upper_nibble",
+        |x| planes.upper_nibble(x),
+        |x| x >> 4,
+    );
+    each(
+        planes,
+        "lower_nibble",
+        |x| planes.lower_nibble(x),
+        |x| x & 15,
+    );
+    each(planes, "top_bit", |x| planes.top_bit(x), |x| x >> 7);
+}
+
+fn maps<P: Planes>(planes: P) {
+    for seed in 3..20 {
+        let noise = noise(seed);
+        let table = P::table(&noise);
+        each(
+            planes,
+            "look_up",
+            |x| planes.look_up(&table, x),
+            |x| noise[usize::from(x)],
+        );
+        let nibbles: [u8; 16] = noise[50..66].try_into().unwrap();
+        each(
+            planes,
+            "look_up_nibble",
+            |x| planes.look_up_nibble(&nibbles, planes.lower_nibble(x)),
+            |x| nibbles[usize::from(x & 15)],
+        );
+        let linear: Linear = noise[90..98].try_into().unwrap();
+        let map = P::map(&linear);
+        each(
+            planes,
+            "linear",
+            |x| planes.linear(&map, x),
+            |x| apply(&linear, x),
+        );
+        let map = P::inverse_map(&linear);
+        let from_aes = P::map(&P::FROM_AES_FIELD);
+        each(
+            planes,
+            "invert",
+            |x| planes.invert(&map, planes.linear(&from_aes, x)),
+            |x| {
+                let inverse = (0..=255).find(|&y| multiply(x, y, AES_FIELD) == 1);
+                apply(&linear, inverse.unwrap_or(0))
+            },
+        );
+    }
+    // The S-box of AES.
+    let map = P::inverse_map(&[0x1f, 0x3e, 0x7c, 0xf8, 0xf1, 0xe3, 0xc7, 0x8f]);
+    let from_aes = P::map(&P::FROM_AES_FIELD);
+    let x = planes.linear(&from_aes, planes.splat(0x1000_53c9));
+    let y = planes.xor(planes.invert(&map, x), planes.splat(four(0x63)));
+    assert_eq!(stored(planes, y)[..4], [0xdd, 0xed, 0x63, 0xca]);
+    assert_eq!(apply(&to_aes_field(AES_FIELD), 0x53), 0x53);
+}
+
+fn words<P: Planes>(planes: P) {
+    fn split(x: &[u8]) -> Vec<u32> {
+        x.as_chunks()
+            .0
+            .iter()
+            .map(|&x| u32::from_le_bytes(x))
+            .collect()
+    }
+    for seed in 20..40 {
+        let (x, y) = (noise(seed), noise(seed + 100));
+        let (x, y) = (&x[..P::WIDE], &y[..P::WIDE]);
+        let (a, b) = (planes.load(x), planes.load(y));
+        let (x, y) = (split(x), split(y));
+        let check = |what: &str, found: P::Vector, expected: &dyn Fn(u32, u32) -> u32| {
+            let expected: Vec<u32> = x.iter().zip(&y).map(|(&x, &y)| expected(x, y)).collect();
+            assert_eq!(split(&stored(planes, found)), expected, "{what}");
+        };
+        check("add_words", planes.add_words(a, b), &u32::wrapping_add);
+        check(
+            "subtract_words",
+            planes.subtract_words(a, b),
+            &u32::wrapping_sub,
+        );
+        for by in 0..32 {
+            let rotated = planes.rotate_words(a, by);
+            check("rotate_words", rotated, &|x, _| x.rotate_left(by));
+        }
+    }
+}
+
+/// `N` registers through `change`, against byte `at` of register j for what
+/// `from` says of the byte that came from it.
+fn moves<P: Planes, const N: usize>(
+    planes: P,
+    what: &str,
+    change: impl Fn([P::Vector; N]) -> [P::Vector; N],
+    to: impl Fn(usize, usize) -> (usize, usize),
+) {
+    let before: [Vec<u8>; N] = std::array::from_fn(|j| noise(40 + j as u32)[..P::WIDE].to_vec());
+    let after = change(std::array::from_fn(|j| planes.load(&before[j])));
+    let after = after.map(|x| stored(planes, x));
+    for j in 0..N {
+        for at in 0..P::WIDE {
+            let (to_register, to_byte) = to(j, at % 16);
+            let found = after[to_register][at - at % 16 + to_byte];
+            assert_eq!(found, before[j][at], "{what}: byte {at} of register {j}");
+        }
+    }
+}
+
+fn transposes<P: Planes>(planes: P) {
+    moves(planes, "transpose", |x| planes.transpose(x), |j, i| (i, j));
+    let to_plane = |j, at| (at % 8, 2 * j + at / 8);
+    moves(
+        planes,
+        "halves_to_planes",
+        |x| planes.halves_to_planes(x),
+        to_plane,
+    );
+    let to_word = |k, at| (at / 4, 4 * (at % 4) + k);
+    moves(planes, "to_words", |x| planes.to_words(x), to_word);
+    let to_half = |k, at| (at / 2, 8 * (at % 2) + k);
+    moves(
+        planes,
+        "planes_to_halves",
+        |x| planes.planes_to_halves(x),
+        to_half,
+    );
+    let to_plane = |i, at| (at % 4, 4 * i + at / 4);
+    moves(planes, "to_planes", |x| planes.to_planes(x), to_plane);
+}
+
+fn tweaks<P: Planes>(planes: P) {
+    for start in [
+        1,
+        1 << 127,
+        u128::MAX,
+        0x0123_4567_89ab_cdef << 64 | 0xfedc_ba98,
+    ] {
+        let mut expected = start;
+        let mut tweaks = planes.first_tweaks(&start.to_le_bytes());
+        for _ in 0..5 {
+            for tweak in tweaks {
+                for found in stored(planes, tweak).as_chunks::<16>().0 {
+                    assert_eq!(u128::from_le_bytes(*found), expected, "{start:#x}");
+                    expected = times_x(expected);
+                }
+            }
+            tweaks = planes.next_tweaks(tweaks);
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Byte planes: a register holds one byte of each of many blocks. What ciphers
+//! made of tables of bytes are written over, once for every CPU.
+//!
+//! ```text
+//! plane 0   byte 0 of block 0, of block 1, of block 2, …
+//! plane 1   byte 1 of block 0, of block 1, of block 2, …
+//! ```
+//!
+//! A table of 256 bytes fits in a few registers, where one or two instructions
+//! look up all bytes of a plane at once: in constant time, because the index is
+//! never an address. Linear maps of a byte are one instruction or two, and
+//! sums of bytes go by whole planes.
+//!
+//! Ciphers that add and rotate words turn four planes into four registers of
+//! 32-bit words and back, with [`to_words`](Planes::to_words) and
+//! [`to_planes`](Planes::to_planes).
+
+pub(crate) mod linear;
+pub(crate) mod sectors;
+pub(crate) mod tower;
+
+use zeroize::Zeroize;
+
+use self::linear::Linear;
+use crate::Backend;
+use crate::block::Block;
+use crate::mode::times_x;
+
+/// The operations of one register width: a proof that the CPU has them.
+///
+/// Every method is inlined into a function that [`enter`](Self::enter) calls,
+/// where the operation is an instruction or a few. None takes longer for one
+/// value than for another.
+pub(crate) trait Planes: Copy + Send + Sync + 'static {
+    /// The backend of this name.
+    const BACKEND: Backend;
+
+    /// Bytes in a register, so blocks that are worked on together.
+    const WIDE: usize;
+
+    /// From the field of AES to how [`invert`](Self::invert) takes its elements.
+    const FROM_AES_FIELD: Linear;
+
+    /// A register.
+    type Vector: Copy;
+
+    /// A table of 256 bytes, made for look-ups; wipes itself when dropped.
+    type Table: Send + Sync;
+
+    /// A linear map of bytes, made for use.
+    type Map: Copy + Zeroize + Send + Sync;
+
+    /// A linear map of inverses, made for use.
+    type InverseMap: Copy + Zeroize + Send + Sync;
+
+    /// Makes a table.
+    fn table(bytes: &[u8; 256]) -> Self::Table;
+
+    /// Makes a map.
+    fn map(map: &Linear) -> Self::Map;
+
+    /// Makes a map from the field of AES for [`invert`](Self::invert).
+    fn inverse_map(map: &Linear) -> Self::InverseMap;
+
+    /// Does `work` in a function compiled for this CPU.
+    fn enter<W: Work<Self>>(self, work: W);
+
+    /// The first [`WIDE`](Self::WIDE) of `bytes`.
+    fn load(self, bytes: &[u8]) -> Self::Vector;
+
+    /// Writes the first [`WIDE`](Self::WIDE) of `bytes`.
+    fn store(self, x: Self::Vector, bytes: &mut [u8]);
+
+    /// `word` in every word; for a byte in every byte, [`four`] of it.
+    fn splat(self, word: u32) -> Self::Vector;
+
+    /// The bitwise sum.
+    fn xor(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
+
+    /// The bitwise sum of three.
+    fn xor3(self, x: Self::Vector, y: Self::Vector, z: Self::Vector) -> Self::Vector;
+
+    /// The bitwise product.
+    fn and(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
+
+    /// Every bit that is in `y` and not in `x`.
+    fn and_not(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
+
+    /// Every bit that is in one or the other.
+    fn or(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
+
+    /// The entry of `table` for every byte.
+    fn look_up(self, table: &Self::Table, x: Self::Vector) -> Self::Vector;
+
+    /// The entry of `table` for every byte, all below 16.
+    fn look_up_nibble(self, table: &[u8; 16], x: Self::Vector) -> Self::Vector;
+
+    /// The upper nibble of every byte, as a number below 16.
+    fn upper_nibble(self, x: Self::Vector) -> Self::Vector;
+
+    /// The lower nibble of every byte.
+    fn lower_nibble(self, x: Self::Vector) -> Self::Vector;
+
+    /// `map` of every byte.
+    fn linear(self, map: &Self::Map, x: Self::Vector) -> Self::Vector;
+
+    /// `map` of the inverse of every byte, zero for zero. The bytes have come
+    /// through [`FROM_AES_FIELD`](Self::FROM_AES_FIELD).
+    fn invert(self, map: &Self::InverseMap, x: Self::Vector) -> Self::Vector;
+
+    /// Sums of bytes modulo 2⁸.
+    fn add_bytes(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
+
+    /// Bit 7 of every byte, as 0 or 1.
+    fn top_bit(self, x: Self::Vector) -> Self::Vector;
+
+    /// Sums of words modulo 2³².
+    fn add_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
+
+    /// Differences of words modulo 2³².
+    fn subtract_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
+
+    /// Words rotated left by a number from 0 to 31, in a time that does not
+    /// depend on it.
+    fn rotate_words(self, x: Self::Vector, by: u32) -> Self::Vector;
+
+    /// In every 16 bytes, those of the lower half of `x` and of `y` in turn;
+    /// then those of the upper half.
+    fn interleave_bytes(self, x: Self::Vector, y: Self::Vector) -> [Self::Vector; 2];
+
+    /// The same with pairs of bytes.
+    fn interleave_pairs(self, x: Self::Vector, y: Self::Vector) -> [Self::Vector; 2];
+
+    /// The same with words.
+    fn interleave_words(self, x: Self::Vector, y: Self::Vector) -> [Self::Vector; 2];
+
+    /// In every 16 bytes, byte 4·i + j to 4·j + i.
+    fn transpose_words(self, x: Self::Vector) -> Self::Vector;
+
+    /// In every 16 bytes, byte 8·i + j to 2·j + i.
+    fn interleave_halves(self, x: Self::Vector) -> Self::Vector;
+
+    /// In every 16 bytes, byte 2·j + i to 8·i + j.
+    fn separate_halves(self, x: Self::Vector) -> Self::Vector;
+
+    /// XTS: `tweak`·xⁱ for block i of eight registers.
+    fn first_tweaks(self, tweak: &Block) -> [Self::Vector; 8];
+
+    /// XTS: those of the eight registers after them.
+    fn next_tweaks(self, tweaks: [Self::Vector; 8]) -> [Self::Vector; 8];
+
+    /// Blocks of 16 bytes to planes and back. In every 16 bytes, byte i of
+    /// register j to byte j of register i.
+    #[inline(always)]
+    fn transpose(self, mut x: [Self::Vector; 16]) -> [Self::Vector; 16] {
+        let mut stride = 8;
+        while stride > 0 {
+            let mut i = 0;
+            while i < 16 {
+                if i & stride == 0 {
+                    [x[i], x[i + stride]] = self.interleave_bytes(x[i], x[i + stride]);
+                }
+                i += 1;
+            }
+            stride /= 2;
+        }
+        x
+    }
+
+    /// Blocks of 16 bytes to words. In every 16 bytes, word k of register
+    /// 4·i + j to word j of register i of result k, where
+    /// [`to_planes`](Self::to_planes) finds a plane of the same order of blocks
+    /// as [`transpose`](Self::transpose).
+    #[inline(always)]
+    fn rows_to_words(self, rows: [Self::Vector; 16]) -> [[Self::Vector; 4]; 4] {
+        let mut words = [[rows[0]; 4]; 4];
+        let mut i = 0;
+        while i < 4 {
+            let rows = [
+                rows[4 * i],
+                rows[4 * i + 1],
+                rows[4 * i + 2],
+                rows[4 * i + 3],
+            ];
+            let columns = self.transpose_squares(rows);
+            let mut k = 0;
+            while k < 4 {
+                words[k][i] = columns[k];
+                k += 1;
+            }
+            i += 1;
+        }
+        words
+    }
+
+    /// What undoes [`rows_to_words`](Self::rows_to_words).
+    #[inline(always)]
+    fn words_to_rows(self, words: [[Self::Vector; 4]; 4]) -> [Self::Vector; 16] {
+        let mut rows = [words[0][0]; 16];
+        let mut i = 0;
+        while i < 4 {
+            let columns = [words[0][i], words[1][i], words[2][i], words[3][i]];
+            rows[4 * i..4 * i + 4].copy_from_slice(&self.transpose_squares(columns));
+            i += 1;
+        }
+        rows
+    }
+
+    /// In every 16 bytes, word i of register j to word j of register i.
+    #[inline(always)]
+    fn transpose_squares(self, [p, q, r, s]: [Self::Vector; 4]) -> [Self::Vector; 4] {
+        let [pr, pr_upper] = self.interleave_words(p, r);
+        let [qs, qs_upper] = self.interleave_words(q, s);
+        let [a, b] = self.interleave_words(pr, qs);
+        let [c, d] = self.interleave_words(pr_upper, qs_upper);
+        [a, b, c, d]
+    }
+
+    /// Blocks of 8 bytes to planes. In every 16 bytes of register j, byte
+    /// 8·i + k to byte 2·j + i of plane k.
+    #[inline(always)]
+    fn halves_to_planes(self, mut x: [Self::Vector; 8]) -> [Self::Vector; 8] {
+        let mut i = 0;
+        while i < 8 {
+            x[i] = self.interleave_halves(x[i]);
+            i += 1;
+        }
+        self.transpose_pairs(x)
+    }
+
+    /// What undoes [`halves_to_planes`](Self::halves_to_planes).
+    #[inline(always)]
+    fn planes_to_halves(self, x: [Self::Vector; 8]) -> [Self::Vector; 8] {
+        let mut x = self.transpose_pairs(x);
+        let mut i = 0;
+        while i < 8 {
+            x[i] = self.separate_halves(x[i]);
+            i += 1;
+        }
+        x
+    }
+
+    /// In every 16 bytes, pair i of register j to pair j of register i.
+    #[inline(always)]
+    fn transpose_pairs(self, mut x: [Self::Vector; 8]) -> [Self::Vector; 8] {
+        let mut stride = 4;
+        while stride > 0 {
+            let mut i = 0;
+            while i < 8 {
+                if i & stride == 0 {
+                    [x[i], x[i + stride]] = self.interleave_pairs(x[i], x[i + stride]);
+                }
+                i += 1;
+            }
+            stride /= 2;
+        }
+        x
+    }
+
+    /// Four planes, the least significant first, to words: in every 16 bytes,
+    /// byte 4·i + j of plane k to byte 4·j + k of register i.
+    #[inline(always)]
+    fn to_words(self, [a, b, c, d]: [Self::Vector; 4]) -> [Self::Vector; 4] {
+        let [ab, ab_upper] = self.interleave_bytes(a, b);
+        let [cd, cd_upper] = self.interleave_bytes(c, d);
+        let [p, q] = self.interleave_pairs(ab, cd);
+        let [r, s] = self.interleave_pairs(ab_upper, cd_upper);
+        [p, q, r, s]
+    }
+
+    /// What undoes [`to_words`](Self::to_words).
+    #[inline(always)]
+    fn to_planes(self, mut x: [Self::Vector; 4]) -> [Self::Vector; 4] {
+        let mut i = 0;
+        while i < 4 {
+            x[i] = self.transpose_words(x[i]);
+            i += 1;
+        }
+        self.transpose_squares(x)
+    }
+}
+
+/// A kernel with its arguments.
+///
+/// `run` and all that it calls are `#[inline(always)]`: they must become part
+/// of the function with the CPU's features.
+pub(crate) trait Work<P: Planes> {
+    /// Does the work.
+    fn run(self, planes: P);
+}
+
+/// XTS: `tweak`·xⁱ in place i.
+pub(crate) fn eight_tweaks(tweak: &Block) -> [Block; 8] {
+    let mut tweaks = [u128::from_le_bytes(*tweak); 8];
+    for i in 1..8 {
+        tweaks[i] = times_x(tweaks[i - 1]);
+    }
+    tweaks.map(u128::to_le_bytes)
+}
+
+/// `byte` in every byte of a word.
+pub(crate) const fn four(byte: u8) -> u32 {
+    u32::from_ne_bytes([byte; 4])
+}

@@ -1,0 +1,204 @@
+//! Ciphers of 16-byte blocks over whole groups of them: what a kernel in byte
+//! planes leaves to do.
+
+use super::{Planes, Work};
+use crate::Backend;
+use crate::block::{Block, BlockCipher};
+
+/// A keyed cipher for as many blocks as there are bytes in a register.
+///
+/// Both methods are `#[inline(always)]`, as those of [`Work`] are. `rows` are
+/// 16 registers of whole blocks, one after the other in memory.
+pub(crate) trait Kernel<P: Planes>: Send + Sync + 'static {
+    /// Encrypts every block.
+    fn encrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16];
+
+    /// Decrypts every block.
+    fn decrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16];
+}
+
+/// A block cipher made of a kernel.
+pub(crate) struct InPlanes<P, K> {
+    pub(crate) planes: P,
+    pub(crate) kernel: K,
+}
+
+impl<P: Planes, K: Kernel<P>> BlockCipher<16> for InPlanes<P, K> {
+    const BACKEND: Backend = P::BACKEND;
+    const CONSTANT_TIME: bool = true;
+
+    fn encrypt_blocks(&self, blocks: &mut [Block]) {
+        let kernel = &self.kernel;
+        self.planes.enter(Blocks::<K, true> { kernel, blocks });
+    }
+
+    fn decrypt_blocks(&self, blocks: &mut [Block]) {
+        let kernel = &self.kernel;
+        self.planes.enter(Blocks::<K, false> { kernel, blocks });
+    }
+
+    fn encrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.planes.enter(Xts::<K, true> {
+            kernel: &self.kernel,
+            starts,
+            sector_bytes,
+            data,
+        });
+    }
+
+    fn decrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.planes.enter(Xts::<K, false> {
+            kernel: &self.kernel,
+            starts,
+            sector_bytes,
+            data,
+        });
+    }
+
+    fn decrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.planes.enter(DecryptCbc {
+            kernel: &self.kernel,
+            ivs,
+            sector_bytes,
+            data,
+        });
+    }
+}
+
+/// Most blocks in a group, and bytes in a register.
+const MOST: usize = 64;
+
+/// Encrypts or decrypts every block in place. What is left over takes a group
+/// of its own.
+struct Blocks<'a, K, const ENCRYPT: bool> {
+    kernel: &'a K,
+    blocks: &'a mut [Block],
+}
+
+impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Blocks<'_, K, ENCRYPT> {
+    #[inline(always)]
+    fn run(self, planes: P) {
+        let mut padded = [[0; 16]; MOST];
+        for group in self.blocks.chunks_mut(P::WIDE) {
+            let whole = group.len() == P::WIDE;
+            let blocks = if whole {
+                &mut *group
+            } else {
+                padded[..group.len()].copy_from_slice(group);
+                &mut padded[..P::WIDE]
+            };
+            let mut rows = [planes.splat(0); 16];
+            for (row, bytes) in rows.iter_mut().zip(blocks.as_flattened().chunks(P::WIDE)) {
+                *row = planes.load(bytes);
+            }
+            let rows = crypt::<P, K, ENCRYPT>(self.kernel, planes, rows);
+            let bytes = blocks.as_flattened_mut().chunks_mut(P::WIDE);
+            for (row, bytes) in rows.into_iter().zip(bytes) {
+                planes.store(row, bytes);
+            }
+            if !whole {
+                group.copy_from_slice(&padded[..group.len()]);
+            }
+        }
+    }
+}
+
+/// Encrypts or decrypts whole sectors in place in XTS mode; `starts` has the
+/// first tweak of each. Half a group always belongs to one sector.
+struct Xts<'a, K, const ENCRYPT: bool> {
+    kernel: &'a K,
+    starts: &'a [Block],
+    sector_bytes: usize,
+    data: &'a mut [u8],
+}
+
+impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Xts<'_, K, ENCRYPT> {
+    #[inline(always)]
+    fn run(self, planes: P) {
+        let half_bytes = 8 * P::WIDE;
+        let sector_halves = self.sector_bytes / half_bytes;
+        let zero = planes.splat(0);
+        let mut nth_half = 0;
+        let mut last = [zero; 8];
+        for group in self.data.chunks_mut(2 * half_bytes) {
+            let mut tweaks = [zero; 16];
+            let (halves, _) = tweaks.as_chunks_mut::<8>();
+            for half in &mut halves[..group.len() / half_bytes] {
+                last = if nth_half % sector_halves == 0 {
+                    planes.first_tweaks(&self.starts[nth_half / sector_halves])
+                } else {
+                    planes.next_tweaks(last)
+                };
+                nth_half += 1;
+                *half = last;
+            }
+            let mut rows = [zero; 16];
+            for (i, bytes) in group.chunks(P::WIDE).enumerate() {
+                rows[i] = planes.xor(planes.load(bytes), tweaks[i]);
+            }
+            let rows = crypt::<P, K, ENCRYPT>(self.kernel, planes, rows);
+            for (i, bytes) in group.chunks_mut(P::WIDE).enumerate() {
+                planes.store(planes.xor(rows[i], tweaks[i]), bytes);
+            }
+        }
+    }
+}
+
+/// Decrypts whole sectors in place in CBC mode; `ivs` has one for each.
+struct DecryptCbc<'a, K> {
+    kernel: &'a K,
+    ivs: &'a [Block],
+    sector_bytes: usize,
+    data: &'a mut [u8],
+}
+
+impl<P: Planes, K: Kernel<P>> Work<P> for DecryptCbc<'_, K> {
+    #[inline(always)]
+    fn run(self, planes: P) {
+        let sector_rows = self.sector_bytes / P::WIDE;
+        let mut nth_row = 0;
+        let mut last = [0; 16];
+        for group in self.data.chunks_mut(16 * P::WIDE) {
+            let mut rows = [planes.splat(0); 16];
+            for (row, bytes) in rows.iter_mut().zip(group.chunks(P::WIDE)) {
+                *row = planes.load(bytes);
+            }
+            let rows = self.kernel.decrypt(planes, rows);
+            let next = *group.last_chunk().expect("a group of whole blocks");
+            // Backwards, so that the ciphertext before a row is still there.
+            for i in (0..group.len() / P::WIDE).rev() {
+                let at = i * P::WIDE;
+                let starts = (nth_row + i) % sector_rows == 0;
+                let before = if starts || i == 0 {
+                    let mut before = [0; MOST];
+                    let start = if starts {
+                        self.ivs[(nth_row + i) / sector_rows]
+                    } else {
+                        last
+                    };
+                    before[..16].copy_from_slice(&start);
+                    before[16..P::WIDE].copy_from_slice(&group[at..][..P::WIDE - 16]);
+                    planes.load(&before)
+                } else {
+                    planes.load(&group[at - 16..])
+                };
+                planes.store(planes.xor(rows[i], before), &mut group[at..]);
+            }
+            last = next;
+            nth_row += group.len() / P::WIDE;
+        }
+    }
+}
+
+#[inline(always)]
+fn crypt<P: Planes, K: Kernel<P>, const ENCRYPT: bool>(
+    kernel: &K,
+    planes: P,
+    rows: [P::Vector; 16],
+) -> [P::Vector; 16] {
+    if ENCRYPT {
+        kernel.encrypt(planes, rows)
+    } else {
+        kernel.decrypt(planes, rows)
+    }
+}

@@ -1,0 +1,236 @@
+//! Twofish in byte planes, and so in constant time.
+//!
+//! The S-boxes of g are tables of 256 bytes, made once a key, and their MDS
+//! product is eight linear maps and some sums. The rest of a round adds and
+//! rotates, so the state is kept in words.
+
+use zeroize::Zeroize;
+
+use super::{KeyWords, MDS, ORDER, Q, Subkeys, field_mul};
+use crate::block::planes::linear::times;
+use crate::block::planes::sectors::{InPlanes, Kernel};
+use crate::block::planes::{Planes, Work, four};
+
+/// Twofish with a key of 128, 192 or 256 bits.
+pub(crate) struct InTables<P: Planes> {
+    /// Per byte of g's input: its way through the S-box.
+    tables: Box<[P::Table; 4]>,
+    times_5b: P::Map,
+    times_ef: P::Map,
+    subkeys: Subkeys,
+}
+
+/// The cipher under a key of 16, 24 or 32 bytes.
+pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, InTables<P>> {
+    let words = KeyWords::new(key);
+    let mut sboxes = [[0; 256]; 4];
+    let mut products = |l: &[[u8; 4]]| {
+        planes.enter(Fill {
+            l,
+            sboxes: &mut sboxes,
+        });
+        std::array::from_fn(|i| product(&sboxes, i))
+    };
+    let mut even: [u32; 2 * Subkeys::PAIRS] = products(words.even());
+    let mut odd: [u32; 2 * Subkeys::PAIRS] = products(words.odd());
+    let subkeys = Subkeys::new(|i| even[usize::from(i)], |i| odd[usize::from(i)]);
+    planes.enter(Fill {
+        l: words.s(),
+        sboxes: &mut sboxes,
+    });
+    let kernel = InTables {
+        tables: Box::new(std::array::from_fn(|column| P::table(&sboxes[column]))),
+        times_5b: P::map(&times(0x5b, 0x169)),
+        times_ef: P::map(&times(0xef, 0x169)),
+        subkeys,
+    };
+    even.zeroize();
+    odd.zeroize();
+    sboxes.as_flattened_mut().zeroize();
+    InPlanes { planes, kernel }
+}
+
+/// The MDS product of byte `x` through every S-box.
+fn product(sboxes: &[[u8; 256]; 4], x: usize) -> u32 {
+    u32::from_le_bytes(MDS.map(|row| {
+        row.iter().zip(sboxes).fold(0, |sum, (&factor, sbox)| {
+            sum ^ field_mul(factor, sbox[x], 0x169)
+        })
+    }))
+}
+
+/// The way of every byte through h under `l`, up to the MDS product.
+struct Fill<'a> {
+    l: &'a [[u8; 4]],
+    sboxes: &'a mut [[u8; 256]; 4],
+}
+
+impl<P: Planes> Work<P> for Fill<'_> {
+    #[inline(always)]
+    fn run(self, planes: P) {
+        let q = [P::table(&Q[0]), P::table(&Q[1])];
+        for (column, sbox) in self.sboxes.iter_mut().enumerate() {
+            let order = &ORDER[column];
+            for (nth, entries) in sbox.chunks_mut(P::WIDE).enumerate() {
+                let mut y = planes.load(&EVERY_BYTE[nth * P::WIDE..]);
+                for (stage, word) in self.l.iter().enumerate().rev() {
+                    y = planes.look_up(&q[order[stage]], y);
+                    y = planes.xor(y, planes.splat(four(word[column])));
+                }
+                planes.store(planes.look_up(&q[order[4]], y), entries);
+            }
+        }
+    }
+}
+
+const EVERY_BYTE: [u8; 256] = {
+    let mut bytes = [0; 256];
+    let mut i = 0;
+    while i < 256 {
+        bytes[i] = i as u8;
+        i += 1;
+    }
+    bytes
+};
+
+/// A word of every block.
+type Word<P> = [<P as Planes>::Vector; 4];
+
+impl<P: Planes> Kernel<P> for InTables<P> {
+    #[inline(always)]
+    fn encrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
+        let keys = &self.subkeys;
+        let state = planes.rows_to_words(rows);
+        let [mut a, mut b, mut c, mut d] = add_keys(planes, state, &keys.input_whitening);
+        for keys in keys.round_keys.as_chunks::<2>().0 {
+            self.round(planes, a, b, &mut c, &mut d, keys[0]);
+            self.round(planes, c, d, &mut a, &mut b, keys[1]);
+        }
+        // The last round does not swap.
+        planes.words_to_rows(add_keys(planes, [c, d, a, b], &keys.output_whitening))
+    }
+
+    #[inline(always)]
+    fn decrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
+        let keys = &self.subkeys;
+        let state = planes.rows_to_words(rows);
+        let [mut c, mut d, mut a, mut b] = add_keys(planes, state, &keys.output_whitening);
+        for keys in keys.round_keys.as_chunks::<2>().0.iter().rev() {
+            self.inverse_round(planes, c, d, &mut a, &mut b, keys[1]);
+            self.inverse_round(planes, a, b, &mut c, &mut d, keys[0]);
+        }
+        planes.words_to_rows(add_keys(planes, [a, b, c, d], &keys.input_whitening))
+    }
+}
+
+impl<P: Planes> InTables<P> {
+    #[inline(always)]
+    fn round(
+        &self,
+        planes: P,
+        a: Word<P>,
+        b: Word<P>,
+        c: &mut Word<P>,
+        d: &mut Word<P>,
+        keys: [u32; 2],
+    ) {
+        let [x, y] = self.f(planes, a, b);
+        let keys = keys.map(|key| planes.splat(key));
+        for i in 0..4 {
+            let sum = planes.add_words(x[i], y[i]);
+            let f0 = planes.add_words(sum, keys[0]);
+            let f1 = planes.add_words(planes.add_words(sum, y[i]), keys[1]);
+            c[i] = planes.rotate_words(planes.xor(c[i], f0), 31);
+            d[i] = planes.xor(planes.rotate_words(d[i], 1), f1);
+        }
+    }
+
+    #[inline(always)]
+    fn inverse_round(
+        &self,
+        planes: P,
+        a: Word<P>,
+        b: Word<P>,
+        c: &mut Word<P>,
+        d: &mut Word<P>,
+        keys: [u32; 2],
+    ) {
+        let [x, y] = self.f(planes, a, b);
+        let keys = keys.map(|key| planes.splat(key));
+        for i in 0..4 {
+            let sum = planes.add_words(x[i], y[i]);
+            let f0 = planes.add_words(sum, keys[0]);
+            let f1 = planes.add_words(planes.add_words(sum, y[i]), keys[1]);
+            c[i] = planes.xor(planes.rotate_words(c[i], 1), f0);
+            d[i] = planes.rotate_words(planes.xor(d[i], f1), 31);
+        }
+    }
+
+    /// The two g of section 4.1.
+    #[inline(always)]
+    fn f(&self, planes: P, a: Word<P>, b: Word<P>) -> [Word<P>; 2] {
+        let [b0, b1, b2, b3] = planes.to_planes(b);
+        [
+            self.g(planes, planes.to_planes(a)),
+            self.g(planes, [b3, b0, b1, b2]),
+        ]
+    }
+
+    #[inline(always)]
+    fn g(&self, planes: P, [a, b, c, d]: Word<P>) -> Word<P> {
+        let [t0, t1, t2, t3] = &*self.tables;
+        let a = planes.look_up(t0, a);
+        let b = planes.look_up(t1, b);
+        let c = planes.look_up(t2, c);
+        let d = planes.look_up(t3, d);
+        let times_5b = |x| planes.linear(&self.times_5b, x);
+        let times_ef = |x| planes.linear(&self.times_ef, x);
+        // The rows of the MDS matrix.
+        planes.to_words([
+            planes.xor3(a, times_ef(b), times_5b(planes.xor(c, d))),
+            planes.xor3(times_5b(a), times_ef(planes.xor(b, c)), d),
+            planes.xor3(times_ef(planes.xor(a, d)), times_5b(b), c),
+            planes.xor3(times_ef(planes.xor(a, c)), b, times_5b(d)),
+        ])
+    }
+}
+
+#[inline(always)]
+fn add_keys<P: Planes>(planes: P, mut state: [Word<P>; 4], keys: &[u32; 4]) -> [Word<P>; 4] {
+    for i in 0..4 {
+        let key = planes.splat(keys[i]);
+        for x in &mut state[i] {
+            *x = planes.xor(*x, key);
+        }
+    }
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Planes, keyed};
+    use crate::arch::{Avx2, Avx512Bytes};
+    use crate::block::tests;
+    use crate::reference;
+
+    fn check<P: Planes>(planes: Option<P>, name: &str) {
+        let Some(planes) = planes else {
+            println!("skipped: this CPU has no {name}");
+            return;
+        };
+        let keyed = |key: &[u8]| keyed(key, planes);
+        tests::known_answers::<reference::Twofish, _, 16>("twofish", keyed);
+        tests::equals_reference::<reference::Twofish, _, 16>(&[16, 24, 32], keyed);
+        tests::agrees_with::<twofish::Twofish, _, 16>(&[16, 24, 32], keyed);
+    }
+
+    #[test]
+    fn avx2() {
+        check(Avx2::detect(), "AVX2");
+    }
+
+    #[test]
+    fn avx512() {
+        check(Avx512Bytes::detect(), "AVX-512 VBMI with GFNI");
+    }
+}
