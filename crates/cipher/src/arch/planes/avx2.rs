@@ -7,7 +7,7 @@ use crate::Backend;
 use crate::arch::Avx2;
 use crate::block::Block;
 use crate::block::planes::linear::{Linear, apply};
-use crate::block::planes::{Planes, Work, eight_tweaks, tower};
+use crate::block::planes::{Planes, Work, tower};
 
 impl Planes for Avx2 {
     const BACKEND: Backend = Backend::Avx2;
@@ -246,10 +246,14 @@ impl Planes for Avx2 {
 
     #[inline(always)]
     fn first_tweaks(self, tweak: &Block) -> [__m256i; 8] {
-        let blocks = eight_tweaks(tweak);
         let mut tweaks = [self.splat(0); 8];
         for i in 0..4 {
-            tweaks[i] = self.load(&blocks.as_flattened()[32 * i..]);
+            // SAFETY: `self` proves AVX2, and the tweak is borrowed.
+            unsafe {
+                let tweak = _mm256_broadcastsi128_si256(_mm_loadu_si128(tweak.as_ptr().cast()));
+                let by = 2 * i as i64;
+                tweaks[i] = self.times_x(tweak, _mm256_set_epi64x(by + 1, by + 1, by, by));
+            }
             tweaks[4 + i] = self.times_x8::<1, 15>(tweaks[i]);
         }
         tweaks
@@ -262,24 +266,50 @@ impl Planes for Avx2 {
         }
         tweaks
     }
+
+    #[inline(always)]
+    fn shift_in(self, before: &Block, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2, and the block is borrowed.
+        unsafe {
+            let before = _mm256_castsi128_si256(_mm_loadu_si128(before.as_ptr().cast()));
+            _mm256_inserti128_si256::<1>(before, _mm256_castsi256_si128(x))
+        }
+    }
 }
 
 impl Avx2 {
-    /// XTS: every block times x to the power of 8·`BYTES`, which is at most 56;
+    /// XTS: every block times x to the power of `by`, which is at most 57 and
+    /// stands in both halves.
+    #[inline(always)]
+    fn times_x(self, x: __m256i, by: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let over = _mm256_srlv_epi64(x, _mm256_sub_epi64(_mm256_set1_epi64x(64), by));
+            let shifted = self.xor(_mm256_sllv_epi64(x, by), _mm256_bslli_epi128::<8>(over));
+            self.reduce(shifted, _mm256_bsrli_epi128::<8>(over))
+        }
+    }
+
+    /// XTS: what left at the top comes back times x⁷ + x² + x + 1; `over` has
+    /// at most 57 bits.
+    #[inline(always)]
+    fn reduce(self, shifted: __m256i, over: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe {
+            let twice = _mm256_slli_epi64::<1>(over);
+            let sum = self.xor3(over, twice, _mm256_slli_epi64::<2>(over));
+            self.xor3(shifted, sum, _mm256_slli_epi64::<7>(over))
+        }
+    }
+
+    /// XTS: every block times x to the power of 8·`BYTES`, which is at most 32;
     /// `REST` is 16 − `BYTES`.
     #[inline(always)]
     fn times_x8<const BYTES: i32, const REST: i32>(self, x: __m256i) -> __m256i {
-        // What leaves at the top comes back times x⁷ + x² + x + 1.
         // SAFETY: `self` proves AVX2.
         unsafe {
             let over = _mm256_bsrli_epi128::<REST>(x);
-            let sum = self.xor3(
-                over,
-                _mm256_slli_epi64::<1>(over),
-                _mm256_slli_epi64::<2>(over),
-            );
-            let shifted = _mm256_bslli_epi128::<BYTES>(x);
-            self.xor3(shifted, sum, _mm256_slli_epi64::<7>(over))
+            self.reduce(_mm256_bslli_epi128::<BYTES>(x), over)
         }
     }
 

@@ -6,7 +6,7 @@ use super::{Table, WHOLE_REGISTER};
 use crate::Backend;
 use crate::block::Block;
 use crate::block::planes::linear::{IDENTITY, Linear};
-use crate::block::planes::{Planes, Work, eight_tweaks};
+use crate::block::planes::{Planes, Work};
 
 /// Proof that this CPU has AVX-512 with its foundation (F), operations on bytes
 /// (BW) and the shorter vector lengths (VL), look-ups of bytes (VBMI), GFNI, and
@@ -228,9 +228,13 @@ impl Planes for Avx512Bytes {
 
     #[inline(always)]
     fn first_tweaks(self, tweak: &Block) -> [__m512i; 8] {
-        let blocks = eight_tweaks(tweak);
-        let mut tweaks = [self.load(blocks.as_flattened()); 8];
-        tweaks[1] = self.load(&blocks.as_flattened()[64..]);
+        let mut tweaks = [self.splat(0); 8];
+        // SAFETY: `self` proves the features, and the tweak is borrowed.
+        unsafe {
+            let tweak = _mm512_broadcast_i32x4(_mm_loadu_si128(tweak.as_ptr().cast()));
+            tweaks[0] = self.times_x(tweak, _mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0));
+            tweaks[1] = self.times_x(tweak, _mm512_set_epi64(7, 7, 6, 6, 5, 5, 4, 4));
+        }
         for i in 0..2 {
             tweaks[2 + i] = self.times_x8::<1, 15>(tweaks[i]);
         }
@@ -247,9 +251,31 @@ impl Planes for Avx512Bytes {
         }
         tweaks
     }
+
+    #[inline(always)]
+    fn shift_in(self, before: &Block, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves the features, and the block is borrowed.
+        unsafe {
+            let before = _mm512_broadcast_i32x4(_mm_loadu_si128(before.as_ptr().cast()));
+            _mm512_alignr_epi64::<6>(x, before)
+        }
+    }
 }
 
 impl Avx512Bytes {
+    /// XTS: every block times x to the power of `by`, which is at most 63 and
+    /// stands in both halves.
+    #[inline(always)]
+    fn times_x(self, x: __m512i, by: __m512i) -> __m512i {
+        // SAFETY: `self` proves the features.
+        unsafe {
+            let shifted = _mm512_sllv_epi64(x, by);
+            let over = _mm512_srlv_epi64(x, _mm512_sub_epi64(_mm512_set1_epi64(64), by));
+            let reduced = _mm512_clmulepi64_epi128::<1>(over, _mm512_set1_epi64(0x87));
+            self.xor3(shifted, _mm512_bslli_epi128::<8>(over), reduced)
+        }
+    }
+
     /// XTS: every block times x to the power of 8·`BYTES`, which is at most 64;
     /// `REST` is 16 − `BYTES`.
     #[inline(always)]

@@ -33,6 +33,7 @@ impl<P: Planes> Work<P> for Everything {
         words(planes);
         transposes(planes);
         tweaks(planes);
+        shifts(planes);
     }
 }
 
@@ -262,4 +263,10 @@ fn tweaks<P: Planes>(planes: P) {
             tweaks = planes.next_tweaks(tweaks);
         }
     }
+}
+
+fn shifts<P: Planes>(planes: P) {
+    let (before, x) = ([7; 16], &noise(60)[..P::WIDE]);
+    let found = stored(planes, planes.shift_in(&before, planes.load(x)));
+    assert_eq!(found, [&before, &x[..P::WIDE - 16]].concat());
 }

@@ -24,7 +24,6 @@ use zeroize::Zeroize;
 use self::linear::Linear;
 use crate::Backend;
 use crate::block::Block;
-use crate::mode::times_x;
 
 /// The operations of one register width: a proof that the CPU has them.
 ///
@@ -148,6 +147,9 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
 
     /// XTS: those of the eight registers after them.
     fn next_tweaks(self, tweaks: [Self::Vector; 8]) -> [Self::Vector; 8];
+
+    /// CBC: the blocks of a register one place on, after `before`.
+    fn shift_in(self, before: &Block, x: Self::Vector) -> Self::Vector;
 
     /// Blocks of 16 bytes to planes and back. In every 16 bytes, byte i of
     /// register j to byte j of register i.
@@ -287,15 +289,6 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
 pub(crate) trait Work<P: Planes> {
     /// Does the work.
     fn run(self, planes: P);
-}
-
-/// XTS: `tweak`·xⁱ in place i.
-pub(crate) fn eight_tweaks(tweak: &Block) -> [Block; 8] {
-    let mut tweaks = [u128::from_le_bytes(*tweak); 8];
-    for i in 1..8 {
-        tweaks[i] = times_x(tweaks[i - 1]);
-    }
-    tweaks.map(u128::to_le_bytes)
 }
 
 /// `byte` in every byte of a word.

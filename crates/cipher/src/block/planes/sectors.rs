@@ -65,7 +65,7 @@ impl<P: Planes, K: Kernel<P>> BlockCipher<16> for InPlanes<P, K> {
     }
 }
 
-/// Most blocks in a group, and bytes in a register.
+/// Most blocks in a group.
 const MOST: usize = 64;
 
 /// Encrypts or decrypts every block in place. What is left over takes a group
@@ -169,16 +169,11 @@ impl<P: Planes, K: Kernel<P>> Work<P> for DecryptCbc<'_, K> {
             for i in (0..group.len() / P::WIDE).rev() {
                 let at = i * P::WIDE;
                 let starts = (nth_row + i) % sector_rows == 0;
-                let before = if starts || i == 0 {
-                    let mut before = [0; MOST];
-                    let start = if starts {
-                        self.ivs[(nth_row + i) / sector_rows]
-                    } else {
-                        last
-                    };
-                    before[..16].copy_from_slice(&start);
-                    before[16..P::WIDE].copy_from_slice(&group[at..][..P::WIDE - 16]);
-                    planes.load(&before)
+                let before = if starts {
+                    let iv = &self.ivs[(nth_row + i) / sector_rows];
+                    planes.shift_in(iv, planes.load(&group[at..]))
+                } else if i == 0 {
+                    planes.shift_in(&last, planes.load(group))
                 } else {
                     planes.load(&group[at - 16..])
                 };
