@@ -7,7 +7,7 @@ use crate::Backend;
 use crate::arch::Avx2;
 use crate::block::Block;
 use crate::block::planes::linear::{Linear, apply};
-use crate::block::planes::{Planes, Work, tower};
+use crate::block::planes::{LINE, Lines, Planes, Work, tower};
 
 impl Planes for Avx2 {
     const BACKEND: Backend = Backend::Avx2;
@@ -71,6 +71,12 @@ impl Planes for Avx2 {
     fn splat(self, word: u32) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_set1_epi32(word as i32) }
+    }
+
+    #[inline(always)]
+    fn splat_words(self, words: [u32; 4]) -> __m256i {
+        // SAFETY: `self` proves AVX2, and the words are borrowed.
+        unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(words.as_ptr().cast())) }
     }
 
     #[inline(always)]
@@ -201,13 +207,12 @@ impl Planes for Avx2 {
     }
 
     #[inline(always)]
-    fn rotate_words(self, x: __m256i, by: u32) -> __m256i {
+    fn rotate_each_word(self, x: __m256i, by: __m256i) -> __m256i {
         // A shift by all 32 bits gives zero, as it has to.
         // SAFETY: `self` proves AVX2.
         unsafe {
-            let left = _mm256_sllv_epi32(x, _mm256_set1_epi32(by as i32));
-            let right = _mm256_srlv_epi32(x, _mm256_set1_epi32(32 - by as i32));
-            _mm256_or_si256(left, right)
+            let right = _mm256_sub_epi32(_mm256_set1_epi32(32), by);
+            _mm256_or_si256(_mm256_sllv_epi32(x, by), _mm256_srlv_epi32(x, right))
         }
     }
 
@@ -230,18 +235,18 @@ impl Planes for Avx2 {
     }
 
     #[inline(always)]
-    fn transpose_words(self, x: __m256i) -> __m256i {
-        self.shuffle(x, 0x0f0b_0703_0e0a_0602_0d09_0501_0c08_0400)
+    fn interleave_halves(self, x: __m256i, y: __m256i) -> [__m256i; 2] {
+        // SAFETY: `self` proves AVX2.
+        unsafe { [_mm256_unpacklo_epi64(x, y), _mm256_unpackhi_epi64(x, y)] }
     }
 
     #[inline(always)]
-    fn interleave_halves(self, x: __m256i) -> __m256i {
-        self.shuffle(x, 0x0f07_0e06_0d05_0c04_0b03_0a02_0901_0800)
-    }
-
-    #[inline(always)]
-    fn separate_halves(self, x: __m256i) -> __m256i {
-        self.shuffle(x, 0x0f0d_0b09_0705_0301_0e0c_0a08_0604_0200)
+    fn shuffle(self, x: __m256i, from: &[u8; 16]) -> __m256i {
+        // SAFETY: `self` proves AVX2, and the numbers are borrowed.
+        unsafe {
+            let from = _mm256_broadcastsi128_si256(_mm_loadu_si128(from.as_ptr().cast()));
+            _mm256_shuffle_epi8(x, from)
+        }
     }
 
     #[inline(always)]
@@ -265,6 +270,26 @@ impl Planes for Avx2 {
             *tweak = self.times_x8::<2, 14>(*tweak);
         }
         tweaks
+    }
+
+    #[inline(always)]
+    fn load_lines(self, data: &[u8], lines: &Lines) -> [__m256i; 4] {
+        let (a, b) = (&data[lines[0]..][..LINE], &data[lines[1]..][..LINE]);
+        let [a0, a1] = exchange(self, self.load(a), self.load(b));
+        let [a2, a3] = exchange(self, self.load(&a[32..]), self.load(&b[32..]));
+        [a0, a1, a2, a3]
+    }
+
+    #[inline(always)]
+    fn store_lines(self, x: [__m256i; 4], data: &mut [u8], lines: &Lines, count: usize) {
+        let [a01, b01] = exchange(self, x[0], x[1]);
+        let [a23, b23] = exchange(self, x[2], x[3]);
+        let lines = lines.iter().take(count);
+        for (halves, &at) in [[a01, a23], [b01, b23]].into_iter().zip(lines) {
+            let line = &mut data[at..at + LINE];
+            self.store(halves[0], line);
+            self.store(halves[1], &mut line[32..]);
+        }
     }
 
     #[inline(always)]
@@ -312,14 +337,16 @@ impl Avx2 {
             self.reduce(_mm256_bslli_epi128::<BYTES>(x), over)
         }
     }
+}
 
-    /// In every 16 bytes, the byte that byte i of `from` counts to byte i.
-    #[inline(always)]
-    fn shuffle(self, x: __m256i, from: u128) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe {
-            let from = _mm_set_epi64x((from >> 64) as i64, from as i64);
-            _mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(from))
-        }
+/// The lower blocks of two registers, then the upper ones.
+#[inline(always)]
+fn exchange(_: Avx2, x: __m256i, y: __m256i) -> [__m256i; 2] {
+    // SAFETY: the first argument proves AVX2.
+    unsafe {
+        [
+            _mm256_permute2x128_si256::<0x20>(x, y),
+            _mm256_permute2x128_si256::<0x31>(x, y),
+        ]
     }
 }

@@ -6,7 +6,7 @@ use super::{Table, WHOLE_REGISTER};
 use crate::Backend;
 use crate::block::Block;
 use crate::block::planes::linear::{IDENTITY, Linear};
-use crate::block::planes::{Planes, Work};
+use crate::block::planes::{Lines, Planes, Work};
 
 /// Proof that this CPU has AVX-512 with its foundation (F), operations on bytes
 /// (BW) and the shorter vector lengths (VL), look-ups of bytes (VBMI), GFNI, and
@@ -83,6 +83,12 @@ impl Planes for Avx512Bytes {
     fn splat(self, word: u32) -> __m512i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_set1_epi32(word as i32) }
+    }
+
+    #[inline(always)]
+    fn splat_words(self, words: [u32; 4]) -> __m512i {
+        // SAFETY: `self` proves the feature, and the words are borrowed.
+        unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(words.as_ptr().cast())) }
     }
 
     #[inline(always)]
@@ -188,9 +194,9 @@ impl Planes for Avx512Bytes {
     }
 
     #[inline(always)]
-    fn rotate_words(self, x: __m512i, by: u32) -> __m512i {
+    fn rotate_each_word(self, x: __m512i, by: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
-        unsafe { _mm512_rolv_epi32(x, _mm512_set1_epi32(by as i32)) }
+        unsafe { _mm512_rolv_epi32(x, by) }
     }
 
     #[inline(always)]
@@ -212,18 +218,18 @@ impl Planes for Avx512Bytes {
     }
 
     #[inline(always)]
-    fn transpose_words(self, x: __m512i) -> __m512i {
-        self.shuffle(x, 0x0f0b_0703_0e0a_0602_0d09_0501_0c08_0400)
+    fn interleave_halves(self, x: __m512i, y: __m512i) -> [__m512i; 2] {
+        // SAFETY: `self` proves the feature.
+        unsafe { [_mm512_unpacklo_epi64(x, y), _mm512_unpackhi_epi64(x, y)] }
     }
 
     #[inline(always)]
-    fn interleave_halves(self, x: __m512i) -> __m512i {
-        self.shuffle(x, 0x0f07_0e06_0d05_0c04_0b03_0a02_0901_0800)
-    }
-
-    #[inline(always)]
-    fn separate_halves(self, x: __m512i) -> __m512i {
-        self.shuffle(x, 0x0f0d_0b09_0705_0301_0e0c_0a08_0604_0200)
+    fn shuffle(self, x: __m512i, from: &[u8; 16]) -> __m512i {
+        // SAFETY: `self` proves the features, and the numbers are borrowed.
+        unsafe {
+            let from = _mm512_broadcast_i32x4(_mm_loadu_si128(from.as_ptr().cast()));
+            _mm512_shuffle_epi8(x, from)
+        }
     }
 
     #[inline(always)]
@@ -253,6 +259,23 @@ impl Planes for Avx512Bytes {
     }
 
     #[inline(always)]
+    fn load_lines(self, data: &[u8], lines: &Lines) -> [__m512i; 4] {
+        let a = self.load(&data[lines[0]..]);
+        let b = self.load(&data[lines[1]..]);
+        let c = self.load(&data[lines[2]..]);
+        let d = self.load(&data[lines[3]..]);
+        self.transpose_blocks([a, b, c, d])
+    }
+
+    #[inline(always)]
+    fn store_lines(self, x: [__m512i; 4], data: &mut [u8], lines: &Lines, count: usize) {
+        let x = self.transpose_blocks(x);
+        for (x, &at) in x.into_iter().zip(lines).take(count) {
+            self.store(x, &mut data[at..]);
+        }
+    }
+
+    #[inline(always)]
     fn shift_in(self, before: &Block, x: __m512i) -> __m512i {
         // SAFETY: `self` proves the features, and the block is borrowed.
         unsafe {
@@ -263,6 +286,24 @@ impl Planes for Avx512Bytes {
 }
 
 impl Avx512Bytes {
+    /// Exchanges rows and columns of a square of blocks.
+    #[inline(always)]
+    fn transpose_blocks(self, [a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+        // SAFETY: `self` proves the feature.
+        unsafe {
+            let a01b01 = _mm512_shuffle_i32x4::<0x44>(a, b);
+            let a23b23 = _mm512_shuffle_i32x4::<0xee>(a, b);
+            let c01d01 = _mm512_shuffle_i32x4::<0x44>(c, d);
+            let c23d23 = _mm512_shuffle_i32x4::<0xee>(c, d);
+            [
+                _mm512_shuffle_i32x4::<0x88>(a01b01, c01d01),
+                _mm512_shuffle_i32x4::<0xdd>(a01b01, c01d01),
+                _mm512_shuffle_i32x4::<0x88>(a23b23, c23d23),
+                _mm512_shuffle_i32x4::<0xdd>(a23b23, c23d23),
+            ]
+        }
+    }
+
     /// XTS: every block times x to the power of `by`, which is at most 63 and
     /// stands in both halves.
     #[inline(always)]
@@ -285,16 +326,6 @@ impl Avx512Bytes {
             let over = _mm512_bsrli_epi128::<REST>(x);
             let reduced = _mm512_clmulepi64_epi128::<0>(over, _mm512_set1_epi64(0x87));
             _mm512_xor_si512(_mm512_bslli_epi128::<BYTES>(x), reduced)
-        }
-    }
-
-    /// In every 16 bytes, the byte that byte i of `from` counts to byte i.
-    #[inline(always)]
-    fn shuffle(self, x: __m512i, from: u128) -> __m512i {
-        // SAFETY: `self` proves the features.
-        unsafe {
-            let from = _mm_set_epi64x((from >> 64) as i64, from as i64);
-            _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(from))
         }
     }
 }

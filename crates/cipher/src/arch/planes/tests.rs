@@ -3,7 +3,7 @@
 use super::Avx512Bytes;
 use crate::arch::Avx2;
 use crate::block::planes::linear::{AES_FIELD, Linear, apply, multiply, to_aes_field};
-use crate::block::planes::{Planes, Work, four};
+use crate::block::planes::{LINE, NOTHING, Planes, Work, four};
 use crate::mode::times_x;
 
 #[test]
@@ -34,6 +34,8 @@ impl<P: Planes> Work<P> for Everything {
         transposes(planes);
         tweaks(planes);
         shifts(planes);
+        shuffles(planes);
+        lines(planes);
     }
 }
 
@@ -86,6 +88,9 @@ fn memory<P: Planes>(planes: P) {
     let splat = stored(planes, planes.splat(0x0403_0201));
     assert!(splat.chunks(4).all(|word| word == [1, 2, 3, 4]));
     assert_eq!(stored(planes, planes.splat(four(9))), vec![9; P::WIDE]);
+    let splat = stored(planes, planes.splat_words([1, 2, 3, 4 << 24]));
+    let words = [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 4];
+    assert!(splat.chunks(16).all(|found| found == words));
 }
 
 fn bytes<P: Planes>(planes: P) {
@@ -195,6 +200,11 @@ fn words<P: Planes>(planes: P) {
             planes.subtract_words(a, b),
             &u32::wrapping_sub,
         );
+        check(
+            "rotate_each_word",
+            planes.rotate_each_word(a, planes.and(b, planes.splat(31))),
+            &|x, y| x.rotate_left(y & 31),
+        );
         for by in 0..32 {
             let rotated = planes.rotate_words(a, by);
             check("rotate_words", rotated, &|x, _| x.rotate_left(by));
@@ -269,4 +279,48 @@ fn shifts<P: Planes>(planes: P) {
     let (before, x) = ([7; 16], &noise(60)[..P::WIDE]);
     let found = stored(planes, planes.shift_in(&before, planes.load(x)));
     assert_eq!(found, [&before, &x[..P::WIDE - 16]].concat());
+}
+
+fn shuffles<P: Planes>(planes: P) {
+    let x = &noise(61)[..P::WIDE];
+    let from = [
+        15, 3, NOTHING, 0, 9, 9, NOTHING, 1, 2, 4, 8, 7, 6, 5, 14, 13,
+    ];
+    let found = stored(planes, planes.shuffle(planes.load(x), &from));
+    for (found, x) in found.chunks(16).zip(x.chunks(16)) {
+        let expected = from.map(|i| if i == NOTHING { 0 } else { x[usize::from(i)] });
+        assert_eq!(found, expected);
+    }
+    let [a, b] = planes.interleave_halves(planes.load(x), planes.splat(four(5)));
+    for ((a, b), x) in stored(planes, a)
+        .chunks(16)
+        .zip(stored(planes, b).chunks(16))
+        .zip(x.chunks(16))
+    {
+        assert_eq!(
+            (a, b),
+            (&*[&x[..8], &[5; 8]].concat(), &*[&x[8..], &[5; 8]].concat())
+        );
+    }
+}
+
+fn lines<P: Planes>(planes: P) {
+    let lanes = P::WIDE / 16;
+    let data: Vec<u8> = (0..4).flat_map(|seed| noise(70 + seed)).collect();
+    let starts = [700, 3, 900, 66];
+    let x = planes.load_lines(&data, &starts);
+    for (j, x) in x.into_iter().enumerate() {
+        for (block, start) in stored(planes, x).chunks(16).zip(starts) {
+            assert_eq!(block, &data[start + 16 * j..][..16]);
+        }
+    }
+    for count in 1..=lanes {
+        let mut written = vec![0; data.len()];
+        planes.store_lines(x, &mut written, &starts, count);
+        let mut expected = vec![0; data.len()];
+        for start in &starts[..count] {
+            expected[*start..][..LINE].copy_from_slice(&data[*start..][..LINE]);
+        }
+        assert_eq!(written, expected, "{count} lines");
+    }
 }

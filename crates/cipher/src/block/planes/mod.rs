@@ -73,6 +73,9 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     /// `word` in every word; for a byte in every byte, [`four`] of it.
     fn splat(self, word: u32) -> Self::Vector;
 
+    /// `words` in every 16 bytes.
+    fn splat_words(self, words: [u32; 4]) -> Self::Vector;
+
     /// The bitwise sum.
     fn xor(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
 
@@ -119,9 +122,15 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     /// Differences of words modulo 2³².
     fn subtract_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
 
+    /// Words rotated left, each by a number from 0 to 31 of its own.
+    fn rotate_each_word(self, x: Self::Vector, by: Self::Vector) -> Self::Vector;
+
     /// Words rotated left by a number from 0 to 31, in a time that does not
     /// depend on it.
-    fn rotate_words(self, x: Self::Vector, by: u32) -> Self::Vector;
+    #[inline(always)]
+    fn rotate_words(self, x: Self::Vector, by: u32) -> Self::Vector {
+        self.rotate_each_word(x, self.splat(by))
+    }
 
     /// In every 16 bytes, those of the lower half of `x` and of `y` in turn;
     /// then those of the upper half.
@@ -133,20 +142,26 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     /// The same with words.
     fn interleave_words(self, x: Self::Vector, y: Self::Vector) -> [Self::Vector; 2];
 
-    /// In every 16 bytes, byte 4·i + j to 4·j + i.
-    fn transpose_words(self, x: Self::Vector) -> Self::Vector;
+    /// The same with pairs of words.
+    fn interleave_halves(self, x: Self::Vector, y: Self::Vector) -> [Self::Vector; 2];
 
-    /// In every 16 bytes, byte 8·i + j to 2·j + i.
-    fn interleave_halves(self, x: Self::Vector) -> Self::Vector;
-
-    /// In every 16 bytes, byte 2·j + i to 8·i + j.
-    fn separate_halves(self, x: Self::Vector) -> Self::Vector;
+    /// In every 16 bytes, byte `from[i]` to byte i, and zero where that is
+    /// [`NOTHING`].
+    fn shuffle(self, x: Self::Vector, from: &[u8; 16]) -> Self::Vector;
 
     /// XTS: `tweak`·xⁱ for block i of eight registers.
     fn first_tweaks(self, tweak: &Block) -> [Self::Vector; 8];
 
     /// XTS: those of the eight registers after them.
     fn next_tweaks(self, tweaks: [Self::Vector; 8]) -> [Self::Vector; 8];
+
+    /// CBC: a line of [`LINE`] bytes from each of as many sectors as a register
+    /// has blocks, transposed: result j has block j of every line.
+    fn load_lines(self, data: &[u8], lines: &Lines) -> [Self::Vector; 4];
+
+    /// CBC: writes what [`load_lines`](Self::load_lines) reads, to the first
+    /// `count` lines only.
+    fn store_lines(self, x: [Self::Vector; 4], data: &mut [u8], lines: &Lines, count: usize);
 
     /// CBC: the blocks of a register one place on, after `before`.
     fn shift_in(self, before: &Block, x: Self::Vector) -> Self::Vector;
@@ -224,7 +239,7 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     fn halves_to_planes(self, mut x: [Self::Vector; 8]) -> [Self::Vector; 8] {
         let mut i = 0;
         while i < 8 {
-            x[i] = self.interleave_halves(x[i]);
+            x[i] = self.shuffle(x[i], &INTERLEAVE_HALVES);
             i += 1;
         }
         self.transpose_pairs(x)
@@ -236,7 +251,7 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
         let mut x = self.transpose_pairs(x);
         let mut i = 0;
         while i < 8 {
-            x[i] = self.separate_halves(x[i]);
+            x[i] = self.shuffle(x[i], &SEPARATE_HALVES);
             i += 1;
         }
         x
@@ -275,12 +290,31 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     fn to_planes(self, mut x: [Self::Vector; 4]) -> [Self::Vector; 4] {
         let mut i = 0;
         while i < 4 {
-            x[i] = self.transpose_words(x[i]);
+            x[i] = self.shuffle(x[i], &TRANSPOSE_WORDS);
             i += 1;
         }
         self.transpose_squares(x)
     }
 }
+
+/// Bytes of a cache line.
+pub(crate) const LINE: usize = 64;
+
+/// Byte offsets of cache lines in the data, as many of them used as a register
+/// has blocks.
+pub(crate) type Lines = [usize; 4];
+
+/// For [`Planes::shuffle`], what is no byte's number.
+pub(crate) const NOTHING: u8 = 0x80;
+
+/// Byte 4·i + j to 4·j + i.
+const TRANSPOSE_WORDS: [u8; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
+
+/// Byte 8·i + j to 2·j + i.
+const INTERLEAVE_HALVES: [u8; 16] = [0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15];
+
+/// Byte 2·j + i to 8·i + j.
+const SEPARATE_HALVES: [u8; 16] = [0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15];
 
 /// A kernel with its arguments.
 ///

@@ -1,13 +1,14 @@
 //! Ciphers of 16-byte blocks over whole groups of them: what a kernel in byte
 //! planes leaves to do.
 
-use super::{Planes, Work};
+use super::{LINE, Planes, Work};
 use crate::Backend;
 use crate::block::{Block, BlockCipher};
+use crate::mode::cbc;
 
 /// A keyed cipher for as many blocks as there are bytes in a register.
 ///
-/// Both methods are `#[inline(always)]`, as those of [`Work`] are. `rows` are
+/// Its methods are `#[inline(always)]`, as those of [`Work`] are. `rows` are
 /// 16 registers of whole blocks, one after the other in memory.
 pub(crate) trait Kernel<P: Planes>: Send + Sync + 'static {
     /// Encrypts every block.
@@ -15,6 +16,17 @@ pub(crate) trait Kernel<P: Planes>: Send + Sync + 'static {
 
     /// Decrypts every block.
     fn decrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16];
+
+    /// Most blocks that [`encrypt_few`](Self::encrypt_few) takes less time for
+    /// than planes full of them: CBC encryption asks for as many as there are
+    /// sectors, and XTS for as many tweaks.
+    const FEW: usize = 0;
+
+    /// Encrypts at most [`FEW`](Self::FEW) blocks in place.
+    fn encrypt_few(&self, planes: P, blocks: &mut [Block]) {
+        let _ = planes;
+        assert!(blocks.is_empty(), "this kernel works on many blocks only");
+    }
 }
 
 /// A block cipher made of a kernel.
@@ -55,6 +67,20 @@ impl<P: Planes, K: Kernel<P>> BlockCipher<16> for InPlanes<P, K> {
         });
     }
 
+    fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        if ivs.len() <= K::FEW {
+            return cbc::encrypt(ivs, sector_bytes, data, |blocks| {
+                self.encrypt_blocks(blocks);
+            });
+        }
+        self.planes.enter(EncryptCbc {
+            kernel: &self.kernel,
+            ivs,
+            sector_bytes,
+            data,
+        });
+    }
+
     fn decrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         self.planes.enter(DecryptCbc {
             kernel: &self.kernel,
@@ -78,6 +104,9 @@ struct Blocks<'a, K, const ENCRYPT: bool> {
 impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Blocks<'_, K, ENCRYPT> {
     #[inline(always)]
     fn run(self, planes: P) {
+        if ENCRYPT && self.blocks.len() <= K::FEW {
+            return self.kernel.encrypt_few(planes, self.blocks);
+        }
         let mut padded = [[0; 16]; MOST];
         for group in self.blocks.chunks_mut(P::WIDE) {
             let whole = group.len() == P::WIDE;
@@ -139,6 +168,64 @@ impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Xts<'_, K, ENCRYP
             let rows = crypt::<P, K, ENCRYPT>(self.kernel, planes, rows);
             for (i, bytes) in group.chunks_mut(P::WIDE).enumerate() {
                 planes.store(planes.xor(rows[i], tweaks[i]), bytes);
+            }
+        }
+    }
+}
+
+/// Encrypts whole sectors in place in CBC mode, as many side by side as there
+/// are bytes in a register; `ivs` has one for each.
+///
+/// Sectors lie a power of two apart, where blocks of many of them would share a
+/// few sets of the cache: so whole lines are taken.
+struct EncryptCbc<'a, K> {
+    kernel: &'a K,
+    ivs: &'a [Block],
+    sector_bytes: usize,
+    data: &'a mut [u8],
+}
+
+impl<P: Planes, K: Kernel<P>> Work<P> for EncryptCbc<'_, K> {
+    #[inline(always)]
+    fn run(self, planes: P) {
+        let sector_bytes = self.sector_bytes;
+        let lanes = P::WIDE / 16;
+        // Row i of block j of every sector's line.
+        let mut rows = [[planes.splat(0); 16]; LINE / 16];
+        let groups = self.data.chunks_mut(P::WIDE * sector_bytes);
+        for (ivs, data) in self.ivs.chunks(P::WIDE).zip(groups) {
+            let mut chain = [rows[0][0]; 16];
+            let mut lines = [[0; 4]; 16];
+            // Places without a sector repeat the last one and are not written.
+            for (i, (row, lines)) in chain.iter_mut().zip(&mut lines).enumerate() {
+                let mut starts = [[0; 16]; 4];
+                for (lane, start) in starts[..lanes].iter_mut().enumerate() {
+                    let sector = (i * lanes + lane).min(ivs.len() - 1);
+                    *start = ivs[sector];
+                    lines[lane] = sector * sector_bytes;
+                }
+                *row = planes.load(starts.as_flattened());
+            }
+            let used = ivs.len().div_ceil(lanes);
+            for _ in 0..sector_bytes / LINE {
+                for (i, lines) in lines[..used].iter().enumerate() {
+                    let [a, b, c, d] = planes.load_lines(data, lines);
+                    (rows[0][i], rows[1][i], rows[2][i], rows[3][i]) = (a, b, c, d);
+                }
+                for rows in &mut rows {
+                    for (x, row) in chain.iter_mut().zip(&*rows) {
+                        *x = planes.xor(*x, *row);
+                    }
+                    chain = self.kernel.encrypt(planes, chain);
+                    *rows = chain;
+                }
+                for (i, lines) in lines[..used].iter_mut().enumerate() {
+                    let x = [rows[0][i], rows[1][i], rows[2][i], rows[3][i]];
+                    planes.store_lines(x, data, lines, ivs.len() - i * lanes);
+                    for line in lines {
+                        *line += LINE;
+                    }
+                }
             }
         }
     }
