@@ -182,19 +182,6 @@ impl Planes for Avx2 {
     }
 
     #[inline(always)]
-    fn add_bytes(self, x: __m256i, y: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_add_epi8(x, y) }
-    }
-
-    #[inline(always)]
-    fn top_bit(self, x: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        let shifted = unsafe { _mm256_srli_epi32::<7>(x) };
-        self.and(shifted, self.splat(0x0101_0101))
-    }
-
-    #[inline(always)]
     fn add_words(self, x: __m256i, y: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe { _mm256_add_epi32(x, y) }

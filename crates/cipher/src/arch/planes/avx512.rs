@@ -170,18 +170,6 @@ impl Planes for Avx512Bytes {
     }
 
     #[inline(always)]
-    fn add_bytes(self, x: __m512i, y: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_add_epi8(x, y) }
-    }
-
-    #[inline(always)]
-    fn top_bit(self, x: __m512i) -> __m512i {
-        const TOP_BIT: Linear = [0, 0, 0, 0, 0, 0, 0, 1];
-        self.linear(&Self::map(&TOP_BIT), x)
-    }
-
-    #[inline(always)]
     fn add_words(self, x: __m512i, y: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_add_epi32(x, y) }

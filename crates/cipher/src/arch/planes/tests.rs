@@ -105,16 +105,9 @@ fn bytes<P: Planes>(planes: P) {
     each_pair(planes, "or", |x, y| planes.or(x, y), |x, y| x | y);
     each_pair(
         planes,
-        "add",
-        |x, y| planes.add_bytes(x, y),
-        u8::wrapping_add,
-    );
-    let shifted = |y: P::Vector| planes.add_bytes(y, y);
-    each_pair(
-        planes,
         "xor3",
-        |x, y| planes.xor3(x, y, shifted(y)),
-        |x, y| x ^ y ^ y << 1,
+        |x, y| planes.xor3(x, y, planes.upper_nibble(y)),
+        |x, y| x ^ y ^ y >> 4,
     );
     each(
         planes,
@@ -128,7 +121,6 @@ fn bytes<P: Planes>(planes: P) {
         |x| planes.lower_nibble(x),
         |x| x & 15,
     );
-    each(planes, "top_bit", |x| planes.top_bit(x), |x| x >> 7);
 }
 
 fn maps<P: Planes>(planes: P) {

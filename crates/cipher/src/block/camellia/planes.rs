@@ -14,10 +14,14 @@
 //! are affine under a given key, so they are linear maps here, and change a
 //! mask as they change data.
 
+mod few;
+
 use zeroize::Zeroize;
 
+use self::few::FewKeys;
 use super::sbox::SBOX1;
 use super::{P_COLUMNS, Subkeys, fl, fl_inverse};
+use crate::block::Block;
 use crate::block::planes::linear::{
     IDENTITY, Linear, apply, compose, inverse, multiply, to_aes_field,
 };
@@ -96,6 +100,7 @@ pub(crate) struct Maps<P: Planes> {
     substitute: [P::InverseMap; 3],
     /// A rotation of images to the left, which makes s₄ of s₁.
     rotate: P::Map,
+    few: FewKeys,
 }
 
 /// The cipher under a key of 16, 24 or 32 bytes.
@@ -121,6 +126,7 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, Maps<P>> {
             P::inverse_map(&rotated(&ROTATE_RIGHT)),
         ],
         rotate: P::map(&compose(&enter, &compose(&ROTATE_LEFT, &leave))),
+        few: FewKeys::new(&encryption, &enter),
     };
     decryption.wipe();
     InPlanes { planes, kernel }
@@ -150,6 +156,59 @@ impl<P: Planes> Work<P> for Substitute<'_> {
     }
 }
 
+/// What is added to the state on its way, so that each half has the mask that
+/// is wanted.
+struct Sums {
+    /// To the left half at first.
+    before: u64,
+    /// By each round, to the half that it changes.
+    sixes: [[u64; 6]; 4],
+    /// To both halves at last.
+    after: [u64; 2],
+}
+
+impl Sums {
+    fn new(subkeys: &Subkeys) -> Self {
+        let mut wanted = subkeys.sixes[..subkeys.six_count]
+            .as_flattened()
+            .iter()
+            .map(|key| key ^ INPUT_MASK);
+        // The mask of the half that F takes next, and that of the other.
+        let mut next = wanted.next().expect("a first round");
+        let mut other = subkeys.before[1];
+        let before = subkeys.before[0] ^ next;
+        let mut sixes = [[0; 6]; 4];
+        for (nth, six) in sixes[..subkeys.six_count].iter_mut().enumerate() {
+            for (round, sum) in six.iter_mut().enumerate() {
+                let new = match wanted.next() {
+                    Some(mask) if round < 5 => mask,
+                    Some(mask) => fl_inverse(mask, subkeys.between[nth][0]),
+                    None => 0,
+                };
+                *sum = other ^ OUTPUT_MASK ^ new;
+                (next, other) = (new, next);
+            }
+            if nth + 1 < subkeys.six_count {
+                next = fl(next, subkeys.between[nth][0]);
+                other = fl_inverse(other, subkeys.between[nth][1]);
+            }
+        }
+        Self {
+            before,
+            sixes,
+            after: [other ^ subkeys.after[0], next ^ subkeys.after[1]],
+        }
+    }
+}
+
+impl Drop for Sums {
+    fn drop(&mut self) {
+        self.before.zeroize();
+        self.sixes.as_flattened_mut().zeroize();
+        self.after.zeroize();
+    }
+}
+
 /// What the rounds of one direction take, for images of bytes.
 struct Keys<P: Planes> {
     /// Added to the left half at first.
@@ -166,39 +225,15 @@ struct Keys<P: Planes> {
 impl<P: Planes> Keys<P> {
     /// `enter` makes images.
     fn new(subkeys: &Subkeys, enter: &Linear) -> Self {
+        let sums = Sums::new(subkeys);
         let image = |x: u64| x.to_be_bytes().map(|byte| four(apply(enter, byte)));
-        let mut wanted = subkeys.sixes[..subkeys.six_count]
-            .as_flattened()
-            .iter()
-            .map(|key| key ^ INPUT_MASK);
-        // The mask of the half that F takes next, and that of the other.
-        let mut next = wanted.next().expect("a first round");
-        let mut other = subkeys.before[1];
-        let before = image(subkeys.before[0] ^ next);
-        let mut sixes = [[[0; 8]; 6]; 4];
-        for (nth, six) in sixes[..subkeys.six_count].iter_mut().enumerate() {
-            for (round, added) in six.iter_mut().enumerate() {
-                let new = match wanted.next() {
-                    Some(mask) if round < 5 => mask,
-                    Some(mask) => fl_inverse(mask, subkeys.between[nth][0]),
-                    None => 0,
-                };
-                *added = image(other ^ OUTPUT_MASK ^ new);
-                (next, other) = (new, next);
-            }
-            if nth + 1 < subkeys.six_count {
-                next = fl(next, subkeys.between[nth][0]);
-                other = fl_inverse(other, subkeys.between[nth][1]);
-            }
-        }
+        let [left, right] = sums.after.map(|half| half.to_be_bytes().map(four));
         let mut after = [0; 16];
-        let last = [other ^ subkeys.after[0], next ^ subkeys.after[1]];
-        for (bytes, half) in after.as_chunks_mut::<8>().0.iter_mut().zip(last) {
-            *bytes = half.to_be_bytes().map(four);
-        }
+        after[..8].copy_from_slice(&left);
+        after[8..].copy_from_slice(&right);
         Self {
-            before,
-            sixes,
+            before: image(sums.before),
+            sixes: sums.sixes.map(|six| six.map(image)),
             between: subkeys
                 .between
                 .map(|keys| keys.map(|key| Layer::new(key, enter))),
@@ -298,6 +333,13 @@ impl<P: Planes> Kernel<P> for Maps<P> {
     fn decrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
         self.crypt(planes, &self.decryption, rows)
     }
+
+    const FEW: usize = few::MOST_PAIRS * P::WIDE / 8;
+
+    #[inline(always)]
+    fn encrypt_few(&self, planes: P, blocks: &mut [Block]) {
+        self.encrypt_in_halves(planes, blocks);
+    }
 }
 
 impl<P: Planes> Maps<P> {
@@ -324,10 +366,8 @@ impl<P: Planes> Maps<P> {
                 self.round(planes, &right, &mut left, &added[1]);
             }
         }
-        for i in 0..8 {
-            state[i] = right[i];
-            state[8 + i] = left[i];
-        }
+        state[..8].copy_from_slice(&right);
+        state[8..].copy_from_slice(&left);
         for (x, &key) in state.iter_mut().zip(&keys.after) {
             *x = planes.xor(planes.linear(&self.leave, *x), planes.splat(key));
         }

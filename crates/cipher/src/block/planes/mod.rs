@@ -110,16 +110,11 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     /// through [`FROM_AES_FIELD`](Self::FROM_AES_FIELD).
     fn invert(self, map: &Self::InverseMap, x: Self::Vector) -> Self::Vector;
 
-    /// Sums of bytes modulo 2⁸.
-    fn add_bytes(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
-
-    /// Bit 7 of every byte, as 0 or 1.
-    fn top_bit(self, x: Self::Vector) -> Self::Vector;
-
     /// Sums of words modulo 2³².
     fn add_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
 
     /// Differences of words modulo 2³².
+    #[allow(dead_code, reason = "for ciphers of 8-byte blocks and for CAST")]
     fn subtract_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
 
     /// Words rotated left, each by a number from 0 to 31 of its own.
@@ -235,6 +230,7 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
 
     /// Blocks of 8 bytes to planes. In every 16 bytes of register j, byte
     /// 8·i + k to byte 2·j + i of plane k.
+    #[allow(dead_code, reason = "for ciphers of 8-byte blocks and for CAST")]
     #[inline(always)]
     fn halves_to_planes(self, mut x: [Self::Vector; 8]) -> [Self::Vector; 8] {
         let mut i = 0;
@@ -246,6 +242,7 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     }
 
     /// What undoes [`halves_to_planes`](Self::halves_to_planes).
+    #[allow(dead_code, reason = "for ciphers of 8-byte blocks and for CAST")]
     #[inline(always)]
     fn planes_to_halves(self, x: [Self::Vector; 8]) -> [Self::Vector; 8] {
         let mut x = self.transpose_pairs(x);

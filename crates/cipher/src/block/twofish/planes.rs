@@ -7,9 +7,10 @@
 use zeroize::Zeroize;
 
 use super::{KeyWords, MDS, ORDER, Q, Subkeys, field_mul};
+use crate::block::Block;
 use crate::block::planes::linear::times;
 use crate::block::planes::sectors::{InPlanes, Kernel};
-use crate::block::planes::{Planes, Work, four};
+use crate::block::planes::{NOTHING, Planes, Work, four};
 
 /// Twofish with a key of 128, 192 or 256 bits.
 pub(crate) struct InTables<P: Planes> {
@@ -93,6 +94,9 @@ const EVERY_BYTE: [u8; 256] = {
     bytes
 };
 
+/// Registers of block pairs that are worked on together when there are few.
+const FEW_PAIRS: usize = 2;
+
 /// A word of every block.
 type Word<P> = [<P as Planes>::Vector; 4];
 
@@ -120,6 +124,17 @@ impl<P: Planes> Kernel<P> for InTables<P> {
             self.inverse_round(planes, a, b, &mut c, &mut d, keys[0]);
         }
         planes.words_to_rows(add_keys(planes, [a, b, c, d], &keys.input_whitening))
+    }
+
+    const FEW: usize = FEW_PAIRS * P::WIDE / 8;
+
+    #[inline(always)]
+    fn encrypt_few(&self, planes: P, blocks: &mut [Block]) {
+        if blocks.len() <= P::WIDE / 8 {
+            self.encrypt_pairs::<1>(planes, blocks);
+        } else {
+            self.encrypt_pairs::<FEW_PAIRS>(planes, blocks);
+        }
     }
 }
 
@@ -166,6 +181,91 @@ impl<P: Planes> InTables<P> {
         }
     }
 
+    /// At most `N` times as many blocks as two registers hold. Of two words of
+    /// the state, a and b or c and d, the first is every even word of a
+    /// register, and the second every odd one.
+    #[inline(always)]
+    fn encrypt_pairs<const N: usize>(&self, planes: P, blocks: &mut [Block]) {
+        let keys = &self.subkeys;
+        let [p, q, r, s] = keys.input_whitening;
+        let (ab_key, cd_key) = ([p, q, p, q], [r, s, r, s]);
+        let mut padded = [[0; 16]; FEW_PAIRS * 8];
+        padded[..blocks.len()].copy_from_slice(blocks);
+        let mut rows = padded.as_flattened_mut().chunks_mut(P::WIDE);
+        let mut ab = [planes.splat_words(ab_key); N];
+        let mut cd = [planes.splat_words(cd_key); N];
+        for i in 0..N {
+            let mut row = || planes.load(rows.next().expect("room for every pair"));
+            let [x, y] = planes.interleave_halves(row(), row());
+            (ab[i], cd[i]) = (planes.xor(ab[i], x), planes.xor(cd[i], y));
+        }
+        for keys in keys.round_keys.as_chunks::<2>().0 {
+            self.round_in_pairs(planes, &ab, &mut cd, keys[0]);
+            self.round_in_pairs(planes, &cd, &mut ab, keys[1]);
+        }
+        let [p, q, r, s] = keys.output_whitening;
+        let (cd_key, ab_key) = (
+            planes.splat_words([p, q, p, q]),
+            planes.splat_words([r, s, r, s]),
+        );
+        for i in 0..N {
+            let cd = planes.xor(cd[i], cd_key);
+            let ab = planes.xor(ab[i], ab_key);
+            let rows = padded.as_flattened_mut()[2 * i * P::WIDE..].chunks_mut(P::WIDE);
+            for (x, row) in planes.interleave_halves(cd, ab).into_iter().zip(rows) {
+                planes.store(x, row);
+            }
+        }
+        blocks.copy_from_slice(&padded[..blocks.len()]);
+    }
+
+    #[inline(always)]
+    fn round_in_pairs<const N: usize>(
+        &self,
+        planes: P,
+        ab: &[P::Vector; N],
+        cd: &mut [P::Vector; N],
+        [k0, k1]: [u32; 2],
+    ) {
+        const NEIGHBOURS: [u8; 16] = [4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11];
+        let keys = planes.splat_words([k0, k1, k0, k1]);
+        let odd = planes.splat_words([0, u32::MAX, 0, u32::MAX]);
+        let turn_b = planes.splat_words([0, 8, 0, 8]);
+        let turn_d = planes.splat_words([0, 1, 0, 1]);
+        let turn_c = planes.splat_words([31, 0, 31, 0]);
+        for i in 0..N {
+            let xy = self.g_in_words(planes, planes.rotate_each_word(ab[i], turn_b));
+            let sum = planes.add_words(xy, planes.shuffle(xy, &NEIGHBOURS));
+            let besides = planes.add_words(keys, planes.and(xy, odd));
+            let f = planes.add_words(sum, besides);
+            let x = planes.xor(planes.rotate_each_word(cd[i], turn_d), f);
+            cd[i] = planes.rotate_each_word(x, turn_c);
+        }
+    }
+
+    /// g of every word.
+    #[inline(always)]
+    fn g_in_words(&self, planes: P, x: P::Vector) -> P::Vector {
+        let mut y = planes.splat(0);
+        for (column, table) in self.tables.iter().enumerate() {
+            let place = planes.splat(0xff << (8 * column));
+            y = planes.or(y, planes.and(place, planes.look_up(table, x)));
+        }
+        // The MDS matrix by rows, in as few shuffles as its factors allow.
+        let times_5b = planes.linear(&self.times_5b, y);
+        let times_ef = planes.linear(&self.times_ef, y);
+        let terms = planes.xor3(
+            planes.shuffle(y, &in_words([0, 3, 2, 1])),
+            planes.shuffle(times_5b, &in_words([2, 0, 1, 3])),
+            planes.shuffle(times_5b, &in_words([3, NOTHING, NOTHING, NOTHING])),
+        );
+        planes.xor3(
+            terms,
+            planes.shuffle(times_ef, &in_words([1, 1, 0, 0])),
+            planes.shuffle(times_ef, &in_words([NOTHING, 2, 3, 2])),
+        )
+    }
+
     /// The two g of section 4.1.
     #[inline(always)]
     fn f(&self, planes: P, a: Word<P>, b: Word<P>) -> [Word<P>; 2] {
@@ -193,6 +293,19 @@ impl<P: Planes> InTables<P> {
             planes.xor3(times_ef(planes.xor(a, c)), b, times_5b(d)),
         ])
     }
+}
+
+/// The same shuffle in every word.
+const fn in_words(from: [u8; 4]) -> [u8; 16] {
+    let mut bytes = [NOTHING; 16];
+    let mut i = 0;
+    while i < 16 {
+        if from[i % 4] != NOTHING {
+            bytes[i] = from[i % 4] + (i - i % 4) as u8;
+        }
+        i += 1;
+    }
+    bytes
 }
 
 #[inline(always)]
