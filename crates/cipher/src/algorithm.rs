@@ -17,7 +17,7 @@ use crate::block::{
     Sm4, Twofish,
 };
 #[cfg(target_arch = "x86_64")]
-use crate::block::{camellia, twofish};
+use crate::block::{anubis, aria, camellia, khazad, kuznyechik, seed, sm4, twofish};
 
 /// A block cipher by the kernel's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -197,6 +197,12 @@ impl Algorithm {
         match self {
             Self::Twofish => Some(visitor.wide(|key| twofish::planes::keyed(key, planes))),
             Self::Camellia => Some(visitor.wide(|key| camellia::planes::keyed(key, planes))),
+            Self::Kuznyechik => Some(visitor.wide(|key| kuznyechik::planes::keyed(key, planes))),
+            Self::Sm4 => Some(visitor.wide(|key| sm4::planes::keyed(key, planes))),
+            Self::Aria => Some(visitor.wide(|key| aria::planes::keyed(key, planes))),
+            Self::Anubis => Some(visitor.wide(|key| anubis::planes::keyed(key, planes))),
+            Self::Seed => Some(visitor.wide(|key| seed::planes::keyed(key, planes))),
+            Self::Khazad => Some(visitor.narrow(|key| khazad::planes::keyed(key, planes))),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Block ciphers, one a file: constants, key schedule, rounds.
 
 pub(crate) mod aes;
-mod anubis;
+pub(crate) mod anubis;
 pub(crate) mod aria;
 pub(crate) mod blowfish;
 pub(crate) mod camellia;
@@ -11,13 +11,14 @@ mod cast6;
 pub(crate) mod chacha;
 pub(crate) mod des;
 pub(crate) mod involution;
-mod khazad;
+pub(crate) mod khazad;
 pub(crate) mod kuznyechik;
 pub(crate) mod lanes;
 mod null;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod planes;
-mod seed;
+pub(crate) mod scan;
+pub(crate) mod seed;
 pub(crate) mod serpent;
 pub(crate) mod sm4;
 #[cfg(test)]

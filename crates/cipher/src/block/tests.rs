@@ -11,6 +11,31 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::BlockCipher;
 use crate::reference::ReferenceCipher;
 
+/// Tests that call a function with the proof of each register width.
+#[cfg(target_arch = "x86_64")]
+macro_rules! in_planes {
+    ($check:ident) => {
+        #[test]
+        fn avx2() {
+            match crate::arch::Avx2::detect() {
+                Some(planes) => $check(planes),
+                None => println!("skipped: this CPU has no AVX2"),
+            }
+        }
+
+        #[test]
+        fn avx512() {
+            match crate::arch::Avx512Bytes::detect() {
+                Some(planes) => $check(planes),
+                None => println!("skipped: this CPU has no AVX-512 VBMI with GFNI"),
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use in_planes;
+
 /// In blocks: around every number that a cipher might take at once.
 const COUNTS: [usize; 17] = [
     0, 1, 2, 3, 5, 7, 8, 9, 31, 32, 33, 64, 65, 129, 511, 512, 700,

@@ -274,7 +274,14 @@ fn what_is_constant_time_says_so() {
                 | Algorithm::TripleDes
                 | Algorithm::Null => false,
                 // In byte planes nothing is looked up in memory.
-                Algorithm::Twofish | Algorithm::Camellia => {
+                Algorithm::Twofish
+                | Algorithm::Camellia
+                | Algorithm::Kuznyechik
+                | Algorithm::Sm4
+                | Algorithm::Aria
+                | Algorithm::Anubis
+                | Algorithm::Seed
+                | Algorithm::Khazad => {
                     let alone: CipherSpec = format!("{algorithm}-ecb").parse().unwrap();
                     cipher.backend() == Backend::Portable || alone.backends().len() == 1
                 }

@@ -14,11 +14,13 @@
 //! **Not constant-time.** Which table line is loaded depends on key and data,
 //! so another process on the same core can learn about both from the cache.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod planes;
 pub(crate) mod sbox;
 
 use zeroize::Zeroize;
 
-use super::{Block, BlockCipher};
+use super::{Block, BlockCipher, scan};
 use crate::Backend;
 
 /// Blocks worked on together, so that one waits for its loads while another
@@ -52,9 +54,11 @@ impl Aria {
         let longer = (key.len() - 16) / 8;
         let constant = |i: usize| split(CONSTANTS[(longer + i) % 3]);
         let mut w = [left, 0, 0, 0];
-        w[1] = join(odd_round(split(w[0]), constant(0))) ^ right;
-        w[2] = join(even_round(split(w[1]), constant(1))) ^ w[0];
-        w[3] = join(odd_round(split(w[2]), constant(2))) ^ w[1];
+        let odd = [&sbox::SB1, &sbox::SB2, &SB3, &SB4];
+        let even = [&SB3, &SB4, &sbox::SB1, &sbox::SB2];
+        w[1] = join(slow_round(odd, split(w[0]), constant(0))) ^ right;
+        w[2] = join(slow_round(even, split(w[1]), constant(1))) ^ w[0];
+        w[3] = join(slow_round(odd, split(w[2]), constant(2))) ^ w[1];
 
         let keys = 13 + 2 * longer;
         let rotations = [19, 31, 128 - 61, 128 - 31, 128 - 19];
@@ -131,6 +135,17 @@ fn crypt_lanes<const N: usize>(keys: &[Words], blocks: &mut [Block; N]) {
         let words = add(substitute_even(add(lane, final_pair[1])), last[0]);
         *block = join(words).to_be_bytes();
     }
+}
+
+/// FO or FE of section 2.4.1, in constant time.
+fn slow_round(sboxes: [&[u8; 256]; 4], x: Words, key: Words) -> Words {
+    diffuse(add(x, key).map(|word| {
+        let mut bytes = word.to_be_bytes();
+        for (byte, sbox) in bytes.iter_mut().zip(sboxes) {
+            *byte = scan::look_up(sbox, *byte);
+        }
+        u32::from_be_bytes(bytes)
+    }))
 }
 
 /// FO of section 2.4.1.

@@ -5,10 +5,12 @@
 //! so another process on the same core can learn about both from the cache.
 
 pub(crate) mod pi;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod planes;
 
 use zeroize::Zeroize;
 
-use super::{Block, BlockCipher};
+use super::{Block, BlockCipher, scan};
 use crate::Backend;
 
 /// Blocks worked on together, so that one waits for its loads while another
@@ -28,24 +30,11 @@ pub(crate) struct Kuznyechik {
 impl Kuznyechik {
     /// The cipher under a key of 32 bytes: RFC 7801, section 4.
     pub(crate) fn new(key: &[u8]) -> Self {
-        let mut round_keys = [0; KEYS];
-        let [first, second] = [0, 1].map(|half| key.as_chunks::<16>().0[half]);
-        let (mut a1, mut a0) = (u128::from_le_bytes(first), u128::from_le_bytes(second));
-        for (i, pair) in round_keys.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-            if i > 0 {
-                for constant in 8 * i - 7..=8 * i {
-                    let constant = linear((constant as u128) << 120);
-                    (a1, a0) = (a0 ^ look_up(&FORWARD, a1 ^ constant), a1);
-                }
-            }
-            *pair = [a1, a0];
-        }
+        let round_keys = round_keys(key);
         let mut inverse_keys = round_keys;
         for key in &mut inverse_keys[1..] {
             *key = look_up(&BACKWARD, substitute(*key, &pi::PI));
         }
-        a1.zeroize();
-        a0.zeroize();
         Self {
             round_keys,
             inverse_keys,
@@ -115,6 +104,44 @@ impl Drop for Kuznyechik {
         self.round_keys.zeroize();
         self.inverse_keys.zeroize();
     }
+}
+
+/// RFC 7801, section 4, for a key of 32 bytes.
+fn round_keys(key: &[u8]) -> [u128; KEYS] {
+    let mut round_keys = [0; KEYS];
+    let [first, second] = [0, 1].map(|half| key.as_chunks::<16>().0[half]);
+    let (mut a1, mut a0) = (u128::from_le_bytes(first), u128::from_le_bytes(second));
+    for (i, pair) in round_keys.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+        if i > 0 {
+            for constant in 8 * i - 7..=8 * i {
+                let constant = linear((constant as u128) << 120);
+                (a1, a0) = (a0 ^ slow_round(a1 ^ constant), a1);
+            }
+        }
+        *pair = [a1, a0];
+    }
+    a1.zeroize();
+    a0.zeroize();
+    round_keys
+}
+
+/// L of what S makes of `x`, in constant time.
+fn slow_round(x: u128) -> u128 {
+    /// L of every single bit.
+    static IMAGES: [u128; 128] = {
+        let mut images = [0; 128];
+        let mut bit = 0;
+        while bit < 128 {
+            images[bit] = linear(1 << bit);
+            bit += 1;
+        }
+        images
+    };
+    let bytes = x.to_le_bytes().map(|byte| scan::look_up(&pi::PI, byte));
+    let substituted = u128::from_le_bytes(bytes);
+    IMAGES.iter().enumerate().fold(0, |sum, (bit, image)| {
+        sum ^ image & (substituted >> bit & 1).wrapping_neg()
+    })
 }
 
 #[inline(always)]

@@ -91,6 +91,24 @@ pub(crate) const fn to_aes_field(modulus: u16) -> Linear {
     }
 }
 
+/// Of an S-box that is an affine map of 1/(`into`·(x + `zero`)) in the field of
+/// AES: the map of the inverse, and what is added to it.
+pub(crate) const fn after_inversion(sbox: &[u8; 256], into: &Linear, zero: u8) -> (Linear, u8) {
+    let back = inverse(into);
+    let constant = sbox[zero as usize];
+    let mut map = [0; 8];
+    let mut bit = 0;
+    while bit < 8 {
+        let mut x = 1;
+        while multiply(x, 1 << bit, AES_FIELD) != 1 {
+            x += 1;
+        }
+        map[bit] = sbox[(apply(&back, x) ^ zero) as usize] ^ constant;
+        bit += 1;
+    }
+    (map, constant)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

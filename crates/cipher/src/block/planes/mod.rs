@@ -15,6 +15,7 @@
 //! 32-bit words and back, with [`to_words`](Planes::to_words) and
 //! [`to_planes`](Planes::to_planes).
 
+pub(crate) mod halves;
 pub(crate) mod linear;
 pub(crate) mod sectors;
 pub(crate) mod tower;

@@ -3,11 +3,13 @@
 //! **Not constant-time.** Which table line is loaded depends on key and data,
 //! so another process on the same core can learn about both from the cache.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod planes;
 pub(crate) mod sbox;
 
 use zeroize::Zeroize;
 
-use super::{Block, BlockCipher};
+use super::{Block, BlockCipher, scan};
 use crate::Backend;
 
 const ROUNDS: usize = 32;
@@ -22,21 +24,11 @@ pub(crate) struct Sm4 {
 }
 
 impl Sm4 {
-    /// The cipher under a key of 16 bytes, section 7.3.
+    /// The cipher under a key of 16 bytes.
     pub(crate) fn new(key: &[u8]) -> Self {
-        const FK: [u32; 4] = [0xa3b1_bac6, 0x56aa_3350, 0x677d_9197, 0xb270_22dc];
-        let words = key.as_chunks().0;
-        let mut k: [u32; 4] = std::array::from_fn(|i| u32::from_be_bytes(words[i]) ^ FK[i]);
-        let mut round_keys = [0; ROUNDS];
-        for (i, round_key) in round_keys.iter_mut().enumerate() {
-            let constant = u32::from_be_bytes([0, 1, 2, 3].map(|j| (7 * (4 * i + j)) as u8));
-            let sum = k[1] ^ k[2] ^ k[3] ^ constant;
-            let b = u32::from_be_bytes(sum.to_be_bytes().map(|a| sbox::SBOX[usize::from(a)]));
-            *round_key = k[0] ^ b ^ b.rotate_left(13) ^ b.rotate_left(23);
-            k = [k[1], k[2], k[3], *round_key];
+        Self {
+            round_keys: round_keys(key),
         }
-        k.zeroize();
-        Self { round_keys }
     }
 
     #[inline(always)]
@@ -103,6 +95,23 @@ impl Drop for Sm4 {
     fn drop(&mut self) {
         self.round_keys.zeroize();
     }
+}
+
+/// Section 7.3, for a key of 16 bytes.
+fn round_keys(key: &[u8]) -> [u32; ROUNDS] {
+    const FK: [u32; 4] = [0xa3b1_bac6, 0x56aa_3350, 0x677d_9197, 0xb270_22dc];
+    let words = key.as_chunks().0;
+    let mut k: [u32; 4] = std::array::from_fn(|i| u32::from_be_bytes(words[i]) ^ FK[i]);
+    let mut round_keys = [0; ROUNDS];
+    for (i, round_key) in round_keys.iter_mut().enumerate() {
+        let constant = u32::from_be_bytes([0, 1, 2, 3].map(|j| (7 * (4 * i + j)) as u8));
+        let sum = k[1] ^ k[2] ^ k[3] ^ constant;
+        let b = u32::from_be_bytes(sum.to_be_bytes().map(|a| scan::look_up(&sbox::SBOX, a)));
+        *round_key = k[0] ^ b ^ b.rotate_left(13) ^ b.rotate_left(23);
+        k = [k[1], k[2], k[3], *round_key];
+    }
+    k.zeroize();
+    round_keys
 }
 
 /// T of section 6.2.

@@ -1,14 +1,20 @@
 //! What Anubis and Khazad (Barreto, Rijmen 2000; the tweaked versions of
 //! NESSIE) share: the S-box and the field.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod planes;
+
+const P: [u8; 16] = [3, 15, 14, 0, 5, 4, 11, 12, 13, 10, 9, 6, 7, 8, 2, 1];
+const Q: [u8; 16] = [9, 14, 5, 6, 10, 2, 3, 12, 15, 0, 4, 13, 7, 11, 1, 8];
+
+/// The upper halves of two nibbles, then their lower ones.
+const fn exchange(a: u8, b: u8) -> (usize, usize) {
+    ((a & 12 | b >> 2) as usize, (a << 2 & 12 | b & 3) as usize)
+}
+
 /// The S-box, which is its own inverse: appendix B of both papers, made of the
 /// permutations of nibbles P and Q.
 pub(crate) const SBOX: [u8; 256] = {
-    const P: [u8; 16] = [3, 15, 14, 0, 5, 4, 11, 12, 13, 10, 9, 6, 7, 8, 2, 1];
-    const Q: [u8; 16] = [9, 14, 5, 6, 10, 2, 3, 12, 15, 0, 4, 13, 7, 11, 1, 8];
-    const fn exchange(a: u8, b: u8) -> (usize, usize) {
-        ((a & 12 | b >> 2) as usize, (a << 2 & 12 | b & 3) as usize)
-    }
     let mut sbox = [0; 256];
     let mut x = 0;
     while x < 256 {

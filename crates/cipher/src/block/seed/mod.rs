@@ -4,9 +4,12 @@
 //! **Not constant-time.** Which table line is loaded depends on key and data,
 //! so another process on the same core can learn about both from the cache.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod planes;
+
 use zeroize::Zeroize;
 
-use super::{Block, BlockCipher};
+use super::{Block, BlockCipher, scan};
 use crate::Backend;
 
 const ROUNDS: usize = 16;
@@ -23,24 +26,9 @@ pub(crate) struct Seed {
 impl Seed {
     /// The cipher under a key of 16 bytes.
     pub(crate) fn new(key: &[u8]) -> Self {
-        let mut halves = [0, 1].map(|i| u64::from_be_bytes(key.as_chunks().0[i]));
-        let mut round_keys = [[0; 2]; ROUNDS];
-        let mut constant = 0x9e37_79b9_u32;
-        for (i, round_key) in round_keys.iter_mut().enumerate() {
-            let [[a, b], [c, d]] = halves.map(|half| [(half >> 32) as u32, half as u32]);
-            *round_key = [
-                g(a.wrapping_add(c).wrapping_sub(constant)),
-                g(b.wrapping_sub(d).wrapping_add(constant)),
-            ];
-            constant = constant.rotate_left(1);
-            if i % 2 == 0 {
-                halves[0] = halves[0].rotate_right(8);
-            } else {
-                halves[1] = halves[1].rotate_left(8);
-            }
+        Self {
+            round_keys: round_keys(key),
         }
-        halves.zeroize();
-        Self { round_keys }
     }
 
     #[inline(always)]
@@ -108,6 +96,41 @@ impl Drop for Seed {
     }
 }
 
+/// RFC 4269, section 2.3, for a key of 16 bytes.
+fn round_keys(key: &[u8]) -> [[u32; 2]; ROUNDS] {
+    let mut halves = [0, 1].map(|i| u64::from_be_bytes(key.as_chunks().0[i]));
+    let mut round_keys = [[0; 2]; ROUNDS];
+    let mut constant = 0x9e37_79b9_u32;
+    for (i, round_key) in round_keys.iter_mut().enumerate() {
+        let [[a, b], [c, d]] = halves.map(|half| [(half >> 32) as u32, half as u32]);
+        *round_key = [
+            slow_g(a.wrapping_add(c).wrapping_sub(constant)),
+            slow_g(b.wrapping_sub(d).wrapping_add(constant)),
+        ];
+        constant = constant.rotate_left(1);
+        if i % 2 == 0 {
+            halves[0] = halves[0].rotate_right(8);
+        } else {
+            halves[1] = halves[1].rotate_left(8);
+        }
+    }
+    halves.zeroize();
+    round_keys
+}
+
+/// The function G in constant time.
+fn slow_g(x: u32) -> u32 {
+    let mut sum = 0;
+    for (i, x) in x.to_le_bytes().into_iter().enumerate() {
+        let y = scan::look_up(&SBOXES[i % 2], x);
+        sum ^= u32::from_ne_bytes([y; 4]) & MASKS.rotate_right(8 * i as u32);
+    }
+    sum
+}
+
+/// m₀ … m₃ of G, m₀ the lowest byte.
+const MASKS: u32 = 0x3fcf_f3fc;
+
 /// The round function F.
 #[inline(always)]
 fn f([c, d]: [u32; 2], key: [u32; 2]) -> [u32; 2] {
@@ -127,8 +150,6 @@ fn g(x: u32) -> u32 {
 
 /// SS₀ … SS₃: per byte of G's input, the lowest first.
 static TABLES: [[u32; 256]; 4] = {
-    /// m₀ … m₃ of G, m₀ the lowest byte.
-    const MASKS: u32 = 0x3fcf_f3fc;
     let mut tables = [[0; 256]; 4];
     let mut byte = 0;
     while byte < 4 {
@@ -145,7 +166,7 @@ static TABLES: [[u32; 256]; 4] = {
 };
 
 /// S₁ and S₂: affine maps of x²⁴⁷ and x²⁵¹.
-const SBOXES: [[u8; 256]; 2] = {
+static SBOXES: [[u8; 256]; 2] = {
     /// The columns of A⁽¹⁾ and A⁽²⁾, that of the lowest bit first.
     const COLUMNS: [[u8; 8]; 2] = [
         [0x2c, 0xd0, 0x69, 0xc2, 0x41, 0x44, 0x58, 0xe2],

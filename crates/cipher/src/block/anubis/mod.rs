@@ -4,10 +4,13 @@
 //! **Not constant-time.** Which table line is loaded depends on key and data,
 //! so another process on the same core can learn about both from the cache.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod planes;
+
 use zeroize::Zeroize;
 
 use super::involution::{SBOX, field_mul};
-use super::{Block, BlockCipher};
+use super::{Block, BlockCipher, scan};
 use crate::Backend;
 
 /// Blocks worked on together, so that one waits for its loads while another
@@ -129,9 +132,11 @@ fn substitute_and_diffuse(row: [u8; 4]) -> u32 {
     TABLES[0][a] ^ TABLES[1][b] ^ TABLES[2][c] ^ TABLES[3][d]
 }
 
-/// θ, on one row.
+/// θ, on one row, in constant time.
 fn diffuse(row: [u8; 4]) -> u32 {
-    substitute_and_diffuse(row.map(|byte| SBOX[usize::from(byte)]))
+    row.iter().zip(H).fold(0, |sum, (&byte, factors)| {
+        sum ^ u32::from_be_bytes(factors.map(|factor| field_mul(byte, factor)))
+    })
 }
 
 /// ψ: round `r` of the key evolution.
@@ -140,7 +145,8 @@ fn evolve(kappa: &mut [[u8; 4]], r: usize) {
     let mut next = [[0; 4]; MOST_WORDS];
     for (i, row) in next[..n].iter_mut().enumerate() {
         let turned = std::array::from_fn(|j| kappa[(i + n - j) % n][j]);
-        *row = substitute_and_diffuse(turned).to_be_bytes();
+        let substituted = turned.map(|byte| scan::look_up(&SBOX, byte));
+        *row = diffuse(substituted).to_be_bytes();
     }
     for (byte, constant) in next[0].iter_mut().zip(&SBOX[4 * (r - 1)..]) {
         *byte ^= constant;
@@ -155,20 +161,22 @@ fn select(kappa: &[[u8; 4]]) -> Rows {
     std::array::from_fn(|column| {
         u32::from_be_bytes(VANDERMONDE.map(|v| {
             kappa.iter().rev().fold(0, |sum, row| {
-                field_mul(sum, v) ^ SBOX[usize::from(row[column])]
+                field_mul(sum, v) ^ scan::look_up(&SBOX, row[column])
             })
         }))
     })
 }
 
+/// The matrix of θ.
+const H: [[u8; 4]; 4] = [
+    [0x01, 0x02, 0x04, 0x06],
+    [0x02, 0x01, 0x06, 0x04],
+    [0x04, 0x06, 0x01, 0x02],
+    [0x06, 0x04, 0x02, 0x01],
+];
+
 /// Per byte of a row: what γ and θ make of it.
 static TABLES: [[u32; 256]; 4] = {
-    const H: [[u8; 4]; 4] = [
-        [0x01, 0x02, 0x04, 0x06],
-        [0x02, 0x01, 0x06, 0x04],
-        [0x04, 0x06, 0x01, 0x02],
-        [0x06, 0x04, 0x02, 0x01],
-    ];
     let mut tables = [[0; 256]; 4];
     let mut i = 0;
     while i < 4 {

@@ -7,10 +7,13 @@
 //! Its 64-bit blocks repeat after 2³² of them: it is here to read old data, not
 //! to protect new.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod planes;
+
 use zeroize::Zeroize;
 
-use super::BlockCipher;
 use super::involution::{SBOX, field_mul};
+use super::{BlockCipher, scan};
 use crate::Backend;
 
 /// Round keys, one more than there are rounds.
@@ -35,14 +38,15 @@ impl Khazad {
         let mut last = [0, 1].map(|i| u64::from_be_bytes(halves[i]));
         let mut encryption = [0; KEYS];
         for (round_key, constant) in encryption.iter_mut().zip(SBOX.as_chunks().0) {
-            *round_key = last[0] ^ round(last[1]) ^ u64::from_be_bytes(*constant);
+            let substituted = last[1].to_be_bytes().map(|byte| scan::look_up(&SBOX, byte));
+            *round_key = last[0] ^ diffuse(substituted) ^ u64::from_be_bytes(*constant);
             last = [last[1], *round_key];
         }
         last.zeroize();
         let mut decryption = encryption;
         decryption.reverse();
         for key in &mut decryption[1..KEYS - 1] {
-            *key = round(substitute(*key));
+            *key = diffuse(key.to_be_bytes());
         }
         Self {
             encryption,
@@ -103,16 +107,24 @@ fn round(x: u64) -> u64 {
     ta[a] ^ tb[b] ^ tc[c] ^ td[d] ^ te[e] ^ tf[f] ^ tg[g] ^ th[h]
 }
 
+/// θ, in constant time.
+fn diffuse(bytes: [u8; 8]) -> u64 {
+    u64::from_be_bytes(std::array::from_fn(|j| {
+        (0..8).fold(0, |sum, i| sum ^ field_mul(bytes[i], H[i ^ j]))
+    }))
+}
+
 /// γ.
 #[inline(always)]
 fn substitute(x: u64) -> u64 {
     u64::from_be_bytes(x.to_be_bytes().map(|byte| SBOX[usize::from(byte)]))
 }
 
-/// Per byte: what γ and θ make of it. Entry (i, j) of θ's matrix is the (i ⊕ j)th
-/// of its first row.
+/// The first row of θ's matrix, whose entry (i, j) is the (i ⊕ j)th of it.
+const H: [u8; 8] = [0x01, 0x03, 0x04, 0x05, 0x06, 0x08, 0x0b, 0x07];
+
+/// Per byte: what γ and θ make of it.
 static TABLES: [[u64; 256]; 8] = {
-    const H: [u8; 8] = [0x01, 0x03, 0x04, 0x05, 0x06, 0x08, 0x0b, 0x07];
     let mut tables = [[0; 256]; 8];
     let mut x = 0;
     while x < 256 {
