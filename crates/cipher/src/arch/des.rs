@@ -1,22 +1,28 @@
-//! The portable DES and Triple DES, compiled for AVX2 and for AVX-512: a bit
-//! of 256 or 512 blocks in one vector, and with AVX-512 any two gates in a row
-//! that `vpternlogq` can take together in one instruction.
+//! Bit-sliced DES and Triple DES in registers of AVX2 and AVX-512: a bit of 256
+//! or 512 blocks in each.
+
+use std::arch::x86_64::*;
+use std::ops::{BitAnd, BitOr, BitXor, Not};
 
 use super::{Avx2, Avx512};
 use crate::Backend;
-use crate::block::des::{Block, Cpu, RoundKey, decrypt, encrypt};
+use crate::block::des::gates::{self, Gate};
+use crate::block::des::planes::{Plane, Planes, crypt, lower};
+use crate::block::des::{Block, Cpu, RoundKey, sbox};
+
+const WHOLE_REGISTER: &str = "a register of blocks";
 
 impl Cpu for Avx2 {
     const BACKEND: Backend = Backend::Avx2;
 
     fn encrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
         // SAFETY: `self` proves AVX2.
-        unsafe { encrypt_avx2(keys, blocks) }
+        unsafe { encrypt_avx2(self, keys, blocks) }
     }
 
     fn decrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
         // SAFETY: `self` proves AVX2.
-        unsafe { decrypt_avx2(keys, blocks) }
+        unsafe { decrypt_avx2(self, keys, blocks) }
     }
 }
 
@@ -25,31 +31,209 @@ impl Cpu for Avx512 {
 
     fn encrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
         // SAFETY: `self` proves AVX-512 F and VL.
-        unsafe { encrypt_avx512(keys, blocks) }
+        unsafe { encrypt_avx512(self, keys, blocks) }
     }
 
     fn decrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
         // SAFETY: `self` proves AVX-512 F and VL.
-        unsafe { decrypt_avx512(keys, blocks) }
+        unsafe { decrypt_avx512(self, keys, blocks) }
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn encrypt_avx2(keys: &[RoundKey], blocks: &mut [Block]) {
-    encrypt::<4>(keys, blocks);
+fn encrypt_avx2(cpu: Avx2, keys: &[RoundKey], blocks: &mut [Block]) {
+    crypt::<true, _>(cpu, keys, blocks);
 }
 
 #[target_feature(enable = "avx2")]
-fn decrypt_avx2(keys: &[RoundKey], blocks: &mut [Block]) {
-    decrypt::<4>(keys, blocks);
+fn decrypt_avx2(cpu: Avx2, keys: &[RoundKey], blocks: &mut [Block]) {
+    crypt::<false, _>(cpu, keys, blocks);
 }
 
 #[target_feature(enable = "avx512f,avx512vl")]
-fn encrypt_avx512(keys: &[RoundKey], blocks: &mut [Block]) {
-    encrypt::<8>(keys, blocks);
+fn encrypt_avx512(cpu: Avx512, keys: &[RoundKey], blocks: &mut [Block]) {
+    crypt::<true, _>(cpu, keys, blocks);
 }
 
 #[target_feature(enable = "avx512f,avx512vl")]
-fn decrypt_avx512(keys: &[RoundKey], blocks: &mut [Block]) {
-    decrypt::<8>(keys, blocks);
+fn decrypt_avx512(cpu: Avx512, keys: &[RoundKey], blocks: &mut [Block]) {
+    crypt::<false, _>(cpu, keys, blocks);
+}
+
+/// A register of AVX2, with the proof that there is one.
+#[derive(Clone, Copy)]
+pub(crate) struct Plane256 {
+    x: __m256i,
+    cpu: Avx2,
+}
+
+impl Planes for Avx2 {
+    type Plane = Plane256;
+
+    #[inline(always)]
+    fn load(self, blocks: &[Block]) -> Plane256 {
+        let blocks: &[Block; 4] = blocks.first_chunk().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX2, and the blocks are borrowed.
+        let x = unsafe { _mm256_loadu_si256(blocks.as_ptr().cast()) };
+        Plane256 { x, cpu: self }
+    }
+
+    #[inline(always)]
+    fn store(self, x: Plane256, blocks: &mut [Block]) {
+        let blocks: &mut [Block; 4] = blocks.first_chunk_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX2, and the blocks are borrowed.
+        unsafe { _mm256_storeu_si256(blocks.as_mut_ptr().cast(), x.x) }
+    }
+
+    #[inline(always)]
+    fn splat(self, word: u64) -> Plane256 {
+        // SAFETY: `self` proves AVX2.
+        let x = unsafe { _mm256_set1_epi64x(word as i64) };
+        Plane256 { x, cpu: self }
+    }
+}
+
+impl Plane for Plane256 {
+    const WORDS: usize = 4;
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self ^ other
+    }
+
+    #[inline(always)]
+    fn substitute<const S: usize>(x: [Self; 6]) -> [Self; 4] {
+        sbox::substitute::<S, Self>(x)
+    }
+
+    #[inline(always)]
+    fn exchange<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2] {
+        let width = WIDTH as i32;
+        let lower = x.cpu.splat(lower(WIDTH));
+        // SAFETY: the register proves AVX2.
+        let down = unsafe { _mm256_srl_epi64(x.x, _mm_cvtsi32_si128(width)) };
+        let difference = (Self { x: down, ..x } ^ y) & lower;
+        // SAFETY: the register proves AVX2.
+        let up = unsafe { _mm256_sll_epi64(difference.x, _mm_cvtsi32_si128(width)) };
+        [x ^ Self { x: up, ..x }, y ^ difference]
+    }
+}
+
+impl BitXor for Plane256 {
+    type Output = Self;
+
+    #[inline(always)]
+    fn bitxor(self, other: Self) -> Self {
+        // SAFETY: the register proves AVX2.
+        let x = unsafe { _mm256_xor_si256(self.x, other.x) };
+        Self { x, ..self }
+    }
+}
+
+impl BitAnd for Plane256 {
+    type Output = Self;
+
+    #[inline(always)]
+    fn bitand(self, other: Self) -> Self {
+        // SAFETY: the register proves AVX2.
+        let x = unsafe { _mm256_and_si256(self.x, other.x) };
+        Self { x, ..self }
+    }
+}
+
+impl BitOr for Plane256 {
+    type Output = Self;
+
+    #[inline(always)]
+    fn bitor(self, other: Self) -> Self {
+        // SAFETY: the register proves AVX2.
+        let x = unsafe { _mm256_or_si256(self.x, other.x) };
+        Self { x, ..self }
+    }
+}
+
+impl Not for Plane256 {
+    type Output = Self;
+
+    #[inline(always)]
+    fn not(self) -> Self {
+        self ^ self.cpu.splat(u64::MAX)
+    }
+}
+
+/// A register of AVX-512, with the proof that there is one.
+#[derive(Clone, Copy)]
+pub(crate) struct Plane512 {
+    x: __m512i,
+    cpu: Avx512,
+}
+
+impl Planes for Avx512 {
+    type Plane = Plane512;
+
+    #[inline(always)]
+    fn load(self, blocks: &[Block]) -> Plane512 {
+        let blocks: &[Block; 8] = blocks.first_chunk().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX-512 F, and the blocks are borrowed.
+        let x = unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) };
+        Plane512 { x, cpu: self }
+    }
+
+    #[inline(always)]
+    fn store(self, x: Plane512, blocks: &mut [Block]) {
+        let blocks: &mut [Block; 8] = blocks.first_chunk_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX-512 F, and the blocks are borrowed.
+        unsafe { _mm512_storeu_si512(blocks.as_mut_ptr().cast(), x.x) }
+    }
+
+    #[inline(always)]
+    fn splat(self, word: u64) -> Plane512 {
+        // SAFETY: `self` proves AVX-512 F.
+        let x = unsafe { _mm512_set1_epi64(word as i64) };
+        Plane512 { x, cpu: self }
+    }
+}
+
+impl Plane for Plane512 {
+    const WORDS: usize = 8;
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        // SAFETY: the register proves AVX-512 F.
+        let x = unsafe { _mm512_xor_si512(self.x, other.x) };
+        Self { x, ..self }
+    }
+
+    #[inline(always)]
+    fn substitute<const S: usize>(x: [Self; 6]) -> [Self; 4] {
+        gates::substitute::<S, Self>(x)
+    }
+
+    #[inline(always)]
+    fn exchange<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2] {
+        /// The third where the second has a one, else the first.
+        const CHOOSE: i32 = 0b1011_1000;
+        let width = WIDTH as i32;
+        let (low, high) = (
+            x.cpu.splat(lower(WIDTH)),
+            x.cpu.splat(lower(WIDTH) << WIDTH),
+        );
+        // SAFETY: the registers prove AVX-512 F.
+        unsafe {
+            let down = _mm512_srl_epi64(x.x, _mm_cvtsi32_si128(width));
+            let up = _mm512_sll_epi64(y.x, _mm_cvtsi32_si128(width));
+            let new_x = _mm512_ternarylogic_epi64::<CHOOSE>(x.x, high.x, up);
+            let new_y = _mm512_ternarylogic_epi64::<CHOOSE>(y.x, low.x, down);
+            [Self { x: new_x, ..x }, Self { x: new_y, ..y }]
+        }
+    }
+}
+
+impl Gate for Plane512 {
+    #[inline(always)]
+    fn gate<const TABLE: i32>(x: Self, y: Self, z: Self) -> Self {
+        // SAFETY: the registers prove AVX-512 F.
+        let result = unsafe { _mm512_ternarylogic_epi64::<TABLE>(x.x, y.x, z.x) };
+        Self { x: result, ..x }
+    }
 }

@@ -1,21 +1,14 @@
 //! DES and Triple DES (FIPS 46-3), bit-sliced and constant-time.
 //!
-//! Bit i of 64 blocks stands in one word, and `N` such words side by side are
-//! worked on together:
-//!
-//! ```text
-//! plane[i][n] = [bit i of block n, bit i of block N + n, bit i of block 2N + n, …]
-//! ```
-//!
-//! The permutations IP, E and P are then mere names of planes, an S-box is a
-//! circuit of gates over words, and a round is loops over `n` that the compiler
-//! turns into vector instructions of any width. A pass over 64·N blocks costs
-//! the same however few of them are asked for.
+//! Bit i of many blocks stands in one register: see [`planes`]. A pass over all
+//! lanes of the registers costs the same however few blocks are asked for.
 //!
 //! DES keys can be found by trying them all, and 64-bit blocks repeat after
 //! 2³² of them: both ciphers are here to read old data, not to protect new.
 
-mod sbox;
+pub(crate) mod gates;
+pub(crate) mod planes;
+pub(crate) mod sbox;
 
 use zeroize::Zeroize;
 
@@ -31,15 +24,16 @@ const ROUNDS: usize = 16;
 /// The 48 bits that a round adds, each as a word of equal bits.
 pub(crate) type RoundKey = [u64; 48];
 
-/// Who compiles [`encrypt`] and [`decrypt`], for which CPU.
+/// Who encrypts and decrypts, on which CPU; `keys` are those of DES three times
+/// for Triple DES.
 pub(crate) trait Cpu: Copy + Send + Sync + 'static {
     /// What does the work.
     const BACKEND: Backend;
 
-    /// Does [`encrypt`].
+    /// Encrypts every block in place.
     fn encrypt(self, keys: &[RoundKey], blocks: &mut [Block]);
 
-    /// Does [`decrypt`].
+    /// Decrypts every block in place with the keys of encryption.
     fn decrypt(self, keys: &[RoundKey], blocks: &mut [Block]);
 }
 
@@ -47,21 +41,15 @@ pub(crate) trait Cpu: Copy + Send + Sync + 'static {
 #[derive(Clone, Copy)]
 pub(crate) struct AnyCpu;
 
-impl AnyCpu {
-    /// Two vectors of SSE2 or NEON: loops of only two words the compiler leaves
-    /// without vectors.
-    const WORDS: usize = 4;
-}
-
 impl Cpu for AnyCpu {
     const BACKEND: Backend = Backend::Portable;
 
     fn encrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
-        encrypt::<{ Self::WORDS }>(keys, blocks);
+        planes::crypt::<true, _>(self, keys, blocks);
     }
 
     fn decrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
-        decrypt::<{ Self::WORDS }>(keys, blocks);
+        planes::crypt::<false, _>(self, keys, blocks);
     }
 }
 
@@ -143,19 +131,6 @@ impl<C> Drop for TripleDes<C> {
     }
 }
 
-/// Encrypts every block, 64·`N` at a time, with the vectors of the function it
-/// is inlined in; `keys` are those of DES three times for Triple DES.
-#[inline(always)]
-pub(crate) fn encrypt<const N: usize>(keys: &[RoundKey], blocks: &mut [Block]) {
-    in_passes::<true, N>(keys, blocks);
-}
-
-/// Undoes [`encrypt`] with the same keys.
-#[inline(always)]
-pub(crate) fn decrypt<const N: usize>(keys: &[RoundKey], blocks: &mut [Block]) {
-    in_passes::<false, N>(keys, blocks);
-}
-
 /// The key schedule of FIPS 46-3, appendix 1, as places in the key: nothing is
 /// loaded or decided by its bits.
 fn schedule(key: &[u8], round_keys: &mut [RoundKey]) {
@@ -184,176 +159,9 @@ fn schedule(key: &[u8], round_keys: &mut [RoundKey]) {
     }
 }
 
-/// 64 rows of `N` words: blocks before they are transposed, planes after.
-type Rows<const N: usize> = [[u64; N]; 64];
-
-/// The planes of half a block.
-type Half<const N: usize> = [[u64; N]; 32];
-
-/// No closures here: they would be compiled for the CPU of the build instead
-/// of the caller's.
-#[inline(always)]
-fn in_passes<const ENCRYPT: bool, const N: usize>(keys: &[RoundKey], blocks: &mut [Block]) {
-    for group in blocks.chunks_mut(64 * N) {
-        let mut padded = [[[0; 8]; N]; 64];
-        padded.as_flattened_mut()[..group.len()].copy_from_slice(group);
-        pass::<ENCRYPT, N>(keys, &mut padded);
-        group.copy_from_slice(&padded.as_flattened()[..group.len()]);
-    }
-}
-
-#[inline(always)]
-fn pass<const ENCRYPT: bool, const N: usize>(keys: &[RoundKey], blocks: &mut [[Block; N]; 64]) {
-    let mut rows = [[0; N]; 64];
-    for (row, blocks) in rows.iter_mut().zip(&*blocks) {
-        for n in 0..N {
-            row[n] = u64::from_le_bytes(blocks[n]);
-        }
-    }
-    transpose(&mut rows);
-    let (mut left, mut right) = ([[0; N]; 32], [[0; N]; 32]);
-    for i in 0..32 {
-        left[i] = rows[INITIAL[i]];
-        right[i] = rows[INITIAL[32 + i]];
-    }
-    let (mut this, mut that) = (&mut left, &mut right);
-    for des in 0..keys.len() / ROUNDS {
-        for pair in 0..ROUNDS / 2 {
-            let nth = des * ROUNDS + 2 * pair;
-            let last = keys.len() - 1;
-            let nths = if ENCRYPT {
-                [nth, nth + 1]
-            } else {
-                [last - nth, last - nth - 1]
-            };
-            round(this, that, &keys[nths[0]]);
-            round(that, this, &keys[nths[1]]);
-        }
-        // DES swaps its halves at the end; what IP⁻¹ does then, IP of the next
-        // DES undoes.
-        (this, that) = (that, this);
-    }
-    for i in 0..32 {
-        rows[INITIAL[i]] = this[i];
-        rows[INITIAL[32 + i]] = that[i];
-    }
-    transpose(&mut rows);
-    for (row, blocks) in rows.iter().zip(blocks) {
-        for n in 0..N {
-            blocks[n] = row[n].to_le_bytes();
-        }
-    }
-}
-
-/// Where IP finds its bits, in planes: plane 0 is the last bit of the first byte.
-const INITIAL: [usize; 64] = {
-    let mut planes = [0; 64];
-    let mut i = 0;
-    while i < 64 {
-        let (half, row, column) = (i / 32, i / 8 % 4, i % 8);
-        let bit = 57 - half + 2 * row - 8 * column;
-        planes[i] = bit ^ 7;
-        i += 1;
-    }
-    planes
-};
-
-/// Where P puts the outputs of the S-boxes.
-const TARGETS: [[usize; 4]; 8] = {
-    #[rustfmt::skip]
-    const P: [usize; 32] = [
-        16, 7, 20, 21, 29, 12, 28, 17, 1, 15, 23, 26, 5, 18, 31, 10,
-        2, 8, 24, 14, 32, 27, 3, 9, 19, 13, 30, 6, 22, 11, 4, 25,
-    ];
-    let mut targets = [[0; 4]; 8];
-    let mut i = 0;
-    while i < 32 {
-        let output = P[i] - 1;
-        targets[output / 4][output % 4] = i;
-        i += 1;
-    }
-    targets
-};
-
-#[inline(always)]
-fn round<const N: usize>(left: &mut Half<N>, right: &Half<N>, key: &RoundKey) {
-    substitute::<0, N>(left, right, key);
-    substitute::<1, N>(left, right, key);
-    substitute::<2, N>(left, right, key);
-    substitute::<3, N>(left, right, key);
-    substitute::<4, N>(left, right, key);
-    substitute::<5, N>(left, right, key);
-    substitute::<6, N>(left, right, key);
-    substitute::<7, N>(left, right, key);
-}
-
-/// The part of f that goes through S-box `S`.
-#[inline(always)]
-fn substitute<const S: usize, const N: usize>(left: &mut Half<N>, right: &Half<N>, key: &RoundKey) {
-    for n in 0..N {
-        let y = sbox::substitute::<S>([
-            right[(4 * S + 31) % 32][n] ^ key[6 * S],
-            right[4 * S][n] ^ key[6 * S + 1],
-            right[4 * S + 1][n] ^ key[6 * S + 2],
-            right[4 * S + 2][n] ^ key[6 * S + 3],
-            right[4 * S + 3][n] ^ key[6 * S + 4],
-            right[(4 * S + 4) % 32][n] ^ key[6 * S + 5],
-        ]);
-        left[TARGETS[S][0]][n] ^= y[0];
-        left[TARGETS[S][1]][n] ^= y[1];
-        left[TARGETS[S][2]][n] ^= y[2];
-        left[TARGETS[S][3]][n] ^= y[3];
-    }
-}
-
-/// Exchanges bit `j` of row `i` with bit `i` of row `j`, for each of the `N`
-/// words. Three of the six halvings at a time, with eight rows in registers.
-#[inline(always)]
-fn transpose<const N: usize>(rows: &mut Rows<N>) {
-    for first in 0..8 {
-        transpose_eight::<8, N>(rows, first);
-    }
-    for first in 0..8 {
-        transpose_eight::<1, N>(rows, 8 * first);
-    }
-}
-
-/// Halvings of width 4·`STEP`, 2·`STEP` and `STEP` among every `STEP`th row.
-#[expect(clippy::needless_range_loop, reason = "eight rows are indexed at once")]
-#[inline(always)]
-fn transpose_eight<const STEP: usize, const N: usize>(rows: &mut Rows<N>, first: usize) {
-    for n in 0..N {
-        let mut x = [0; 8];
-        for i in 0..8 {
-            x[i] = rows[first + i * STEP][n];
-        }
-        for i in 0..4 {
-            [x[i], x[i + 4]] = exchange(x[i], x[i + 4], 4 * STEP);
-        }
-        for i in [0, 1, 4, 5] {
-            [x[i], x[i + 2]] = exchange(x[i], x[i + 2], 2 * STEP);
-        }
-        for i in [0, 2, 4, 6] {
-            [x[i], x[i + 1]] = exchange(x[i], x[i + 1], STEP);
-        }
-        for i in 0..8 {
-            rows[first + i * STEP][n] = x[i];
-        }
-    }
-}
-
-/// Exchanges the upper of every two groups of `width` bits of `x` with the
-/// lower ones of `y`.
-#[inline(always)]
-fn exchange(x: u64, y: u64, width: usize) -> [u64; 2] {
-    let lower = u64::MAX / ((1 << width) + 1);
-    let difference = (x >> width ^ y) & lower;
-    [x ^ difference << width, y ^ difference]
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{AnyCpu, Cpu, Des, TripleDes, transpose};
+    use super::{AnyCpu, Cpu, Des, TripleDes};
     use crate::block::tests;
     use crate::reference;
 
@@ -402,17 +210,5 @@ mod tests {
         };
         des(cpu);
         triple_des(cpu);
-    }
-
-    #[test]
-    fn transposes() {
-        for (i, j) in [(0, 0), (0, 63), (5, 40), (40, 5), (63, 1)] {
-            let mut rows = [[0; 3]; 64];
-            rows[i][1] = 1 << j;
-            transpose(&mut rows);
-            let mut expected = [[0; 3]; 64];
-            expected[j][1] = 1 << i;
-            assert_eq!(rows, expected);
-        }
     }
 }

@@ -5,13 +5,29 @@
 //! grows a circuit output by output, looks for the wanted function first among
 //! the gates that are there, then among all combinations of two or three of
 //! them, and otherwise splits the function by one of the inputs. A gate is AND,
-//! OR, XOR, AND with a complemented input, or NOT; with AVX-512 the compiler
-//! merges two neighbours into one instruction.
+//! OR, XOR, AND with a complemented input, or NOT.
+
+use std::ops::{BitAnd, BitOr, BitXor, Not};
+
+/// Words of any width.
+pub(crate) trait Gates:
+    Copy + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Not<Output = Self>
+{
+}
+
+impl<W> Gates for W where
+    W: Copy
+        + BitAnd<Output = Self>
+        + BitOr<Output = Self>
+        + BitXor<Output = Self>
+        + Not<Output = Self>
+{
+}
 
 /// S-box `S`, from 0, of FIPS 46-3, appendix 1: the first word in and out is
 /// the bit that the standard writes first.
 #[inline(always)]
-pub(super) fn substitute<const S: usize>(x: [u64; 6]) -> [u64; 4] {
+pub(crate) fn substitute<const S: usize, G: Gates>(x: [G; 6]) -> [G; 4] {
     match S {
         0 => s1(x),
         1 => s2(x),
@@ -26,7 +42,7 @@ pub(super) fn substitute<const S: usize>(x: [u64; 6]) -> [u64; 4] {
 
 /// S-box 1: 57 gates.
 #[inline(always)]
-fn s1([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
+fn s1<G: Gates>([a, b, c, d, e, f]: [G; 6]) -> [G; 4] {
     let t0 = a ^ d;
     let t1 = t0 ^ e;
     let t2 = e & !t1;
@@ -89,7 +105,7 @@ fn s1([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
 
 /// S-box 2: 52 gates.
 #[inline(always)]
-fn s2([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
+fn s2<G: Gates>([a, b, c, d, e, f]: [G; 6]) -> [G; 4] {
     let t0 = b & !f;
     let t1 = t0 ^ e;
     let t2 = t1 ^ a;
@@ -147,7 +163,7 @@ fn s2([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
 
 /// S-box 3: 52 gates.
 #[inline(always)]
-fn s3([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
+fn s3<G: Gates>([a, b, c, d, e, f]: [G; 6]) -> [G; 4] {
     let t0 = b ^ f;
     let t1 = t0 ^ c;
     let t2 = t1 & b;
@@ -205,7 +221,7 @@ fn s3([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
 
 /// S-box 4: 38 gates.
 #[inline(always)]
-fn s4([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
+fn s4<G: Gates>([a, b, c, d, e, f]: [G; 6]) -> [G; 4] {
     let t0 = e ^ d;
     let t1 = !c;
     let t2 = t0 & d;
@@ -249,7 +265,7 @@ fn s4([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
 
 /// S-box 5: 56 gates.
 #[inline(always)]
-fn s5([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
+fn s5<G: Gates>([a, b, c, d, e, f]: [G; 6]) -> [G; 4] {
     let t0 = f ^ d;
     let t1 = f ^ c;
     let t2 = t1 | d;
@@ -311,7 +327,7 @@ fn s5([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
 
 /// S-box 6: 54 gates.
 #[inline(always)]
-fn s6([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
+fn s6<G: Gates>([a, b, c, d, e, f]: [G; 6]) -> [G; 4] {
     let t0 = f ^ b;
     let t1 = !e;
     let t2 = t0 & b;
@@ -371,7 +387,7 @@ fn s6([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
 
 /// S-box 7: 53 gates.
 #[inline(always)]
-fn s7([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
+fn s7<G: Gates>([a, b, c, d, e, f]: [G; 6]) -> [G; 4] {
     let t0 = d ^ e;
     let t1 = t0 ^ a;
     let t2 = t0 & !e;
@@ -430,7 +446,7 @@ fn s7([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
 
 /// S-box 8: 48 gates.
 #[inline(always)]
-fn s8([a, b, c, d, e, f]: [u64; 6]) -> [u64; 4] {
+fn s8<G: Gates>([a, b, c, d, e, f]: [G; 6]) -> [G; 4] {
     let t0 = a ^ c;
     let t1 = b & !d;
     let t2 = t0 ^ t1;
@@ -494,7 +510,7 @@ mod tests {
     }
 
     fn check<const S: usize>() {
-        let outputs = substitute::<S>(inputs());
+        let outputs = substitute::<S, u64>(inputs());
         for i in 0..64 {
             let (row, column) = (i >> 5 << 1 | i & 1, i >> 1 & 15);
             let output = outputs

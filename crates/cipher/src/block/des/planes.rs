@@ -1,0 +1,311 @@
+//! DES bit-sliced: all blocks of a pass side by side in one register a bit.
+//!
+//! ```text
+//! plane i = word 0 [bit i of block 0, of block W,     of block 2W, …]
+//!           word 1 [bit i of block 1, of block W + 1, …] …  word W − 1
+//! ```
+//!
+//! The permutations IP, E and P are then mere names of planes, an S-box is a
+//! circuit of gates over registers, and the W words of a register are worked on
+//! as one.
+
+use super::{AnyCpu, Block, ROUNDS, RoundKey, sbox};
+
+/// A register of [`WORDS`](Self::WORDS) words, made by the CPU that has it.
+///
+/// Every method is inlined into a function compiled for that CPU, where it is
+/// an instruction or two.
+pub(crate) trait Plane: Copy {
+    /// Words of 64 bits.
+    const WORDS: usize;
+
+    /// The bitwise sum.
+    fn add(self, other: Self) -> Self;
+
+    /// S-box `S`, from 0: the first word in and out is the bit that the
+    /// standard writes first.
+    fn substitute<const S: usize>(x: [Self; 6]) -> [Self; 4];
+
+    /// Exchanges the upper of every two groups of `WIDTH` bits of `x` with the
+    /// lower ones of `y`.
+    fn exchange<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2];
+}
+
+/// A CPU's registers for planes.
+pub(crate) trait Planes: Copy {
+    /// A register.
+    type Plane: Plane;
+
+    /// The first [`WORDS`](Plane::WORDS) of `blocks`, each a word.
+    fn load(self, blocks: &[Block]) -> Self::Plane;
+
+    /// Writes the first [`WORDS`](Plane::WORDS) of `blocks`.
+    fn store(self, x: Self::Plane, blocks: &mut [Block]);
+
+    /// `word` in every word.
+    fn splat(self, word: u64) -> Self::Plane;
+}
+
+/// The planes of half a block.
+type Half<P> = [P; 32];
+
+/// Blocks in the longest pass.
+const MOST_BLOCKS: usize = 512;
+
+/// Encrypts or decrypts every block, in passes over the lanes of `cpu`, with
+/// the vectors of the function it is inlined in. No closures here: they would
+/// be compiled for the CPU of the build instead of the caller's.
+#[inline(always)]
+pub(crate) fn crypt<const ENCRYPT: bool, C: Planes>(
+    cpu: C,
+    keys: &[RoundKey],
+    blocks: &mut [Block],
+) {
+    let lanes = 64 * C::Plane::WORDS;
+    let mut groups = blocks.chunks_exact_mut(lanes);
+    for group in &mut groups {
+        pass::<ENCRYPT, C>(cpu, keys, group);
+    }
+    let rest = groups.into_remainder();
+    if !rest.is_empty() {
+        let mut padded = [[0; 8]; MOST_BLOCKS];
+        padded[..rest.len()].copy_from_slice(rest);
+        pass::<ENCRYPT, C>(cpu, keys, &mut padded[..lanes]);
+        rest.copy_from_slice(&padded[..rest.len()]);
+    }
+}
+
+/// As many blocks as there are lanes.
+#[inline(always)]
+fn pass<const ENCRYPT: bool, C: Planes>(cpu: C, keys: &[RoundKey], blocks: &mut [Block]) {
+    let words = C::Plane::WORDS;
+    let mut rows = [cpu.splat(0); 64];
+    for (i, row) in rows.iter_mut().enumerate() {
+        *row = cpu.load(&blocks[i * words..]);
+    }
+    transpose(&mut rows);
+    let zero = cpu.splat(0);
+    let (mut left, mut right) = ([zero; 32], [zero; 32]);
+    for i in 0..32 {
+        left[i] = rows[INITIAL[i]];
+        right[i] = rows[INITIAL[32 + i]];
+    }
+    let (mut this, mut that) = (&mut left, &mut right);
+    for des in 0..keys.len() / ROUNDS {
+        for pair in 0..ROUNDS / 2 {
+            let nth = des * ROUNDS + 2 * pair;
+            let last = keys.len() - 1;
+            let nths = if ENCRYPT {
+                [nth, nth + 1]
+            } else {
+                [last - nth, last - nth - 1]
+            };
+            round(cpu, this, that, &keys[nths[0]]);
+            round(cpu, that, this, &keys[nths[1]]);
+        }
+        // DES swaps its halves at the end; what IP⁻¹ does then, IP of the next
+        // DES undoes.
+        (this, that) = (that, this);
+    }
+    for i in 0..32 {
+        rows[INITIAL[i]] = this[i];
+        rows[INITIAL[32 + i]] = that[i];
+    }
+    transpose(&mut rows);
+    for (i, &row) in rows.iter().enumerate() {
+        cpu.store(row, &mut blocks[i * words..]);
+    }
+}
+
+/// Where IP finds its bits, in planes: plane 0 is the last bit of the first byte.
+const INITIAL: [usize; 64] = {
+    let mut planes = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        let (half, row, column) = (i / 32, i / 8 % 4, i % 8);
+        let bit = 57 - half + 2 * row - 8 * column;
+        planes[i] = bit ^ 7;
+        i += 1;
+    }
+    planes
+};
+
+/// Where P puts the outputs of the S-boxes.
+const TARGETS: [[usize; 4]; 8] = {
+    #[rustfmt::skip]
+    const P: [usize; 32] = [
+        16, 7, 20, 21, 29, 12, 28, 17, 1, 15, 23, 26, 5, 18, 31, 10,
+        2, 8, 24, 14, 32, 27, 3, 9, 19, 13, 30, 6, 22, 11, 4, 25,
+    ];
+    let mut targets = [[0; 4]; 8];
+    let mut i = 0;
+    while i < 32 {
+        let output = P[i] - 1;
+        targets[output / 4][output % 4] = i;
+        i += 1;
+    }
+    targets
+};
+
+#[inline(always)]
+fn round<C: Planes>(cpu: C, left: &mut Half<C::Plane>, right: &Half<C::Plane>, key: &RoundKey) {
+    substitute::<0, C>(cpu, left, right, key);
+    substitute::<1, C>(cpu, left, right, key);
+    substitute::<2, C>(cpu, left, right, key);
+    substitute::<3, C>(cpu, left, right, key);
+    substitute::<4, C>(cpu, left, right, key);
+    substitute::<5, C>(cpu, left, right, key);
+    substitute::<6, C>(cpu, left, right, key);
+    substitute::<7, C>(cpu, left, right, key);
+}
+
+/// The part of f that goes through S-box `S`.
+#[inline(always)]
+fn substitute<const S: usize, C: Planes>(
+    cpu: C,
+    left: &mut Half<C::Plane>,
+    right: &Half<C::Plane>,
+    key: &RoundKey,
+) {
+    let y = C::Plane::substitute::<S>([
+        right[(4 * S + 31) % 32].add(cpu.splat(key[6 * S])),
+        right[4 * S].add(cpu.splat(key[6 * S + 1])),
+        right[4 * S + 1].add(cpu.splat(key[6 * S + 2])),
+        right[4 * S + 2].add(cpu.splat(key[6 * S + 3])),
+        right[4 * S + 3].add(cpu.splat(key[6 * S + 4])),
+        right[(4 * S + 4) % 32].add(cpu.splat(key[6 * S + 5])),
+    ]);
+    for (target, y) in TARGETS[S].into_iter().zip(y) {
+        left[target] = left[target].add(y);
+    }
+}
+
+/// Exchanges bit `j` of row `i` with bit `i` of row `j`, for each word. Three
+/// of the six halvings at a time, with eight rows in registers.
+#[inline(always)]
+fn transpose<P: Plane>(rows: &mut [P; 64]) {
+    for first in 0..8 {
+        let mut x = every_eighth(rows, first);
+        halve::<32, 16, 8, P>(&mut x);
+        for (i, x) in x.into_iter().enumerate() {
+            rows[first + 8 * i] = x;
+        }
+    }
+    for x in rows.as_chunks_mut().0 {
+        halve::<4, 2, 1, P>(x);
+    }
+}
+
+#[inline(always)]
+fn every_eighth<P: Plane>(rows: &[P; 64], first: usize) -> [P; 8] {
+    let mut x = [rows[first]; 8];
+    for (i, x) in x.iter_mut().enumerate() {
+        *x = rows[first + 8 * i];
+    }
+    x
+}
+
+/// Halvings of three widths.
+#[inline(always)]
+fn halve<const WIDE: u32, const HALF: u32, const QUARTER: u32, P: Plane>(x: &mut [P; 8]) {
+    for i in 0..4 {
+        [x[i], x[i + 4]] = P::exchange::<WIDE>(x[i], x[i + 4]);
+    }
+    for i in [0, 1, 4, 5] {
+        [x[i], x[i + 2]] = P::exchange::<HALF>(x[i], x[i + 2]);
+    }
+    for i in [0, 2, 4, 6] {
+        [x[i], x[i + 1]] = P::exchange::<QUARTER>(x[i], x[i + 1]);
+    }
+}
+
+/// The lower of every two groups of `width` bits.
+pub(crate) const fn lower(width: u32) -> u64 {
+    u64::MAX / ((1 << width) + 1)
+}
+
+/// `N` words, for the compiler to make vectors of.
+#[derive(Clone, Copy)]
+pub(crate) struct Words<const N: usize>([u64; N]);
+
+/// Two vectors of SSE2 or NEON: loops of only two words the compiler leaves
+/// without vectors.
+const WORDS: usize = 4;
+
+impl Planes for AnyCpu {
+    type Plane = Words<WORDS>;
+
+    #[inline(always)]
+    fn load(self, blocks: &[Block]) -> Words<WORDS> {
+        let mut words = [0; WORDS];
+        for (word, block) in words.iter_mut().zip(blocks) {
+            *word = u64::from_le_bytes(*block);
+        }
+        Words(words)
+    }
+
+    #[inline(always)]
+    fn store(self, x: Words<WORDS>, blocks: &mut [Block]) {
+        for (word, block) in x.0.iter().zip(blocks) {
+            *block = word.to_le_bytes();
+        }
+    }
+
+    #[inline(always)]
+    fn splat(self, word: u64) -> Words<WORDS> {
+        Words([word; WORDS])
+    }
+}
+
+impl<const N: usize> Plane for Words<N> {
+    const WORDS: usize = N;
+
+    #[inline(always)]
+    fn add(mut self, other: Self) -> Self {
+        for (x, y) in self.0.iter_mut().zip(other.0) {
+            *x ^= y;
+        }
+        self
+    }
+
+    #[expect(
+        clippy::needless_range_loop,
+        reason = "ten registers are indexed at once"
+    )]
+    #[inline(always)]
+    fn substitute<const S: usize>([a, b, c, d, e, f]: [Self; 6]) -> [Self; 4] {
+        let mut y = [[0; N]; 4];
+        for n in 0..N {
+            let x = [a.0[n], b.0[n], c.0[n], d.0[n], e.0[n], f.0[n]];
+            [y[0][n], y[1][n], y[2][n], y[3][n]] = sbox::substitute::<S, u64>(x);
+        }
+        y.map(Self)
+    }
+
+    #[inline(always)]
+    fn exchange<const WIDTH: u32>(mut x: Self, mut y: Self) -> [Self; 2] {
+        for (x, y) in x.0.iter_mut().zip(&mut y.0) {
+            let difference = (*x >> WIDTH ^ *y) & lower(WIDTH);
+            *x ^= difference << WIDTH;
+            *y ^= difference;
+        }
+        [x, y]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Words, transpose};
+
+    #[test]
+    fn transposes() {
+        for (i, j) in [(0, 0), (0, 63), (5, 40), (40, 5), (63, 1)] {
+            let mut rows = [[0; 3]; 64].map(Words);
+            rows[i].0[1] = 1 << j;
+            transpose(&mut rows);
+            let mut expected = [[0; 3]; 64];
+            expected[j][1] = 1 << i;
+            assert_eq!(rows.map(|row| row.0), expected);
+        }
+    }
+}
