@@ -68,14 +68,16 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn multiply_halves(self, x: __m256i) -> __m256i {
+    fn multiply_pairs(self, x: __m256i) -> __m256i {
         // Factors are the even words.
         // SAFETY: `self` proves AVX2.
-        unsafe {
-            let low = _mm256_shuffle_epi32::<0b01_01_00_00>(x);
-            let high = _mm256_shuffle_epi32::<0b11_11_10_10>(x);
-            _mm256_mul_epu32(low, high)
-        }
+        unsafe { _mm256_mul_epu32(x, _mm256_srli_epi64::<32>(x)) }
+    }
+
+    #[inline(always)]
+    fn swap_middle(self, x: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2.
+        unsafe { _mm256_shuffle_epi32::<0b11_01_10_00>(x) }
     }
 
     #[inline(always)]
@@ -149,18 +151,15 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn store_columns(self, [a, b, c, d]: [__m256i; 4], blocks: &mut [Block]) {
+    fn columns(self, [a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
         // SAFETY: `self` proves AVX2.
-        let halves = unsafe {
+        unsafe {
             [
                 _mm256_permute2x128_si256::<0x20>(a, b),
                 _mm256_permute2x128_si256::<0x20>(c, d),
                 _mm256_permute2x128_si256::<0x31>(a, b),
                 _mm256_permute2x128_si256::<0x31>(c, d),
             ]
-        };
-        for (i, half) in halves.into_iter().enumerate() {
-            self.store(half, &mut blocks[2 * i..]);
         }
     }
 }
@@ -224,14 +223,16 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    fn multiply_halves(self, x: __m512i) -> __m512i {
+    fn multiply_pairs(self, x: __m512i) -> __m512i {
         // Factors are the even words.
         // SAFETY: `self` proves AVX-512 F.
-        unsafe {
-            let low = _mm512_shuffle_epi32::<0b01_01_00_00>(x);
-            let high = _mm512_shuffle_epi32::<0b11_11_10_10>(x);
-            _mm512_mul_epu32(low, high)
-        }
+        unsafe { _mm512_mul_epu32(x, _mm512_srli_epi64::<32>(x)) }
+    }
+
+    #[inline(always)]
+    fn swap_middle(self, x: __m512i) -> __m512i {
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { _mm512_shuffle_epi32::<0b11_01_10_00>(x) }
     }
 
     #[inline(always)]
@@ -289,9 +290,9 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    fn store_columns(self, [a, b, c, d]: [__m512i; 4], blocks: &mut [Block]) {
+    fn columns(self, [a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
         // SAFETY: `self` proves AVX-512 F.
-        let columns = unsafe {
+        unsafe {
             let a01b01 = _mm512_shuffle_i32x4::<0x44>(a, b);
             let a23b23 = _mm512_shuffle_i32x4::<0xee>(a, b);
             let c01d01 = _mm512_shuffle_i32x4::<0x44>(c, d);
@@ -302,9 +303,6 @@ impl Lanes for Avx512 {
                 _mm512_shuffle_i32x4::<0x88>(a23b23, c23d23),
                 _mm512_shuffle_i32x4::<0xdd>(a23b23, c23d23),
             ]
-        };
-        for (i, column) in columns.into_iter().enumerate() {
-            self.store(column, &mut blocks[4 * i..]);
         }
     }
 }

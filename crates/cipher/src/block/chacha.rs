@@ -11,7 +11,7 @@
 //! of one stream or of several, because the steps of one wait for each other.
 //! XChaCha's subkeys are made a stream a lane.
 
-use zeroize::Zeroize;
+use zeroize::optimization_barrier;
 
 use super::Block;
 use super::lanes::{Lanes, MOST_WIDE};
@@ -33,11 +33,10 @@ pub(crate) type Key = [Words; 2];
 
 /// The key `bytes`.
 pub(crate) fn key(bytes: &[u8; 32]) -> Key {
-    let mut key = [[0; 4]; 2];
-    for (word, bytes) in key.as_flattened_mut().iter_mut().zip(bytes.as_chunks().0) {
-        *word = u32::from_le_bytes(*bytes);
-    }
-    key
+    let [first, second] = bytes.as_chunks().0 else {
+        unreachable!("a key is two rows");
+    };
+    [words(first), words(second)]
 }
 
 /// Where XChaCha's streams go: units of `bytes` that lie `stride` apart.
@@ -59,73 +58,114 @@ pub(crate) fn add_xchacha<L: Lanes, const ROUNDS: usize>(
     units: Units,
     data: &mut [u8],
 ) {
-    let mut subkeys = [[[0; 4]; 2]; GROUPS * MOST_WIDE];
     let at_once = GROUPS * L::WIDE;
     let groups = data.chunks_mut(at_once * units.stride);
     for (nonces, group) in nonces.chunks(at_once).zip(groups) {
-        let subkeys: &mut [Key] = &mut subkeys[..nonces.len()];
-        if nonces.len() > L::WIDE {
-            hchacha::<L, ROUNDS, GROUPS>(lanes, key, nonces, subkeys);
-        } else {
-            hchacha::<L, ROUNDS, 1>(lanes, key, nonces, subkeys);
-        }
-        add_streams::<L, ROUNDS>(lanes, subkeys, nonce_end, units, group);
-        subkeys.as_flattened_mut().as_flattened_mut().zeroize();
+        let mut subkeys = match nonces.len() > L::WIDE {
+            true => hchacha::<L, ROUNDS, GROUPS>(lanes, key, nonces),
+            false => hchacha::<L, ROUNDS, 1>(lanes, key, nonces),
+        };
+        add_streams::<L, ROUNDS>(lanes, &subkeys, nonces.len(), nonce_end, units, group);
+        // Whole registers of zeros: `zeroize` would write byte by byte.
+        subkeys = [[[0; 16]; GROUPS * MOST_WIDE]; 2];
+        optimization_barrier(&subkeys);
     }
 }
+
+/// The first halves of as many keys as [`hchacha`] makes, then the second ones.
+type Subkeys = [[Block; GROUPS * MOST_WIDE]; 2];
 
 /// Adds ChaCha's stream to every unit, under the key of the unit. The counter
 /// has 32 bits: at most as many blocks.
 #[inline(always)]
 fn add_streams<L: Lanes, const ROUNDS: usize>(
     lanes: L,
-    keys: &[Key],
+    keys: &Subkeys,
+    count: usize,
     nonce_end: [u32; 2],
     units: Units,
     data: &mut [u8],
 ) {
-    let registers = units.bytes.div_ceil(L::WIDE * BYTES);
-    let nth = |nth: usize| {
-        let (unit, register) = (nth / registers, nth % registers);
-        let offset = register * L::WIDE * BYTES;
-        let start = unit * units.stride + offset;
-        Stretch {
-            key: &keys[unit],
-            row: [(register * L::WIDE) as u32, 0, nonce_end[0], nonce_end[1]],
-            start,
-            end: start + (units.bytes - offset).min(L::WIDE * BYTES),
-        }
+    let width = L::WIDE * BYTES;
+    let all = Stretches {
+        keys,
+        nonce_end,
+        units,
+        width,
+        in_unit: units.bytes.div_ceil(width),
     };
-    let (mut done, all) = (0, keys.len() * registers);
-    while done < all {
-        let from = done;
-        done += match all - done {
-            GROUPS.. => add_blocks::<L, ROUNDS, GROUPS>(lanes, |i| nth(from + i), data),
-            2.. => add_blocks::<L, ROUNDS, 2>(lanes, |i| nth(from + i), data),
-            _ => add_blocks::<L, ROUNDS, 1>(lanes, |i| nth(from + i), data),
+    let mut next = Stretch {
+        unit: 0,
+        register: 0,
+    };
+    let mut left = count * all.in_unit;
+    while left > 0 {
+        left -= match left {
+            GROUPS.. => add_blocks::<L, ROUNDS, GROUPS>(lanes, &all, &mut next, data),
+            2.. => add_blocks::<L, ROUNDS, 2>(lanes, &all, &mut next, data),
+            _ => add_blocks::<L, ROUNDS, 1>(lanes, &all, &mut next, data),
         };
     }
 }
 
-/// What one register's blocks are added to.
-struct Stretch<'a> {
-    key: &'a Key,
-    /// The counter of the first block, and the nonce.
-    row: Words,
-    /// Offset of the first byte.
-    start: usize,
-    /// Offset of the byte after the last.
-    end: usize,
+/// All units, cut into what one register's blocks are added to.
+struct Stretches<'a> {
+    keys: &'a Subkeys,
+    nonce_end: [u32; 2],
+    units: Units,
+    /// Bytes of a register's blocks.
+    width: usize,
+    /// Stretches in a unit.
+    in_unit: usize,
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+struct Stretch {
+    unit: usize,
+    register: usize,
+}
+
+impl Stretches<'_> {
+    /// The stretch, and the one after it in its place.
+    #[inline(always)]
+    fn take(&self, next: &mut Stretch) -> Stretch {
+        let taken = *next;
+        next.register += 1;
+        if next.register == self.in_unit {
+            (next.unit, next.register) = (next.unit + 1, 0);
+        }
+        taken
+    }
+
+    /// The key, and the counter of the first block and the nonce.
+    #[inline(always)]
+    fn start(&self, of: Stretch) -> (Key, Words) {
+        let counter = of.register * (self.width / BYTES);
+        let [e, f] = self.nonce_end;
+        let [first, second] = self.keys;
+        let key = [words(&first[of.unit]), words(&second[of.unit])];
+        (key, [counter as u32, 0, e, f])
+    }
+
+    /// The part of `data`, which has all units.
+    #[inline(always)]
+    fn part<'d>(&self, of: Stretch, data: &'d mut [u8]) -> &'d mut [u8] {
+        let offset = of.register * self.width;
+        let bytes = (self.units.bytes - offset).min(self.width);
+        &mut data[of.unit * self.units.stride + offset..][..bytes]
+    }
 }
 
 /// The four rows of one register's blocks.
 type Rows<L> = [<L as Lanes>::Vector; 4];
 
-/// Adds the blocks of `N` registers, and returns `N`.
+/// Adds the blocks of `N` registers from `next` on, and returns `N`.
 #[inline(always)]
-fn add_blocks<'a, L: Lanes, const ROUNDS: usize, const N: usize>(
+fn add_blocks<L: Lanes, const ROUNDS: usize, const N: usize>(
     lanes: L,
-    stretch: impl Fn(usize) -> Stretch<'a>,
+    all: &Stretches,
+    next: &mut Stretch,
     data: &mut [u8],
 ) -> usize {
     let mut counters = [[0; 16]; MOST_WIDE];
@@ -133,40 +173,47 @@ fn add_blocks<'a, L: Lanes, const ROUNDS: usize, const N: usize>(
         counter[0] = i as u8;
     }
     let counters = lanes.load(&counters);
-    let start: [Rows<L>; N] = std::array::from_fn(|n| {
-        let Stretch { key, row, .. } = stretch(n);
-        [
-            lanes.splat(CONSTANTS),
-            lanes.splat(key[0]),
-            lanes.splat(key[1]),
-            lanes.add_words(lanes.splat(row), counters),
-        ]
-    });
+    let mut start: [Rows<L>; N] = [[lanes.splat(CONSTANTS); 4]; N];
+    let mut stretches = [*next; N];
+    for (stretch, [_, b, c, d]) in stretches.iter_mut().zip(&mut start) {
+        *stretch = all.take(next);
+        let (key, row) = all.start(*stretch);
+        (*b, *c) = (lanes.splat(key[0]), lanes.splat(key[1]));
+        *d = lanes.add_words(lanes.splat(row), counters);
+    }
     let mut state = start;
     rounds::<L, ROUNDS, N>(lanes, &mut state);
     for n in 0..N {
-        let mut stream = [[0; 16]; 4 * MOST_WIDE];
-        for (x, y) in state[n].iter_mut().zip(start[n]) {
-            *x = lanes.add_words(*x, y);
-        }
-        lanes.store_columns(state[n], &mut stream);
-        let Stretch { start, end, .. } = stretch(n);
-        let (data, stream) = (&mut data[start..end], &stream[..4 * L::WIDE]);
-        if let (blocks, []) = data.as_chunks_mut()
-            && blocks.len() == stream.len()
-        {
-            let registers = blocks.chunks_exact_mut(L::WIDE);
-            for (blocks, stream) in registers.zip(stream.chunks_exact(L::WIDE)) {
-                let sum = lanes.xor(lanes.load(blocks), lanes.load(stream));
-                lanes.store(sum, blocks);
-            }
-        } else {
-            for (byte, stream) in data.iter_mut().zip(stream.as_flattened()) {
-                *byte ^= stream;
-            }
-        }
+        let ([a, b, c, d], [e, f, g, h]) = (state[n], start[n]);
+        let stream = lanes.columns([
+            lanes.add_words(a, e),
+            lanes.add_words(b, f),
+            lanes.add_words(c, g),
+            lanes.add_words(d, h),
+        ]);
+        add(lanes, stream, all.part(stretches[n], data));
     }
     N
+}
+
+/// Adds one register's blocks to `data`, which may be shorter.
+#[inline(always)]
+fn add<L: Lanes>(lanes: L, stream: Rows<L>, data: &mut [u8]) {
+    let mut registers = data.chunks_exact_mut(16 * L::WIDE);
+    let mut whole = 0;
+    for register in &mut registers {
+        let blocks = register.as_chunks_mut().0;
+        lanes.store(lanes.xor(lanes.load(blocks), stream[whole]), blocks);
+        whole += 1;
+    }
+    let rest = registers.into_remainder();
+    if !rest.is_empty() {
+        let mut stored = [[0; 16]; MOST_WIDE];
+        lanes.store(stream[whole], &mut stored);
+        for (byte, stream) in rest.iter_mut().zip(stored.as_flattened()) {
+            *byte ^= stream;
+        }
+    }
 }
 
 #[inline(always)]
@@ -210,30 +257,38 @@ fn hchacha<L: Lanes, const ROUNDS: usize, const N: usize>(
     lanes: L,
     key: &Key,
     nonces: &[Block],
-    subkeys: &mut [Key],
-) {
+) -> Subkeys {
     let mut rows = [[0; 16]; GROUPS * MOST_WIDE];
     rows[..nonces.len()].copy_from_slice(nonces);
-    let mut state: [Rows<L>; N] = std::array::from_fn(|n| {
-        [
-            lanes.splat(CONSTANTS),
-            lanes.splat(key[0]),
-            lanes.splat(key[1]),
-            lanes.load(&rows[n * L::WIDE..]),
-        ]
-    });
-    rounds::<L, ROUNDS, N>(lanes, &mut state);
-    for (half, row) in [(0, 0), (1, 3)] {
-        for (n, state) in state.iter().enumerate() {
-            lanes.store(state[row], &mut rows[n * L::WIDE..]);
-        }
-        for (subkey, row) in subkeys.iter_mut().zip(&rows) {
-            for (word, bytes) in subkey[half].iter_mut().zip(row.as_chunks().0) {
-                *word = u32::from_le_bytes(*bytes);
-            }
-        }
+    let (a, b, c) = (CONSTANTS, key[0], key[1]);
+    let mut state = [[
+        lanes.splat(a),
+        lanes.splat(b),
+        lanes.splat(c),
+        lanes.splat(a),
+    ]; N];
+    for (n, row) in state.iter_mut().enumerate() {
+        row[3] = lanes.load(&rows[n * L::WIDE..]);
     }
-    rows.zeroize();
+    rounds::<L, ROUNDS, N>(lanes, &mut state);
+    let mut subkeys = [[[0; 16]; GROUPS * MOST_WIDE]; 2];
+    for (n, [a, _, _, d]) in state.into_iter().enumerate() {
+        lanes.store(a, &mut subkeys[0][n * L::WIDE..]);
+        lanes.store(d, &mut subkeys[1][n * L::WIDE..]);
+    }
+    subkeys
+}
+
+/// A row that lies in memory.
+#[inline(always)]
+const fn words(block: &Block) -> Words {
+    let number = u128::from_le_bytes(*block);
+    [
+        number as u32,
+        (number >> 32) as u32,
+        (number >> 64) as u32,
+        (number >> 96) as u32,
+    ]
 }
 
 #[cfg(test)]

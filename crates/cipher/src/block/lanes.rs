@@ -46,8 +46,11 @@ pub(crate) trait Lanes: Copy + Send + Sync + 'static {
     /// Sums of pairs of words modulo 2⁶⁴.
     fn add_pairs(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
 
-    /// Words 0 and 1 times words 2 and 3 of the same lane, as pairs.
-    fn multiply_halves(self, x: Self::Vector) -> Self::Vector;
+    /// Word 0 times word 1 and word 2 times word 3, as pairs.
+    fn multiply_pairs(self, x: Self::Vector) -> Self::Vector;
+
+    /// Words 1 and 2 of each lane exchanged.
+    fn swap_middle(self, x: Self::Vector) -> Self::Vector;
 
     /// Words shifted left.
     fn shift_left<const BY: u32>(self, x: Self::Vector) -> Self::Vector;
@@ -76,8 +79,8 @@ pub(crate) trait Lanes: Copy + Send + Sync + 'static {
     /// Word i + 3 of each lane to word i.
     fn turn_3(self, x: Self::Vector) -> Self::Vector;
 
-    /// Lane i of the four registers, one after the other, at `4 * i`.
-    fn store_columns(self, x: [Self::Vector; 4], blocks: &mut [Block]);
+    /// The lanes 0 of the four registers, then the lanes 1, and so on.
+    fn columns(self, x: [Self::Vector; 4]) -> [Self::Vector; 4];
 }
 
 /// A kernel with its arguments.
@@ -146,9 +149,16 @@ impl Lanes for AnyCpu {
     }
 
     #[inline(always)]
-    fn multiply_halves(self, x: u128) -> u128 {
-        let [a, b, c, d] = split(x).map(u64::from);
-        u128::from(b * d) << 64 | u128::from(a * c)
+    fn multiply_pairs(self, x: u128) -> u128 {
+        let [a, b, c, d] = split(x);
+        let (low, high) = (u64::from(a) * u64::from(b), u64::from(c) * u64::from(d));
+        u128::from(high) << 64 | u128::from(low)
+    }
+
+    #[inline(always)]
+    fn swap_middle(self, x: u128) -> u128 {
+        let [a, b, c, d] = split(x);
+        join([a, c, b, d])
     }
 
     #[inline(always)]
@@ -197,10 +207,8 @@ impl Lanes for AnyCpu {
     }
 
     #[inline(always)]
-    fn store_columns(self, x: [u128; 4], blocks: &mut [Block]) {
-        for (x, block) in x.into_iter().zip(blocks.chunks_mut(1)) {
-            self.store(x, block);
-        }
+    fn columns(self, x: [u128; 4]) -> [u128; 4] {
+        x
     }
 }
 

@@ -134,10 +134,11 @@ struct AddHashes<'a> {
 impl Work for AddHashes<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let units = self.data.chunks_exact(self.unit_bytes);
-        for ((unit, header), sum) in units.zip(self.headers).zip(self.sums) {
+        for (nth, sum) in self.sums.iter_mut().enumerate() {
+            let unit = &self.data[nth * self.unit_bytes..][..self.unit_bytes];
             let (left, right) = unit.split_last_chunk().expect(SHORT);
-            let hash = self.hash.message(lanes, left).wrapping_add(*header);
+            let hash = self.hash.message(lanes, left);
+            let hash = hash.wrapping_add(self.headers[nth]);
             *sum = u128::from_le_bytes(*right).wrapping_add(hash).to_le_bytes();
         }
     }
@@ -170,10 +171,11 @@ impl<const ROUNDS: usize> Work for Finish<'_, ROUNDS> {
             units,
             self.data,
         );
-        let units = self.data.chunks_exact_mut(self.unit_bytes);
-        for ((unit, header), sum) in units.zip(self.headers).zip(self.sums) {
+        for (nth, sum) in self.sums.iter().enumerate() {
+            let unit = &mut self.data[nth * self.unit_bytes..][..self.unit_bytes];
             let (left, right) = unit.split_last_chunk_mut().expect(SHORT);
-            let hash = self.hash.message(lanes, left).wrapping_add(*header);
+            let hash = self.hash.message(lanes, left);
+            let hash = hash.wrapping_add(self.headers[nth]);
             *right = u128::from_le_bytes(*sum).wrapping_sub(hash).to_le_bytes();
         }
     }

@@ -28,6 +28,8 @@ pub(super) const KEY_BYTES: usize = 32 + 16 * NH_UNITS;
 pub(super) struct HashKey {
     header: Point,
     message: Point,
+    /// NH's units with their middle words exchanged, so that factors are
+    /// neighbours.
     nh: [Block; NH_UNITS],
 }
 
@@ -37,6 +39,11 @@ impl HashKey {
         let blocks: &[Block] = bytes.as_chunks().0;
         let mut nh = [[0; 16]; NH_UNITS];
         nh.copy_from_slice(&blocks[2..]);
+        for unit in &mut nh {
+            for i in 4..8 {
+                unit.swap(i, i + 4);
+            }
+        }
         Self {
             header: Point::new(&blocks[0]),
             message: Point::new(&blocks[1]),
@@ -75,40 +82,67 @@ impl Drop for HashKey {
     }
 }
 
+/// Masks of any number of lanes, the first or the last of a register.
+const WINDOW: [Block; 3 * MOST_WIDE] = {
+    let mut window = [[0; 16]; 3 * MOST_WIDE];
+    let mut i = MOST_WIDE;
+    while i < 2 * MOST_WIDE {
+        window[i] = [0xff; 16];
+        i += 1;
+    }
+    window
+};
+
 #[inline(always)]
 fn nh<L: Lanes>(lanes: L, key: &[Block; NH_UNITS], part: &[u8]) -> [u64; PASSES] {
     let mut sums = [lanes.splat([0; 4]); PASSES];
     let mut registers = part.chunks_exact(16 * L::WIDE);
     let mut unit = 0;
     for register in &mut registers {
-        let units = lanes.load(register.as_chunks().0);
+        let units = lanes.swap_middle(lanes.load(register.as_chunks().0));
         for (pass, sum) in sums.iter_mut().enumerate() {
             let factors = lanes.add_words(units, lanes.load(&key[unit + pass..]));
-            *sum = lanes.add_pairs(*sum, lanes.multiply_halves(factors));
+            *sum = lanes.add_pairs(*sum, lanes.multiply_pairs(factors));
         }
         unit += L::WIDE;
     }
     let rest = registers.remainder();
     if !rest.is_empty() {
-        // Lanes beyond the message must add nothing, so their key is zero too.
+        let count = rest.len().div_ceil(16);
         let mut padded = [[0; 16]; MOST_WIDE];
-        padded.as_flattened_mut()[..rest.len()].copy_from_slice(rest);
-        let mut mask = [[0; 16]; MOST_WIDE];
-        mask[..rest.len().div_ceil(16)].fill([0xff; 16]);
-        let (units, mask) = (lanes.load(&padded), lanes.load(&mask));
+        let (last, mask) = if part.len() > 16 * L::WIDE && part.len().is_multiple_of(16) {
+            // The register that ends with the message, without the units before.
+            unit -= L::WIDE - count;
+            let (_, last) = part.split_at(part.len() - 16 * L::WIDE);
+            (last.as_chunks().0, &WINDOW[MOST_WIDE + count - L::WIDE..])
+        } else {
+            padded.as_flattened_mut()[..rest.len()].copy_from_slice(rest);
+            (&padded[..], &WINDOW[2 * MOST_WIDE - count..])
+        };
+        // Lanes that are not of the message add nothing if their key is zero too.
+        let mask = lanes.load(mask);
+        let units = lanes.and(lanes.swap_middle(lanes.load(last)), mask);
         for (pass, sum) in sums.iter_mut().enumerate() {
             let key = lanes.and(lanes.load(&key[unit + pass..]), mask);
             let factors = lanes.add_words(units, key);
-            *sum = lanes.add_pairs(*sum, lanes.multiply_halves(factors));
+            *sum = lanes.add_pairs(*sum, lanes.multiply_pairs(factors));
         }
     }
-    let mut hashes = [0_u64; PASSES];
-    for (hash, sum) in hashes.iter_mut().zip(sums) {
-        let mut stored = [[0; 16]; MOST_WIDE];
-        lanes.store(sum, &mut stored);
-        for pair in stored.as_flattened().as_chunks().0 {
-            *hash = hash.wrapping_add(u64::from_le_bytes(*pair));
+    // The sums over a lane of all passes come before those of the next lane.
+    let columns = lanes.columns(sums);
+    let of_lane = PASSES / L::WIDE;
+    let mut stored = [[0; 16]; PASSES];
+    for i in 0..of_lane {
+        let mut sum = columns[i];
+        for lane in 1..L::WIDE {
+            sum = lanes.add_pairs(sum, columns[lane * of_lane + i]);
         }
+        lanes.store(sum, &mut stored[i * L::WIDE..]);
+    }
+    let mut hashes = [0; PASSES];
+    for (hash, pair) in hashes.iter_mut().zip(stored) {
+        let pair = u128::from_le_bytes(pair);
+        *hash = (pair as u64).wrapping_add((pair >> 64) as u64);
     }
     hashes
 }
@@ -144,7 +178,8 @@ impl Sum {
     #[inline(always)]
     fn add(&mut self, point: &Point, block: u128) {
         let [a, b, c] = limbs(block);
-        let [r0, r1, r2] = point.0.map(u128::from);
+        let [r0, r1, r2] = point.0;
+        let (r0, r1, r2) = (u128::from(r0), u128::from(r1), u128::from(r2));
         let h0 = u128::from(self.0[0] + a);
         let h1 = u128::from(self.0[1] + b);
         let h2 = u128::from(self.0[2] + (c | 1 << 40));
