@@ -1,14 +1,19 @@
 //! MB/s of every backend and of RustCrypto's crates, over 1 MiB of sectors in
 //! memory, with one IV a sector: the median of several runs, for orientation.
 //!
+//! Then one core beside two, over requests of 4 KiB to 4 MiB of which each core
+//! has a half.
+//!
 //! `cargo bench -p cryptmark-cipher [FILTER]` shows the lines that contain
-//! FILTER.
+//! FILTER; those of two cores contain `cores`.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, BlockSizeUser, KeyInit, consts::U16};
-use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize};
+use cryptmark_cipher::{
+    CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize, Sharing,
+};
 use xts_mode::{Xts128, get_tweak_default};
 
 const BYTES: usize = 1 << 20;
@@ -45,6 +50,44 @@ fn main() {
         peer::<serpent::Serpent>(&filter, "serpent", size);
         peer::<twofish::Twofish>(&filter, "twofish", size);
     }
+    println!("{:<42} {:>12} {:>12}", "", "1 core MB/s", "2 cores MB/s");
+    for notation in [
+        "aes-xts-plain64",
+        "serpent-xts-plain64",
+        "twofish-xts-plain64",
+        "aes-cbc-essiv:sha256",
+    ] {
+        let spec: CipherSpec = notation.parse().expect("known");
+        for power in 12..=22 {
+            two_cores(&filter, spec, 1 << power);
+        }
+    }
+}
+
+/// Encryption of requests of `bytes` by one core and by two.
+fn two_cores(filter: &Option<String>, spec: CipherSpec, bytes: usize) {
+    let name = format!("{spec} cores {} KiB", bytes >> 10);
+    if filter.as_ref().is_some_and(|filter| !name.contains(filter)) {
+        return;
+    }
+    let key = Key::random(spec.default_key_size()).expect("random bytes");
+    let layout = SectorLayout::default();
+    let cipher = || spec.cipher(&key, layout, None).expect("possible");
+    let sharing = Sharing {
+        cores: 2,
+        part: bytes / 2,
+    };
+    let two = cipher().shared(sharing).expect("a thread");
+    let one = cipher();
+    let mut speeds =
+        [&one, &two].map(|cipher| speed(bytes, |data| cipher.encrypt(IvSector::new(0), data)));
+    // The order of the two must not decide.
+    for (speed_before, cipher) in speeds.iter_mut().zip([&one, &two]).rev() {
+        let again = speed(bytes, |data| cipher.encrypt(IvSector::new(0), data));
+        *speed_before = speed_before.midpoint(again);
+    }
+    let [one, two] = speeds;
+    println!("{name:<42} {one:>12.0} {two:>12.0}");
 }
 
 /// RustCrypto's block cipher in the crate `xts-mode`, called per sector.
@@ -72,20 +115,20 @@ fn line(
     if filter.as_ref().is_some_and(|filter| !name.contains(filter)) {
         return;
     }
-    let (encrypt, decrypt) = (speed(encrypt), speed(decrypt));
+    let (encrypt, decrypt) = (speed(BYTES, encrypt), speed(BYTES, decrypt));
     println!("{name:<42} {encrypt:>12.0} {decrypt:>12.0}");
 }
 
-/// MB/s, the median of [`RUNS`] runs.
-fn speed(work: impl Fn(&mut [u8])) -> f64 {
-    let mut data = vec![0x5a; BYTES];
+/// MB/s over requests of `size` bytes, the median of [`RUNS`] runs.
+fn speed(size: usize, work: impl Fn(&mut [u8])) -> f64 {
+    let mut data = vec![0x5a; size];
     let mut speeds: Vec<f64> = (0..RUNS)
         .map(|_| {
             let start = Instant::now();
             let mut bytes = 0;
             while start.elapsed() < RUN {
                 work(black_box(&mut data));
-                bytes += BYTES;
+                bytes += size;
             }
             bytes as f64 / 1e6 / start.elapsed().as_secs_f64()
         })

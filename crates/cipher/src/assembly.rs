@@ -112,9 +112,6 @@ impl OneKey<'_> {
             }
             iv => keyless_ivs(self.mode, iv, self.extra, self.layout),
         };
-        // LRW's steps depend on the index, which is no secret as long as it
-        // comes from a counter.
-        let public_index = self.mode != Mode::Lrw || self.iv.is_none_or(IvGenerator::is_public);
         KeyedCipher {
             sectors: Box::new(Sectors {
                 mode,
@@ -122,7 +119,7 @@ impl OneKey<'_> {
                 layout: self.layout,
             }),
             backend: C::BACKEND,
-            constant_time: C::CONSTANT_TIME && public_index,
+            constant_time: C::CONSTANT_TIME,
         }
     }
 }
@@ -138,7 +135,8 @@ impl Visitor for OneKey<'_> {
             }
             Mode::Lrw => {
                 let (key, tweak_key) = self.key.split_at(self.key.len() - LRW_KEY_BYTES);
-                let mode = Lrw::new(keyed(key), tweak_key);
+                let secret_index = self.iv.is_some_and(|iv| !iv.is_public());
+                let mode = Lrw::new(keyed(key), tweak_key, secret_index);
                 self.sectors::<C, 16>(mode, keyed)
             }
             // None of their IV generators needs the data's cipher.

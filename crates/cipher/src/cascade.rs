@@ -130,7 +130,9 @@ fn in_a_row<'a>(
         };
     }
     if spec.mode() == Mode::Lrw {
-        let mode = Lrw::new(Chain { ciphers: wide }, &secret[..LRW_KEY_BYTES]);
+        let ciphers = Chain { ciphers: wide };
+        // No IV generator of a cascade's LRW has a key.
+        let mode = Lrw::new(ciphers, &secret[..LRW_KEY_BYTES], false);
         return KeyedCipher {
             sectors: Box::new(Sectors {
                 mode,

@@ -148,6 +148,14 @@ pub enum CipherError {
         /// The backends that can be forced instead, the fastest first.
         available: Vec<Backend>,
     },
+    /// The operating system gave no threads for the cores to share.
+    #[error("the system refused the threads for {cores} cores: {kind}")]
+    Threads {
+        /// How many cores were to share a request.
+        cores: usize,
+        /// Why it refused.
+        kind: std::io::ErrorKind,
+    },
     /// The operating system gave no random bytes for a key.
     #[error("the system's random number generator failed")]
     Random(#[from] getrandom::Error),
@@ -195,6 +203,9 @@ impl CipherError {
             Self::UnknownBackend { name } => choice(name, Backend::ALL.map(Backend::name)),
             Self::BackendUnavailable { available, .. } => {
                 format!("Possible are {}.", list(available))
+            }
+            Self::Threads { .. } => {
+                "Take fewer cores, or raise the limit on threads (ulimit -u).".to_owned()
             }
             Self::Random(_) => "Look for a sandbox that hides getrandom(2).".to_owned(),
         }

@@ -34,6 +34,7 @@ mod key;
 mod mode;
 mod multikey;
 mod notation;
+mod parallel;
 #[cfg(any(test, feature = "reference"))]
 pub mod reference;
 mod sector;
@@ -46,5 +47,6 @@ pub use hash::EssivHash;
 pub use iv::IvGenerator;
 pub use key::Key;
 pub use mode::{Mode, StreamCipher};
+pub use parallel::Sharing;
 pub use sector::{IvSector, KeyedCipher, SectorCipher, SectorLayout, SectorSize};
 pub use spec::CipherSpec;

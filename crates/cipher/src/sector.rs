@@ -1,7 +1,8 @@
 //! Sectors, their numbers as IVs count them, and the one interface of all
 //! disk encryption: [`SectorCipher`].
 
-use crate::Backend;
+use crate::parallel::Parallel;
+use crate::{Backend, CipherError, Sharing};
 
 /// What an IV generator counts: 512-byte units unless the mapping has large
 /// IVs. Not an offset and not an index: 4096-byte sectors without large IVs
@@ -138,6 +139,21 @@ impl KeyedCipher {
     /// Whether no load or branch depends on the key or the data.
     pub const fn constant_time(&self) -> bool {
         self.constant_time
+    }
+
+    /// The same cipher, which shares large requests among several cores by
+    /// threads of its own.
+    ///
+    /// # Errors
+    /// [`CipherError::Threads`] if the system gives no threads.
+    pub fn shared(self, sharing: Sharing) -> Result<Self, CipherError> {
+        if sharing.cores < 2 {
+            return Ok(self);
+        }
+        Ok(Self {
+            sectors: Box::new(Parallel::new(self.sectors, sharing)?),
+            ..self
+        })
     }
 }
 

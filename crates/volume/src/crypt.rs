@@ -32,13 +32,16 @@ impl<D: BlockDevice> CryptDevice<D> {
     /// Opens `mapping` over `device`.
     ///
     /// # Errors
-    /// [`VolumeError::Cipher`] where the cipher refuses key, layout or
-    /// backend; [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`]
+    /// [`VolumeError::Cipher`] where the cipher refuses key, layout, backend or
+    /// sharing; [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`]
     /// where the data area does not fit the device.
     pub fn new(device: D, mapping: Mapping) -> Result<Self, VolumeError> {
-        let cipher = mapping
+        let mut cipher = mapping
             .spec
             .cipher(&mapping.key, mapping.layout, mapping.backend)?;
+        if let Some(sharing) = mapping.sharing {
+            cipher = cipher.shared(sharing)?;
+        }
         Self::with_cipher(
             device,
             cipher,

@@ -1,7 +1,7 @@
 //! [`Mapping`]: plain data that describes an opened volume.
 
 use block::ByteRange;
-use cipher::{Backend, CipherSpec, IvSector, Key, SectorLayout};
+use cipher::{Backend, CipherSpec, IvSector, Key, SectorLayout, Sharing};
 
 /// An opened volume: our `dmsetup table` line.
 #[derive(Debug)]
@@ -18,6 +18,9 @@ pub struct Mapping {
     pub first: IvSector,
     /// Backend to use; `None` takes the fastest that this processor has.
     pub backend: Option<Backend>,
+    /// How several cores share large requests; `None` leaves each to the thread
+    /// that submits it.
+    pub sharing: Option<Sharing>,
     /// Whether discards reach the backing device (cryptsetup's `--allow-discards`).
     pub allow_discards: bool,
 }

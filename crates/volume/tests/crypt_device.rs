@@ -6,7 +6,7 @@ use block::{
     AlignedBuffer, BlockDevice, BlockError, ByteRange, Meter, Operation, OperationKind, Part,
     QueueOptions, RamDevice, Request, Wait,
 };
-use cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize};
+use cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize, Sharing};
 use cryptmark_volume::{CryptDevice, Mapping, VolumeError};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ fn mapping(notation: &str, sector: SectorSize, data: ByteRange) -> Mapping {
         data,
         first: IvSector::new(0),
         backend: None,
+        sharing: None,
         allow_discards: false,
     }
 }
@@ -49,6 +50,30 @@ fn every_cipher_and_sector_size_behaves_as_a_byte_array() {
             Model::new(seed as u64).run(&crypt);
         }
     }
+}
+
+#[test]
+fn several_cores_write_what_one_writes() {
+    let (one, two) = (RamDevice::new(SIZE), RamDevice::new(SIZE));
+    let open = |ram, sharing| {
+        let mut mapping = mapping("aes-xts-plain64", SectorSize::B4096, range(0, SIZE));
+        mapping.sharing = sharing;
+        CryptDevice::new(ram, mapping).unwrap()
+    };
+    let sharing = Sharing {
+        cores: 2,
+        part: 16 << 10,
+    };
+    let plain: Vec<u8> = (0..SIZE).map(|i| (i * i >> 7) as u8).collect();
+    for (ram, sharing) in [(&one, None), (&two, Some(sharing))] {
+        let crypt = open(ram, sharing);
+        crypt.write_at(4096, &plain[4096..]).unwrap();
+        Model::new(11).run(&crypt);
+    }
+    let mut stored = [vec![0; SIZE as usize], vec![0; SIZE as usize]];
+    one.read_at(0, &mut stored[0]).unwrap();
+    two.read_at(0, &mut stored[1]).unwrap();
+    assert!(stored[0] == stored[1]);
 }
 
 #[test]

@@ -10,7 +10,10 @@
 //! The product is a sum of K₂·xᵏ over the bits of the index, all of them added
 //! under a mask. It is needed once a sector: from one index to the next only
 //! the bits up to the lowest zero change, and K₂ ⊗ (2ᵏ⁺¹ − 1) is kept for
-//! every k. Which of these is added depends on the index alone.
+//! every k. Which of these is added depends on the index alone, so that an index
+//! which is secret, because the IV is encrypted, takes another way: all that
+//! changes within a sector is some low bits and one carry, and the products of
+//! all of these are added under masks for every block.
 
 use zeroize::Zeroize;
 
@@ -23,6 +26,7 @@ pub(crate) const LRW_KEY_BYTES: usize = 16;
 pub(crate) struct Lrw<C> {
     cipher: C,
     products: Box<Products>,
+    secret_index: bool,
 }
 
 struct Products {
@@ -33,8 +37,9 @@ struct Products {
 }
 
 impl<C: Blocks<16>> Lrw<C> {
-    /// `tweak_key` has [`LRW_KEY_BYTES`].
-    pub(crate) fn new(cipher: C, tweak_key: &[u8]) -> Self {
+    /// `tweak_key` has [`LRW_KEY_BYTES`]; `secret_index` says that IVs are not
+    /// to show in the timing.
+    pub(crate) fn new(cipher: C, tweak_key: &[u8], secret_index: bool) -> Self {
         let mut products = Box::new(Products {
             powers: [0; 128],
             steps: [0; 128],
@@ -47,13 +52,30 @@ impl<C: Blocks<16>> Lrw<C> {
             products.powers[k] = times_x(products.powers[k - 1]);
             products.steps[k] = products.steps[k - 1] ^ products.powers[k];
         }
-        Self { cipher, products }
+        Self {
+            cipher,
+            products,
+            secret_index,
+        }
     }
 
     fn run(&self, ivs: &[[u8; 16]], data: &mut [u8], crypt: impl Fn(&mut [[u8; 16]])) {
+        let first = u128::from_be_bytes(ivs[0]);
+        if self.secret_index {
+            self.run_along(Masked::new(&self.products), ivs, data, crypt);
+        } else {
+            self.run_along(Stepped::new(&self.products, first), ivs, data, crypt);
+        }
+    }
+
+    fn run_along(
+        &self,
+        mut tweak: impl Tweak,
+        ivs: &[[u8; 16]],
+        data: &mut [u8],
+        crypt: impl Fn(&mut [[u8; 16]]),
+    ) {
         let sector_blocks = data.len() / 16 / ivs.len();
-        let mut index = u128::from_be_bytes(ivs[0]);
-        let mut tweak = self.products.times(index);
         let mut ivs = ivs.iter();
         let mut left = 0;
         let mut tweaks = [[0; 16]; BATCH];
@@ -62,24 +84,105 @@ impl<C: Blocks<16>> Lrw<C> {
             for block in &mut *tweaks {
                 if left == 0 {
                     let iv = ivs.next().expect("an IV for every sector");
-                    let start = u128::from_be_bytes(*iv);
-                    // `benbi` goes on where the sector before ended.
-                    if index != start {
-                        (index, tweak) = (start, self.products.times(start));
-                    }
+                    tweak.go_to(u128::from_be_bytes(*iv));
                     left = sector_blocks;
                 }
-                *block = tweak.to_be_bytes();
-                // Of an index of all ones every bit changes.
-                let changed = index.trailing_ones().min(127);
-                tweak ^= self.products.steps[changed as usize];
-                index = index.wrapping_add(1);
+                *block = tweak.take().to_be_bytes();
                 left -= 1;
             }
             add_all(batch, tweaks);
             crypt(batch);
             add_all(batch, tweaks);
         }
+    }
+}
+
+/// K₂ ⊗ index, from one index to the next.
+trait Tweak {
+    /// Goes to the first index of a sector.
+    fn go_to(&mut self, index: u128);
+
+    /// The tweak, before it goes to the next index.
+    fn take(&mut self) -> u128;
+}
+
+/// By the steps.
+struct Stepped<'a> {
+    products: &'a Products,
+    index: u128,
+    tweak: u128,
+}
+
+impl<'a> Stepped<'a> {
+    fn new(products: &'a Products, index: u128) -> Self {
+        let tweak = products.times(index);
+        Self {
+            products,
+            index,
+            tweak,
+        }
+    }
+}
+
+impl Tweak for Stepped<'_> {
+    fn go_to(&mut self, index: u128) {
+        // `benbi` goes on where the sector before ended.
+        if self.index != index {
+            (self.index, self.tweak) = (index, self.products.times(index));
+        }
+    }
+
+    fn take(&mut self) -> u128 {
+        let tweak = self.tweak;
+        // Of an index of all ones every bit changes.
+        let changed = self.index.trailing_ones().min(127);
+        self.tweak ^= self.products.steps[changed as usize];
+        self.index = self.index.wrapping_add(1);
+        tweak
+    }
+}
+
+/// Bits of the number of a sector's blocks, at most.
+const LOW_BITS: usize = (4096_usize / 16).ilog2() as usize;
+
+/// By masks, whatever the index.
+struct Masked<'a> {
+    products: &'a Products,
+    index: u128,
+    /// The sector's first index without its low bits.
+    high: u128,
+    /// The products of these bits and of what they are after the low ones
+    /// overflow.
+    products_of_high: [u128; 2],
+}
+
+impl<'a> Masked<'a> {
+    fn new(products: &'a Products) -> Self {
+        Self {
+            products,
+            index: 0,
+            high: 0,
+            products_of_high: [0; 2],
+        }
+    }
+}
+
+impl Tweak for Masked<'_> {
+    fn go_to(&mut self, index: u128) {
+        (self.index, self.high) = (index, index >> LOW_BITS << LOW_BITS);
+        let next = self.high.wrapping_add(1 << LOW_BITS);
+        self.products_of_high = [self.high, next].map(|high| self.products.times(high));
+    }
+
+    fn take(&mut self) -> u128 {
+        let [high, next] = self.products_of_high;
+        let overflowed = (self.index ^ self.high) >> LOW_BITS & 1;
+        let mut tweak = high ^ (high ^ next) & overflowed.wrapping_neg();
+        for (k, power) in self.products.powers[..LOW_BITS].iter().enumerate() {
+            tweak ^= power & (self.index >> k & 1).wrapping_neg();
+        }
+        self.index = self.index.wrapping_add(1);
+        tweak
     }
 }
 

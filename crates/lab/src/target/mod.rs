@@ -8,11 +8,13 @@ mod bare;
 pub mod java;
 #[allow(unsafe_code)]
 pub mod peer;
+mod sharing;
 mod storage;
 pub mod unlock;
 
 pub use bare::{Bare, BareError};
 use peer::Library;
+pub use sharing::sharing;
 pub use storage::{Place, Storage, StorageError};
 
 use block::{BlockDevice, BlockError, ByteRange};
@@ -303,6 +305,7 @@ impl Target {
                 data,
                 first: IvSector::new(0),
                 backend: encryption.backend,
+                sharing: None,
                 allow_discards: false,
             },
         )?;
