@@ -42,7 +42,7 @@ impl<P: Planes> Work<P> for Everything {
 /// Different for every seed, with every byte in some place.
 fn noise(seed: u32) -> [u8; 256] {
     let factor = seed.wrapping_mul(0x9e37_79b1) >> 24 | 1;
-    std::array::from_fn(|i| (i as u32 * factor ^ seed >> 3) as u8)
+    std::array::from_fn(|i| ((i as u32 * factor) ^ (seed >> 3)) as u8)
 }
 
 fn stored<P: Planes>(planes: P, x: P::Vector) -> Vec<u8> {
@@ -204,8 +204,8 @@ fn words<P: Planes>(planes: P) {
     }
 }
 
-/// `N` registers through `change`, against byte `at` of register j for what
-/// `from` says of the byte that came from it.
+/// `N` registers through `change`, where `to` says to which register and
+/// byte of 16 another register's byte of 16 has to go.
 fn moves<P: Planes, const N: usize>(
     planes: P,
     what: &str,
@@ -215,11 +215,11 @@ fn moves<P: Planes, const N: usize>(
     let before: [Vec<u8>; N] = std::array::from_fn(|j| noise(40 + j as u32)[..P::WIDE].to_vec());
     let after = change(std::array::from_fn(|j| planes.load(&before[j])));
     let after = after.map(|x| stored(planes, x));
-    for j in 0..N {
-        for at in 0..P::WIDE {
+    for (j, before) in before.iter().enumerate() {
+        for (at, &byte) in before.iter().enumerate() {
             let (to_register, to_byte) = to(j, at % 16);
             let found = after[to_register][at - at % 16 + to_byte];
-            assert_eq!(found, before[j][at], "{what}: byte {at} of register {j}");
+            assert_eq!(found, byte, "{what}: byte {at} of register {j}");
         }
     }
 }

@@ -105,7 +105,7 @@ pub(crate) struct Maps<P: Planes> {
 
 /// The cipher under a key of 16, 24 or 32 bytes.
 pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, Maps<P>> {
-    let encryption = Subkeys::new(key, |x| {
+    let mut encryption = Subkeys::new(key, |x| {
         let mut bytes = x.to_be_bytes();
         planes.enter(Substitute { bytes: &mut bytes });
         permute(bytes)
@@ -128,6 +128,7 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, Maps<P>> {
         rotate: P::map(&compose(&enter, &compose(&ROTATE_LEFT, &leave))),
         few: FewKeys::new(&encryption, &enter),
     };
+    encryption.wipe();
     decryption.wipe();
     InPlanes { planes, kernel }
 }

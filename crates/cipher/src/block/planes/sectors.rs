@@ -23,8 +23,7 @@ pub(crate) trait Kernel<P: Planes>: Send + Sync + 'static {
     const FEW: usize = 0;
 
     /// Encrypts at most [`FEW`](Self::FEW) blocks in place.
-    fn encrypt_few(&self, planes: P, blocks: &mut [Block]) {
-        let _ = planes;
+    fn encrypt_few(&self, _: P, blocks: &mut [Block]) {
         assert!(blocks.is_empty(), "this kernel works on many blocks only");
     }
 }
