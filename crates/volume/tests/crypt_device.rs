@@ -64,7 +64,7 @@ fn several_cores_write_what_one_writes() {
         cores: 2,
         part: 16 << 10,
     };
-    let plain: Vec<u8> = (0..SIZE).map(|i| (i * i >> 7) as u8).collect();
+    let plain: Vec<u8> = (0..SIZE).map(|i| ((i * i) >> 7) as u8).collect();
     for (ram, sharing) in [(&one, None), (&two, Some(sharing))] {
         let crypt = open(ram, sharing);
         crypt.write_at(4096, &plain[4096..]).unwrap();

@@ -46,6 +46,7 @@ impl Planes for Avx2 {
 
     fn enter<W: Work<Self>>(self, work: W) {
         #[target_feature(enable = "avx2")]
+        #[inline(never)]
         fn enabled<W: Work<Avx2>>(planes: Avx2, work: W) {
             work.run(planes);
         }

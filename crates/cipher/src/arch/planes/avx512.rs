@@ -58,6 +58,7 @@ impl Planes for Avx512Bytes {
 
     fn enter<W: Work<Self>>(self, work: W) {
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni,vpclmulqdq")]
+        #[inline(never)]
         fn enabled<W: Work<Avx512Bytes>>(planes: Avx512Bytes, work: W) {
             work.run(planes);
         }

@@ -62,16 +62,19 @@ pub(crate) fn crypt<const ENCRYPT: bool, C: Planes>(
     blocks: &mut [Block],
 ) {
     let lanes = 64 * C::Plane::WORDS;
-    let mut groups = blocks.chunks_exact_mut(lanes);
-    for group in &mut groups {
-        pass::<ENCRYPT, C>(cpu, keys, group);
-    }
-    let rest = groups.into_remainder();
-    if !rest.is_empty() {
-        let mut padded = [[0; 8]; MOST_BLOCKS];
-        padded[..rest.len()].copy_from_slice(rest);
-        pass::<ENCRYPT, C>(cpu, keys, &mut padded[..lanes]);
-        rest.copy_from_slice(&padded[..rest.len()]);
+    let mut padded = [[0; 8]; MOST_BLOCKS];
+    for group in blocks.chunks_mut(lanes) {
+        let whole = group.len() == lanes;
+        let blocks = if whole {
+            &mut *group
+        } else {
+            padded[..group.len()].copy_from_slice(group);
+            &mut padded[..lanes]
+        };
+        pass::<ENCRYPT, C>(cpu, keys, blocks);
+        if !whole {
+            group.copy_from_slice(&padded[..group.len()]);
+        }
     }
 }
 
@@ -91,21 +94,18 @@ fn pass<const ENCRYPT: bool, C: Planes>(cpu: C, keys: &[RoundKey], blocks: &mut 
         right[i] = rows[INITIAL[32 + i]];
     }
     let (mut this, mut that) = (&mut left, &mut right);
-    for des in 0..keys.len() / ROUNDS {
-        for pair in 0..ROUNDS / 2 {
-            let nth = des * ROUNDS + 2 * pair;
-            let last = keys.len() - 1;
-            let nths = if ENCRYPT {
-                [nth, nth + 1]
-            } else {
-                [last - nth, last - nth - 1]
-            };
-            round(cpu, this, that, &keys[nths[0]]);
-            round(cpu, that, this, &keys[nths[1]]);
+    for nth in 0..keys.len() {
+        let key = if ENCRYPT {
+            &keys[nth]
+        } else {
+            &keys[keys.len() - 1 - nth]
+        };
+        round(cpu, this, that, key);
+        // DES does not swap its halves at the end; what IP⁻¹ does then, IP of
+        // the next DES undoes.
+        if nth % ROUNDS != ROUNDS - 1 {
+            (this, that) = (that, this);
         }
-        // DES swaps its halves at the end; what IP⁻¹ does then, IP of the next
-        // DES undoes.
-        (this, that) = (that, this);
     }
     for i in 0..32 {
         rows[INITIAL[i]] = this[i];
@@ -272,7 +272,8 @@ impl<const N: usize> Plane for Words<N> {
         clippy::needless_range_loop,
         reason = "ten registers are indexed at once"
     )]
-    #[inline(always)]
+    // A function of its own: the compiler takes long over vectors of words.
+    #[inline(never)]
     fn substitute<const S: usize>([a, b, c, d, e, f]: [Self; 6]) -> [Self; 4] {
         let mut y = [[0; N]; 4];
         for n in 0..N {

@@ -62,7 +62,7 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     /// Makes a map from the field of AES for [`invert`](Self::invert).
     fn inverse_map(map: &Linear) -> Self::InverseMap;
 
-    /// Does `work` in a function compiled for this CPU.
+    /// Does `work` in a function compiled for this CPU, apart from its caller.
     fn enter<W: Work<Self>>(self, work: W);
 
     /// The first [`WIDE`](Self::WIDE) of `bytes`.

@@ -119,7 +119,7 @@ impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Blocks<'_, K, ENC
             for (row, bytes) in rows.iter_mut().zip(blocks.as_flattened().chunks(P::WIDE)) {
                 *row = planes.load(bytes);
             }
-            let rows = crypt::<P, K, ENCRYPT>(self.kernel, planes, rows);
+            crypt::<P, K, ENCRYPT>(self.kernel, planes, &mut rows);
             let bytes = blocks.as_flattened_mut().chunks_mut(P::WIDE);
             for (row, bytes) in rows.into_iter().zip(bytes) {
                 planes.store(row, bytes);
@@ -164,7 +164,7 @@ impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Xts<'_, K, ENCRYP
             for (i, bytes) in group.chunks(P::WIDE).enumerate() {
                 rows[i] = planes.xor(planes.load(bytes), tweaks[i]);
             }
-            let rows = crypt::<P, K, ENCRYPT>(self.kernel, planes, rows);
+            crypt::<P, K, ENCRYPT>(self.kernel, planes, &mut rows);
             for (i, bytes) in group.chunks_mut(P::WIDE).enumerate() {
                 planes.store(planes.xor(rows[i], tweaks[i]), bytes);
             }
@@ -215,7 +215,7 @@ impl<P: Planes, K: Kernel<P>> Work<P> for EncryptCbc<'_, K> {
                     for (x, row) in chain.iter_mut().zip(&*rows) {
                         *x = planes.xor(*x, *row);
                     }
-                    chain = self.kernel.encrypt(planes, chain);
+                    crypt::<P, K, true>(self.kernel, planes, &mut chain);
                     *rows = chain;
                 }
                 for (i, lines) in lines[..used].iter_mut().enumerate() {
@@ -249,7 +249,7 @@ impl<P: Planes, K: Kernel<P>> Work<P> for DecryptCbc<'_, K> {
             for (row, bytes) in rows.iter_mut().zip(group.chunks(P::WIDE)) {
                 *row = planes.load(bytes);
             }
-            let rows = self.kernel.decrypt(planes, rows);
+            crypt::<P, K, false>(self.kernel, planes, &mut rows);
             let next = *group.last_chunk().expect("a group of whole blocks");
             // Backwards, so that the ciphertext before a row is still there.
             for i in (0..group.len() / P::WIDE).rev() {
@@ -271,15 +271,29 @@ impl<P: Planes, K: Kernel<P>> Work<P> for DecryptCbc<'_, K> {
     }
 }
 
+/// Encrypts or decrypts `rows` in place: the cipher, compiled once for all
+/// modes.
 #[inline(always)]
 fn crypt<P: Planes, K: Kernel<P>, const ENCRYPT: bool>(
     kernel: &K,
     planes: P,
-    rows: [P::Vector; 16],
-) -> [P::Vector; 16] {
-    if ENCRYPT {
-        kernel.encrypt(planes, rows)
-    } else {
-        kernel.decrypt(planes, rows)
+    rows: &mut [P::Vector; 16],
+) {
+    planes.enter(Rows::<P, K, ENCRYPT> { kernel, rows });
+}
+
+struct Rows<'a, P: Planes, K, const ENCRYPT: bool> {
+    kernel: &'a K,
+    rows: &'a mut [P::Vector; 16],
+}
+
+impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Rows<'_, P, K, ENCRYPT> {
+    #[inline(always)]
+    fn run(self, planes: P) {
+        *self.rows = if ENCRYPT {
+            self.kernel.encrypt(planes, *self.rows)
+        } else {
+            self.kernel.decrypt(planes, *self.rows)
+        };
     }
 }
