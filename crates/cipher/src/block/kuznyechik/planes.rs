@@ -118,16 +118,19 @@ impl<P: Planes> InBytes<P> {
     /// R; a₁₅ is plane 0. It is made last, and so it is added last.
     #[inline(always)]
     fn turn(&self, planes: P, x: State<P>) -> State<P> {
-        let pair = |map, i: usize| planes.linear(map, planes.xor(x[i], x[14 - i]));
         let by = &self.factors;
-        let a = planes.xor3(pair(&by.by_32, 1), pair(&by.by_133, 2), pair(&by.by_16, 3));
+        let a = planes.xor3(
+            pair(planes, &by.by_32, &x, 1),
+            pair(planes, &by.by_133, &x, 2),
+            pair(planes, &by.by_16, &x, 3),
+        );
         let b = planes.xor3(
-            pair(&by.by_194, 4),
-            pair(&by.by_192, 5),
+            pair(planes, &by.by_194, &x, 4),
+            pair(planes, &by.by_192, &x, 5),
             planes.linear(&by.by_251, x[7]),
         );
         let c = planes.xor3(x[6], x[8], x[15]);
-        let new = planes.xor(planes.xor3(a, b, c), pair(&by.by_148, 0));
+        let new = planes.xor(planes.xor3(a, b, c), pair(planes, &by.by_148, &x, 0));
         let [
             x0,
             x1,
@@ -150,6 +153,13 @@ impl<P: Planes> InBytes<P> {
             new, x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14,
         ]
     }
+}
+
+/// `map` of the sum of the two planes that share a factor. No closure: that
+/// would be compiled for the CPU of the build.
+#[inline(always)]
+fn pair<P: Planes>(planes: P, map: &P::Map, x: &State<P>, i: usize) -> P::Vector {
+    planes.linear(map, planes.xor(x[i], x[14 - i]))
 }
 
 #[inline(always)]
