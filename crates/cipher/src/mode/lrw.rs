@@ -7,16 +7,17 @@
 //! I is the IV as a big-endian number, K₂ and the product are elements of
 //! GF(2¹²⁸) modulo x¹²⁸ + x⁷ + x² + x + 1 whose last byte holds x⁰.
 //!
-//! The product is a sum of K₂·xᵏ over the bits of the index, all of them added
-//! under a mask. It is needed once a sector: from one index to the next only
-//! the bits up to the lowest zero change, and K₂ ⊗ (2ᵏ⁺¹ − 1) is kept for
-//! every k. Which of these is added depends on the index alone, so that an index
-//! which is secret, because the IV is encrypted, takes another way: all that
-//! changes within a sector is some low bits and one carry, and the products of
-//! all of these are added under masks for every block.
+//! The product is needed once a sector: from one index to the next only the
+//! bits up to the lowest zero change, and K₂ ⊗ (2ᵏ⁺¹ − 1) is kept for every k.
+//! Which of these is added depends on the index alone, so that an index which is
+//! secret, because the IV is encrypted, takes a whole product for every block.
+//!
+//! Products are made by multiplication, and not by adding K₂·xᵏ under a mask
+//! for every bit: compilers make branches of such masks.
 
 use zeroize::Zeroize;
 
+use super::polyval::multiply;
 use super::{BATCH, BlockMode, Blocks, add_all, blocks, times_x};
 
 /// Length of the tweak key K₂.
@@ -30,8 +31,8 @@ pub(crate) struct Lrw<C> {
 }
 
 struct Products {
-    /// K₂·xᵏ.
-    powers: [u128; 128],
+    /// K₂.
+    key: u128,
     /// K₂ ⊗ (2ᵏ⁺¹ − 1).
     steps: [u128; 128],
 }
@@ -41,16 +42,17 @@ impl<C: Blocks<16>> Lrw<C> {
     /// to show in the timing.
     pub(crate) fn new(cipher: C, tweak_key: &[u8], secret_index: bool) -> Self {
         let mut products = Box::new(Products {
-            powers: [0; 128],
+            key: 0,
             steps: [0; 128],
         });
         for byte in tweak_key {
-            products.powers[0] = products.powers[0] << 8 | u128::from(*byte);
+            products.key = products.key << 8 | u128::from(*byte);
         }
-        products.steps[0] = products.powers[0];
-        for k in 1..128 {
-            products.powers[k] = times_x(products.powers[k - 1]);
-            products.steps[k] = products.steps[k - 1] ^ products.powers[k];
+        // K₂ ⊗ (2ᵏ⁺¹ − 1) = K₂ ⊗ (2ᵏ − 1)·x + K₂.
+        let mut step = 0;
+        for place in &mut products.steps {
+            step = times_x(step) ^ products.key;
+            *place = step;
         }
         Self {
             cipher,
@@ -62,7 +64,16 @@ impl<C: Blocks<16>> Lrw<C> {
     fn run(&self, ivs: &[[u8; 16]], data: &mut [u8], crypt: impl Fn(&mut [[u8; 16]])) {
         let first = u128::from_be_bytes(ivs[0]);
         if self.secret_index {
-            self.run_along(Masked::new(&self.products), ivs, data, crypt);
+            let products = &self.products;
+            self.run_along(
+                Multiplied {
+                    products,
+                    index: first,
+                },
+                ivs,
+                data,
+                crypt,
+            );
         } else {
             self.run_along(Stepped::new(&self.products, first), ivs, data, crypt);
         }
@@ -142,45 +153,19 @@ impl Tweak for Stepped<'_> {
     }
 }
 
-/// Bits of the number of a sector's blocks, at most.
-const LOW_BITS: usize = (4096_usize / 16).ilog2() as usize;
-
-/// By masks, whatever the index.
-struct Masked<'a> {
+/// By multiplication, whatever the index.
+struct Multiplied<'a> {
     products: &'a Products,
     index: u128,
-    /// The sector's first index without its low bits.
-    high: u128,
-    /// The products of these bits and of what they are after the low ones
-    /// overflow.
-    products_of_high: [u128; 2],
 }
 
-impl<'a> Masked<'a> {
-    fn new(products: &'a Products) -> Self {
-        Self {
-            products,
-            index: 0,
-            high: 0,
-            products_of_high: [0; 2],
-        }
-    }
-}
-
-impl Tweak for Masked<'_> {
+impl Tweak for Multiplied<'_> {
     fn go_to(&mut self, index: u128) {
-        (self.index, self.high) = (index, index >> LOW_BITS << LOW_BITS);
-        let next = self.high.wrapping_add(1 << LOW_BITS);
-        self.products_of_high = [self.high, next].map(|high| self.products.times(high));
+        self.index = index;
     }
 
     fn take(&mut self) -> u128 {
-        let [high, next] = self.products_of_high;
-        let overflowed = (self.index ^ self.high) >> LOW_BITS & 1;
-        let mut tweak = high ^ (high ^ next) & overflowed.wrapping_neg();
-        for (k, power) in self.products.powers[..LOW_BITS].iter().enumerate() {
-            tweak ^= power & (self.index >> k & 1).wrapping_neg();
-        }
+        let tweak = self.products.times(self.index);
         self.index = self.index.wrapping_add(1);
         tweak
     }
@@ -188,11 +173,11 @@ impl Tweak for Masked<'_> {
 
 impl Products {
     fn times(&self, index: u128) -> u128 {
-        let mut product = 0;
-        for (k, power) in self.powers.iter().enumerate() {
-            product ^= power & (index >> k & 1).wrapping_neg();
-        }
-        product
+        let (low, high) = multiply(self.key, index);
+        // x¹²⁸ is x⁷ + x² + x + 1, and so once more for what that carries out.
+        let fold = |x: u128| x ^ x << 1 ^ x << 2 ^ x << 7;
+        let over = high >> 127 ^ high >> 126 ^ high >> 121;
+        low ^ fold(high) ^ fold(over)
     }
 }
 
@@ -217,7 +202,7 @@ impl<C: Blocks<16>> BlockMode<16> for Lrw<C> {
 
 impl Drop for Products {
     fn drop(&mut self) {
-        self.powers.zeroize();
+        self.key.zeroize();
         self.steps.zeroize();
     }
 }

@@ -207,14 +207,15 @@ impl Sum {
             b += a >> 44;
             a &= LIMB_44;
         }
-        // At least 2¹³⁰ − 5 exactly if adding 5 carries out of 130 bits.
+        // At least 2¹³⁰ − 5 exactly if adding 5 carries out of 130 bits. The sum
+        // is taken again with that carry: compilers make a branch of a choice.
         let d = a + 5;
         let e = b + (d >> 44);
         let f = c + (e >> 44);
-        let all = (f >> 42).wrapping_neg();
-        a = a & !all | d & LIMB_44 & all;
-        b = b & !all | e & LIMB_44 & all;
-        c = c & !all | f & LIMB_42 & all;
+        a += 5 * (f >> 42);
+        b += a >> 44;
+        c += b >> 44;
+        (a, b, c) = (a & LIMB_44, b & LIMB_44, c & LIMB_42);
         u128::from(c) << 88 | u128::from(b) << 44 | u128::from(a)
     }
 }

@@ -57,8 +57,8 @@ impl Polyval for AnyCpu {
     }
 }
 
-/// The product, its low half first.
-fn multiply(x: u128, y: u128) -> (u128, u128) {
+/// The product of polynomials, its low half first.
+pub(super) fn multiply(x: u128, y: u128) -> (u128, u128) {
     let (x0, x1, y0, y1) = (x as u64, (x >> 64) as u64, y as u64, (y >> 64) as u64);
     let (low, high) = (carryless(x0, y0), carryless(x1, y1));
     let middle = carryless(x0 ^ x1, y0 ^ y1) ^ low ^ high;

@@ -8,6 +8,8 @@ pub(crate) mod pi;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod planes;
 
+use std::hint::black_box;
+
 use zeroize::Zeroize;
 
 use super::{Block, BlockCipher, scan};
@@ -140,7 +142,9 @@ fn slow_round(x: u128) -> u128 {
     let bytes = x.to_le_bytes().map(|byte| scan::look_up(&pi::PI, byte));
     let substituted = u128::from_le_bytes(bytes);
     IMAGES.iter().enumerate().fold(0, |sum, (bit, image)| {
-        sum ^ image & (substituted >> bit & 1).wrapping_neg()
+        // Opaque, or the compiler branches around the load.
+        let mask = black_box((substituted >> bit & 1).wrapping_neg());
+        sum ^ image & mask
     })
 }
 
