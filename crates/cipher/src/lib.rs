@@ -39,6 +39,7 @@ mod parallel;
 pub mod reference;
 mod sector;
 mod spec;
+mod weakness;
 
 pub use algorithm::Algorithm;
 pub use backend::Backend;
@@ -50,3 +51,4 @@ pub use mode::{Mode, StreamCipher};
 pub use parallel::Sharing;
 pub use sector::{IvSector, KeyedCipher, SectorCipher, SectorLayout, SectorSize};
 pub use spec::CipherSpec;
+pub use weakness::Weakness;

@@ -177,6 +177,7 @@ impl<'a> Session<'a> {
             trials: Vec::new(),
             warnings: storage.warnings.clone(),
         };
+        run.warnings.extend(opened.warnings);
         run.warnings.extend(
             opened
                 .absent

@@ -249,6 +249,33 @@ fn absent_systems_are_named() {
 }
 
 #[test]
+fn weak_ciphers_are_named() {
+    let device = storage(RamDevice::new(8 << 20));
+    let warnings = |ciphers: &str| {
+        let plan = PLAN
+            .lines()
+            .map(|line| match line.starts_with("ciphers") {
+                true => format!("ciphers = [{ciphers}]\n"),
+                false => format!("{line}\n"),
+            })
+            .collect::<String>();
+        let plan = Plan::parse("test", &plan).unwrap();
+        let session = Session::open(&plan, &device, None, 1, "id".into()).unwrap();
+        session.header().warnings.clone()
+    };
+    let strong = "\"aes-xts-plain64\", \"serpent-cbc-essiv:sha256\"";
+    assert_eq!(warnings(strong), Vec::<String>::new());
+    let weak = warnings("\"des-cbc-plain64\", \"cast5-cbc-essiv:md5\"").join("\n");
+    for sentence in [
+        "des-cbc-plain64: all keys of 56 bits can be tried",
+        "des-cbc-plain64: IVs can be known beforehand",
+        "cast5-cbc-essiv:md5: blocks of 64 bits repeat",
+    ] {
+        assert!(weak.contains(sentence), "{weak}");
+    }
+}
+
+#[test]
 fn the_depth_is_kept_in_flight_by_refilling_one_by_one() {
     // A queue that counts how many requests are in flight at each reaping.
     struct Watched<D>(D, std::sync::Mutex<Vec<u32>>);

@@ -39,6 +39,8 @@ pub(super) struct Opened {
     pub(super) cells: Vec<Cell>,
     /// What was asked for and is not there, with what would bring it.
     pub(super) absent: Vec<String>,
+    /// What a user should know about the ciphers of volumes.
+    pub(super) warnings: Vec<String>,
 }
 
 impl Opened {
@@ -75,11 +77,22 @@ impl Opened {
         } else {
             targets.push(Target::plain(Arc::clone(&storage.device)));
         }
+        let mut warnings: Vec<String> = Vec::new();
+        for warning in targets.iter().flat_map(Target::warnings) {
+            // Sizes of sectors and keys do not change it.
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
         let cells = targets
             .into_iter()
             .map(|target| Cell::device(target, plan, storage))
             .collect();
-        Ok(Self { cells, absent })
+        Ok(Self {
+            cells,
+            absent,
+            warnings,
+        })
     }
 
     /// Every cipher by the engine and by the libraries, and the first again.
@@ -122,7 +135,12 @@ impl Opened {
         let again = cells.iter().find_map(Cell::again);
         cells.extend(again);
         absent.extend(missing.sentences());
-        Ok(Self { cells, absent })
+        Ok(Self {
+            cells,
+            absent,
+            // Who lists all ciphers beside each other protects nothing by them.
+            warnings: Vec::new(),
+        })
     }
 }
 

@@ -319,6 +319,22 @@ impl Target {
         })
     }
 
+    /// What a user should know about the cipher, however fast it is.
+    pub fn warnings(&self) -> Vec<String> {
+        let Some(Encryption { spec, .. }) = self.encryption else {
+            return Vec::new();
+        };
+        let weak = spec.weaknesses().into_iter();
+        let mut warnings: Vec<String> = weak.map(|weak| format!("{spec}: {weak}")).collect();
+        if let (Some(backend), Some(false)) = (self.backend, self.constant_time) {
+            warnings.push(format!(
+                "{spec}: {backend} is not constant-time; programs on the same core may learn \
+                 about key and data from the cache"
+            ));
+        }
+        warnings
+    }
+
     /// The device that a trial drives.
     pub fn device(&self) -> &dyn BlockDevice {
         &*self.device
