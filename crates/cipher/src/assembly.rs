@@ -1,6 +1,8 @@
 //! From a specification and a key to a cipher: how keys are cut, and which
 //! mode meets which IV generator.
 
+use zeroize::Zeroize;
+
 use crate::algorithm::Visitor;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{AesNi, Avx2, Avx512};
@@ -17,6 +19,8 @@ use crate::{
     Algorithm, Backend, CipherSpec, IvGenerator, KeyedCipher, Mode, SectorLayout, StreamCipher,
 };
 
+const LISTED: &str = "CipherSpec asks for backends that there are";
+
 /// The cipher of `spec`: `key`, `layout` and `backend` are possible for it.
 pub(crate) fn assemble(
     spec: &CipherSpec,
@@ -24,9 +28,14 @@ pub(crate) fn assemble(
     layout: SectorLayout,
     backend: Backend,
 ) -> KeyedCipher {
-    if spec.is_cascade() {
-        return cascade(spec, key, layout, backend);
-    }
+    on_wiped_stack(|| match spec.is_cascade() {
+        true => cascade(spec, key, layout, backend),
+        false => multi_key(spec, key, layout, backend),
+    })
+}
+
+/// One cipher under one key or several.
+fn multi_key(spec: &CipherSpec, key: &[u8], layout: SectorLayout, backend: Backend) -> KeyedCipher {
     let (keys, extra) = key.split_at(key.len() - spec.extra_key_bytes(key.len()));
     let key_bytes = keys.len() / spec.key_count();
     let mut ciphers: Vec<_> = (0..spec.key_count())
@@ -69,10 +78,7 @@ pub(crate) struct OneKey<'a> {
 impl OneKey<'_> {
     /// The sector cipher of `algorithm`, which has the backend.
     pub(crate) fn cipher(self, algorithm: Algorithm) -> KeyedCipher {
-        let backend = self.backend;
-        algorithm
-            .visit(backend, self)
-            .expect("CipherSpec asks for backends that there are")
+        on_wiped_stack(|| algorithm.visit(self.backend, self)).expect(LISTED)
     }
 
     /// The modes for blocks of any size.
@@ -119,7 +125,7 @@ impl OneKey<'_> {
                 layout: self.layout,
             }),
             backend: C::BACKEND,
-            constant_time: C::CONSTANT_TIME,
+            constant_time: C::CONSTANT_TIME && self.iv.is_none_or(IvGenerator::is_constant_time),
         }
     }
 }
@@ -241,9 +247,27 @@ pub(crate) fn keyless_ivs<const N: usize>(
 
 /// `algorithm` under `key` as blocks only, and whether it is constant-time.
 pub(crate) fn blocks(algorithm: Algorithm, key: &[u8], backend: Backend) -> AnyBlocks {
-    algorithm
-        .visit(backend, BlocksOnly { key })
-        .expect("CipherSpec asks for backends that there are")
+    on_wiped_stack(|| algorithm.visit(backend, BlocksOnly { key })).expect(LISTED)
+}
+
+/// Does `work`, whose result has its secrets on the heap, and overwrites the
+/// stack it used: schedules are returned by value, and every move leaves a
+/// copy.
+fn on_wiped_stack<T>(work: impl FnOnce() -> T) -> T {
+    // Neither is inlined, so that both have the same stack.
+    #[inline(never)]
+    fn call<T>(work: impl FnOnce() -> T) -> T {
+        work()
+    }
+    #[inline(never)]
+    fn wipe() {
+        /// Words; key setup takes less than a third of them.
+        const ROOM: usize = 4096;
+        [0_u64; ROOM].zeroize();
+    }
+    let output = call(work);
+    wipe();
+    output
 }
 
 /// A keyed block cipher of either block size.

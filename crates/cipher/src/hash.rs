@@ -77,6 +77,12 @@ impl EssivHash {
         }
     }
 
+    /// Whether no load or branch depends on what is hashed: Whirlpool looks its
+    /// S-box up in tables.
+    pub(crate) const fn is_constant_time(self) -> bool {
+        !matches!(self, Self::Wp256 | Self::Wp384 | Self::Wp512)
+    }
+
     /// The hash called `name` by the kernel or by cryptsetup.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {

@@ -95,6 +95,7 @@ impl<const N: usize> Ivs<N> for Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SectorSize;
 
     fn one<const N: usize>(counted: Counted, n: u64) -> [u8; N] {
         let mut ivs = [[0xee; N]];
@@ -137,6 +138,24 @@ mod tests {
             assert_eq!(iv, u128::from(wide).to_be_bytes());
             let iv: [u8; 8] = one(Counted::benbi(8, layout), number);
             assert_eq!(iv, u64::to_be_bytes(narrow));
+        }
+    }
+
+    #[test]
+    fn eboiv_counts_bytes_and_wraps() {
+        for (number, size, offset) in [
+            (0, SectorSize::B512, 0),
+            ((1 << 32) - 1, SectorSize::B512, (1 << 41) - 512),
+            (1 << 32, SectorSize::B4096, 1 << 44),
+            (u64::MAX, SectorSize::B512, u64::MAX - 511),
+            (u64::MAX, SectorSize::B4096, u64::MAX - 4095),
+        ] {
+            let large_iv = false;
+            let layout = SectorLayout { size, large_iv };
+            let iv: [u8; 16] = one(Counted::eboiv(layout), number);
+            assert_eq!(iv, u128::from(offset).to_le_bytes());
+            let iv: [u8; 8] = one(Counted::eboiv(layout), number);
+            assert_eq!(iv, u64::to_le_bytes(offset));
         }
     }
 }

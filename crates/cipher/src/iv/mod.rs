@@ -82,6 +82,15 @@ impl IvGenerator {
         }
     }
 
+    /// Whether no load or branch depends on the key or the data, as far as it
+    /// is the generator's.
+    pub(crate) const fn is_constant_time(self) -> bool {
+        match self {
+            Self::Essiv(hash) => hash.is_constant_time(),
+            _ => true,
+        }
+    }
+
     /// Whether the IV can be computed without a key.
     pub(crate) const fn is_public(self) -> bool {
         matches!(
