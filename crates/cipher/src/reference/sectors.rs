@@ -83,8 +83,16 @@ fn cascade(
         .collect();
     let total: usize = lengths.iter().sum();
     assert_eq!(sector.len(), layout.size.bytes());
-    if spec.mode() == Mode::Cbc && ciphers.iter().all(|c| c.block_bytes() == 16) {
-        outer_cbc(direction, spec, &ciphers, key, n.get(), sector);
+    let block_bytes = ciphers[0].block_bytes();
+    if spec.mode() == Mode::Cbc && ciphers.iter().all(|c| c.block_bytes() == block_bytes) {
+        let (seeds, mut keys) = key.split_at(key.len() - total);
+        let mut keyed = Vec::new();
+        for (cipher, length) in ciphers.into_iter().zip(lengths) {
+            let (key, rest) = keys.split_at(length);
+            keyed.push((ReferenceMode::of(cipher), key));
+            keys = rest;
+        }
+        outer_cbc(direction, spec, &keyed, seeds, n.get(), sector);
         return;
     }
     let mut passes = Vec::new();
@@ -124,43 +132,43 @@ fn cascade(
     }
 }
 
-/// One CBC around the ciphers in a row.
+/// One CBC around the ciphers in a row, each with its key.
 fn outer_cbc(
     direction: Direction,
     spec: CipherSpec,
-    ciphers: &[Algorithm],
-    key: &[u8],
+    keyed: &[(ReferenceMode, &[u8])],
+    seeds: &[u8],
     n: u64,
     sector: &mut [u8],
 ) {
-    let before = key.len() - 32 * ciphers.len();
-    let keys: Vec<&[u8]> = key[before..].chunks_exact(32).collect();
+    let (cipher, key) = keyed[0];
+    let block_bytes = cipher.block_bytes;
     let pass = Pass {
-        cipher: ReferenceMode::of(ciphers[0]),
+        cipher,
         mode: Mode::Cbc,
         iv: spec.iv(),
-        key: keys[0],
-        extra: &key[..before],
+        key,
+        extra: seeds,
     };
     let tcw = spec.iv() == Some(IvGenerator::Tcw);
-    let whitening = || &key[16..32];
+    let whitening = || &seeds[block_bytes..][..16];
     if tcw && direction == Direction::Decrypt {
         tcw::whiten(whitening(), n, sector);
     }
     let mut previous = pass.iv(n, sector);
-    for block in sector.chunks_exact_mut(16) {
+    for block in sector.chunks_exact_mut(block_bytes) {
         let ciphertext = block.to_vec();
         match direction {
             Direction::Encrypt => {
                 add(block, &previous);
-                for (cipher, key) in ciphers.iter().zip(&keys) {
-                    ReferenceMode::of(*cipher).crypt(direction, Mode::Ecb, key, &[], block);
+                for (cipher, key) in keyed {
+                    cipher.crypt(direction, Mode::Ecb, key, &[], block);
                 }
                 previous = block.to_vec();
             }
             Direction::Decrypt => {
-                for (cipher, key) in ciphers.iter().zip(&keys).rev() {
-                    ReferenceMode::of(*cipher).crypt(direction, Mode::Ecb, key, &[], block);
+                for (cipher, key) in keyed.iter().rev() {
+                    cipher.crypt(direction, Mode::Ecb, key, &[], block);
                 }
                 add(block, &previous);
                 previous = ciphertext;
@@ -285,6 +293,7 @@ fn add(bytes: &mut [u8], other: &[u8]) {
 }
 
 /// A reference cipher in any mode, chosen at run time.
+#[derive(Clone, Copy)]
 pub struct ReferenceMode {
     /// Bytes in a block.
     pub block_bytes: usize,

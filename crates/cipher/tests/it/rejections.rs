@@ -423,6 +423,66 @@ fn stream_ciphers_of_adiantum() {
 }
 
 #[test]
+fn what_needs_blocks_of_16_bytes() {
+    let narrow = |cipher: &Algorithm| cipher.block_bytes() == 8;
+    assert_eq!(Algorithm::ALL.iter().filter(|c| narrow(c)).count(), 6);
+    for cipher in Algorithm::ALL.into_iter().filter(narrow) {
+        for mode in ["xts-plain64", "xts-essiv:md5", "lrw-benbi", "lrw-plain64"] {
+            let error = error(&format!("{cipher}-{mode}"));
+            assert!(matches!(error, CipherError::UnfitMode { .. }), "{cipher}");
+            assert_eq!(error.remedy(), "Possible are cbc, ctr, ecb.");
+        }
+        let elephant = error(&format!("{cipher}-cbc-elephant"));
+        assert!(matches!(elephant, CipherError::UnfitIv { .. }), "{cipher}");
+        assert!(!elephant.remedy().contains("elephant"));
+        for mode in ["", "-xts-plain64", "-lrw-benbi"] {
+            let error = error(&format!("aes-{cipher}{mode}"));
+            assert!(matches!(error, CipherError::UnfitMode { .. }), "{cipher}");
+            assert_eq!(error.remedy(), "Possible are cbc.");
+        }
+    }
+    assert_eq!(
+        error("des3_ede-xts-plain64").to_string(),
+        "the mode `xts` is not possible for des3_ede"
+    );
+}
+
+/// The digest must be a key of the cipher: those that are, are named.
+#[test]
+fn hashes_that_are_no_key() {
+    for (notation, possible) in [
+        ("des-cbc-essiv:sha256", None),
+        ("sm4-cbc-essiv:sha256", Some("md5")),
+        ("kuznyechik-xts-essiv:sha1", Some("sha256, wp256")),
+        ("des3_ede-cbc-essiv:sha256", Some("md5")),
+        (
+            "blowfish-cbc-essiv:sha512",
+            Some("sha256, sha1, sha224, sha384, md5, rmd160, wp256, wp384"),
+        ),
+    ] {
+        let error = error(notation);
+        assert!(matches!(error, CipherError::UnfitHash { .. }), "{notation}");
+        match possible {
+            Some(list) => assert_eq!(error.remedy(), format!("Possible are {list}.")),
+            None => assert_eq!(
+                error.remedy(),
+                "No hash is possible: choose another IV generator."
+            ),
+        }
+    }
+}
+
+#[test]
+fn sector_sizes_are_dm_crypts() {
+    for bytes in [0, 1, 256, 511, 513, 520, 1536, 4095, 4097, 8192, u32::MAX] {
+        assert_eq!(SectorSize::from_bytes(bytes), None, "{bytes}");
+    }
+    for size in SectorSize::ALL {
+        assert_eq!(SectorSize::from_bytes(size.bytes() as u32), Some(size));
+    }
+}
+
+#[test]
 fn numbers_of_keys_and_of_ciphers() {
     for count in [
         "",
@@ -506,6 +566,23 @@ fn key_sizes_are_cryptsetups() {
         ("aes-twofish-serpent-cbc-tcw", &[128]),
         ("aes-twofish-cbc-null", &[64]),
         ("aes-twofish-lrw-benbi", &[96]),
+        ("serpent-xts-plain64", &[32, 48, 64]),
+        ("twofish-cbc-plain", &[16, 24, 32]),
+        ("camellia-xts-plain64", &[32, 48, 64]),
+        ("cast6-cbc-plain", &[16, 20, 24, 28, 32]),
+        ("kuznyechik-xts-plain64", &[64]),
+        ("sm4-xts-plain64", &[32]),
+        ("aria-cbc-plain", &[16, 24, 32]),
+        ("seed-cbc-plain", &[16]),
+        ("anubis-cbc-plain", &[16, 20, 24, 28, 32, 36, 40]),
+        (
+            "cast5-cbc-plain",
+            &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16],
+        ),
+        ("des-cbc-plain", &[8]),
+        ("des3_ede-cbc-plain", &[16, 24]),
+        ("khazad-cbc-plain", &[16]),
+        ("blowfish-aes-cbc-tcw", &[120]),
         ("xchacha12,aes-adiantum-plain64", &[32]),
         ("xchacha20,anubis-adiantum-plain64", &[32]),
         ("aes-hctr2-plain64", &[16, 24, 32]),
@@ -534,7 +611,14 @@ fn keys_of_impossible_length() {
         for bytes in (0..=2100).filter(|bytes| !spec.key_sizes().contains(bytes)) {
             let key = Key::from_slice(&vec![1; bytes]);
             let error = spec.cipher(&key, SectorLayout::default(), None).err();
-            assert!(matches!(error, Some(CipherError::KeySize { .. })));
+            assert_eq!(
+                error,
+                Some(CipherError::KeySize {
+                    spec,
+                    got_bits: 8 * bytes,
+                    possible_bits: spec.key_sizes().iter().map(|size| 8 * size).collect(),
+                })
+            );
         }
     }
     let spec: CipherSpec = "aes-xts-plain64".parse().unwrap();
