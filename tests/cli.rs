@@ -610,6 +610,7 @@ fn doctor_says_what_is_there_and_what_is_missing() {
     for word in [
         "clock",
         "ciphers",
+        "portable (not constant-time)",
         "timers cost",
         "io_uring",
         "dm-crypt: absent",

@@ -1,7 +1,7 @@
 //! `cryptmark doctor`: what this machine can measure, and what is missing.
 
 use super::{Failure, print};
-use cipher::Algorithm;
+use cipher::{Algorithm, CipherError, CipherSpec, Key, SectorLayout};
 use clap::Args;
 use lab::clock::{Clock, Source, core_hz};
 use lab::probe::{self, Capability};
@@ -95,12 +95,7 @@ fn ciphers(text: &mut String) -> Result<(), Failure> {
             _ => "cbc",
         };
         let encryption = encryption(&format!("{algorithm}-{mode}-plain64"))?;
-        let backends: Vec<String> = encryption
-            .spec
-            .backends()
-            .iter()
-            .map(ToString::to_string)
-            .collect();
+        let backends = backends(encryption.spec)?;
         let _ = writeln!(text, "{label:<10}{algorithm}: {}", backends.join(", "));
     }
     for notation in ["aes-xts-plain64", "serpent-xts-plain64"] {
@@ -122,6 +117,20 @@ fn ciphers(text: &mut String) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Every backend, those marked that are not constant-time.
+fn backends(spec: CipherSpec) -> Result<Vec<String>, Failure> {
+    let fail = |error: CipherError| Failure::new(1, error.to_string(), error.remedy());
+    let key = Key::random(spec.default_key_size()).map_err(fail)?;
+    let marked = |backend| {
+        let cipher = spec.cipher(&key, SectorLayout::default(), Some(backend));
+        Ok(match cipher.map_err(fail)?.constant_time() {
+            true => backend.to_string(),
+            false => format!("{backend} (not constant-time)"),
+        })
+    };
+    spec.backends().into_iter().map(marked).collect()
 }
 
 fn encryption(notation: &str) -> Result<Encryption, Failure> {

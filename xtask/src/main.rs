@@ -18,6 +18,7 @@ cargo xtask COMMAND
   bench-fio     beside fio: agreement and load generation [DIRECTORY PAIRS SECONDS]
   bench-find    A/A, delay, slowdown, ledger, timers [DIRECTORY]
   bench-cipher  every cipher, beside its peers
+  constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [FILTER]
   budget        time of a clean release build and size of the binary
 ";
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Some("bench-fio") => bench("cryptmark-lab", "fio", rest),
         Some("bench-find") => bench("cryptmark-lab", "findings", rest),
         Some("bench-cipher") => bench("cryptmark-cipher", "sectors", rest),
+        Some("constant-time") => constant_time(rest),
         Some("budget") => budget(),
         _ => {
             eprint!("{USAGE}");
@@ -72,6 +74,21 @@ fn step(name: &str, run: impl FnOnce() -> bool) -> bool {
 
 fn bench(package: &str, name: &str, rest: &[String]) -> bool {
     let mut arguments = vec!["bench", "--package", package, "--bench", name, "--"];
+    arguments.extend(rest.iter().map(String::as_str));
+    cargo(&arguments)
+}
+
+/// Examines the ciphers as they are shipped, with names for valgrind's log.
+fn constant_time(rest: &[String]) -> bool {
+    packages::provide();
+    let mut arguments = vec!["test", "--release", "--package", "cryptmark-cipher"];
+    for profile in [
+        "profile.release.strip='none'",
+        "profile.release.debug='line-tables-only'",
+    ] {
+        arguments.extend(["--config", profile]);
+    }
+    arguments.extend(["--test", "constant_time", "--", "prove"]);
     arguments.extend(rest.iter().map(String::as_str));
     cargo(&arguments)
 }

@@ -81,6 +81,11 @@ const TOOLS: &[Tool] = &[
         purpose: "signatures on devices",
     },
     Tool {
+        program: "valgrind",
+        package: "valgrind",
+        purpose: "no branch and no address depends on a secret",
+    },
+    Tool {
         program: "javac",
         package: "openjdk-17-jdk-headless",
         purpose: "Java's ciphers, measured beside the engine",
