@@ -25,6 +25,7 @@ mod des;
 mod lanes;
 mod planes;
 mod polyval;
+mod registers;
 mod serpent;
 
 pub(crate) use self::aes::{Aes, AesNi, Engine as AesEngine, Vaes256, Vaes512};

@@ -1,64 +1,469 @@
-//! The portable Serpent, compiled for AVX2 and for AVX-512.
-//!
-//! Its loops over lanes become vectors of 8 or 16 words. With AVX-512 a
-//! rotation is one instruction, and so are any two gates in a row that
-//! `vpternlogd` can take together.
+//! Serpent in registers of AVX2 and AVX-512: a word of 8 or 16 blocks in each.
+//! With AVX-512 a rotation is one instruction, and so is every gate of the
+//! S-boxes.
 
+use std::arch::x86_64::*;
+
+use super::registers::{Register128, Register256, Register512};
 use super::{Avx2, Avx512};
 use crate::Backend;
 use crate::block::Block;
-use crate::block::serpent::{Cpu, RoundKeys, decrypt, encrypt};
+use crate::block::serpent::vectors::{Blocks, DecryptCbc, EncryptCbc, Vectors, Work, Xts};
+use crate::block::serpent::words::Word;
+use crate::block::serpent::{Cpu, RoundKeys, Words, gates, one, sbox};
+use crate::mode::cbc::encrypt_few;
 
-/// Two vectors of each word: measured against four and eight, the fastest.
-const AVX2_LANES: usize = 16;
-
-/// A 512-byte sector.
-const AVX512_LANES: usize = 32;
+const WHOLE_REGISTER: &str = "a register of blocks";
 
 impl Cpu for Avx2 {
     const BACKEND: Backend = Backend::Avx2;
 
     fn encrypt(self, keys: &RoundKeys, blocks: &mut [Block]) {
-        // SAFETY: `self` proves AVX2.
-        unsafe { encrypt_avx2(keys, blocks) }
+        match blocks {
+            [block] => one::<true>(keys, block),
+            _ => self.enter(Blocks::<true> { keys, blocks }),
+        }
     }
 
     fn decrypt(self, keys: &RoundKeys, blocks: &mut [Block]) {
-        // SAFETY: `self` proves AVX2.
-        unsafe { decrypt_avx2(keys, blocks) }
+        match blocks {
+            [block] => one::<false>(keys, block),
+            _ => self.enter(Blocks::<false> { keys, blocks }),
+        }
+    }
+
+    fn encrypt_xts(self, keys: &RoundKeys, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.enter(Xts::<true> {
+            keys,
+            starts,
+            sector_bytes,
+            data,
+        });
+    }
+
+    fn decrypt_xts(self, keys: &RoundKeys, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.enter(Xts::<false> {
+            keys,
+            starts,
+            sector_bytes,
+            data,
+        });
+    }
+
+    fn encrypt_cbc(self, keys: &RoundKeys, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        match ivs {
+            [iv] => encrypt_few(&[*iv], data, |[block]| one::<true>(keys, block)),
+            _ => self.enter(EncryptCbc {
+                keys,
+                ivs,
+                sector_bytes,
+                data,
+            }),
+        }
+    }
+
+    fn decrypt_cbc(self, keys: &RoundKeys, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.enter(DecryptCbc {
+            keys,
+            ivs,
+            sector_bytes,
+            data,
+        });
     }
 }
 
 impl Cpu for Avx512 {
     const BACKEND: Backend = Backend::Avx512;
+    const COMPLEMENTS: [Words; 8] = [[0; 4]; 8];
 
     fn encrypt(self, keys: &RoundKeys, blocks: &mut [Block]) {
-        // SAFETY: `self` proves AVX-512 F and VL.
-        unsafe { encrypt_avx512(keys, blocks) }
+        let few = blocks.len() <= FEW;
+        let work = Blocks::<true> { keys, blocks };
+        if few {
+            Narrow(self).enter(work);
+        } else {
+            self.enter(work);
+        }
     }
 
     fn decrypt(self, keys: &RoundKeys, blocks: &mut [Block]) {
-        // SAFETY: `self` proves AVX-512 F and VL.
-        unsafe { decrypt_avx512(keys, blocks) }
+        let few = blocks.len() <= FEW;
+        let work = Blocks::<false> { keys, blocks };
+        if few {
+            Narrow(self).enter(work);
+        } else {
+            self.enter(work);
+        }
+    }
+
+    fn encrypt_xts(self, keys: &RoundKeys, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.enter(Xts::<true> {
+            keys,
+            starts,
+            sector_bytes,
+            data,
+        });
+    }
+
+    fn decrypt_xts(self, keys: &RoundKeys, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.enter(Xts::<false> {
+            keys,
+            starts,
+            sector_bytes,
+            data,
+        });
+    }
+
+    fn encrypt_cbc(self, keys: &RoundKeys, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        let work = EncryptCbc {
+            keys,
+            ivs,
+            sector_bytes,
+            data,
+        };
+        if ivs.len() <= FEW {
+            Narrow(self).enter(work);
+        } else {
+            self.enter(work);
+        }
+    }
+
+    fn decrypt_cbc(self, keys: &RoundKeys, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.enter(DecryptCbc {
+            keys,
+            ivs,
+            sector_bytes,
+            data,
+        });
     }
 }
 
-#[target_feature(enable = "avx2")]
-fn encrypt_avx2(keys: &RoundKeys, blocks: &mut [Block]) {
-    encrypt::<AVX2_LANES>(keys, blocks);
+impl Vectors for Avx2 {
+    const BLOCKS: usize = 2;
+    type Word = Register256;
+
+    fn enter<W: Work<Self>>(self, work: W) {
+        #[target_feature(enable = "avx2")]
+        #[inline(never)]
+        fn enabled<W: Work<Avx2>>(cpu: Avx2, work: W) {
+            work.run(cpu);
+        }
+        // SAFETY: `self` proves AVX2.
+        unsafe { enabled(self, work) }
+    }
+
+    #[inline(always)]
+    fn load(self, blocks: &[Block]) -> Register256 {
+        let blocks: &[Block; 2] = blocks.first_chunk().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX2, and the blocks are borrowed.
+        let x = unsafe { _mm256_loadu_si256(blocks.as_ptr().cast()) };
+        Register256 { x, cpu: self }
+    }
+
+    #[inline(always)]
+    fn store(self, x: Register256, blocks: &mut [Block]) {
+        let blocks: &mut [Block; 2] = blocks.first_chunk_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX2, and the blocks are borrowed.
+        unsafe { _mm256_storeu_si256(blocks.as_mut_ptr().cast(), x.x) }
+    }
+
+    #[inline(always)]
+    fn splat(self, word: u32) -> Register256 {
+        // SAFETY: `self` proves AVX2.
+        let x = unsafe { _mm256_set1_epi32(word as i32) };
+        Register256 { x, cpu: self }
+    }
+
+    #[inline(always)]
+    fn transpose(self, [a, b, c, d]: [Register256; 4]) -> [Register256; 4] {
+        // SAFETY: `self` proves AVX2.
+        let columns = unsafe {
+            let ab01 = _mm256_unpacklo_epi32(a.x, b.x);
+            let ab23 = _mm256_unpackhi_epi32(a.x, b.x);
+            let cd01 = _mm256_unpacklo_epi32(c.x, d.x);
+            let cd23 = _mm256_unpackhi_epi32(c.x, d.x);
+            [
+                _mm256_unpacklo_epi64(ab01, cd01),
+                _mm256_unpackhi_epi64(ab01, cd01),
+                _mm256_unpacklo_epi64(ab23, cd23),
+                _mm256_unpackhi_epi64(ab23, cd23),
+            ]
+        };
+        columns.map(|x| Register256 { x, cpu: self })
+    }
+
+    #[inline(always)]
+    fn from_lines(self, [a01, a23, b01, b23]: [Register256; 4]) -> [Register256; 4] {
+        // SAFETY: `self` proves AVX2.
+        let blocks = unsafe {
+            [
+                _mm256_permute2x128_si256::<0x20>(a01.x, b01.x),
+                _mm256_permute2x128_si256::<0x31>(a01.x, b01.x),
+                _mm256_permute2x128_si256::<0x20>(a23.x, b23.x),
+                _mm256_permute2x128_si256::<0x31>(a23.x, b23.x),
+            ]
+        };
+        blocks.map(|x| Register256 { x, cpu: self })
+    }
+
+    #[inline(always)]
+    fn to_lines(self, [ab0, ab1, ab2, ab3]: [Register256; 4]) -> [Register256; 4] {
+        // SAFETY: `self` proves AVX2.
+        let lines = unsafe {
+            [
+                _mm256_permute2x128_si256::<0x20>(ab0.x, ab1.x),
+                _mm256_permute2x128_si256::<0x20>(ab2.x, ab3.x),
+                _mm256_permute2x128_si256::<0x31>(ab0.x, ab1.x),
+                _mm256_permute2x128_si256::<0x31>(ab2.x, ab3.x),
+            ]
+        };
+        lines.map(|x| Register256 { x, cpu: self })
+    }
 }
 
-#[target_feature(enable = "avx2")]
-fn decrypt_avx2(keys: &RoundKeys, blocks: &mut [Block]) {
-    decrypt::<AVX2_LANES>(keys, blocks);
+impl Word for Register256 {
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self ^ other
+    }
+
+    #[inline(always)]
+    fn rotate<const BY: i32>(self) -> Self {
+        // SAFETY: the register proves AVX2.
+        let x = unsafe {
+            let up = _mm256_sll_epi32(self.x, _mm_cvtsi32_si128(BY));
+            _mm256_or_si256(up, _mm256_srl_epi32(self.x, _mm_cvtsi32_si128(32 - BY)))
+        };
+        Self { x, ..self }
+    }
+
+    #[inline(always)]
+    fn shift<const BY: i32>(self) -> Self {
+        // SAFETY: the register proves AVX2.
+        let x = unsafe { _mm256_slli_epi32::<BY>(self.x) };
+        Self { x, ..self }
+    }
+
+    #[inline(always)]
+    fn forward<const I: usize>(x: [Self; 4]) -> [Self; 4] {
+        sbox::forward::<I, Self>(x)
+    }
+
+    #[inline(always)]
+    fn inverse<const I: usize>(x: [Self; 4]) -> [Self; 4] {
+        sbox::inverse::<I, Self>(x)
+    }
 }
 
-#[target_feature(enable = "avx512f,avx512vl")]
-fn encrypt_avx512(keys: &RoundKeys, blocks: &mut [Block]) {
-    encrypt::<AVX512_LANES>(keys, blocks);
+/// Blocks that are better off in registers of 128 bits, which leave ports to
+/// each other that longer ones do not.
+const FEW: usize = 4;
+
+/// The registers of 128 bits of [`Avx512`].
+#[derive(Clone, Copy)]
+struct Narrow(Avx512);
+
+impl Vectors for Narrow {
+    const BLOCKS: usize = 1;
+    type Word = Register128;
+
+    fn enter<W: Work<Self>>(self, work: W) {
+        #[target_feature(enable = "avx512f,avx512vl")]
+        #[inline(never)]
+        fn enabled<W: Work<Narrow>>(cpu: Narrow, work: W) {
+            work.run(cpu);
+        }
+        // SAFETY: `self` proves AVX-512 F and VL.
+        unsafe { enabled(self, work) }
+    }
+
+    #[inline(always)]
+    fn load(self, blocks: &[Block]) -> Register128 {
+        let block: &Block = blocks.first().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX-512 VL, and the block is borrowed.
+        let x = unsafe { _mm_loadu_si128(block.as_ptr().cast()) };
+        Register128 { x, cpu: self.0 }
+    }
+
+    #[inline(always)]
+    fn store(self, x: Register128, blocks: &mut [Block]) {
+        let block: &mut Block = blocks.first_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX-512 VL, and the block is borrowed.
+        unsafe { _mm_storeu_si128(block.as_mut_ptr().cast(), x.x) }
+    }
+
+    #[inline(always)]
+    fn splat(self, word: u32) -> Register128 {
+        // SAFETY: `self` proves AVX-512 VL.
+        let x = unsafe { _mm_set1_epi32(word as i32) };
+        Register128 { x, cpu: self.0 }
+    }
+
+    #[inline(always)]
+    fn transpose(self, [a, b, c, d]: [Register128; 4]) -> [Register128; 4] {
+        // SAFETY: `self` proves AVX-512 VL.
+        let columns = unsafe {
+            let ab01 = _mm_unpacklo_epi32(a.x, b.x);
+            let ab23 = _mm_unpackhi_epi32(a.x, b.x);
+            let cd01 = _mm_unpacklo_epi32(c.x, d.x);
+            let cd23 = _mm_unpackhi_epi32(c.x, d.x);
+            [
+                _mm_unpacklo_epi64(ab01, cd01),
+                _mm_unpackhi_epi64(ab01, cd01),
+                _mm_unpacklo_epi64(ab23, cd23),
+                _mm_unpackhi_epi64(ab23, cd23),
+            ]
+        };
+        columns.map(|x| Register128 { x, cpu: self.0 })
+    }
+
+    #[inline(always)]
+    fn from_lines(self, x: [Register128; 4]) -> [Register128; 4] {
+        x
+    }
+
+    #[inline(always)]
+    fn to_lines(self, x: [Register128; 4]) -> [Register128; 4] {
+        x
+    }
 }
 
-#[target_feature(enable = "avx512f,avx512vl")]
-fn decrypt_avx512(keys: &RoundKeys, blocks: &mut [Block]) {
-    decrypt::<AVX512_LANES>(keys, blocks);
+impl Word for Register128 {
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self ^ other
+    }
+
+    #[inline(always)]
+    fn rotate<const BY: i32>(self) -> Self {
+        // SAFETY: the register proves AVX-512 VL.
+        let x = unsafe { _mm_rol_epi32::<BY>(self.x) };
+        Self { x, ..self }
+    }
+
+    #[inline(always)]
+    fn shift<const BY: i32>(self) -> Self {
+        // SAFETY: the register proves AVX-512 VL.
+        let x = unsafe { _mm_slli_epi32::<BY>(self.x) };
+        Self { x, ..self }
+    }
+
+    #[inline(always)]
+    fn forward<const I: usize>(x: [Self; 4]) -> [Self; 4] {
+        gates::forward::<I, Self>(x)
+    }
+
+    #[inline(always)]
+    fn inverse<const I: usize>(x: [Self; 4]) -> [Self; 4] {
+        gates::inverse::<I, Self>(x)
+    }
+}
+
+impl Vectors for Avx512 {
+    const BLOCKS: usize = 4;
+    type Word = Register512;
+
+    fn enter<W: Work<Self>>(self, work: W) {
+        #[target_feature(enable = "avx512f,avx512vl")]
+        #[inline(never)]
+        fn enabled<W: Work<Avx512>>(cpu: Avx512, work: W) {
+            work.run(cpu);
+        }
+        // SAFETY: `self` proves AVX-512 F and VL.
+        unsafe { enabled(self, work) }
+    }
+
+    #[inline(always)]
+    fn load(self, blocks: &[Block]) -> Register512 {
+        let blocks: &[Block; 4] = blocks.first_chunk().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX-512 F, and the blocks are borrowed.
+        let x = unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) };
+        Register512 { x, cpu: self }
+    }
+
+    #[inline(always)]
+    fn store(self, x: Register512, blocks: &mut [Block]) {
+        let blocks: &mut [Block; 4] = blocks.first_chunk_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX-512 F, and the blocks are borrowed.
+        unsafe { _mm512_storeu_si512(blocks.as_mut_ptr().cast(), x.x) }
+    }
+
+    #[inline(always)]
+    fn splat(self, word: u32) -> Register512 {
+        // SAFETY: `self` proves AVX-512 F.
+        let x = unsafe { _mm512_set1_epi32(word as i32) };
+        Register512 { x, cpu: self }
+    }
+
+    #[inline(always)]
+    fn transpose(self, [a, b, c, d]: [Register512; 4]) -> [Register512; 4] {
+        // SAFETY: `self` proves AVX-512 F.
+        let columns = unsafe {
+            let ab01 = _mm512_unpacklo_epi32(a.x, b.x);
+            let ab23 = _mm512_unpackhi_epi32(a.x, b.x);
+            let cd01 = _mm512_unpacklo_epi32(c.x, d.x);
+            let cd23 = _mm512_unpackhi_epi32(c.x, d.x);
+            [
+                _mm512_unpacklo_epi64(ab01, cd01),
+                _mm512_unpackhi_epi64(ab01, cd01),
+                _mm512_unpacklo_epi64(ab23, cd23),
+                _mm512_unpackhi_epi64(ab23, cd23),
+            ]
+        };
+        columns.map(|x| Register512 { x, cpu: self })
+    }
+
+    #[inline(always)]
+    fn from_lines(self, [a, b, c, d]: [Register512; 4]) -> [Register512; 4] {
+        // SAFETY: `self` proves AVX-512 F.
+        let blocks = unsafe {
+            let a01b01 = _mm512_shuffle_i32x4::<0x44>(a.x, b.x);
+            let a23b23 = _mm512_shuffle_i32x4::<0xee>(a.x, b.x);
+            let c01d01 = _mm512_shuffle_i32x4::<0x44>(c.x, d.x);
+            let c23d23 = _mm512_shuffle_i32x4::<0xee>(c.x, d.x);
+            [
+                _mm512_shuffle_i32x4::<0x88>(a01b01, c01d01),
+                _mm512_shuffle_i32x4::<0xdd>(a01b01, c01d01),
+                _mm512_shuffle_i32x4::<0x88>(a23b23, c23d23),
+                _mm512_shuffle_i32x4::<0xdd>(a23b23, c23d23),
+            ]
+        };
+        blocks.map(|x| Register512 { x, cpu: self })
+    }
+
+    #[inline(always)]
+    fn to_lines(self, x: [Register512; 4]) -> [Register512; 4] {
+        self.from_lines(x)
+    }
+}
+
+impl Word for Register512 {
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self ^ other
+    }
+
+    #[inline(always)]
+    fn rotate<const BY: i32>(self) -> Self {
+        // SAFETY: the register proves AVX-512 F.
+        let x = unsafe { _mm512_rol_epi32::<BY>(self.x) };
+        Self { x, ..self }
+    }
+
+    #[inline(always)]
+    fn shift<const BY: i32>(self) -> Self {
+        // SAFETY: the register proves AVX-512 F.
+        let x = unsafe { _mm512_sll_epi32(self.x, _mm_cvtsi32_si128(BY)) };
+        Self { x, ..self }
+    }
+
+    #[inline(always)]
+    fn forward<const I: usize>(x: [Self; 4]) -> [Self; 4] {
+        gates::forward::<I, Self>(x)
+    }
+
+    #[inline(always)]
+    fn inverse<const I: usize>(x: [Self; 4]) -> [Self; 4] {
+        gates::inverse::<I, Self>(x)
+    }
 }

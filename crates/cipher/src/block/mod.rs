@@ -10,6 +10,7 @@ mod cast5;
 mod cast6;
 pub(crate) mod chacha;
 pub(crate) mod des;
+pub(crate) mod gates;
 pub(crate) mod involution;
 pub(crate) mod khazad;
 pub(crate) mod kuznyechik;

@@ -10,11 +10,11 @@
 //! tweaks of the group's sectors in one call, then [`BATCH`] blocks a call,
 //! whichever sectors they belong to.
 
-use super::{BATCH, BlockMode, add, blocks, times_x};
+use super::{BATCH, BlockMode, add, add_all, blocks, times_x};
 use crate::block::{Block, BlockCipher};
 
 /// Blocks that always belong to one sector: those of the smallest size.
-const STRETCH: usize = 32;
+pub(crate) const STRETCH: usize = 32;
 
 /// A block cipher in XTS mode.
 pub(crate) struct Xts<C> {
@@ -81,7 +81,7 @@ fn run_in<const BATCH: usize>(
 ) {
     let mut tweak = 0;
     let mut nth_stretch = 0;
-    let mut tweaks = [0_u128; BATCH];
+    let mut tweaks = [[0; 16]; BATCH];
     for batch in blocks(data).chunks_mut(BATCH) {
         let tweaks = &mut tweaks[..batch.len()];
         for stretch in tweaks.as_chunks_mut::<STRETCH>().0 {
@@ -91,36 +91,29 @@ fn run_in<const BATCH: usize>(
             nth_stretch += 1;
             tweak = fill(stretch, tweak);
         }
-        add_tweaks(batch, tweaks);
+        add_all(batch, tweaks);
         crypt(batch);
-        add_tweaks(batch, tweaks);
+        add_all(batch, tweaks);
     }
 }
 
 /// Writes `tweak` and its successors, and returns the one after them. Four
 /// runs side by side, because one doubling waits for the one before.
 #[inline(always)]
-fn fill(stretch: &mut [u128; STRETCH], tweak: u128) -> u128 {
-    let [a, b, c, d] = stretch.as_chunks_mut::<8>().0 else {
-        unreachable!("a stretch is four runs of eight");
-    };
-    a[0] = tweak;
-    b[0] = times_x8(a[0]);
-    c[0] = times_x8(b[0]);
-    d[0] = times_x8(c[0]);
-    for i in 1..8 {
-        a[i] = times_x(a[i - 1]);
-        b[i] = times_x(b[i - 1]);
-        c[i] = times_x(c[i - 1]);
-        d[i] = times_x(d[i - 1]);
+pub(crate) fn fill(stretch: &mut [Block; STRETCH], tweak: u128) -> u128 {
+    const RUN: usize = STRETCH / 4;
+    let mut runs = [tweak; 4];
+    for i in 1..4 {
+        runs[i] = times_x8(runs[i - 1]);
     }
-    times_x8(d[0])
-}
-
-fn add_tweaks(blocks: &mut [Block], tweaks: &[u128]) {
-    for (block, tweak) in blocks.iter_mut().zip(tweaks) {
-        *block = (u128::from_ne_bytes(*block) ^ tweak.to_le()).to_ne_bytes();
+    let next = times_x8(runs[3]);
+    for i in 0..RUN {
+        for (nth, tweak) in runs.iter_mut().enumerate() {
+            stretch[nth * RUN + i] = tweak.to_le_bytes();
+            *tweak = times_x(*tweak);
+        }
     }
+    next
 }
 
 /// Multiplies by x⁸: the byte that overflows comes back times x⁷ + x² + x + 1.

@@ -12,14 +12,16 @@ pub(crate) mod sbox;
 
 use zeroize::Zeroize;
 
+use self::planes::Compiled;
 use super::BlockCipher;
 use crate::Backend;
+use crate::mode::cbc;
 
 /// One block of DES.
 pub(crate) type Block = [u8; 8];
 
 /// Rounds of one DES.
-const ROUNDS: usize = 16;
+pub(crate) const ROUNDS: usize = 16;
 
 /// The 48 bits that a round adds, each as a word of equal bits.
 pub(crate) type RoundKey = [u64; 48];
@@ -35,36 +37,122 @@ pub(crate) trait Cpu: Copy + Send + Sync + 'static {
 
     /// Decrypts every block in place with the keys of encryption.
     fn decrypt(self, keys: &[RoundKey], blocks: &mut [Block]);
+
+    /// What takes less time for few blocks, if there is anything.
+    fn few(self, _keys: &[RoundKey]) -> Option<Box<dyn Few>> {
+        None
+    }
+}
+
+/// DES or Triple DES under a key, for few blocks.
+pub(crate) trait Few: Send + Sync {
+    /// Encrypts every block in place.
+    fn encrypt(&self, blocks: &mut [Block]);
+
+    /// Decrypts every block in place.
+    fn decrypt(&self, blocks: &mut [Block]);
+
+    /// Does [`BlockCipher::encrypt_cbc`].
+    fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]);
+}
+
+/// Blocks that [`Few`] takes less time for than a pass over 512 lanes: measured,
+/// it is 25.
+const FEW: usize = 24;
+
+/// A key schedule and who works by it.
+struct Keyed<C, const KEYS: usize> {
+    cpu: C,
+    round_keys: Box<[RoundKey; KEYS]>,
+    few: Option<Box<dyn Few>>,
+}
+
+impl<C: Cpu, const KEYS: usize> Keyed<C, KEYS> {
+    fn new(cpu: C, round_keys: Box<[RoundKey; KEYS]>) -> Self {
+        let few = cpu.few(&round_keys[..]);
+        Self {
+            cpu,
+            round_keys,
+            few,
+        }
+    }
+
+    fn few(&self, blocks: usize) -> Option<&dyn Few> {
+        self.few.as_deref().filter(|_| blocks <= FEW)
+    }
+
+    fn encrypt(&self, blocks: &mut [Block]) {
+        match self.few(blocks.len()) {
+            Some(few) => few.encrypt(blocks),
+            None => self.cpu.encrypt(&self.round_keys[..], blocks),
+        }
+    }
+
+    fn decrypt(&self, blocks: &mut [Block]) {
+        match self.few(blocks.len()) {
+            Some(few) => few.decrypt(blocks),
+            None => self.cpu.decrypt(&self.round_keys[..], blocks),
+        }
+    }
+
+    fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        match self.few(ivs.len()) {
+            Some(few) => few.encrypt_cbc(ivs, sector_bytes, data),
+            None => cbc::encrypt(ivs, sector_bytes, data, |blocks| self.encrypt(blocks)),
+        }
+    }
+}
+
+impl<C, const KEYS: usize> Drop for Keyed<C, KEYS> {
+    fn drop(&mut self) {
+        self.round_keys.as_flattened_mut().zeroize();
+    }
 }
 
 /// Any CPU that the build is for.
 #[derive(Clone, Copy)]
 pub(crate) struct AnyCpu;
 
+impl AnyCpu {
+    /// Two vectors of SSE2 or NEON: loops of only two words the compiler leaves
+    /// without vectors.
+    const WORDS: usize = 4;
+}
+
 impl Cpu for AnyCpu {
     const BACKEND: Backend = Backend::Portable;
 
     fn encrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
-        planes::crypt::<true, _>(self, keys, blocks);
+        encrypt::<{ Self::WORDS }>(keys, blocks);
     }
 
     fn decrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
-        planes::crypt::<false, _>(self, keys, blocks);
+        decrypt::<{ Self::WORDS }>(keys, blocks);
     }
 }
 
-/// DES with a key of 64 bits, of which it uses 56.
-pub(crate) struct Des<C> {
-    cpu: C,
-    round_keys: Box<[RoundKey; ROUNDS]>,
+/// Encrypts every block, 64·`N` at a time, with the vectors of the function it
+/// is inlined in; `keys` are those of DES three times for Triple DES.
+#[inline(always)]
+pub(crate) fn encrypt<const N: usize>(keys: &[RoundKey], blocks: &mut [Block]) {
+    planes::crypt::<true, _>(Compiled::<N>, keys, blocks);
 }
+
+/// Undoes [`encrypt`] with the same keys.
+#[inline(always)]
+pub(crate) fn decrypt<const N: usize>(keys: &[RoundKey], blocks: &mut [Block]) {
+    planes::crypt::<false, _>(Compiled::<N>, keys, blocks);
+}
+
+/// DES with a key of 64 bits, of which it uses 56.
+pub(crate) struct Des<C>(Keyed<C, ROUNDS>);
 
 impl<C: Cpu> Des<C> {
     /// The cipher under a key of 8 bytes, whose parity bits are ignored.
     pub(crate) fn new(key: &[u8], cpu: C) -> Self {
         let mut round_keys = Box::new([[0; 48]; ROUNDS]);
         schedule(key, &mut round_keys[..]);
-        Self { cpu, round_keys }
+        Self(Keyed::new(cpu, round_keys))
     }
 }
 
@@ -74,25 +162,20 @@ impl<C: Cpu> BlockCipher<8> for Des<C> {
     const SIDE_BY_SIDE: usize = 512;
 
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
-        self.cpu.encrypt(&self.round_keys[..], blocks);
+        self.0.encrypt(blocks);
     }
 
     fn decrypt_blocks(&self, blocks: &mut [Block]) {
-        self.cpu.decrypt(&self.round_keys[..], blocks);
+        self.0.decrypt(blocks);
     }
-}
 
-impl<C> Drop for Des<C> {
-    fn drop(&mut self) {
-        self.round_keys.as_flattened_mut().zeroize();
+    fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.0.encrypt_cbc(ivs, sector_bytes, data);
     }
 }
 
 /// Triple DES with two or three keys: encryption, decryption and encryption.
-pub(crate) struct TripleDes<C> {
-    cpu: C,
-    round_keys: Box<[RoundKey; 3 * ROUNDS]>,
-}
+pub(crate) struct TripleDes<C>(Keyed<C, { 3 * ROUNDS }>);
 
 impl<C: Cpu> TripleDes<C> {
     /// The cipher under a key of 24 bytes, or of 16 where the third key of DES
@@ -107,7 +190,7 @@ impl<C: Cpu> TripleDes<C> {
                 rounds.reverse();
             }
         }
-        Self { cpu, round_keys }
+        Self(Keyed::new(cpu, round_keys))
     }
 }
 
@@ -117,17 +200,15 @@ impl<C: Cpu> BlockCipher<8> for TripleDes<C> {
     const SIDE_BY_SIDE: usize = 512;
 
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
-        self.cpu.encrypt(&self.round_keys[..], blocks);
+        self.0.encrypt(blocks);
     }
 
     fn decrypt_blocks(&self, blocks: &mut [Block]) {
-        self.cpu.decrypt(&self.round_keys[..], blocks);
+        self.0.decrypt(blocks);
     }
-}
 
-impl<C> Drop for TripleDes<C> {
-    fn drop(&mut self) {
-        self.round_keys.as_flattened_mut().zeroize();
+    fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.0.encrypt_cbc(ivs, sector_bytes, data);
     }
 }
 

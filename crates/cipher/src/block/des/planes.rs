@@ -9,7 +9,7 @@
 //! circuit of gates over registers, and the W words of a register are worked on
 //! as one.
 
-use super::{AnyCpu, Block, ROUNDS, RoundKey, sbox};
+use super::{Block, ROUNDS, RoundKey, sbox};
 
 /// A register of [`WORDS`](Self::WORDS) words, made by the CPU that has it.
 ///
@@ -118,7 +118,7 @@ fn pass<const ENCRYPT: bool, C: Planes>(cpu: C, keys: &[RoundKey], blocks: &mut 
 }
 
 /// Where IP finds its bits, in planes: plane 0 is the last bit of the first byte.
-const INITIAL: [usize; 64] = {
+pub(crate) const INITIAL: [usize; 64] = {
     let mut planes = [0; 64];
     let mut i = 0;
     while i < 64 {
@@ -131,7 +131,7 @@ const INITIAL: [usize; 64] = {
 };
 
 /// Where P puts the outputs of the S-boxes.
-const TARGETS: [[usize; 4]; 8] = {
+pub(crate) const TARGETS: [[usize; 4]; 8] = {
     #[rustfmt::skip]
     const P: [usize; 32] = [
         16, 7, 20, 21, 29, 12, 28, 17, 1, 15, 23, 26, 5, 18, 31, 10,
@@ -228,16 +228,16 @@ pub(crate) const fn lower(width: u32) -> u64 {
 #[derive(Clone, Copy)]
 pub(crate) struct Words<const N: usize>([u64; N]);
 
-/// Two vectors of SSE2 or NEON: loops of only two words the compiler leaves
-/// without vectors.
-const WORDS: usize = 4;
+/// Any CPU that a function is compiled for, with registers of `N` words.
+#[derive(Clone, Copy)]
+pub(crate) struct Compiled<const N: usize>;
 
-impl Planes for AnyCpu {
-    type Plane = Words<WORDS>;
+impl<const N: usize> Planes for Compiled<N> {
+    type Plane = Words<N>;
 
     #[inline(always)]
-    fn load(self, blocks: &[Block]) -> Words<WORDS> {
-        let mut words = [0; WORDS];
+    fn load(self, blocks: &[Block]) -> Words<N> {
+        let mut words = [0; N];
         for (word, block) in words.iter_mut().zip(blocks) {
             *word = u64::from_le_bytes(*block);
         }
@@ -245,15 +245,15 @@ impl Planes for AnyCpu {
     }
 
     #[inline(always)]
-    fn store(self, x: Words<WORDS>, blocks: &mut [Block]) {
+    fn store(self, x: Words<N>, blocks: &mut [Block]) {
         for (word, block) in x.0.iter().zip(blocks) {
             *block = word.to_le_bytes();
         }
     }
 
     #[inline(always)]
-    fn splat(self, word: u64) -> Words<WORDS> {
-        Words([word; WORDS])
+    fn splat(self, word: u64) -> Words<N> {
+        Words([word; N])
     }
 }
 

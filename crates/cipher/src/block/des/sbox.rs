@@ -7,22 +7,7 @@
 //! them, and otherwise splits the function by one of the inputs. A gate is AND,
 //! OR, XOR, AND with a complemented input, or NOT.
 
-use std::ops::{BitAnd, BitOr, BitXor, Not};
-
-/// Words of any width.
-pub(crate) trait Gates:
-    Copy + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Not<Output = Self>
-{
-}
-
-impl<W> Gates for W where
-    W: Copy
-        + BitAnd<Output = Self>
-        + BitOr<Output = Self>
-        + BitXor<Output = Self>
-        + Not<Output = Self>
-{
-}
+use crate::block::gates::Gates;
 
 /// S-box `S`, from 0, of FIPS 46-3, appendix 1: the first word in and out is
 /// the bit that the standard writes first.

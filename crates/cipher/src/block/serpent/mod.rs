@@ -1,42 +1,71 @@
 //! Serpent (Anderson, Biham, Knudsen 1998), bit-sliced and constant-time.
 //!
 //! The bit-slice form of section 3.2 of the paper: a block is four words, an
-//! S-box a circuit over them, and no bit is ever permuted. On top, `LANES`
-//! blocks are worked on together: word j of every block stands side by side,
-//!
-//! ```text
-//! lanes[j] = [word j of block 0, word j of block 1, …]
-//! ```
-//!
-//! and a round is one loop over lanes with no dependence from one to the next,
-//! which the compiler turns into vector instructions of any width.
+//! S-box a circuit over them, and no bit is ever permuted. On top, many blocks
+//! are worked on together, each in a lane of its own.
 
-mod sbox;
+pub(crate) mod gates;
+mod portable;
+pub(crate) mod sbox;
+pub(crate) mod vectors;
+pub(crate) mod words;
 
 use zeroize::Zeroize;
 
-use self::sbox::{COMPLEMENTS, Words, forward, inverse};
+pub(crate) use self::portable::{decrypt, encrypt, one};
+pub(crate) use self::sbox::Words;
+use self::sbox::{COMPLEMENTS, forward};
+use self::words::{add, mix};
 use super::{Block, BlockCipher};
 use crate::Backend;
+use crate::mode::{cbc, xts};
 
 const ROUNDS: usize = 32;
 
-/// Lanes for what is left below `LANES` blocks, which is for each CPU to choose.
-const FEW_LANES: usize = 8;
-
-/// K₀ … K₃₂, each with the complements that the S-box before it left.
+/// K₀ … K₃₂, each with the complements that the S-box before it leaves.
 pub(crate) type RoundKeys = [Words; ROUNDS + 1];
 
-/// Who compiles [`encrypt`] and [`decrypt`], for which CPU.
+/// Who encrypts and decrypts, on which CPU.
 pub(crate) trait Cpu: Copy + Send + Sync + 'static {
     /// What does the work.
     const BACKEND: Backend;
 
-    /// Does [`encrypt`].
+    /// What the circuits add to the true output of each S-box.
+    const COMPLEMENTS: [Words; 8] = COMPLEMENTS;
+
+    /// Encrypts every block in place.
     fn encrypt(self, keys: &RoundKeys, blocks: &mut [Block]);
 
-    /// Does [`decrypt`].
+    /// Decrypts every block in place.
     fn decrypt(self, keys: &RoundKeys, blocks: &mut [Block]);
+
+    /// Does [`BlockCipher::encrypt_xts`].
+    fn encrypt_xts(self, keys: &RoundKeys, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        xts::run(starts, sector_bytes, data, |blocks| {
+            self.encrypt(keys, blocks);
+        });
+    }
+
+    /// Does [`BlockCipher::decrypt_xts`].
+    fn decrypt_xts(self, keys: &RoundKeys, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        xts::run(starts, sector_bytes, data, |blocks| {
+            self.decrypt(keys, blocks);
+        });
+    }
+
+    /// Does [`BlockCipher::encrypt_cbc`].
+    fn encrypt_cbc(self, keys: &RoundKeys, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        cbc::encrypt(ivs, sector_bytes, data, |blocks| {
+            self.encrypt(keys, blocks);
+        });
+    }
+
+    /// Does [`BlockCipher::decrypt_cbc`].
+    fn decrypt_cbc(self, keys: &RoundKeys, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        cbc::decrypt(ivs, sector_bytes, data, |blocks| {
+            self.decrypt(keys, blocks);
+        });
+    }
 }
 
 /// Any CPU that the build is for.
@@ -88,7 +117,7 @@ impl<C: Cpu> Serpent<C> {
             *words = substitute((ROUNDS + 3 - i) % 8, *words);
         }
         for i in 1..=ROUNDS {
-            let left = COMPLEMENTS[(i - 1) % 8];
+            let left = C::COMPLEMENTS[(i - 1) % 8];
             let left = if i == ROUNDS { left } else { mix(left) };
             round_keys[i] = add(round_keys[i], left);
         }
@@ -109,6 +138,26 @@ impl<C: Cpu> BlockCipher<16> for Serpent<C> {
     fn decrypt_blocks(&self, blocks: &mut [Block]) {
         self.cpu.decrypt(&self.round_keys, blocks);
     }
+
+    fn encrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        let keys = &self.round_keys;
+        self.cpu.encrypt_xts(keys, starts, sector_bytes, data);
+    }
+
+    fn decrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        let keys = &self.round_keys;
+        self.cpu.decrypt_xts(keys, starts, sector_bytes, data);
+    }
+
+    fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        let keys = &self.round_keys;
+        self.cpu.encrypt_cbc(keys, ivs, sector_bytes, data);
+    }
+
+    fn decrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        let keys = &self.round_keys;
+        self.cpu.decrypt_cbc(keys, ivs, sector_bytes, data);
+    }
 }
 
 impl<C> Drop for Serpent<C> {
@@ -117,175 +166,17 @@ impl<C> Drop for Serpent<C> {
     }
 }
 
-/// Encrypts every block, `LANES` at a time, with the vectors of the function it is inlined in.
-#[inline(always)]
-pub(crate) fn encrypt<const LANES: usize>(keys: &RoundKeys, blocks: &mut [Block]) {
-    in_lanes::<true, LANES>(keys, blocks);
-}
-
-/// Decrypts every block, `LANES` at a time, with the vectors of the function it is inlined in.
-#[inline(always)]
-pub(crate) fn decrypt<const LANES: usize>(keys: &RoundKeys, blocks: &mut [Block]) {
-    in_lanes::<false, LANES>(keys, blocks);
-}
-
 /// S-box `i`, true to the paper.
 fn substitute(i: usize, x: Words) -> Words {
     let y = match i {
-        0 => forward::<0>(x),
-        1 => forward::<1>(x),
-        2 => forward::<2>(x),
-        3 => forward::<3>(x),
-        4 => forward::<4>(x),
-        5 => forward::<5>(x),
-        6 => forward::<6>(x),
-        _ => forward::<7>(x),
+        0 => forward::<0, u32>(x),
+        1 => forward::<1, u32>(x),
+        2 => forward::<2, u32>(x),
+        3 => forward::<3, u32>(x),
+        4 => forward::<4, u32>(x),
+        5 => forward::<5, u32>(x),
+        6 => forward::<6, u32>(x),
+        _ => forward::<7, u32>(x),
     };
     add(y, COMPLEMENTS[i])
-}
-
-/// Cuts `blocks` into groups of `LANES`, then [`FEW_LANES`], the last one
-/// filled up with zeros. No closures here: they would be compiled for the CPU
-/// of the build instead of the caller's.
-#[inline(always)]
-fn in_lanes<const ENCRYPT: bool, const LANES: usize>(keys: &RoundKeys, blocks: &mut [Block]) {
-    let (groups, rest) = blocks.as_chunks_mut::<LANES>();
-    for group in groups {
-        crypt_lanes::<ENCRYPT, LANES>(keys, group);
-    }
-    for group in rest.chunks_mut(FEW_LANES) {
-        let mut padded = [[0; 16]; FEW_LANES];
-        padded[..group.len()].copy_from_slice(group);
-        crypt_lanes::<ENCRYPT, FEW_LANES>(keys, &mut padded);
-        group.copy_from_slice(&padded[..group.len()]);
-    }
-}
-
-#[inline(always)]
-fn crypt_lanes<const ENCRYPT: bool, const N: usize>(keys: &RoundKeys, blocks: &mut [Block; N]) {
-    if ENCRYPT {
-        encrypt_lanes(keys, blocks);
-    } else {
-        decrypt_lanes(keys, blocks);
-    }
-}
-
-type Lanes<const N: usize> = [[u32; N]; 4];
-
-#[inline(always)]
-fn encrypt_lanes<const N: usize>(keys: &RoundKeys, blocks: &mut [Block; N]) {
-    let mut lanes = load(blocks);
-    for octet in 0..ROUNDS / 8 {
-        let keys: &[Words; 8] = &keys.as_chunks().0[octet];
-        round::<0, N>(&mut lanes, keys);
-        round::<1, N>(&mut lanes, keys);
-        round::<2, N>(&mut lanes, keys);
-        round::<3, N>(&mut lanes, keys);
-        round::<4, N>(&mut lanes, keys);
-        round::<5, N>(&mut lanes, keys);
-        round::<6, N>(&mut lanes, keys);
-        if octet < ROUNDS / 8 - 1 {
-            round::<7, N>(&mut lanes, keys);
-        }
-    }
-    let (before, last) = (keys[ROUNDS - 1], keys[ROUNDS]);
-    each(&mut lanes, |x| add(forward::<7>(add(x, before)), last));
-    store(&lanes, blocks);
-}
-
-#[inline(always)]
-fn decrypt_lanes<const N: usize>(keys: &RoundKeys, blocks: &mut [Block; N]) {
-    let mut lanes = load(blocks);
-    let (before, last) = (keys[ROUNDS - 1], keys[ROUNDS]);
-    each(&mut lanes, |x| add(inverse::<7>(add(x, last)), before));
-    for octet in (0..ROUNDS / 8).rev() {
-        let keys: &[Words; 8] = &keys.as_chunks().0[octet];
-        if octet < ROUNDS / 8 - 1 {
-            inverse_round::<7, N>(&mut lanes, keys);
-        }
-        inverse_round::<6, N>(&mut lanes, keys);
-        inverse_round::<5, N>(&mut lanes, keys);
-        inverse_round::<4, N>(&mut lanes, keys);
-        inverse_round::<3, N>(&mut lanes, keys);
-        inverse_round::<2, N>(&mut lanes, keys);
-        inverse_round::<1, N>(&mut lanes, keys);
-        inverse_round::<0, N>(&mut lanes, keys);
-    }
-    store(&lanes, blocks);
-}
-
-#[inline(always)]
-fn round<const I: usize, const N: usize>(lanes: &mut Lanes<N>, keys: &[Words; 8]) {
-    let key = keys[I];
-    each(lanes, |x| mix(forward::<I>(add(x, key))));
-}
-
-#[inline(always)]
-fn inverse_round<const I: usize, const N: usize>(lanes: &mut Lanes<N>, keys: &[Words; 8]) {
-    let key = keys[I];
-    each(lanes, |x| add(inverse::<I>(unmix(x)), key));
-}
-
-#[inline(always)]
-fn each<const N: usize>(lanes: &mut Lanes<N>, map: impl Fn(Words) -> Words) {
-    let [a, b, c, d] = lanes;
-    for i in 0..N {
-        [a[i], b[i], c[i], d[i]] = map([a[i], b[i], c[i], d[i]]);
-    }
-}
-
-#[inline(always)]
-fn add(x: Words, y: Words) -> Words {
-    [x[0] ^ y[0], x[1] ^ y[1], x[2] ^ y[2], x[3] ^ y[3]]
-}
-
-/// The linear transformation, section 3.2.
-#[inline(always)]
-fn mix([mut a, mut b, mut c, mut d]: Words) -> Words {
-    a = a.rotate_left(13);
-    c = c.rotate_left(3);
-    b ^= a ^ c;
-    d ^= c ^ (a << 3);
-    b = b.rotate_left(1);
-    d = d.rotate_left(7);
-    a ^= b ^ d;
-    c ^= d ^ (b << 7);
-    a = a.rotate_left(5);
-    c = c.rotate_left(22);
-    [a, b, c, d]
-}
-
-#[inline(always)]
-fn unmix([mut a, mut b, mut c, mut d]: Words) -> Words {
-    c = c.rotate_right(22);
-    a = a.rotate_right(5);
-    c ^= d ^ (b << 7);
-    a ^= b ^ d;
-    d = d.rotate_right(7);
-    b = b.rotate_right(1);
-    d ^= c ^ (a << 3);
-    b ^= a ^ c;
-    c = c.rotate_right(3);
-    a = a.rotate_right(13);
-    [a, b, c, d]
-}
-
-#[inline(always)]
-fn load<const N: usize>(blocks: &[Block; N]) -> Lanes<N> {
-    let mut lanes = [[0; N]; 4];
-    for (i, block) in blocks.iter().enumerate() {
-        for (j, word) in block.as_chunks().0.iter().enumerate() {
-            lanes[j][i] = u32::from_le_bytes(*word);
-        }
-    }
-    lanes
-}
-
-#[inline(always)]
-fn store<const N: usize>(lanes: &Lanes<N>, blocks: &mut [Block; N]) {
-    for (i, block) in blocks.iter_mut().enumerate() {
-        for (j, word) in block.as_chunks_mut().0.iter_mut().enumerate() {
-            *word = lanes[j][i].to_le_bytes();
-        }
-    }
 }

@@ -9,11 +9,13 @@
 //! A circuit gives some words complemented. Undoing that costs a gate each, so
 //! [`forward`] leaves it to the round key that follows: see [`COMPLEMENTS`].
 
-/// The four words of a block, or of as many blocks as a caller has lanes.
+use crate::block::gates::Gates;
+
+/// The four words of a block.
 pub(crate) type Words = [u32; 4];
 
 /// What `forward::<I>` adds to the true output of S-box I.
-pub(super) const COMPLEMENTS: [Words; 8] = [
+pub(crate) const COMPLEMENTS: [Words; 8] = [
     [!0, !0, 0, 0],
     [!0, !0, !0, !0],
     [0, 0, 0, !0],
@@ -26,7 +28,7 @@ pub(super) const COMPLEMENTS: [Words; 8] = [
 
 /// S-box `I` modulo 8, with its output complemented as in [`COMPLEMENTS`].
 #[inline(always)]
-pub(super) fn forward<const I: usize>(x: Words) -> Words {
+pub(crate) fn forward<const I: usize, G: Gates>(x: [G; 4]) -> [G; 4] {
     match I % 8 {
         0 => s0(x),
         1 => s1(x),
@@ -41,7 +43,7 @@ pub(super) fn forward<const I: usize>(x: Words) -> Words {
 
 /// The inverse of [`forward`].
 #[inline(always)]
-pub(super) fn inverse<const I: usize>(x: Words) -> Words {
+pub(crate) fn inverse<const I: usize, G: Gates>(x: [G; 4]) -> [G; 4] {
     match I % 8 {
         0 => inverse_s0(x),
         1 => inverse_s1(x),
@@ -56,7 +58,7 @@ pub(super) fn inverse<const I: usize>(x: Words) -> Words {
 
 /// S-box 0.
 #[inline(always)]
-fn s0([mut a, mut b, mut c, mut d]: Words) -> Words {
+fn s0<G: Gates>([mut a, mut b, mut c, mut d]: [G; 4]) -> [G; 4] {
     d ^= a;
     a ^= b & d;
     b ^= a & !c;
@@ -71,7 +73,7 @@ fn s0([mut a, mut b, mut c, mut d]: Words) -> Words {
 
 /// The inverse of [`s0`].
 #[inline(always)]
-fn inverse_s0([mut a, mut c, mut d, mut b]: Words) -> Words {
+fn inverse_s0<G: Gates>([mut a, mut c, mut d, mut b]: [G; 4]) -> [G; 4] {
     a ^= c;
     c ^= a & b;
     b ^= a & c;
@@ -86,7 +88,7 @@ fn inverse_s0([mut a, mut c, mut d, mut b]: Words) -> Words {
 
 /// S-box 1.
 #[inline(always)]
-fn s1([mut a, mut b, mut c, mut d]: Words) -> Words {
+fn s1<G: Gates>([mut a, mut b, mut c, mut d]: [G; 4]) -> [G; 4] {
     b ^= a;
     a ^= b | d;
     d ^= a | b;
@@ -101,7 +103,7 @@ fn s1([mut a, mut b, mut c, mut d]: Words) -> Words {
 
 /// The inverse of [`s1`].
 #[inline(always)]
-fn inverse_s1([mut d, mut a, mut b, mut c]: Words) -> Words {
+fn inverse_s1<G: Gates>([mut d, mut a, mut b, mut c]: [G; 4]) -> [G; 4] {
     c ^= a;
     a ^= c | d;
     d ^= a & !b;
@@ -116,7 +118,7 @@ fn inverse_s1([mut d, mut a, mut b, mut c]: Words) -> Words {
 
 /// S-box 2.
 #[inline(always)]
-fn s2([mut a, mut b, mut c, mut d]: Words) -> Words {
+fn s2<G: Gates>([mut a, mut b, mut c, mut d]: [G; 4]) -> [G; 4] {
     d ^= a & c;
     a ^= !b & d;
     b ^= c;
@@ -130,7 +132,7 @@ fn s2([mut a, mut b, mut c, mut d]: Words) -> Words {
 
 /// The inverse of [`s2`].
 #[inline(always)]
-fn inverse_s2([mut b, mut d, mut c, mut a]: Words) -> Words {
+fn inverse_s2<G: Gates>([mut b, mut d, mut c, mut a]: [G; 4]) -> [G; 4] {
     c ^= d;
     d ^= a | c;
     a ^= b;
@@ -144,7 +146,7 @@ fn inverse_s2([mut b, mut d, mut c, mut a]: Words) -> Words {
 
 /// S-box 3.
 #[inline(always)]
-fn s3([mut a, mut b, mut c, mut d]: Words) -> Words {
+fn s3<G: Gates>([mut a, mut b, mut c, mut d]: [G; 4]) -> [G; 4] {
     c ^= b & !d;
     b ^= a;
     d ^= (a & c) | b;
@@ -159,7 +161,7 @@ fn s3([mut a, mut b, mut c, mut d]: Words) -> Words {
 
 /// The inverse of [`s3`].
 #[inline(always)]
-fn inverse_s3([mut b, mut a, mut d, mut c]: Words) -> Words {
+fn inverse_s3<G: Gates>([mut b, mut a, mut d, mut c]: [G; 4]) -> [G; 4] {
     let both = b & d;
     a ^= both;
     c ^= both;
@@ -174,7 +176,7 @@ fn inverse_s3([mut b, mut a, mut d, mut c]: Words) -> Words {
 
 /// S-box 4.
 #[inline(always)]
-fn s4([mut a, mut b, mut c, mut d]: Words) -> Words {
+fn s4<G: Gates>([mut a, mut b, mut c, mut d]: [G; 4]) -> [G; 4] {
     c ^= !a & d;
     a ^= b | c;
     d ^= a;
@@ -188,7 +190,7 @@ fn s4([mut a, mut b, mut c, mut d]: Words) -> Words {
 
 /// The inverse of [`s4`].
 #[inline(always)]
-fn inverse_s4([mut c, mut a, mut b, mut d]: Words) -> Words {
+fn inverse_s4<G: Gates>([mut c, mut a, mut b, mut d]: [G; 4]) -> [G; 4] {
     b ^= a | c;
     c ^= b & d;
     a ^= c;
@@ -202,7 +204,7 @@ fn inverse_s4([mut c, mut a, mut b, mut d]: Words) -> Words {
 
 /// S-box 5.
 #[inline(always)]
-fn s5([mut a, mut b, mut c, mut d]: Words) -> Words {
+fn s5<G: Gates>([mut a, mut b, mut c, mut d]: [G; 4]) -> [G; 4] {
     c ^= !a & b;
     b ^= c | d;
     d ^= !(b & !c) & a;
@@ -216,7 +218,7 @@ fn s5([mut a, mut b, mut c, mut d]: Words) -> Words {
 
 /// The inverse of [`s5`].
 #[inline(always)]
-fn inverse_s5([mut c, mut a, mut b, mut d]: Words) -> Words {
+fn inverse_s5<G: Gates>([mut c, mut a, mut b, mut d]: [G; 4]) -> [G; 4] {
     b ^= c | d;
     c ^= a & !b;
     d ^= c;
@@ -230,7 +232,7 @@ fn inverse_s5([mut c, mut a, mut b, mut d]: Words) -> Words {
 
 /// S-box 6.
 #[inline(always)]
-fn s6([mut a, mut b, mut c, mut d]: Words) -> Words {
+fn s6<G: Gates>([mut a, mut b, mut c, mut d]: [G; 4]) -> [G; 4] {
     c ^= a & d;
     b ^= c;
     d ^= a;
@@ -245,7 +247,7 @@ fn s6([mut a, mut b, mut c, mut d]: Words) -> Words {
 
 /// The inverse of [`s6`].
 #[inline(always)]
-fn inverse_s6([mut c, mut b, mut a, mut d]: Words) -> Words {
+fn inverse_s6<G: Gates>([mut c, mut b, mut a, mut d]: [G; 4]) -> [G; 4] {
     d ^= a & c;
     a ^= d;
     c ^= d;
@@ -260,7 +262,7 @@ fn inverse_s6([mut c, mut b, mut a, mut d]: Words) -> Words {
 
 /// S-box 7.
 #[inline(always)]
-fn s7([mut a, mut b, mut c, mut d]: Words) -> Words {
+fn s7<G: Gates>([mut a, mut b, mut c, mut d]: [G; 4]) -> [G; 4] {
     let both = b & d;
     a ^= both;
     c ^= both;
@@ -275,7 +277,7 @@ fn s7([mut a, mut b, mut c, mut d]: Words) -> Words {
 
 /// The inverse of [`s7`].
 #[inline(always)]
-fn inverse_s7([mut b, mut a, mut d, mut c]: Words) -> Words {
+fn inverse_s7<G: Gates>([mut b, mut a, mut d, mut c]: [G; 4]) -> [G; 4] {
     a ^= b | d;
     d ^= c;
     b ^= (a | c) & !d;
@@ -306,8 +308,12 @@ mod tests {
 
     fn check<const I: usize>() {
         let low = |words: Words| words.map(|word| word & 0xffff);
-        assert_eq!(low(forward::<I>(INPUTS)), outputs(I), "S-box {I}");
-        assert_eq!(low(inverse::<I>(outputs(I))), INPUTS, "inverse S-box {I}");
+        assert_eq!(low(forward::<I, u32>(INPUTS)), outputs(I), "S-box {I}");
+        assert_eq!(
+            low(inverse::<I, u32>(outputs(I))),
+            INPUTS,
+            "inverse S-box {I}"
+        );
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! Bit-sliced DES and Triple DES in registers of AVX2 and AVX-512: a bit of 256
-//! or 512 blocks in each.
+//! or 512 blocks in each; and [few blocks](serial) one by one.
+
+mod serial;
 
 use std::arch::x86_64::*;
-use std::ops::{BitAnd, BitOr, BitXor, Not};
 
-use super::{Avx2, Avx512};
+use self::serial::Serial;
+use super::registers::{Register256, Register512};
+use super::{Avx2, Avx512, Avx512Bytes};
 use crate::Backend;
-use crate::block::des::gates::{self, Gate};
 use crate::block::des::planes::{Plane, Planes, crypt, lower};
-use crate::block::des::{Block, Cpu, RoundKey, sbox};
+use crate::block::des::{Block, Cpu, Few, RoundKey, gates, sbox};
 
 const WHOLE_REGISTER: &str = "a register of blocks";
 
@@ -28,6 +30,11 @@ impl Cpu for Avx2 {
 
 impl Cpu for Avx512 {
     const BACKEND: Backend = Backend::Avx512;
+
+    fn few(self, keys: &[RoundKey]) -> Option<Box<dyn Few>> {
+        let cpu = Avx512Bytes::detect()?;
+        Some(Box::new(Serial::new(cpu, keys)))
+    }
 
     fn encrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
         // SAFETY: `self` proves AVX-512 F and VL.
@@ -60,40 +67,33 @@ fn decrypt_avx512(cpu: Avx512, keys: &[RoundKey], blocks: &mut [Block]) {
     crypt::<false, _>(cpu, keys, blocks);
 }
 
-/// A register of AVX2, with the proof that there is one.
-#[derive(Clone, Copy)]
-pub(crate) struct Plane256 {
-    x: __m256i,
-    cpu: Avx2,
-}
-
 impl Planes for Avx2 {
-    type Plane = Plane256;
+    type Plane = Register256;
 
     #[inline(always)]
-    fn load(self, blocks: &[Block]) -> Plane256 {
+    fn load(self, blocks: &[Block]) -> Register256 {
         let blocks: &[Block; 4] = blocks.first_chunk().expect(WHOLE_REGISTER);
         // SAFETY: `self` proves AVX2, and the blocks are borrowed.
         let x = unsafe { _mm256_loadu_si256(blocks.as_ptr().cast()) };
-        Plane256 { x, cpu: self }
+        Register256 { x, cpu: self }
     }
 
     #[inline(always)]
-    fn store(self, x: Plane256, blocks: &mut [Block]) {
+    fn store(self, x: Register256, blocks: &mut [Block]) {
         let blocks: &mut [Block; 4] = blocks.first_chunk_mut().expect(WHOLE_REGISTER);
         // SAFETY: `self` proves AVX2, and the blocks are borrowed.
         unsafe { _mm256_storeu_si256(blocks.as_mut_ptr().cast(), x.x) }
     }
 
     #[inline(always)]
-    fn splat(self, word: u64) -> Plane256 {
+    fn splat(self, word: u64) -> Register256 {
         // SAFETY: `self` proves AVX2.
         let x = unsafe { _mm256_set1_epi64x(word as i64) };
-        Plane256 { x, cpu: self }
+        Register256 { x, cpu: self }
     }
 }
 
-impl Plane for Plane256 {
+impl Plane for Register256 {
     const WORDS: usize = 4;
 
     #[inline(always)]
@@ -119,89 +119,38 @@ impl Plane for Plane256 {
     }
 }
 
-impl BitXor for Plane256 {
-    type Output = Self;
-
-    #[inline(always)]
-    fn bitxor(self, other: Self) -> Self {
-        // SAFETY: the register proves AVX2.
-        let x = unsafe { _mm256_xor_si256(self.x, other.x) };
-        Self { x, ..self }
-    }
-}
-
-impl BitAnd for Plane256 {
-    type Output = Self;
-
-    #[inline(always)]
-    fn bitand(self, other: Self) -> Self {
-        // SAFETY: the register proves AVX2.
-        let x = unsafe { _mm256_and_si256(self.x, other.x) };
-        Self { x, ..self }
-    }
-}
-
-impl BitOr for Plane256 {
-    type Output = Self;
-
-    #[inline(always)]
-    fn bitor(self, other: Self) -> Self {
-        // SAFETY: the register proves AVX2.
-        let x = unsafe { _mm256_or_si256(self.x, other.x) };
-        Self { x, ..self }
-    }
-}
-
-impl Not for Plane256 {
-    type Output = Self;
-
-    #[inline(always)]
-    fn not(self) -> Self {
-        self ^ self.cpu.splat(u64::MAX)
-    }
-}
-
-/// A register of AVX-512, with the proof that there is one.
-#[derive(Clone, Copy)]
-pub(crate) struct Plane512 {
-    x: __m512i,
-    cpu: Avx512,
-}
-
 impl Planes for Avx512 {
-    type Plane = Plane512;
+    type Plane = Register512;
 
     #[inline(always)]
-    fn load(self, blocks: &[Block]) -> Plane512 {
+    fn load(self, blocks: &[Block]) -> Register512 {
         let blocks: &[Block; 8] = blocks.first_chunk().expect(WHOLE_REGISTER);
         // SAFETY: `self` proves AVX-512 F, and the blocks are borrowed.
         let x = unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) };
-        Plane512 { x, cpu: self }
+        Register512 { x, cpu: self }
     }
 
     #[inline(always)]
-    fn store(self, x: Plane512, blocks: &mut [Block]) {
+    fn store(self, x: Register512, blocks: &mut [Block]) {
         let blocks: &mut [Block; 8] = blocks.first_chunk_mut().expect(WHOLE_REGISTER);
         // SAFETY: `self` proves AVX-512 F, and the blocks are borrowed.
         unsafe { _mm512_storeu_si512(blocks.as_mut_ptr().cast(), x.x) }
     }
 
     #[inline(always)]
-    fn splat(self, word: u64) -> Plane512 {
+    fn splat(self, word: u64) -> Register512 {
         // SAFETY: `self` proves AVX-512 F.
         let x = unsafe { _mm512_set1_epi64(word as i64) };
-        Plane512 { x, cpu: self }
+        Register512 { x, cpu: self }
     }
 }
 
-impl Plane for Plane512 {
+impl Plane for Register512 {
     const WORDS: usize = 8;
 
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        // SAFETY: the register proves AVX-512 F.
-        let x = unsafe { _mm512_xor_si512(self.x, other.x) };
-        Self { x, ..self }
+        self ^ other
     }
 
     #[inline(always)]
@@ -226,14 +175,5 @@ impl Plane for Plane512 {
             let new_y = _mm512_ternarylogic_epi64::<CHOOSE>(y.x, low.x, down);
             [Self { x: new_x, ..x }, Self { x: new_y, ..y }]
         }
-    }
-}
-
-impl Gate for Plane512 {
-    #[inline(always)]
-    fn gate<const TABLE: i32>(x: Self, y: Self, z: Self) -> Self {
-        // SAFETY: the registers prove AVX-512 F.
-        let result = unsafe { _mm512_ternarylogic_epi64::<TABLE>(x.x, y.x, z.x) };
-        Self { x: result, ..x }
     }
 }
