@@ -10,14 +10,16 @@ use crate::block::aes::bitsliced::Bitsliced;
 use crate::block::des::{self, Des, TripleDes};
 use crate::block::lanes;
 #[cfg(target_arch = "x86_64")]
-use crate::block::planes::Planes;
+use crate::block::planes::{Planes, words::Words};
 use crate::block::serpent::{AnyCpu, Serpent};
 use crate::block::{
     Anubis, Aria, BlockCipher, Blowfish, Camellia, Cast5, Cast6, Khazad, Kuznyechik, Null, Seed,
     Sm4, Twofish,
 };
 #[cfg(target_arch = "x86_64")]
-use crate::block::{anubis, aria, camellia, khazad, kuznyechik, seed, sm4, twofish};
+use crate::block::{
+    anubis, aria, blowfish, camellia, cast5, cast6, khazad, kuznyechik, seed, sm4, twofish,
+};
 
 /// A block cipher by the kernel's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -186,6 +188,10 @@ impl Algorithm {
             #[cfg(target_arch = "x86_64")]
             (_, Backend::Avx2) => self.visit_planes(Avx2::detect()?, visitor),
             #[cfg(target_arch = "x86_64")]
+            (Self::Cast6 | Self::Cast5 | Self::Blowfish | Self::BlowfishLe, Backend::Avx512) => {
+                self.visit_words(Avx512Bytes::detect()?, visitor)
+            }
+            #[cfg(target_arch = "x86_64")]
             (_, Backend::Avx512) => self.visit_planes(Avx512Bytes::detect()?, visitor),
             _ => None,
         }
@@ -203,6 +209,22 @@ impl Algorithm {
             Self::Anubis => Some(visitor.wide(|key| anubis::planes::keyed(key, planes))),
             Self::Seed => Some(visitor.wide(|key| seed::planes::keyed(key, planes))),
             Self::Khazad => Some(visitor.narrow(|key| khazad::planes::keyed(key, planes))),
+            _ => None,
+        }
+    }
+
+    /// The ciphers over words in planes share theirs.
+    #[cfg(target_arch = "x86_64")]
+    fn visit_words<V: Visitor>(self, words: impl Words, visitor: V) -> Option<V::Output> {
+        match self {
+            Self::Cast6 => Some(visitor.wide(|key| cast6::planes::keyed(key, words))),
+            Self::Cast5 => Some(visitor.narrow(|key| cast5::planes::keyed(key, words))),
+            Self::Blowfish => {
+                Some(visitor.narrow(|key| blowfish::planes::keyed::<_, false>(key, words)))
+            }
+            Self::BlowfishLe => {
+                Some(visitor.narrow(|key| blowfish::planes::keyed::<_, true>(key, words)))
+            }
             _ => None,
         }
     }

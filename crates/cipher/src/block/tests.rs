@@ -37,8 +37,8 @@ macro_rules! in_planes {
 pub(crate) use in_planes;
 
 /// In blocks: around every number that a cipher might take at once.
-const COUNTS: [usize; 17] = [
-    0, 1, 2, 3, 5, 7, 8, 9, 31, 32, 33, 64, 65, 129, 511, 512, 700,
+const COUNTS: [usize; 20] = [
+    0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65, 129, 511, 512, 700,
 ];
 
 /// Keys of each length.

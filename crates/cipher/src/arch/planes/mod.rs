@@ -4,6 +4,7 @@ mod avx2;
 mod avx512;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use zeroize::Zeroize;
 

@@ -3,6 +3,7 @@
 use super::Avx512Bytes;
 use crate::arch::Avx2;
 use crate::block::planes::linear::{AES_FIELD, Linear, apply, multiply, to_aes_field};
+use crate::block::planes::words::{WordTable, Words};
 use crate::block::planes::{LINE, NOTHING, Planes, Work, four};
 use crate::mode::times_x;
 
@@ -14,6 +15,14 @@ fn avx2() {
 #[test]
 fn avx512() {
     check(Avx512Bytes::detect(), "AVX-512 VBMI with GFNI");
+}
+
+#[test]
+fn words_avx512() {
+    match Avx512Bytes::detect() {
+        Some(proof) => proof.enter(EverythingOfWords),
+        None => println!("skipped: this CPU has no AVX-512 VBMI with GFNI"),
+    }
 }
 
 fn check<P: Planes>(proof: Option<P>, name: &str) {
@@ -36,6 +45,15 @@ impl<P: Planes> Work<P> for Everything {
         shifts(planes);
         shuffles(planes);
         lines(planes);
+    }
+}
+
+struct EverythingOfWords;
+
+impl<P: Words> Work<P> for EverythingOfWords {
+    fn run(self, planes: P) {
+        word_tables(planes);
+        sums_of_bytes(planes);
     }
 }
 
@@ -315,4 +333,72 @@ fn lines<P: Planes>(planes: P) {
         }
         assert_eq!(written, expected, "{count} lines");
     }
+}
+
+fn word_tables<P: Words>(planes: P) {
+    for seed in 80..90 {
+        let (a, b) = (noise(seed), noise(seed + 100));
+        let words = std::array::from_fn(|i| u32::from_le_bytes([a[i], b[i], a[255 - i], !b[i]]));
+        let table = WordTable::new(&words);
+        for plane in 0..4 {
+            each(
+                planes,
+                "look_up_planes",
+                |x| planes.look_up_planes(&table, x)[plane],
+                |x| words[usize::from(x)].to_le_bytes()[plane],
+            );
+        }
+        for byte in 0..4 {
+            for x in noise(1).chunks(P::WIDE) {
+                let found = stored(planes, planes.look_up_words(&table, planes.load(x), byte));
+                for (found, x) in found.chunks(4).zip(x.chunks(4)) {
+                    assert_eq!(found, words[usize::from(x[byte])].to_le_bytes());
+                }
+            }
+        }
+    }
+}
+
+fn sums_of_bytes<P: Words>(planes: P) {
+    let carry = |sum: u16| (sum >> 8) as u8;
+    let borrow = |x: u8, y: u8, more: u8| u8::from(u16::from(x) < u16::from(y) + u16::from(more));
+    each_pair(
+        planes,
+        "add_bytes",
+        |x, y| planes.add_bytes(x, y),
+        u8::wrapping_add,
+    );
+    each_pair(
+        planes,
+        "subtract_bytes",
+        |x, y| planes.subtract_bytes(x, y),
+        u8::wrapping_sub,
+    );
+    for more in 0..=1 {
+        let one = planes.splat(four(more));
+        each_pair(
+            planes,
+            "carries",
+            |x, y| planes.carries(x, y, planes.add_bytes(planes.add_bytes(x, y), one)),
+            |x, y| carry(u16::from(x) + u16::from(y) + u16::from(more)),
+        );
+        each_pair(
+            planes,
+            "borrows",
+            |x, y| {
+                planes.borrows(
+                    x,
+                    y,
+                    planes.subtract_bytes(planes.subtract_bytes(x, y), one),
+                )
+            },
+            |x, y| borrow(x, y, more),
+        );
+    }
+    each_pair(
+        planes,
+        "select",
+        |x, y| planes.select(y, x, planes.upper_nibble(x)),
+        |x, y| x & !y | x >> 4 & y,
+    );
 }

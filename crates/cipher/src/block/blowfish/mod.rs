@@ -1,12 +1,15 @@
 //! Blowfish (Schneier 1993), in the standard's byte order and in TrueCrypt's.
 //!
-//! **Not constant-time.** Which table line is loaded depends on key and data,
-//! so another process on the same core can learn about both from the cache.
+//! **Not constant-time**, except in `planes`, which needs AVX-512 with VBMI.
+//! Elsewhere, which table line is loaded depends on key and data, so another
+//! process on the same core can learn about both from the cache.
 //!
 //! Its 64-bit blocks repeat after 2³² of them: it is here to read old data, not
 //! to protect new.
 
 pub(crate) mod pi;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod planes;
 
 use zeroize::Zeroize;
 
@@ -36,15 +39,9 @@ impl<const LITTLE_ENDIAN: bool> Blowfish<LITTLE_ENDIAN> {
     /// Source: the paper, "Generating the Subkeys".
     pub(crate) fn new(key: &[u8]) -> Self {
         let mut this = Self {
-            p: pi::P,
+            p: first_p(key),
             s: Box::new(pi::S),
         };
-        let mut key = key.iter().cycle();
-        for word in &mut this.p {
-            for byte in [24, 16, 8, 0] {
-                *word ^= u32::from(*key.next().expect("a key is not empty")) << byte;
-            }
-        }
         let mut halves = [[0], [0]];
         for at in (0..this.p.len()).step_by(2) {
             this.encrypt_halves(&mut halves);
@@ -109,10 +106,10 @@ impl<const LITTLE_ENDIAN: bool> Blowfish<LITTLE_ENDIAN> {
     #[inline(always)]
     fn half_round<const N: usize>(&self, to: &mut [u32; N], from: &[u32; N], key: u32) {
         let [s0, s1, s2, s3] = &*self.s;
-        for (to, from) in to.iter_mut().zip(from) {
-            let [a, b, c, d] = from.to_be_bytes().map(usize::from);
+        for lane in 0..N {
+            let [a, b, c, d] = from[lane].to_be_bytes().map(usize::from);
             let sum = s0[a].wrapping_add(s1[b]);
-            *to ^= (sum ^ s2[c]).wrapping_add(s3[d]) ^ key;
+            to[lane] ^= (sum ^ s2[c]).wrapping_add(s3[d]) ^ key;
         }
     }
 
@@ -143,6 +140,16 @@ impl<const LITTLE_ENDIAN: bool> Blowfish<LITTLE_ENDIAN> {
             }
         }
     }
+}
+
+/// The P-array that the key schedule starts with: its steps 1 and 2.
+fn first_p(key: &[u8]) -> [u32; ROUNDS + 2] {
+    let mut key = key.iter().cycle();
+    pi::P.map(|word| {
+        [24, 16, 8, 0].into_iter().fold(word, |word, bits| {
+            word ^ u32::from(*key.next().expect("a key is not empty")) << bits
+        })
+    })
 }
 
 impl<const LITTLE_ENDIAN: bool> BlockCipher<8> for Blowfish<LITTLE_ENDIAN> {

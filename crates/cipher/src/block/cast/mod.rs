@@ -1,6 +1,8 @@
 //! What CAST-128 (RFC 2144) and CAST-256 (RFC 2612) share: the three kinds of
 //! round, and their S-boxes.
 
+#[cfg(target_arch = "x86_64")]
+pub(super) mod planes;
 pub(crate) mod sbox;
 
 /// A masking and a rotation subkey.
@@ -14,24 +16,28 @@ pub(super) fn half_round<const KIND: usize, const N: usize>(
     from: &[u32; N],
     key: RoundKey,
 ) {
-    for (to, from) in to.iter_mut().zip(from) {
-        *to ^= f::<KIND>(*from, key);
+    for lane in 0..N {
+        to[lane] ^= f::<KIND>(from[lane], key, |table, x| table[usize::from(x)]);
     }
 }
 
-/// f of kind `KIND`, 1 to 3.
+/// f of kind `KIND`, 1 to 3, where `look_up` gives the entry of a table.
 #[inline(always)]
-pub(super) fn f<const KIND: usize>(data: u32, [mask, rotation]: RoundKey) -> u32 {
-    let [s1, s2, s3, s4] = &sbox::ROUND;
+pub(super) fn f<const KIND: usize>(
+    data: u32,
+    [mask, rotation]: RoundKey,
+    look_up: impl Fn(&[u32; 256], u8) -> u32,
+) -> u32 {
     let i = match KIND {
         1 => mask.wrapping_add(data),
         2 => mask ^ data,
         _ => mask.wrapping_sub(data),
     };
-    let [a, b, c, d] = i.rotate_left(rotation).to_be_bytes().map(usize::from);
+    let bytes = i.rotate_left(rotation).to_be_bytes();
+    let [a, b, c, d] = std::array::from_fn(|i| look_up(&sbox::ROUND[i], bytes[i]));
     match KIND {
-        1 => (s1[a] ^ s2[b]).wrapping_sub(s3[c]).wrapping_add(s4[d]),
-        2 => s1[a].wrapping_sub(s2[b]).wrapping_add(s3[c]) ^ s4[d],
-        _ => (s1[a].wrapping_add(s2[b]) ^ s3[c]).wrapping_sub(s4[d]),
+        1 => (a ^ b).wrapping_sub(c).wrapping_add(d),
+        2 => a.wrapping_sub(b).wrapping_add(c) ^ d,
+        _ => (a.wrapping_add(b) ^ c).wrapping_sub(d),
     }
 }

@@ -7,9 +7,8 @@ use zeroize::Zeroize;
 
 use super::{KEYS, Khazad};
 use crate::block::involution::planes::SBox;
-use crate::block::planes::halves::HalfKernel;
 use crate::block::planes::linear::times;
-use crate::block::planes::sectors::InPlanes;
+use crate::block::planes::sectors::{InPlanes, Kernel};
 use crate::block::planes::{Planes, four};
 
 /// x⁸ + x⁴ + x³ + x² + 1.
@@ -40,7 +39,7 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, InBytes<P>>
 /// A block in every place of 8 planes.
 type State<P> = [<P as Planes>::Vector; 8];
 
-impl<P: Planes> HalfKernel<P> for InBytes<P> {
+impl<P: Planes> Kernel<P, 8> for InBytes<P> {
     #[inline(always)]
     fn encrypt(&self, planes: P, rows: State<P>) -> State<P> {
         self.crypt(planes, &self.encryption, rows)

@@ -19,6 +19,7 @@ pub(crate) mod halves;
 pub(crate) mod linear;
 pub(crate) mod sectors;
 pub(crate) mod tower;
+pub(crate) mod words;
 
 use zeroize::Zeroize;
 
@@ -115,7 +116,6 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     fn add_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
 
     /// Differences of words modulo 2³².
-    #[allow(dead_code, reason = "for ciphers of 8-byte blocks and for CAST")]
     fn subtract_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
 
     /// Words rotated left, each by a number from 0 to 31 of its own.
@@ -231,7 +231,6 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
 
     /// Blocks of 8 bytes to planes. In every 16 bytes of register j, byte
     /// 8·i + k to byte 2·j + i of plane k.
-    #[allow(dead_code, reason = "for ciphers of 8-byte blocks and for CAST")]
     #[inline(always)]
     fn halves_to_planes(self, mut x: [Self::Vector; 8]) -> [Self::Vector; 8] {
         let mut i = 0;
@@ -243,7 +242,6 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     }
 
     /// What undoes [`halves_to_planes`](Self::halves_to_planes).
-    #[allow(dead_code, reason = "for ciphers of 8-byte blocks and for CAST")]
     #[inline(always)]
     fn planes_to_halves(self, x: [Self::Vector; 8]) -> [Self::Vector; 8] {
         let mut x = self.transpose_pairs(x);

@@ -1,5 +1,5 @@
-//! Ciphers of 16-byte blocks over whole groups of them: what a kernel in byte
-//! planes leaves to do.
+//! Ciphers over whole groups of blocks: what a kernel in byte planes leaves to
+//! do, here for blocks of 16 bytes.
 
 use super::{LINE, Planes, Work};
 use crate::Backend;
@@ -9,13 +9,14 @@ use crate::mode::cbc;
 /// A keyed cipher for as many blocks as there are bytes in a register.
 ///
 /// Its methods are `#[inline(always)]`, as those of [`Work`] are. `rows` are
-/// 16 registers of whole blocks, one after the other in memory.
-pub(crate) trait Kernel<P: Planes>: Send + Sync + 'static {
+/// registers of whole blocks, one after the other in memory: as many as a block
+/// has bytes, which are 16 or 8.
+pub(crate) trait Kernel<P: Planes, const N: usize = 16>: Send + Sync + 'static {
     /// Encrypts every block.
-    fn encrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16];
+    fn encrypt(&self, planes: P, rows: [P::Vector; N]) -> [P::Vector; N];
 
     /// Decrypts every block.
-    fn decrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16];
+    fn decrypt(&self, planes: P, rows: [P::Vector; N]) -> [P::Vector; N];
 
     /// Most blocks that [`encrypt_few`](Self::encrypt_few) takes less time for
     /// than planes full of them: CBC encryption asks for as many as there are
@@ -23,7 +24,7 @@ pub(crate) trait Kernel<P: Planes>: Send + Sync + 'static {
     const FEW: usize = 0;
 
     /// Encrypts at most [`FEW`](Self::FEW) blocks in place.
-    fn encrypt_few(&self, _: P, blocks: &mut [Block]) {
+    fn encrypt_few(&self, _: P, blocks: &mut [[u8; N]]) {
         assert!(blocks.is_empty(), "this kernel works on many blocks only");
     }
 }
@@ -40,12 +41,12 @@ impl<P: Planes, K: Kernel<P>> BlockCipher<16> for InPlanes<P, K> {
 
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         let kernel = &self.kernel;
-        self.planes.enter(Blocks::<K, true> { kernel, blocks });
+        self.planes.enter(Blocks::<K, 16, true> { kernel, blocks });
     }
 
     fn decrypt_blocks(&self, blocks: &mut [Block]) {
         let kernel = &self.kernel;
-        self.planes.enter(Blocks::<K, false> { kernel, blocks });
+        self.planes.enter(Blocks::<K, 16, false> { kernel, blocks });
     }
 
     fn encrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
@@ -95,18 +96,20 @@ const MOST: usize = 64;
 
 /// Encrypts or decrypts every block in place. What is left over takes a group
 /// of its own.
-struct Blocks<'a, K, const ENCRYPT: bool> {
-    kernel: &'a K,
-    blocks: &'a mut [Block],
+pub(super) struct Blocks<'a, K, const N: usize, const ENCRYPT: bool> {
+    pub(super) kernel: &'a K,
+    pub(super) blocks: &'a mut [[u8; N]],
 }
 
-impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Blocks<'_, K, ENCRYPT> {
+impl<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool> Work<P>
+    for Blocks<'_, K, N, ENCRYPT>
+{
     #[inline(always)]
     fn run(self, planes: P) {
         if ENCRYPT && self.blocks.len() <= K::FEW {
             return self.kernel.encrypt_few(planes, self.blocks);
         }
-        let mut padded = [[0; 16]; MOST];
+        let mut padded = [[0; N]; MOST];
         for group in self.blocks.chunks_mut(P::WIDE) {
             let whole = group.len() == P::WIDE;
             let blocks = if whole {
@@ -115,11 +118,11 @@ impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Blocks<'_, K, ENC
                 padded[..group.len()].copy_from_slice(group);
                 &mut padded[..P::WIDE]
             };
-            let mut rows = [planes.splat(0); 16];
+            let mut rows = [planes.splat(0); N];
             for (row, bytes) in rows.iter_mut().zip(blocks.as_flattened().chunks(P::WIDE)) {
                 *row = planes.load(bytes);
             }
-            crypt::<P, K, ENCRYPT>(self.kernel, planes, &mut rows);
+            crypt::<P, K, N, ENCRYPT>(self.kernel, planes, &mut rows);
             let bytes = blocks.as_flattened_mut().chunks_mut(P::WIDE);
             for (row, bytes) in rows.into_iter().zip(bytes) {
                 planes.store(row, bytes);
@@ -164,7 +167,7 @@ impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Xts<'_, K, ENCRYP
             for (i, bytes) in group.chunks(P::WIDE).enumerate() {
                 rows[i] = planes.xor(planes.load(bytes), tweaks[i]);
             }
-            crypt::<P, K, ENCRYPT>(self.kernel, planes, &mut rows);
+            crypt::<P, K, 16, ENCRYPT>(self.kernel, planes, &mut rows);
             for (i, bytes) in group.chunks_mut(P::WIDE).enumerate() {
                 planes.store(planes.xor(rows[i], tweaks[i]), bytes);
             }
@@ -215,7 +218,7 @@ impl<P: Planes, K: Kernel<P>> Work<P> for EncryptCbc<'_, K> {
                     for (x, row) in chain.iter_mut().zip(&*rows) {
                         *x = planes.xor(*x, *row);
                     }
-                    crypt::<P, K, true>(self.kernel, planes, &mut chain);
+                    crypt::<P, K, 16, true>(self.kernel, planes, &mut chain);
                     *rows = chain;
                 }
                 for (i, lines) in lines[..used].iter_mut().enumerate() {
@@ -249,7 +252,7 @@ impl<P: Planes, K: Kernel<P>> Work<P> for DecryptCbc<'_, K> {
             for (row, bytes) in rows.iter_mut().zip(group.chunks(P::WIDE)) {
                 *row = planes.load(bytes);
             }
-            crypt::<P, K, false>(self.kernel, planes, &mut rows);
+            crypt::<P, K, 16, false>(self.kernel, planes, &mut rows);
             let next = *group.last_chunk().expect("a group of whole blocks");
             // Backwards, so that the ciphertext before a row is still there.
             for i in (0..group.len() / P::WIDE).rev() {
@@ -274,20 +277,22 @@ impl<P: Planes, K: Kernel<P>> Work<P> for DecryptCbc<'_, K> {
 /// Encrypts or decrypts `rows` in place: the cipher, compiled once for all
 /// modes.
 #[inline(always)]
-fn crypt<P: Planes, K: Kernel<P>, const ENCRYPT: bool>(
+pub(super) fn crypt<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool>(
     kernel: &K,
     planes: P,
-    rows: &mut [P::Vector; 16],
+    rows: &mut [P::Vector; N],
 ) {
-    planes.enter(Rows::<P, K, ENCRYPT> { kernel, rows });
+    planes.enter(Rows::<P, K, N, ENCRYPT> { kernel, rows });
 }
 
-struct Rows<'a, P: Planes, K, const ENCRYPT: bool> {
+struct Rows<'a, P: Planes, K, const N: usize, const ENCRYPT: bool> {
     kernel: &'a K,
-    rows: &'a mut [P::Vector; 16],
+    rows: &'a mut [P::Vector; N],
 }
 
-impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Rows<'_, P, K, ENCRYPT> {
+impl<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool> Work<P>
+    for Rows<'_, P, K, N, ENCRYPT>
+{
     #[inline(always)]
     fn run(self, planes: P) {
         *self.rows = if ENCRYPT {

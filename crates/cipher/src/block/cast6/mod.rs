@@ -1,12 +1,16 @@
 //! CAST-256, also called CAST6 (RFC 2612).
 //!
-//! **Not constant-time.** Which table line is loaded depends on key and data,
-//! so another process on the same core can learn about both from the cache.
+//! **Not constant-time**, except in `planes`, which needs AVX-512 with VBMI.
+//! Elsewhere, which table line is loaded depends on key and data, so another
+//! process on the same core can learn about both from the cache.
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod planes;
 
 use zeroize::Zeroize;
 
 use super::cast::{RoundKey, f, half_round};
-use super::{Block, BlockCipher};
+use super::{Block, BlockCipher, scan};
 use crate::Backend;
 
 /// Quad-rounds: half of them forward, half reverse.
@@ -39,14 +43,14 @@ impl Cast6 {
         for quad in &mut round_keys {
             for _ in 0..2 {
                 let [a, b, c, d, e, f_, g, h] = &mut kappa;
-                *g ^= f::<1>(*h, next());
-                *f_ ^= f::<2>(*g, next());
-                *e ^= f::<3>(*f_, next());
-                *d ^= f::<1>(*e, next());
-                *c ^= f::<2>(*d, next());
-                *b ^= f::<3>(*c, next());
-                *a ^= f::<1>(*b, next());
-                *h ^= f::<2>(*a, next());
+                *g ^= f::<1>(*h, next(), scan::word);
+                *f_ ^= f::<2>(*g, next(), scan::word);
+                *e ^= f::<3>(*f_, next(), scan::word);
+                *d ^= f::<1>(*e, next(), scan::word);
+                *c ^= f::<2>(*d, next(), scan::word);
+                *b ^= f::<3>(*c, next(), scan::word);
+                *a ^= f::<1>(*b, next(), scan::word);
+                *h ^= f::<2>(*a, next(), scan::word);
             }
             let [a, b, c, d, e, f, g, h] = kappa;
             *quad = [[h, a % 32], [f, c % 32], [d, e % 32], [b, g % 32]];

@@ -1,15 +1,19 @@
 //! CAST-128, also called CAST5 (RFC 2144).
 //!
-//! **Not constant-time.** Which table line is loaded depends on key and data,
-//! so another process on the same core can learn about both from the cache.
+//! **Not constant-time**, except in `planes`, which needs AVX-512 with VBMI.
+//! Elsewhere, which table line is loaded depends on key and data, so another
+//! process on the same core can learn about both from the cache.
 //!
 //! Its 64-bit blocks repeat after 2³² of them: it is here to read old data, not
 //! to protect new.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod planes;
+
 use zeroize::Zeroize;
 
-use super::BlockCipher;
 use super::cast::{RoundKey, half_round, sbox};
+use super::{BlockCipher, scan};
 use crate::Backend;
 
 /// Rounds with a key of more than 80 bits; up to there, it is 12.
@@ -136,22 +140,22 @@ impl Drop for Cast5 {
 /// with `from` 0: they differ in the `order` of the words and in which half of
 /// the bytes goes through the S-boxes.
 fn next_bytes(old: &[u8; 16], from: usize, order: [usize; 4]) -> [u8; 16] {
-    let [s5, s6, s7, s8] = &sbox::SCHEDULE;
+    let s = |sbox: usize, byte: u8| scan::word(&sbox::SCHEDULE[sbox - 5], byte);
     let words = order.map(|word| u32::from_be_bytes(old.as_chunks().0[word]));
-    let old: [usize; 8] = std::array::from_fn(|i| usize::from(old[from + i]));
+    let old: [u8; 8] = std::array::from_fn(|i| old[from + i]);
     let mut new = [0; 16];
-    let at = |new: &[u8; 16], i: usize| usize::from(new[i]);
 
-    let word = words[0] ^ s5[old[5]] ^ s6[old[7]] ^ s7[old[4]] ^ s8[old[6]] ^ s7[old[0]];
+    let sum = s(5, old[5]) ^ s(6, old[7]) ^ s(7, old[4]) ^ s(8, old[6]);
+    let word = words[0] ^ sum ^ s(7, old[0]);
     new[..4].copy_from_slice(&word.to_be_bytes());
-    let lookups = s5[at(&new, 0)] ^ s6[at(&new, 2)] ^ s7[at(&new, 1)] ^ s8[at(&new, 3)];
-    let word = words[1] ^ lookups ^ s8[old[2]];
+    let sum = s(5, new[0]) ^ s(6, new[2]) ^ s(7, new[1]) ^ s(8, new[3]);
+    let word = words[1] ^ sum ^ s(8, old[2]);
     new[4..8].copy_from_slice(&word.to_be_bytes());
-    let lookups = s5[at(&new, 7)] ^ s6[at(&new, 6)] ^ s7[at(&new, 5)] ^ s8[at(&new, 4)];
-    let word = words[2] ^ lookups ^ s5[old[1]];
+    let sum = s(5, new[7]) ^ s(6, new[6]) ^ s(7, new[5]) ^ s(8, new[4]);
+    let word = words[2] ^ sum ^ s(5, old[1]);
     new[8..12].copy_from_slice(&word.to_be_bytes());
-    let lookups = s5[at(&new, 10)] ^ s6[at(&new, 9)] ^ s7[at(&new, 11)] ^ s8[at(&new, 8)];
-    let word = words[3] ^ lookups ^ s6[old[3]];
+    let sum = s(5, new[10]) ^ s(6, new[9]) ^ s(7, new[11]) ^ s(8, new[8]);
+    let word = words[3] ^ sum ^ s(6, old[3]);
     new[12..].copy_from_slice(&word.to_be_bytes());
     new
 }
@@ -159,12 +163,11 @@ fn next_bytes(old: &[u8; 16], from: usize, order: [usize; 4]) -> [u8; 16] {
 /// Four subkeys of section 2.4: the digits of `places` say which bytes go
 /// through S5, S6, S7 and S8, and then through the subkey's own one of them.
 fn subkeys_of(bytes: &[u8; 16], places: &[u32; 4]) -> [u32; 4] {
-    let s = &sbox::SCHEDULE;
     std::array::from_fn(|i| {
         (0..5).fold(0, |sum, nth| {
             let place = places[i] >> (16 - 4 * nth) & 15;
             let sbox = if nth < 4 { nth } else { i };
-            sum ^ s[sbox][usize::from(bytes[place as usize])]
+            sum ^ scan::word(&sbox::SCHEDULE[sbox], bytes[place as usize])
         })
     })
 }

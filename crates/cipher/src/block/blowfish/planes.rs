@@ -1,0 +1,166 @@
+//! Blowfish over registers, and so in constant time.
+
+use zeroize::Zeroize;
+
+use super::{Block, ROUNDS, first_p, pi};
+use crate::block::BlockCipher;
+use crate::block::planes::sectors::{InPlanes, Kernel};
+use crate::block::planes::words::{Constant, Form, InFourPlanes, InWords, WordTable, Words};
+
+/// Blowfish with a key of 32 to 448 bits.
+pub(crate) struct InTables<const LITTLE_ENDIAN: bool> {
+    p: [Constant; ROUNDS + 2],
+    s: Box<[WordTable; 4]>,
+}
+
+/// The cipher under a key of 4 to 56 bytes: "Generating the Subkeys".
+pub(crate) fn keyed<P: Words, const LITTLE_ENDIAN: bool>(
+    key: &[u8],
+    planes: P,
+) -> InPlanes<P, InTables<LITTLE_ENDIAN>> {
+    let kernel = InTables {
+        p: first_p(key).map(Constant::new),
+        s: Box::new(pi::S.each_ref().map(WordTable::new)),
+    };
+    let mut cipher = InPlanes { planes, kernel };
+    let mut block = [0; 8];
+    for at in (0..ROUNDS + 2).step_by(2) {
+        let [left, right] = next_words(&cipher, &mut block);
+        cipher.kernel.p[at] = Constant::new(left);
+        cipher.kernel.p[at + 1] = Constant::new(right);
+    }
+    for sbox in 0..4 {
+        for at in (0..256).step_by(2) {
+            let [left, right] = next_words(&cipher, &mut block);
+            cipher.kernel.s[sbox].set(at, left);
+            cipher.kernel.s[sbox].set(at + 1, right);
+        }
+    }
+    block.zeroize();
+    cipher
+}
+
+/// What becomes of `block`, as subkeys.
+fn next_words<P: Words, const LITTLE_ENDIAN: bool>(
+    cipher: &InPlanes<P, InTables<LITTLE_ENDIAN>>,
+    block: &mut Block,
+) -> [u32; 2] {
+    cipher.encrypt_blocks(std::array::from_mut(block));
+    let halves = block.as_chunks().0;
+    [0, 1].map(|i| {
+        if LITTLE_ENDIAN {
+            u32::from_le_bytes(halves[i])
+        } else {
+            u32::from_be_bytes(halves[i])
+        }
+    })
+}
+
+impl<P: Words, const LITTLE_ENDIAN: bool> Kernel<P, 8> for InTables<LITTLE_ENDIAN> {
+    #[inline(always)]
+    fn encrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
+        let halves = split::<LITTLE_ENDIAN, _>(planes.halves_to_planes(rows));
+        let halves = self.crypt::<true, _>(InFourPlanes(planes), halves);
+        planes.planes_to_halves(join::<LITTLE_ENDIAN, _>(halves))
+    }
+
+    #[inline(always)]
+    fn decrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
+        let halves = split::<LITTLE_ENDIAN, _>(planes.halves_to_planes(rows));
+        let halves = self.crypt::<false, _>(InFourPlanes(planes), halves);
+        planes.planes_to_halves(join::<LITTLE_ENDIAN, _>(halves))
+    }
+
+    const FEW: usize = P::WIDE / 4;
+
+    #[inline(always)]
+    fn encrypt_few(&self, planes: P, blocks: &mut [Block]) {
+        let form = InWords(planes);
+        if LITTLE_ENDIAN {
+            let halves = self.crypt::<true, _>(form, form.load::<false, 8, 2>(blocks));
+            form.store::<false, 8, 2>(halves, blocks);
+        } else {
+            let halves = self.crypt::<true, _>(form, form.load::<true, 8, 2>(blocks));
+            form.store::<true, 8, 2>(halves, blocks);
+        }
+    }
+}
+
+impl<const LITTLE_ENDIAN: bool> InTables<LITTLE_ENDIAN> {
+    /// Decryption is encryption with the P-array in reverse order.
+    #[inline(always)]
+    fn crypt<const ENCRYPT: bool, F: Form>(
+        &self,
+        form: F,
+        [mut left, mut right]: [F::Word; 2],
+    ) -> [F::Word; 2] {
+        let p = |nth: usize| &self.p[if ENCRYPT { nth } else { ROUNDS + 1 - nth }];
+        left = form.xor(left, form.constant(p(0)));
+        for nth in (1..=ROUNDS).step_by(2) {
+            self.half_round(form, &mut right, left, p(nth));
+            self.half_round(form, &mut left, right, p(nth + 1));
+        }
+        [form.xor(right, form.constant(p(ROUNDS + 1))), left]
+    }
+
+    #[inline(always)]
+    fn half_round<F: Form>(&self, form: F, to: &mut F::Word, from: F::Word, key: &Constant) {
+        let [s0, s1, s2, s3] = &*self.s;
+        let sum = form.add(form.look_up(s0, from, 3), form.look_up(s1, from, 2));
+        let sum = form.xor(sum, form.look_up(s2, from, 1));
+        let sum = form.add(sum, form.look_up(s3, from, 0));
+        *to = form.xor(form.xor(*to, sum), form.constant(key));
+    }
+}
+
+impl<const LITTLE_ENDIAN: bool> Drop for InTables<LITTLE_ENDIAN> {
+    fn drop(&mut self) {
+        self.p.zeroize();
+    }
+}
+
+/// The planes of blocks as words.
+#[inline(always)]
+fn split<const LITTLE_ENDIAN: bool, V>([a, b, c, d, e, f, g, h]: [V; 8]) -> [[V; 4]; 2] {
+    if LITTLE_ENDIAN {
+        [[a, b, c, d], [e, f, g, h]]
+    } else {
+        [[d, c, b, a], [h, g, f, e]]
+    }
+}
+
+/// What undoes [`split`].
+#[inline(always)]
+fn join<const LITTLE_ENDIAN: bool, V>([left, right]: [[V; 4]; 2]) -> [V; 8] {
+    let ([a, b, c, d], [e, f, g, h]) = (left, right);
+    if LITTLE_ENDIAN {
+        [a, b, c, d, e, f, g, h]
+    } else {
+        [d, c, b, a, h, g, f, e]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::keyed;
+    use crate::arch::Avx512Bytes;
+    use crate::block::tests;
+    use crate::reference;
+
+    const KEY_LENGTHS: [usize; 6] = [4, 5, 16, 31, 32, 56];
+
+    #[test]
+    fn avx512() {
+        let Some(planes) = Avx512Bytes::detect() else {
+            println!("skipped: this CPU has no AVX-512 VBMI with GFNI");
+            return;
+        };
+        let big = |key: &[u8]| keyed::<_, false>(key, planes);
+        tests::known_answers::<reference::Blowfish, _, 8>("blowfish", big);
+        tests::equals_reference::<reference::Blowfish, _, 8>(&KEY_LENGTHS, big);
+        tests::agrees_with::<blowfish::Blowfish, _, 8>(&KEY_LENGTHS, big);
+        let little = |key: &[u8]| keyed::<_, true>(key, planes);
+        tests::equals_reference::<reference::BlowfishLittleEndian, _, 8>(&KEY_LENGTHS, little);
+        tests::agrees_with::<blowfish::BlowfishLE, _, 8>(&KEY_LENGTHS, little);
+    }
+}
