@@ -4,22 +4,28 @@
 use std::fmt;
 
 use crate::Backend;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::arch;
+#[cfg(target_arch = "aarch64")]
+use crate::arch::{AesCe, Neon};
 #[cfg(target_arch = "x86_64")]
-use crate::arch::{self, AesNi, Avx2, Avx512, Avx512Bytes, Vaes256, Vaes512};
+use crate::arch::{AesNi, Avx2, Avx512, Avx512Bytes, Vaes256, Vaes512};
 use crate::block::aes::bitsliced::Bitsliced;
 use crate::block::des::{self, Des, TripleDes};
 use crate::block::lanes;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::block::planes::Planes;
 #[cfg(target_arch = "x86_64")]
-use crate::block::planes::{Planes, words::Words};
+use crate::block::planes::words::Words;
 use crate::block::serpent::{AnyCpu, Serpent};
 use crate::block::{
     Anubis, Aria, BlockCipher, Blowfish, Camellia, Cast5, Cast6, Khazad, Kuznyechik, Null, Seed,
     Sm4, Twofish,
 };
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::block::{anubis, aria, camellia, khazad, kuznyechik, seed, sm4, twofish};
 #[cfg(target_arch = "x86_64")]
-use crate::block::{
-    anubis, aria, blowfish, camellia, cast5, cast6, khazad, kuznyechik, seed, sm4, twofish,
-};
+use crate::block::{blowfish, cast5, cast6};
 
 /// A block cipher by the kernel's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -171,6 +177,11 @@ impl Algorithm {
                 let cpu = Avx512::detect()?;
                 Some(visitor.wide(|key| Serpent::new(key, cpu)))
             }
+            #[cfg(target_arch = "aarch64")]
+            (Self::Serpent, Backend::Neon) => {
+                let cpu = Neon::detect()?;
+                Some(visitor.wide(|key| Serpent::new(key, cpu)))
+            }
             (Self::Twofish, Backend::Portable) => Some(visitor.wide(Twofish::new)),
             (Self::Camellia, Backend::Portable) => Some(visitor.wide(Camellia::new)),
             (Self::Cast6, Backend::Portable) => Some(visitor.wide(Cast6::new)),
@@ -193,12 +204,14 @@ impl Algorithm {
             }
             #[cfg(target_arch = "x86_64")]
             (_, Backend::Avx512) => self.visit_planes(Avx512Bytes::detect()?, visitor),
+            #[cfg(target_arch = "aarch64")]
+            (_, Backend::Neon) => self.visit_planes(Neon::detect()?, visitor),
             _ => None,
         }
     }
 
     /// The ciphers in byte planes share their CPUs.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     fn visit_planes<V: Visitor>(self, planes: impl Planes, visitor: V) -> Option<V::Output> {
         match self {
             Self::Twofish => Some(visitor.wide(|key| twofish::planes::keyed(key, planes))),
@@ -244,6 +257,8 @@ impl Algorithm {
             Backend::Avx2 => on(triple, Avx2::detect()?, visitor),
             #[cfg(target_arch = "x86_64")]
             Backend::Avx512 => on(triple, Avx512::detect()?, visitor),
+            #[cfg(target_arch = "aarch64")]
+            Backend::Neon => on(triple, Neon::detect()?, visitor),
             _ => return None,
         })
     }
@@ -260,7 +275,7 @@ fn visit_aes<V: Visitor>(backend: Backend, visitor: V) -> Option<V::Output> {
     fn bitsliced<V: Visitor>(lanes: impl lanes::Lanes, visitor: V) -> V::Output {
         visitor.wide(|key| Bitsliced::new(key, lanes))
     }
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     fn by_instruction<V: Visitor>(engine: impl arch::AesEngine, visitor: V) -> V::Output {
         visitor.wide(|key| arch::Aes::new(key, engine))
     }
@@ -276,7 +291,10 @@ fn visit_aes<V: Visitor>(backend: Backend, visitor: V) -> Option<V::Output> {
         Backend::Vaes256 => by_instruction(Vaes256::detect()?, visitor),
         #[cfg(target_arch = "x86_64")]
         Backend::Vaes512 => by_instruction(Vaes512::detect()?, visitor),
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        Backend::Neon => bitsliced(Neon::detect()?, visitor),
+        #[cfg(target_arch = "aarch64")]
+        Backend::AesCe => by_instruction(AesCe::detect()?, visitor),
         _ => return None,
     })
 }

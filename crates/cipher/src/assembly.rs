@@ -4,6 +4,8 @@
 use zeroize::Zeroize;
 
 use crate::algorithm::Visitor;
+#[cfg(target_arch = "aarch64")]
+use crate::arch::{AesCe, Neon};
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{AesNi, Avx2, Avx512};
 use crate::block::BlockCipher;
@@ -173,17 +175,22 @@ fn adiantum(
     backend: Backend,
     block: impl FnOnce(&[u8]) -> Box<dyn Blocks<16>>,
 ) -> Box<dyn HashEncryptHash> {
+    if backend == Backend::Portable {
+        return adiantum_on(AnyCpu, key, stream, block);
+    }
     #[cfg(target_arch = "x86_64")]
+    if matches!(backend, Backend::Vaes512 | Backend::Avx512)
+        && let Some(cpu) = Avx512::detect()
     {
-        let wide = matches!(backend, Backend::Vaes512 | Backend::Avx512);
-        if wide && let Some(cpu) = Avx512::detect() {
-            return adiantum_on(cpu, key, stream, block);
-        }
-        if backend != Backend::Portable
-            && let Some(cpu) = Avx2::detect()
-        {
-            return adiantum_on(cpu, key, stream, block);
-        }
+        return adiantum_on(cpu, key, stream, block);
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(cpu) = Avx2::detect() {
+        return adiantum_on(cpu, key, stream, block);
+    }
+    #[cfg(target_arch = "aarch64")]
+    if let Some(cpu) = Neon::detect() {
+        return adiantum_on(cpu, key, stream, block);
     }
     adiantum_on(AnyCpu, key, stream, block)
 }
@@ -203,10 +210,15 @@ fn adiantum_on<L: Lanes>(
 
 /// HCTR2, its hash by the CPU's instruction unless `backend` is portable.
 fn hctr2(cipher: Box<dyn Blocks<16>>, backend: Backend) -> Box<dyn HashEncryptHash> {
+    if backend == Backend::Portable {
+        return Box::new(Hctr2::new(cipher, AnyCpu));
+    }
     #[cfg(target_arch = "x86_64")]
-    if backend != Backend::Portable
-        && let Some(cpu) = AesNi::detect()
-    {
+    if let Some(cpu) = AesNi::detect() {
+        return Box::new(Hctr2::new(cipher, cpu));
+    }
+    #[cfg(target_arch = "aarch64")]
+    if let Some(cpu) = AesCe::detect() {
         return Box::new(Hctr2::new(cipher, cpu));
     }
     Box::new(Hctr2::new(cipher, AnyCpu))

@@ -18,10 +18,15 @@ pub enum Backend {
     Vaes256,
     /// Own code for CPUs with AES-NI: `aes-ni`.
     AesNi,
+    /// Own code for CPUs with Armv8's AES and PMULL extensions: `aes-ce`,
+    /// Linux's name.
+    AesCe,
     /// Own code for CPUs with AVX-512: `avx512`.
     Avx512,
     /// Own code for CPUs with AVX2: `avx2`.
     Avx2,
+    /// Own code for aarch64 CPUs with NEON: `neon`.
+    Neon,
     /// Own code without CPU-specific instructions: `portable`.
     Portable,
 }
@@ -29,12 +34,14 @@ pub enum Backend {
 impl Backend {
     /// Every backend there is, whether or not this CPU can run it; where a
     /// cipher has several, the faster comes first.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Vaes512,
         Self::Vaes256,
         Self::AesNi,
+        Self::AesCe,
         Self::Avx512,
         Self::Avx2,
+        Self::Neon,
         Self::Portable,
     ];
 
@@ -44,8 +51,10 @@ impl Backend {
             Self::Vaes512 => "vaes512",
             Self::Vaes256 => "vaes256",
             Self::AesNi => "aes-ni",
+            Self::AesCe => "aes-ce",
             Self::Avx512 => "avx512",
             Self::Avx2 => "avx2",
+            Self::Neon => "neon",
             Self::Portable => "portable",
         }
     }

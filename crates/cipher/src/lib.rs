@@ -20,7 +20,7 @@
 #![deny(unsafe_code)]
 
 mod algorithm;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[allow(unsafe_code)]
 mod arch;
 mod assembly;

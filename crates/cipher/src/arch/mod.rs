@@ -9,32 +9,47 @@
 //! feature, and harmless on any other, because what is called is safe Rust:
 //! it takes values, slices and references.
 //!
-//! That the CPU has the feature is proven by a value: [`Avx2`], [`Avx512`],
-//! [`Avx512Bytes`], [`AesNi`], [`Vaes256`] and [`Vaes512`] have no bytes and a
-//! private field, so only their `detect` makes them, after asking the CPU and the operating
-//! system. A kernel is a method of that value; whoever can call it holds the
-//! proof. Features do not vanish while a program runs, so a proof may be
-//! copied and kept.
+//! That the CPU has the feature is proven by a value: `Avx2`, `Avx512`,
+//! `Avx512Bytes`, `AesNi`, `Vaes256` and `Vaes512` on x86-64, `Neon` and `AesCe`
+//! on aarch64 have no bytes and a private field, so only their `detect` makes
+//! them, after asking the CPU and the operating system. A kernel is a method of
+//! that value; whoever can call it holds the proof. Features do not vanish while
+//! a program runs, so a proof may be copied and kept.
 //!
 //! And it loads and stores vectors through pointers, each made in the same
 //! line from a borrowed array of the vector's size, by instructions that ask
 //! for no alignment.
 
 mod aes;
+#[cfg(target_arch = "x86_64")]
 mod des;
+#[cfg(target_arch = "x86_64")]
 mod lanes;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod planes;
+#[cfg(target_arch = "x86_64")]
 mod polyval;
+#[cfg(target_arch = "x86_64")]
 mod registers;
+#[cfg(target_arch = "x86_64")]
 mod serpent;
 
-pub(crate) use self::aes::{Aes, AesNi, Engine as AesEngine, Vaes256, Vaes512};
-pub(crate) use self::planes::Avx512Bytes;
+pub(crate) use self::aes::{Aes, Engine as AesEngine};
+#[cfg(target_arch = "aarch64")]
+pub(crate) use self::{aes::AesCe, neon::Neon};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use self::{
+    aes::{AesNi, Vaes256, Vaes512},
+    planes::Avx512Bytes,
+};
 
 /// Proof that this CPU has AVX2.
+#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2(());
 
+#[cfg(target_arch = "x86_64")]
 impl Avx2 {
     /// The proof, if it is true.
     pub(crate) fn detect() -> Option<Self> {
@@ -44,9 +59,11 @@ impl Avx2 {
 
 /// Proof that this CPU has AVX-512 with its foundation (F) and the shorter
 /// vector lengths (VL).
+#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(());
 
+#[cfg(target_arch = "x86_64")]
 impl Avx512 {
     /// The proof, if it is true.
     pub(crate) fn detect() -> Option<Self> {

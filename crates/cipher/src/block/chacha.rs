@@ -294,6 +294,8 @@ const fn words(block: &Block) -> Words {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(target_arch = "aarch64")]
+    use crate::arch::Neon;
     #[cfg(target_arch = "x86_64")]
     use crate::arch::{Avx2, Avx512};
     use crate::block::lanes::{AnyCpu, Work};
@@ -369,5 +371,11 @@ mod tests {
     #[test]
     fn avx512() {
         check(Avx512::detect(), "AVX-512");
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    #[test]
+    fn neon() {
+        check(Neon::detect(), "NEON");
     }
 }

@@ -16,7 +16,7 @@ pub(crate) mod khazad;
 pub(crate) mod kuznyechik;
 pub(crate) mod lanes;
 mod null;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod planes;
 pub(crate) mod scan;
 pub(crate) mod seed;

@@ -33,7 +33,21 @@ macro_rules! in_planes {
     };
 }
 
-#[cfg(target_arch = "x86_64")]
+/// Tests that call a function with the proof of each register width.
+#[cfg(target_arch = "aarch64")]
+macro_rules! in_planes {
+    ($check:ident) => {
+        #[test]
+        fn neon() {
+            match crate::arch::Neon::detect() {
+                Some(planes) => $check(planes),
+                None => println!("skipped: this CPU has no NEON"),
+            }
+        }
+    };
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) use in_planes;
 
 /// In blocks: around every number that a cipher might take at once.

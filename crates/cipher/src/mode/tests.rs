@@ -122,7 +122,9 @@ fn sectors_of_8_byte_blocks_equal_the_reference() {
                         extra,
                     };
                     let first = IvSector::new(first);
-                    let plain: Vec<u8> = (0..67 * size.bytes()).map(|i| (i * i) as u8).collect();
+                    let plain: Vec<u8> = (0..67 * size.bytes())
+                        .map(|i| i.wrapping_mul(i) as u8)
+                        .collect();
                     let mut expected = plain.clone();
                     let sectors = expected.chunks_exact_mut(size.bytes());
                     for (nth, sector) in sectors.enumerate() {

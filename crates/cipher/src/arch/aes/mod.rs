@@ -9,10 +9,11 @@
 //! VAES-512   zmm0 = blocks 0 1 2 3    zmm1 = blocks 4 5 6 7    …   32 blocks
 //! VAES-256   ymm0 = blocks 0 1        ymm1 = blocks 2 3        …   16 blocks
 //! AES-NI     xmm0 = block 0           xmm1 = block 1           …    8 blocks
+//! Armv8      v0 = block 0             v1 = block 1             …    8 blocks
 //! ```
 //!
 //! 15 round keys, 8 registers of data and 8 of tweaks fill the 32 registers of
-//! AVX-512; the others read round keys from memory.
+//! AVX-512 and Armv8; the others read round keys from memory.
 
 mod blocks;
 mod cbc;
@@ -21,6 +22,9 @@ mod engine;
 mod tests;
 mod xts;
 
+#[cfg(target_arch = "aarch64")]
+pub(crate) use self::engine::AesCe;
+#[cfg(target_arch = "x86_64")]
 pub(crate) use self::engine::{AesNi, Vaes256, Vaes512};
 
 use crate::Backend;

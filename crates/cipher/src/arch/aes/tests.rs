@@ -1,8 +1,11 @@
 //! CBC and single blocks, by AES instructions and bit-sliced, against the reference; XTS is tested through
 //! the crate's interface.
 
-use super::{Aes, AesNi, Vaes256, Vaes512};
-use crate::arch::{Avx2, Avx512};
+use super::Aes;
+#[cfg(target_arch = "aarch64")]
+use crate::arch::{AesCe, Neon};
+#[cfg(target_arch = "x86_64")]
+use crate::arch::{AesNi, Avx2, Avx512, Vaes256, Vaes512};
 use crate::block::aes::bitsliced::Bitsliced;
 use crate::block::lanes::AnyCpu;
 use crate::block::{Block, BlockCipher};
@@ -84,24 +87,37 @@ fn check_cbc(aes: &impl BlockCipher<16>, key: &[u8], sector_bytes: usize, name: 
     }
 }
 
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn aes_ni() {
     check(AesNi::detect(), Aes::new, "AES-NI");
 }
 
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn vaes_256() {
     check(Vaes256::detect(), Aes::new, "VAES on 256 bits");
 }
 
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn vaes_512() {
     check(Vaes512::detect(), Aes::new, "VAES on 512 bits");
 }
 
+#[cfg(target_arch = "aarch64")]
+#[test]
+fn aes_ce() {
+    check(AesCe::detect(), Aes::new, "AES extension");
+}
+
 #[test]
 fn bitsliced() {
     check(Some(AnyCpu), Bitsliced::new, "portable code");
+    #[cfg(target_arch = "x86_64")]
     check(Avx2::detect(), Bitsliced::new, "AVX2");
+    #[cfg(target_arch = "x86_64")]
     check(Avx512::detect(), Bitsliced::new, "AVX-512");
+    #[cfg(target_arch = "aarch64")]
+    check(Neon::detect(), Bitsliced::new, "NEON");
 }

@@ -2,11 +2,11 @@
 
 use std::arch::x86_64::*;
 
-use super::{Row, Table, WHOLE_REGISTER};
+use super::{Table, WHOLE_REGISTER};
 use crate::Backend;
 use crate::arch::Avx2;
 use crate::block::Block;
-use crate::block::planes::linear::{Linear, apply};
+use crate::block::planes::linear::{Linear, Nibbles, of_nibbles};
 use crate::block::planes::{LINE, Lines, Planes, Work, tower};
 
 impl Planes for Avx2 {
@@ -15,8 +15,8 @@ impl Planes for Avx2 {
     const FROM_AES_FIELD: Linear = tower::FROM_AES;
     type Vector = __m256i;
     type Table = Table;
-    type Map = [Row; 2];
-    type InverseMap = [Row; 2];
+    type Map = [Nibbles; 2];
+    type InverseMap = [Nibbles; 2];
 
     /// Every row but the first of each half is added to the one after it:
     /// [`look_up`](Self::look_up) adds all rows up to the one it wants.
@@ -30,17 +30,11 @@ impl Planes for Avx2 {
         table
     }
 
-    /// What the lower nibble and the upper one add.
-    fn map(map: &Linear) -> [Row; 2] {
-        let mut rows = [[0; 16]; 2];
-        for x in 0..16 {
-            rows[0][usize::from(x)] = apply(map, x);
-            rows[1][usize::from(x)] = apply(map, x << 4);
-        }
-        rows
+    fn map(map: &Linear) -> [Nibbles; 2] {
+        of_nibbles(map)
     }
 
-    fn inverse_map(map: &Linear) -> [Row; 2] {
+    fn inverse_map(map: &Linear) -> [Nibbles; 2] {
         tower::after_inversion(map)
     }
 
@@ -142,7 +136,7 @@ impl Planes for Avx2 {
     }
 
     #[inline(always)]
-    fn look_up_nibble(self, table: &Row, x: __m256i) -> __m256i {
+    fn look_up_nibble(self, table: &Nibbles, x: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2, and the table is borrowed.
         unsafe {
             let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
@@ -162,24 +156,16 @@ impl Planes for Avx2 {
     }
 
     #[inline(always)]
-    fn linear(self, [lower, upper]: &[Row; 2], x: __m256i) -> __m256i {
+    fn linear(self, [lower, upper]: &[Nibbles; 2], x: __m256i) -> __m256i {
         self.xor(
             self.look_up_nibble(lower, self.lower_nibble(x)),
             self.look_up_nibble(upper, self.upper_nibble(x)),
         )
     }
 
-    /// The formulas of [`tower`].
     #[inline(always)]
-    fn invert(self, [by_p, by_q]: &[Row; 2], x: __m256i) -> __m256i {
-        let (i, k) = (self.upper_nibble(x), self.lower_nibble(x));
-        let j = self.xor(i, k);
-        let shared = self.look_up_nibble(&tower::A_OVER, k);
-        let s = self.xor(self.look_up_nibble(&tower::INVERSE, i), shared);
-        let t = self.xor(self.look_up_nibble(&tower::INVERSE, j), shared);
-        let p = self.xor(self.look_up_nibble(&tower::INVERSE, s), j);
-        let q = self.xor(self.look_up_nibble(&tower::INVERSE, t), i);
-        self.xor(self.look_up_nibble(by_p, p), self.look_up_nibble(by_q, q))
+    fn invert(self, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+        tower::invert(self, map, x)
     }
 
     #[inline(always)]

@@ -1,13 +1,18 @@
-//! Byte planes in AVX2 and AVX-512 registers.
+//! Byte planes in registers of AVX2, AVX-512 and NEON.
 
+#[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 #[cfg(test)]
 mod tests;
 mod words;
 
 use zeroize::Zeroize;
 
+#[cfg(target_arch = "x86_64")]
 pub(crate) use self::avx512::Avx512Bytes;
 
 const WHOLE_REGISTER: &str = "a register of bytes";
@@ -21,6 +26,3 @@ impl Drop for Table {
         self.0.zeroize();
     }
 }
-
-/// A table of nibbles.
-type Row = [u8; 16];

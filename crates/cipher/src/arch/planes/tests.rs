@@ -1,28 +1,39 @@
 //! Every operation of every register width against code for one byte or word.
 
-use super::Avx512Bytes;
-use crate::arch::Avx2;
+#[cfg(target_arch = "aarch64")]
+use crate::arch::Neon;
+#[cfg(target_arch = "x86_64")]
+use crate::arch::{Avx2, Avx512Bytes};
 use crate::block::planes::linear::{AES_FIELD, Linear, apply, multiply, to_aes_field};
 use crate::block::planes::words::{WordTable, Words};
 use crate::block::planes::{LINE, NOTHING, Planes, Work, four};
 use crate::mode::times_x;
 
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn avx2() {
     check(Avx2::detect(), "AVX2");
 }
 
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn avx512() {
     check(Avx512Bytes::detect(), "AVX-512 VBMI with GFNI");
 }
 
+#[cfg(target_arch = "x86_64")]
 #[test]
 fn words_avx512() {
     match Avx512Bytes::detect() {
         Some(proof) => proof.enter(EverythingOfWords),
         None => println!("skipped: this CPU has no AVX-512 VBMI with GFNI"),
     }
+}
+
+#[cfg(target_arch = "aarch64")]
+#[test]
+fn neon() {
+    check(Neon::detect(), "NEON");
 }
 
 fn check<P: Planes>(proof: Option<P>, name: &str) {

@@ -53,6 +53,7 @@ impl Schedule {
     /// These keys for the equivalent inverse cipher, FIPS 197 section 5.3.5:
     /// in the order of decryption, all but the outer two through `unmix`, the
     /// inverse of MixColumns.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(crate) fn inverse(&self, mut unmix: impl FnMut(&mut Block)) -> Self {
         let mut keys = self.keys;
         keys[..self.count].reverse();

@@ -408,7 +408,6 @@ impl<P: Planes> Maps<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arch::{Avx2, Avx512Bytes};
     use crate::block::planes::linear::AES_FIELD;
     use crate::block::tests;
     use crate::reference;
@@ -423,11 +422,7 @@ mod tests {
         }
     }
 
-    fn check<P: Planes>(planes: Option<P>, name: &str) {
-        let Some(planes) = planes else {
-            println!("skipped: this CPU has no {name}");
-            return;
-        };
+    fn check(planes: impl Planes) {
         let keyed = |key: &[u8]| keyed(key, planes);
         tests::known_answers::<reference::Camellia, _, 16>("camellia", keyed);
         tests::equals_reference::<reference::Camellia, _, 16>(&[16, 24, 32], keyed);
@@ -436,13 +431,5 @@ mod tests {
         tests::agrees_with::<camellia::Camellia256, _, 16>(&[32], keyed);
     }
 
-    #[test]
-    fn avx2() {
-        check(Avx2::detect(), "AVX2");
-    }
-
-    #[test]
-    fn avx512() {
-        check(Avx512Bytes::detect(), "AVX-512 VBMI with GFNI");
-    }
+    tests::in_planes!(check);
 }

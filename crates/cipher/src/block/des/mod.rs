@@ -6,6 +6,7 @@
 //! DES keys can be found by trying them all, and 64-bit blocks repeat after
 //! 2³² of them: both ciphers are here to read old data, not to protect new.
 
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod gates;
 pub(crate) mod planes;
 pub(crate) mod sbox;
@@ -287,6 +288,17 @@ mod tests {
     fn avx512() {
         let Some(cpu) = crate::arch::Avx512::detect() else {
             println!("skipped: this CPU has no AVX-512");
+            return;
+        };
+        des(cpu);
+        triple_des(cpu);
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    #[test]
+    fn neon() {
+        let Some(cpu) = crate::arch::Neon::detect() else {
+            println!("skipped: this CPU has no NEON");
             return;
         };
         des(cpu);

@@ -1,7 +1,7 @@
 //! What Anubis and Khazad (Barreto, Rijmen 2000; the tweaked versions of
 //! NESSIE) share: the S-box and the field.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod planes;
 
 const P: [u8; 16] = [3, 15, 14, 0, 5, 4, 11, 12, 13, 10, 9, 6, 7, 8, 2, 1];

@@ -5,7 +5,7 @@
 //! so another process on the same core can learn about both from the cache.
 
 pub(crate) mod pi;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod planes;
 
 use std::hint::black_box;

@@ -4,6 +4,9 @@
 /// A linear map of bytes over GF(2): what becomes of bit 0, of bit 1, ….
 pub(crate) type Linear = [u8; 8];
 
+/// A table of nibbles.
+pub(crate) type Nibbles = [u8; 16];
+
 /// Every byte as it is.
 pub(crate) const IDENTITY: Linear = [1, 2, 4, 8, 16, 32, 64, 128];
 
@@ -16,6 +19,16 @@ pub(crate) const fn apply(map: &Linear, x: u8) -> u8 {
         bit += 1;
     }
     sum
+}
+
+/// What the lower nibble and the upper one add to `map` of a byte.
+pub(crate) fn of_nibbles(map: &Linear) -> [Nibbles; 2] {
+    let mut tables = [[0; 16]; 2];
+    for x in 0..16 {
+        tables[0][usize::from(x)] = apply(map, x);
+        tables[1][usize::from(x)] = apply(map, x << 4);
+    }
+    tables
 }
 
 /// `second` after `first`.

@@ -18,10 +18,8 @@
 //! comes to in these formulas. Where both i and k are zero the two infinities
 //! of s make zero, so that 1/s is infinite once more, and so is p.
 
-use super::linear::{AES_FIELD, Linear, apply, inverse, multiply};
-
-/// A table of nibbles.
-pub(crate) type Nibbles = [u8; 16];
+use super::Planes;
+use super::linear::{AES_FIELD, Linear, Nibbles, apply, inverse, multiply};
 
 /// No nibble: look-ups give zero for every byte with this bit.
 const INFINITE: u8 = 0x80;
@@ -30,10 +28,10 @@ const INFINITE: u8 = 0x80;
 pub(crate) const FROM_AES: Linear = inverse(&TO_AES);
 
 /// 1/x.
-pub(crate) const INVERSE: Nibbles = quotients(1);
+const INVERSE: Nibbles = quotients(1);
 
 /// a/x.
-pub(crate) const A_OVER: Nibbles = quotients(A);
+const A_OVER: Nibbles = quotients(A);
 
 /// By p and by q: what adds up to `map` of the inverse, in the field of AES.
 pub(crate) fn after_inversion(map: &Linear) -> [Nibbles; 2] {
@@ -47,6 +45,22 @@ pub(crate) fn after_inversion(map: &Linear) -> [Nibbles; 2] {
         tables[1][x] = apply(map, element(alone, both));
     }
     tables
+}
+
+/// [`Planes::invert`] on CPUs whose [`look_up_nibble`](Planes::look_up_nibble)
+/// gives zero for every byte with the top bit; `by_p` and `by_q` are from
+/// [`after_inversion`].
+#[inline(always)]
+pub(crate) fn invert<P: Planes>(planes: P, [by_p, by_q]: &[Nibbles; 2], x: P::Vector) -> P::Vector {
+    let look_up = P::look_up_nibble;
+    let (i, k) = (planes.upper_nibble(x), planes.lower_nibble(x));
+    let j = planes.xor(i, k);
+    let shared = look_up(planes, &A_OVER, k);
+    let s = planes.xor(look_up(planes, &INVERSE, i), shared);
+    let t = planes.xor(look_up(planes, &INVERSE, j), shared);
+    let p = planes.xor(look_up(planes, &INVERSE, s), j);
+    let q = planes.xor(look_up(planes, &INVERSE, t), i);
+    planes.xor(look_up(planes, by_p, p), look_up(planes, by_q, q))
 }
 
 /// g⁰ … g³ for a g in GF(2⁴) with g⁴ = g + 1, in the field of AES.

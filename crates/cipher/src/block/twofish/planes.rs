@@ -322,28 +322,15 @@ fn add_keys<P: Planes>(planes: P, mut state: [Word<P>; 4], keys: &[u32; 4]) -> [
 #[cfg(test)]
 mod tests {
     use super::{Planes, keyed};
-    use crate::arch::{Avx2, Avx512Bytes};
     use crate::block::tests;
     use crate::reference;
 
-    fn check<P: Planes>(planes: Option<P>, name: &str) {
-        let Some(planes) = planes else {
-            println!("skipped: this CPU has no {name}");
-            return;
-        };
+    fn check(planes: impl Planes) {
         let keyed = |key: &[u8]| keyed(key, planes);
         tests::known_answers::<reference::Twofish, _, 16>("twofish", keyed);
         tests::equals_reference::<reference::Twofish, _, 16>(&[16, 24, 32], keyed);
         tests::agrees_with::<twofish::Twofish, _, 16>(&[16, 24, 32], keyed);
     }
 
-    #[test]
-    fn avx2() {
-        check(Avx2::detect(), "AVX2");
-    }
-
-    #[test]
-    fn avx512() {
-        check(Avx512Bytes::detect(), "AVX-512 VBMI with GFNI");
-    }
+    tests::in_planes!(check);
 }

@@ -1,0 +1,154 @@
+//! NEON registers: one 128-bit lane.
+
+use std::arch::aarch64::*;
+
+use super::Neon;
+use crate::Backend;
+use crate::block::Block;
+use crate::block::lanes::{Lanes, Work};
+
+const WHOLE_REGISTER: &str = "a register of blocks";
+
+impl Lanes for Neon {
+    const BACKEND: Backend = Backend::Neon;
+    const WIDE: usize = 1;
+    type Vector = uint32x4_t;
+
+    fn enter<W: Work>(self, work: W) {
+        #[target_feature(enable = "neon")]
+        fn enabled<W: Work>(lanes: Neon, work: W) {
+            work.run(lanes);
+        }
+        // SAFETY: `self` proves NEON.
+        unsafe { enabled(self, work) }
+    }
+
+    #[inline(always)]
+    fn load(self, blocks: &[Block]) -> uint32x4_t {
+        let block: &Block = blocks.first().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves NEON, and the block is borrowed.
+        unsafe { vreinterpretq_u32_u8(vld1q_u8(block.as_ptr())) }
+    }
+
+    #[inline(always)]
+    fn store(self, x: uint32x4_t, blocks: &mut [Block]) {
+        let block: &mut Block = blocks.first_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves NEON, and the block is borrowed.
+        unsafe { vst1q_u8(block.as_mut_ptr(), vreinterpretq_u8_u32(x)) }
+    }
+
+    #[inline(always)]
+    fn splat(self, lane: [u32; 4]) -> uint32x4_t {
+        // SAFETY: `self` proves NEON, and the lane is borrowed.
+        unsafe { vld1q_u32(lane.as_ptr()) }
+    }
+
+    #[inline(always)]
+    fn xor(self, x: uint32x4_t, y: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe { veorq_u32(x, y) }
+    }
+
+    #[inline(always)]
+    fn and(self, x: uint32x4_t, y: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe { vandq_u32(x, y) }
+    }
+
+    #[inline(always)]
+    fn add_words(self, x: uint32x4_t, y: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe { vaddq_u32(x, y) }
+    }
+
+    #[inline(always)]
+    fn add_pairs(self, x: uint32x4_t, y: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe {
+            let sums = vaddq_u64(vreinterpretq_u64_u32(x), vreinterpretq_u64_u32(y));
+            vreinterpretq_u32_u64(sums)
+        }
+    }
+
+    #[inline(always)]
+    fn multiply_pairs(self, x: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe {
+            let x = vreinterpretq_u64_u32(x);
+            let products = vmull_u32(vmovn_u64(x), vshrn_n_u64::<32>(x));
+            vreinterpretq_u32_u64(products)
+        }
+    }
+
+    #[inline(always)]
+    fn swap_middle(self, x: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe { vzip1q_u32(x, vextq_u32::<2>(x, x)) }
+    }
+
+    #[inline(always)]
+    fn shift_left<const BY: u32>(self, x: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe { vshlq_u32(x, vdupq_n_s32(BY as i32)) }
+    }
+
+    #[inline(always)]
+    fn shift_right<const BY: u32>(self, x: uint32x4_t) -> uint32x4_t {
+        // A negative shift to the left goes to the right.
+        // SAFETY: `self` proves NEON.
+        unsafe { vshlq_u32(x, vdupq_n_s32(-(BY as i32))) }
+    }
+
+    #[inline(always)]
+    fn rotate_16(self, x: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe { vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(x))) }
+    }
+
+    #[inline(always)]
+    fn rotate_12(self, x: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe { vsriq_n_u32::<20>(vshlq_n_u32::<12>(x), x) }
+    }
+
+    #[inline(always)]
+    fn rotate_8(self, x: uint32x4_t) -> uint32x4_t {
+        const BYTES: Block = [3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14];
+        // SAFETY: `self` proves NEON, and the bytes are borrowed.
+        unsafe {
+            vreinterpretq_u32_u8(vqtbl1q_u8(
+                vreinterpretq_u8_u32(x),
+                vld1q_u8(BYTES.as_ptr()),
+            ))
+        }
+    }
+
+    #[inline(always)]
+    fn rotate_7(self, x: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe { vsriq_n_u32::<25>(vshlq_n_u32::<7>(x), x) }
+    }
+
+    #[inline(always)]
+    fn turn_1(self, x: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe { vextq_u32::<1>(x, x) }
+    }
+
+    #[inline(always)]
+    fn turn_2(self, x: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe { vextq_u32::<2>(x, x) }
+    }
+
+    #[inline(always)]
+    fn turn_3(self, x: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe { vextq_u32::<3>(x, x) }
+    }
+
+    #[inline(always)]
+    fn columns(self, x: [uint32x4_t; 4]) -> [uint32x4_t; 4] {
+        x
+    }
+}
