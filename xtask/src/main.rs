@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod edges;
+mod emulated;
 mod packages;
 mod tests;
 
@@ -13,6 +14,7 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
   test          install what the tests need (as root, with apt) and run them all
+  emulated      the cipher crate's tests alone, for other machines, by QEMU
   edges         check who imports whom, and that unsafe stays in its rooms
   ci            what CI runs: fmt, clippy, edges, a release build, test
   bench-fio     beside fio: agreement and load generation [DIRECTORY PAIRS SECONDS]
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let rest = arguments.get(1..).unwrap_or_default();
     let done = match arguments.first().map(String::as_str) {
         Some("test") => tests::run(),
+        Some("emulated") => tests::run_emulated(),
         Some("edges") => edges::check(&root()),
         Some("ci") => ci(),
         Some("bench-fio") => bench("cryptmark-lab", "fio", rest),

@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 
 /// A program that some tests drive, and the package that brings it.
 struct Tool {
+    /// Its name, or the path of a file that no program needs to find.
     program: &'static str,
     package: &'static str,
     purpose: &'static str,
@@ -95,6 +96,41 @@ const TOOLS: &[Tool] = &[
         package: "util-linux",
         purpose: "small file systems of the tests' own",
     },
+    Tool {
+        program: "qemu-aarch64-static",
+        package: "qemu-user-static",
+        purpose: "the engine on other machines",
+    },
+    Tool {
+        program: "aarch64-linux-gnu-gcc",
+        package: "gcc-aarch64-linux-gnu",
+        purpose: "the engine on aarch64",
+    },
+    Tool {
+        program: "/usr/aarch64-linux-gnu/lib/libc.so",
+        package: "libc6-dev-arm64-cross",
+        purpose: "the engine on aarch64",
+    },
+    Tool {
+        program: "arm-linux-gnueabihf-gcc",
+        package: "gcc-arm-linux-gnueabihf",
+        purpose: "the engine on 32 bits",
+    },
+    Tool {
+        program: "/usr/arm-linux-gnueabihf/lib/libc.so",
+        package: "libc6-dev-armhf-cross",
+        purpose: "the engine on 32 bits",
+    },
+    Tool {
+        program: "s390x-linux-gnu-gcc",
+        package: "gcc-s390x-linux-gnu",
+        purpose: "the engine on a big-endian machine",
+    },
+    Tool {
+        program: "/usr/s390x-linux-gnu/lib/libc.so",
+        package: "libc6-dev-s390x-cross",
+        purpose: "the engine on a big-endian machine",
+    },
 ];
 
 /// Installs what is missing, as root and with apt; names what stays missing.
@@ -134,7 +170,7 @@ fn apt(arguments: &[&str]) -> bool {
 }
 
 /// Whether a program can be found; servers hide theirs in folders of their own.
-fn present(program: &str) -> bool {
+pub fn present(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let postgres = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()

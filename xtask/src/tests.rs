@@ -1,17 +1,32 @@
 //! `cargo xtask test`: every test, with what it could not run named and counted.
 
-use crate::{packages, root};
+use crate::{emulated, packages, root};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 /// Marks a line in which a test says what it could not run, and why.
 const SKIPPED: &str = "skipped: ";
 
-/// Provides what tests need, runs them, sums up.
+/// Provides what tests need, runs them here and, those of the cipher crate, on
+/// other machines; sums up.
 pub fn run() -> bool {
+    sum_up(|skipped| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["test", "--workspace", "--all-features", "--"]);
+        let here = test(&mut cargo, skipped);
+        emulated::run(skipped) && here
+    })
+}
+
+/// Provides what tests need, runs those on other machines only, sums up.
+pub fn run_emulated() -> bool {
+    sum_up(emulated::run)
+}
+
+fn sum_up(tests: impl FnOnce(&mut Vec<String>) -> bool) -> bool {
     packages::provide();
     let mut skipped = Vec::new();
-    let passed = test(&["--workspace", "--all-features"], &mut skipped);
+    let passed = tests(&mut skipped);
     skipped.sort();
     skipped.dedup();
     println!(
@@ -24,13 +39,12 @@ pub fn run() -> bool {
     passed
 }
 
-/// Runs `cargo test`, passes its output on and collects what was skipped.
-fn test(arguments: &[&str], skipped: &mut Vec<String>) -> bool {
-    let child = Command::new(env!("CARGO"))
-        .arg("test")
-        .args(arguments)
+/// Runs `cargo`, a `cargo test` up to the arguments of the tests, passes its
+/// output on and collects what was skipped.
+pub fn test(cargo: &mut Command, skipped: &mut Vec<String>) -> bool {
+    let child = cargo
         // Passing tests, too, are to be heard when they skip something.
-        .args(["--", "--show-output"])
+        .arg("--show-output")
         .current_dir(root())
         .stdout(Stdio::piped())
         .spawn();

@@ -327,7 +327,7 @@ mod tests {
                 let nonces: Vec<Block> =
                     (0..count).map(|i: u128| (i << 77).to_le_bytes()).collect();
                 let plain: Vec<u8> = (0..nonces.len() * stride)
-                    .map(|i| ((i * i) >> 3) as u8)
+                    .map(|i| (i.wrapping_mul(i) >> 3) as u8)
                     .collect();
                 let mut expected = plain.clone();
                 for (nonce, unit) in nonces.iter().zip(expected.chunks_mut(stride)) {
