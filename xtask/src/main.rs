@@ -14,7 +14,7 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
   test          install what the tests need (as root, with apt) and run them all
-  emulated      the cipher crate's tests alone, for other machines, by QEMU
+  emulated      all of the cipher crate's tests on other machines, by QEMU
   edges         check who imports whom, and that unsafe stays in its rooms
   ci            what CI runs: fmt, clippy, edges, a release build, test
   bench-fio     beside fio: agreement and load generation [DIRECTORY PAIRS SECONDS]

@@ -1,26 +1,28 @@
 //! `cargo xtask test`: every test, with what it could not run named and counted.
 
-use crate::{emulated, packages, root};
+use crate::emulated::{self, Extent};
+use crate::{packages, root};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 /// Marks a line in which a test says what it could not run, and why.
 const SKIPPED: &str = "skipped: ";
 
-/// Provides what tests need, runs them here and, those of the cipher crate, on
+/// Provides what tests need, runs them here and some of the cipher crate's on
 /// other machines; sums up.
 pub fn run() -> bool {
     sum_up(|skipped| {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["test", "--workspace", "--all-features", "--"]);
         let here = test(&mut cargo, skipped);
-        emulated::run(skipped) && here
+        emulated::run(Extent::Short, skipped) && here
     })
 }
 
-/// Provides what tests need, runs those on other machines only, sums up.
+/// Provides what tests need, runs all of the cipher crate's on other machines,
+/// sums up.
 pub fn run_emulated() -> bool {
-    sum_up(emulated::run)
+    sum_up(|skipped| emulated::run(Extent::Whole, skipped))
 }
 
 fn sum_up(tests: impl FnOnce(&mut Vec<String>) -> bool) -> bool {

@@ -193,7 +193,7 @@ impl Vectors for Avx2 {
     }
 
     #[inline(always)]
-    fn from_lines(self, [a01, a23, b01, b23]: [Register256; 4]) -> [Register256; 4] {
+    fn blocks_of_lines(self, [a01, a23, b01, b23]: [Register256; 4]) -> [Register256; 4] {
         // SAFETY: `self` proves AVX2.
         let blocks = unsafe {
             [
@@ -207,7 +207,7 @@ impl Vectors for Avx2 {
     }
 
     #[inline(always)]
-    fn to_lines(self, [ab0, ab1, ab2, ab3]: [Register256; 4]) -> [Register256; 4] {
+    fn lines_of_blocks(self, [ab0, ab1, ab2, ab3]: [Register256; 4]) -> [Register256; 4] {
         // SAFETY: `self` proves AVX2.
         let lines = unsafe {
             [
@@ -318,12 +318,12 @@ impl Vectors for Narrow {
     }
 
     #[inline(always)]
-    fn from_lines(self, x: [Register128; 4]) -> [Register128; 4] {
+    fn blocks_of_lines(self, x: [Register128; 4]) -> [Register128; 4] {
         x
     }
 
     #[inline(always)]
-    fn to_lines(self, x: [Register128; 4]) -> [Register128; 4] {
+    fn lines_of_blocks(self, x: [Register128; 4]) -> [Register128; 4] {
         x
     }
 }
@@ -414,7 +414,7 @@ impl Vectors for Avx512 {
     }
 
     #[inline(always)]
-    fn from_lines(self, [a, b, c, d]: [Register512; 4]) -> [Register512; 4] {
+    fn blocks_of_lines(self, [a, b, c, d]: [Register512; 4]) -> [Register512; 4] {
         // SAFETY: `self` proves AVX-512 F.
         let blocks = unsafe {
             let a01b01 = _mm512_shuffle_i32x4::<0x44>(a.x, b.x);
@@ -432,8 +432,8 @@ impl Vectors for Avx512 {
     }
 
     #[inline(always)]
-    fn to_lines(self, x: [Register512; 4]) -> [Register512; 4] {
-        self.from_lines(x)
+    fn lines_of_blocks(self, x: [Register512; 4]) -> [Register512; 4] {
+        self.blocks_of_lines(x)
     }
 }
 

@@ -2,7 +2,7 @@
 //! each.
 
 use std::arch::aarch64::*;
-use std::ops::{BitAnd, BitOr, BitXor, Not};
+use std::ops::{BitAnd, BitOr, BitXor, BitXorAssign, Not};
 
 use super::Neon;
 use crate::Backend;
@@ -103,6 +103,13 @@ impl BitXor for Plane128 {
         // SAFETY: the register proves NEON.
         let x = unsafe { veorq_u64(self.x, other.x) };
         Self { x, ..self }
+    }
+}
+
+impl BitXorAssign for Plane128 {
+    #[inline(always)]
+    fn bitxor_assign(&mut self, other: Self) {
+        *self = *self ^ other;
     }
 }
 

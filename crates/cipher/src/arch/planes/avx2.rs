@@ -175,12 +175,6 @@ impl Planes for Avx2 {
     }
 
     #[inline(always)]
-    fn subtract_words(self, x: __m256i, y: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_sub_epi32(x, y) }
-    }
-
-    #[inline(always)]
     fn rotate_each_word(self, x: __m256i, by: __m256i) -> __m256i {
         // A shift by all 32 bits gives zero, as it has to.
         // SAFETY: `self` proves AVX2.

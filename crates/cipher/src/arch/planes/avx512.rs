@@ -177,12 +177,6 @@ impl Planes for Avx512Bytes {
     }
 
     #[inline(always)]
-    fn subtract_words(self, x: __m512i, y: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_sub_epi32(x, y) }
-    }
-
-    #[inline(always)]
     fn rotate_each_word(self, x: __m512i, by: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_rolv_epi32(x, by) }

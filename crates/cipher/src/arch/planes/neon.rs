@@ -151,15 +151,6 @@ impl Planes for Neon {
     }
 
     #[inline(always)]
-    fn subtract_words(self, x: uint8x16_t, y: uint8x16_t) -> uint8x16_t {
-        // SAFETY: `self` proves NEON.
-        unsafe {
-            let (x, y) = (vreinterpretq_u32_u8(x), vreinterpretq_u32_u8(y));
-            vreinterpretq_u8_u32(vsubq_u32(x, y))
-        }
-    }
-
-    #[inline(always)]
     fn rotate_each_word(self, x: uint8x16_t, by: uint8x16_t) -> uint8x16_t {
         // A negative shift to the left goes to the right, and one by all 32 bits
         // gives zero, as it has to.

@@ -109,6 +109,12 @@ impl Words for Avx512Bytes {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_ternarylogic_epi32::<0b1100_1010>(mask, y, x) }
     }
+
+    #[inline(always)]
+    fn subtract_words(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_sub_epi32(x, y) }
+    }
 }
 
 impl Avx512Bytes {

@@ -19,6 +19,7 @@ pub(crate) mod halves;
 pub(crate) mod linear;
 pub(crate) mod sectors;
 pub(crate) mod tower;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod words;
 
 use zeroize::Zeroize;
@@ -114,9 +115,6 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
 
     /// Sums of words modulo 2³².
     fn add_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
-
-    /// Differences of words modulo 2³².
-    fn subtract_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
 
     /// Words rotated left, each by a number from 0 to 31 of its own.
     fn rotate_each_word(self, x: Self::Vector, by: Self::Vector) -> Self::Vector;

@@ -30,6 +30,9 @@ pub(crate) trait Words: Planes {
     /// significant.
     fn look_up_words(self, table: &WordTable, x: Self::Vector, byte: usize) -> Self::Vector;
 
+    /// Differences of words modulo 2³².
+    fn subtract_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
+
     /// Sums of bytes modulo 2⁸.
     fn add_bytes(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
 

@@ -4,15 +4,19 @@
 //! S-box a circuit over them, and no bit is ever permuted. On top, many blocks
 //! are worked on together, each in a lane of its own.
 
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod gates;
 mod portable;
 pub(crate) mod sbox;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod vectors;
 pub(crate) mod words;
 
 use zeroize::Zeroize;
 
-pub(crate) use self::portable::{decrypt, encrypt, one};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use self::portable::one;
+pub(crate) use self::portable::{decrypt, encrypt};
 pub(crate) use self::sbox::Words;
 use self::sbox::{COMPLEMENTS, forward};
 use self::words::{add, mix};
@@ -116,10 +120,10 @@ impl<C: Cpu> Serpent<C> {
         for (i, words) in round_keys.iter_mut().enumerate() {
             *words = substitute((ROUNDS + 3 - i) % 8, *words);
         }
-        for i in 1..=ROUNDS {
-            let left = C::COMPLEMENTS[(i - 1) % 8];
-            let left = if i == ROUNDS { left } else { mix(left) };
-            round_keys[i] = add(round_keys[i], left);
+        for (round, words) in round_keys[1..].iter_mut().enumerate() {
+            let left = C::COMPLEMENTS[round % 8];
+            let last = round == ROUNDS - 1;
+            *words = add(*words, if last { left } else { mix(left) });
         }
         padded.zeroize();
         recent.zeroize();

@@ -42,10 +42,10 @@ pub(crate) trait Vectors: Copy {
 
     /// From lines of 64 bytes of [`BLOCKS`](Self::BLOCKS) sectors, one after
     /// the other, to block j of every sector in register j.
-    fn from_lines(self, x: [Self::Word; 4]) -> [Self::Word; 4];
+    fn blocks_of_lines(self, x: [Self::Word; 4]) -> [Self::Word; 4];
 
-    /// Undoes [`from_lines`](Self::from_lines).
-    fn to_lines(self, x: [Self::Word; 4]) -> [Self::Word; 4];
+    /// Undoes [`blocks_of_lines`](Self::blocks_of_lines).
+    fn lines_of_blocks(self, x: [Self::Word; 4]) -> [Self::Word; 4];
 }
 
 /// A kernel with its arguments.
@@ -215,7 +215,7 @@ fn encrypt_cbc<const N: usize, V: Vectors>(
             for (part, x) in x.iter_mut().enumerate() {
                 *x = vectors.load(&data[place(nth * V::BLOCKS, part).1..]);
             }
-            *x = vectors.from_lines(*x);
+            *x = vectors.blocks_of_lines(*x);
         }
         for block in 0..LINE {
             for (x, lines) in chain.iter_mut().zip(&lines) {
@@ -230,7 +230,7 @@ fn encrypt_cbc<const N: usize, V: Vectors>(
             }
         }
         for (nth, x) in lines.as_flattened().iter().enumerate() {
-            for (part, x) in vectors.to_lines(*x).into_iter().enumerate() {
+            for (part, x) in vectors.lines_of_blocks(*x).into_iter().enumerate() {
                 let (sector, at) = place(nth * V::BLOCKS, part);
                 if sector < sectors {
                     vectors.store(x, &mut data[at..]);
