@@ -273,8 +273,8 @@ fn on_wiped_stack<T>(work: impl FnOnce() -> T) -> T {
     }
     #[inline(never)]
     fn wipe() {
-        /// Words; key setup takes less than a third of them.
-        const ROOM: usize = 4096;
+        /// Words; more than key setup takes.
+        const ROOM: usize = 16_384;
         [0_u64; ROOM].zeroize();
     }
     let output = call(work);

@@ -24,7 +24,7 @@ pub const SUSPECT: f64 = 4.5;
 const REPETITIONS: usize = 3;
 
 /// Of one loop: so long, or so often where other programs take the time away.
-const LENGTH: Duration = Duration::from_millis(250);
+const LENGTH: Duration = Duration::from_millis(100);
 const LEAST: usize = 2_000;
 const MOST: usize = 60_000;
 

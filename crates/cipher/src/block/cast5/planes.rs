@@ -10,7 +10,8 @@ use crate::block::planes::words::{Form, InFourPlanes, InWords, Words};
 /// CAST-128 with a key of 40 to 128 bits.
 pub(crate) struct InTables {
     round_keys: [FormKey; ROUNDS],
-    short_key: bool,
+    /// 12 or 16. No smaller type: what pads it is copied from the stack.
+    rounds: u32,
 }
 
 /// The cipher under a key of 5 to 16 bytes.
@@ -18,7 +19,7 @@ pub(crate) fn keyed<P: Words>(key: &[u8], planes: P) -> InPlanes<P, InTables> {
     let portable = Cast5::new(key);
     let kernel = InTables {
         round_keys: portable.round_keys.map(FormKey::new),
-        short_key: portable.short_key,
+        rounds: if portable.short_key { 12 } else { 16 },
     };
     InPlanes { planes, kernel }
 }
@@ -57,7 +58,7 @@ impl InTables {
             half_round::<3, F>(form, &mut l, r, &k[2]);
             (l, r) = (r, l);
         }
-        if !self.short_key {
+        if self.rounds == 16 {
             half_round::<1, F>(form, &mut l, r, &self.round_keys[ROUNDS - 1]);
             (l, r) = (r, l);
         }
@@ -66,7 +67,7 @@ impl InTables {
 
     #[inline(always)]
     fn decrypt_halves<F: Form>(&self, form: F, [mut r, mut l]: [F::Word; 2]) -> [F::Word; 2] {
-        if !self.short_key {
+        if self.rounds == 16 {
             (l, r) = (r, l);
             half_round::<1, F>(form, &mut l, r, &self.round_keys[ROUNDS - 1]);
         }
@@ -83,7 +84,7 @@ impl InTables {
     #[inline(always)]
     fn triples(&self) -> &[[FormKey; 3]] {
         let (triples, _) = self.round_keys.as_chunks();
-        &triples[..if self.short_key { 4 } else { 5 }]
+        &triples[..self.rounds as usize / 3]
     }
 }
 

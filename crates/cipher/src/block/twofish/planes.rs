@@ -6,7 +6,7 @@
 
 use zeroize::Zeroize;
 
-use super::{KeyWords, MDS, ORDER, Q, Subkeys, field_mul};
+use super::{KeyWords, ORDER, Q, Subkeys};
 use crate::block::Block;
 use crate::block::planes::linear::times;
 use crate::block::planes::sectors::{InPlanes, Kernel};
@@ -16,48 +16,97 @@ use crate::block::planes::{NOTHING, Planes, Work, four};
 pub(crate) struct InTables<P: Planes> {
     /// Per byte of g's input: its way through the S-box.
     tables: Box<[P::Table; 4]>,
+    mds: Mds<P>,
+    subkeys: Subkeys,
+}
+
+/// The factors of the MDS matrix that are not 1.
+struct Mds<P: Planes> {
     times_5b: P::Map,
     times_ef: P::Map,
-    subkeys: Subkeys,
 }
 
 /// The cipher under a key of 16, 24 or 32 bytes.
 pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, InTables<P>> {
+    let mds = Mds {
+        times_5b: P::map(&times(0x5b, 0x169)),
+        times_ef: P::map(&times(0xef, 0x169)),
+    };
     let words = KeyWords::new(key);
     let mut sboxes = [[0; 256]; 4];
-    let mut products = |l: &[[u8; 4]]| {
-        planes.enter(Fill {
-            l,
-            sboxes: &mut sboxes,
+    let [mut even, mut odd] = [words.even(), words.odd()].map(|l| {
+        let sboxes = &mut sboxes;
+        planes.enter(Fill { l, sboxes });
+        let mut products = [[0; MOST_WIDE]; 4];
+        planes.enter(Multiply {
+            mds: &mds,
+            sboxes,
+            products: &mut products,
         });
-        std::array::from_fn(|i| product(&sboxes, i))
+        products
+    });
+    let word = |products: &[[u8; MOST_WIDE]; 4], i: u8| {
+        u32::from_le_bytes(std::array::from_fn(|row| products[row][usize::from(i)]))
     };
-    let mut even: [u32; 2 * Subkeys::PAIRS] = products(words.even());
-    let mut odd: [u32; 2 * Subkeys::PAIRS] = products(words.odd());
-    let subkeys = Subkeys::new(|i| even[usize::from(i)], |i| odd[usize::from(i)]);
+    let subkeys = Subkeys::new(|i| word(&even, i), |i| word(&odd, i));
     planes.enter(Fill {
         l: words.s(),
         sboxes: &mut sboxes,
     });
     let kernel = InTables {
         tables: Box::new(std::array::from_fn(|column| P::table(&sboxes[column]))),
-        times_5b: P::map(&times(0x5b, 0x169)),
-        times_ef: P::map(&times(0xef, 0x169)),
+        mds,
         subkeys,
     };
-    even.zeroize();
-    odd.zeroize();
+    even.as_flattened_mut().zeroize();
+    odd.as_flattened_mut().zeroize();
     sboxes.as_flattened_mut().zeroize();
     InPlanes { planes, kernel }
 }
 
-/// The MDS product of byte `x` through every S-box.
-fn product(sboxes: &[[u8; 256]; 4], x: usize) -> u32 {
-    u32::from_le_bytes(MDS.map(|row| {
-        row.iter().zip(sboxes).fold(0, |sum, (&factor, sbox)| {
-            sum ^ field_mul(factor, sbox[x], 0x169)
-        })
-    }))
+/// Most bytes in a register, more than there are subkeys.
+const MOST_WIDE: usize = 64;
+
+/// The MDS products of bytes through every S-box, from 0 up, by rows: not one
+/// by one, because compilers make branches of the bits of a factor.
+struct Multiply<'a, P: Planes> {
+    mds: &'a Mds<P>,
+    sboxes: &'a [[u8; 256]; 4],
+    products: &'a mut [[u8; MOST_WIDE]; 4],
+}
+
+impl<P: Planes> Work<P> for Multiply<'_, P> {
+    #[inline(always)]
+    fn run(self, planes: P) {
+        for at in (0..MOST_WIDE).step_by(P::WIDE) {
+            let [a, b, c, d] = self.sboxes;
+            let columns = [
+                planes.load(&a[at..]),
+                planes.load(&b[at..]),
+                planes.load(&c[at..]),
+                planes.load(&d[at..]),
+            ];
+            let rows = self.mds.multiply(planes, columns);
+            for (row, products) in rows.into_iter().zip(&mut *self.products) {
+                planes.store(row, &mut products[at..]);
+            }
+        }
+    }
+}
+
+impl<P: Planes> Mds<P> {
+    /// The product with a byte of each column.
+    #[inline(always)]
+    fn multiply(&self, planes: P, [a, b, c, d]: Word<P>) -> Word<P> {
+        let times_5b = |x| planes.linear(&self.times_5b, x);
+        let times_ef = |x| planes.linear(&self.times_ef, x);
+        [
+            planes.xor3(a, times_ef(b), times_5b(planes.xor(c, d))),
+            planes.xor3(times_5b(a), times_ef(planes.xor(b, c)), d),
+            planes.xor3(times_ef(planes.xor(a, d)), times_5b(b), c),
+            planes.xor3(times_ef(planes.xor(a, c)), b, times_5b(d)),
+        ]
+    }
 }
 
 /// The way of every byte through h under `l`, up to the MDS product.
@@ -252,8 +301,8 @@ impl<P: Planes> InTables<P> {
             y = planes.or(y, planes.and(place, planes.look_up(table, x)));
         }
         // The MDS matrix by rows, in as few shuffles as its factors allow.
-        let times_5b = planes.linear(&self.times_5b, y);
-        let times_ef = planes.linear(&self.times_ef, y);
+        let times_5b = planes.linear(&self.mds.times_5b, y);
+        let times_ef = planes.linear(&self.mds.times_ef, y);
         let terms = planes.xor3(
             planes.shuffle(y, &in_words([0, 3, 2, 1])),
             planes.shuffle(times_5b, &in_words([2, 0, 1, 3])),
@@ -283,15 +332,7 @@ impl<P: Planes> InTables<P> {
         let b = planes.look_up(t1, b);
         let c = planes.look_up(t2, c);
         let d = planes.look_up(t3, d);
-        let times_5b = |x| planes.linear(&self.times_5b, x);
-        let times_ef = |x| planes.linear(&self.times_ef, x);
-        // The rows of the MDS matrix.
-        planes.to_words([
-            planes.xor3(a, times_ef(b), times_5b(planes.xor(c, d))),
-            planes.xor3(times_5b(a), times_ef(planes.xor(b, c)), d),
-            planes.xor3(times_ef(planes.xor(a, d)), times_5b(b), c),
-            planes.xor3(times_ef(planes.xor(a, c)), b, times_5b(d)),
-        ])
+        planes.to_words(self.mds.multiply(planes, [a, b, c, d]))
     }
 }
 
