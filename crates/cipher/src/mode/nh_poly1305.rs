@@ -199,12 +199,13 @@ impl Sum {
     /// The sum modulo 2¹³⁰ − 5, then modulo 2¹²⁸.
     fn finish(self) -> u128 {
         let [mut a, mut b, mut c] = self.0;
+        // Nothing wraps here, but a check for it would branch on a secret.
         for _ in 0..2 {
-            c += b >> 44;
+            c = c.wrapping_add(b >> 44);
             b &= LIMB_44;
-            a += 5 * (c >> 42);
+            a = a.wrapping_add((c >> 42).wrapping_mul(5));
             c &= LIMB_42;
-            b += a >> 44;
+            b = b.wrapping_add(a >> 44);
             a &= LIMB_44;
         }
         // At least 2¹³⁰ − 5 exactly if adding 5 carries out of 130 bits. The sum
