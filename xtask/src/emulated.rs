@@ -53,8 +53,7 @@ pub enum Extent {
 
 /// Parts of the names of tests that take minutes in emulation. Others show the
 /// same for fewer or smaller sectors or for chosen inputs, and how cores share a
-/// request depends on
-/// no CPU.
+/// request depends on no CPU.
 const LEFT_OUT: &[&str] = &[
     "of_larger_sectors",
     "a_run_is_its_sectors_one_by_one",

@@ -305,6 +305,8 @@ pub(crate) fn cipher(notation: &str, key_bits: Option<u32>) -> String {
     let bits = match mode {
         _ if ciphers > 1 => None,
         "xts" => key_bits.map(|bits| bits / 2),
+        // Nor does the key of its tweaks say anything of the cipher's.
+        "lrw" => key_bits.map(|bits| bits.saturating_sub(128)),
         _ => key_bits,
     };
     let bits = bits.map_or_else(String::new, |bits| format!("-{bits}"));
@@ -317,7 +319,7 @@ pub(crate) fn cipher(notation: &str, key_bits: Option<u32>) -> String {
 
 fn cipher_name(word: &str) -> String {
     match word {
-        "aes" | "sm4" | "cast5" | "cast6" | "idea" | "seed" | "aria" | "tea" | "xtea" => {
+        "aes" | "sm4" | "cast5" | "cast6" | "des" | "idea" | "seed" | "aria" | "tea" | "xtea" => {
             word.to_uppercase()
         }
         "des3_ede" => "3DES".to_owned(),
@@ -404,6 +406,8 @@ mod tests {
             ("aes-xts-plain64", Some(256), "AES-128 XTS"),
             ("serpent-cbc-essiv:sha256", Some(256), "Serpent-256 CBC"),
             ("des3_ede-cbc-plain64", None, "3DES CBC"),
+            ("des-cbc-plain64", Some(64), "DES-64 CBC"),
+            ("aes-lrw-benbi", Some(384), "AES-256 LRW"),
             (
                 "xchacha12,aes-adiantum-plain64",
                 Some(256),

@@ -188,7 +188,9 @@ impl Sum {
         let d0 = h0 * r0 + h1 * s2 + h2 * s1;
         let d1 = h0 * r1 + h1 * r0 + h2 * s2 + (d0 >> 44);
         let d2 = h0 * r2 + h1 * r1 + h2 * r0 + (d1 >> 44);
-        let low = (d0 as u64 & LIMB_44) + 5 * (d2 >> 42) as u64;
+        // Nothing wraps, but a check for it would branch on a secret.
+        let over = ((d2 >> 42) as u64).wrapping_mul(5);
+        let low = (d0 as u64 & LIMB_44).wrapping_add(over);
         self.0 = [
             low & LIMB_44,
             (d1 as u64 & LIMB_44) + (low >> 44),
@@ -199,7 +201,7 @@ impl Sum {
     /// The sum modulo 2¹³⁰ − 5, then modulo 2¹²⁸.
     fn finish(self) -> u128 {
         let [mut a, mut b, mut c] = self.0;
-        // Nothing wraps here, but a check for it would branch on a secret.
+        // As above, nothing wraps.
         for _ in 0..2 {
             c = c.wrapping_add(b >> 44);
             b &= LIMB_44;
