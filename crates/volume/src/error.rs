@@ -1,14 +1,105 @@
 //! [`VolumeError`]: what can be wrong with a volume.
 
+use crate::{Damage, Format};
+use block::BlockError;
 use cipher::CipherError;
 use thiserror::Error;
 
-/// Why a volume could not be opened.
+/// What an error means to the user, as the program's exit codes tell it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The operation was possible and failed.
+    Failed,
+    /// What was given cannot be used: options, a header, a file.
+    BadInput,
+    /// The passphrase or key fits nothing.
+    WrongSecret,
+    /// Refused, because data would be lost.
+    Protected,
+}
+
+/// Why a volume could not be opened, made or changed.
 #[derive(Debug, Error)]
 pub enum VolumeError {
     /// The cipher cannot be built as the mapping asks.
     #[error(transparent)]
     Cipher(#[from] CipherError),
+
+    /// The device below failed or refused.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+
+    /// There is no header of this format.
+    #[error("this is not {}", format.article())]
+    NotThis {
+        /// The format that was asked for or looked for.
+        format: Format,
+    },
+
+    /// The header cannot be used.
+    #[error("the header of this {} volume is damaged: {damage}", format.title())]
+    Header {
+        /// The format.
+        format: Format,
+        /// What is wrong with it.
+        damage: Damage,
+    },
+
+    /// The format has this, and it is not built in.
+    #[error("this {} volume uses {feature}, which is not supported", format.title())]
+    Unsupported {
+        /// The format.
+        format: Format,
+        /// What it uses.
+        feature: Box<str>,
+    },
+
+    /// The passphrase or key file opens none of the keyslots that were tried.
+    #[error("no keyslot opens with this passphrase or key file")]
+    NoKeyslotFits,
+
+    /// The passphrase, with all key derivations and ciphers that were tried,
+    /// decrypts no header.
+    #[error("no header opens with this passphrase")]
+    NoHeaderFits,
+
+    /// The volume key given is not that of the volume.
+    #[error("this is not the volume key of this volume")]
+    WrongVolumeKey,
+
+    /// The keyslot that was named does not exist.
+    #[error("keyslot {slot} holds no key")]
+    EmptyKeyslot {
+        /// The number that the user gave.
+        slot: u32,
+    },
+
+    /// The keyslot holds a key that belongs to no data.
+    #[error("keyslot {slot} is unbound: its key belongs to no data")]
+    UnboundKeyslot {
+        /// Its number.
+        slot: u32,
+    },
+
+    /// The secret is of a kind that the format cannot use.
+    #[error("{} cannot be opened with {got}", format.article())]
+    SecretKind {
+        /// The format.
+        format: Format,
+        /// What was given.
+        got: &'static str,
+    },
+
+    /// A passphrase or key file has a length that the format does not take.
+    #[error("the {what} has {got} bytes, and {rule}")]
+    SecretLength {
+        /// What was given.
+        what: &'static str,
+        /// Its length, bytes.
+        got: u64,
+        /// What would do.
+        rule: Box<str>,
+    },
 
     /// The data area does not lie within the device.
     #[error(
@@ -92,10 +183,61 @@ pub enum VolumeError {
 }
 
 impl VolumeError {
+    /// A header of `format` with this `damage`.
+    pub(crate) fn damaged(format: Format, damage: Damage) -> Self {
+        Self::Header { format, damage }
+    }
+
+    /// What the error means to the user.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Self::NoKeyslotFits | Self::NoHeaderFits | Self::WrongVolumeKey => Verdict::WrongSecret,
+            Self::Block(BlockError::Io { .. }) | Self::OutOfMemory { .. } => Verdict::Failed,
+            Self::Block(
+                BlockError::InUse { .. }
+                | BlockError::Mounted { .. }
+                | BlockError::Swap { .. }
+                | BlockError::Signature { .. }
+                | BlockError::UnknownData { .. },
+            ) => Verdict::Protected,
+            _ => Verdict::BadInput,
+        }
+    }
+
     /// What the user can do about it, one sentence.
     pub fn remedy(&self) -> String {
         match self {
             Self::Cipher(error) => error.remedy(),
+            Self::Block(error) => error.remedy().to_string(),
+            Self::NotThis { .. } => {
+                "Name the right --type, or the file that holds the header with --header.".to_owned()
+            }
+            Self::Header { .. } => {
+                "Restore the header from a backup; nothing was changed.".to_owned()
+            }
+            Self::Unsupported { .. } => {
+                "Open it with the program that made it; nothing was changed.".to_owned()
+            }
+            Self::NoKeyslotFits => {
+                "Check the passphrase and its keyboard layout, or give the right --key-file or --key-slot."
+                    .to_owned()
+            }
+            Self::NoHeaderFits => {
+                "Check the passphrase, the key files and the PIM, and say --tcrypt-hidden, \
+                 --tcrypt-backup or --tcrypt-system if the header is one of those."
+                    .to_owned()
+            }
+            Self::WrongVolumeKey => "Give the --volume-key-file of this volume.".to_owned(),
+            Self::EmptyKeyslot { .. } => {
+                "See `cryptmark volume info` for the keyslots that there are.".to_owned()
+            }
+            Self::UnboundKeyslot { .. } => {
+                "Leave --key-slot away, or name a keyslot that is bound to the data.".to_owned()
+            }
+            Self::SecretKind { format, .. } => format.secrets().to_owned(),
+            Self::SecretLength { .. } => {
+                "Check that it is the right file, whole, and its offset and size.".to_owned()
+            }
             Self::DataArea { .. } => {
                 "Give an offset and a size that lie within the device.".to_owned()
             }

@@ -1,46 +1,101 @@
-//! [`Hash`]: the hashes that headers name, for key derivation.
+//! [`Hash`]: the hashes that headers name, for key derivation, for the
+//! anti-forensic splitter and for passphrases.
 
-use blake2::Blake2s256;
+use blake2::{Blake2b512, Blake2s256};
 use hmac::SimpleHmac;
 use pbkdf2::{pbkdf2, pbkdf2_hmac};
 use ripemd::Ripemd160;
 use sha1::Sha1;
-use sha2::{Sha256, Sha384, Sha512};
+use sha2::digest::common::BlockSizeUser;
+use sha2::digest::{Digest, Output};
+use sha2::{Sha224, Sha256, Sha384, Sha512};
+use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
+use sm3::Sm3;
 use std::fmt;
-use streebog::Streebog512;
+use streebog::{Streebog256, Streebog512};
 use whirlpool::Whirlpool;
+use zeroize::{Zeroize, Zeroizing};
 
 /// A hash by cryptsetup's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hash {
     /// FIPS 180-4, 160 bits: `sha1`.
     Sha1,
+    /// FIPS 180-4, 224 bits: `sha224`.
+    Sha224,
     /// FIPS 180-4, 256 bits: `sha256`.
     Sha256,
     /// FIPS 180-4, 384 bits: `sha384`.
     Sha384,
     /// FIPS 180-4, 512 bits: `sha512`.
     Sha512,
+    /// FIPS 202, 224 bits: `sha3-224`.
+    Sha3_224,
+    /// FIPS 202, 256 bits: `sha3-256`.
+    Sha3_256,
+    /// FIPS 202, 384 bits: `sha3-384`.
+    Sha3_384,
+    /// FIPS 202, 512 bits: `sha3-512`.
+    Sha3_512,
     /// ISO/IEC 10118-3, 160 bits: `ripemd160`.
     Ripemd160,
     /// ISO/IEC 10118-3, 512 bits: `whirlpool`.
     Whirlpool,
+    /// RFC 7693, 512 bits: `blake2b-512`.
+    Blake2b512,
     /// RFC 7693, 256 bits: `blake2s-256`.
     Blake2s256,
+    /// GB/T 32905-2016, 256 bits: `sm3`.
+    Sm3,
+    /// GOST R 34.11-2012, RFC 6986, 256 bits: `stribog256`.
+    Streebog256,
     /// GOST R 34.11-2012, RFC 6986, 512 bits: `stribog512`.
     Streebog512,
 }
 
+/// Calls `$call` for the type of the hash `$hash`, or `$simple` where the
+/// crates' other HMAC is not for it, because it holds back its last block.
+macro_rules! dispatch {
+    ($hash:expr, $call:ident, $simple:ident, ($($argument:expr),*)) => {
+        match $hash {
+            Hash::Sha1 => $call::<Sha1>($($argument),*),
+            Hash::Sha224 => $call::<Sha224>($($argument),*),
+            Hash::Sha256 => $call::<Sha256>($($argument),*),
+            Hash::Sha384 => $call::<Sha384>($($argument),*),
+            Hash::Sha512 => $call::<Sha512>($($argument),*),
+            Hash::Sha3_224 => $simple::<Sha3_224>($($argument),*),
+            Hash::Sha3_256 => $simple::<Sha3_256>($($argument),*),
+            Hash::Sha3_384 => $simple::<Sha3_384>($($argument),*),
+            Hash::Sha3_512 => $simple::<Sha3_512>($($argument),*),
+            Hash::Ripemd160 => $call::<Ripemd160>($($argument),*),
+            Hash::Whirlpool => $call::<Whirlpool>($($argument),*),
+            Hash::Blake2b512 => $simple::<Blake2b512>($($argument),*),
+            Hash::Blake2s256 => $simple::<Blake2s256>($($argument),*),
+            Hash::Sm3 => $call::<Sm3>($($argument),*),
+            Hash::Streebog256 => $call::<Streebog256>($($argument),*),
+            Hash::Streebog512 => $call::<Streebog512>($($argument),*),
+        }
+    };
+}
+
 impl Hash {
     /// Every hash.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 16] = [
         Self::Sha1,
+        Self::Sha224,
         Self::Sha256,
         Self::Sha384,
         Self::Sha512,
+        Self::Sha3_224,
+        Self::Sha3_256,
+        Self::Sha3_384,
+        Self::Sha3_512,
         Self::Ripemd160,
         Self::Whirlpool,
+        Self::Blake2b512,
         Self::Blake2s256,
+        Self::Sm3,
+        Self::Streebog256,
         Self::Streebog512,
     ];
 
@@ -48,12 +103,20 @@ impl Hash {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sha1 => "sha1",
+            Self::Sha224 => "sha224",
             Self::Sha256 => "sha256",
             Self::Sha384 => "sha384",
             Self::Sha512 => "sha512",
+            Self::Sha3_224 => "sha3-224",
+            Self::Sha3_256 => "sha3-256",
+            Self::Sha3_384 => "sha3-384",
+            Self::Sha3_512 => "sha3-512",
             Self::Ripemd160 => "ripemd160",
             Self::Whirlpool => "whirlpool",
+            Self::Blake2b512 => "blake2b-512",
             Self::Blake2s256 => "blake2s-256",
+            Self::Sm3 => "sm3",
+            Self::Streebog256 => "stribog256",
             Self::Streebog512 => "stribog512",
         }
     }
@@ -63,24 +126,61 @@ impl Hash {
         Self::ALL.into_iter().find(|hash| hash.name() == name)
     }
 
+    /// Length of a digest, bytes.
+    pub const fn digest_bytes(self) -> usize {
+        match self {
+            Self::Sha1 | Self::Ripemd160 => 20,
+            Self::Sha224 | Self::Sha3_224 => 28,
+            Self::Sha256 | Self::Sha3_256 | Self::Blake2s256 | Self::Sm3 | Self::Streebog256 => 32,
+            Self::Sha384 | Self::Sha3_384 => 48,
+            Self::Sha512
+            | Self::Sha3_512
+            | Self::Whirlpool
+            | Self::Blake2b512
+            | Self::Streebog512 => 64,
+        }
+    }
+
+    /// The digest of `parts`, one after the other.
+    pub(crate) fn digest(self, parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
+        let mut digest = Zeroizing::new(vec![0; self.digest_bytes()]);
+        self.digest_into(parts, &mut digest);
+        digest
+    }
+
+    /// Writes the digest of `parts`, one after the other, to `out`, which is
+    /// as long as a digest.
+    pub(crate) fn digest_into(self, parts: &[&[u8]], out: &mut [u8]) {
+        dispatch!(self, digest_of, digest_of, (parts, out));
+    }
+
     /// PBKDF2 with HMAC (RFC 8018, section 5.2) of this hash.
     pub(crate) fn pbkdf2(self, passphrase: &[u8], salt: &[u8], iterations: u32, out: &mut [u8]) {
-        let derive = match self {
-            Self::Sha1 => pbkdf2_hmac::<Sha1>,
-            Self::Sha256 => pbkdf2_hmac::<Sha256>,
-            Self::Sha384 => pbkdf2_hmac::<Sha384>,
-            Self::Sha512 => pbkdf2_hmac::<Sha512>,
-            Self::Ripemd160 => pbkdf2_hmac::<Ripemd160>,
-            Self::Whirlpool => pbkdf2_hmac::<Whirlpool>,
-            Self::Streebog512 => pbkdf2_hmac::<Streebog512>,
-            // The crates' other HMAC is not for hashes that hold back their last block.
-            Self::Blake2s256 => |passphrase: &[u8], salt: &[u8], iterations, out: &mut [u8]| {
-                pbkdf2::<SimpleHmac<Blake2s256>>(passphrase, salt, iterations, out)
-                    .expect("HMAC takes keys of any length");
-            },
-        };
-        derive(passphrase, salt, iterations, out);
+        dispatch!(
+            self,
+            pbkdf2_hmac,
+            pbkdf2_simple_hmac,
+            (passphrase, salt, iterations, out)
+        );
     }
+}
+
+fn digest_of<D: Digest>(parts: &[&[u8]], out: &mut [u8]) {
+    let mut state = D::new();
+    for part in parts {
+        state.update(part);
+    }
+    let mut digest: Output<D> = state.finalize();
+    out.copy_from_slice(&digest);
+    digest.zeroize();
+}
+
+fn pbkdf2_simple_hmac<D>(passphrase: &[u8], salt: &[u8], iterations: u32, out: &mut [u8])
+where
+    D: Digest + BlockSizeUser + Clone + Sync,
+{
+    pbkdf2::<SimpleHmac<D>>(passphrase, salt, iterations, out)
+        .expect("HMAC takes keys of any length");
 }
 
 impl fmt::Display for Hash {

@@ -107,7 +107,13 @@ impl Kdf {
         })
     }
 
-    fn check(&self, salt: &[u8], length: usize, limits: &Limits) -> Result<(), VolumeError> {
+    /// Refuses what [`derive`](Self::derive) would refuse, before any work is done.
+    pub(crate) fn check(
+        &self,
+        salt: &[u8],
+        length: usize,
+        limits: &Limits,
+    ) -> Result<(), VolumeError> {
         let least = |what, got: u64, least: u64| match got < least {
             true => Err(VolumeError::KdfParameter { what, got, least }),
             false => Ok(()),

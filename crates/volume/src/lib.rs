@@ -10,14 +10,27 @@
 
 #![forbid(unsafe_code)]
 
+mod af;
 mod crypt;
+mod damage;
 mod error;
+mod fields;
+mod format;
 mod hash;
 mod kdf;
+mod keyslot;
+mod luks;
+pub mod luks1;
+pub mod luks2;
 mod mapping;
+mod secret;
+mod unaligned;
 
 pub use crypt::CryptDevice;
-pub use error::VolumeError;
+pub use damage::Damage;
+pub use error::{Verdict, VolumeError};
+pub use format::Format;
 pub use hash::Hash;
 pub use kdf::{Argon2Variant, Kdf, Limits};
 pub use mapping::Mapping;
+pub use secret::{Secret, Unlocked};

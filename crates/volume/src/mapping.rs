@@ -1,6 +1,7 @@
 //! [`Mapping`]: plain data that describes an opened volume.
 
-use block::ByteRange;
+use crate::VolumeError;
+use block::{BlockDevice, ByteRange};
 use cipher::{Backend, CipherSpec, IvSector, Key, SectorLayout, Sharing};
 
 /// An opened volume: our `dmsetup table` line.
@@ -23,4 +24,43 @@ pub struct Mapping {
     pub sharing: Option<Sharing>,
     /// Whether discards reach the backing device (cryptsetup's `--allow-discards`).
     pub allow_discards: bool,
+}
+
+/// The whole sectors of `device` from `offset` to its end.
+pub(crate) fn data_to_end(
+    device: &dyn BlockDevice,
+    offset: u64,
+    layout: SectorLayout,
+) -> Result<ByteRange, VolumeError> {
+    let size = device.geometry().size;
+    let sector = layout.size.bytes() as u64;
+    let length = size.saturating_sub(offset) / sector * sector;
+    data_of_size(device, offset, length.max(sector), layout)
+}
+
+/// `length` bytes of `device` from `offset`.
+pub(crate) fn data_of_size(
+    device: &dyn BlockDevice,
+    offset: u64,
+    length: u64,
+    layout: SectorLayout,
+) -> Result<ByteRange, VolumeError> {
+    let size = device.geometry().size;
+    let range = ByteRange { offset, length };
+    if range.end().is_none_or(|end| end > size) {
+        return Err(VolumeError::DataArea {
+            offset,
+            length,
+            device: size,
+        });
+    }
+    let sector = layout.size.bytes() as u64;
+    if !length.is_multiple_of(sector) || length == 0 {
+        return Err(VolumeError::DataAlignment {
+            offset,
+            length,
+            unit: sector as u32,
+        });
+    }
+    Ok(range)
 }

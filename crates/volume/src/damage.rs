@@ -1,0 +1,102 @@
+//! [`Damage`]: what is wrong with a header, named so that it can be found.
+
+use thiserror::Error;
+
+/// Why a header cannot be used. `field` is the name that the format's
+/// specification gives it, in JSON with the way to it: `keyslots.0.area.size`.
+#[derive(Debug, Error)]
+pub enum Damage {
+    /// The device ends before the header does.
+    #[error("it needs {needed} bytes, and there are {got}")]
+    Short {
+        /// Bytes of the header.
+        needed: u64,
+        /// Bytes that there are.
+        got: u64,
+    },
+    /// A number that makes no sense.
+    #[error("`{field}` is {value}, and {rule}")]
+    Number {
+        /// Its name.
+        field: Box<str>,
+        /// Its value.
+        value: u64,
+        /// What it must be.
+        rule: Box<str>,
+    },
+    /// A text that is none of those that the format has.
+    #[error("`{field}` is `{}`, which is not known", printable(.value))]
+    Unknown {
+        /// Its name.
+        field: Box<str>,
+        /// The text.
+        value: Box<str>,
+    },
+    /// A value of the wrong kind.
+    #[error("`{field}` is not {expected}")]
+    Kind {
+        /// Its name.
+        field: Box<str>,
+        /// What it must be, with its article.
+        expected: &'static str,
+    },
+    /// Something that must be there is not.
+    #[error("`{field}` is missing")]
+    Missing {
+        /// Its name.
+        field: Box<str>,
+    },
+    /// Two areas share bytes.
+    #[error("{first} and {second} overlap")]
+    Overlap {
+        /// One of them.
+        first: Box<str>,
+        /// The other.
+        second: Box<str>,
+    },
+    /// The checksum is not that of the bytes.
+    #[error("the checksum of {what} is wrong")]
+    Checksum {
+        /// What it covers, with its article.
+        what: &'static str,
+    },
+    /// The metadata is not JSON, or more of it than a header needs.
+    #[error("its metadata is not usable JSON")]
+    Json(#[source] serde_json::Error),
+}
+
+impl Damage {
+    pub(crate) fn number(
+        field: impl Into<Box<str>>,
+        value: impl Into<u64>,
+        rule: impl Into<Box<str>>,
+    ) -> Self {
+        Self::Number {
+            field: field.into(),
+            value: value.into(),
+            rule: rule.into(),
+        }
+    }
+
+    pub(crate) fn unknown(field: impl Into<Box<str>>, value: impl Into<Box<str>>) -> Self {
+        Self::Unknown {
+            field: field.into(),
+            value: value.into(),
+        }
+    }
+}
+
+/// The beginning of a text out of a header, with nothing in it that a terminal
+/// would obey.
+fn printable(text: &str) -> String {
+    const LONGEST: usize = 40;
+    let shown: String = text
+        .chars()
+        .take(LONGEST)
+        .map(|c| if c.is_control() { '·' } else { c })
+        .collect();
+    match text.chars().nth(LONGEST) {
+        Some(_) => shown + "…",
+        None => shown,
+    }
+}

@@ -1,0 +1,132 @@
+//! [`Format`]: the kinds of volumes, by cryptsetup's names.
+
+use crate::VolumeError;
+use crate::luks2;
+use crate::unaligned::read_up_to;
+use block::BlockDevice;
+use std::fmt;
+
+/// Follows three bytes of jump instruction.
+const BESTCRYPT_SIGNATURE: &[u8] = b"LOCOS94 ";
+
+/// A kind of encrypted volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// LUKS version 1.
+    Luks1,
+    /// LUKS version 2.
+    Luks2,
+    /// No header: cipher and key come from the user.
+    Plain,
+    /// TrueCrypt.
+    Tcrypt,
+    /// VeraCrypt.
+    Veracrypt,
+    /// The kernel's cryptoloop (`losetup -e`).
+    Cryptoloop,
+    /// loop-AES with a key file of 1, 64 or 65 lines.
+    LoopAes,
+    /// BestCrypt version 8 and 9 containers.
+    Bestcrypt,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 8] = [
+        Self::Luks1,
+        Self::Luks2,
+        Self::Plain,
+        Self::Tcrypt,
+        Self::Veracrypt,
+        Self::Cryptoloop,
+        Self::LoopAes,
+        Self::Bestcrypt,
+    ];
+
+    /// The name on the command line and in records.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Luks1 => "luks1",
+            Self::Luks2 => "luks2",
+            Self::Plain => "plain",
+            Self::Tcrypt => "tcrypt",
+            Self::Veracrypt => "veracrypt",
+            Self::Cryptoloop => "cryptoloop",
+            Self::LoopAes => "loopaes",
+            Self::Bestcrypt => "bestcrypt",
+        }
+    }
+
+    /// The format of that name, if it is known.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// The name in a sentence.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Luks1 => "LUKS1",
+            Self::Luks2 => "LUKS2",
+            Self::Plain => "plain",
+            Self::Tcrypt => "TrueCrypt",
+            Self::Veracrypt => "VeraCrypt",
+            Self::Cryptoloop => "cryptoloop",
+            Self::LoopAes => "loop-AES",
+            Self::Bestcrypt => "BestCrypt",
+        }
+    }
+
+    /// The volume in a sentence, with its article.
+    pub(crate) fn article(self) -> String {
+        format!("a {} volume", self.title())
+    }
+
+    /// What opens such a volume, a sentence.
+    pub(crate) const fn secrets(self) -> &'static str {
+        match self {
+            Self::Luks1 | Self::Luks2 => {
+                "Give a passphrase, a --key-file or the --volume-key-file."
+            }
+            Self::Plain => "Give a passphrase, a --key-file or a --volume-key-file.",
+            Self::Tcrypt | Self::Veracrypt => "Give a passphrase, a --keyfile, or both.",
+            Self::Cryptoloop => "Give a passphrase or a --volume-key-file.",
+            Self::LoopAes => "Give a --key-file of 1, 64 or 65 lines.",
+            Self::Bestcrypt => "Give a passphrase.",
+        }
+    }
+
+    /// The format whose signature `device` begins with; those of TrueCrypt's
+    /// kind, and those without a header, have none.
+    ///
+    /// A LUKS2 header whose first copy is destroyed counts: the second is
+    /// looked for where it may stand.
+    ///
+    /// # Errors
+    /// [`VolumeError::Block`].
+    pub fn detect(device: &dyn BlockDevice) -> Result<Option<Self>, VolumeError> {
+        let start = read_up_to(device, 0, 512)?;
+        if let Some([a, b]) = start
+            .strip_prefix(crate::luks::MAGIC)
+            .and_then(<[u8]>::first_chunk)
+        {
+            match u16::from_be_bytes([*a, *b]) {
+                1 => return Ok(Some(Self::Luks1)),
+                2 => return Ok(Some(Self::Luks2)),
+                _ => {}
+            }
+        }
+        if start
+            .get(3..)
+            .is_some_and(|rest| rest.starts_with(BESTCRYPT_SIGNATURE))
+        {
+            return Ok(Some(Self::Bestcrypt));
+        }
+        Ok(luks2::has_second_copy(device)?.then_some(Self::Luks2))
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,64 @@
+//! The key material of LUKS keyslots: a key, split into stripes, encrypted with
+//! a key that a passphrase gives.
+
+use crate::{Hash, VolumeError, af, unaligned};
+use block::{BlockDevice, ByteRange};
+use cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout};
+use zeroize::Zeroizing;
+
+/// What the material is made of, from offset 0 on in 512-byte sectors.
+pub(crate) const SECTOR: u64 = 512;
+
+/// Where and how a keyslot keeps its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyMaterial {
+    /// How the material is encrypted: sectors of 512 bytes, IVs from 0.
+    pub(crate) spec: CipherSpec,
+    /// First byte of the material on the header's device.
+    pub(crate) offset: u64,
+    /// Length of the key that is kept.
+    pub(crate) key_bytes: usize,
+    /// Stripes that it is split into.
+    pub(crate) stripes: usize,
+    /// The splitter's hash.
+    pub(crate) hash: Hash,
+}
+
+impl KeyMaterial {
+    /// Bytes that the material takes, whole sectors.
+    pub(crate) const fn length(&self) -> u64 {
+        (self.key_bytes as u64 * self.stripes as u64).next_multiple_of(SECTOR)
+    }
+
+    /// Decrypts and merges the key; under a wrong `slot_key` it is noise.
+    pub(crate) fn open(
+        &self,
+        device: &(impl BlockDevice + ?Sized),
+        slot_key: &Key,
+    ) -> Result<Key, VolumeError> {
+        let cipher = self.spec.cipher(slot_key, SectorLayout::default(), None)?;
+        let range = ByteRange {
+            offset: self.offset,
+            length: self.length(),
+        };
+        let mut material = unaligned::read(device, range)?;
+        cipher.decrypt(IvSector::new(0), &mut material);
+        let stripes = &material[..self.key_bytes * self.stripes];
+        Ok(af::merge(self.hash, stripes, self.key_bytes))
+    }
+
+    /// Splits, encrypts and writes `key`.
+    pub(crate) fn store(
+        &self,
+        device: &(impl BlockDevice + ?Sized),
+        slot_key: &Key,
+        key: &Key,
+    ) -> Result<(), VolumeError> {
+        let cipher = self.spec.cipher(slot_key, SectorLayout::default(), None)?;
+        let split = af::split(self.hash, key, self.stripes)?;
+        let mut material = Zeroizing::new(vec![0; self.length() as usize]);
+        material[..split.len()].copy_from_slice(split.as_bytes());
+        cipher.encrypt(IvSector::new(0), &mut material);
+        unaligned::write(device, self.offset, &material)
+    }
+}

@@ -1,0 +1,231 @@
+//! The header: 592 bytes, numbers big endian.
+//!
+//! ```text
+//!   0  magic 6        6  version 2     8  cipher name 32    40  cipher mode 32
+//!  72  hash 32      104  payload offset 4    108  key bytes 4
+//! 112  digest 20    132  digest salt 32      164  digest iterations 4
+//! 168  UUID 40      208  8 keyslots of 48:
+//!        state 4   iterations 4   salt 32   material sector 4   stripes 4
+//! ```
+
+use crate::fields::Fields;
+use crate::keyslot::{KeyMaterial, SECTOR};
+use crate::luks::{MAGIC, MOST_KEY_BYTES};
+use crate::{Damage, Format, Hash, VolumeError, unaligned};
+use block::{BlockDevice, ByteRange};
+use cipher::CipherSpec;
+
+/// Length of the header, bytes.
+pub(super) const HEADER_BYTES: u64 = 592;
+
+const KEYSLOTS: usize = 8;
+const KEYSLOTS_AT: usize = 208;
+const KEYSLOT_BYTES: usize = 48;
+const ACTIVE: u32 = 0x00AC_71F3;
+const DISABLED: u32 = 0x0000_DEAD;
+
+/// cryptsetup writes 4000; there are bounds so that a header cannot ask for
+/// any amount of memory.
+const MOST_STRIPES: u32 = 16_384;
+
+/// A header that can be used: whoever has one need check nothing again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Cipher, mode and IV generator of the data and of the key material.
+    pub spec: CipherSpec,
+    /// Hash of the key derivations and of the splitter.
+    pub hash: Hash,
+    /// First byte of the data; 0 in a detached header says that the data has
+    /// a device for itself.
+    pub payload_offset: u64,
+    /// Length of the volume key, bytes.
+    pub key_bytes: usize,
+    /// The UUID as it stands there.
+    pub uuid: String,
+    /// The keyslots in use, by number.
+    pub keyslots: [Option<Keyslot>; KEYSLOTS],
+    pub(super) digest: [u8; 20],
+    pub(super) digest_salt: [u8; 32],
+    pub(super) digest_iterations: u32,
+}
+
+/// A keyslot in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keyslot {
+    /// Iterations of PBKDF2.
+    pub iterations: u32,
+    /// First byte of the key material.
+    pub offset: u64,
+    /// Stripes of the key material.
+    pub stripes: u32,
+    pub(super) salt: [u8; 32],
+}
+
+impl Header {
+    /// Reads the header at the start of `device`.
+    ///
+    /// # Errors
+    /// [`VolumeError::NotThis`] where there is none, [`VolumeError::Header`]
+    /// where it cannot be used, [`VolumeError::Cipher`] where its cipher is
+    /// not known, [`VolumeError::Block`].
+    pub fn read(device: &dyn BlockDevice) -> Result<Self, VolumeError> {
+        let bytes = unaligned::read_up_to(device, 0, HEADER_BYTES)?;
+        let header = Self::parse(&bytes)?;
+        let size = device.geometry().size;
+        for (slot, area) in header.areas() {
+            if area.end().is_none_or(|end| end > size) {
+                let field = format!("key-slot-{slot}.key-material-offset");
+                let rule = format!("its material ends behind the {size} bytes that there are");
+                return Err(damaged(Damage::number(field, area.offset / SECTOR, rule)));
+            }
+        }
+        Ok(header)
+    }
+
+    /// The header in `bytes`, which begin with it.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn parse(bytes: &[u8]) -> Result<Self, VolumeError> {
+        if !bytes.starts_with(MAGIC) || bytes.get(6..8) != Some(&[0, 1]) {
+            return Err(VolumeError::NotThis {
+                format: Format::Luks1,
+            });
+        }
+        let Some(bytes) = bytes.first_chunk::<{ HEADER_BYTES as usize }>() else {
+            return Err(damaged(Damage::Short {
+                needed: HEADER_BYTES,
+                got: bytes.len() as u64,
+            }));
+        };
+        let fields = Fields(bytes);
+        let text = |name, at, length| fields.text(name, at, length).map_err(damaged);
+        let (cipher, mode) = (text("cipher-name", 8, 32)?, text("cipher-mode", 40, 32)?);
+        let spec = format!("{cipher}-{mode}").parse()?;
+        let hash = text("hash-spec", 72, 32)?;
+        let hash = Hash::named(hash).ok_or_else(|| damaged(Damage::unknown("hash-spec", hash)))?;
+        let key_bytes = fields.be32(108);
+        let header = Self {
+            spec,
+            hash,
+            payload_offset: u64::from(fields.be32(104)) * SECTOR,
+            key_bytes: key_bytes as usize,
+            uuid: text("uuid", 168, 40)?.to_owned(),
+            keyslots: keyslots(&fields)?,
+            digest: fields.array(112),
+            digest_salt: fields.array(132),
+            digest_iterations: fields.be32(164),
+        };
+        header.check()?;
+        Ok(header)
+    }
+
+    fn check(&self) -> Result<(), VolumeError> {
+        let possible = self.spec.key_sizes();
+        if !possible.contains(&self.key_bytes) || self.key_bytes > MOST_KEY_BYTES {
+            let rule = format!("{} takes {possible:?}", self.spec);
+            return Err(damaged(Damage::number(
+                "key-bytes",
+                self.key_bytes as u64,
+                rule,
+            )));
+        }
+        if self.digest_iterations == 0 {
+            return Err(damaged(Damage::number(
+                "mk-digest-iter",
+                0_u64,
+                "must be 1 at least",
+            )));
+        }
+        let areas: Vec<_> = self.areas().collect();
+        let named = |slot: usize| format!("the key material of keyslot {slot}");
+        for (at, (slot, area)) in areas.iter().enumerate() {
+            if area.offset < HEADER_BYTES {
+                return Err(overlap(named(*slot), "the header"));
+            }
+            if self.payload_offset != 0 && area.end().is_none_or(|end| end > self.payload_offset) {
+                return Err(overlap(named(*slot), "the data"));
+            }
+            for (other, other_area) in &areas[..at] {
+                if area.overlaps(*other_area) {
+                    return Err(overlap(named(*other), named(*slot)));
+                }
+            }
+        }
+        if (1..HEADER_BYTES).contains(&self.payload_offset) {
+            return Err(overlap("the data", "the header"));
+        }
+        Ok(())
+    }
+
+    /// The keyslots in use and where their material lies.
+    fn areas(&self) -> impl Iterator<Item = (usize, ByteRange)> {
+        self.keyslots
+            .iter()
+            .enumerate()
+            .filter_map(|(slot, keyslot)| {
+                let material = self.material(keyslot.as_ref()?);
+                Some((
+                    slot,
+                    ByteRange {
+                        offset: material.offset,
+                        length: material.length(),
+                    },
+                ))
+            })
+    }
+
+    pub(super) fn material(&self, keyslot: &Keyslot) -> KeyMaterial {
+        KeyMaterial {
+            spec: self.spec,
+            offset: keyslot.offset,
+            key_bytes: self.key_bytes,
+            stripes: keyslot.stripes as usize,
+            hash: self.hash,
+        }
+    }
+}
+
+fn keyslots(header: &Fields) -> Result<[Option<Keyslot>; KEYSLOTS], VolumeError> {
+    let mut keyslots = [const { None }; KEYSLOTS];
+    for (slot, place) in keyslots.iter_mut().enumerate() {
+        let at = KEYSLOTS_AT + slot * KEYSLOT_BYTES;
+        let number = |field: &str, value: u32, rule: &str| {
+            damaged(Damage::number(
+                format!("key-slot-{slot}.{field}"),
+                value,
+                rule,
+            ))
+        };
+        match header.be32(at) {
+            DISABLED => continue,
+            ACTIVE => {}
+            state => return Err(number("active", state, "must be 11301363 or 57005")),
+        }
+        let keyslot = Keyslot {
+            iterations: header.be32(at + 4),
+            salt: header.array(at + 8),
+            offset: u64::from(header.be32(at + 40)) * SECTOR,
+            stripes: header.be32(at + 44),
+        };
+        if keyslot.iterations == 0 {
+            return Err(number("iterations", 0, "must be 1 at least"));
+        }
+        if !(1..=MOST_STRIPES).contains(&keyslot.stripes) {
+            return Err(number("stripes", keyslot.stripes, "must be 1 to 16384"));
+        }
+        *place = Some(keyslot);
+    }
+    Ok(keyslots)
+}
+
+fn overlap(first: impl Into<Box<str>>, second: impl Into<Box<str>>) -> VolumeError {
+    damaged(Damage::Overlap {
+        first: first.into(),
+        second: second.into(),
+    })
+}
+
+fn damaged(damage: Damage) -> VolumeError {
+    VolumeError::damaged(Format::Luks1, damage)
+}

@@ -1,0 +1,103 @@
+//! From a passphrase to the volume key, and from that to the mapping.
+
+use super::header::{Header, Keyslot};
+use crate::mapping::data_to_end;
+use crate::{Kdf, Limits, Mapping, Secret, Unlocked, VolumeError};
+use block::BlockDevice;
+use cipher::{IvSector, Key, SectorLayout};
+use subtle::ConstantTimeEq;
+
+impl Header {
+    /// Finds the volume key: in `slot`, or in the first keyslot that opens.
+    ///
+    /// # Errors
+    /// [`VolumeError::NoKeyslotFits`], [`VolumeError::WrongVolumeKey`],
+    /// [`VolumeError::EmptyKeyslot`], those of [`Kdf::derive`], and
+    /// [`VolumeError::Block`].
+    pub fn unlock(
+        &self,
+        device: &dyn BlockDevice,
+        secret: &Secret,
+        slot: Option<u32>,
+        limits: &Limits,
+    ) -> Result<Unlocked, VolumeError> {
+        let passphrase = match secret {
+            Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => bytes.as_bytes(),
+            Secret::VolumeKey(key) if self.verifies(key, limits)? => {
+                return Ok(Unlocked {
+                    key: Key::from_slice(key.as_bytes()),
+                    slot: None,
+                });
+            }
+            Secret::VolumeKey(_) => return Err(VolumeError::WrongVolumeKey),
+        };
+        let mut candidates = Vec::new();
+        for (number, keyslot) in (0..).zip(&self.keyslots) {
+            if slot.is_none_or(|slot| slot == number) {
+                candidates.extend(keyslot.as_ref().map(|keyslot| (number, keyslot)));
+            }
+        }
+        if let (Some(slot), true) = (slot, candidates.is_empty()) {
+            return Err(VolumeError::EmptyKeyslot { slot });
+        }
+        for (_, keyslot) in &candidates {
+            self.kdf(keyslot.iterations)
+                .check(&keyslot.salt, self.key_bytes, limits)?;
+        }
+        for (number, keyslot) in candidates {
+            let key = self.open(device, keyslot, passphrase, limits)?;
+            if self.verifies(&key, limits)? {
+                return Ok(Unlocked {
+                    key,
+                    slot: Some(number),
+                });
+            }
+        }
+        Err(VolumeError::NoKeyslotFits)
+    }
+
+    /// The volume as `key`, which was verified, opens it on `data`, the device
+    /// that holds its data.
+    pub fn mapping(&self, key: Key, data: &dyn BlockDevice) -> Result<Mapping, VolumeError> {
+        let layout = SectorLayout::default();
+        Ok(Mapping {
+            spec: self.spec,
+            key,
+            layout,
+            data: data_to_end(data, self.payload_offset, layout)?,
+            first: IvSector::new(0),
+            backend: None,
+            sharing: None,
+            allow_discards: false,
+        })
+    }
+
+    fn open(
+        &self,
+        device: &dyn BlockDevice,
+        keyslot: &Keyslot,
+        passphrase: &[u8],
+        limits: &Limits,
+    ) -> Result<Key, VolumeError> {
+        let kdf = self.kdf(keyslot.iterations);
+        let slot_key = kdf.derive(passphrase, &keyslot.salt, self.key_bytes, limits)?;
+        self.material(keyslot).open(device, &slot_key)
+    }
+
+    /// Whether `key` is the volume key.
+    fn verifies(&self, key: &Key, limits: &Limits) -> Result<bool, VolumeError> {
+        if key.len() != self.key_bytes {
+            return Ok(false);
+        }
+        let kdf = self.kdf(self.digest_iterations);
+        let digest = kdf.derive(key.as_bytes(), &self.digest_salt, self.digest.len(), limits)?;
+        Ok(digest.as_bytes().ct_eq(&self.digest).into())
+    }
+
+    fn kdf(&self, iterations: u32) -> Kdf {
+        Kdf::Pbkdf2 {
+            hash: self.hash,
+            iterations,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The binary header: 4096 bytes, numbers big endian.
+//!
+//! ```text
+//!   0  magic 6         6  version 2        8  hdr_size 8     16  seqid 8
+//!  24  label 48       72  csum_alg 32    104  salt 64       168  uuid 40
+//! 208  subsystem 48  256  hdr_offset 8   264  padding 184   448  csum 64
+//! ```
+//!
+//! The checksum covers the 4096 bytes, itself as zeros, and the JSON area.
+
+use crate::fields::Fields;
+use crate::luks::MAGIC;
+use crate::{Damage, Hash};
+
+/// Length of the binary header, bytes.
+pub(super) const BINARY_BYTES: usize = 4096;
+
+/// What the second copy begins with.
+pub(super) const SECOND_MAGIC: &[u8] = b"SKUL\xBA\xBE";
+
+/// The sizes that a header may have, binary and JSON together.
+pub(super) const HEADER_SIZES: [u64; 9] = [
+    16 << 10,
+    32 << 10,
+    64 << 10,
+    128 << 10,
+    256 << 10,
+    512 << 10,
+    1 << 20,
+    2 << 20,
+    4 << 20,
+];
+
+const CHECKSUM_AT: usize = 448;
+const CHECKSUM_BYTES: usize = 64;
+
+/// Which of the two copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At the start of the device.
+    Primary,
+    /// Behind the first.
+    Secondary,
+}
+
+impl Place {
+    pub(super) const fn magic(self) -> &'static [u8] {
+        match self {
+            Self::Primary => MAGIC,
+            Self::Secondary => SECOND_MAGIC,
+        }
+    }
+}
+
+/// The fields of a binary header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binary {
+    /// Length of this copy, binary and JSON, bytes: one of nine.
+    pub header_size: u64,
+    /// The epoch: the copy with the larger one is newer.
+    pub seqid: u64,
+    /// What the user calls the volume.
+    pub label: String,
+    /// The hash of the checksum.
+    pub checksum_hash: Hash,
+    /// Makes the copies differ.
+    pub salt: [u8; 64],
+    /// The UUID as it stands there.
+    pub uuid: String,
+    /// A second label.
+    pub subsystem: String,
+}
+
+impl Binary {
+    /// The header in `bytes`, read from `offset` of the device; `None` if it
+    /// does not begin with the magic of `place` and version 2.
+    ///
+    /// The checksum is not looked at.
+    pub(super) fn parse(
+        bytes: &[u8; BINARY_BYTES],
+        place: Place,
+        offset: u64,
+    ) -> Option<Result<Self, Damage>> {
+        let fields = Fields(bytes);
+        if !bytes.starts_with(place.magic()) || fields.be16(6) != 2 {
+            return None;
+        }
+        Some(Self::fields(&fields, offset))
+    }
+
+    fn fields(fields: &Fields, offset: u64) -> Result<Self, Damage> {
+        let header_size = fields.be64(8);
+        if !HEADER_SIZES.contains(&header_size) {
+            let rule = "must be 16 KiB to 4 MiB, a power of two";
+            return Err(Damage::number("hdr_size", header_size, rule));
+        }
+        let hdr_offset = fields.be64(256);
+        if hdr_offset != offset {
+            let rule = format!("it was read from {offset}");
+            return Err(Damage::number("hdr_offset", hdr_offset, rule));
+        }
+        let hash = fields.text("csum_alg", 72, 32)?;
+        Ok(Self {
+            header_size,
+            seqid: fields.be64(16),
+            label: fields.text("label", 24, 48)?.to_owned(),
+            checksum_hash: Hash::named(hash).ok_or_else(|| Damage::unknown("csum_alg", hash))?,
+            salt: fields.array(104),
+            uuid: fields.text("uuid", 168, 40)?.to_owned(),
+            subsystem: fields.text("subsystem", 208, 48)?.to_owned(),
+        })
+    }
+}
+
+/// Whether the checksum of a whole copy is right.
+pub(super) fn checksum_fits(hash: Hash, copy: &[u8]) -> bool {
+    let mut expected = [0; CHECKSUM_BYTES];
+    expected[..hash.digest_bytes()].copy_from_slice(&checksum(hash, copy));
+    copy[CHECKSUM_AT..][..CHECKSUM_BYTES] == expected
+}
+
+/// The checksum of a whole copy.
+pub(super) fn checksum(hash: Hash, copy: &[u8]) -> Vec<u8> {
+    let (before, rest) = copy.split_at(CHECKSUM_AT);
+    let digest = hash.digest(&[before, &[0; CHECKSUM_BYTES], &rest[CHECKSUM_BYTES..]]);
+    digest.to_vec()
+}

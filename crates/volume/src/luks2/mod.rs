@@ -1,0 +1,18 @@
+//! LUKS version 2: two copies of a binary header, each followed by JSON.
+//!
+//! Source: LUKS2 On-Disk Format Specification 1.1.x.
+
+mod binary;
+mod json;
+mod metadata;
+mod read;
+mod unlock;
+
+pub use binary::{Binary, Place};
+pub use metadata::{
+    Af, Config, Digest, Integrity, Keyslot, Metadata, PassphraseKeyslot, Priority, Segment,
+    SegmentKind, SegmentSize,
+};
+pub use read::{Header, Recovered};
+
+pub(crate) use read::has_second_copy;

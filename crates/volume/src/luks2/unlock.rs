@@ -1,0 +1,187 @@
+//! From a passphrase to the volume key, and from that to the mapping.
+
+use super::metadata::{
+    Digest, Keyslot, PassphraseKeyslot, Priority, Segment, SegmentKind, SegmentSize,
+};
+use super::read::Header;
+use crate::keyslot::KeyMaterial;
+use crate::mapping::{data_of_size, data_to_end};
+use crate::{Format, Limits, Mapping, Secret, Unlocked, VolumeError};
+use block::BlockDevice;
+use cipher::{IvSector, Key, SectorLayout};
+use std::cmp::Reverse;
+use subtle::ConstantTimeEq;
+
+impl Header {
+    /// Finds the volume key: in `slot`, or in the first keyslot of the data
+    /// that opens, the preferred before the others.
+    ///
+    /// # Errors
+    /// [`VolumeError::NoKeyslotFits`], [`VolumeError::WrongVolumeKey`],
+    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::UnboundKeyslot`],
+    /// [`VolumeError::Unsupported`], those of [`Kdf::derive`](crate::Kdf::derive),
+    /// [`VolumeError::Cipher`] and [`VolumeError::Block`].
+    pub fn unlock(
+        &self,
+        device: &dyn BlockDevice,
+        secret: &Secret,
+        slot: Option<u32>,
+        limits: &Limits,
+    ) -> Result<Unlocked, VolumeError> {
+        let (number, _) = self.data_segment()?;
+        let digest = self
+            .metadata
+            .digests
+            .values()
+            .find(|d| d.segments.contains(&number));
+        let digest = digest.ok_or_else(|| unsupported("data without a digest"))?;
+        let passphrase = match secret {
+            Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => bytes.as_bytes(),
+            Secret::VolumeKey(key) if digest.verifies(key, limits)? => {
+                return Ok(Unlocked {
+                    key: Key::from_slice(key.as_bytes()),
+                    slot: None,
+                });
+            }
+            Secret::VolumeKey(_) => return Err(VolumeError::WrongVolumeKey),
+        };
+        let candidates = self.candidates(digest, slot)?;
+        for (_, keyslot) in &candidates {
+            keyslot
+                .kdf
+                .check(&keyslot.salt, keyslot.area_key_bytes, limits)?;
+        }
+        for (number, keyslot) in candidates {
+            let length = keyslot.area_key_bytes;
+            let slot_key = keyslot
+                .kdf
+                .derive(passphrase, &keyslot.salt, length, limits)?;
+            let key = keyslot.material()?.open(device, &slot_key)?;
+            if digest.verifies(&key, limits)? {
+                return Ok(Unlocked {
+                    key,
+                    slot: Some(number),
+                });
+            }
+        }
+        Err(VolumeError::NoKeyslotFits)
+    }
+
+    /// The keyslots to try, in order.
+    fn candidates(
+        &self,
+        digest: &Digest,
+        slot: Option<u32>,
+    ) -> Result<Vec<(u32, &PassphraseKeyslot)>, VolumeError> {
+        let keyslots = &self.metadata.keyslots;
+        if let Some(slot) = slot {
+            return match keyslots.get(&slot) {
+                None => Err(VolumeError::EmptyKeyslot { slot }),
+                Some(Keyslot::Other { kind, .. }) => {
+                    Err(unsupported(format!("the keyslot type `{kind}`")))
+                }
+                Some(Keyslot::Luks2(_)) if !digest.keyslots.contains(&slot) => {
+                    Err(VolumeError::UnboundKeyslot { slot })
+                }
+                Some(Keyslot::Luks2(keyslot)) => Ok(vec![(slot, keyslot)]),
+            };
+        }
+        let mut candidates: Vec<_> = keyslots
+            .iter()
+            .filter_map(|(&number, keyslot)| match keyslot {
+                Keyslot::Luks2(keyslot) => Some((number, &**keyslot)),
+                Keyslot::Other { .. } => None,
+            })
+            .filter(|(number, keyslot)| {
+                digest.keyslots.contains(number) && keyslot.priority != Priority::Ignore
+            })
+            .collect();
+        candidates.sort_by_key(|(number, keyslot)| (Reverse(keyslot.priority), *number));
+        Ok(candidates)
+    }
+
+    /// The volume as `key`, which was verified, opens it on `data`, the device
+    /// that holds its data.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`], [`VolumeError::Cipher`],
+    /// [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`].
+    pub fn mapping(&self, key: Key, data: &dyn BlockDevice) -> Result<Mapping, VolumeError> {
+        let (_, segment) = self.data_segment()?;
+        let SegmentKind::Crypt {
+            encryption,
+            sector_size,
+            iv_tweak,
+            integrity,
+        } = &segment.kind
+        else {
+            return Err(unsupported("data that is not encrypted"));
+        };
+        if let Some(integrity) = integrity {
+            return Err(unsupported(format!("integrity `{}`", integrity.kind)));
+        }
+        let layout = SectorLayout {
+            size: *sector_size,
+            large_iv: false,
+        };
+        Ok(Mapping {
+            spec: encryption.parse()?,
+            key,
+            layout,
+            data: match segment.size {
+                SegmentSize::Dynamic => data_to_end(data, segment.offset, layout)?,
+                SegmentSize::Fixed(size) => data_of_size(data, segment.offset, size, layout)?,
+            },
+            first: IvSector::new(*iv_tweak),
+            backend: None,
+            sharing: None,
+            allow_discards: false,
+        })
+    }
+
+    /// The one segment of the data.
+    fn data_segment(&self) -> Result<(u32, &Segment), VolumeError> {
+        if let Some(requirement) = self.metadata.config.requirements.first() {
+            return Err(unsupported(format!("`{requirement}`")));
+        }
+        let mut used = self
+            .metadata
+            .segments
+            .iter()
+            .filter(|(_, s)| !s.is_backup());
+        match (used.next(), used.next()) {
+            (Some((&number, segment)), None) => Ok((number, segment)),
+            _ => Err(unsupported("several segments")),
+        }
+    }
+}
+
+impl PassphraseKeyslot {
+    fn material(&self) -> Result<KeyMaterial, VolumeError> {
+        Ok(KeyMaterial {
+            spec: self.encryption.parse()?,
+            offset: self.area.offset,
+            key_bytes: self.key_bytes,
+            stripes: self.af.stripes as usize,
+            hash: self.af.hash,
+        })
+    }
+}
+
+impl Digest {
+    /// Whether `key` is the one.
+    fn verifies(&self, key: &Key, limits: &Limits) -> Result<bool, VolumeError> {
+        let length = self.digest.len();
+        let digest = self
+            .kdf
+            .derive(key.as_bytes(), &self.salt, length, limits)?;
+        Ok(digest.as_bytes().ct_eq(&self.digest).into())
+    }
+}
+
+fn unsupported(feature: impl Into<Box<str>>) -> VolumeError {
+    VolumeError::Unsupported {
+        format: Format::Luks2,
+        feature: feature.into(),
+    }
+}

@@ -1,0 +1,62 @@
+//! Bytes of a device at any offset: headers and key material do not care for
+//! a device's blocks, and the device does.
+
+use crate::VolumeError;
+use block::{AlignedBuffer, BlockDevice, ByteRange};
+use zeroize::Zeroizing;
+
+/// Reads `range`, which must lie within the device.
+pub(crate) fn read(
+    device: &(impl BlockDevice + ?Sized),
+    range: ByteRange,
+) -> Result<Zeroizing<Vec<u8>>, VolumeError> {
+    let geometry = device.geometry();
+    let block = u64::from(geometry.logical_block);
+    let outside = || block::BlockError::OutOfRange {
+        offset: range.offset,
+        length: range.length,
+        size: geometry.size,
+    };
+    let end = range
+        .end()
+        .filter(|&end| end <= geometry.size)
+        .ok_or_else(outside)?;
+    let start = range.offset / block * block;
+    let mut buffer = AlignedBuffer::new((end.next_multiple_of(block) - start) as usize);
+    device.read_at(start, &mut buffer)?;
+    let skip = (range.offset - start) as usize;
+    Ok(Zeroizing::new(
+        buffer[skip..][..range.length as usize].to_vec(),
+    ))
+}
+
+/// Reads what there is of the `length` bytes from `offset`.
+pub(crate) fn read_up_to(
+    device: &(impl BlockDevice + ?Sized),
+    offset: u64,
+    length: u64,
+) -> Result<Zeroizing<Vec<u8>>, VolumeError> {
+    let there = device.geometry().size.saturating_sub(offset).min(length);
+    match there {
+        0 => Ok(Zeroizing::default()),
+        length => read(device, ByteRange { offset, length }),
+    }
+}
+
+/// Writes `bytes` at `offset`; the rest of the device's blocks keep what they hold.
+pub(crate) fn write(
+    device: &(impl BlockDevice + ?Sized),
+    offset: u64,
+    bytes: &[u8],
+) -> Result<(), VolumeError> {
+    let block = u64::from(device.geometry().logical_block);
+    let start = offset / block * block;
+    let end = (offset + bytes.len() as u64).next_multiple_of(block);
+    let mut buffer = AlignedBuffer::new((end - start) as usize);
+    if (start, end) != (offset, offset + bytes.len() as u64) {
+        device.read_at(start, &mut buffer)?;
+    }
+    buffer[(offset - start) as usize..][..bytes.len()].copy_from_slice(bytes);
+    device.write_at(start, &buffer)?;
+    Ok(())
+}
