@@ -1,6 +1,6 @@
 //! [`VolumeError`]: what can be wrong with a volume.
 
-use crate::{Damage, Format};
+use crate::{Damage, Format, Hash};
 use block::BlockError;
 use cipher::CipherError;
 use thiserror::Error;
@@ -99,6 +99,37 @@ pub enum VolumeError {
         got: u64,
         /// What would do.
         rule: Box<str>,
+    },
+
+    /// A key file of loop-AES has lines that make no key.
+    #[error("the key file has {lines} lines{}", if *even { "" } else { " of different lengths" })]
+    KeyFileLines {
+        /// How many, empty ones apart.
+        lines: usize,
+        /// Whether all are equally long.
+        even: bool,
+    },
+
+    /// A key file of loop-AES is encrypted itself.
+    #[error("the key file is encrypted with GnuPG")]
+    EncryptedKeyFile,
+
+    /// The hash gives less than a key.
+    #[error("{hash} gives {} bytes, and the key has {key_bytes}", hash.digest_bytes())]
+    ShortHash {
+        /// The hash.
+        hash: Hash,
+        /// Length of the key, bytes.
+        key_bytes: usize,
+    },
+
+    /// With large IVs, the first IV number is not that of a sector.
+    #[error("a skip of {skip} sectors is not made of whole encryption sectors")]
+    SkipAlignment {
+        /// In units of 512 bytes.
+        skip: u64,
+        /// What it must be a multiple of.
+        unit: u64,
     },
 
     /// The data area does not lie within the device.
@@ -244,6 +275,15 @@ impl VolumeError {
             Self::DataAlignment { unit, .. } => {
                 format!("Give an offset and a size that are multiples of {unit}.")
             }
+            Self::KeyFileLines { .. } => {
+                "Give a key file of 1, 64 or 65 lines, all equally long.".to_owned()
+            }
+            Self::EncryptedKeyFile => {
+                "Decrypt it first, and pipe the result in: gpg -d FILE | cryptmark volume … --key-file -"
+                    .to_owned()
+            }
+            Self::ShortHash { .. } => "Name a longer --hash or a shorter --key-size.".to_owned(),
+            Self::SkipAlignment { unit, .. } => format!("Give a --skip that is a multiple of {unit}."),
             Self::KdfIterations { .. }
             | Self::KdfMemory { .. }
             | Self::KdfLanes { .. }

@@ -12,6 +12,7 @@
 
 mod af;
 mod crypt;
+pub mod cryptoloop;
 mod damage;
 mod error;
 mod fields;
@@ -19,10 +20,13 @@ mod format;
 mod hash;
 mod kdf;
 mod keyslot;
+pub mod loopaes;
 mod luks;
 pub mod luks1;
 pub mod luks2;
 mod mapping;
+mod opening;
+pub mod plain;
 mod secret;
 mod unaligned;
 
@@ -33,4 +37,5 @@ pub use format::Format;
 pub use hash::Hash;
 pub use kdf::{Argon2Variant, Kdf, Limits};
 pub use mapping::Mapping;
+pub use opening::{Opened, Opening};
 pub use secret::{Secret, Unlocked};
