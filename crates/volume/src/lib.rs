@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod af;
+mod calibrate;
 mod crypt;
 pub mod cryptoloop;
 mod damage;
@@ -30,6 +31,7 @@ pub mod plain;
 mod secret;
 mod unaligned;
 
+pub use calibrate::{KdfKind, Machine};
 pub use crypt::CryptDevice;
 pub use damage::Damage;
 pub use error::{Verdict, VolumeError};

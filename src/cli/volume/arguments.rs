@@ -64,8 +64,9 @@ pub struct VolumeArguments {
 
 /// A place or length: a bare number counts sectors of 512 bytes.
 #[derive(Clone, Copy, Debug)]
-struct Extent {
-    bytes: u64,
+pub struct Extent {
+    /// The same in bytes.
+    pub bytes: u64,
 }
 
 impl FromStr for Extent {
@@ -96,27 +97,42 @@ impl Devices {
     }
 }
 
+/// Through the page cache: headers are small, and files mostly fresh.
+fn open(path: &Path, write: bool) -> Result<FileDevice, VolumeError> {
+    let options = FileOptions {
+        write,
+        direct: false,
+        exclusive: write,
+        ..FileOptions::default()
+    };
+    Ok(FileDevice::open(path, &options)?)
+}
+
 impl VolumeArguments {
     /// The volume's path.
     pub fn image(&self) -> &Path {
         &self.image
     }
 
+    /// The keyslot that the user named.
+    pub fn key_slot(&self) -> Option<u32> {
+        self.key_slot
+    }
+
     /// Opens the volume, for writing if `write`, and its detached header.
     pub fn devices(&self, write: bool) -> Result<Devices, Failure> {
-        // Through the page cache: headers are small, and files mostly fresh.
-        let open = |path: &Path, write| -> Result<FileDevice, VolumeError> {
-            let options = FileOptions {
-                write,
-                direct: false,
-                exclusive: write,
-                ..FileOptions::default()
-            };
-            Ok(FileDevice::open(path, &options)?)
-        };
         let header = self.header.as_deref().map(|path| open(path, false));
         Ok(Devices {
             data: open(&self.image, write)?,
+            header: header.transpose()?,
+        })
+    }
+
+    /// Opens the volume, and for writing the device that its header is on.
+    pub fn devices_for_header(&self) -> Result<Devices, Failure> {
+        let header = self.header.as_deref().map(|path| open(path, true));
+        Ok(Devices {
+            data: open(&self.image, header.is_none())?,
             header: header.transpose()?,
         })
     }
@@ -173,7 +189,7 @@ impl VolumeArguments {
 
     /// An option that the format has no use for is a mistake, and not silently
     /// left aside.
-    fn refuse_foreign_options(&self, format: Format) -> Result<(), Failure> {
+    pub fn refuse_foreign_options(&self, format: Format) -> Result<(), Failure> {
         use Format::{Cryptoloop, LoopAes, Luks1, Luks2, Plain};
         const HEADLESS: &[Format] = &[Plain, Cryptoloop, LoopAes];
         let given = [
@@ -277,13 +293,17 @@ impl VolumeArguments {
     }
 
     fn sector_size(&self) -> Result<SectorSize, Failure> {
-        let bytes = self.sector_size.unwrap_or(512);
-        SectorSize::from_bytes(bytes).ok_or_else(|| {
-            Failure::new(
-                2,
-                format!("encryption sectors of {bytes} bytes are not possible"),
-                "Give a --sector-size of 512, 1024, 2048 or 4096.",
-            )
-        })
+        sector_size(self.sector_size.unwrap_or(512))
     }
+}
+
+/// The encryption sector size of so many bytes.
+pub fn sector_size(bytes: u32) -> Result<SectorSize, Failure> {
+    SectorSize::from_bytes(bytes).ok_or_else(|| {
+        Failure::new(
+            2,
+            format!("encryption sectors of {bytes} bytes are not possible"),
+            "Give a --sector-size of 512, 1024, 2048 or 4096.",
+        )
+    })
 }

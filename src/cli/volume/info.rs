@@ -47,7 +47,7 @@ pub fn run(options: &InfoOptions) -> Result<(), Failure> {
 fn luks1(header: &luks1::Header) -> Value {
     let keyslots: serde_json::Map<_, _> = (0..)
         .zip(&header.keyslots)
-        .filter_map(|(number, keyslot)| Some((number, keyslot.as_ref()?)))
+        .filter(|(_, keyslot)| keyslot.active)
         .map(|(number, keyslot): (u32, _)| {
             let said = json!({
                 "kdf": format!("pbkdf2-{}", header.hash),

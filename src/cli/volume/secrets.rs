@@ -28,10 +28,10 @@ pub struct SecretArguments {
     #[arg(long, short = 'l', value_name = "BYTES", requires = "key_file")]
     keyfile_size: Option<u64>,
     /// File with the passphrase in its first line; - is standard input
-    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["key_file", "volume_key_file"])]
+    #[arg(long, value_name = "FILE|-", conflicts_with = "key_file")]
     passphrase_file: Option<PathBuf>,
     /// File with the volume key itself, instead of a passphrase
-    #[arg(long, value_name = "FILE|-", conflicts_with = "key_file")]
+    #[arg(long, value_name = "FILE|-")]
     volume_key_file: Option<PathBuf>,
 }
 
@@ -50,12 +50,60 @@ impl SecretArguments {
                 false => Secret::KeyFile(bytes),
             });
         }
-        let line = match &self.passphrase_file {
-            Some(path) => first_line(source(path)?, path)?,
-            None if io::stdin().is_terminal() => prompt(image)?,
-            None => first_line(Box::new(io::stdin()), Path::new("-"))?,
-        };
-        Ok(Secret::Passphrase(line))
+        Ok(Secret::Passphrase(match &self.passphrase_file {
+            Some(path) => passphrase_in(path)?,
+            None => ask(&format!("Passphrase for {}: ", image.display()))?,
+        }))
+    }
+
+    /// What a volume that is being made shall open with: asked for twice where
+    /// no option says.
+    pub fn first_secret(&self, image: &Path) -> Result<Key, Failure> {
+        match (&self.key_file, &self.passphrase_file) {
+            (Some(path), _) => read(path, self.keyfile_offset, self.keyfile_size),
+            (None, Some(path)) => passphrase_in(path),
+            (None, None) => ask_twice(image),
+        }
+    }
+
+    /// The volume key, if the user gives one.
+    pub fn volume_key(&self) -> Result<Option<Key>, Failure> {
+        let path = self.volume_key_file.as_deref();
+        path.map(|path| read(path, 0, None)).transpose()
+    }
+}
+
+/// The passphrase in the first line of a file.
+pub fn passphrase_in(path: &Path) -> Result<Key, Failure> {
+    first_line(source(path)?, path)
+}
+
+/// The whole of a key file.
+pub fn key_in(path: &Path) -> Result<Key, Failure> {
+    read(path, 0, None)
+}
+
+/// A new passphrase, asked for twice.
+pub fn ask_twice(image: &Path) -> Result<Key, Failure> {
+    let first = ask(&format!("New passphrase for {}: ", image.display()))?;
+    if !io::stdin().is_terminal() {
+        return Ok(first);
+    }
+    match ask("The same again: ")?.as_bytes() == first.as_bytes() {
+        true => Ok(first),
+        false => Err(Failure::new(
+            2,
+            "the two passphrases differ",
+            "Type the same one twice.",
+        )),
+    }
+}
+
+/// A passphrase from the terminal, or the next line of standard input.
+fn ask(question: &str) -> Result<Key, Failure> {
+    match io::stdin().is_terminal() {
+        true => prompt(question),
+        false => first_line(Box::new(io::stdin()), Path::new("-")),
     }
 }
 
@@ -131,9 +179,8 @@ fn first_line(from: Box<dyn Read>, path: &Path) -> Result<Key, Failure> {
     Ok(Key::from_slice(&line))
 }
 
-fn prompt(image: &Path) -> Result<Key, Failure> {
-    let asked = rpassword::prompt_password(format!("Passphrase for {}: ", image.display()));
-    match asked {
+fn prompt(question: &str) -> Result<Key, Failure> {
+    match rpassword::prompt_password(question) {
         Ok(text) => Ok(Key::new(text.into_bytes())),
         Err(error) => Err(Failure::new(
             1,
