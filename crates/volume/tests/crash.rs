@@ -6,7 +6,7 @@ use block::{BlockDevice, OperationKind, RamDevice};
 use cipher::Key;
 use cryptmark_volume::luks2::KeyslotOptions;
 use cryptmark_volume::{
-    Format, Hash, Kdf, Limits, Opening, Secret, Verdict, VolumeError, luks1, luks2,
+    Access, Format, Hash, Kdf, Limits, Opening, Secret, Verdict, VolumeError, luks1, luks2,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -80,9 +80,9 @@ fn opens(device: &RamDevice, format: Format, passphrase: &str, volume_key: &Key)
         _ => Opening::Luks2 { slot: None },
     };
     let secret = Secret::Passphrase(key(passphrase));
-    match opening.unlock(device, device, &secret, &Limits::default()) {
+    match opening.unlock(device, device, &secret, Access::Read, &Limits::default()) {
         Ok(opened) => {
-            assert_eq!(opened.mapping.key.as_bytes(), volume_key.as_bytes());
+            assert_eq!(opened.rows[0].mapping.key.as_bytes(), volume_key.as_bytes());
             true
         }
         Err(error) => {

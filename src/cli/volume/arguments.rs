@@ -97,8 +97,15 @@ impl Devices {
     }
 }
 
+/// Where the header is while a volume is encrypted or decrypted in place.
+pub fn side_header(image: &Path) -> PathBuf {
+    let mut name = image.as_os_str().to_owned();
+    name.push(".cryptmark-header");
+    name.into()
+}
+
 /// Through the page cache: headers are small, and files mostly fresh.
-fn open(path: &Path, write: bool) -> Result<FileDevice, VolumeError> {
+pub fn open(path: &Path, write: bool) -> Result<FileDevice, VolumeError> {
     let options = FileOptions {
         write,
         direct: false,
@@ -114,14 +121,39 @@ impl VolumeArguments {
         &self.image
     }
 
+    /// The cipher that the user named.
+    pub fn cipher(&self) -> Result<Option<CipherSpec>, Failure> {
+        let parsed = self.cipher.as_deref().map(str::parse).transpose();
+        Ok(parsed.map_err(VolumeError::Cipher)?)
+    }
+
+    /// The hash that the user named.
+    pub fn hash(&self) -> Option<&str> {
+        self.hash.as_deref()
+    }
+
+    /// The sector size that the user named.
+    pub fn named_sector_size(&self) -> Result<Option<SectorSize>, Failure> {
+        self.sector_size.map(sector_size).transpose()
+    }
+
     /// The keyslot that the user named.
     pub fn key_slot(&self) -> Option<u32> {
         self.key_slot
     }
 
+    /// The file with the header: what the user says, or what an encryption or
+    /// decryption in place that was stopped has left.
+    pub fn header_path(&self) -> Option<PathBuf> {
+        let side = side_header(&self.image);
+        self.header
+            .clone()
+            .or_else(|| side.exists().then_some(side))
+    }
+
     /// Opens the volume, for writing if `write`, and its detached header.
     pub fn devices(&self, write: bool) -> Result<Devices, Failure> {
-        let header = self.header.as_deref().map(|path| open(path, false));
+        let header = self.header_path().map(|path| open(&path, write));
         Ok(Devices {
             data: open(&self.image, write)?,
             header: header.transpose()?,
@@ -130,7 +162,7 @@ impl VolumeArguments {
 
     /// Opens the volume, and for writing the device that its header is on.
     pub fn devices_for_header(&self) -> Result<Devices, Failure> {
-        let header = self.header.as_deref().map(|path| open(path, true));
+        let header = self.header_path().map(|path| open(&path, true));
         Ok(Devices {
             data: open(&self.image, header.is_none())?,
             header: header.transpose()?,
@@ -279,7 +311,8 @@ impl VolumeArguments {
         })
     }
 
-    fn key_bytes(&self) -> Result<Option<usize>, Failure> {
+    /// The length of the key that the user named.
+    pub fn key_bytes(&self) -> Result<Option<usize>, Failure> {
         match self.key_size {
             Some(bits) if bits == 0 || !bits.is_multiple_of(8) || bits > 65_536 => {
                 Err(Failure::new(

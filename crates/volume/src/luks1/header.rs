@@ -13,7 +13,7 @@ use crate::keyslot::{KeyMaterial, SECTOR};
 use crate::luks::{MAGIC, MOST_KEY_BYTES};
 use crate::{Damage, Format, Hash, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
-use cipher::CipherSpec;
+use cipher::{Algorithm, CipherSpec};
 
 /// Length of the header, bytes.
 pub(super) const HEADER_BYTES: u64 = 592;
@@ -154,7 +154,8 @@ impl Header {
 
     pub(super) fn check(&self) -> Result<(), VolumeError> {
         let possible = self.spec.key_sizes();
-        if !possible.contains(&self.key_bytes) || self.key_bytes > MOST_KEY_BYTES {
+        let null = self.spec.algorithms() == [Algorithm::Null] && self.key_bytes > 0;
+        if !(null || possible.contains(&self.key_bytes)) || self.key_bytes > MOST_KEY_BYTES {
             let rule = format!("{} takes {possible:?}", self.spec);
             return Err(damaged(Damage::number(
                 "key-bytes",
