@@ -347,7 +347,8 @@ fn seed_of_now() -> u64 {
 }
 
 /// A flag that Ctrl-C and termination set; the second Ctrl-C ends the
-/// program at once (the test file has no name, so nothing stays behind).
+/// program at once. Test files have no name and do not stay behind; the folder
+/// of Java's compiled class in the system's folder for temporary files does.
 fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);

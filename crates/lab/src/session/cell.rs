@@ -4,7 +4,7 @@ use super::{SessionError, WARM_UP};
 use crate::plan::Plan;
 use crate::record::Device;
 use crate::summary::Identity;
-use crate::target::java::{Java, JavaCipher};
+use crate::target::java::{Java, JavaCipher, JavaError};
 use crate::target::peer::Absent;
 use crate::target::{Backend, Bare, Encryption, Storage, System, Target};
 use crate::trial::{self, Options, Sample, TrialError};
@@ -336,13 +336,16 @@ impl Cell {
                 trial::bare::run(bare, workload, plan.extent_bytes(), repetition, options)
             }
             Subject::Java(java, ready) => {
-                next_of_java(java, &mut ready.borrow_mut(), workload, plan.repetitions)
+                let repetitions = plan.repetitions;
+                next_of_java(java, &mut ready.borrow_mut(), workload, repetitions, stop)
             }
         };
         match sample {
             Ok(_) if stop.load(Ordering::Relaxed) => Err(SessionError::Interrupted),
             Ok(sample) => Ok(sample),
-            Err(TrialError::Interrupted) => Err(SessionError::Interrupted),
+            Err(TrialError::Interrupted | TrialError::Java(JavaError::Interrupted)) => {
+                Err(SessionError::Interrupted)
+            }
             Err(source) => Err(SessionError::Trial {
                 workload: workload.name.clone(),
                 label: self.label.clone(),
@@ -358,6 +361,7 @@ fn next_of_java(
     ready: &mut BTreeMap<String, VecDeque<f64>>,
     workload: &Workload,
     repetitions: u32,
+    stop: &AtomicBool,
 ) -> Result<Sample, TrialError> {
     let bytes = workload.block_bytes();
     let ready = ready.entry(workload.name.clone()).or_default();
@@ -365,7 +369,7 @@ fn next_of_java(
         Some(seconds) => seconds,
         None => {
             let encrypts = workload.op == Mix::Encrypt;
-            ready.extend(java.measure(encrypts, bytes, workload.cold, repetitions)?);
+            ready.extend(java.measure(encrypts, bytes, workload.cold, repetitions, stop)?);
             ready.pop_front().expect("a plan has a repetition at least")
         }
     };
