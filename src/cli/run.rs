@@ -162,7 +162,9 @@ impl RunOptions {
         if self.quick {
             plan.repetitions = 3;
             for workload in &mut plan.workloads {
-                workload.seconds = workload.seconds.map(|seconds| (seconds / 4.0).max(0.05));
+                workload.seconds = workload
+                    .seconds
+                    .map(|seconds| (seconds / 4.0).max(seconds.min(0.05)));
                 workload.bytes = workload
                     .bytes
                     .map(|bytes| ByteSize((bytes.as_u64() / 4).max(workload.block_bytes())));
@@ -170,6 +172,7 @@ impl RunOptions {
         }
         if let Some(repeat) = self.repeat {
             plan.repetitions = repeat;
+            plan.slow_repetitions = None;
         }
         if !self.systems.is_empty() {
             plan.systems.clone_from(&self.systems);

@@ -48,6 +48,10 @@ pub struct Plan {
     /// Repetitions of every cell, 1 to 1000.
     #[serde(default = "ten")]
     pub repetitions: u32,
+    /// Repetitions that are enough of a bare cipher whose requests take far
+    /// longer than a workload's `seconds`; as many as of any other when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_repetitions: Option<u32>,
     /// Systems beside `none`, which every plan measures.
     #[serde(default = "builtin")]
     pub systems: Vec<System>,
@@ -365,6 +369,16 @@ impl Plan {
                 high: 1000,
             });
         }
+        if let Some(slow) = self.slow_repetitions
+            && !(1..=1000).contains(&slow)
+        {
+            return Err(PlanError::Range {
+                key: "slow_repetitions",
+                value: u64::from(slow),
+                low: 1,
+                high: 1000,
+            });
+        }
         if self.sector_size.all().is_empty() {
             return Err(PlanError::Empty("sector sizes"));
         }
@@ -513,6 +527,7 @@ seconds = 0.1
             ("\"a plan\"", "\"a plan\"\nsector_size = []"),
             ("\"a plan\"", "\"a plan\"\nsector_size = [512, \"x\"]"),
             ("\"a plan\"", "\"a plan\"\nrepetitions = 0"),
+            ("\"a plan\"", "\"a plan\"\nslow_repetitions = 0"),
             ("\"a plan\"", "\"a plan\"\nkey_size = 100"),
             ("\"a plan\"", "\"a plan\"\nsystems = [\"truecrypt\"]"),
             ("4 KiB", "512 B"),

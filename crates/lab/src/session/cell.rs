@@ -1,6 +1,6 @@
 //! The cells of a session: a system each, with its samples.
 
-use super::{SessionError, WARM_UP};
+use super::{SLOW, SessionError, WARM_UP};
 use crate::plan::Plan;
 use crate::record::Device;
 use crate::summary::Identity;
@@ -294,6 +294,20 @@ impl Cell {
         }
     }
 
+    /// Whether a slow cell was visited often enough. Earlier rounds stay whole,
+    /// so what is compared is still paired.
+    pub(super) fn had_its_time(&self, plan: &Plan, workload: &Workload, index: usize) -> bool {
+        let (Subject::Bare(_), Some(enough), Some(seconds)) =
+            (&self.subject, plan.slow_repetitions, workload.seconds)
+        else {
+            return false;
+        };
+        let samples = &self.samples[index];
+        let spent: f64 = samples.iter().map(|sample| sample.wall).sum();
+        let given = seconds * f64::from(plan.repetitions);
+        samples.len() >= enough as usize && spent > SLOW * given
+    }
+
     /// An uncounted visit: caches, clocks and page tables are ready afterwards.
     pub(super) fn warm_up(
         &self,
@@ -302,14 +316,13 @@ impl Cell {
         seed: u64,
         stop: &AtomicBool,
     ) -> Result<(), SessionError> {
-        let seconds = match &self.subject {
-            Subject::Device(_) => WARM_UP,
-            Subject::Bare(_) => WARM_UP.min(workload.seconds.unwrap_or(WARM_UP)),
-            // It warms up by itself, or must not.
-            Subject::Java(..) => return Ok(()),
-        };
+        match &self.subject {
+            Subject::Device(_) => {}
+            // They warm up by themselves in each visit, or must not.
+            Subject::Bare(_) | Subject::Java(..) => return Ok(()),
+        }
         let short = Workload {
-            seconds: Some(seconds),
+            seconds: Some(WARM_UP),
             bytes: None,
             ..workload.clone()
         };
