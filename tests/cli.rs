@@ -550,6 +550,7 @@ fn derivations_are_described_and_take_no_cipher() {
         assert!(error.contains("key derivations"), "{error}");
     }
     sandbox.fails(2, &["run", "kdf", "--repeat", "0"]);
+    sandbox.fails(2, &["run", "--cores", "0"]);
     assert!(!sandbox.store().exists());
     assert!(sandbox.ok(&["plans"]).contains("kdf"));
 }

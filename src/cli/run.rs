@@ -48,6 +48,9 @@ pub struct RunOptions {
     /// Driving threads of every workload; can be repeated
     #[arg(long, value_name = "N")]
     threads: Vec<u32>,
+    /// Cores that share a large request of the built-in engine, where they are measured to be faster
+    #[arg(long, value_name = "N")]
+    cores: Option<u32>,
     /// Encryption sector size in bytes; can be repeated
     #[arg(long = "sector-size", value_name = "BYTES")]
     sector_sizes: Vec<u32>,
@@ -190,6 +193,9 @@ impl RunOptions {
         }
         if !self.threads.is_empty() {
             plan.with_threads(&self.threads);
+        }
+        if let Some(cores) = self.cores {
+            plan.cores = cores;
         }
         if !self.sector_sizes.is_empty() {
             plan.sector_size = SectorSizes::Several(self.sector_sizes.clone());

@@ -66,6 +66,7 @@ impl RunOptions {
             ("--key-size", self.key_size.is_some()),
             ("--sector-size", !self.sector_sizes.is_empty()),
             ("--threads", !self.threads.is_empty()),
+            ("--cores", self.cores.is_some()),
             ("--backend", self.backend.is_some()),
             ("--tier", self.tier.is_some()),
         ];

@@ -51,12 +51,15 @@ impl Opened {
         backend: Option<Backend>,
     ) -> Result<Self, SessionError> {
         let mut absent = Vec::new();
+        let mut warnings: Vec<String> = Vec::new();
         let mut targets = vec![Target::plain(Arc::clone(&storage.device))];
         for system in &plan.systems {
             match system {
                 System::None => {}
                 System::Builtin => {
                     for encryption in plan.encryptions(backend)? {
+                        let encryption = encryption.shared_among(plan.cores)?;
+                        warnings.extend(encryption.tell_sharing(plan.cores));
                         let target = Target::builtin(Arc::clone(&storage.device), encryption)?;
                         target.self_check(&*storage.device)?;
                         targets.push(target);
@@ -77,7 +80,6 @@ impl Opened {
         } else {
             targets.push(Target::plain(Arc::clone(&storage.device)));
         }
-        let mut warnings: Vec<String> = Vec::new();
         for warning in targets.iter().flat_map(Target::warnings) {
             // Sizes of sectors and keys do not change it.
             if !warnings.contains(&warning) {
@@ -115,7 +117,12 @@ impl Opened {
         let wanted = |system: &System| plan.systems.contains(system);
         let mut missing = Missing::default();
         let mut cells = Vec::new();
+        // Who lists all ciphers beside each other protects nothing by them: no
+        // warning of weak ones.
+        let mut warnings = Vec::new();
         for encryption in plan.encryptions(backend)? {
+            let encryption = encryption.shared_among(plan.cores)?;
+            warnings.extend(encryption.tell_sharing(plan.cores));
             let (systems, without) = Bare::open(encryption, &libraries)?;
             missing.add(without, &encryption);
             let by_java = java
@@ -138,8 +145,7 @@ impl Opened {
         Ok(Self {
             cells,
             absent,
-            // Who lists all ciphers beside each other protects nothing by them.
-            warnings: Vec::new(),
+            warnings,
         })
     }
 }
@@ -204,7 +210,7 @@ impl Cell {
                 tier: plan.tier,
                 system: target.system.as_str().to_owned(),
                 system_version: target.version.clone(),
-                backend: target.backend.map(|backend| backend.to_string()),
+                backend: target.backend.zip(encryption).map(|(b, by)| by.engine(b)),
                 cipher: encryption.map(|encryption| encryption.spec.to_string()),
                 key_bits: encryption.map(|encryption| encryption.key_bits),
                 sector_bytes: encryption.map(|encryption| encryption.sector_size.bytes() as u32),
@@ -220,7 +226,7 @@ impl Cell {
         let identity = Identity {
             system: bare.system.as_str().to_owned(),
             system_version: bare.version.clone(),
-            backend: bare.backend.map(|backend| backend.to_string()),
+            backend: bare.backend.map(|backend| bare.encryption.engine(backend)),
             constant_time: bare.constant_time,
             ..in_memory(&bare.encryption, plan)
         };
