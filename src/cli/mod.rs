@@ -94,7 +94,9 @@ fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// A flag that Ctrl-C and termination set; the second Ctrl-C ends the
-/// program at once (the test file has no name, so nothing stays behind).
+/// program at once. Test files have no name and do not stay behind; the folder
+/// of Java's compiled class in the system's folder for temporary files does,
+/// and so does what `volume export` has written beside its output.
 fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
