@@ -253,8 +253,9 @@ impl Header {
         })
     }
 
-    /// Writes the newest record of the journal over the data again, so that
-    /// the journal is not needed to read it.
+    /// Writes the newest record of the journal over the data again, and an empty
+    /// one behind it: from then on the data may be written, and the journal has
+    /// nothing older that would be written over that.
     ///
     /// # Errors
     /// [`VolumeError::Block`].
@@ -264,12 +265,18 @@ impl Header {
         data: &dyn BlockDevice,
     ) -> Result<(), VolumeError> {
         let state = self.reencryption()?;
-        if let Some(record) = state.journal.newest(device)? {
-            let range = ByteRange::new(record.kept_at, record.length);
-            let kept = unaligned::read(device, range)?;
-            unaligned::write(data, state.new.offset + record.position, &kept)?;
-            data.flush()?;
-        }
+        let newest = state.journal.newest(device)?;
+        let Some(record) = newest.filter(|record| record.length > 0) else {
+            return Ok(());
+        };
+        let kept = unaligned::read(device, ByteRange::new(record.kept_at, record.length))?;
+        unaligned::write(data, state.new.offset + record.position, &kept)?;
+        data.flush()?;
+        let position = match state.direction() {
+            Direction::Forward => record.end(),
+            Direction::Backward => record.position,
+        };
+        state.journal.keep(device, Some(record), position, &[])?;
         Ok(())
     }
 
@@ -320,11 +327,18 @@ impl Header {
                 return Err(VolumeError::Stopped);
             }
         }
-        self.end_reencryption(device)
+        let end = to.offset + length + to.layout.size.bytes() as u64;
+        let to_the_end = end > data.geometry().size;
+        self.end_reencryption(device, to_the_end)
     }
 
-    /// Makes the new segment the only one, and wipes the old keyslots.
-    fn end_reencryption(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+    /// Makes the new segment the only one, and wipes the old keyslots. What is
+    /// encrypted and goes to the end of the device goes there ever after.
+    fn end_reencryption(
+        &mut self,
+        device: &dyn BlockDevice,
+        to_the_end: bool,
+    ) -> Result<(), VolumeError> {
         let state = self.reencryption()?;
         let listed = |digest: Option<&Digest>, number: &u32| {
             digest.is_some_and(|digest| digest.keyslots.contains(number))
@@ -339,7 +353,7 @@ impl Header {
             .map(|(number, keyslot)| (*number, keyslot.area()))
             .collect();
         let digests = [self.digest_of(0).ok(), self.digest_of(1).ok()];
-        let dynamic = state.old.size == SegmentSize::Dynamic;
+        let dynamic = to_the_end && state.new.kind != SegmentKind::Linear;
         self.commit(device, |json| {
             for (number, _) in &leaving {
                 forget(json, *number);
