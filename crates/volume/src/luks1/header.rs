@@ -122,6 +122,23 @@ impl Header {
         Ok(header)
     }
 
+    /// Bytes from the start of the device that header and keyslots take.
+    pub fn bytes_with_keyslots(&self) -> u64 {
+        let ends = self.keyslots.iter().map(|keyslot| {
+            let area = self.material(keyslot).range();
+            area.offset + area.length
+        });
+        let end = ends
+            .max()
+            .unwrap_or(0)
+            .max(HEADER_BYTES)
+            .next_multiple_of(4096);
+        match self.payload_offset {
+            0 => end,
+            data => data.min(end),
+        }
+    }
+
     /// The 592 bytes.
     pub(super) fn bytes(&self) -> [u8; HEADER_BYTES as usize] {
         let mut bytes = [0; HEADER_BYTES as usize];

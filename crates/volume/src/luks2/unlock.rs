@@ -146,6 +146,19 @@ impl Header {
         })
     }
 
+    /// The segment of a volume that has one of encrypted data, and its sector
+    /// size in bytes.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`].
+    pub fn only_segment(&self) -> Result<(&Segment, u64), VolumeError> {
+        let (_, segment) = self.data_segment()?;
+        match &segment.kind {
+            SegmentKind::Crypt { sector_size, .. } => Ok((segment, sector_size.bytes() as u64)),
+            SegmentKind::Linear => Err(unsupported("data that is not encrypted")),
+        }
+    }
+
     /// The number of the digest of the data's key.
     pub(super) fn digest_of_data(&self) -> Result<u32, VolumeError> {
         let (segment, _) = self.data_segment()?;
