@@ -174,6 +174,26 @@ pub enum VolumeError {
         least: u64,
     },
 
+    /// Something was chosen that the format does not have.
+    #[error("{} has no {what}", format.title())]
+    Lacks {
+        /// The format.
+        format: Format,
+        /// What was chosen.
+        what: Box<str>,
+        /// What the user can do about it, a sentence.
+        possible: Box<str>,
+    },
+
+    /// A PIM that VeraCrypt does not take.
+    #[error("the PIM is {pim}, and the largest is {most}")]
+    Pim {
+        /// What was given.
+        pim: u32,
+        /// The largest.
+        most: u32,
+    },
+
     /// There is not as much memory as Argon2 needs.
     #[error("there is no memory left for a key derivation of {memory_kib} KiB")]
     OutOfMemory {
@@ -251,6 +271,10 @@ impl VolumeError {
                 "Do not open a volume of somebody else's that asks for so much; of your own, \
                  change the keyslot with the program that made it."
                     .to_owned()
+            }
+            Self::Lacks { possible, .. } => possible.to_string(),
+            Self::Pim { .. } => {
+                "Give the PIM that the volume was made with; without one, leave it away.".to_owned()
             }
             Self::OutOfMemory { memory_kib } => format!(
                 "Open it on a machine with more than {} MiB to spare, or change the keyslot there.",

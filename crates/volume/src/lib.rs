@@ -24,6 +24,7 @@ pub mod luks1;
 pub mod luks2;
 mod mapping;
 mod secret;
+pub mod tcrypt;
 mod unaligned;
 
 pub use crypt::CryptDevice;
