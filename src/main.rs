@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Command::Baseline(options) => cli::baseline::run(&options, store.as_deref()),
         Command::Compare(options) => cli::compare::run(&options, store.as_deref()),
         Command::Report(options) => cli::report::run(&options, store.as_deref()),
+        Command::Volume(options) => cli::volume::run(&options),
         Command::Doctor(options) => cli::doctor::run(&options),
         Command::Completions(options) => cli::shell::completions(&options),
         Command::Man(options) => cli::shell::man(&options),

@@ -1,11 +1,15 @@
 //! [`Failure`]: what the user is told, in two lines, and the exit code.
 
+use block::transfer::TransferError;
 use lab::plan::PlanError;
 use lab::session::SessionError;
 use lab::store::StoreError;
 use lab::target::StorageError;
 use std::error::Error;
 use std::process::ExitCode;
+use volume::cryptoloop::UnknownDerivation;
+use volume::plain::UnknownHash;
+use volume::{Verdict, VolumeError};
 
 /// An error as the contract wants it: what happened, what to do, exit code.
 #[derive(Debug)]
@@ -67,6 +71,43 @@ impl From<StorageError> for Failure {
             _ => 2,
         };
         Self::of(code, &error, error.remedy())
+    }
+}
+
+impl From<VolumeError> for Failure {
+    fn from(error: VolumeError) -> Self {
+        let code = match error.verdict() {
+            Verdict::Failed => 1,
+            Verdict::BadInput => 2,
+            Verdict::WrongSecret => 3,
+            Verdict::Protected => 4,
+        };
+        Self::of(code, &error, error.remedy())
+    }
+}
+
+impl From<UnknownHash> for Failure {
+    fn from(error: UnknownHash) -> Self {
+        Self::of(2, &error, error.remedy())
+    }
+}
+
+impl From<UnknownDerivation> for Failure {
+    fn from(error: UnknownDerivation) -> Self {
+        Self::of(2, &error, error.remedy())
+    }
+}
+
+impl From<TransferError> for Failure {
+    fn from(error: TransferError) -> Self {
+        let (code, remedy) = match &error {
+            TransferError::Block(error) => (1, error.remedy()),
+            TransferError::Input(_) => (1, "Check the input; the volume is written in part."),
+            TransferError::Output(_) => (1, "Check the free space and the permissions."),
+            TransferError::TooLong { .. } => (2, "Give less input, or a larger volume."),
+            TransferError::Stopped => (130, "Run it again from the start."),
+        };
+        Self::of(code, &error, remedy)
     }
 }
 

@@ -10,6 +10,7 @@ pub mod report;
 pub mod run;
 pub mod shell;
 pub mod stored;
+pub mod volume;
 
 pub use failure::Failure;
 
@@ -17,6 +18,8 @@ use clap::{Parser, Subcommand};
 use lab::store::{Location, Store};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Measures what encrypting storage costs on this machine, and says which
 /// set-up to choose.
@@ -48,6 +51,8 @@ pub enum Command {
     Compare(compare::CompareOptions),
     /// Write a report of stored runs: .html, .md, .csv or .json
     Report(report::ReportOptions),
+    /// Open and keep encrypted volumes
+    Volume(volume::VolumeOptions),
     /// Say what this machine can measure, and what is missing for the rest
     Doctor(doctor::DoctorOptions),
     /// Print a completion script for a shell
@@ -86,6 +91,26 @@ fn print(text: &str) -> Result<(), Failure> {
         )),
         _ => Ok(()),
     }
+}
+
+/// A flag that Ctrl-C and termination set; the second Ctrl-C ends the
+/// program at once (the test file has no name, so nothing stays behind).
+fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|error| {
+        Failure::new(
+            1,
+            format!("cannot watch for Ctrl-C: {error}"),
+            "Report this; no other program can be at fault.",
+        )
+    })?;
+    Ok(stop)
 }
 
 /// How wide and how plain the terminal wants its text.

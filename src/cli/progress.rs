@@ -23,7 +23,16 @@ impl Progress {
         Self { bar }
     }
 
-    /// Bytes of the test extent that are filled.
+    /// Starts with copying `bytes` bytes.
+    pub fn bytes(silent: bool, bytes: u64) -> Self {
+        let progress = Self::new(silent, bytes);
+        progress.bar.set_style(template(
+            "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
+        ));
+        progress
+    }
+
+    /// Bytes that are filled or copied.
     pub fn filled(&self, bytes: u64) {
         self.bar.set_position(bytes);
     }

@@ -3,7 +3,7 @@
 mod kdf;
 
 use super::progress::Progress;
-use super::{Failure, open_store, print, style};
+use super::{Failure, open_store, print, stop_on_signal, style};
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use lab::plan::{Plan, SectorSizes};
@@ -15,8 +15,7 @@ use lab::target::{Backend, Place, Storage, System};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Options of `cryptmark run`.
 #[derive(Debug, Args)]
@@ -344,24 +343,4 @@ fn run_id() -> String {
 
 fn seed_of_now() -> u64 {
     jiff::Timestamp::now().as_nanosecond() as u64
-}
-
-/// A flag that Ctrl-C and termination set; the second Ctrl-C ends the
-/// program at once (the test file has no name, so nothing stays behind).
-fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })
-    .map_err(|error| {
-        Failure::new(
-            1,
-            format!("cannot watch for Ctrl-C: {error}"),
-            "Report this; no other program can be at fault.",
-        )
-    })?;
-    Ok(stop)
 }

@@ -30,6 +30,8 @@ mod file;
 pub mod signature;
 #[cfg(target_os = "linux")]
 mod testfile;
+#[cfg(unix)]
+pub mod transfer;
 #[cfg(target_os = "linux")]
 mod uring;
 

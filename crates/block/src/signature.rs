@@ -10,11 +10,11 @@ mod usage;
 pub use content::Content;
 pub use usage::{Mount, Usage};
 
-use crate::BlockError;
+use crate::{BlockDevice, BlockError};
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -81,6 +81,16 @@ pub fn guard(path: &Path, confirmed: bool) -> Result<(), BlockError> {
     }
 }
 
+/// What `device` holds, of whatever kind it is.
+///
+/// # Errors
+/// Those of reading it.
+pub fn content(device: &dyn BlockDevice) -> Result<Content, BlockError> {
+    Content::read(device.geometry().size, |offset, into| {
+        device.read_at(offset, into)
+    })
+}
+
 /// Finds out who uses a block device or an existing file and what it holds,
 /// without writing to it.
 ///
@@ -108,7 +118,7 @@ pub fn inspect(path: &Path) -> Result<Occupancy, BlockError> {
     let content = File::open(path)
         .and_then(|mut file| {
             let size = file.seek(SeekFrom::End(0))?;
-            Content::read(&file, size)
+            Content::read(size, |offset, into| file.read_exact_at(into, offset))
         })
         .map_err(refused)?;
     Ok(Occupancy {

@@ -1,6 +1,6 @@
 //! [`VolumeError`]: what can be wrong with a volume.
 
-use crate::{Damage, Format};
+use crate::{Damage, Format, Hash};
 use block::BlockError;
 use cipher::CipherError;
 use thiserror::Error;
@@ -99,6 +99,93 @@ pub enum VolumeError {
         got: u64,
         /// What would do.
         rule: Box<str>,
+    },
+
+    /// A key file of loop-AES has lines that make no key.
+    #[error("the key file has {lines} lines{}", if *even { "" } else { " of different lengths" })]
+    KeyFileLines {
+        /// How many, empty ones apart.
+        lines: usize,
+        /// Whether all are equally long.
+        even: bool,
+    },
+
+    /// A key file of loop-AES is encrypted itself.
+    #[error("the key file is encrypted with GnuPG")]
+    EncryptedKeyFile,
+
+    /// The hash gives less than a key.
+    #[error("{hash} gives {} bytes, and the key has {key_bytes}", hash.digest_bytes())]
+    ShortHash {
+        /// The hash.
+        hash: Hash,
+        /// Length of the key, bytes.
+        key_bytes: usize,
+    },
+
+    /// With large IVs, the first IV number is not that of a sector.
+    #[error("a skip of {skip} sectors is not made of whole encryption sectors")]
+    SkipAlignment {
+        /// In units of 512 bytes.
+        skip: u64,
+        /// What it must be a multiple of.
+        unit: u64,
+    },
+
+    /// The JSON of a LUKS2 header has outgrown its area.
+    #[error("the metadata would need {needed} bytes, and there is room for {room}")]
+    MetadataFull {
+        /// Bytes of JSON, and the zero that ends it.
+        needed: u64,
+        /// Bytes of the area.
+        room: u64,
+    },
+
+    /// There is no free keyslot, or no space for its key material.
+    #[error("there is no room for another keyslot")]
+    NoFreeKeyslot,
+
+    /// The keyslot that was named is in use.
+    #[error("keyslot {slot} is in use")]
+    KeyslotInUse {
+        /// Its number.
+        slot: u32,
+    },
+
+    /// Without the last keyslot, only a copy of the volume key opens the volume.
+    #[error("keyslot {slot} is the last one: without it no passphrase opens the volume")]
+    LastKeyslot {
+        /// Its number.
+        slot: u32,
+    },
+
+    /// What was written was read back as something else.
+    #[error("{length} bytes at byte {offset} were written, and read back as something else")]
+    Unverified {
+        /// First byte.
+        offset: u64,
+        /// Length, bytes.
+        length: u64,
+    },
+
+    /// A text for the header is too long for it.
+    #[error("the {what} has {got} bytes, and there is room for {room}")]
+    TextLength {
+        /// Which text.
+        what: &'static str,
+        /// Its length, bytes.
+        got: usize,
+        /// The longest that is possible.
+        room: usize,
+    },
+
+    /// The device is too small for header and data.
+    #[error("the device has {size} bytes, and {needed} are needed for the header and some data")]
+    TooSmall {
+        /// Bytes that there are.
+        size: u64,
+        /// Bytes that are needed at least.
+        needed: u64,
     },
 
     /// The data area does not lie within the device.
@@ -212,7 +299,10 @@ impl VolumeError {
     pub fn verdict(&self) -> Verdict {
         match self {
             Self::NoKeyslotFits | Self::NoHeaderFits | Self::WrongVolumeKey => Verdict::WrongSecret,
-            Self::Block(BlockError::Io { .. }) | Self::OutOfMemory { .. } => Verdict::Failed,
+            Self::Block(BlockError::Io { .. })
+            | Self::OutOfMemory { .. }
+            | Self::Unverified { .. } => Verdict::Failed,
+            Self::LastKeyslot { .. } => Verdict::Protected,
             Self::Block(
                 BlockError::InUse { .. }
                 | BlockError::Mounted { .. }
@@ -264,6 +354,30 @@ impl VolumeError {
             Self::DataAlignment { unit, .. } => {
                 format!("Give an offset and a size that are multiples of {unit}.")
             }
+            Self::MetadataFull { .. } => {
+                "Remove a token or a keyslot; nothing was changed.".to_owned()
+            }
+            Self::NoFreeKeyslot => "Remove a keyslot that is not needed any more.".to_owned(),
+            Self::KeyslotInUse { .. } => "Choose a free --key-slot, or leave it away.".to_owned(),
+            Self::LastKeyslot { .. } => {
+                "Add another key first, or give --yes if the data shall be lost.".to_owned()
+            }
+            Self::Unverified { .. } => {
+                "The device lies or is failing: copy what it holds elsewhere.".to_owned()
+            }
+            Self::TextLength { .. } => "Give a shorter one.".to_owned(),
+            Self::TooSmall { .. } => {
+                "Take a larger device, a smaller --offset, or a detached --header.".to_owned()
+            }
+            Self::KeyFileLines { .. } => {
+                "Give a key file of 1, 64 or 65 lines, all equally long.".to_owned()
+            }
+            Self::EncryptedKeyFile => {
+                "Decrypt it first, and pipe the result in: gpg -d FILE | cryptmark volume … --key-file -"
+                    .to_owned()
+            }
+            Self::ShortHash { .. } => "Name a longer --hash or a shorter --key-size.".to_owned(),
+            Self::SkipAlignment { unit, .. } => format!("Give a --skip that is a multiple of {unit}."),
             Self::KdfIterations { .. }
             | Self::KdfMemory { .. }
             | Self::KdfLanes { .. }

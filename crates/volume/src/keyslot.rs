@@ -3,7 +3,7 @@
 
 use crate::{Hash, VolumeError, af, unaligned};
 use block::{BlockDevice, ByteRange};
-use cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout};
+use cipher::{CipherError, CipherSpec, IvSector, Key, SectorCipher, SectorLayout};
 use zeroize::Zeroizing;
 
 /// What the material is made of, from offset 0 on in 512-byte sectors.
@@ -25,9 +25,13 @@ pub(crate) struct KeyMaterial {
 }
 
 impl KeyMaterial {
-    /// Bytes that the material takes, whole sectors.
-    pub(crate) const fn length(&self) -> u64 {
-        (self.key_bytes as u64 * self.stripes as u64).next_multiple_of(SECTOR)
+    /// The bytes that the material takes, whole sectors.
+    pub(crate) const fn range(&self) -> ByteRange {
+        let length = self.key_bytes as u64 * self.stripes as u64;
+        ByteRange {
+            offset: self.offset,
+            length: length.next_multiple_of(SECTOR),
+        }
     }
 
     /// Decrypts and merges the key; under a wrong `slot_key` it is noise.
@@ -37,11 +41,7 @@ impl KeyMaterial {
         slot_key: &Key,
     ) -> Result<Key, VolumeError> {
         let cipher = self.spec.cipher(slot_key, SectorLayout::default(), None)?;
-        let range = ByteRange {
-            offset: self.offset,
-            length: self.length(),
-        };
-        let mut material = unaligned::read(device, range)?;
+        let mut material = unaligned::read(device, self.range())?;
         cipher.decrypt(IvSector::new(0), &mut material);
         let stripes = &material[..self.key_bytes * self.stripes];
         Ok(af::merge(self.hash, stripes, self.key_bytes))
@@ -56,9 +56,20 @@ impl KeyMaterial {
     ) -> Result<(), VolumeError> {
         let cipher = self.spec.cipher(slot_key, SectorLayout::default(), None)?;
         let split = af::split(self.hash, key, self.stripes)?;
-        let mut material = Zeroizing::new(vec![0; self.length() as usize]);
+        let mut material = Zeroizing::new(vec![0; self.range().length as usize]);
         material[..split.len()].copy_from_slice(split.as_bytes());
         cipher.encrypt(IvSector::new(0), &mut material);
         unaligned::write(device, self.offset, &material)
     }
+}
+
+/// Overwrites an area with noise, so that nothing of a key is left in it.
+pub(crate) fn wipe(
+    device: &(impl BlockDevice + ?Sized),
+    area: ByteRange,
+) -> Result<(), VolumeError> {
+    let mut noise = vec![0; area.length as usize];
+    getrandom::fill(&mut noise).map_err(CipherError::from)?;
+    unaligned::write(device, area.offset, &noise)?;
+    Ok(device.flush()?)
 }

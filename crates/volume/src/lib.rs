@@ -11,7 +11,9 @@
 #![forbid(unsafe_code)]
 
 mod af;
+mod calibrate;
 mod crypt;
+pub mod cryptoloop;
 mod damage;
 mod error;
 mod fields;
@@ -19,14 +21,18 @@ mod format;
 mod hash;
 mod kdf;
 mod keyslot;
+pub mod loopaes;
 mod luks;
 pub mod luks1;
 pub mod luks2;
 mod mapping;
+mod opening;
+pub mod plain;
 mod secret;
 pub mod tcrypt;
 mod unaligned;
 
+pub use calibrate::{KdfKind, Machine};
 pub use crypt::CryptDevice;
 pub use damage::Damage;
 pub use error::{Verdict, VolumeError};
@@ -34,4 +40,5 @@ pub use format::Format;
 pub use hash::Hash;
 pub use kdf::{Argon2Variant, Kdf, Limits};
 pub use mapping::Mapping;
+pub use opening::{Opened, Opening};
 pub use secret::{Secret, Unlocked};

@@ -1,7 +1,50 @@
 //! What both versions of LUKS have in common.
 
+use crate::VolumeError;
+use cipher::CipherError;
+use uuid::Builder;
+
 /// What every header begins with; its version follows.
 pub(crate) const MAGIC: &[u8] = b"LUKS\xBA\xBE";
 
 /// The longest volume key that a header may ask for: cryptsetup's limit.
 pub(crate) const MOST_KEY_BYTES: usize = 512;
+
+/// Iterations of the digest of a volume key. The key is random and as long as
+/// any attack on the cipher would have to guess, so that slowness adds nothing;
+/// cryptsetup's least number is taken.
+pub(crate) const DIGEST_ITERATIONS: u32 = 1000;
+
+/// Room for a UUID in a header, with the zero that ends it.
+const UUID_BYTES: usize = 40;
+
+/// A random UUID (RFC 9562, version 4) as text.
+fn new_uuid() -> Result<String, VolumeError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(CipherError::from)?;
+    Ok(Builder::from_random_bytes(bytes).into_uuid().to_string())
+}
+
+/// The UUID that the user gave, or a new one.
+pub(crate) fn checked_uuid(uuid: Option<&str>) -> Result<String, VolumeError> {
+    match uuid {
+        Some(uuid) => checked_text("UUID", uuid, UUID_BYTES),
+        None => new_uuid(),
+    }
+}
+
+/// A text that fits into `room` bytes with the zero that ends it.
+pub(crate) fn checked_text(
+    what: &'static str,
+    text: &str,
+    room: usize,
+) -> Result<String, VolumeError> {
+    if text.len() >= room || text.contains('\0') {
+        return Err(VolumeError::TextLength {
+            what,
+            got: text.len(),
+            room: room - 1,
+        });
+    }
+    Ok(text.to_owned())
+}

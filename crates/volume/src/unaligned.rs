@@ -60,3 +60,19 @@ pub(crate) fn write(
     device.write_at(start, &buffer)?;
     Ok(())
 }
+
+/// Writes `bytes` at `offset` so that they are there when this returns, and
+/// reads them back.
+pub(crate) fn write_verified(
+    device: &(impl BlockDevice + ?Sized),
+    offset: u64,
+    bytes: &[u8],
+) -> Result<(), VolumeError> {
+    write(device, offset, bytes)?;
+    device.flush()?;
+    let length = bytes.len() as u64;
+    match *read(device, ByteRange { offset, length })? == *bytes {
+        true => Ok(()),
+        false => Err(VolumeError::Unverified { offset, length }),
+    }
+}

@@ -4,12 +4,11 @@
 //! util-linux's libblkid documentation and the kernel's headers). Short magics
 //! may be wrong about noise; a wrong name still protects.
 
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
-
 /// Bytes looked at from the start, and again before the end.
 const WINDOW: usize = 1 << 20;
+
+/// Devices are read in units of this, or of a multiple that divides [`WINDOW`].
+const SECTOR: usize = 4096;
 
 /// Bytes before the end that have to be blank too: backup headers live there.
 const TAIL: usize = 128 << 10;
@@ -27,20 +26,24 @@ pub enum Content {
 }
 
 impl Content {
-    /// Looks at the beginning and the end of `file`, which has `size` bytes.
-    pub(super) fn read(file: &File, size: u64) -> io::Result<Self> {
+    /// Looks at the beginning and the end of `size` bytes that `read` gives
+    /// from any place.
+    pub(super) fn read<E>(
+        size: u64,
+        read: impl Fn(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Self, E> {
         let window = size.min(WINDOW as u64) as usize;
         let (mut head, mut tail) = (vec![0; window], vec![0; window]);
-        file.read_exact_at(&mut head, 0)?;
-        file.read_exact_at(&mut tail, size - window as u64)?;
+        read(0, &mut head)?;
+        read(size - window as u64, &mut tail)?;
         let mut content = Self::of(&head, &tail, size);
         // The last places of LUKS2's second header are outside the window.
         for offset in [1 << 20, 2 << 20, 4 << 20] {
-            let mut magic = [0; 6];
-            let inside = offset + magic.len() as u64 <= size;
+            let mut sector = vec![0; SECTOR];
+            let inside = offset + SECTOR as u64 <= size;
             if inside && !matches!(content, Self::Known(_)) {
-                file.read_exact_at(&mut magic, offset)?;
-                if &magic == LUKS2_SECOND {
+                read(offset, &mut sector)?;
+                if sector.starts_with(LUKS2_SECOND) {
                     content = Self::Known(LUKS);
                 }
             }

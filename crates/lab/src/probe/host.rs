@@ -89,7 +89,8 @@ fn os_name() -> Option<String> {
     Some(name.trim_matches('"').to_owned())
 }
 
-fn total_memory() -> Option<u64> {
+/// Bytes of memory that the machine has.
+pub fn total_memory() -> Option<u64> {
     memory("MemTotal:")
 }
 

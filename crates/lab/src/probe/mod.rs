@@ -10,6 +10,6 @@ mod usage;
 
 pub use affinity::pin_to_core;
 pub use capability::{Capability, capabilities};
-pub use host::{available_memory, host};
+pub use host::{available_memory, host, total_memory};
 pub use storage::describe;
 pub use usage::{CpuTimes, StealMeter};

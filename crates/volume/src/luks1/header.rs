@@ -42,16 +42,18 @@ pub struct Header {
     pub key_bytes: usize,
     /// The UUID as it stands there.
     pub uuid: String,
-    /// The keyslots in use, by number.
-    pub keyslots: [Option<Keyslot>; KEYSLOTS],
+    /// The keyslots by number.
+    pub keyslots: [Keyslot; KEYSLOTS],
     pub(super) digest: [u8; 20],
     pub(super) digest_salt: [u8; 32],
     pub(super) digest_iterations: u32,
 }
 
-/// A keyslot in use.
+/// A keyslot, in use or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyslot {
+    /// Whether it holds a key; nothing else of one that does not was checked.
+    pub active: bool,
     /// Iterations of PBKDF2.
     pub iterations: u32,
     /// First byte of the key material.
@@ -120,7 +122,37 @@ impl Header {
         Ok(header)
     }
 
-    fn check(&self) -> Result<(), VolumeError> {
+    /// The 592 bytes.
+    pub(super) fn bytes(&self) -> [u8; HEADER_BYTES as usize] {
+        let mut bytes = [0; HEADER_BYTES as usize];
+        let mut put = |at: usize, value: &[u8]| bytes[at..][..value.len()].copy_from_slice(value);
+        let spec = self.spec.to_string();
+        let (cipher, mode) = spec.split_once('-').expect("the notation has a mode");
+        let sectors = |bytes: u64| ((bytes / SECTOR) as u32).to_be_bytes();
+        put(0, MAGIC);
+        put(6, &1_u16.to_be_bytes());
+        put(8, cipher.as_bytes());
+        put(40, mode.as_bytes());
+        put(72, self.hash.name().as_bytes());
+        put(104, &sectors(self.payload_offset));
+        put(108, &(self.key_bytes as u32).to_be_bytes());
+        put(112, &self.digest);
+        put(132, &self.digest_salt);
+        put(164, &self.digest_iterations.to_be_bytes());
+        put(168, self.uuid.as_bytes());
+        for (slot, keyslot) in self.keyslots.iter().enumerate() {
+            let at = KEYSLOTS_AT + slot * KEYSLOT_BYTES;
+            let state = if keyslot.active { ACTIVE } else { DISABLED };
+            put(at, &state.to_be_bytes());
+            put(at + 4, &keyslot.iterations.to_be_bytes());
+            put(at + 8, &keyslot.salt);
+            put(at + 40, &sectors(keyslot.offset));
+            put(at + 44, &keyslot.stripes.to_be_bytes());
+        }
+        bytes
+    }
+
+    pub(super) fn check(&self) -> Result<(), VolumeError> {
         let possible = self.spec.key_sizes();
         if !possible.contains(&self.key_bytes) || self.key_bytes > MOST_KEY_BYTES {
             let rule = format!("{} takes {possible:?}", self.spec);
@@ -160,19 +192,9 @@ impl Header {
 
     /// The keyslots in use and where their material lies.
     fn areas(&self) -> impl Iterator<Item = (usize, ByteRange)> {
-        self.keyslots
-            .iter()
-            .enumerate()
-            .filter_map(|(slot, keyslot)| {
-                let material = self.material(keyslot.as_ref()?);
-                Some((
-                    slot,
-                    ByteRange {
-                        offset: material.offset,
-                        length: material.length(),
-                    },
-                ))
-            })
+        let keyslots = self.keyslots.iter().enumerate();
+        let active = keyslots.filter(|(_, keyslot)| keyslot.active);
+        active.map(|(slot, keyslot)| (slot, self.material(keyslot).range()))
     }
 
     pub(super) fn material(&self, keyslot: &Keyslot) -> KeyMaterial {
@@ -186,37 +208,43 @@ impl Header {
     }
 }
 
-fn keyslots(header: &Fields) -> Result<[Option<Keyslot>; KEYSLOTS], VolumeError> {
-    let mut keyslots = [const { None }; KEYSLOTS];
+fn keyslots(header: &Fields) -> Result<[Keyslot; KEYSLOTS], VolumeError> {
+    let mut keyslots = [const { Keyslot::EMPTY }; KEYSLOTS];
     for (slot, place) in keyslots.iter_mut().enumerate() {
         let at = KEYSLOTS_AT + slot * KEYSLOT_BYTES;
         let number = |field: &str, value: u32, rule: &str| {
-            damaged(Damage::number(
-                format!("key-slot-{slot}.{field}"),
-                value,
-                rule,
-            ))
+            let field = format!("key-slot-{slot}.{field}");
+            damaged(Damage::number(field, value, rule))
         };
-        match header.be32(at) {
-            DISABLED => continue,
-            ACTIVE => {}
-            state => return Err(number("active", state, "must be 11301363 or 57005")),
-        }
-        let keyslot = Keyslot {
+        *place = Keyslot {
+            active: match header.be32(at) {
+                ACTIVE => true,
+                DISABLED => false,
+                state => return Err(number("active", state, "must be 11301363 or 57005")),
+            },
             iterations: header.be32(at + 4),
             salt: header.array(at + 8),
             offset: u64::from(header.be32(at + 40)) * SECTOR,
             stripes: header.be32(at + 44),
         };
-        if keyslot.iterations == 0 {
+        if place.active && place.iterations == 0 {
             return Err(number("iterations", 0, "must be 1 at least"));
         }
-        if !(1..=MOST_STRIPES).contains(&keyslot.stripes) {
-            return Err(number("stripes", keyslot.stripes, "must be 1 to 16384"));
+        if place.active && !(1..=MOST_STRIPES).contains(&place.stripes) {
+            return Err(number("stripes", place.stripes, "must be 1 to 16384"));
         }
-        *place = Some(keyslot);
     }
     Ok(keyslots)
+}
+
+impl Keyslot {
+    const EMPTY: Self = Self {
+        active: false,
+        iterations: 0,
+        offset: 0,
+        stripes: 0,
+        salt: [0; 32],
+    };
 }
 
 fn overlap(first: impl Into<Box<str>>, second: impl Into<Box<str>>) -> VolumeError {

@@ -4,5 +4,7 @@
 
 mod header;
 mod unlock;
+mod write;
 
 pub use header::{Header, Keyslot};
+pub use write::Creation;

@@ -33,8 +33,8 @@ impl Header {
         };
         let mut candidates = Vec::new();
         for (number, keyslot) in (0..).zip(&self.keyslots) {
-            if slot.is_none_or(|slot| slot == number) {
-                candidates.extend(keyslot.as_ref().map(|keyslot| (number, keyslot)));
+            if keyslot.active && slot.is_none_or(|slot| slot == number) {
+                candidates.push((number, keyslot));
             }
         }
         if let (Some(slot), true) = (slot, candidates.is_empty()) {
@@ -94,7 +94,7 @@ impl Header {
         Ok(digest.as_bytes().ct_eq(&self.digest).into())
     }
 
-    fn kdf(&self, iterations: u32) -> Kdf {
+    pub(super) fn kdf(&self, iterations: u32) -> Kdf {
         Kdf::Pbkdf2 {
             hash: self.hash,
             iterations,

@@ -112,6 +112,29 @@ impl Binary {
     }
 }
 
+impl Binary {
+    /// Writes the fields to the start of `copy`, which has zeros there.
+    pub(super) fn write(&self, place: Place, offset: u64, copy: &mut [u8]) {
+        let mut put = |at: usize, bytes: &[u8]| copy[at..][..bytes.len()].copy_from_slice(bytes);
+        put(0, place.magic());
+        put(6, &2_u16.to_be_bytes());
+        put(8, &self.header_size.to_be_bytes());
+        put(16, &self.seqid.to_be_bytes());
+        put(24, self.label.as_bytes());
+        put(72, self.checksum_hash.name().as_bytes());
+        put(104, &self.salt);
+        put(168, self.uuid.as_bytes());
+        put(208, self.subsystem.as_bytes());
+        put(256, &offset.to_be_bytes());
+    }
+}
+
+/// Writes the checksum into a whole copy.
+pub(super) fn seal(hash: Hash, copy: &mut [u8]) {
+    let checksum = checksum(hash, copy);
+    copy[CHECKSUM_AT..][..checksum.len()].copy_from_slice(&checksum);
+}
+
 /// Whether the checksum of a whole copy is right.
 pub(super) fn checksum_fits(hash: Hash, copy: &[u8]) -> bool {
     let mut expected = [0; CHECKSUM_BYTES];
@@ -120,7 +143,7 @@ pub(super) fn checksum_fits(hash: Hash, copy: &[u8]) -> bool {
 }
 
 /// The checksum of a whole copy.
-pub(super) fn checksum(hash: Hash, copy: &[u8]) -> Vec<u8> {
+fn checksum(hash: Hash, copy: &[u8]) -> Vec<u8> {
     let (before, rest) = copy.split_at(CHECKSUM_AT);
     let digest = hash.digest(&[before, &[0; CHECKSUM_BYTES], &rest[CHECKSUM_BYTES..]]);
     digest.to_vec()

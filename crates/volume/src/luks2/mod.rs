@@ -3,12 +3,17 @@
 //! Source: LUKS2 On-Disk Format Specification 1.1.x.
 
 mod binary;
+mod create;
 mod json;
+mod keyslots;
 mod metadata;
 mod read;
 mod unlock;
+mod write;
 
 pub use binary::{Binary, Place};
+pub use create::Creation;
+pub use keyslots::KeyslotOptions;
 pub use metadata::{
     Af, Config, Digest, Integrity, Keyslot, Metadata, PassphraseKeyslot, Priority, Segment,
     SegmentKind, SegmentSize,

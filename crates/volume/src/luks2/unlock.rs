@@ -28,13 +28,7 @@ impl Header {
         slot: Option<u32>,
         limits: &Limits,
     ) -> Result<Unlocked, VolumeError> {
-        let (number, _) = self.data_segment()?;
-        let digest = self
-            .metadata
-            .digests
-            .values()
-            .find(|d| d.segments.contains(&number));
-        let digest = digest.ok_or_else(|| unsupported("data without a digest"))?;
+        let digest = &self.metadata.digests[&self.digest_of_data()?];
         let passphrase = match secret {
             Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => bytes.as_bytes(),
             Secret::VolumeKey(key) if digest.verifies(key, limits)? => {
@@ -137,6 +131,17 @@ impl Header {
             sharing: None,
             allow_discards: false,
         })
+    }
+
+    /// The number of the digest of the data's key.
+    pub(super) fn digest_of_data(&self) -> Result<u32, VolumeError> {
+        let (segment, _) = self.data_segment()?;
+        let mut digests = self.metadata.digests.iter();
+        let found = digests.find(|(_, digest)| digest.segments.contains(&segment));
+        match found {
+            Some((&number, _)) => Ok(number),
+            None => Err(unsupported("data without a digest")),
+        }
     }
 
     /// The one segment of the data.

@@ -1,0 +1,177 @@
+//! cryptoloop: loop devices that the kernel encrypted until Linux 5.16,
+//! `losetup -e`.
+//!
+//! The data are those of `<cipher>-cbc-plain`, or of `<cipher>-ecb`, in sectors
+//! of 512 bytes that count from the start of the backing file, wherever the
+//! volume begins. There were several ways from a passphrase to the key.
+//!
+//! Source: Linux 5.15, drivers/block/cryptoloop.c; util-linux 2.22,
+//! mount/lomount.c, and Debian's patches of it; hashalot(1).
+
+use crate::plain::{Hashing, Place};
+use crate::{Hash, Mapping, Secret, VolumeError};
+use block::BlockDevice;
+use cipher::{CipherError, CipherSpec, Key, SectorLayout};
+use std::convert::Infallible;
+use std::str::FromStr;
+
+/// Bytes of passphrase that util-linux used, and the length of its keys.
+const UTIL_LINUX_PASSPHRASE: usize = 31;
+const UTIL_LINUX_KEY: usize = 32;
+
+/// What a user says about a cryptoloop volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// The cipher.
+    pub cipher: LoopCipher,
+    /// Length of the key, bytes; `None` takes that of the cipher's name, or 32.
+    pub key_bytes: Option<usize>,
+    /// What makes the key of a passphrase.
+    pub derivation: Derivation,
+    /// First byte of the data.
+    pub offset: u64,
+    /// IV number of the first sector; `None` counts from the start of the
+    /// backing file, as the kernel does.
+    pub skip: Option<u64>,
+    /// Length of the data, bytes; `None` goes to the end.
+    pub size: Option<u64>,
+}
+
+/// A cipher by one of its names there: `aes`, `aes-256`, `aes-cbc`, `aes-ecb`,
+/// and dm-crypt's `aes-cbc-plain`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopCipher {
+    /// The same in dm-crypt's notation.
+    pub spec: CipherSpec,
+    /// Key length that the name tells, bytes.
+    pub key_bytes: Option<usize>,
+}
+
+impl FromStr for LoopCipher {
+    type Err = CipherError;
+
+    fn from_str(text: &str) -> Result<Self, CipherError> {
+        let (name, rest) = text.split_once('-').unwrap_or((text, ""));
+        let (mode, bits) = match rest.parse::<usize>() {
+            Ok(bits) => ("", Some(bits)),
+            Err(_) => (rest, None),
+        };
+        let notation = match mode {
+            "" | "cbc" => format!("{name}-cbc-plain"),
+            "ecb" => format!("{name}-ecb"),
+            _ => text.to_owned(),
+        };
+        Ok(Self {
+            spec: notation.parse()?,
+            key_bytes: bits.map(|bits| bits / 8),
+        })
+    }
+}
+
+/// How a passphrase became a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Derivation {
+    /// Not at all: its first 31 bytes, then zeros up to 32.
+    #[default]
+    UtilLinux,
+    /// RIPEMD-160 of it, and of `A` and it.
+    DebianRmd160,
+    /// What hashalot prints with this hash.
+    Hashalot(Hash),
+}
+
+/// A `--key-derivation` that is not known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown key derivation `{text}`")]
+pub struct UnknownDerivation {
+    /// What the user wrote.
+    pub text: String,
+}
+
+impl UnknownDerivation {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> String {
+        "Known are util-linux, debian-rmd160 and hashalot-HASH, where HASH is ripemd160, \
+         rmd160compat, sha256, sha384 or sha512."
+            .to_owned()
+    }
+}
+
+impl FromStr for Derivation {
+    type Err = UnknownDerivation;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDerivation> {
+        Ok(match text {
+            "util-linux" => Self::UtilLinux,
+            "debian-rmd160" => Self::DebianRmd160,
+            "hashalot-ripemd160" | "hashalot-rmd160" | "hashalot-rmd160compat" => {
+                Self::Hashalot(Hash::Ripemd160)
+            }
+            "hashalot-sha256" => Self::Hashalot(Hash::Sha256),
+            "hashalot-sha384" => Self::Hashalot(Hash::Sha384),
+            "hashalot-sha512" => Self::Hashalot(Hash::Sha512),
+            _ => {
+                return Err(UnknownDerivation {
+                    text: text.to_owned(),
+                });
+            }
+        })
+    }
+}
+
+impl Derivation {
+    /// The key of `key_bytes` bytes that a passphrase gives.
+    pub fn key(self, passphrase: &[u8], key_bytes: usize) -> Key {
+        let hash = match self {
+            Self::UtilLinux => {
+                let used = &passphrase[..passphrase.len().min(UTIL_LINUX_PASSPHRASE)];
+                let filled = Key::filled(key_bytes, |key| {
+                    let length = used.len().min(key.len());
+                    key[..length].copy_from_slice(&used[..length]);
+                    Ok::<_, Infallible>(())
+                });
+                return filled.expect("nothing fails");
+            }
+            Self::DebianRmd160 => Hash::Ripemd160,
+            Self::Hashalot(hash) => hash,
+        };
+        let hashing = Hashing {
+            hash: Some(hash),
+            length: None,
+        };
+        hashing.key(passphrase, key_bytes)
+    }
+}
+
+impl Opening {
+    /// The volume as `secret` opens it: every secret opens it, the wrong ones
+    /// to noise.
+    ///
+    /// # Errors
+    /// [`VolumeError::Cipher`], [`VolumeError::DataArea`] and
+    /// [`VolumeError::DataAlignment`].
+    pub fn mapping(
+        &self,
+        secret: &Secret,
+        device: &dyn BlockDevice,
+    ) -> Result<Mapping, VolumeError> {
+        let key_bytes = self
+            .key_bytes
+            .or(self.cipher.key_bytes)
+            .unwrap_or(UTIL_LINUX_KEY);
+        let key = match secret {
+            Secret::Passphrase(bytes) => self.derivation.key(bytes.as_bytes(), key_bytes),
+            // What `losetup -p` was fed with: the bytes themselves.
+            Secret::KeyFile(bytes) | Secret::VolumeKey(bytes) => {
+                let length = bytes.len().min(key_bytes);
+                Key::from_slice(&bytes.as_bytes()[..length])
+            }
+        };
+        let place = Place {
+            offset: self.offset,
+            skip: self.skip.unwrap_or(self.offset / 512),
+            size: self.size,
+        };
+        place.mapping(self.cipher.spec, key, SectorLayout::default(), device)
+    }
+}

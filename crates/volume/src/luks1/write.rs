@@ -1,0 +1,252 @@
+//! Headers and keyslots onto the device.
+//!
+//! There is one header. Key material is on the device before the header speaks
+//! of it, the header is written at once and read back, and material that no
+//! header speaks of any more is wiped: a cut leaves the old header or the new.
+
+use super::header::{Header, Keyslot};
+use crate::keyslot::{SECTOR, wipe};
+use crate::luks::{DIGEST_ITERATIONS, checked_uuid};
+use crate::{Hash, Limits, VolumeError, unaligned};
+use block::BlockDevice;
+use cipher::{CipherError, CipherSpec, Key};
+use std::array;
+
+/// Key material begins at multiples of this, as cryptsetup's does.
+const MATERIAL_UNIT: u64 = 4096;
+
+/// Data begins at a multiple of this, as cryptsetup's does.
+const DATA_UNIT: u64 = 1 << 20;
+
+/// cryptsetup's number.
+const STRIPES: u32 = 4000;
+
+/// What a new volume shall be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Creation {
+    /// Cipher, mode and IV generator of the data and of the key material.
+    pub spec: CipherSpec,
+    /// Length of the volume key, bytes.
+    pub key_bytes: usize,
+    /// Hash of the key derivations and of the splitter.
+    pub hash: Hash,
+    /// Iterations of the first keyslot.
+    pub iterations: u32,
+    /// First byte of the data; `None` takes the first MiB behind the keyslots,
+    /// or 0 with a detached header.
+    pub payload_offset: Option<u64>,
+    /// Whether the header has a device for itself.
+    pub detached: bool,
+    /// The UUID; `None` makes a random one.
+    pub uuid: Option<String>,
+}
+
+impl Header {
+    /// Makes a volume: writes a header with one keyslot to the start of
+    /// `device`, which the caller knows may be overwritten.
+    ///
+    /// # Errors
+    /// [`VolumeError::TooSmall`], [`VolumeError::TextLength`],
+    /// [`VolumeError::Header`] where the payload offset is within the header,
+    /// [`VolumeError::Cipher`], those of [`Kdf::derive`](crate::Kdf::derive) and of writing.
+    pub fn create(
+        device: &dyn BlockDevice,
+        creation: &Creation,
+        volume_key: &Key,
+        passphrase: &Key,
+    ) -> Result<Self, VolumeError> {
+        let material = creation.key_bytes as u64 * u64::from(STRIPES);
+        let material = material.next_multiple_of(MATERIAL_UNIT);
+        let keyslots: [Keyslot; 8] =
+            array::from_fn(|slot| Keyslot::unused(MATERIAL_UNIT + slot as u64 * material));
+        let end = MATERIAL_UNIT + keyslots.len() as u64 * material;
+        let payload_offset = match (creation.payload_offset, creation.detached) {
+            (Some(offset), _) => offset,
+            (None, true) => 0,
+            (None, false) => end.next_multiple_of(DATA_UNIT),
+        };
+        let size = device.geometry().size;
+        let needed = match creation.detached {
+            true => end,
+            false => payload_offset.max(end) + SECTOR,
+        };
+        if size < needed {
+            return Err(VolumeError::TooSmall { size, needed });
+        }
+        let uuid = checked_uuid(creation.uuid.as_deref())?;
+        let mut header = Self {
+            spec: creation.spec,
+            hash: creation.hash,
+            payload_offset,
+            key_bytes: creation.key_bytes,
+            uuid,
+            keyslots,
+            digest: [0; 20],
+            digest_salt: [0; 32],
+            digest_iterations: DIGEST_ITERATIONS,
+        };
+        getrandom::fill(&mut header.digest_salt).map_err(CipherError::from)?;
+        let digest = header.kdf(DIGEST_ITERATIONS).derive(
+            volume_key.as_bytes(),
+            &header.digest_salt,
+            header.digest.len(),
+            &Limits::default(),
+        )?;
+        header.digest.copy_from_slice(digest.as_bytes());
+        // Until the new header is there, there is none: an old one would speak
+        // of key material that is gone.
+        unaligned::write_verified(device, 0, &[0; MATERIAL_UNIT as usize])?;
+        header.add_key(device, volume_key, passphrase, creation.iterations, None)?;
+        Ok(header)
+    }
+
+    /// Makes a keyslot that opens with `passphrase`: `slot`, or the first that
+    /// is free; the number of it.
+    ///
+    /// # Errors
+    /// [`VolumeError::KeyslotInUse`], [`VolumeError::NoFreeKeyslot`],
+    /// [`VolumeError::Header`] where the keyslot's place makes no sense, those
+    /// of [`Kdf::derive`](crate::Kdf::derive) and of writing.
+    pub fn add_key(
+        &mut self,
+        device: &dyn BlockDevice,
+        volume_key: &Key,
+        passphrase: &Key,
+        iterations: u32,
+        slot: Option<u32>,
+    ) -> Result<u32, VolumeError> {
+        let slot = self.free_slot(slot)?;
+        let mut next = self.clone();
+        next.store(device, slot, volume_key, passphrase, iterations)?;
+        next.write(device)?;
+        *self = next;
+        Ok(slot as u32)
+    }
+
+    /// Gives the key of `slot` another passphrase, in another keyslot, whose
+    /// number is given back; the old one opens until the new one does.
+    ///
+    /// # Errors
+    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::NoFreeKeyslot`], and those
+    /// of [`add_key`](Self::add_key).
+    pub fn change_key(
+        &mut self,
+        device: &dyn BlockDevice,
+        slot: u32,
+        volume_key: &Key,
+        passphrase: &Key,
+        iterations: u32,
+    ) -> Result<u32, VolumeError> {
+        let old = self.active(slot)?;
+        let new = self.free_slot(None)?;
+        let mut next = self.clone();
+        next.store(device, new, volume_key, passphrase, iterations)?;
+        next.keyslots[old].active = false;
+        next.write(device)?;
+        *self = next;
+        wipe(device, self.material(&self.keyslots[old]).range())?;
+        Ok(new as u32)
+    }
+
+    /// Removes keyslot `slot`; the last one only if `last_too`.
+    ///
+    /// # Errors
+    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::LastKeyslot`] and those
+    /// of writing.
+    pub fn kill_key(
+        &mut self,
+        device: &dyn BlockDevice,
+        slot: u32,
+        last_too: bool,
+    ) -> Result<(), VolumeError> {
+        let old = self.active(slot)?;
+        let left = self.keyslots.iter().filter(|keyslot| keyslot.active);
+        if left.count() == 1 && !last_too {
+            return Err(VolumeError::LastKeyslot { slot });
+        }
+        let mut next = self.clone();
+        next.keyslots[old].active = false;
+        next.write(device)?;
+        *self = next;
+        wipe(device, self.material(&self.keyslots[old]).range())
+    }
+
+    /// Changes the UUID; `None` makes a random one.
+    ///
+    /// # Errors
+    /// [`VolumeError::TextLength`] and those of writing.
+    pub fn set_uuid(
+        &mut self,
+        device: &dyn BlockDevice,
+        uuid: Option<&str>,
+    ) -> Result<(), VolumeError> {
+        let mut next = self.clone();
+        next.uuid = checked_uuid(uuid)?;
+        next.write(device)?;
+        *self = next;
+        Ok(())
+    }
+
+    /// The index of keyslot `slot`, which is in use.
+    fn active(&self, slot: u32) -> Result<usize, VolumeError> {
+        match self.keyslots.get(slot as usize) {
+            Some(keyslot) if keyslot.active => Ok(slot as usize),
+            _ => Err(VolumeError::EmptyKeyslot { slot }),
+        }
+    }
+
+    fn free_slot(&self, slot: Option<u32>) -> Result<usize, VolumeError> {
+        match slot {
+            None => {
+                let free = self.keyslots.iter().position(|keyslot| !keyslot.active);
+                free.ok_or(VolumeError::NoFreeKeyslot)
+            }
+            Some(slot) => match self.keyslots.get(slot as usize) {
+                Some(keyslot) if !keyslot.active => Ok(slot as usize),
+                Some(_) => Err(VolumeError::KeyslotInUse { slot }),
+                None => Err(VolumeError::NoFreeKeyslot),
+            },
+        }
+    }
+
+    /// Puts the volume key into a free keyslot, on the device and in this header.
+    fn store(
+        &mut self,
+        device: &dyn BlockDevice,
+        slot: usize,
+        volume_key: &Key,
+        passphrase: &Key,
+        iterations: u32,
+    ) -> Result<(), VolumeError> {
+        let keyslot = &mut self.keyslots[slot];
+        keyslot.active = true;
+        keyslot.iterations = iterations;
+        keyslot.stripes = STRIPES;
+        getrandom::fill(&mut keyslot.salt).map_err(CipherError::from)?;
+        let salt = keyslot.salt;
+        // Nothing of an unused keyslot was checked when the header was read.
+        self.check()?;
+        let limits = Limits::default();
+        let kdf = self.kdf(iterations);
+        let slot_key = kdf.derive(passphrase.as_bytes(), &salt, self.key_bytes, &limits)?;
+        let material = self.material(&self.keyslots[slot]);
+        material.store(device, &slot_key, volume_key)?;
+        Ok(device.flush()?)
+    }
+
+    fn write(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+        unaligned::write_verified(device, 0, &self.bytes())
+    }
+}
+
+impl Keyslot {
+    fn unused(offset: u64) -> Self {
+        Self {
+            active: false,
+            iterations: 0,
+            offset,
+            stripes: STRIPES,
+            salt: [0; 32],
+        }
+    }
+}

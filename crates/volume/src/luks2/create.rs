@@ -1,0 +1,210 @@
+//! New headers, and the texts in them.
+
+use super::binary::{Binary, HEADER_SIZES};
+use super::keyslots::{KeyslotOptions, SALT_BYTES};
+use super::metadata::Metadata;
+use super::read::{Header, Recovered};
+use crate::luks::{DIGEST_ITERATIONS, checked_text, checked_uuid};
+use crate::{Format, Hash, Kdf, Limits, VolumeError, unaligned};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use block::BlockDevice;
+use cipher::{CipherError, CipherSpec, Key, SectorSize};
+use serde_json::{Map, Value, json};
+
+/// cryptsetup's sizes: headers of 16 KiB, and data from 16 MiB on.
+const HEADER_SIZE: u64 = HEADER_SIZES[0];
+const DATA_OFFSET: u64 = 16 << 20;
+
+/// Room for labels in a header, with the zero that ends them.
+const LABEL_BYTES: usize = 48;
+
+/// What a new volume shall be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Creation {
+    /// Cipher, mode and IV generator of the data.
+    pub spec: CipherSpec,
+    /// Length of the volume key, bytes.
+    pub key_bytes: usize,
+    /// Encryption sector size.
+    pub sector_size: SectorSize,
+    /// The first keyslot.
+    pub keyslot: KeyslotOptions,
+    /// First byte of the data; `None` takes 16 MiB, or 0 with a detached header.
+    pub data_offset: Option<u64>,
+    /// Whether the header has a device for itself.
+    pub detached: bool,
+    /// What the user calls the volume.
+    pub label: String,
+    /// A second label.
+    pub subsystem: String,
+    /// The UUID; `None` makes a random one.
+    pub uuid: Option<String>,
+}
+
+impl Header {
+    /// Makes a volume: writes a header with one keyslot to the start of
+    /// `device`, which the caller knows may be overwritten.
+    ///
+    /// # Errors
+    /// [`VolumeError::TooSmall`], [`VolumeError::TextLength`],
+    /// [`VolumeError::Cipher`], those of [`Kdf::derive`] and of writing.
+    pub fn create(
+        device: &dyn BlockDevice,
+        creation: &Creation,
+        volume_key: &Key,
+        passphrase: &Key,
+    ) -> Result<Self, VolumeError> {
+        let size = device.geometry().size;
+        let default_offset = match creation.detached {
+            true => 0,
+            false => DATA_OFFSET,
+        };
+        let data_offset = creation.data_offset.unwrap_or(default_offset);
+        let keyslots_end = match creation.detached {
+            true => size.min(DATA_OFFSET),
+            false => data_offset.min(DATA_OFFSET),
+        };
+        let keyslots_size = keyslots_end.saturating_sub(2 * HEADER_SIZE) / 4096 * 4096;
+        let least = match creation.detached {
+            true => 2 * HEADER_SIZE,
+            false => data_offset + creation.sector_size.bytes() as u64,
+        };
+        if size < least || keyslots_size == 0 {
+            return Err(VolumeError::TooSmall {
+                size,
+                needed: least.max(2 * HEADER_SIZE + (volume_key.len() as u64 * 4000)),
+            });
+        }
+        let json = document(creation, volume_key, data_offset, keyslots_size)?;
+        let mut header = Self {
+            binary: Binary {
+                header_size: HEADER_SIZE,
+                seqid: 0,
+                label: checked_text("label", &creation.label, LABEL_BYTES)?,
+                checksum_hash: Hash::Sha256,
+                salt: [0; 64],
+                uuid: checked_uuid(creation.uuid.as_deref())?,
+                subsystem: checked_text("subsystem", &creation.subsystem, LABEL_BYTES)?,
+            },
+            metadata: Metadata::parse(&json, HEADER_SIZE)
+                .map_err(|damage| VolumeError::damaged(Format::Luks2, damage))?,
+            json,
+            recovered: Recovered::Both,
+        };
+        // Until the new header is there, there is none: an old one would speak
+        // of key material that is gone.
+        for offset in std::iter::once(0).chain(HEADER_SIZES) {
+            if offset + 4096 <= keyslots_end.min(size) {
+                unaligned::write(device, offset, &[0; 4096])?;
+            }
+        }
+        device.flush()?;
+        header.add_key(device, volume_key, passphrase, &creation.keyslot, None)?;
+        Ok(header)
+    }
+
+    /// Changes the label and the second one, those that are given.
+    ///
+    /// # Errors
+    /// [`VolumeError::TextLength`] and those of writing.
+    pub fn set_labels(
+        &mut self,
+        device: &dyn BlockDevice,
+        label: Option<&str>,
+        subsystem: Option<&str>,
+    ) -> Result<(), VolumeError> {
+        let mut next = self.clone();
+        if let Some(label) = label {
+            next.binary.label = checked_text("label", label, LABEL_BYTES)?;
+        }
+        if let Some(subsystem) = subsystem {
+            next.binary.subsystem = checked_text("subsystem", subsystem, LABEL_BYTES)?;
+        }
+        next.commit(device, |_| ())?;
+        *self = next;
+        Ok(())
+    }
+
+    /// Changes the UUID; `None` makes a random one.
+    ///
+    /// # Errors
+    /// [`VolumeError::TextLength`] and those of writing.
+    pub fn set_uuid(
+        &mut self,
+        device: &dyn BlockDevice,
+        uuid: Option<&str>,
+    ) -> Result<(), VolumeError> {
+        let mut next = self.clone();
+        next.binary.uuid = checked_uuid(uuid)?;
+        next.commit(device, |_| ())?;
+        *self = next;
+        Ok(())
+    }
+
+    /// Writes both copies anew if one of them cannot be used or is older.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn repair(&mut self, device: &dyn BlockDevice) -> Result<bool, VolumeError> {
+        match self.recovered {
+            Recovered::Both => Ok(false),
+            Recovered::Only(_) => self.commit(device, |_| ()).map(|()| true),
+        }
+    }
+}
+
+/// The JSON of a volume without keyslots.
+fn document(
+    creation: &Creation,
+    volume_key: &Key,
+    data_offset: u64,
+    keyslots_size: u64,
+) -> Result<Map<String, Value>, VolumeError> {
+    let mut salt = [0; SALT_BYTES];
+    getrandom::fill(&mut salt).map_err(CipherError::from)?;
+    let hash = Hash::Sha256;
+    let kdf = Kdf::Pbkdf2 {
+        hash,
+        iterations: DIGEST_ITERATIONS,
+    };
+    let digest = kdf.derive(
+        volume_key.as_bytes(),
+        &salt,
+        hash.digest_bytes(),
+        &Limits::default(),
+    )?;
+    let json = json!({
+        "keyslots": {},
+        "tokens": {},
+        "segments": {
+            "0": {
+                "type": "crypt",
+                "offset": data_offset.to_string(),
+                "size": "dynamic",
+                "iv_tweak": "0",
+                "encryption": creation.spec.to_string(),
+                "sector_size": creation.sector_size.bytes(),
+            },
+        },
+        "digests": {
+            "0": {
+                "type": "pbkdf2",
+                "keyslots": [],
+                "segments": ["0"],
+                "hash": hash.name(),
+                "iterations": DIGEST_ITERATIONS,
+                "salt": STANDARD.encode(salt),
+                "digest": STANDARD.encode(digest.as_bytes()),
+            },
+        },
+        "config": {
+            "json_size": (HEADER_SIZE - 4096).to_string(),
+            "keyslots_size": keyslots_size.to_string(),
+        },
+    });
+    match json {
+        Value::Object(object) => Ok(object),
+        _ => unreachable!("it was written as an object"),
+    }
+}

@@ -1,0 +1,283 @@
+//! Keyslots made, changed and removed.
+//!
+//! Key material is on the device before a header speaks of it, and is wiped
+//! after no header speaks of it any more.
+
+use super::metadata::{Keyslot, Priority};
+use super::read::Header;
+use crate::keyslot::{KeyMaterial, wipe};
+use crate::{Hash, Kdf, Limits, VolumeError};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use block::{BlockDevice, ByteRange};
+use cipher::{CipherError, CipherSpec, Key};
+use serde_json::{Map, Value, json};
+
+/// Keyslots of a header, at most.
+const KEYSLOTS: u32 = 32;
+
+/// Areas begin and end at multiples of this, as cryptsetup's do.
+const AREA_UNIT: u64 = 4096;
+
+/// cryptsetup's number.
+const STRIPES: u32 = 4000;
+
+/// Length of the salts of keyslots and digests.
+pub(super) const SALT_BYTES: usize = 32;
+
+/// How a new keyslot keeps its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyslotOptions {
+    /// The key derivation.
+    pub kdf: Kdf,
+    /// The cipher of the key material.
+    pub spec: CipherSpec,
+    /// Length of the key material's key, bytes.
+    pub key_bytes: usize,
+    /// The splitter's hash.
+    pub af_hash: Hash,
+}
+
+impl KeyslotOptions {
+    /// With this key derivation, and cryptsetup's defaults for all else:
+    /// `aes-xts-plain64` with 512 bits, SHA-256.
+    pub fn new(kdf: Kdf) -> Self {
+        Self {
+            kdf,
+            spec: "aes-xts-plain64".parse().expect("it is possible"),
+            key_bytes: 64,
+            af_hash: Hash::Sha256,
+        }
+    }
+}
+
+impl Header {
+    /// Makes a keyslot that opens with `passphrase`: `slot`, or the first that
+    /// is free.
+    ///
+    /// # Errors
+    /// [`VolumeError::KeyslotInUse`], [`VolumeError::NoFreeKeyslot`], those of
+    /// [`Kdf::derive`] and of writing.
+    pub fn add_key(
+        &mut self,
+        device: &dyn BlockDevice,
+        volume_key: &Key,
+        passphrase: &Key,
+        options: &KeyslotOptions,
+        slot: Option<u32>,
+    ) -> Result<u32, VolumeError> {
+        let used = |slot: &u32| self.metadata.keyslots.contains_key(slot);
+        let slot = match slot {
+            Some(slot) if used(&slot) => return Err(VolumeError::KeyslotInUse { slot }),
+            Some(slot) if slot < KEYSLOTS => slot,
+            Some(_) => return Err(VolumeError::NoFreeKeyslot),
+            None => (0..KEYSLOTS)
+                .find(|slot| !used(slot))
+                .ok_or(VolumeError::NoFreeKeyslot)?,
+        };
+        let digest = self.digest_of_data()?;
+        let keyslot = self.store(device, volume_key, passphrase, options)?;
+        self.commit(device, |json| {
+            insert(json, slot, keyslot);
+            let bound = &mut json["digests"][digest.to_string()]["keyslots"];
+            if let Value::Array(bound) = bound {
+                bound.push(slot.to_string().into());
+            }
+        })?;
+        Ok(slot)
+    }
+
+    /// Gives keyslot `slot` another passphrase; the old one opens until the
+    /// new one does.
+    ///
+    /// # Errors
+    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::NoFreeKeyslot`] where
+    /// there is no space beside the old key material, and those of
+    /// [`add_key`](Self::add_key).
+    pub fn change_key(
+        &mut self,
+        device: &dyn BlockDevice,
+        slot: u32,
+        volume_key: &Key,
+        passphrase: &Key,
+        options: &KeyslotOptions,
+    ) -> Result<(), VolumeError> {
+        let old = match self.metadata.keyslots.get(&slot) {
+            Some(Keyslot::Luks2(keyslot)) => keyslot.clone(),
+            _ => return Err(VolumeError::EmptyKeyslot { slot }),
+        };
+        let mut keyslot = self.store(device, volume_key, passphrase, options)?;
+        match old.priority {
+            Priority::Ignore => keyslot["priority"] = 0.into(),
+            Priority::Normal => {}
+            Priority::Prefer => keyslot["priority"] = 2.into(),
+        }
+        self.commit(device, |json| insert(json, slot, keyslot))?;
+        wipe(device, old.area)
+    }
+
+    /// Removes keyslot `slot`; the last one of the data only if `last_too`.
+    ///
+    /// # Errors
+    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::LastKeyslot`] and those
+    /// of writing.
+    pub fn kill_key(
+        &mut self,
+        device: &dyn BlockDevice,
+        slot: u32,
+        last_too: bool,
+    ) -> Result<(), VolumeError> {
+        let Some(keyslot) = self.metadata.keyslots.get(&slot) else {
+            return Err(VolumeError::EmptyKeyslot { slot });
+        };
+        let area = keyslot.area();
+        let bound = |slot: &u32| {
+            self.metadata
+                .digests
+                .values()
+                .any(|digest| !digest.segments.is_empty() && digest.keyslots.contains(slot))
+        };
+        let left = self
+            .metadata
+            .keyslots
+            .keys()
+            .filter(|other| **other != slot && bound(other));
+        if bound(&slot) && left.count() == 0 && !last_too {
+            return Err(VolumeError::LastKeyslot { slot });
+        }
+        let name = slot.to_string();
+        self.commit(device, |json| {
+            let named = |value: &Value| value.as_str() == Some(&name);
+            if let Some(Value::Object(keyslots)) = json.get_mut("keyslots") {
+                keyslots.shift_remove(&name);
+            }
+            for kind in ["digests", "tokens"] {
+                let Some(Value::Object(members)) = json.get_mut(kind) else {
+                    continue;
+                };
+                for member in members.values_mut() {
+                    if let Some(Value::Array(keyslots)) = member.get_mut("keyslots") {
+                        keyslots.retain(|slot| !named(slot));
+                    }
+                }
+                // A digest of nothing but an unbound keyslot goes with it.
+                members.retain(|_, member| {
+                    let empty = |list: &str| member[list].as_array().is_some_and(Vec::is_empty);
+                    kind != "digests" || !(empty("keyslots") && empty("segments"))
+                });
+            }
+        })?;
+        area.map_or(Ok(()), |area| wipe(device, area))
+    }
+
+    /// Writes key material into a free area; what the header has to say of it.
+    fn store(
+        &self,
+        device: &dyn BlockDevice,
+        volume_key: &Key,
+        passphrase: &Key,
+        options: &KeyslotOptions,
+    ) -> Result<Value, VolumeError> {
+        let length = (volume_key.len() as u64 * u64::from(STRIPES)).next_multiple_of(AREA_UNIT);
+        let area = self.free_area(length).ok_or(VolumeError::NoFreeKeyslot)?;
+        let (json, material, salt) = describe(volume_key, area, options)?;
+        let limits = Limits::default();
+        let slot_key =
+            options
+                .kdf
+                .derive(passphrase.as_bytes(), &salt, options.key_bytes, &limits)?;
+        material.store(device, &slot_key, volume_key)?;
+        device.flush()?;
+        Ok(json)
+    }
+
+    /// The first gap of `length` bytes between areas.
+    fn free_area(&self, length: u64) -> Option<ByteRange> {
+        let start = 2 * self.binary.header_size;
+        let end = start + self.metadata.config.keyslots_size;
+        let mut used: Vec<_> = self
+            .metadata
+            .keyslots
+            .values()
+            .filter_map(Keyslot::area)
+            .collect();
+        used.sort_by_key(|area| area.offset);
+        let mut offset = start;
+        for area in used {
+            if area.offset.saturating_sub(offset) >= length {
+                break;
+            }
+            offset = (area.offset + area.length).next_multiple_of(AREA_UNIT);
+        }
+        let fits = offset
+            .checked_add(length)
+            .is_some_and(|behind| behind <= end);
+        fits.then_some(ByteRange { offset, length })
+    }
+}
+
+/// A new keyslot: its JSON, its key material, its salt.
+fn describe(
+    volume_key: &Key,
+    area: ByteRange,
+    options: &KeyslotOptions,
+) -> Result<(Value, KeyMaterial, [u8; SALT_BYTES]), VolumeError> {
+    let mut salt = [0; SALT_BYTES];
+    getrandom::fill(&mut salt).map_err(CipherError::from)?;
+    let json = json!({
+        "type": "luks2",
+        "key_size": volume_key.len(),
+        "af": {
+            "type": "luks1",
+            "stripes": STRIPES,
+            "hash": options.af_hash.name(),
+        },
+        "area": {
+            "type": "raw",
+            "offset": area.offset.to_string(),
+            "size": area.length.to_string(),
+            "encryption": options.spec.to_string(),
+            "key_size": options.key_bytes,
+        },
+        "kdf": kdf_json(&options.kdf, &salt),
+    });
+    let material = KeyMaterial {
+        spec: options.spec,
+        offset: area.offset,
+        key_bytes: volume_key.len(),
+        stripes: STRIPES as usize,
+        hash: options.af_hash,
+    };
+    Ok((json, material, salt))
+}
+
+fn insert(json: &mut Map<String, Value>, slot: u32, keyslot: Value) {
+    if let Some(Value::Object(keyslots)) = json.get_mut("keyslots") {
+        keyslots.insert(slot.to_string(), keyslot);
+    }
+}
+
+/// A key derivation as headers write it.
+fn kdf_json(kdf: &Kdf, salt: &[u8]) -> Value {
+    let salt = STANDARD.encode(salt);
+    match kdf {
+        Kdf::Pbkdf2 { hash, iterations } => json!({
+            "type": "pbkdf2",
+            "hash": hash.name(),
+            "iterations": iterations,
+            "salt": salt,
+        }),
+        Kdf::Argon2 {
+            variant,
+            time,
+            memory_kib,
+            lanes,
+        } => json!({
+            "type": variant.name(),
+            "time": time,
+            "memory": memory_kib,
+            "cpus": lanes,
+            "salt": salt,
+        }),
+    }
+}

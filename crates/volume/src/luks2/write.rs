@@ -1,0 +1,79 @@
+//! Headers onto the device: two copies, one after the other, so that at any
+//! moment one of them is whole.
+
+use super::binary::{self, BINARY_BYTES, Place};
+use super::metadata::Metadata;
+use super::read::{Header, Recovered};
+use crate::{Format, VolumeError, unaligned};
+use block::BlockDevice;
+use cipher::CipherError;
+use serde_json::{Map, Value};
+
+impl Header {
+    /// Writes both copies with the next epoch, after `edit` has changed the
+    /// JSON; what was changed is checked as if it had been read.
+    ///
+    /// A copy that cannot be used is written first, else the second: the other
+    /// one stays until the first is on the device.
+    ///
+    /// # Errors
+    /// [`VolumeError::Header`] where the change makes no sense,
+    /// [`VolumeError::MetadataFull`], [`VolumeError::Unverified`] and
+    /// [`VolumeError::Block`]. The header then says what it said.
+    pub(super) fn commit(
+        &mut self,
+        device: &dyn BlockDevice,
+        edit: impl FnOnce(&mut Map<String, Value>),
+    ) -> Result<(), VolumeError> {
+        let mut next = self.clone();
+        edit(&mut next.json);
+        next.binary.seqid += 1;
+        next.write(device)?;
+        *self = next;
+        Ok(())
+    }
+
+    /// Writes both copies as they are, and reads them back.
+    pub(super) fn write(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+        self.metadata = Metadata::parse(&self.json, self.binary.header_size)
+            .map_err(|damage| VolumeError::damaged(Format::Luks2, damage))?;
+        let order = match self.recovered {
+            Recovered::Only(Place::Secondary) => [Place::Primary, Place::Secondary],
+            Recovered::Both | Recovered::Only(Place::Primary) => [Place::Secondary, Place::Primary],
+        };
+        for place in order {
+            let copy = self.copy(place)?;
+            let offset = match place {
+                Place::Primary => 0,
+                Place::Secondary => self.binary.header_size,
+            };
+            unaligned::write_verified(device, offset, &copy)?;
+        }
+        self.recovered = Recovered::Both;
+        Ok(())
+    }
+
+    /// The bytes of one copy, with a salt of its own.
+    fn copy(&mut self, place: Place) -> Result<Vec<u8>, VolumeError> {
+        getrandom::fill(&mut self.binary.salt).map_err(CipherError::from)?;
+        let size = self.binary.header_size as usize;
+        let json = serde_json::to_string(&self.json).expect("JSON that was read can be written");
+        let room = size - BINARY_BYTES;
+        // A zero byte ends it.
+        if json.len() >= room {
+            return Err(VolumeError::MetadataFull {
+                needed: json.len() as u64 + 1,
+                room: room as u64,
+            });
+        }
+        let mut copy = vec![0; size];
+        copy[BINARY_BYTES..][..json.len()].copy_from_slice(json.as_bytes());
+        let offset = match place {
+            Place::Primary => 0,
+            Place::Secondary => self.binary.header_size,
+        };
+        self.binary.write(place, offset, &mut copy);
+        binary::seal(self.binary.checksum_hash, &mut copy);
+        Ok(copy)
+    }
+}

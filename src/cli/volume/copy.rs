@@ -1,0 +1,183 @@
+//! `cryptmark volume export` and `import`: the whole plaintext, out and in.
+
+use super::arguments::VolumeArguments;
+use super::open::unlock;
+use super::secrets::SecretArguments;
+use crate::cli::Failure;
+use crate::cli::progress::Progress;
+use block::BlockDevice;
+use block::signature::{self, Content};
+use block::transfer::{self, TransferError};
+use clap::Args;
+use std::fs::File;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tempfile::NamedTempFile;
+use volume::{CryptDevice, VolumeError};
+
+/// Options of `cryptmark volume export`.
+#[derive(Debug, Args)]
+pub struct ExportOptions {
+    #[command(flatten)]
+    volume: VolumeArguments,
+    #[command(flatten)]
+    secret: SecretArguments,
+    /// Where to write the plaintext; - is standard output
+    #[arg(long, short, value_name = "FILE|-")]
+    output: PathBuf,
+    /// Overwrite what the output holds
+    #[arg(long)]
+    yes: bool,
+    /// Show no progress
+    #[arg(long)]
+    no_progress: bool,
+}
+
+/// Options of `cryptmark volume import`.
+#[derive(Debug, Args)]
+pub struct ImportOptions {
+    #[command(flatten)]
+    volume: VolumeArguments,
+    #[command(flatten)]
+    secret: SecretArguments,
+    /// Where to read the plaintext; - is standard input
+    #[arg(long, short, value_name = "FILE|-")]
+    input: PathBuf,
+    /// Overwrite what the volume holds
+    #[arg(long)]
+    yes: bool,
+    /// Show no progress
+    #[arg(long)]
+    no_progress: bool,
+}
+
+/// Writes the plaintext of a volume.
+pub fn export(options: &ExportOptions) -> Result<(), Failure> {
+    let devices = options.volume.devices(false)?;
+    let opened = unlock(&options.volume, &options.secret, &devices)?;
+    let volume = CryptDevice::new(&devices.data, opened.mapping)?;
+    let stop = crate::cli::stop_on_signal()?;
+    let progress = Progress::bytes(options.no_progress, volume.geometry().size);
+    let report = |done| tell(&progress, &stop, done);
+    let outcome = if options.output == Path::new("-") {
+        match transfer::to_writer(&volume, &mut io::stdout().lock(), &report) {
+            // Whoever read has enough of it.
+            Err(TransferError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+                Ok(())
+            }
+            outcome => outcome.map_err(Failure::from),
+        }
+    } else {
+        to_file(options, &volume, &report)
+    };
+    progress.finish();
+    outcome
+}
+
+/// Writes to a file that appears when it is whole, or to a block device.
+fn to_file(
+    options: &ExportOptions,
+    volume: &dyn BlockDevice,
+    report: transfer::Report,
+) -> Result<(), Failure> {
+    let path = &options.output;
+    let unwritable = |error| {
+        Failure::new(
+            1,
+            format!("cannot write {}: {error}", path.display()),
+            "Check the path, its permissions and the free space.",
+        )
+    };
+    let existing = std::fs::metadata(path)
+        .ok()
+        .map(|metadata| metadata.file_type());
+    match existing {
+        None => {}
+        Some(kind) if kind.is_file() => {
+            signature::guard(path, options.yes).map_err(VolumeError::Block)?;
+        }
+        Some(kind) if kind.is_block_device() => {
+            signature::guard(path, options.yes).map_err(VolumeError::Block)?;
+            let device = File::options().write(true).open(path).map_err(unwritable)?;
+            transfer::to_file(volume, &device, false, report)?;
+            return device.sync_all().map_err(unwritable);
+        }
+        Some(_) => {
+            let mut pipe = File::options().write(true).open(path).map_err(unwritable)?;
+            return Ok(transfer::to_writer(volume, &mut pipe, report)?);
+        }
+    }
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let file = NamedTempFile::with_prefix_in(".cryptmark-", folder).map_err(unwritable)?;
+    file.as_file()
+        .set_len(volume.geometry().size)
+        .map_err(unwritable)?;
+    transfer::to_file(volume, file.as_file(), true, report)?;
+    file.persist(path)
+        .map_err(|error| unwritable(error.error))?;
+    Ok(())
+}
+
+/// Encrypts into a volume.
+pub fn import(options: &ImportOptions) -> Result<(), Failure> {
+    let unreadable = |error: io::Error| {
+        Failure::new(
+            2,
+            format!("cannot read {}: {error}", options.input.display()),
+            "Check the path and its permissions.",
+        )
+    };
+    let mut stdin;
+    let mut file;
+    let (input, length): (&mut (dyn io::Read + Send), _) = if options.input == Path::new("-") {
+        stdin = io::stdin();
+        (&mut stdin, None)
+    } else {
+        file = File::open(&options.input).map_err(unreadable)?;
+        let length = io::Seek::seek(&mut file, io::SeekFrom::End(0)).map_err(unreadable)?;
+        io::Seek::rewind(&mut file).map_err(unreadable)?;
+        (&mut file, Some(length))
+    };
+    let devices = options.volume.devices(true)?;
+    let opened = unlock(&options.volume, &options.secret, &devices)?;
+    let volume = CryptDevice::new(&devices.data, opened.mapping)?;
+    let size = volume.geometry().size;
+    if length.is_some_and(|length| length > size) {
+        return Err(TransferError::TooLong { size }.into());
+    }
+    // A fresh volume decrypts to noise, so that only what has a name counts.
+    if let (Content::Known(name), false) = (
+        signature::content(&volume).map_err(VolumeError::Block)?,
+        options.yes,
+    ) {
+        return Err(Failure::new(
+            4,
+            format!(
+                "the volume in {} holds {name}",
+                options.volume.image().display()
+            ),
+            "Give --yes if that may be overwritten.",
+        ));
+    }
+    let stop = crate::cli::stop_on_signal()?;
+    let progress = Progress::bytes(options.no_progress, length.unwrap_or(size));
+    let report = |done| tell(&progress, &stop, done);
+    let outcome = transfer::from_reader(&volume, input, &report);
+    progress.finish();
+    outcome?;
+    Ok(())
+}
+
+fn tell(progress: &Progress, stop: &AtomicBool, done: u64) -> ControlFlow<()> {
+    progress.filled(done);
+    match stop.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    }
+}

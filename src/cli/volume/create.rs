@@ -1,0 +1,296 @@
+//! `cryptmark volume create`: a new volume in a file or on a device.
+
+use super::arguments::{Extent, sector_size};
+use super::keyslot::{KdfArguments, named_hash};
+use super::secrets::SecretArguments;
+use crate::cli::{Failure, print};
+use block::{BlockDevice, FileDevice, FileOptions, signature};
+use cipher::{CipherSpec, Key, SectorSize, Weakness};
+use clap::{Args, ValueEnum};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use volume::luks2::KeyslotOptions;
+use volume::{Format, VolumeError, luks1, luks2};
+
+/// cryptsetup's default: AES in XTS with 512 bits, two keys of 256.
+const CIPHER: &str = "aes-xts-plain64";
+const XTS_KEY_BYTES: usize = 64;
+
+/// What is left for the data of the smallest volume.
+const LEAST_FILE: u64 = 1 << 20;
+
+/// Options of `cryptmark volume create`.
+#[derive(Debug, Args)]
+pub struct CreateOptions {
+    /// The volume: a block device, or a file, which is made if it is not there
+    image: PathBuf,
+    /// Format of the volume
+    #[arg(long = "type", value_enum, default_value = "luks2")]
+    kind: Kind,
+    /// Size of the file to make, header and all: as in 1GiB, or 512-byte sectors
+    #[arg(long, short = 'b')]
+    size: Option<Extent>,
+    /// Cipher of the data in dm-crypt notation
+    #[arg(long, short = 'c', value_name = "SPEC", default_value = CIPHER)]
+    cipher: CipherSpec,
+    /// Key size in bits [default: 512 for XTS, else 256 or the longest]
+    #[arg(long, short = 's', value_name = "BITS")]
+    key_size: Option<usize>,
+    /// Hash of the splitter, and of PBKDF2 [default: sha256]
+    #[arg(long, value_name = "HASH")]
+    hash: Option<String>,
+    /// Encryption sector size in bytes; LUKS2 only [default: 4096 where the device's blocks are that large, else 512]
+    #[arg(long, value_name = "BYTES")]
+    sector_size: Option<u32>,
+    /// Start of the data: 512-byte sectors, or as in 16MiB
+    #[arg(long, value_name = "SECTORS")]
+    offset: Option<Extent>,
+    /// Put the header into this file instead
+    #[arg(long, value_name = "FILE")]
+    header: Option<PathBuf>,
+    /// The volume's name; LUKS2 only
+    #[arg(long, default_value = "", hide_default_value = true)]
+    label: String,
+    /// A second name; LUKS2 only
+    #[arg(long, default_value = "", hide_default_value = true)]
+    subsystem: String,
+    /// UUID [default: a random one]
+    #[arg(long)]
+    uuid: Option<String>,
+    #[command(flatten)]
+    kdf: KdfArguments,
+    #[command(flatten)]
+    secret: SecretArguments,
+    /// Overwrite what the file or device holds, and take a cipher that protects little
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Luks1,
+    Luks2,
+}
+
+/// A file that was made for the volume, and goes again if that fails.
+struct Made<'a> {
+    path: Option<&'a Path>,
+}
+
+impl Drop for Made<'_> {
+    fn drop(&mut self) {
+        if let Some(path) = self.path {
+            // There is nobody to tell, and the first error is the one that counts.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(options: &CreateOptions) -> Result<(), Failure> {
+    let spec = options.cipher;
+    let key_bytes = options.key_bytes()?;
+    // A cipher that is not possible is refused before anything is asked or written.
+    let trial_key = Key::filled(key_bytes, |_| Ok::<_, Failure>(()))?;
+    let layout = cipher::SectorLayout {
+        size: options.sector_size()?.unwrap_or_default(),
+        large_iv: false,
+    };
+    spec.cipher(&trial_key, layout, None)
+        .map_err(VolumeError::Cipher)?;
+    let hash = named_hash(options.hash.as_deref())?;
+
+    let mut made = Vec::new();
+    let (data, data_made) = place(&options.image, options.size, options.yes)?;
+    made.extend(data_made);
+    let header = match &options.header {
+        None => None,
+        Some(path) => {
+            let size = Extent { bytes: HEADER_FILE };
+            let (device, header_made) = place(path, Some(size), options.yes)?;
+            made.extend(header_made);
+            Some(device)
+        }
+    };
+    warn(spec, data.geometry().size, options.yes)?;
+    let secret = options.secret.first_secret(&options.image)?;
+    let volume_key = match options.secret.volume_key()? {
+        Some(key) => key,
+        None => Key::random(key_bytes).map_err(VolumeError::Cipher)?,
+    };
+    let format = options.kind.format();
+    let kdf = options.kdf.kdf(format, hash)?;
+    let device = header.as_ref().unwrap_or(&data);
+    let uuid = match options.kind {
+        Kind::Luks1 => {
+            options.refuse_luks2_options()?;
+            let volume::Kdf::Pbkdf2 { hash, iterations } = kdf else {
+                unreachable!("LUKS1 has no other");
+            };
+            let creation = luks1::Creation {
+                spec,
+                key_bytes,
+                hash,
+                iterations,
+                payload_offset: options.offset.map(|offset| offset.bytes),
+                detached: header.is_some(),
+                uuid: options.uuid.clone(),
+            };
+            luks1::Header::create(device, &creation, &volume_key, &secret)?.uuid
+        }
+        Kind::Luks2 => {
+            let creation = luks2::Creation {
+                spec,
+                key_bytes,
+                sector_size: options.sector_size()?.unwrap_or_else(|| natural(&data)),
+                keyslot: KeyslotOptions {
+                    af_hash: hash.unwrap_or(volume::Hash::Sha256),
+                    ..KeyslotOptions::new(kdf)
+                },
+                data_offset: options.offset.map(|offset| offset.bytes),
+                detached: header.is_some(),
+                label: options.label.clone(),
+                subsystem: options.subsystem.clone(),
+                uuid: options.uuid.clone(),
+            };
+            let header = luks2::Header::create(device, &creation, &volume_key, &secret)?;
+            header.binary.uuid
+        }
+    };
+    for file in &mut made {
+        file.path = None;
+    }
+    print(&format!(
+        "{format} volume {uuid}: {spec}, {} bits, {kdf}\n",
+        key_bytes * 8
+    ))
+}
+
+/// A detached header, with room for all keyslots.
+const HEADER_FILE: u64 = 16 << 20;
+
+/// The device to write to: what is there, if it may be overwritten, or a new file.
+fn place(
+    path: &Path,
+    size: Option<Extent>,
+    yes: bool,
+) -> Result<(FileDevice, Option<Made<'_>>), Failure> {
+    let mut made = None;
+    if path.exists() {
+        signature::guard(path, yes).map_err(VolumeError::Block)?;
+    } else {
+        let Some(Extent { bytes }) = size.filter(|size| size.bytes >= LEAST_FILE) else {
+            return Err(Failure::new(
+                2,
+                format!(
+                    "{} does not exist, and no --size of 1 MiB or more is given",
+                    path.display()
+                ),
+                "Give the --size of the file to make, or a file or device that exists.",
+            ));
+        };
+        let unwritable = |error| {
+            Failure::new(
+                1,
+                format!("cannot make {}: {error}", path.display()),
+                "Check the folder, its permissions and the free space.",
+            )
+        };
+        let file = File::create_new(path).map_err(unwritable)?;
+        made = Some(Made { path: Some(path) });
+        file.set_len(bytes).map_err(unwritable)?;
+    }
+    let options = FileOptions {
+        write: true,
+        direct: false,
+        exclusive: true,
+        ..FileOptions::default()
+    };
+    let device = FileDevice::open(path, &options).map_err(VolumeError::Block)?;
+    Ok((device, made))
+}
+
+/// The sector size that the device's own blocks suggest.
+fn natural(device: &FileDevice) -> SectorSize {
+    let geometry = device.geometry();
+    let whole = geometry.size.is_multiple_of(4096);
+    match SectorSize::from_bytes(geometry.physical_block) {
+        Some(size) if whole => size,
+        _ => SectorSize::B512,
+    }
+}
+
+/// Refuses what hides nothing, unless the user insists, and warns of the rest.
+fn warn(spec: CipherSpec, size: u64, yes: bool) -> Result<(), Failure> {
+    for weakness in spec.weaknesses() {
+        let broken = match weakness {
+            Weakness::NoEncryption
+            | Weakness::ShortKey { .. }
+            | Weakness::EqualBlocksShow
+            | Weakness::EqualSectorsShow => true,
+            Weakness::SmallBlock { limit } | Weakness::RepeatedIvs { limit } => size > limit,
+            _ => false,
+        };
+        if broken && !yes {
+            return Err(Failure::new(
+                4,
+                format!("{spec} does not protect: {weakness}"),
+                "Take aes-xts-plain64, or give --yes if that is what you want.",
+            ));
+        }
+        eprintln!("warning: {spec}: {weakness}");
+    }
+    Ok(())
+}
+
+impl Kind {
+    const fn format(self) -> Format {
+        match self {
+            Self::Luks1 => Format::Luks1,
+            Self::Luks2 => Format::Luks2,
+        }
+    }
+}
+
+impl CreateOptions {
+    fn key_bytes(&self) -> Result<usize, Failure> {
+        let possible = self.cipher.key_sizes();
+        match self.key_size {
+            Some(bits) if bits.is_multiple_of(8) => Ok(bits / 8),
+            Some(bits) => Err(Failure::new(
+                2,
+                format!("a key of {bits} bits is not possible"),
+                "Give a multiple of 8, as in --key-size 256.",
+            )),
+            None if self.cipher.mode() == cipher::Mode::Xts
+                && possible.contains(&XTS_KEY_BYTES) =>
+            {
+                Ok(XTS_KEY_BYTES)
+            }
+            None => Ok(self.cipher.default_key_size()),
+        }
+    }
+
+    fn sector_size(&self) -> Result<Option<SectorSize>, Failure> {
+        self.sector_size.map(sector_size).transpose()
+    }
+
+    fn refuse_luks2_options(&self) -> Result<(), Failure> {
+        let given = [
+            (
+                "--sector-size",
+                self.sector_size.is_some_and(|bytes| bytes != 512),
+            ),
+            ("--label", !self.label.is_empty()),
+            ("--subsystem", !self.subsystem.is_empty()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((option, _)) => Err(Failure::new(
+                2,
+                format!("{option} is not possible with LUKS1"),
+                "Leave it away, or take --type luks2.",
+            )),
+        }
+    }
+}

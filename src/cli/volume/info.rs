@@ -1,0 +1,213 @@
+//! `cryptmark volume info`: what a header says.
+
+use super::arguments::VolumeArguments;
+use crate::cli::{Failure, print};
+use clap::Args;
+use serde_json::{Value, json};
+use volume::luks2::{Keyslot, Place, Priority, Recovered, SegmentKind, SegmentSize};
+use volume::{Format, luks1, luks2};
+
+/// Options of `cryptmark volume info`.
+#[derive(Debug, Args)]
+pub struct InfoOptions {
+    #[command(flatten)]
+    volume: VolumeArguments,
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(options: &InfoOptions) -> Result<(), Failure> {
+    let devices = options.volume.devices(false)?;
+    let format = options.volume.format(devices.header())?;
+    let info = match format {
+        Format::Luks1 => luks1(&luks1::Header::read(devices.header())?),
+        Format::Luks2 => luks2(&luks2::Header::read(devices.header())?),
+        other => {
+            return Err(Failure::new(
+                2,
+                format!(
+                    "a {} volume has no header that can be read without its passphrase",
+                    other.title()
+                ),
+                "Open it with `cryptmark volume open`.",
+            ));
+        }
+    };
+    if options.json {
+        let text = serde_json::to_string_pretty(&info).map_err(Failure::unprintable)?;
+        return print(&(text + "\n"));
+    }
+    let mut text = String::new();
+    describe(&info, 0, &mut text);
+    print(&text)
+}
+
+fn luks1(header: &luks1::Header) -> Value {
+    let keyslots: serde_json::Map<_, _> = (0..)
+        .zip(&header.keyslots)
+        .filter(|(_, keyslot)| keyslot.active)
+        .map(|(number, keyslot): (u32, _)| {
+            let said = json!({
+                "kdf": format!("pbkdf2-{}", header.hash),
+                "iterations": keyslot.iterations,
+                "offset": keyslot.offset,
+                "stripes": keyslot.stripes,
+            });
+            (number.to_string(), said)
+        })
+        .collect();
+    json!({
+        "format": "luks1",
+        "uuid": header.uuid,
+        "cipher": header.spec.to_string(),
+        "key_bits": header.key_bytes * 8,
+        "hash": header.hash.name(),
+        "payload_offset": header.payload_offset,
+        "keyslots": keyslots,
+    })
+}
+
+fn luks2(header: &luks2::Header) -> Value {
+    let metadata = &header.metadata;
+    let named = |numbers: &[u32]| numbers.to_vec();
+    let keyslots: serde_json::Map<_, _> = metadata
+        .keyslots
+        .iter()
+        .map(|(number, keyslot)| {
+            let bound = metadata
+                .digests
+                .values()
+                .any(|digest| digest.keyslots.contains(number) && !digest.segments.is_empty());
+            let said = match keyslot {
+                Keyslot::Luks2(keyslot) => json!({
+                    "type": "luks2",
+                    "key_bits": keyslot.key_bytes * 8,
+                    "priority": match keyslot.priority {
+                        Priority::Ignore => "ignore",
+                        Priority::Normal => "normal",
+                        Priority::Prefer => "prefer",
+                    },
+                    "bound": bound,
+                    "kdf": keyslot.kdf.to_string(),
+                    "cipher": keyslot.encryption,
+                    "cipher_key_bits": keyslot.area_key_bytes * 8,
+                    "af_stripes": keyslot.af.stripes,
+                    "af_hash": keyslot.af.hash.name(),
+                    "offset": keyslot.area.offset,
+                    "size": keyslot.area.length,
+                }),
+                Keyslot::Other { kind, .. } => json!({ "type": kind }),
+            };
+            (number.to_string(), said)
+        })
+        .collect();
+    let segments: serde_json::Map<_, _> = metadata
+        .segments
+        .iter()
+        .map(|(number, segment)| {
+            let mut said = json!({
+                "offset": segment.offset,
+                "size": match segment.size {
+                    SegmentSize::Dynamic => json!("dynamic"),
+                    SegmentSize::Fixed(bytes) => json!(bytes),
+                },
+            });
+            match &segment.kind {
+                SegmentKind::Linear => said["type"] = json!("linear"),
+                SegmentKind::Crypt {
+                    encryption,
+                    sector_size,
+                    iv_tweak,
+                    integrity,
+                } => {
+                    said["type"] = json!("crypt");
+                    said["cipher"] = json!(encryption);
+                    said["sector_size"] = json!(sector_size.bytes());
+                    said["iv_tweak"] = json!(iv_tweak);
+                    if let Some(integrity) = integrity {
+                        said["integrity"] = json!(integrity.kind);
+                    }
+                }
+            }
+            if !segment.flags.is_empty() {
+                said["flags"] = json!(segment.flags);
+            }
+            (number.to_string(), said)
+        })
+        .collect();
+    let digests: serde_json::Map<_, _> = metadata
+        .digests
+        .iter()
+        .map(|(number, digest)| {
+            let said = json!({
+                "kdf": digest.kdf.to_string(),
+                "keyslots": named(&digest.keyslots),
+                "segments": named(&digest.segments),
+            });
+            (number.to_string(), said)
+        })
+        .collect();
+    let tokens: serde_json::Map<_, _> = metadata
+        .tokens
+        .iter()
+        .map(|(number, kind)| (number.to_string(), json!({ "type": kind })))
+        .collect();
+    json!({
+        "format": "luks2",
+        "uuid": header.binary.uuid,
+        "label": header.binary.label,
+        "subsystem": header.binary.subsystem,
+        "epoch": header.binary.seqid,
+        "header_bytes": header.binary.header_size,
+        "keyslots_bytes": metadata.config.keyslots_size,
+        "copies": match header.recovered {
+            Recovered::Both => "both are good",
+            Recovered::Only(Place::Primary) => "only the first counts",
+            Recovered::Only(Place::Secondary) => "only the second counts",
+        },
+        "flags": metadata.config.flags,
+        "requirements": metadata.config.requirements,
+        "keyslots": keyslots,
+        "segments": segments,
+        "digests": digests,
+        "tokens": tokens,
+    })
+}
+
+/// Indented lines of names and values.
+fn describe(value: &Value, depth: usize, text: &mut String) {
+    let Value::Object(members) = value else {
+        return;
+    };
+    let indent = "  ".repeat(depth);
+    for (name, value) in members {
+        let name = name.replace('_', " ");
+        match value {
+            Value::Object(members) if members.is_empty() => {}
+            Value::Object(_) => {
+                text.push_str(&format!("{indent}{name}\n"));
+                describe(value, depth + 1, text);
+            }
+            Value::Array(values) if values.is_empty() => {}
+            Value::Array(values) => {
+                let values: Vec<_> = values.iter().map(plain).collect();
+                text.push_str(&format!("{indent}{name:<18}{}\n", values.join(", ")));
+            }
+            value if plain(value).is_empty() => {}
+            value => text.push_str(&format!("{indent}{name:<18}{}\n", plain(value))),
+        }
+    }
+}
+
+/// A value without quotes, and with nothing in it that a terminal would obey.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text
+            .chars()
+            .map(|c| if c.is_control() { '·' } else { c })
+            .collect(),
+        other => other.to_string(),
+    }
+}

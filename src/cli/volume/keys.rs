@@ -1,0 +1,235 @@
+//! `cryptmark volume passwd` and `volume key`: keyslots changed, added, removed.
+
+use super::arguments::{Devices, VolumeArguments};
+use super::keyslot::{KdfArguments, NewSecretArguments};
+use super::secrets::SecretArguments;
+use crate::cli::{Failure, print};
+use block::FileDevice;
+use cipher::Key;
+use clap::{Args, Subcommand};
+use volume::luks2::KeyslotOptions;
+use volume::{Format, Kdf, Limits, Secret, Unlocked, luks1, luks2};
+
+/// Options of `cryptmark volume passwd`.
+#[derive(Debug, Args)]
+pub struct PasswdOptions {
+    #[command(flatten)]
+    volume: VolumeArguments,
+    #[command(flatten)]
+    secret: SecretArguments,
+    #[command(flatten)]
+    new: NewSecretArguments,
+    #[command(flatten)]
+    kdf: KdfArguments,
+}
+
+/// Options of `cryptmark volume key`.
+#[derive(Debug, Args)]
+pub struct KeyOptions {
+    #[command(subcommand)]
+    command: KeyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum KeyCommand {
+    /// Add a passphrase or key file, in a keyslot of its own
+    Add(AddOptions),
+    /// Remove the keyslot that --key-slot names, or that the passphrase opens
+    Kill(KillOptions),
+}
+
+#[derive(Debug, Args)]
+struct AddOptions {
+    #[command(flatten)]
+    volume: VolumeArguments,
+    #[command(flatten)]
+    secret: SecretArguments,
+    #[command(flatten)]
+    new: NewSecretArguments,
+    #[command(flatten)]
+    kdf: KdfArguments,
+    /// The keyslot to fill [default: the first that is free]
+    #[arg(long, value_name = "N")]
+    new_key_slot: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+struct KillOptions {
+    #[command(flatten)]
+    volume: VolumeArguments,
+    #[command(flatten)]
+    secret: SecretArguments,
+    /// Remove it without a passphrase, and even if it is the last one
+    #[arg(long)]
+    yes: bool,
+}
+
+/// A header with keyslots.
+enum Header {
+    Luks1(luks1::Header),
+    Luks2(luks2::Header),
+}
+
+impl Header {
+    fn read(format: Format, device: &FileDevice) -> Result<Self, Failure> {
+        match format {
+            Format::Luks1 => Ok(Self::Luks1(luks1::Header::read(device)?)),
+            Format::Luks2 => Ok(Self::Luks2(luks2::Header::read(device)?)),
+            other => Err(Failure::new(
+                2,
+                format!("a {} volume has no keyslots", other.title()),
+                "Only LUKS volumes have.",
+            )),
+        }
+    }
+
+    fn unlock(
+        &self,
+        device: &FileDevice,
+        secret: &Secret,
+        slot: Option<u32>,
+    ) -> Result<Unlocked, Failure> {
+        let limits = Limits::default();
+        Ok(match self {
+            Self::Luks1(header) => header.unlock(device, secret, slot, &limits)?,
+            Self::Luks2(header) => header.unlock(device, secret, slot, &limits)?,
+        })
+    }
+
+    fn add(
+        &mut self,
+        device: &FileDevice,
+        keys: (&Key, &Key),
+        kdf: Kdf,
+        slot: Option<u32>,
+    ) -> Result<u32, Failure> {
+        let (volume_key, passphrase) = keys;
+        Ok(match self {
+            Self::Luks1(header) => {
+                header.add_key(device, volume_key, passphrase, iterations(kdf), slot)?
+            }
+            Self::Luks2(header) => {
+                let options = KeyslotOptions::new(kdf);
+                header.add_key(device, volume_key, passphrase, &options, slot)?
+            }
+        })
+    }
+
+    fn change(
+        &mut self,
+        device: &FileDevice,
+        keys: (&Key, &Key),
+        kdf: Kdf,
+        slot: u32,
+    ) -> Result<u32, Failure> {
+        let (volume_key, passphrase) = keys;
+        Ok(match self {
+            Self::Luks1(header) => {
+                header.change_key(device, slot, volume_key, passphrase, iterations(kdf))?
+            }
+            Self::Luks2(header) => {
+                let options = KeyslotOptions::new(kdf);
+                header.change_key(device, slot, volume_key, passphrase, &options)?;
+                slot
+            }
+        })
+    }
+
+    fn kill(&mut self, device: &FileDevice, slot: u32, last_too: bool) -> Result<(), Failure> {
+        Ok(match self {
+            Self::Luks1(header) => header.kill_key(device, slot, last_too)?,
+            Self::Luks2(header) => header.kill_key(device, slot, last_too)?,
+        })
+    }
+
+    /// The hash that LUKS1 has for all its keyslots.
+    fn hash(&self) -> Option<volume::Hash> {
+        match self {
+            Self::Luks1(header) => Some(header.hash),
+            Self::Luks2(_) => None,
+        }
+    }
+}
+
+fn iterations(kdf: Kdf) -> u32 {
+    match kdf {
+        Kdf::Pbkdf2 { iterations, .. } => iterations,
+        Kdf::Argon2 { .. } => unreachable!("LUKS1 has no Argon2"),
+    }
+}
+
+/// Gives a keyslot another passphrase.
+pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
+    let (devices, format, mut header) = open(&options.volume)?;
+    let device = devices.header();
+    let secret = options.secret.secret(format, options.volume.image())?;
+    let unlocked = header.unlock(device, &secret, options.volume.key_slot())?;
+    let Some(slot) = unlocked.slot.or(options.volume.key_slot()) else {
+        return Err(Failure::new(
+            2,
+            "the volume key does not tell which keyslot to change",
+            "Name it with --key-slot.",
+        ));
+    };
+    let kdf = options.kdf.kdf(format, header.hash())?;
+    let new = options.new.secret(options.volume.image())?;
+    let slot = header.change(device, (&unlocked.key, &new), kdf, slot)?;
+    print(&format!(
+        "keyslot {slot} opens with the new passphrase: {kdf}\n"
+    ))
+}
+
+/// Runs `volume key`.
+pub fn key(options: &KeyOptions) -> Result<(), Failure> {
+    match &options.command {
+        KeyCommand::Add(options) => add(options),
+        KeyCommand::Kill(options) => kill(options),
+    }
+}
+
+fn add(options: &AddOptions) -> Result<(), Failure> {
+    let (devices, format, mut header) = open(&options.volume)?;
+    let device = devices.header();
+    let secret = options.secret.secret(format, options.volume.image())?;
+    let unlocked = header.unlock(device, &secret, options.volume.key_slot())?;
+    let kdf = options.kdf.kdf(format, header.hash())?;
+    let new = options.new.secret(options.volume.image())?;
+    let slot = header.add(device, (&unlocked.key, &new), kdf, options.new_key_slot)?;
+    print(&format!(
+        "keyslot {slot} opens with the new passphrase: {kdf}\n"
+    ))
+}
+
+fn kill(options: &KillOptions) -> Result<(), Failure> {
+    let (devices, format, mut header) = open(&options.volume)?;
+    let device = devices.header();
+    let slot = match (options.volume.key_slot(), options.yes) {
+        (Some(slot), true) => slot,
+        (named, _) => {
+            // Who removes a key must have one that stays, or mean the one that opens.
+            let secret = options.secret.secret(format, options.volume.image())?;
+            let unlocked = header.unlock(device, &secret, None)?;
+            match named.or(unlocked.slot) {
+                Some(slot) => slot,
+                None => {
+                    return Err(Failure::new(
+                        2,
+                        "the volume key does not tell which keyslot to remove",
+                        "Name it with --key-slot.",
+                    ));
+                }
+            }
+        }
+    };
+    header.kill(device, slot, options.yes)?;
+    print(&format!("keyslot {slot} is removed\n"))
+}
+
+/// The devices, the header's for writing.
+fn open(volume: &VolumeArguments) -> Result<(Devices, Format, Header), Failure> {
+    let devices = volume.devices_for_header()?;
+    let format = volume.format(devices.header())?;
+    volume.refuse_foreign_options(format)?;
+    let header = Header::read(format, devices.header())?;
+    Ok((devices, format, header))
+}

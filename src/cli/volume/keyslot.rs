@@ -1,0 +1,145 @@
+//! What a new keyslot costs to open, and what opens it.
+
+use super::secrets;
+use crate::cli::Failure;
+use cipher::Key;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use volume::{Argon2Variant, Format, Hash, Kdf, KdfKind, Machine, plain};
+
+/// cryptsetup's defaults: what an unlock takes, and LUKS's hash.
+const ITER_TIME_MS: u64 = 2000;
+const HASH: Hash = Hash::Sha256;
+
+/// cryptsetup's least number of iterations.
+const LEAST_ITERATIONS: u32 = 1000;
+
+/// The options that say how a passphrase becomes the key of a keyslot.
+#[derive(Debug, Args)]
+pub struct KdfArguments {
+    /// Key derivation [default: argon2id; for LUKS1 pbkdf2]
+    #[arg(long, value_enum)]
+    pbkdf: Option<KdfName>,
+    /// Milliseconds that opening shall take on this machine [default: 2000]
+    #[arg(long, short = 'i', value_name = "MS")]
+    iter_time: Option<u64>,
+    /// Iterations or passes, instead of what --iter-time gives
+    #[arg(long, value_name = "N", conflicts_with = "iter_time")]
+    pbkdf_force_iterations: Option<u32>,
+    /// Memory of Argon2 in KiB [default: what --iter-time gives, 1 GiB at most]
+    #[arg(long, value_name = "KIB")]
+    pbkdf_memory: Option<u32>,
+    /// Lanes of Argon2 [default: the cores, 4 at most]
+    #[arg(long, value_name = "N")]
+    pbkdf_parallel: Option<u32>,
+}
+
+/// cryptsetup's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum KdfName {
+    Pbkdf2,
+    Argon2i,
+    Argon2id,
+}
+
+impl KdfArguments {
+    /// The derivation for a keyslot of `format`; `hash` is that of PBKDF2.
+    pub fn kdf(&self, format: Format, hash: Option<Hash>) -> Result<Kdf, Failure> {
+        let pbkdf2 = || KdfKind::Pbkdf2(hash.unwrap_or(HASH));
+        let kind = match (self.pbkdf, format) {
+            (None | Some(KdfName::Pbkdf2), Format::Luks1) | (Some(KdfName::Pbkdf2), _) => pbkdf2(),
+            (Some(_), Format::Luks1) => {
+                return Err(Failure::new(
+                    2,
+                    "LUKS1 has no Argon2",
+                    "Leave --pbkdf away, or take --type luks2.",
+                ));
+            }
+            (None | Some(KdfName::Argon2id), _) => KdfKind::Argon2(Argon2Variant::Id),
+            (Some(KdfName::Argon2i), _) => KdfKind::Argon2(Argon2Variant::I),
+        };
+        let argon2 = matches!(kind, KdfKind::Argon2(_));
+        if !argon2 && (self.pbkdf_memory.is_some() || self.pbkdf_parallel.is_some()) {
+            return Err(Failure::new(
+                2,
+                "PBKDF2 has neither memory nor lanes",
+                "Leave --pbkdf-memory and --pbkdf-parallel away.",
+            ));
+        }
+        let mut kdf = match self.pbkdf_force_iterations {
+            Some(iterations) => forced(kind, iterations)?,
+            None => calibrated(kind, self.iter_time.unwrap_or(ITER_TIME_MS))?,
+        };
+        if let Kdf::Argon2 {
+            memory_kib, lanes, ..
+        } = &mut kdf
+        {
+            *memory_kib = self.pbkdf_memory.unwrap_or(*memory_kib);
+            *lanes = self.pbkdf_parallel.unwrap_or(*lanes);
+        }
+        Ok(kdf)
+    }
+}
+
+/// With so many iterations or passes, and the machine's bounds for all else.
+fn forced(kind: KdfKind, iterations: u32) -> Result<Kdf, Failure> {
+    let machine = machine();
+    match kind {
+        KdfKind::Pbkdf2(_) if iterations < LEAST_ITERATIONS => Err(Failure::new(
+            2,
+            format!("{iterations} iterations are too few"),
+            format!("Give {LEAST_ITERATIONS} at least."),
+        )),
+        KdfKind::Pbkdf2(hash) => Ok(Kdf::Pbkdf2 { hash, iterations }),
+        KdfKind::Argon2(variant) => Ok(machine.most_argon2(variant, iterations)),
+    }
+}
+
+fn calibrated(kind: KdfKind, iter_time: u64) -> Result<Kdf, Failure> {
+    let start = Instant::now();
+    let now = || start.elapsed();
+    Ok(kind.calibrated(Duration::from_millis(iter_time), machine(), &now)?)
+}
+
+fn machine() -> Machine {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    Machine {
+        cores,
+        memory: lab::probe::total_memory().unwrap_or(1 << 30),
+    }
+}
+
+/// The hash that `--hash` names.
+pub fn named_hash(name: Option<&str>) -> Result<Option<Hash>, Failure> {
+    let Some(name) = name else { return Ok(None) };
+    match Hash::named(name) {
+        Some(hash) => Ok(Some(hash)),
+        None => Err(plain::UnknownHash {
+            text: name.to_owned(),
+        }
+        .into()),
+    }
+}
+
+/// The options that say what a keyslot shall open with.
+#[derive(Debug, Args)]
+pub struct NewSecretArguments {
+    /// File with the new passphrase in its first line; - is standard input
+    #[arg(long, value_name = "FILE|-", conflicts_with = "new_key_file")]
+    new_passphrase_file: Option<PathBuf>,
+    /// New key file, used whole
+    #[arg(long, value_name = "FILE|-")]
+    new_key_file: Option<PathBuf>,
+}
+
+impl NewSecretArguments {
+    /// The new secret: asked for twice where no option says.
+    pub fn secret(&self, image: &std::path::Path) -> Result<Key, Failure> {
+        match (&self.new_passphrase_file, &self.new_key_file) {
+            (Some(path), _) => secrets::passphrase_in(path),
+            (None, Some(path)) => secrets::key_in(path),
+            (None, None) => secrets::ask_twice(image),
+        }
+    }
+}

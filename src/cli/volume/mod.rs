@@ -1,0 +1,51 @@
+//! `cryptmark volume`: encrypted volumes, opened and kept.
+
+mod arguments;
+mod copy;
+mod create;
+mod info;
+mod keys;
+mod keyslot;
+mod open;
+mod secrets;
+
+use super::Failure;
+use clap::{Args, Subcommand};
+
+/// Options of `cryptmark volume`.
+#[derive(Debug, Args)]
+pub struct VolumeOptions {
+    #[command(subcommand)]
+    command: VolumeCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum VolumeCommand {
+    /// Make a volume in a file or on a device
+    Create(Box<create::CreateOptions>),
+    /// Check that a volume opens, and say how its data is mapped
+    Open(open::OpenOptions),
+    /// Print what a volume's header says, without opening it
+    Info(info::InfoOptions),
+    /// Change a passphrase
+    Passwd(Box<keys::PasswdOptions>),
+    /// Add or remove a passphrase
+    Key(Box<keys::KeyOptions>),
+    /// Write the decrypted volume to a file, a device or a pipe
+    Export(copy::ExportOptions),
+    /// Write a file or a pipe into the volume, encrypted
+    Import(copy::ImportOptions),
+}
+
+/// Runs the command.
+pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
+    match &options.command {
+        VolumeCommand::Create(options) => create::run(options),
+        VolumeCommand::Passwd(options) => keys::passwd(options),
+        VolumeCommand::Key(options) => keys::key(options),
+        VolumeCommand::Open(options) => open::run(options),
+        VolumeCommand::Info(options) => info::run(options),
+        VolumeCommand::Export(options) => copy::export(options),
+        VolumeCommand::Import(options) => copy::import(options),
+    }
+}

@@ -1,0 +1,206 @@
+//! Passphrases and keys: from files, from standard input, from a prompt; never
+//! from arguments or the environment.
+
+use crate::cli::Failure;
+use cipher::Key;
+use clap::Args;
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use volume::{Format, Secret};
+use zeroize::Zeroizing;
+
+/// cryptsetup's limits for key files and passphrases.
+const MOST_KEY_FILE: u64 = 8 << 20;
+const MOST_PASSPHRASE: u64 = 512;
+
+/// The options that say what to open a volume with.
+#[derive(Debug, Args)]
+#[group(id = "secret", multiple = true)]
+pub struct SecretArguments {
+    /// Key file, used whole, newlines included; - is standard input
+    #[arg(long, short = 'd', value_name = "FILE|-")]
+    key_file: Option<PathBuf>,
+    /// Bytes to skip at the start of the key file
+    #[arg(long, value_name = "BYTES", requires = "key_file", default_value_t = 0)]
+    keyfile_offset: u64,
+    /// Bytes to read of the key file [default: all]
+    #[arg(long, short = 'l', value_name = "BYTES", requires = "key_file")]
+    keyfile_size: Option<u64>,
+    /// File with the passphrase in its first line; - is standard input
+    #[arg(long, value_name = "FILE|-", conflicts_with = "key_file")]
+    passphrase_file: Option<PathBuf>,
+    /// File with the volume key itself, instead of a passphrase
+    #[arg(long, value_name = "FILE|-")]
+    volume_key_file: Option<PathBuf>,
+}
+
+impl SecretArguments {
+    /// What to open a volume of `format` with: asked for where no option says.
+    pub fn secret(&self, format: Format, image: &Path) -> Result<Secret, Failure> {
+        if let Some(path) = &self.volume_key_file {
+            return Ok(Secret::VolumeKey(read(path, 0, None)?));
+        }
+        if let Some(path) = &self.key_file {
+            let bytes = read(path, self.keyfile_offset, self.keyfile_size)?;
+            // cryptsetup hashes what comes from a pipe, and not what comes from a file.
+            let piped = is_standard_input(path) && format == Format::Plain;
+            return Ok(match piped {
+                true => Secret::Passphrase(bytes),
+                false => Secret::KeyFile(bytes),
+            });
+        }
+        Ok(Secret::Passphrase(match &self.passphrase_file {
+            Some(path) => passphrase_in(path)?,
+            None => ask(&format!("Passphrase for {}: ", image.display()))?,
+        }))
+    }
+
+    /// What a volume that is being made shall open with: asked for twice where
+    /// no option says.
+    pub fn first_secret(&self, image: &Path) -> Result<Key, Failure> {
+        match (&self.key_file, &self.passphrase_file) {
+            (Some(path), _) => read(path, self.keyfile_offset, self.keyfile_size),
+            (None, Some(path)) => passphrase_in(path),
+            (None, None) => ask_twice(image),
+        }
+    }
+
+    /// The volume key, if the user gives one.
+    pub fn volume_key(&self) -> Result<Option<Key>, Failure> {
+        let path = self.volume_key_file.as_deref();
+        path.map(|path| read(path, 0, None)).transpose()
+    }
+}
+
+/// The passphrase in the first line of a file.
+pub fn passphrase_in(path: &Path) -> Result<Key, Failure> {
+    first_line(source(path)?, path)
+}
+
+/// The whole of a key file.
+pub fn key_in(path: &Path) -> Result<Key, Failure> {
+    read(path, 0, None)
+}
+
+/// A new passphrase, asked for twice.
+pub fn ask_twice(image: &Path) -> Result<Key, Failure> {
+    let first = ask(&format!("New passphrase for {}: ", image.display()))?;
+    if !io::stdin().is_terminal() {
+        return Ok(first);
+    }
+    match ask("The same again: ")?.as_bytes() == first.as_bytes() {
+        true => Ok(first),
+        false => Err(Failure::new(
+            2,
+            "the two passphrases differ",
+            "Type the same one twice.",
+        )),
+    }
+}
+
+/// A passphrase from the terminal, or the next line of standard input.
+fn ask(question: &str) -> Result<Key, Failure> {
+    match io::stdin().is_terminal() {
+        true => prompt(question),
+        false => first_line(Box::new(io::stdin()), Path::new("-")),
+    }
+}
+
+fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// What `path` names, opened.
+fn source(path: &Path) -> Result<Box<dyn Read>, Failure> {
+    if is_standard_input(path) {
+        return Ok(Box::new(io::stdin()));
+    }
+    match File::open(path) {
+        Ok(file) => Ok(Box::new(file)),
+        Err(error) => Err(unreadable(path, &error)),
+    }
+}
+
+/// `size` bytes of a key file from `offset`, or all of them.
+fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
+    let mut from = source(path)?;
+    let failed = |error: io::Error| unreadable(path, &error);
+    let skipped = io::copy(&mut from.by_ref().take(offset), &mut io::sink()).map_err(failed)?;
+    let limit = size.unwrap_or(MOST_KEY_FILE);
+    let bytes = bounded(from, limit.min(MOST_KEY_FILE).saturating_add(1)).map_err(failed)?;
+    let got = bytes.len() as u64;
+    if skipped < offset || size.is_some_and(|size| got < size) {
+        return Err(Failure::new(
+            2,
+            format!(
+                "{} ends before the bytes that were asked for",
+                path.display()
+            ),
+            "Check that it is whole, and --keyfile-offset and --keyfile-size.",
+        ));
+    }
+    if size.is_none_or(|size| size > MOST_KEY_FILE) && got > MOST_KEY_FILE {
+        return Err(Failure::new(
+            2,
+            format!("{} has more than {MOST_KEY_FILE} bytes", path.display()),
+            "Check that it is the key file, or say how much to read with --keyfile-size.",
+        ));
+    }
+    let length = size.map_or(bytes.len(), |size| size as usize);
+    if length == 0 {
+        return Err(Failure::new(
+            2,
+            format!("{} is empty", path.display()),
+            "Check that it is the right file.",
+        ));
+    }
+    Ok(Key::from_slice(&bytes[..length]))
+}
+
+/// The first line, without its newline.
+fn first_line(from: Box<dyn Read>, path: &Path) -> Result<Key, Failure> {
+    let limit = MOST_PASSPHRASE + 1;
+    let mut line = Zeroizing::new(Vec::with_capacity(limit as usize));
+    // Byte by byte: what follows the line may be for somebody else.
+    for byte in from.take(limit).bytes() {
+        match byte.map_err(|error| unreadable(path, &error))? {
+            b'\n' => break,
+            byte => line.push(byte),
+        }
+    }
+    if line.len() as u64 > MOST_PASSPHRASE {
+        return Err(Failure::new(
+            2,
+            format!("the passphrase is longer than {MOST_PASSPHRASE} bytes"),
+            "Give a long secret with --key-file.",
+        ));
+    }
+    Ok(Key::from_slice(&line))
+}
+
+fn prompt(question: &str) -> Result<Key, Failure> {
+    match rpassword::prompt_password(question) {
+        Ok(text) => Ok(Key::new(text.into_bytes())),
+        Err(error) => Err(Failure::new(
+            1,
+            format!("cannot read the passphrase: {error}"),
+            "Give it with --passphrase-file or --key-file.",
+        )),
+    }
+}
+
+/// At most `limit` bytes, in memory that is wiped and never moves.
+fn bounded(from: impl Read, limit: u64) -> io::Result<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(Vec::with_capacity(limit as usize));
+    from.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        2,
+        format!("cannot read {}: {error}", path.display()),
+        "Check the path and its permissions.",
+    )
+}
