@@ -281,6 +281,19 @@ pub enum VolumeError {
         most: u32,
     },
 
+    /// A hidden volume that does not fit the outer one.
+    #[error(
+        "a hidden volume of {size} bytes is not possible: {most} is the most here, in steps of {unit}"
+    )]
+    HiddenSize {
+        /// What was asked for, bytes.
+        size: u64,
+        /// The largest, bytes.
+        most: u64,
+        /// What it must be a multiple of.
+        unit: u64,
+    },
+
     /// There is not as much memory as Argon2 needs.
     #[error("there is no memory left for a key derivation of {memory_kib} KiB")]
     OutOfMemory {
@@ -387,6 +400,9 @@ impl VolumeError {
                     .to_owned()
             }
             Self::Lacks { possible, .. } => possible.to_string(),
+            Self::HiddenSize { .. } => {
+                "Choose another size, and leave room for what the outer volume holds.".to_owned()
+            }
             Self::Pim { .. } => {
                 "Give the PIM that the volume was made with; without one, leave it away.".to_owned()
             }

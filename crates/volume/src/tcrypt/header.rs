@@ -22,10 +22,10 @@ const CRC_AT: usize = 188;
 
 /// Before it, the header's checksum did not exist.
 const FIRST_WITH_CHECKSUM: u16 = 4;
-const NEWEST_VERSION: u16 = 5;
+pub(super) const NEWEST_VERSION: u16 = 5;
 
 /// Both programs mount volumes with sectors up to this.
-const MOST_SECTOR_BYTES: u32 = 4096;
+pub(super) const MOST_SECTOR_BYTES: u32 = 4096;
 
 /// Of [`Header::flags`]: an encrypted system, or encrypted in place; either
 /// perhaps not yet everywhere.
@@ -132,6 +132,22 @@ impl Header {
         let checksum = crc32(&sector[..CRC_AT]);
         sector[CRC_AT..KEY_AREA.start].copy_from_slice(&checksum.to_be_bytes());
         sector
+    }
+
+    /// The header of a volume that is encrypted everywhere.
+    pub(super) fn all_encrypted(self) -> Self {
+        Self {
+            encrypted_bytes: self.volume_size,
+            ..self
+        }
+    }
+
+    /// The same once more.
+    pub(super) fn duplicate(&self) -> Self {
+        Self {
+            key_area: Key::from_slice(self.key_area.as_bytes()),
+            ..*self
+        }
     }
 
     fn check(&self, place: Place) -> Result<(), Damage> {

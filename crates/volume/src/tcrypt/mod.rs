@@ -12,20 +12,24 @@
 //! Derivation"; TrueCrypt 3.1a to 7.1a for what came before.
 
 mod crc;
+mod create;
 mod header;
 mod keyfiles;
 mod layers;
 mod prf;
+mod rewrite;
 mod seal;
 mod search;
 #[cfg(test)]
 mod tests;
 mod unlock;
 
+pub use create::Creation;
 pub use header::Header;
 pub use keyfiles::Keyfiles;
 pub use layers::specs;
 pub use prf::Prf;
+pub use seal::Sealing;
 pub use search::{Progress, Watch};
 pub use unlock::{Opening, Unlocked};
 

@@ -34,7 +34,7 @@ pub struct Progress {
 pub type Watch<'a> = &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync);
 
 /// An encrypted header.
-pub(super) struct Sealed {
+pub(super) struct Candidate {
     /// Where it begins on the device.
     pub(super) offset: u64,
     pub(super) salt: [u8; SALT_BYTES],
@@ -46,7 +46,7 @@ pub(super) struct Search<'a> {
     pub(super) family: Family,
     pub(super) place: Place,
     pub(super) password: &'a Key,
-    pub(super) headers: &'a [Sealed],
+    pub(super) headers: &'a [Candidate],
     pub(super) derivations: &'a [(Prf, Kdf)],
     pub(super) specs: &'a [CipherSpec],
     pub(super) limits: &'a Limits,
@@ -124,7 +124,7 @@ impl Search<'_> {
 
 /// What a derivation has given so far.
 struct Derived<'a> {
-    header: &'a Sealed,
+    header: &'a Candidate,
     prf: Prf,
     kdf: Kdf,
     /// Length of a part; `None` where there is one only.
@@ -141,7 +141,7 @@ struct Parts {
 }
 
 impl<'a> Derived<'a> {
-    fn new(header: &'a Sealed, prf: Prf, kdf: Kdf) -> Self {
+    fn new(header: &'a Candidate, prf: Prf, kdf: Kdf) -> Self {
         Self {
             header,
             prf,
@@ -320,7 +320,7 @@ impl Search<'_> {
     /// The header as `spec` decrypts it, if it is one then.
     fn open(
         &self,
-        sealed: &Sealed,
+        sealed: &Candidate,
         spec: CipherSpec,
         material: &[u8],
     ) -> Result<Option<Header>, VolumeError> {

@@ -3,7 +3,7 @@
 
 use super::layers;
 use super::prf::{LONGEST_HEADER_KEY, checked_pim};
-use super::search::{Sealed, Search, Watch};
+use super::search::{Candidate, Search, Watch};
 use super::{
     Family, HEADER_BYTES, HIDDEN_AT, Header, Keyfiles, OLD_HIDDEN_BEFORE_END, Place, Prf,
     SALT_BYTES, UNIT,
@@ -127,7 +127,7 @@ impl Opening {
     }
 
     /// What may be a header.
-    fn headers(&self, device: &dyn BlockDevice) -> Result<Vec<Sealed>, VolumeError> {
+    fn headers(&self, device: &dyn BlockDevice) -> Result<Vec<Candidate>, VolumeError> {
         let size = device.geometry().size;
         let mut headers = Vec::new();
         let mut offsets = self.place.offsets(self.family, size);
@@ -138,7 +138,7 @@ impl Opening {
                 continue;
             };
             if let Ok(encrypted) = rest.try_into() {
-                headers.push(Sealed {
+                headers.push(Candidate {
                     offset,
                     salt: *salt,
                     encrypted,

@@ -181,11 +181,14 @@ fn version_3_begins_at_unit_1() {
         encrypted_bytes: OLD_SIZE - 512,
         ..old_header(3, 0)
     };
-    let aes = spec("aes-xts-plain64");
-    let kdf = SHA512.kdf(Family::TrueCrypt, Place::Normal, None).unwrap();
-    let password = Key::from_slice(PASSPHRASE);
-    let limits = Limits::default();
-    let sealed = seal(header.to_sector(), aes, kdf, &password, &SALT, &limits);
+    let sealed = Sealing::new(SHA512).seal_with(
+        header.to_sector(),
+        Family::TrueCrypt,
+        spec("aes-xts-plain64"),
+        &Key::from_slice(PASSPHRASE),
+        SALT,
+        &Limits::default(),
+    );
     device.write_at(0, &sealed.unwrap()).unwrap();
     let (unlocked, volume) =
         open(&opening(Family::TrueCrypt, Place::Normal, SHA512), &device).unwrap();

@@ -1,10 +1,10 @@
 //! What the public interface does not show, and headers that no program writes.
 
+mod create;
 mod eras;
 mod hostile;
 
 use super::layers::ENCRYPTED_BYTES;
-use super::seal::seal;
 use super::*;
 use crate::{CryptDevice, Hash, Limits, Secret, VolumeError};
 use block::{BlockDevice, RamDevice};
@@ -49,12 +49,12 @@ fn device_with(place: Place, offset: u64, change: impl Fn(&mut [u8])) -> RamDevi
     let device = RamDevice::new(SIZE);
     let mut sector = good_header(place).to_sector();
     change(&mut sector[..ENCRYPTED_BYTES]);
-    let sealed = seal(
+    let sealed = Sealing::new(SHA512).seal_with(
         sector,
+        Family::TrueCrypt,
         spec("aes-xts-plain64"),
-        SHA512.kdf(Family::TrueCrypt, place, None).unwrap(),
         &Key::from_slice(PASSPHRASE),
-        &SALT,
+        SALT,
         &Limits::default(),
     );
     device.write_at(offset, &sealed.unwrap()).unwrap();
