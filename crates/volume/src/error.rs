@@ -321,7 +321,8 @@ impl VolumeError {
                 | BlockError::Mounted { .. }
                 | BlockError::Swap { .. }
                 | BlockError::Signature { .. }
-                | BlockError::UnknownData { .. },
+                | BlockError::UnknownData { .. }
+                | BlockError::Protected { .. },
             ) => Verdict::Protected,
             _ => Verdict::BadInput,
         }

@@ -6,6 +6,7 @@
 mod count;
 mod delay;
 mod fault;
+mod protected;
 mod slice;
 mod trace;
 mod write_cache;
@@ -13,6 +14,7 @@ mod write_cache;
 pub use count::{Count, Counted};
 pub use delay::Delay;
 pub use fault::{Effect, Fault, Rule, Trigger};
+pub use protected::Protected;
 pub use slice::Slice;
 pub use trace::{Trace, TraceEntry};
 pub use write_cache::WriteCache;

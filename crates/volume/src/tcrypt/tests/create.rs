@@ -2,7 +2,8 @@
 
 use super::super::create::data_bytes;
 use super::*;
-use block::layer::{Effect, Fault, Rule, Trace, Trigger};
+use crate::Verdict;
+use block::layer::{Effect, Fault, Protected, Rule, Trace, Trigger};
 use block::{BlockError, OperationKind};
 use cipher::Algorithm;
 
@@ -535,4 +536,34 @@ fn a_device_that_lies_is_found_out() {
         assert!(matches!(error, Err(VolumeError::Unverified { .. })));
         assert_eq!(rescued(&device, NORMAL, &[OLD]), Some(data));
     }
+}
+
+/// As the outer volume is written with protection: up to the hidden one, and
+/// not into it.
+#[test]
+fn a_hidden_volume_can_be_protected() {
+    let (device, _) = full();
+    let outer = opens(&device, Place::Normal, OLD).unwrap();
+    let hidden = creation()
+        .create_hidden(&device, &outer, 65_536, &key(NEW), &Limits::default())
+        .unwrap();
+    let data = pattern(65_536);
+    volume(&hidden, &device).write_at(0, &data).unwrap();
+
+    let range = hidden.mapping(&device).unwrap().data;
+    let guarded = Protected::new(&device, range);
+    let mapping = outer.mapping(&device).unwrap();
+    let before = range.offset - mapping.data.offset;
+    let written = CryptDevice::new(&guarded, mapping).unwrap();
+    written.write_at(before - 4096, &[5; 4096]).unwrap();
+    let error = written.write_at(before - 512, &[6; 1024]).unwrap_err();
+    assert!(matches!(error, BlockError::Protected { .. }), "{error}");
+    assert_eq!(VolumeError::from(error).verdict(), Verdict::Protected);
+    assert!(guarded.has_refused());
+
+    assert_eq!(content(&hidden, &device), data);
+    assert_eq!(
+        content(&outer, &device)[before as usize - 4096..][..4096],
+        [5; 4096]
+    );
 }
