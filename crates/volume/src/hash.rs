@@ -2,11 +2,11 @@
 //! anti-forensic splitter and for passphrases.
 
 use blake2::{Blake2b512, Blake2s256};
-use hmac::{EagerHash, Hmac, KeyInit, Mac, SimpleHmac};
+use hmac::{EagerHash, Hmac, KeyInit, SimpleHmac};
 use ripemd::Ripemd160;
 use sha1::Sha1;
 use sha2::digest::common::BlockSizeUser;
-use sha2::digest::{Digest, Output};
+use sha2::digest::{Digest, FixedOutput, Output, Update};
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 use sm3::Sm3;
@@ -217,7 +217,7 @@ where
 }
 
 /// RFC 8018's function F.
-fn iterated<P: Mac + KeyInit + Clone>(
+fn iterated<P: KeyInit + Update + FixedOutput + Clone>(
     passphrase: &[u8],
     salt: &[u8],
     iterations: u32,
@@ -226,17 +226,18 @@ fn iterated<P: Mac + KeyInit + Clone>(
     done: &dyn Fn(u32) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let keyed = <P as KeyInit>::new_from_slice(passphrase).expect("HMAC takes keys of any length");
-    let first = keyed.clone().chain_update(salt);
-    let mut link = first
-        .chain_update(index.to_be_bytes())
-        .finalize()
-        .into_bytes();
+    let mut first = keyed.clone();
+    first.update(salt);
+    first.update(&index.to_be_bytes());
+    let mut link = first.finalize_fixed();
     out.copy_from_slice(&link[..out.len()]);
     let mut left = iterations - 1;
     while left > 0 {
         let now = left.min(ITERATIONS_AT_ONCE);
         for _ in 0..now {
-            link = keyed.clone().chain_update(&link).finalize().into_bytes();
+            let mut next = keyed.clone();
+            next.update(&link);
+            link = next.finalize_fixed();
             for (sum, byte) in out.iter_mut().zip(&link) {
                 *sum ^= byte;
             }
