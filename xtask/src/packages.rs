@@ -77,6 +77,11 @@ const TOOLS: &[Tool] = &[
         purpose: "signatures on devices",
     },
     Tool {
+        program: "qemu-img",
+        package: "qemu-utils",
+        purpose: "the peer that reads and writes LUKS1",
+    },
+    Tool {
         program: "cryptsetup",
         package: "cryptsetup-bin",
         purpose: "signatures on devices",

@@ -137,15 +137,12 @@ impl Header {
         passphrase: &Key,
         iterations: u32,
     ) -> Result<u32, VolumeError> {
-        let old = self.active(slot)?;
-        let new = self.free_slot(None)?;
-        let mut next = self.clone();
-        next.store(device, new, volume_key, passphrase, iterations)?;
-        next.keyslots[old].active = false;
-        next.write(device)?;
-        *self = next;
-        wipe(device, self.material(&self.keyslots[old]).range())?;
-        Ok(new as u32)
+        self.active(slot)?;
+        // Two writes of the header: one of them torn between its two sectors
+        // could lose the old keyslot without having the new one.
+        let new = self.add_key(device, volume_key, passphrase, iterations, None)?;
+        self.kill_key(device, slot, false)?;
+        Ok(new)
     }
 
     /// Removes keyslot `slot`; the last one only if `last_too`.

@@ -1,0 +1,368 @@
+//! Volumes back and forth with the programs that people have: cryptsetup and
+//! qemu-img open what is made here, and the other way round.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+
+const PASSPHRASE: &str = "a passphrase, with spaces and ümlauts";
+const OTHER: &str = "another one";
+
+/// A folder with the two passphrases, as lines and as they are.
+struct Desk {
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [("one", PASSPHRASE), ("two", OTHER), ("wrong", "no")] {
+            fs::write(folder.path().join(name), text).unwrap();
+            fs::write(
+                folder.path().join(format!("{name}.line")),
+                format!("{text}\n"),
+            )
+            .unwrap();
+        }
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn start(&self, program: &str, arguments: &[&str]) -> Output {
+        Command::new(program)
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap_or_else(|error| panic!("{program}: {error}"))
+    }
+
+    /// Runs a program that must succeed.
+    fn run(&self, program: &str, arguments: &[&str]) -> Vec<u8> {
+        let output = self.start(program, arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program} {arguments:?}\n{said}");
+        output.stdout
+    }
+
+    fn volume(&self, arguments: &[&str]) -> Vec<u8> {
+        self.run(PROGRAM, &[&["volume"], arguments].concat())
+    }
+
+    /// Whether cryptsetup opens `image` with the passphrase in `file`.
+    fn cryptsetup_opens(&self, image: &str, file: &str) -> bool {
+        let arguments = ["open", "--test-passphrase", image, "--key-file", file];
+        let output = self.start("cryptsetup", &arguments);
+        match output.status.code() {
+            Some(0) => true,
+            Some(2) => false,
+            _ => panic!("{}", String::from_utf8_lossy(&output.stderr)),
+        }
+    }
+
+    fn we_open(&self, image: &str, file: &str) -> bool {
+        let line = format!("{file}.line");
+        let arguments = ["volume", "open", image, "--passphrase-file", &line];
+        match self.start(PROGRAM, &arguments).status.code() {
+            Some(0) => true,
+            Some(3) => false,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn both_open(&self, image: &str, file: &str) -> bool {
+        let ours = self.we_open(image, file);
+        assert_eq!(self.cryptsetup_opens(image, file), ours, "{image} {file}");
+        ours
+    }
+}
+
+fn present(program: &str) -> bool {
+    let found = Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !found {
+        println!("skipped: {program} is not installed");
+    }
+    found
+}
+
+/// Bytes that repeat nowhere.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        bytes.extend_from_slice(&(state ^ state >> 33).to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+/// Cheap key derivations: what is tested is the format.
+const CHEAP_PBKDF2: &[&str] = &["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"];
+const CHEAP_ARGON2: &[&str] = &["--pbkdf-force-iterations", "4", "--pbkdf-memory", "1024"];
+
+#[test]
+fn cryptsetup_opens_what_is_created_here() {
+    if !present("cryptsetup") {
+        return;
+    }
+    let desk = Desk::new();
+    let argon2i: Vec<&str> = [CHEAP_ARGON2, &["--pbkdf", "argon2i"]].concat();
+    let cases: &[(&str, &[&str], &[&str])] = &[
+        ("luks2", &[], CHEAP_ARGON2),
+        ("luks2", &["--label", "mine", "--subsystem", "s"], &argon2i),
+        ("luks2", &["--sector-size", "4096"], CHEAP_PBKDF2),
+        ("luks2", &["--cipher", "serpent-xts-plain64"], CHEAP_PBKDF2),
+        (
+            "luks2",
+            &["--cipher", "aes-cbc-essiv:sha256", "--key-size", "256"],
+            CHEAP_PBKDF2,
+        ),
+        (
+            "luks2",
+            &[
+                "--cipher",
+                "xchacha20,aes-adiantum-plain64",
+                "--hash",
+                "sha512",
+            ],
+            CHEAP_PBKDF2,
+        ),
+        ("luks2", &["--offset", "1MiB"], CHEAP_PBKDF2),
+        ("luks1", &[], CHEAP_PBKDF2),
+        (
+            "luks1",
+            &["--hash", "sha512", "--key-size", "256"],
+            CHEAP_PBKDF2,
+        ),
+        (
+            "luks1",
+            &["--cipher", "aes-cbc-essiv:sha256", "--hash", "ripemd160"],
+            CHEAP_PBKDF2,
+        ),
+        (
+            "luks1",
+            &["--uuid", "11111111-2222-3333-4444-555555555555"],
+            CHEAP_PBKDF2,
+        ),
+    ];
+    for (number, (kind, options, kdf)) in cases.iter().enumerate() {
+        let image = format!("{number}.img");
+        let create = [
+            &["create", &image, "--type", kind, "--size", "24MiB"],
+            *options,
+            kdf,
+            &["--passphrase-file", "one.line"],
+        ];
+        desk.volume(&create.concat());
+        assert!(desk.both_open(&image, "one"), "{kind} {options:?}");
+        assert!(!desk.both_open(&image, "wrong"), "{kind} {options:?}");
+    }
+    let dump = desk.run("cryptsetup", &["luksDump", "1.img"]);
+    let dump = String::from_utf8(dump).unwrap();
+    assert!(dump.contains("mine") && dump.contains("argon2i"), "{dump}");
+}
+
+#[test]
+fn what_cryptsetup_creates_opens_here() {
+    if !present("cryptsetup") {
+        return;
+    }
+    let desk = Desk::new();
+    let cases: &[&[&str]] = &[
+        &["--type", "luks1"],
+        &[
+            "--type",
+            "luks1",
+            "--hash",
+            "sha512",
+            "--cipher",
+            "aes-cbc-plain64",
+        ],
+        &["--type", "luks2"],
+        &[
+            "--type",
+            "luks2",
+            "--sector-size",
+            "4096",
+            "--label",
+            "theirs",
+        ],
+        &[
+            "--type",
+            "luks2",
+            "--luks2-metadata-size",
+            "64k",
+            "--pbkdf",
+            "argon2id",
+        ],
+    ];
+    for (number, options) in cases.iter().enumerate() {
+        let image = format!("{number}.img");
+        fs::File::create(desk.path(&image))
+            .unwrap()
+            .set_len(24 << 20)
+            .unwrap();
+        let argon2 = options.contains(&"argon2id");
+        let cheap = if argon2 {
+            CHEAP_ARGON2
+        } else {
+            &["--iter-time", "10"]
+        };
+        let pbkdf2: &[&str] = match argon2 || options.contains(&"luks1") {
+            true => &[],
+            false => &["--pbkdf", "pbkdf2"],
+        };
+        let format = [
+            &["luksFormat", "--batch-mode", &image, "--key-file", "one"],
+            *options,
+            cheap,
+            pbkdf2,
+        ];
+        desk.run("cryptsetup", &format.concat());
+        assert!(desk.both_open(&image, "one"), "{options:?}");
+        assert!(!desk.both_open(&image, "wrong"), "{options:?}");
+    }
+}
+
+#[test]
+fn keys_and_labels_are_edited_by_turns() {
+    if !present("cryptsetup") {
+        return;
+    }
+    let desk = Desk::new();
+    for kind in ["luks1", "luks2"] {
+        let image = format!("{kind}.img");
+        let ours = ["--passphrase-file", "one.line"];
+        let create = ["create", &image, "--type", kind, "--size", "24MiB"];
+        desk.volume(&[&create, CHEAP_PBKDF2, &ours].concat());
+        // A key of ours, killed by them.
+        let add = ["key", "add", &image, "--new-passphrase-file", "two.line"];
+        desk.volume(&[&add, CHEAP_PBKDF2, &ours].concat());
+        assert!(desk.both_open(&image, "two"));
+        desk.run(
+            "cryptsetup",
+            &["luksKillSlot", "-q", &image, "0", "--key-file", "two"],
+        );
+        assert!(!desk.both_open(&image, "one"));
+        // A key of theirs, changed by us.
+        let theirs = ["luksAddKey", &image, "one", "--key-file", "two"];
+        desk.run("cryptsetup", &[&theirs, CHEAP_PBKDF2].concat());
+        assert!(desk.both_open(&image, "one"));
+        fs::write(desk.path("three.line"), "a third\n").unwrap();
+        fs::write(desk.path("three"), "a third").unwrap();
+        let passwd = ["passwd", &image, "--new-passphrase-file", "three.line"];
+        desk.volume(&[&passwd, CHEAP_PBKDF2, &ours].concat());
+        assert!(!desk.both_open(&image, "one") && desk.both_open(&image, "three"));
+        // One of ours, changed by them, and killed by us.
+        let change = ["luksChangeKey", &image, "one", "--key-file", "three"];
+        desk.run("cryptsetup", &[&change, CHEAP_PBKDF2].concat());
+        assert!(desk.both_open(&image, "one") && !desk.both_open(&image, "three"));
+        desk.volume(&[&["key", "kill", &image], &ours[..]].concat());
+        assert!(!desk.both_open(&image, "one") && desk.both_open(&image, "two"));
+    }
+    desk.run("cryptsetup", &["config", "luks2.img", "--label", "theirs"]);
+    let info = desk.volume(&["info", "luks2.img", "--json"]);
+    let info: serde_json::Value = serde_json::from_slice(&info).unwrap();
+    assert_eq!(info["label"], "theirs");
+    assert_eq!(info["copies"], "both are good");
+}
+
+#[test]
+fn qemu_img_reads_and_writes_the_same_luks1() {
+    if !present("qemu-img") {
+        return;
+    }
+    let desk = Desk::new();
+    let plain = noise(3 << 20);
+    fs::write(desk.path("plain"), &plain).unwrap();
+    let secret = ["--object", "secret,id=s,file=one"];
+    let options = |image: &str| format!("driver=luks,key-secret=s,file.filename={image}");
+
+    let cases: &[&[&str]] = &[
+        &[],
+        &["--cipher", "serpent-xts-plain64", "--hash", "sha512"],
+        &["--cipher", "twofish-cbc-plain64"],
+        &["--cipher", "aes-cbc-essiv:sha256", "--key-size", "128"],
+        &["--cipher", "cast5-cbc-plain64"],
+    ];
+    for (number, cipher) in cases.iter().enumerate() {
+        let image = format!("ours{number}.img");
+        let passphrase = ["--passphrase-file", "one.line"];
+        let create = ["create", &image, "--type", "luks1", "--size", "5MiB"];
+        desk.volume(&[&create, *cipher, CHEAP_PBKDF2, &passphrase].concat());
+        let import = ["import", &image, "--input", "plain"];
+        desk.volume(&[&import[..], &passphrase].concat());
+        let convert = [
+            "convert",
+            "--image-opts",
+            &options(&image),
+            "-O",
+            "raw",
+            "out",
+        ];
+        desk.run(
+            "qemu-img",
+            &[&convert[..1], &secret, &convert[1..]].concat(),
+        );
+        let out = fs::read(desk.path("out")).unwrap();
+        assert!(out[..plain.len()] == plain[..], "{cipher:?}");
+    }
+
+    for (number, made_of) in ["cipher-alg=aes-256", "cipher-alg=serpent-256,hash-alg=sha1"]
+        .iter()
+        .enumerate()
+    {
+        let image = format!("theirs{number}.img");
+        let format = format!("key-secret=s,iter-time=10,{made_of}");
+        let create = ["create", "-f", "luks", "-o", &format, &image, "4M"];
+        desk.run("qemu-img", &[&create[..1], &secret, &create[1..]].concat());
+        let target = options(&image);
+        let convert = [
+            "convert",
+            "-n",
+            "-f",
+            "raw",
+            "plain",
+            "--target-image-opts",
+            &target,
+        ];
+        desk.run(
+            "qemu-img",
+            &[&convert[..1], &secret, &convert[1..]].concat(),
+        );
+        let passphrase = ["--passphrase-file", "one.line"];
+        let export = ["export", &image, "--output", "-"];
+        let out = desk.volume(&[&export[..], &passphrase].concat());
+        assert!(out[..plain.len()] == plain[..], "{made_of}");
+    }
+}
+
+#[test]
+fn nothing_is_left_of_what_failed() {
+    let desk = Desk::new();
+    let create = [
+        "volume",
+        "create",
+        "x.img",
+        "--size",
+        "1MiB",
+        "--passphrase-file",
+        "one.line",
+    ];
+    let output = desk.start(PROGRAM, &create);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!Path::new(&desk.path("x.img")).exists());
+}
