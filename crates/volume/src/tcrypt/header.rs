@@ -10,7 +10,7 @@
 
 use super::crc::crc32;
 use super::layers::{ENCRYPTED_BYTES, Sector};
-use super::{Family, HEADERS_BYTES, OLD_HIDDEN_BEFORE_END, Place, UNIT};
+use super::{Family, HEADER_BYTES, HEADERS_BYTES, OLD_HIDDEN_BEFORE_END, Place, SYSTEM_AT, UNIT};
 use crate::fields::Fields;
 use crate::mapping::{data_of_size, data_to_end};
 use crate::{Damage, VolumeError};
@@ -62,14 +62,17 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header in a decrypted `sector`, or nothing where the magic is not
-    /// that of `family`.
-    pub(super) fn parse(
+    /// The header in what was decrypted of it, or nothing where the magic is
+    /// not that of `family`.
+    ///
+    /// # Errors
+    /// [`Damage`] where it cannot be used as the header at `place`.
+    pub fn parse(
         family: Family,
         place: Place,
-        sector: &Sector,
+        decrypted: &[u8; ENCRYPTED_BYTES],
     ) -> Result<Option<Self>, Damage> {
-        let fields = Fields(&sector[..ENCRYPTED_BYTES]);
+        let fields = Fields(decrypted);
         if fields.array(0) != *family.magic() {
             return Ok(None);
         }
@@ -82,10 +85,10 @@ impl Header {
             let rule = format!("{oldest} to {NEWEST_VERSION} are known");
             return Err(Damage::number("header version", version, rule));
         }
-        if version >= FIRST_WITH_CHECKSUM && fields.be32(CRC_AT) != crc32(&sector[..CRC_AT]) {
+        if version >= FIRST_WITH_CHECKSUM && fields.be32(CRC_AT) != crc32(&decrypted[..CRC_AT]) {
             return Err(Damage::Checksum { what: "the header" });
         }
-        if fields.be32(8) != crc32(&sector[KEY_AREA]) {
+        if fields.be32(8) != crc32(&decrypted[KEY_AREA]) {
             return Err(Damage::Checksum {
                 what: "the key area",
             });
@@ -105,7 +108,7 @@ impl Header {
                 5.. => fields.be32(64),
                 _ => UNIT as u32,
             },
-            key_area: Key::from_slice(&sector[KEY_AREA]),
+            key_area: Key::from_slice(&decrypted[KEY_AREA]),
         };
         header.check(place)?;
         Ok(Some(header))
@@ -176,17 +179,19 @@ impl Header {
         if place.is_hidden() {
             self.check_hidden()?;
         }
-        if self.has_old_layout() {
-            return Ok(());
-        }
+        // An encrypted system begins behind its header at the earliest.
+        let (first, least) = match (place, self.has_old_layout()) {
+            (Place::System, _) => ("the header", SYSTEM_AT + HEADER_BYTES),
+            (_, true) => return Ok(()),
+            (_, false) => ("the headers", HEADERS_BYTES),
+        };
         if self.volume_size == 0 {
             return Err(Damage::number("volume size", 0_u64, "must be 512 at least"));
         }
-        // An encrypted system begins where the partition does.
-        if place != Place::System && self.data_offset < HEADERS_BYTES {
+        if self.start() < least {
             return Err(Damage::Overlap {
-                first: "the headers".into(),
-                second: format!("the data from {}", self.data_offset).into(),
+                first: first.into(),
+                second: format!("the data from {}", self.start()).into(),
             });
         }
         Ok(())

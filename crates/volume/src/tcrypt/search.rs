@@ -328,7 +328,10 @@ impl Search<'_> {
         sector[..ENCRYPTED_BYTES].copy_from_slice(&sealed.encrypted);
         layers::decrypt(spec, material, &mut sector)?;
         let damaged = |damage: Damage| VolumeError::damaged(self.family.format(), damage);
-        Header::parse(self.family, self.place, &sector).map_err(damaged)
+        let decrypted = sector
+            .first_chunk()
+            .expect("a header is shorter than a sector");
+        Header::parse(self.family, self.place, decrypted).map_err(damaged)
     }
 }
 
