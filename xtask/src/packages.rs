@@ -82,6 +82,11 @@ const TOOLS: &[Tool] = &[
         purpose: "the peer that reads and writes LUKS1",
     },
     Tool {
+        program: "tcplay",
+        package: "tcplay",
+        purpose: "the peer that opens TrueCrypt volumes",
+    },
+    Tool {
         program: "cryptsetup",
         package: "cryptsetup-bin",
         purpose: "signatures on devices",

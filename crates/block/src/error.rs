@@ -38,6 +38,16 @@ pub enum BlockError {
     /// The device was opened for reading only.
     #[error("the device is open for reading only")]
     ReadOnly,
+    /// It would change what is protected, or something since was to.
+    #[error("the {operation} of {length} bytes at byte {offset} was refused to protect other data")]
+    Protected {
+        /// What was asked for.
+        operation: OperationKind,
+        /// First byte asked for.
+        offset: u64,
+        /// Bytes asked for.
+        length: u64,
+    },
     /// The file system is too full.
     #[error("{needed} bytes are needed, and {available} are free")]
     NoSpace {
@@ -165,7 +175,7 @@ impl BlockError {
     pub fn errno(&self) -> i32 {
         match self {
             Self::Misaligned { .. } | Self::OutOfRange { .. } | Self::Depth { .. } => errno::EINVAL,
-            Self::ReadOnly => errno::EROFS,
+            Self::ReadOnly | Self::Protected { .. } => errno::EROFS,
             Self::NoSpace { .. } => errno::ENOSPC,
             Self::Unsupported { .. } => errno::EOPNOTSUPP,
             Self::QueueFull { .. } => errno::EAGAIN,
@@ -194,6 +204,9 @@ impl BlockError {
             }
             Self::OutOfRange { .. } => "Choose a smaller size or offset, or a larger device.",
             Self::ReadOnly => "Open the device for writing, or choose a workload that only reads.",
+            Self::Protected { .. } => {
+                "Open it again, and keep the data of the outer volume away from the hidden one."
+            }
             Self::NoSpace { .. } => {
                 "Free some space, choose a smaller --size, or point --at to another file system."
             }

@@ -274,6 +274,39 @@ pub enum VolumeError {
         least: u64,
     },
 
+    /// Something was chosen that the format does not have.
+    #[error("{} has no {what}", format.title())]
+    Lacks {
+        /// The format.
+        format: Format,
+        /// What was chosen.
+        what: Box<str>,
+        /// What the user can do about it, a sentence.
+        possible: Box<str>,
+    },
+
+    /// A PIM that VeraCrypt does not take.
+    #[error("the PIM is {pim}, and the largest is {most}")]
+    Pim {
+        /// What was given.
+        pim: u32,
+        /// The largest.
+        most: u32,
+    },
+
+    /// A hidden volume that does not fit the outer one.
+    #[error(
+        "a hidden volume of {size} bytes is not possible: {most} is the most here, in steps of {unit}"
+    )]
+    HiddenSize {
+        /// What was asked for, bytes.
+        size: u64,
+        /// The largest, bytes.
+        most: u64,
+        /// What it must be a multiple of.
+        unit: u64,
+    },
+
     /// There is not as much memory as Argon2 needs.
     #[error("there is no memory left for a key derivation of {memory_kib} KiB")]
     OutOfMemory {
@@ -302,7 +335,8 @@ impl VolumeError {
                 | BlockError::Mounted { .. }
                 | BlockError::Swap { .. }
                 | BlockError::Signature { .. }
-                | BlockError::UnknownData { .. },
+                | BlockError::UnknownData { .. }
+                | BlockError::Protected { .. },
             ) => Verdict::Protected,
             _ => Verdict::BadInput,
         }
@@ -383,6 +417,13 @@ impl VolumeError {
                 "Do not open a volume of somebody else's that asks for so much; of your own, \
                  change the keyslot with the program that made it."
                     .to_owned()
+            }
+            Self::Lacks { possible, .. } => possible.to_string(),
+            Self::HiddenSize { .. } => {
+                "Choose another size, and leave room for what the outer volume holds.".to_owned()
+            }
+            Self::Pim { .. } => {
+                "Give the PIM that the volume was made with; without one, leave it away.".to_owned()
             }
             Self::OutOfMemory { memory_kib } => format!(
                 "Open it on a machine with more than {} MiB to spare, or change the keyslot there.",

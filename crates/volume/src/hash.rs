@@ -2,16 +2,16 @@
 //! anti-forensic splitter and for passphrases.
 
 use blake2::{Blake2b512, Blake2s256};
-use hmac::SimpleHmac;
-use pbkdf2::{pbkdf2, pbkdf2_hmac};
+use hmac::{EagerHash, Hmac, KeyInit, SimpleHmac};
 use ripemd::Ripemd160;
 use sha1::Sha1;
 use sha2::digest::common::BlockSizeUser;
-use sha2::digest::{Digest, Output};
+use sha2::digest::{Digest, FixedOutput, Output, Update};
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 use sm3::Sm3;
 use std::fmt;
+use std::ops::ControlFlow;
 use streebog::{Streebog256, Streebog512};
 use whirlpool::Whirlpool;
 use zeroize::{Zeroize, Zeroizing};
@@ -156,13 +156,97 @@ impl Hash {
 
     /// PBKDF2 with HMAC (RFC 8018, section 5.2) of this hash.
     pub(crate) fn pbkdf2(self, passphrase: &[u8], salt: &[u8], iterations: u32, out: &mut [u8]) {
+        for (index, part) in (1..).zip(out.chunks_mut(self.digest_bytes())) {
+            let whole = self.pbkdf2_block(passphrase, salt, iterations, index, part, &|_| {
+                ControlFlow::Continue(())
+            });
+            debug_assert!(whole.is_continue());
+        }
+    }
+
+    /// What PBKDF2's output has at `index`, counted from 1 in digests: the
+    /// parts are independent, so that several cores can make a long key. `out`
+    /// takes the beginning of it.
+    ///
+    /// `done` hears how many iterations were done since it was last called,
+    /// and may end the work; `out` is of no use then.
+    pub(crate) fn pbkdf2_block(
+        self,
+        passphrase: &[u8],
+        salt: &[u8],
+        iterations: u32,
+        index: u32,
+        out: &mut [u8],
+        done: &dyn Fn(u32) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         dispatch!(
             self,
-            pbkdf2_hmac,
-            pbkdf2_simple_hmac,
-            (passphrase, salt, iterations, out)
-        );
+            block_of,
+            block_of_simple,
+            (passphrase, salt, iterations, index, out, done)
+        )
     }
+}
+
+/// Iterations between two looks at whether to go on: a few milliseconds.
+const ITERATIONS_AT_ONCE: u32 = 4096;
+
+fn block_of<D: EagerHash>(
+    passphrase: &[u8],
+    salt: &[u8],
+    iterations: u32,
+    index: u32,
+    out: &mut [u8],
+    done: &dyn Fn(u32) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    iterated::<Hmac<D>>(passphrase, salt, iterations, index, out, done)
+}
+
+fn block_of_simple<D>(
+    passphrase: &[u8],
+    salt: &[u8],
+    iterations: u32,
+    index: u32,
+    out: &mut [u8],
+    done: &dyn Fn(u32) -> ControlFlow<()>,
+) -> ControlFlow<()>
+where
+    D: Digest + BlockSizeUser + Clone,
+{
+    iterated::<SimpleHmac<D>>(passphrase, salt, iterations, index, out, done)
+}
+
+/// RFC 8018's function F.
+fn iterated<P: KeyInit + Update + FixedOutput + Clone>(
+    passphrase: &[u8],
+    salt: &[u8],
+    iterations: u32,
+    index: u32,
+    out: &mut [u8],
+    done: &dyn Fn(u32) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let keyed = <P as KeyInit>::new_from_slice(passphrase).expect("HMAC takes keys of any length");
+    let mut first = keyed.clone();
+    first.update(salt);
+    first.update(&index.to_be_bytes());
+    let mut link = first.finalize_fixed();
+    out.copy_from_slice(&link[..out.len()]);
+    let mut left = iterations - 1;
+    while left > 0 {
+        let now = left.min(ITERATIONS_AT_ONCE);
+        for _ in 0..now {
+            let mut next = keyed.clone();
+            next.update(&link);
+            link = next.finalize_fixed();
+            for (sum, byte) in out.iter_mut().zip(&link) {
+                *sum ^= byte;
+            }
+        }
+        left -= now;
+        done(now)?;
+    }
+    link.zeroize();
+    done(1)
 }
 
 fn digest_of<D: Digest>(parts: &[&[u8]], out: &mut [u8]) {
@@ -173,14 +257,6 @@ fn digest_of<D: Digest>(parts: &[&[u8]], out: &mut [u8]) {
     let mut digest: Output<D> = state.finalize();
     out.copy_from_slice(&digest);
     digest.zeroize();
-}
-
-fn pbkdf2_simple_hmac<D>(passphrase: &[u8], salt: &[u8], iterations: u32, out: &mut [u8])
-where
-    D: Digest + BlockSizeUser + Clone + Sync,
-{
-    pbkdf2::<SimpleHmac<D>>(passphrase, salt, iterations, out)
-        .expect("HMAC takes keys of any length");
 }
 
 impl fmt::Display for Hash {

@@ -29,6 +29,7 @@ mod mapping;
 mod opening;
 pub mod plain;
 mod secret;
+pub mod tcrypt;
 mod unaligned;
 
 pub use calibrate::{KdfKind, Machine};

@@ -1,0 +1,202 @@
+//! [`Creation`]: new volumes, laid out as both programs do.
+
+use super::layers;
+use super::seal::{Sealed, Sealing};
+use super::{Family, HEADER_BYTES, HEADERS_BYTES, HIDDEN_AT, Header, Place, UNIT, Unlocked};
+use crate::{Limits, VolumeError, unaligned};
+use block::BlockDevice;
+use cipher::{Algorithm, CipherError, CipherSpec, Key, Mode};
+use zeroize::Zeroizing;
+
+/// Keys, and noise behind them.
+const KEY_AREA_BYTES: usize = 256;
+
+/// What a hidden volume leaves free behind it, because file systems write at
+/// the end of the outer volume: more where the hidden one is large.
+const LEFT_BY_SMALL: u64 = 4096;
+const LEFT_BY_LARGE: u64 = 65_536;
+const LARGE: u64 = 2 << 20;
+
+/// What a new volume shall be.
+#[derive(Clone, Debug)]
+pub struct Creation {
+    /// Whose volume it shall be.
+    pub family: Family,
+    /// The ciphers, named as in [`specs`](super::specs); the mode is XTS.
+    pub algorithms: Vec<Algorithm>,
+    /// What it shall open with.
+    pub sealing: Sealing,
+}
+
+impl Creation {
+    /// Makes a volume of all of `device`, which the caller knows may be
+    /// overwritten: headers and copies among noise at both ends. The data
+    /// between them stay as they are; to hide what is written later, fill the
+    /// volume first.
+    ///
+    /// # Errors
+    /// [`VolumeError::TooSmall`], [`VolumeError::Lacks`],
+    /// [`VolumeError::Pim`], [`VolumeError::SecretLength`],
+    /// [`VolumeError::Unsupported`] for blocks larger than 4096 bytes, those
+    /// of [`Kdf::derive`](crate::Kdf::derive) and of writing.
+    pub fn create(
+        &self,
+        device: &dyn BlockDevice,
+        passphrase: &Key,
+        limits: &Limits,
+    ) -> Result<Unlocked, VolumeError> {
+        let geometry = device.geometry();
+        let sector_size = self.sector_size(device)?;
+        let needed = 2 * HEADERS_BYTES + u64::from(sector_size);
+        if geometry.size < needed {
+            return Err(VolumeError::TooSmall {
+                size: geometry.size,
+                needed,
+            });
+        }
+        let unlocked = Unlocked {
+            place: Place::Normal,
+            offset: 0,
+            spec: self.spec()?,
+            prf: self.sealing.prf,
+            header: Header {
+                volume_size: data_bytes(geometry.size, sector_size),
+                data_offset: HEADERS_BYTES,
+                ..self.header(sector_size)?
+            }
+            .all_encrypted(),
+        };
+        let [first, copy] = self.seal(&unlocked, passphrase, limits)?;
+        // What the device holds so far opens until its header goes, the last
+        // of all.
+        let copy_at = geometry.size - HEADERS_BYTES;
+        unaligned::write_verified(device, copy_at, &among_noise(&copy)?)?;
+        unaligned::write_verified(device, 0, &among_noise(&first)?)?;
+        Ok(unlocked)
+    }
+
+    /// Makes a hidden volume of `size` bytes at the end of the data of
+    /// `outer`, the normal volume of `device`, whatever that holds there.
+    ///
+    /// # Errors
+    /// [`VolumeError::HiddenSize`], [`VolumeError::Unsupported`] where `outer`
+    /// is no normal volume or older than version 4, and those of
+    /// [`create`](Self::create).
+    pub fn create_hidden(
+        &self,
+        device: &dyn BlockDevice,
+        outer: &Unlocked,
+        size: u64,
+        passphrase: &Key,
+        limits: &Limits,
+    ) -> Result<Unlocked, VolumeError> {
+        if outer.place.is_hidden() || outer.place == Place::System || outer.header.has_old_layout()
+        {
+            return Err(VolumeError::Unsupported {
+                format: outer.header.family.format(),
+                feature: "a header that leaves no place for a hidden one".into(),
+            });
+        }
+        let sector_size = self.sector_size(device)?;
+        let room = outer.mapping(device)?.data;
+        let left = match size {
+            ..LARGE => LEFT_BY_SMALL,
+            _ => LEFT_BY_LARGE,
+        };
+        // The outer volume keeps a sector at least.
+        let most = room.length.saturating_sub(left + u64::from(sector_size));
+        let unit = u64::from(sector_size);
+        if size == 0 || size > most || !size.is_multiple_of(unit) {
+            return Err(VolumeError::HiddenSize {
+                size,
+                most: most / unit * unit,
+                unit,
+            });
+        }
+        let unlocked = Unlocked {
+            place: Place::Hidden,
+            offset: HIDDEN_AT,
+            spec: self.spec()?,
+            prf: self.sealing.prf,
+            header: Header {
+                hidden_size: size,
+                volume_size: size,
+                data_offset: room.offset + room.length - left - size,
+                ..self.header(sector_size)?
+            }
+            .all_encrypted(),
+        };
+        let [first, copy] = self.seal(&unlocked, passphrase, limits)?;
+        let copy_at = device.geometry().size - HIDDEN_AT;
+        unaligned::write_verified(device, copy_at, &copy)?;
+        unaligned::write_verified(device, HIDDEN_AT, &first)?;
+        Ok(unlocked)
+    }
+
+    fn seal(
+        &self,
+        unlocked: &Unlocked,
+        passphrase: &Key,
+        limits: &Limits,
+    ) -> Result<[Sealed; 2], VolumeError> {
+        self.sealing
+            .seal(&unlocked.header, unlocked.spec, passphrase, limits)
+    }
+
+    fn spec(&self) -> Result<CipherSpec, VolumeError> {
+        let specs = layers::specs_of(self.family, &self.algorithms)?;
+        specs
+            .into_iter()
+            .find(|spec| spec.mode() == Mode::Xts)
+            .ok_or_else(|| VolumeError::Lacks {
+                format: self.family.format(),
+                what: "XTS with a cipher of 64-bit blocks".into(),
+                possible: "Choose a cipher that is not older than AES.".into(),
+            })
+    }
+
+    fn sector_size(&self, device: &dyn BlockDevice) -> Result<u32, VolumeError> {
+        match device.geometry().logical_block {
+            block @ ..=super::header::MOST_SECTOR_BYTES => Ok(block.max(UNIT as u32)),
+            block => Err(VolumeError::Unsupported {
+                format: self.family.format(),
+                feature: format!("blocks of {block} bytes").into(),
+            }),
+        }
+    }
+
+    /// A header of today with new keys.
+    fn header(&self, sector_size: u32) -> Result<Header, VolumeError> {
+        Ok(Header {
+            family: self.family,
+            version: super::header::NEWEST_VERSION,
+            least_program: match self.family {
+                Family::TrueCrypt => 0x0700,
+                Family::VeraCrypt => 0x010b,
+            },
+            volume_time: 0,
+            header_time: 0,
+            hidden_size: 0,
+            volume_size: 0,
+            data_offset: 0,
+            encrypted_bytes: 0,
+            flags: 0,
+            sector_size,
+            key_area: Key::random(KEY_AREA_BYTES)?,
+        })
+    }
+}
+
+/// What is left for data on a device of `size` bytes.
+pub(super) fn data_bytes(size: u64, sector_size: u32) -> u64 {
+    let sector = u64::from(sector_size);
+    size.saturating_sub(2 * HEADERS_BYTES) / sector * sector
+}
+
+/// A header at the start of noise that fills what the headers of an end take.
+pub(super) fn among_noise(header: &Sealed) -> Result<Zeroizing<Vec<u8>>, VolumeError> {
+    let mut area = Zeroizing::new(vec![0; HEADERS_BYTES as usize]);
+    getrandom::fill(&mut area).map_err(CipherError::from)?;
+    area[..HEADER_BYTES as usize].copy_from_slice(header);
+    Ok(area)
+}

@@ -1,0 +1,120 @@
+//! [`Keyfiles`]: what key files add to a passphrase.
+
+use super::{Family, crc};
+use crate::VolumeError;
+use cipher::Key;
+use std::fmt;
+use zeroize::Zeroize;
+
+/// Length of the pool that key files are mixed into; VeraCrypt's is longer
+/// where the passphrase is.
+const SHORT_POOL: usize = 64;
+const LONG_POOL: usize = 128;
+
+/// Key files, in any order, mixed into what is added to a passphrase.
+///
+/// Both pools are kept, because which of them counts is known only with the
+/// passphrase.
+#[derive(Clone)]
+pub struct Keyfiles {
+    short: [u8; SHORT_POOL],
+    long: [u8; LONG_POOL],
+    count: usize,
+}
+
+impl Keyfiles {
+    /// How much of a key file counts, bytes: nobody need read more of it.
+    pub const MOST_BYTES: usize = 1 << 20;
+
+    /// No key files.
+    pub const fn none() -> Self {
+        Self {
+            short: [0; SHORT_POOL],
+            long: [0; LONG_POOL],
+            count: 0,
+        }
+    }
+
+    /// Mixes in the content of a key file, or its first
+    /// [`MOST_BYTES`](Self::MOST_BYTES).
+    ///
+    /// # Errors
+    /// [`VolumeError::SecretLength`] if it is empty.
+    pub fn add(&mut self, content: &[u8]) -> Result<(), VolumeError> {
+        if content.is_empty() {
+            return Err(VolumeError::SecretLength {
+                what: "key file",
+                got: 0,
+                rule: "1 is the least".into(),
+            });
+        }
+        mix(&mut self.short, content);
+        mix(&mut self.long, content);
+        self.count += 1;
+        Ok(())
+    }
+
+    /// How many were added.
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// What the header key is derived from.
+    pub(super) fn password(&self, family: Family, passphrase: &[u8]) -> Result<Key, VolumeError> {
+        let longest = family.longest_passphrase();
+        if passphrase.len() > longest {
+            return Err(VolumeError::SecretLength {
+                what: "passphrase",
+                got: passphrase.len() as u64,
+                rule: format!("{longest} is the most in {}", family.format().title()).into(),
+            });
+        }
+        if self.count == 0 {
+            return Ok(Key::from_slice(passphrase));
+        }
+        let pool: &[u8] = match passphrase.len() > SHORT_POOL {
+            true => &self.long,
+            false => &self.short,
+        };
+        Key::filled(pool.len(), |password| {
+            password.copy_from_slice(pool);
+            for (sum, byte) in password.iter_mut().zip(passphrase) {
+                *sum = sum.wrapping_add(*byte);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Adds the running checksum after every byte, high byte first, round and
+/// round the pool.
+fn mix(pool: &mut [u8], content: &[u8]) {
+    let counted = &content[..content.len().min(Keyfiles::MOST_BYTES)];
+    let (mut crc, mut at) = (u32::MAX, 0);
+    for &byte in counted {
+        crc = crc::step(crc, byte);
+        for (sum, part) in pool[at..].iter_mut().zip(crc.to_be_bytes()) {
+            *sum = sum.wrapping_add(part);
+        }
+        at = (at + 4) % pool.len();
+    }
+}
+
+impl Default for Keyfiles {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+impl Drop for Keyfiles {
+    fn drop(&mut self) {
+        self.short.zeroize();
+        self.long.zeroize();
+    }
+}
+
+impl fmt::Debug for Keyfiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Keyfiles({})", self.count)
+    }
+}

@@ -1,0 +1,231 @@
+//! The ciphers that a header may be in, and how headers are encrypted.
+//!
+//! ```text
+//! key material, XTS    data keys, then tweak keys, both in the order of encryption
+//! before XTS           32 bytes, then the keys in the order of encryption
+//!                      LRW: the tweak key first in the 32; CBC: IV, then whitening
+//! ```
+//!
+//! That holds for what a passphrase gives and for the key area in a header.
+
+use super::{Family, SALT_BYTES};
+use crate::VolumeError;
+use cipher::{Algorithm, CipherSpec, IvSector, Key, Mode, SectorCipher, SectorLayout};
+use zeroize::Zeroizing;
+
+/// What a header has encrypted, bytes.
+pub(super) const ENCRYPTED_BYTES: usize = 512 - SALT_BYTES;
+
+/// A sector that begins with an encrypted header, or a decrypted one.
+pub(super) type Sector = Zeroizing<[u8; 512]>;
+
+/// What stands before the keys in the modes before XTS.
+const SECRET_BYTES: usize = 32;
+const LRW_KEY_BYTES: usize = 16;
+const WHITENING_BYTES: usize = 16;
+
+/// VeraCrypt's names, of which the last encrypts first.
+const TRUECRYPT_XTS: [&str; 8] = [
+    "aes-xts-plain64",
+    "serpent-xts-plain64",
+    "twofish-xts-plain64",
+    "aes-twofish-xts-plain64",
+    "aes-twofish-serpent-xts-plain64",
+    "serpent-aes-xts-plain64",
+    "serpent-twofish-aes-xts-plain64",
+    "twofish-serpent-xts-plain64",
+];
+const VERACRYPT_XTS: [&str; 7] = [
+    "camellia-xts-plain64",
+    "kuznyechik-xts-plain64",
+    "camellia-kuznyechik-xts-plain64",
+    "camellia-serpent-xts-plain64",
+    "kuznyechik-aes-xts-plain64",
+    "kuznyechik-serpent-camellia-xts-plain64",
+    "kuznyechik-twofish-xts-plain64",
+];
+const LRW: [&str; 8] = [
+    "aes-lrw-benbi",
+    "serpent-lrw-benbi",
+    "twofish-lrw-benbi",
+    "aes-twofish-lrw-benbi",
+    "aes-twofish-serpent-lrw-benbi",
+    "serpent-aes-lrw-benbi",
+    "serpent-twofish-aes-lrw-benbi",
+    "twofish-serpent-lrw-benbi",
+];
+const CBC: [&str; 13] = [
+    "aes-cbc-tcw",
+    "serpent-cbc-tcw",
+    "twofish-cbc-tcw",
+    "aes-twofish-cbc-tcw",
+    "aes-twofish-serpent-cbc-tcw",
+    "serpent-aes-cbc-tcw",
+    "serpent-twofish-aes-cbc-tcw",
+    "twofish-serpent-cbc-tcw",
+    "blowfish_le-cbc-tcw",
+    "cast5-cbc-tcw",
+    "des3_ede-cbc-tcw",
+    "aes-blowfish_le-cbc-tcw",
+    "aes-blowfish_le-serpent-cbc-tcw",
+];
+
+/// Every cipher that a header of `family` may be in, the likely ones first.
+pub fn specs(family: Family) -> Vec<CipherSpec> {
+    let more: [&[&str]; 2] = match family {
+        Family::TrueCrypt => [&LRW, &CBC],
+        Family::VeraCrypt => [&VERACRYPT_XTS, &[]],
+    };
+    TRUECRYPT_XTS
+        .iter()
+        .chain(more.into_iter().flatten())
+        .map(|notation| parsed(notation))
+        .collect()
+}
+
+/// Those of [`specs`] that are made of `algorithms`, which are named as in
+/// them, in whatever mode.
+pub(super) fn specs_of(
+    family: Family,
+    algorithms: &[Algorithm],
+) -> Result<Vec<CipherSpec>, VolumeError> {
+    let all = specs(family);
+    let fit: Vec<_> = all
+        .iter()
+        .copied()
+        .filter(|spec| spec.algorithms() == algorithms)
+        .collect();
+    if fit.is_empty() {
+        let mut names: Vec<_> = all.iter().map(|spec| name(spec.algorithms())).collect();
+        names.sort_unstable();
+        names.dedup();
+        return Err(VolumeError::Lacks {
+            format: family.format(),
+            what: format!("cipher {}", name(algorithms)).into(),
+            possible: format!("Choose one of {}.", names.join(", ")).into(),
+        });
+    }
+    Ok(fit)
+}
+
+/// VeraCrypt's name of a cipher, in small letters: `aes-twofish`.
+fn name(algorithms: &[Algorithm]) -> String {
+    let names: Vec<_> = algorithms.iter().map(|cipher| cipher.name()).collect();
+    names.join("-")
+}
+
+fn parsed(notation: &str) -> CipherSpec {
+    notation
+        .parse()
+        .expect("the cipher crate has what TrueCrypt has")
+}
+
+/// Bytes of key material that `spec` needs.
+pub(super) fn material_bytes(spec: CipherSpec) -> usize {
+    match spec.mode() {
+        Mode::Xts => 2 * keys_bytes(spec),
+        _ => SECRET_BYTES + keys_bytes(spec),
+    }
+}
+
+fn keys_bytes(spec: CipherSpec) -> usize {
+    spec.algorithms().iter().map(|&c| longest_key(c)).sum()
+}
+
+fn longest_key(cipher: Algorithm) -> usize {
+    cipher.key_sizes().last().copied().unwrap_or(0)
+}
+
+/// The key of `spec` as the cipher crate takes it, of `material`, which has
+/// [`material_bytes`] at least.
+pub(super) fn key(spec: CipherSpec, material: &[u8]) -> Key {
+    if spec.mode() == Mode::Xts || spec.is_cascade() {
+        return Key::from_slice(&material[..material_bytes(spec)]);
+    }
+    // Of one cipher, dm-crypt has the key first.
+    let (secret, keys) = material.split_at(SECRET_BYTES);
+    let cipher_key = &keys[..keys_bytes(spec)];
+    let secret = match spec.mode() {
+        Mode::Lrw => &secret[..LRW_KEY_BYTES],
+        _ => &secret[..spec.algorithms()[0].block_bytes() + WHITENING_BYTES],
+    };
+    filled(cipher_key.len() + secret.len(), |key| {
+        let (first, second) = key.split_at_mut(cipher_key.len());
+        first.copy_from_slice(cipher_key);
+        second.copy_from_slice(secret);
+    })
+}
+
+fn filled(length: usize, fill: impl FnOnce(&mut [u8])) -> Key {
+    let Ok(key) = Key::filled(length, |bytes| {
+        fill(bytes);
+        Ok::<(), std::convert::Infallible>(())
+    });
+    key
+}
+
+/// Decrypts a header in place: `material` is of the passphrase.
+pub(super) fn decrypt(
+    spec: CipherSpec,
+    material: &[u8],
+    sector: &mut Sector,
+) -> Result<(), VolumeError> {
+    match spec.mode() {
+        Mode::Cbc => decrypt_cbc(spec, material, sector),
+        // Unit 0 of XTS; block 1 of LRW, which is the first of sector 0.
+        _ => {
+            let cipher = spec.cipher(&key(spec, material), SectorLayout::default(), None)?;
+            cipher.decrypt(IvSector::new(0), &mut sector[..]);
+            Ok(())
+        }
+    }
+}
+
+/// Encrypts a header in place, in XTS.
+pub(super) fn encrypt(
+    spec: CipherSpec,
+    material: &[u8],
+    sector: &mut Sector,
+) -> Result<(), VolumeError> {
+    let cipher = spec.cipher(&key(spec, material), SectorLayout::default(), None)?;
+    cipher.encrypt(IvSector::new(0), &mut sector[..]);
+    Ok(())
+}
+
+/// A header's CBC is not that of sectors: the IV is the secret itself, and 8
+/// bytes of it whiten everything.
+fn decrypt_cbc(spec: CipherSpec, material: &[u8], sector: &mut Sector) -> Result<(), VolumeError> {
+    let (secret, keys) = material.split_at(SECRET_BYTES);
+    let named = spec.algorithms();
+    let block_bytes = named[0].block_bytes();
+    if named.iter().all(|c| c.block_bytes() == block_bytes) {
+        return decrypt_pass(named, secret, &keys[..keys_bytes(spec)], sector);
+    }
+    let mut end = keys_bytes(spec);
+    for cipher in named {
+        let start = end - longest_key(*cipher);
+        decrypt_pass(&[*cipher], secret, &keys[start..end], sector)?;
+        end = start;
+    }
+    Ok(())
+}
+
+/// One CBC around `ciphers`, whose blocks have one size.
+fn decrypt_pass(
+    ciphers: &[Algorithm],
+    secret: &[u8],
+    keys: &[u8],
+    sector: &mut Sector,
+) -> Result<(), VolumeError> {
+    for (byte, white) in sector.iter_mut().zip(secret[8..16].iter().cycle()) {
+        *byte ^= white;
+    }
+    let spec = parsed(&format!("{}-cbc-null", name(ciphers)));
+    let cipher = spec.cipher(&Key::from_slice(keys), SectorLayout::default(), None)?;
+    cipher.decrypt(IvSector::new(0), &mut sector[..]);
+    let iv = &secret[..ciphers[0].block_bytes()];
+    for (byte, iv) in sector.iter_mut().zip(iv) {
+        *byte ^= iv;
+    }
+    Ok(())
+}

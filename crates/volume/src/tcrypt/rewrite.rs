@@ -1,0 +1,157 @@
+//! Headers written anew: another passphrase, a copy restored, a larger volume.
+//!
+//! All keys are derived before the first write. The header that was opened is
+//! the last to be overwritten, when its copy is on the device and was read
+//! back: at any time one of the two is good.
+
+use super::create::{among_noise, data_bytes};
+use super::seal::{Sealed, Sealing};
+use super::{HEADER_BYTES, HEADERS_BYTES, HIDDEN_AT, Place, Unlocked};
+use crate::{Limits, VolumeError, unaligned};
+use block::{BlockDevice, ByteRange};
+use cipher::{CipherError, Key, Mode};
+use zeroize::Zeroizing;
+
+impl Unlocked {
+    /// Makes header and copy open with `passphrase` and what `sealing` says,
+    /// and no longer with what they opened with. The keys of the data stay.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`] where the header has no copy: of versions
+    /// before 4, and of encrypted systems; [`VolumeError::Lacks`],
+    /// [`VolumeError::Pim`], [`VolumeError::SecretLength`], those of
+    /// [`Kdf::derive`](crate::Kdf::derive) and of writing.
+    pub fn change_passphrase(
+        &mut self,
+        device: &dyn BlockDevice,
+        sealing: &Sealing,
+        passphrase: &Key,
+        limits: &Limits,
+    ) -> Result<(), VolumeError> {
+        let other = self.other_offset(device)?;
+        let [own, copy] = self.seal(sealing, passphrase, limits)?;
+        unaligned::write_verified(device, other, &copy)?;
+        unaligned::write_verified(device, self.offset, &own)?;
+        self.prf = sealing.prf;
+        Ok(())
+    }
+
+    /// Writes the other one of header and copy anew, from the one that was
+    /// opened; so a destroyed header is restored. `passphrase` and `sealing`
+    /// are what it shall open with.
+    ///
+    /// # Errors
+    /// As [`change_passphrase`](Self::change_passphrase).
+    pub fn restore(
+        &self,
+        device: &dyn BlockDevice,
+        sealing: &Sealing,
+        passphrase: &Key,
+        limits: &Limits,
+    ) -> Result<(), VolumeError> {
+        let other = self.other_offset(device)?;
+        let [copy] = self.seal(sealing, passphrase, limits)?;
+        unaligned::write_verified(device, other, &copy)
+    }
+
+    /// Makes a normal volume as large as `device`, which has grown. The copy of
+    /// a hidden volume's header moves to the new end, whether there is one or
+    /// not.
+    ///
+    /// # Errors
+    /// [`VolumeError::TooSmall`] where the device has not grown, and those of
+    /// [`change_passphrase`](Self::change_passphrase).
+    pub fn grow(
+        &mut self,
+        device: &dyn BlockDevice,
+        sealing: &Sealing,
+        passphrase: &Key,
+        limits: &Limits,
+    ) -> Result<(), VolumeError> {
+        self.check_copied()?;
+        if self.place != Place::Normal || self.header.data_offset != HEADERS_BYTES {
+            return Err(self.unsupported("a header that says where data end, not where they begin"));
+        }
+        let size = device.geometry().size;
+        let old_bytes = self.header.volume_size;
+        let bytes = data_bytes(size, self.header.sector_size);
+        if bytes <= old_bytes {
+            return Err(VolumeError::TooSmall {
+                size,
+                needed: old_bytes
+                    .saturating_add(2 * HEADERS_BYTES + u64::from(self.header.sector_size)),
+            });
+        }
+        let old_copies = ByteRange::new(HEADERS_BYTES + old_bytes, HEADERS_BYTES);
+        let hidden_copy =
+            unaligned::read_up_to(device, old_copies.offset + HIDDEN_AT, HEADER_BYTES)?;
+        let mut grown = self.header.duplicate();
+        grown.volume_size = bytes;
+        grown.encrypted_bytes = bytes;
+        let [own, copy] = sealing.seal(&grown, self.spec, passphrase, limits)?;
+
+        let new_copies = ByteRange::new(size - HEADERS_BYTES, HEADERS_BYTES);
+        let mut area = among_noise(&copy)?;
+        area[HIDDEN_AT as usize..][..hidden_copy.len()].copy_from_slice(&hidden_copy);
+        unaligned::write_verified(device, new_copies.offset, &area)?;
+        unaligned::write_verified(device, self.offset, &own)?;
+        self.header = grown;
+        self.prf = sealing.prf;
+        forget(device, old_copies, new_copies.offset)
+    }
+
+    fn seal<const N: usize>(
+        &self,
+        sealing: &Sealing,
+        passphrase: &Key,
+        limits: &Limits,
+    ) -> Result<[Sealed; N], VolumeError> {
+        sealing.seal(&self.header, self.spec, passphrase, limits)
+    }
+
+    /// Where the other one of header and copy is.
+    fn other_offset(&self, device: &dyn BlockDevice) -> Result<u64, VolumeError> {
+        self.check_copied()?;
+        let place = match self.place {
+            Place::Normal => Place::NormalBackup,
+            Place::NormalBackup => Place::Normal,
+            Place::Hidden => Place::HiddenBackup,
+            Place::HiddenBackup | Place::System => Place::Hidden,
+        };
+        let size = device.geometry().size;
+        let offsets = place.offsets(self.header.family, size);
+        let offset = offsets.first().copied().unwrap_or_default();
+        let range = ByteRange::new(offset, HEADER_BYTES);
+        // A copy that the data reach into is none.
+        match range.overlaps(self.mapping(device)?.data) || offsets.is_empty() {
+            true => Err(self.unsupported("no room for a copy of its header")),
+            false => Ok(offset),
+        }
+    }
+
+    fn check_copied(&self) -> Result<(), VolumeError> {
+        let copied = !self.header.has_old_layout() && self.spec.mode() == Mode::Xts;
+        match copied && self.place != Place::System {
+            true => Ok(()),
+            false => Err(self.unsupported("a header without a copy")),
+        }
+    }
+
+    fn unsupported(&self, feature: &str) -> VolumeError {
+        VolumeError::Unsupported {
+            format: self.header.family.format(),
+            feature: feature.into(),
+        }
+    }
+}
+
+/// Overwrites header copies that are out of use with noise, up to `end`.
+fn forget(device: &dyn BlockDevice, copies: ByteRange, end: u64) -> Result<(), VolumeError> {
+    let length = end.saturating_sub(copies.offset).min(copies.length);
+    let mut noise = Zeroizing::new(vec![0; length as usize]);
+    getrandom::fill(&mut noise).map_err(CipherError::from)?;
+    match length {
+        0 => Ok(()),
+        _ => unaligned::write_verified(device, copies.offset, &noise),
+    }
+}

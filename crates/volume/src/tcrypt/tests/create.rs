@@ -1,0 +1,569 @@
+//! Volumes made, changed and grown; and what a cut at any write leaves.
+
+use super::super::create::data_bytes;
+use super::*;
+use crate::Verdict;
+use block::layer::{Effect, Fault, Protected, Rule, Trace, Trigger};
+use block::{BlockError, OperationKind};
+use cipher::Algorithm;
+
+const OLD: &[u8] = b"old passphrase";
+const NEW: &[u8] = b"new passphrase";
+
+fn key(bytes: &[u8]) -> Key {
+    Key::from_slice(bytes)
+}
+
+/// TrueCrypt, because its derivations are cheap.
+fn creation() -> Creation {
+    Creation {
+        family: Family::TrueCrypt,
+        algorithms: vec![Algorithm::Aes],
+        sealing: Sealing::new(SHA512),
+    }
+}
+
+fn opens(device: &dyn BlockDevice, place: Place, passphrase: &[u8]) -> Option<Unlocked> {
+    let opening = opening(Family::TrueCrypt, place, SHA512);
+    let secret = Secret::Passphrase(key(passphrase));
+    match opening.unlock(device, &secret, &Limits::default(), &silent) {
+        Ok(unlocked) => Some(unlocked),
+        Err(VolumeError::NoHeaderFits) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn create(device: &dyn BlockDevice, passphrase: &[u8]) -> Result<Unlocked, VolumeError> {
+    creation().create(device, &key(passphrase), &Limits::default())
+}
+
+/// The volume as a device.
+fn volume<'a>(unlocked: &Unlocked, device: &'a RamDevice) -> CryptDevice<&'a RamDevice> {
+    CryptDevice::new(device, unlocked.mapping(device).unwrap()).unwrap()
+}
+
+fn pattern(length: u64) -> Vec<u8> {
+    (0..length).map(|i| (i % 251) as u8).collect()
+}
+
+fn content(unlocked: &Unlocked, device: &RamDevice) -> Vec<u8> {
+    let volume = volume(unlocked, device);
+    let mut data = vec![0; volume.geometry().size as usize];
+    volume.read_at(0, &mut data).unwrap();
+    data
+}
+
+#[test]
+fn what_is_created_opens_from_both_headers() {
+    for (family, prf, pim, ciphers) in [
+        (Family::TrueCrypt, "ripemd160", None, "aes-xts-plain64"),
+        (Family::TrueCrypt, "whirlpool", None, "serpent-twofish-aes"),
+        (Family::VeraCrypt, "sha256", Some(1), "twofish-xts-plain64"),
+        (
+            Family::VeraCrypt,
+            "blake2s-256",
+            Some(2),
+            "camellia-kuznyechik",
+        ),
+        (
+            Family::VeraCrypt,
+            "argon2id",
+            Some(1),
+            "kuznyechik-serpent-camellia",
+        ),
+    ] {
+        let device = RamDevice::new(SIZE);
+        let mut keyfiles = Keyfiles::none();
+        keyfiles.add(b"content of a key file").unwrap();
+        let prf = Prf::named(prf).unwrap();
+        let creation = Creation {
+            family,
+            algorithms: spec(ciphers).algorithms().to_vec(),
+            sealing: Sealing {
+                prf,
+                pim,
+                keyfiles: keyfiles.clone(),
+            },
+        };
+        let limits = Limits::default();
+        let made = creation.create(&device, &key(OLD), &limits).unwrap();
+        let data = pattern(SIZE - 2 * HEADERS_BYTES);
+        volume(&made, &device).write_at(0, &data).unwrap();
+        for place in [Place::Normal, Place::NormalBackup] {
+            let mut opening = Opening {
+                pim,
+                keyfiles: keyfiles.clone(),
+                ..opening(family, place, prf)
+            };
+            let unlock = |opening: &Opening| {
+                let secret = Secret::Passphrase(key(OLD));
+                opening.unlock(&device, &secret, &limits, &silent)
+            };
+            let opened = unlock(&opening).unwrap();
+            assert_eq!(opened.spec, made.spec);
+            assert_eq!(content(&opened, &device), data, "{family:?} {ciphers}");
+            opening.keyfiles = Keyfiles::none();
+            opening.algorithms = Some(creation.algorithms.clone());
+            assert!(matches!(unlock(&opening), Err(VolumeError::NoHeaderFits)));
+        }
+    }
+}
+
+/// Nothing of a header repeats, and nothing of the header areas is left zero.
+#[test]
+fn headers_stand_among_noise() {
+    let device = RamDevice::new(SIZE);
+    create(&device, OLD).unwrap();
+    let area = |offset| {
+        let mut area = vec![0; HEADERS_BYTES as usize];
+        device.read_at(offset, &mut area).unwrap();
+        area
+    };
+    let (first, last) = (area(0), area(SIZE - HEADERS_BYTES));
+    for area in [&first, &last] {
+        let sectors: Vec<_> = area.chunks(512).collect();
+        for (at, sector) in sectors.iter().enumerate() {
+            let ones: u32 = sector.iter().map(|byte| byte.count_ones()).sum();
+            assert!((1700..2400).contains(&ones), "sector {at} has {ones} ones");
+        }
+    }
+    assert_ne!(first[..64], last[..64], "both headers have one salt");
+    assert_ne!(first[64..512], last[64..512]);
+}
+
+#[test]
+fn sizes_are_those_of_both_programs() {
+    // Of volumes that TrueCrypt and VeraCrypt made.
+    assert_eq!(data_bytes(299_008, 512), 36_864);
+    assert_eq!(data_bytes(348_160, 512), 86_016);
+    for (size, hidden, offset) in [(312_320, 19_456, 157_696), (348_160, 47_104, 165_888)] {
+        let device = RamDevice::new(size);
+        let outer = create(&device, OLD).unwrap();
+        let made = creation()
+            .create_hidden(&device, &outer, hidden, &key(NEW), &Limits::default())
+            .unwrap();
+        assert_eq!(made.header.data_offset, offset);
+    }
+}
+
+#[test]
+fn hidden_volumes_live_in_normal_ones() {
+    let device = RamDevice::new(8 << 20);
+    let outer = create(&device, OLD).unwrap();
+    let hidden =
+        |size| creation().create_hidden(&device, &outer, size, &key(NEW), &Limits::default());
+    let most = (8 << 20) - 2 * HEADERS_BYTES - 65_536 - 512;
+    for size in [0, 511, most + 512, u64::MAX - 511] {
+        let error = hidden(size).unwrap_err();
+        assert!(matches!(error, VolumeError::HiddenSize { .. }), "{error}");
+        assert!(opens(&device, Place::Hidden, NEW).is_none());
+    }
+    let made = hidden(most).unwrap();
+    let data = pattern(most);
+    volume(&made, &device).write_at(0, &data).unwrap();
+    for place in [Place::Hidden, Place::HiddenBackup] {
+        let opened = opens(&device, place, NEW).unwrap();
+        assert_eq!(content(&opened, &device), data);
+        assert!(opens(&device, place, OLD).is_none());
+    }
+    assert!(opens(&device, Place::Normal, OLD).is_some());
+    assert!(opens(&device, Place::Normal, NEW).is_none());
+    let nested = creation().create_hidden(&device, &made, 512, &key(NEW), &Limits::default());
+    assert!(matches!(nested, Err(VolumeError::Unsupported { .. })));
+}
+
+#[test]
+fn what_cannot_be_created_is_refused_before_anything_is_written() {
+    let limits = Limits::default();
+    let refused = |creation: &Creation, size, passphrase: &[u8]| {
+        let device = Trace::new(RamDevice::new(size));
+        let error = creation
+            .create(&device, &key(passphrase), &limits)
+            .unwrap_err();
+        let written = device
+            .take()
+            .into_iter()
+            .any(|entry| entry.operation == OperationKind::Write);
+        assert!(!written, "{error}");
+        error.to_string()
+    };
+    let with = |prf: &str, pim, cipher: &str| Creation {
+        family: Family::VeraCrypt,
+        algorithms: spec(cipher).algorithms().to_vec(),
+        sealing: Sealing {
+            pim,
+            ..Sealing::new(Prf::named(prf).unwrap())
+        },
+    };
+    let aes = "aes-xts-plain64";
+    for (creation, size, passphrase, expected) in [
+        (
+            creation(),
+            262_144,
+            OLD,
+            "the device has 262144 bytes, and 262656 are needed",
+        ),
+        (
+            creation(),
+            SIZE,
+            b"",
+            "the passphrase has 0 bytes, and 1 is the least",
+        ),
+        (
+            creation(),
+            SIZE,
+            &[b'x'; 65],
+            "the passphrase has 65 bytes, and 64 is the most",
+        ),
+        (
+            with("sha1", None, aes),
+            SIZE,
+            OLD,
+            "VeraCrypt has no key derivation with sha1",
+        ),
+        (
+            with("sha512", Some(3_000_000), aes),
+            SIZE,
+            OLD,
+            "the PIM is 3000000",
+        ),
+        (
+            with("argon2id", Some(400), aes),
+            SIZE,
+            OLD,
+            "the key derivation fills",
+        ),
+        (
+            with("sha512", Some(1), "aes-camellia"),
+            SIZE,
+            OLD,
+            "VeraCrypt has no cipher aes-camellia",
+        ),
+        (
+            Creation {
+                algorithms: vec![Algorithm::Cast5],
+                ..creation()
+            },
+            SIZE,
+            OLD,
+            "TrueCrypt has no XTS with a cipher of 64-bit blocks",
+        ),
+    ] {
+        let said = refused(&creation, size, passphrase);
+        assert!(said.starts_with(expected), "{said}");
+    }
+}
+
+#[test]
+fn a_changed_passphrase_is_the_only_one() {
+    let device = RamDevice::new(SIZE);
+    let made = create(&device, OLD).unwrap();
+    let data = pattern(SIZE - 2 * HEADERS_BYTES);
+    volume(&made, &device).write_at(0, &data).unwrap();
+    let mut opened = opens(&device, Place::Normal, OLD).unwrap();
+    opened
+        .change_passphrase(
+            &device,
+            &Sealing::new(SHA512),
+            &key(NEW),
+            &Limits::default(),
+        )
+        .unwrap();
+    for place in [Place::Normal, Place::NormalBackup] {
+        assert!(opens(&device, place, OLD).is_none());
+        let opened = opens(&device, place, NEW).unwrap();
+        assert_eq!(content(&opened, &device), data);
+    }
+}
+
+#[test]
+fn a_destroyed_header_is_restored_from_its_copy() {
+    for (place, backup) in [
+        (Place::Normal, Place::NormalBackup),
+        (Place::Hidden, Place::HiddenBackup),
+    ] {
+        let device = RamDevice::new(SIZE);
+        let outer = create(&device, OLD).unwrap();
+        creation()
+            .create_hidden(&device, &outer, 65_536, &key(OLD), &Limits::default())
+            .unwrap();
+        let offset = if place == Place::Normal { 0 } else { HIDDEN_AT };
+        device.write_at(offset, &[0; 512]).unwrap();
+        assert!(opens(&device, place, OLD).is_none());
+        let opened = opens(&device, backup, OLD).unwrap();
+        opened
+            .restore(
+                &device,
+                &Sealing::new(SHA512),
+                &key(OLD),
+                &Limits::default(),
+            )
+            .unwrap();
+        let again = opens(&device, place, OLD).unwrap();
+        assert_eq!(again.header.to_sector(), opened.header.to_sector());
+        assert!(opens(&device, backup, OLD).is_some());
+    }
+}
+
+#[test]
+fn headers_without_a_copy_are_left_alone() {
+    let system = device_with(Place::System, SYSTEM_AT, |_| {});
+    let mut opened = opens(&system, Place::System, PASSPHRASE).unwrap();
+    let sealing = Sealing::new(SHA512);
+    let limits = Limits::default();
+    let error = opened.change_passphrase(&system, &sealing, &key(NEW), &limits);
+    assert!(matches!(error, Err(VolumeError::Unsupported { .. })));
+    assert!(
+        opened
+            .restore(&system, &sealing, &key(NEW), &limits)
+            .is_err()
+    );
+    assert!(opened.grow(&system, &sealing, &key(NEW), &limits).is_err());
+    assert!(opens(&system, Place::System, PASSPHRASE).is_some());
+}
+
+/// A device of `size` bytes that begins like `device`.
+fn enlarged(device: &RamDevice, size: u64) -> RamDevice {
+    let mut bytes = vec![0; device.geometry().size as usize];
+    device.read_at(0, &mut bytes).unwrap();
+    let larger = RamDevice::new(size);
+    larger.write_at(0, &bytes).unwrap();
+    larger
+}
+
+#[test]
+fn a_volume_grows_with_its_device() {
+    for growth in [512, 65_536, HEADERS_BYTES, 1 << 20] {
+        let small = RamDevice::new(SIZE);
+        let outer = create(&small, OLD).unwrap();
+        creation()
+            .create_hidden(&small, &outer, 65_536, &key(NEW), &Limits::default())
+            .unwrap();
+        let data = pattern(SIZE - 2 * HEADERS_BYTES);
+        volume(&outer, &small).write_at(0, &data).unwrap();
+
+        let device = enlarged(&small, SIZE + growth);
+        let mut opened = opens(&device, Place::Normal, OLD).unwrap();
+        let grow = |opened: &mut Unlocked| {
+            opened.grow(
+                &device,
+                &Sealing::new(SHA512),
+                &key(OLD),
+                &Limits::default(),
+            )
+        };
+        grow(&mut opened).unwrap();
+        for place in [Place::Normal, Place::NormalBackup] {
+            let opened = opens(&device, place, OLD).unwrap();
+            let all = content(&opened, &device);
+            assert_eq!(all.len() as u64, data.len() as u64 + growth);
+            assert_eq!(all[..data.len()], data);
+        }
+        for place in [Place::Hidden, Place::HiddenBackup] {
+            assert!(opens(&device, place, NEW).is_some(), "{growth}");
+        }
+        let error = grow(&mut opened);
+        assert!(matches!(error, Err(VolumeError::TooSmall { .. })));
+    }
+}
+
+/// What cuts a device off.
+fn cuts() -> impl Iterator<Item = (OperationKind, Effect)> {
+    let torn = [0, 512, 4096, 65_536, 66_048, 130_560];
+    torn.into_iter()
+        .map(|keep| (OperationKind::Write, Effect::Torn { keep }))
+        .chain([(OperationKind::Flush, Effect::Fail(5))])
+}
+
+/// Does `work` on copies of `before`, cut at every write and every flush, and
+/// shows what is left to `check`.
+fn cut_everywhere(
+    before: &RamDevice,
+    work: impl Fn(&dyn BlockDevice) -> Result<(), VolumeError>,
+    check: impl Fn(&RamDevice),
+) {
+    let size = before.geometry().size;
+    let mut cut = 0;
+    for (operation, effect) in cuts() {
+        for n in 1.. {
+            let left = enlarged(before, size);
+            let rules = [
+                Rule::on(operation, Trigger::Nth(n), effect),
+                // Nothing comes after a cut.
+                Rule::on(OperationKind::Write, Trigger::From(n + 1), Effect::Fail(5)),
+            ];
+            let result = work(&Fault::new(&left, rules));
+            check(&left);
+            match result {
+                Ok(()) => break,
+                Err(VolumeError::Block(BlockError::Injected { .. })) => cut += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    assert!(cut >= 2 * cuts().count(), "only {cut} cuts");
+}
+
+/// The content of the volume that opens with one of the passphrases, from the
+/// header or its copy.
+fn rescued(device: &RamDevice, places: [Place; 2], passphrases: &[&[u8]]) -> Option<Vec<u8>> {
+    let tried = places.into_iter().flat_map(|place| {
+        passphrases
+            .iter()
+            .map(move |passphrase| (place, *passphrase))
+    });
+    let opened = tried
+        .filter_map(|(place, passphrase)| opens(device, place, passphrase))
+        .next();
+    opened.map(|opened| content(&opened, device))
+}
+
+const NORMAL: [Place; 2] = [Place::Normal, Place::NormalBackup];
+const HIDDEN: [Place; 2] = [Place::Hidden, Place::HiddenBackup];
+
+/// A device with a normal volume full of data under [`OLD`].
+fn full() -> (RamDevice, Vec<u8>) {
+    let device = RamDevice::new(SIZE);
+    let made = create(&device, OLD).unwrap();
+    let data = pattern(SIZE - 2 * HEADERS_BYTES);
+    volume(&made, &device).write_at(0, &data).unwrap();
+    (device, data)
+}
+
+#[test]
+fn a_cut_passphrase_change_leaves_a_header_that_opens() {
+    let (device, data) = full();
+    for place in NORMAL {
+        cut_everywhere(
+            &device,
+            |device| {
+                let mut opened = opens(device, place, OLD).unwrap();
+                opened.change_passphrase(
+                    device,
+                    &Sealing::new(SHA512),
+                    &key(NEW),
+                    &Limits::default(),
+                )
+            },
+            |left| assert_eq!(rescued(left, NORMAL, &[OLD, NEW]).as_ref(), Some(&data)),
+        );
+    }
+}
+
+/// Even where only the header that was opened is good.
+#[test]
+fn a_cut_passphrase_change_does_not_need_both_headers() {
+    for (place, other) in [
+        (Place::Normal, SIZE - HEADERS_BYTES),
+        (Place::NormalBackup, 0),
+    ] {
+        let (device, data) = full();
+        device.write_at(other, &[0; 512]).unwrap();
+        cut_everywhere(
+            &device,
+            |device| {
+                let mut opened = opens(device, place, OLD).unwrap();
+                opened.change_passphrase(
+                    device,
+                    &Sealing::new(SHA512),
+                    &key(NEW),
+                    &Limits::default(),
+                )
+            },
+            |left| assert_eq!(rescued(left, NORMAL, &[OLD, NEW]).as_ref(), Some(&data)),
+        );
+    }
+}
+
+#[test]
+fn a_cut_growth_leaves_a_header_that_opens() {
+    for growth in [4096, 1 << 20] {
+        let (small, data) = full();
+        let device = enlarged(&small, SIZE + growth);
+        cut_everywhere(
+            &device,
+            |device| {
+                let mut opened = opens(device, Place::Normal, OLD).unwrap();
+                opened.grow(device, &Sealing::new(SHA512), &key(NEW), &Limits::default())
+            },
+            |left| {
+                let rescued = rescued(left, NORMAL, &[OLD, NEW]).unwrap();
+                assert_eq!(rescued[..data.len()], data);
+            },
+        );
+    }
+}
+
+#[test]
+fn a_cut_creation_leaves_the_old_volume_or_the_new_one() {
+    let (device, _) = full();
+    cut_everywhere(
+        &device,
+        |device| create(device, NEW).map(drop),
+        |left| assert!(rescued(left, NORMAL, &[OLD, NEW]).is_some()),
+    );
+}
+
+#[test]
+fn a_cut_creation_of_a_hidden_volume_leaves_the_outer_one() {
+    let (device, _) = full();
+    let outer = opens(&device, Place::Normal, OLD).unwrap();
+    let before = content(&outer, &device);
+    cut_everywhere(
+        &device,
+        |device| {
+            creation()
+                .create_hidden(device, &outer, 65_536, &key(NEW), &Limits::default())
+                .map(drop)
+        },
+        |left| assert_eq!(rescued(left, NORMAL, &[OLD]).as_ref(), Some(&before)),
+    );
+    assert!(rescued(&device, HIDDEN, &[NEW]).is_none());
+}
+
+/// Not the caller's fault, and seen before the good header is touched.
+#[test]
+fn a_device_that_lies_is_found_out() {
+    for effect in [Effect::Lose, Effect::Flip { bit: 99 }] {
+        let (device, data) = full();
+        let mut opened = opens(&device, Place::Normal, OLD).unwrap();
+        let liar = Fault::new(
+            &device,
+            [Rule::on(OperationKind::Write, Trigger::From(1), effect)],
+        );
+        let error =
+            opened.change_passphrase(&liar, &Sealing::new(SHA512), &key(NEW), &Limits::default());
+        assert!(matches!(error, Err(VolumeError::Unverified { .. })));
+        assert_eq!(rescued(&device, NORMAL, &[OLD]), Some(data));
+    }
+}
+
+/// As the outer volume is written with protection: up to the hidden one, and
+/// not into it.
+#[test]
+fn a_hidden_volume_can_be_protected() {
+    let (device, _) = full();
+    let outer = opens(&device, Place::Normal, OLD).unwrap();
+    let hidden = creation()
+        .create_hidden(&device, &outer, 65_536, &key(NEW), &Limits::default())
+        .unwrap();
+    let data = pattern(65_536);
+    volume(&hidden, &device).write_at(0, &data).unwrap();
+
+    let range = hidden.mapping(&device).unwrap().data;
+    let guarded = Protected::new(&device, range);
+    let mapping = outer.mapping(&device).unwrap();
+    let before = range.offset - mapping.data.offset;
+    let written = CryptDevice::new(&guarded, mapping).unwrap();
+    written.write_at(before - 4096, &[5; 4096]).unwrap();
+    let error = written.write_at(before - 512, &[6; 1024]).unwrap_err();
+    assert!(matches!(error, BlockError::Protected { .. }), "{error}");
+    assert_eq!(VolumeError::from(error).verdict(), Verdict::Protected);
+    assert!(guarded.has_refused());
+
+    assert_eq!(content(&hidden, &device), data);
+    assert_eq!(
+        content(&outer, &device)[before as usize - 4096..][..4096],
+        [5; 4096]
+    );
+}

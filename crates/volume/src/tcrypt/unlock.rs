@@ -1,0 +1,250 @@
+//! From a passphrase and key files to the volume key, and from that to the
+//! mapping.
+
+use super::layers;
+use super::prf::{LONGEST_HEADER_KEY, checked_pim};
+use super::search::{Candidate, Search, Watch};
+use super::{
+    Family, HEADER_BYTES, HIDDEN_AT, Header, Keyfiles, OLD_HIDDEN_BEFORE_END, Place, Prf,
+    SALT_BYTES, UNIT,
+};
+use crate::{Damage, Kdf, Limits, Mapping, Secret, VolumeError, unaligned};
+use block::{BlockDevice, ByteRange};
+use cipher::{Algorithm, CipherSpec, IvSector, Key, Mode, SectorLayout};
+
+/// What to open, and what is known of it.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// Whose volume it is.
+    pub family: Family,
+    /// Which header to open.
+    pub place: Place,
+    /// VeraCrypt's multiplier of the costs; `None` and 0 are the usual costs.
+    pub pim: Option<u32>,
+    /// The only key derivation to try; `None` tries all.
+    pub prf: Option<Prf>,
+    /// The only ciphers to try, named as in [`specs`](super::specs); `None`
+    /// tries all.
+    pub algorithms: Option<Vec<Algorithm>>,
+    /// Key files beside the passphrase.
+    pub keyfiles: Keyfiles,
+}
+
+impl Opening {
+    /// The normal volume of `family`, with a passphrase alone.
+    pub const fn new(family: Family) -> Self {
+        Self {
+            family,
+            place: Place::Normal,
+            pim: None,
+            prf: None,
+            algorithms: None,
+            keyfiles: Keyfiles::none(),
+        }
+    }
+
+    /// Finds the header on `device` that `secret` opens.
+    ///
+    /// A key file is taken whole as if it were typed; what is beside the
+    /// passphrase belongs into `keyfiles`. Where all derivations are tried,
+    /// those beyond `limits` are left out.
+    ///
+    /// # Errors
+    /// [`VolumeError::NoHeaderFits`]; [`VolumeError::Header`] where a header
+    /// opens and cannot be used, or there is no room for one;
+    /// [`VolumeError::SecretKind`], [`VolumeError::SecretLength`],
+    /// [`VolumeError::Pim`] and [`VolumeError::Lacks`]; those of
+    /// [`Kdf::derive`]; [`VolumeError::Block`], with
+    /// [`BlockError::Interrupted`](block::BlockError::Interrupted) where
+    /// `watch` ended it.
+    pub fn unlock(
+        &self,
+        device: &dyn BlockDevice,
+        secret: &Secret,
+        limits: &Limits,
+        watch: Watch,
+    ) -> Result<Unlocked, VolumeError> {
+        let passphrase = match secret {
+            Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => bytes.as_bytes(),
+            Secret::VolumeKey(_) => {
+                return Err(VolumeError::SecretKind {
+                    format: self.family.format(),
+                    got: secret.kind(),
+                });
+            }
+        };
+        let password = self.keyfiles.password(self.family, passphrase)?;
+        let specs = match &self.algorithms {
+            Some(algorithms) => layers::specs_of(self.family, algorithms)?,
+            None => layers::specs(self.family),
+        };
+        let derivations = self.derivations(limits)?;
+        let headers = self.headers(device)?;
+        let found = Search {
+            family: self.family,
+            place: self.place,
+            password: &password,
+            headers: &headers,
+            derivations: &derivations,
+            specs: &specs,
+            limits,
+            watch,
+        }
+        .run()?;
+        let unlocked = Unlocked {
+            place: self.place,
+            offset: found.offset,
+            spec: found.spec,
+            prf: found.prf,
+            header: found.header,
+        };
+        unlocked.check_offset(device.geometry().size)?;
+        Ok(unlocked)
+    }
+
+    /// What to try, none of it beyond `limits`.
+    fn derivations(&self, limits: &Limits) -> Result<Vec<(Prf, Kdf)>, VolumeError> {
+        checked_pim(self.family, self.place, self.pim)?;
+        let checked = |prf: Prf| {
+            let kdf = prf.kdf(self.family, self.place, self.pim)?;
+            kdf.check(&[0; SALT_BYTES], LONGEST_HEADER_KEY, limits)?;
+            Ok((prf, kdf))
+        };
+        if let Some(prf) = self.prf {
+            return Ok(vec![checked(prf)?]);
+        }
+        let (mut within, mut beyond) = (Vec::new(), None);
+        for &prf in Prf::all(self.family) {
+            match checked(prf) {
+                Ok(derivation) => within.push(derivation),
+                Err(error) => beyond = beyond.or(Some(error)),
+            }
+        }
+        match beyond {
+            Some(error) if within.is_empty() => Err(error),
+            _ => Ok(within),
+        }
+    }
+
+    /// What may be a header.
+    fn headers(&self, device: &dyn BlockDevice) -> Result<Vec<Candidate>, VolumeError> {
+        let size = device.geometry().size;
+        let mut headers = Vec::new();
+        let mut offsets = self.place.offsets(self.family, size);
+        offsets.dedup();
+        for offset in offsets {
+            let bytes = unaligned::read_up_to(device, offset, HEADER_BYTES)?;
+            let Some((salt, rest)) = bytes.split_first_chunk() else {
+                continue;
+            };
+            if let Ok(encrypted) = rest.try_into() {
+                headers.push(Candidate {
+                    offset,
+                    salt: *salt,
+                    encrypted,
+                });
+            }
+        }
+        if headers.is_empty() {
+            let needed = match self.place {
+                Place::Normal => HEADER_BYTES,
+                Place::NormalBackup => super::HEADERS_BYTES,
+                Place::Hidden => HIDDEN_AT + HEADER_BYTES,
+                Place::HiddenBackup => HIDDEN_AT,
+                Place::System => super::SYSTEM_AT + HEADER_BYTES,
+            };
+            let damage = Damage::Short { needed, got: size };
+            return Err(VolumeError::damaged(self.family.format(), damage));
+        }
+        Ok(headers)
+    }
+}
+
+/// An opened header.
+#[derive(Debug)]
+pub struct Unlocked {
+    /// Which header it is.
+    pub place: Place,
+    /// Where it begins on its device.
+    pub offset: u64,
+    /// Cipher and mode of the header and of the data.
+    pub spec: CipherSpec,
+    /// What the header key was derived with.
+    pub prf: Prf,
+    /// What stands in it.
+    pub header: Header,
+}
+
+impl Unlocked {
+    /// The key of the data, as the cipher takes it.
+    pub fn key(&self) -> Key {
+        layers::key(self.spec, self.header.key_area.as_bytes())
+    }
+
+    /// The volume on `device`, the one that holds its header or a copy of it.
+    ///
+    /// # Errors
+    /// [`VolumeError::DataArea`], [`VolumeError::DataAlignment`],
+    /// [`VolumeError::Header`] and [`VolumeError::Unsupported`].
+    pub fn mapping(&self, device: &dyn BlockDevice) -> Result<Mapping, VolumeError> {
+        let data = self.header.data(self.place, device)?;
+        let first = match (self.spec.mode(), self.place.is_hidden()) {
+            (Mode::Xts, _) => data.offset / UNIT,
+            (Mode::Lrw, _) => 0,
+            // As if it began behind a header.
+            (_, true) => 1,
+            (_, false) => data.offset / UNIT,
+        };
+        Ok(self.mapped(data, first))
+    }
+
+    /// The encrypted system's partition on `partition`, which begins at byte
+    /// `start` of the disk that holds the header.
+    ///
+    /// # Errors
+    /// [`VolumeError::DataAlignment`] and [`VolumeError::DataArea`].
+    pub fn partition_mapping(
+        &self,
+        partition: &dyn BlockDevice,
+        start: u64,
+    ) -> Result<Mapping, VolumeError> {
+        let layout = SectorLayout::default();
+        let data = crate::mapping::data_to_end(partition, 0, layout)?;
+        if !start.is_multiple_of(UNIT) {
+            return Err(VolumeError::DataAlignment {
+                offset: start,
+                length: data.length,
+                unit: UNIT as u32,
+            });
+        }
+        Ok(self.mapped(data, start / UNIT))
+    }
+
+    fn mapped(&self, data: ByteRange, first: u64) -> Mapping {
+        Mapping {
+            spec: self.spec,
+            key: self.key(),
+            layout: SectorLayout::default(),
+            data,
+            first: IvSector::new(first),
+            backend: None,
+            sharing: None,
+            allow_discards: false,
+        }
+    }
+
+    /// A hidden volume's header stands where its version has it.
+    fn check_offset(&self, size: u64) -> Result<(), VolumeError> {
+        let expected = match (self.place, self.header.has_old_layout()) {
+            (Place::Hidden, true) => size - OLD_HIDDEN_BEFORE_END,
+            (Place::Hidden, false) => HIDDEN_AT,
+            _ => return Ok(()),
+        };
+        if self.offset != expected {
+            let rule = format!("such a header begins at byte {expected}");
+            let damage = Damage::number("header version", self.header.version, rule);
+            return Err(VolumeError::damaged(self.header.family.format(), damage));
+        }
+        Ok(())
+    }
+}
