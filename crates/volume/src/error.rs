@@ -329,7 +329,7 @@ impl VolumeError {
             | Self::OutOfMemory { .. }
             | Self::Unverified { .. } => Verdict::Failed,
             Self::LastKeyslot { .. } | Self::OtherKeyslots { .. } => Verdict::Protected,
-            Self::Stopped => Verdict::Interrupted,
+            Self::Stopped | Self::Block(BlockError::Interrupted) => Verdict::Interrupted,
             Self::Block(
                 BlockError::InUse { .. }
                 | BlockError::Mounted { .. }

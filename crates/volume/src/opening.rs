@@ -2,7 +2,7 @@
 
 use crate::{
     CryptDevice, Format, Limits, Mapping, Secret, VolumeError, cryptoloop, loopaes, luks1, luks2,
-    plain,
+    plain, tcrypt,
 };
 use block::BlockDevice;
 use block::layer::Concat;
@@ -26,6 +26,8 @@ pub enum Opening {
     Cryptoloop(cryptoloop::Opening),
     /// loop-AES.
     LoopAes(loopaes::Opening),
+    /// TrueCrypt or VeraCrypt.
+    Tcrypt(Box<tcrypt::Opening>),
 }
 
 /// An opened volume.
@@ -107,6 +109,7 @@ impl Opening {
             Self::Plain(_) => Format::Plain,
             Self::Cryptoloop(_) => Format::Cryptoloop,
             Self::LoopAes(_) => Format::LoopAes,
+            Self::Tcrypt(opening) => opening.family.format(),
         }
     }
 
@@ -114,7 +117,8 @@ impl Opening {
     /// `data`: one device, unless the header is detached.
     ///
     /// With [`Access::Write`], what an interrupted reencryption has left undone
-    /// is done first, so that far as is needed to write.
+    /// is done first, so far as is needed to write. `watch` hears how far the
+    /// search for TrueCrypt's key derivation is, and may end it.
     ///
     /// # Errors
     /// Those of the format's own function.
@@ -125,6 +129,7 @@ impl Opening {
         secret: &Secret,
         access: Access,
         limits: &Limits,
+        watch: tcrypt::Watch,
     ) -> Result<Opened, VolumeError> {
         let mapping = match self {
             Self::Luks1 { slot } => {
@@ -150,6 +155,9 @@ impl Opening {
             Self::Plain(opening) => opening.mapping(secret, data)?,
             Self::Cryptoloop(opening) => opening.mapping(secret, data)?,
             Self::LoopAes(opening) => opening.mapping(secret, data)?,
+            Self::Tcrypt(opening) => opening
+                .unlock(header, secret, limits, watch)?
+                .mapping(data)?,
         };
         Ok(Opened::new(mapping, None))
     }

@@ -5,6 +5,7 @@ use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
 use block::{BlockDevice, OperationKind, RamDevice};
 use cipher::{Key, SectorSize};
 use cryptmark_volume::luks2::{Creation, Header, Keys, KeyslotOptions, Target};
+use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{Access, CryptDevice, Hash, Kdf, Limits, Opening, Secret, VolumeError};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -68,10 +69,21 @@ fn creation(spec: &str, data_offset: u64, detached: bool) -> Creation {
 /// Opens the volume and compares all of it.
 fn holds(header: &dyn BlockDevice, data: &dyn BlockDevice, access: Access, expected: &[u8]) {
     let opening = Opening::Luks2 { slot: None };
-    let opened = opening.unlock(header, data, &secret(), access, &Limits::default());
+    let opened = opening.unlock(
+        header,
+        data,
+        &secret(),
+        access,
+        &Limits::default(),
+        &unwatched,
+    );
     let device = opened.unwrap().device(header, data).unwrap();
     assert_eq!(device.geometry().size, expected.len() as u64);
     assert!(content(&device) == expected);
+}
+
+fn unwatched(_: Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
 }
 
 fn go_on(_: u64) -> ControlFlow<()> {
@@ -221,7 +233,14 @@ fn a_volume_can_be_written_between_two_runs() {
         }
         holds(&device, &device, Access::Read, &expected);
         let opened = Opening::Luks2 { slot: None }
-            .unlock(&device, &device, &secret(), Access::Write, &limits)
+            .unlock(
+                &device,
+                &device,
+                &secret(),
+                Access::Write,
+                &limits,
+                &unwatched,
+            )
             .unwrap();
         let open = opened.device(&device, &device).unwrap();
         for _ in 0..20 {

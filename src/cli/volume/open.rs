@@ -2,9 +2,13 @@
 
 use super::arguments::{Devices, VolumeArguments};
 use super::secrets::SecretArguments;
-use crate::cli::{Failure, print};
+use crate::cli::progress::Progress;
+use crate::cli::{Failure, print, stop_on_signal};
 use clap::Args;
-use volume::{Access, Limits, Opened, Row};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use volume::{Access, Limits, Opened, Row, tcrypt};
 
 /// Options of `cryptmark volume open`.
 #[derive(Debug, Args)]
@@ -48,6 +52,40 @@ pub fn unlock(
     let format = volume.format(devices.header())?;
     let opening = volume.opening(format)?;
     let secret = secret.secret(format, volume.image())?;
+    let search = Search::start()?;
+    let watch = |progress| search.watch(progress);
     let limits = Limits::default();
-    Ok(opening.unlock(devices.header(), &devices.data, &secret, access, &limits)?)
+    let header = devices.header();
+    Ok(opening.unlock(header, &devices.data, &secret, access, &limits, &watch)?)
+}
+
+/// A search for a key derivation, as the user sees it.
+pub struct Search {
+    bar: Progress,
+    stop: Arc<AtomicBool>,
+}
+
+impl Search {
+    /// Begins; Ctrl-C ends it.
+    pub fn start() -> Result<Self, Failure> {
+        Ok(Self {
+            bar: Progress::search(),
+            stop: stop_on_signal()?,
+        })
+    }
+
+    /// Shows how far it is, and says whether to go on.
+    pub fn watch(&self, progress: tcrypt::Progress) -> ControlFlow<()> {
+        self.bar.searched(progress.done, progress.total);
+        match self.stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Drop for Search {
+    fn drop(&mut self) {
+        self.bar.finish();
+    }
 }
