@@ -1,7 +1,7 @@
 //! Volumes whose sectors have tags: a byte array to who has the key, cut off
 //! at any write, and an error where anything was changed.
 
-use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
+use block::layer::{Count, Effect, Fault, Rule, Trigger, WriteCache};
 use block::model::Model;
 use block::{BlockDevice, BlockError, OperationKind, RamDevice};
 use cipher::{IvSector, Key, SectorSize};
@@ -366,14 +366,34 @@ fn judge(disk: &RamDevice, shape: Shape, acknowledged: &[u8], tried: &[u8]) {
 /// write of that.
 fn cut_the_mending(disk: &RamDevice, shape: Shape, random: &mut Xoshiro256PlusPlus) {
     let held = all(&SealedDevice::open(disk, &gcm(shape, Access::Read)).unwrap());
-    let nth = 1 + random.next_u64() % 40;
+    let whole = Count::new(copy(disk));
+    drop(SealedDevice::open(&whole, &gcm(shape, Access::Write)).unwrap());
+    let writes = whole.of(OperationKind::Write).operations;
+    if writes == 0 {
+        return;
+    }
+    // The last writes erase the journal: their order matters most.
+    let few = [writes, writes.min(shape.sections.into())][random.next_u64() as usize & 1];
+    let nth = writes + 1 - random.next_u64() % few;
     let cut = copy(disk);
     let cache = WriteCache::new(&cut);
     let rule = Rule::on(OperationKind::Write, Trigger::From(nth), Effect::Fail(5));
     let faulty = Fault::new(&cache, [rule]);
     let opened = SealedDevice::open(&faulty, &gcm(shape, Access::Write)).map(drop);
     assert!(matches!(opened, Ok(()) | Err(VolumeError::Block(_))));
-    cache.power_cut(|_| random.next_u64() & 1 == 1).unwrap();
+    // Half of the blocks, or half of the journal's sections: they begin at a
+    // multiple of their length here, counted from the superblock's end.
+    let by = match random.next_u64() & 1 {
+        0 => 512,
+        _ => shape.section_sectors() * 512,
+    };
+    let coins = random.next_u64();
+    cache
+        .power_cut(|at| {
+            let number = (at.saturating_sub(OFFSET + 4096) / by) as u32;
+            coins.rotate_right(number.wrapping_mul(0x9e37)) & 1 == 1
+        })
+        .unwrap();
     let read = SealedDevice::open(&cut, &gcm(shape, Access::Read)).unwrap();
     assert!(all(&read) == held);
     let write = SealedDevice::open(&cut, &gcm(shape, Access::Write)).unwrap();
