@@ -34,12 +34,15 @@ use crate::block::{Block, BlockCipher};
 /// Registers in flight.
 const BATCH: usize = 8;
 
+/// Most blocks in a register of any engine.
+const MOST_LANES: usize = 4;
+
 /// Bytes of a cache line, which lines of data are cut into.
 const LINE: usize = 64;
 
 /// Byte offsets of cache lines in the data, as many of them used as an engine
 /// has blocks in a register.
-type Lines = [usize; 4];
+type Lines = [usize; MOST_LANES];
 
 /// The operations of one register width: a proof that the CPU has them.
 ///
@@ -63,6 +66,9 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
 
     /// Writes the first [`LANES`](Self::LANES) of `blocks`.
     fn store(self, x: Self::Vector, blocks: &mut [Block]);
+
+    /// Writes the block in lane 0.
+    fn store_one(self, x: Self::Vector, block: &mut Block);
 
     /// `block` in every lane.
     fn splat(self, block: &Block) -> Self::Vector;

@@ -55,6 +55,11 @@ impl Engine for AesCe {
     }
 
     #[inline(always)]
+    fn store_one(self, x: uint8x16_t, block: &mut Block) {
+        self.store(x, std::slice::from_mut(block));
+    }
+
+    #[inline(always)]
     fn splat(self, block: &Block) -> uint8x16_t {
         // SAFETY: `self` proves NEON, and the block is borrowed.
         unsafe { vld1q_u8(block.as_ptr()) }

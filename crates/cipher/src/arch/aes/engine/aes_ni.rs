@@ -49,6 +49,11 @@ impl Engine for AesNi {
     }
 
     #[inline(always)]
+    fn store_one(self, x: __m128i, block: &mut Block) {
+        self.store(x, std::slice::from_mut(block));
+    }
+
+    #[inline(always)]
     fn splat(self, block: &Block) -> __m128i {
         // SAFETY: `self` proves the feature, and the block is borrowed.
         unsafe { _mm_loadu_si128(block.as_ptr().cast()) }

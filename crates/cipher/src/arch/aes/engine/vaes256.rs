@@ -51,6 +51,12 @@ impl Engine for Vaes256 {
     }
 
     #[inline(always)]
+    fn store_one(self, x: __m256i, block: &mut Block) {
+        // SAFETY: `self` proves the feature, and the block is borrowed.
+        unsafe { _mm_storeu_si128(block.as_mut_ptr().cast(), _mm256_castsi256_si128(x)) }
+    }
+
+    #[inline(always)]
     fn splat(self, block: &Block) -> __m256i {
         // SAFETY: `self` proves the feature, and the block is borrowed.
         unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(block.as_ptr().cast())) }

@@ -52,6 +52,12 @@ impl Engine for Vaes512 {
     }
 
     #[inline(always)]
+    fn store_one(self, x: __m512i, block: &mut Block) {
+        // SAFETY: `self` proves the feature, and the block is borrowed.
+        unsafe { _mm_storeu_si128(block.as_mut_ptr().cast(), _mm512_castsi512_si128(x)) }
+    }
+
+    #[inline(always)]
     fn splat(self, block: &Block) -> __m512i {
         // SAFETY: `self` proves the feature, and the block is borrowed.
         unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(block.as_ptr().cast())) }
