@@ -17,6 +17,7 @@
 
 mod blocks;
 mod cbc;
+mod ctr;
 mod engine;
 #[cfg(test)]
 mod tests;
@@ -104,6 +105,19 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     /// [`BATCH`]·[`LANES`](Self::LANES), eight bits a lane of the register.
     fn times_x_batch(self, tweaks: Self::Vector) -> Self::Vector;
 
+    /// CTR: the sum of every 32-bit word, modulo 2³².
+    fn sum_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
+
+    /// CTR: `x`, with `y` added where the words of `nth` are above those of
+    /// `limit`; in a lane of either all words are the same and have a sign.
+    fn add_above(
+        self,
+        x: Self::Vector,
+        y: Self::Vector,
+        nth: Self::Vector,
+        limit: Self::Vector,
+    ) -> Self::Vector;
+
     /// CBC: the blocks of `current` one lane up, and the last of `previous`
     /// in lane 0.
     fn shift_in(self, previous: Self::Vector, current: Self::Vector) -> Self::Vector;
@@ -190,6 +204,15 @@ impl<E: Engine> BlockCipher<16> for Aes<E> {
     fn decrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         self.engine.enter(cbc::Decrypt {
             keys: self.decryption.keys(),
+            ivs,
+            sector_bytes,
+            data,
+        });
+    }
+
+    fn crypt_ctr(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.engine.enter(ctr::Ctr {
+            keys: self.encryption.keys(),
             ivs,
             sector_bytes,
             data,

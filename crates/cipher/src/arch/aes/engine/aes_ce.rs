@@ -116,6 +116,30 @@ impl Engine for AesCe {
     }
 
     #[inline(always)]
+    fn sum_words(self, x: uint8x16_t, y: uint8x16_t) -> uint8x16_t {
+        // SAFETY: `self` proves NEON.
+        unsafe {
+            let sum = vaddq_u32(vreinterpretq_u32_u8(x), vreinterpretq_u32_u8(y));
+            vreinterpretq_u8_u32(sum)
+        }
+    }
+
+    #[inline(always)]
+    fn add_above(
+        self,
+        x: uint8x16_t,
+        y: uint8x16_t,
+        nth: uint8x16_t,
+        limit: uint8x16_t,
+    ) -> uint8x16_t {
+        // SAFETY: `self` proves NEON.
+        unsafe {
+            let above = vcgtq_s32(vreinterpretq_s32_u8(nth), vreinterpretq_s32_u8(limit));
+            veorq_u8(x, vandq_u8(vreinterpretq_u8_u32(above), y))
+        }
+    }
+
+    #[inline(always)]
     fn shift_in(self, previous: uint8x16_t, current: uint8x16_t) -> uint8x16_t {
         let _ = current;
         previous

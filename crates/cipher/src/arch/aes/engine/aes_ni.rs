@@ -124,6 +124,18 @@ impl Engine for AesNi {
     }
 
     #[inline(always)]
+    fn sum_words(self, x: __m128i, y: __m128i) -> __m128i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm_add_epi32(x, y) }
+    }
+
+    #[inline(always)]
+    fn add_above(self, x: __m128i, y: __m128i, nth: __m128i, limit: __m128i) -> __m128i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm_xor_si128(x, _mm_and_si128(_mm_cmpgt_epi32(nth, limit), y)) }
+    }
+
+    #[inline(always)]
     fn shift_in(self, previous: __m128i, current: __m128i) -> __m128i {
         let _ = current;
         previous

@@ -143,6 +143,19 @@ impl Engine for Vaes256 {
     }
 
     #[inline(always)]
+    fn sum_words(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm256_add_epi32(x, y) }
+    }
+
+    #[inline(always)]
+    fn add_above(self, x: __m256i, y: __m256i, nth: __m256i, limit: __m256i) -> __m256i {
+        // Pairs of words compare as words do, where AES rounds do not run.
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm256_xor_si256(x, _mm256_and_si256(_mm256_cmpgt_epi64(nth, limit), y)) }
+    }
+
+    #[inline(always)]
     fn shift_in(self, previous: __m256i, current: __m256i) -> __m256i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm256_permute2x128_si256::<0x21>(previous, current) }

@@ -144,6 +144,18 @@ impl Engine for Vaes512 {
     }
 
     #[inline(always)]
+    fn sum_words(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_add_epi32(x, y) }
+    }
+
+    #[inline(always)]
+    fn add_above(self, x: __m512i, y: __m512i, nth: __m512i, limit: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_mask_xor_epi32(x, _mm512_cmpgt_epi32_mask(nth, limit), x, y) }
+    }
+
+    #[inline(always)]
     fn shift_in(self, previous: __m512i, current: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_alignr_epi64::<6>(current, previous) }
