@@ -44,6 +44,8 @@ impl Header {
             self.kdf(keyslot.iterations)
                 .check(&keyslot.salt, self.key_bytes, limits)?;
         }
+        self.kdf(self.digest_iterations)
+            .check(&self.digest_salt, self.digest.len(), limits)?;
         for (number, keyslot) in candidates {
             let key = self.open(device, keyslot, passphrase, limits)?;
             if self.verifies(&key, limits)? {

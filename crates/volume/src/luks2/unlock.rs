@@ -53,11 +53,12 @@ impl Header {
             Secret::VolumeKey(_) => return Err(VolumeError::WrongVolumeKey),
         };
         let candidates = self.candidates(digest, slot)?;
+        // All that can be refused is refused before any work is done.
         for (_, keyslot) in &candidates {
-            keyslot
-                .kdf
-                .check(&keyslot.salt, keyslot.area_key_bytes, limits)?;
+            keyslot.check(limits)?;
         }
+        let length = digest.digest.len();
+        digest.kdf.check(&digest.salt, length, limits)?;
         for (number, keyslot) in candidates {
             let length = keyslot.area_key_bytes;
             let slot_key = keyslot
@@ -185,6 +186,12 @@ impl Header {
 }
 
 impl PassphraseKeyslot {
+    fn check(&self, limits: &Limits) -> Result<(), VolumeError> {
+        let bytes = self.area_key_bytes;
+        self.kdf.check(&self.salt, bytes, limits)?;
+        self.material()?.check_key(bytes)
+    }
+
     fn material(&self) -> Result<KeyMaterial, VolumeError> {
         Ok(KeyMaterial {
             spec: self.encryption.parse()?,
