@@ -215,6 +215,19 @@ impl Metadata {
         Ok(())
     }
 
+    /// Key material ends where the header's device of `size` bytes does, or before.
+    pub(super) fn check_device(&self, size: u64) -> Result<(), Damage> {
+        for (number, keyslot) in &self.keyslots {
+            let outside = |area: &ByteRange| area.end().is_none_or(|end| end > size);
+            if let Some(area) = keyslot.area().filter(outside) {
+                let field = format!("keyslots.{number}.area.offset");
+                let rule = format!("its area ends behind the {size} bytes that there are");
+                return Err(Damage::number(field, area.offset, rule));
+            }
+        }
+        Ok(())
+    }
+
     /// Segments that are in use follow one another without gaps in their
     /// numbers, and none but the last may go to the end of the device.
     fn check_segments(&self) -> Result<(), Damage> {
