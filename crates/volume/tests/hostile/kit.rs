@@ -3,12 +3,14 @@
 use block::{BlockDevice, RamDevice};
 use cipher::{Key, SectorSize};
 use cryptmark_volume::luks2::{KeyslotOptions, Target};
+use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{
     Access, Format, Hash, Kdf, Limits, Opening, Secret, Verdict, VolumeError, luks1, luks2,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::error::Error;
+use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
 /// What opens every volume.
@@ -88,7 +90,14 @@ impl Case {
             _ => Opening::Luks2 { slot },
         };
         let secret = Secret::Passphrase(Key::from_slice(PASSPHRASE));
-        let opened = opening.unlock(&device, &device, &secret, access, &Limits::default())?;
+        let opened = opening.unlock(
+            &device,
+            &device,
+            &secret,
+            access,
+            &Limits::default(),
+            &unwatched,
+        )?;
         let plain = opened.device(&device, &device)?;
         let mut start = [0; 4096];
         plain.read_at(0, &mut start)?;
@@ -146,7 +155,7 @@ fn bytes_of(device: &RamDevice) -> Vec<u8> {
 fn fill(device: &RamDevice, opening: &Opening) {
     let secret = Secret::Passphrase(Key::from_slice(PASSPHRASE));
     let limits = Limits::default();
-    let opened = opening.unlock(device, device, &secret, Access::Write, &limits);
+    let opened = opening.unlock(device, device, &secret, Access::Write, &limits, &unwatched);
     let plain = opened.unwrap().device(device, device).unwrap();
     plain.write_at(0, &PLAINTEXT).unwrap();
 }
@@ -361,4 +370,8 @@ impl Luks2 {
         let digest = Sha256::digest(&*copy);
         put(copy, CHECKSUM, &digest);
     }
+}
+
+fn unwatched(_: Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
 }
