@@ -3,9 +3,11 @@
 use super::super::create::data_bytes;
 use super::*;
 use crate::Verdict;
-use block::layer::{Effect, Fault, Protected, Rule, Trace, Trigger};
+use block::layer::{Effect, Fault, Protected, Rule, Trace, Trigger, WriteCache};
 use block::{BlockError, OperationKind};
 use cipher::Algorithm;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 const OLD: &[u8] = b"old passphrase";
 const NEW: &[u8] = b"new passphrase";
@@ -375,6 +377,10 @@ fn cuts() -> impl Iterator<Item = (OperationKind, Effect)> {
         .chain([(OperationKind::Flush, Effect::Fail(5))])
 }
 
+/// Ways in which a disk loses what was not flushed: all of it, nothing, or a
+/// half by chance.
+const LOSSES: u64 = 4;
+
 /// Does `work` on copies of `before`, cut at every write and every flush, and
 /// shows what is left to `check`.
 fn cut_everywhere(
@@ -386,18 +392,32 @@ fn cut_everywhere(
     let mut cut = 0;
     for (operation, effect) in cuts() {
         for n in 1.. {
-            let left = enlarged(before, size);
-            let rules = [
-                Rule::on(operation, Trigger::Nth(n), effect),
+            let mut done = false;
+            for loss in 0..LOSSES {
+                let left = enlarged(before, size);
+                let cache = WriteCache::new(&left);
                 // Nothing comes after a cut.
-                Rule::on(OperationKind::Write, Trigger::From(n + 1), Effect::Fail(5)),
-            ];
-            let result = work(&Fault::new(&left, rules));
-            check(&left);
-            match result {
-                Ok(()) => break,
-                Err(VolumeError::Block(BlockError::Injected { .. })) => cut += 1,
-                Err(error) => panic!("{error}"),
+                let rules = [OperationKind::Write, OperationKind::Flush]
+                    .map(|after| Rule::on(after, Trigger::From(n + 1), Effect::Fail(5)));
+                let rules = [Rule::on(operation, Trigger::Nth(n), effect)]
+                    .into_iter()
+                    .chain(rules);
+                match work(&Fault::new(&cache, rules)) {
+                    Ok(()) => done = true,
+                    Err(VolumeError::Block(BlockError::Injected { .. })) => cut += 1,
+                    Err(error) => panic!("{error}"),
+                }
+                let mut random = Xoshiro256PlusPlus::seed_from_u64(n << 8 | loss);
+                let lost = cache.power_cut(|_| match loss {
+                    0 => false,
+                    1 => true,
+                    _ => random.next_u64() & 1 == 1,
+                });
+                assert!(!done || lost.unwrap() == 0, "something was not flushed");
+                check(&left);
+            }
+            if done {
+                break;
             }
         }
     }
