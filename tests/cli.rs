@@ -550,6 +550,7 @@ fn derivations_are_described_and_take_no_cipher() {
         assert!(error.contains("key derivations"), "{error}");
     }
     sandbox.fails(2, &["run", "kdf", "--repeat", "0"]);
+    sandbox.fails(2, &["run", "--cores", "0"]);
     assert!(!sandbox.store().exists());
     assert!(sandbox.ok(&["plans"]).contains("kdf"));
 }
@@ -582,6 +583,55 @@ fn interrupted_derivations_are_stored_as_partial() {
     two_lines(&output, 130, "interrupted");
     assert!(String::from_utf8_lossy(&output.stdout).contains("PARTIAL"));
     assert!(sandbox.ok(&["list"]).contains("partial"));
+}
+
+/// As a terminal does it: the program and its children get the signal.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_among_javas_repetitions_is_no_failure_of_java() {
+    use std::os::unix::process::CommandExt;
+    let sandbox = Sandbox::new();
+    let plan = r#"
+title = "Java alone, for long"
+tier = "cipher"
+size = "1 MiB"
+repetitions = 3
+systems = ["java"]
+ciphers = ["aes-ecb"]
+"#;
+    let workloads = (0..300).map(|nth| {
+        format!(
+            "[[workload]]\nname = \"encrypt-{nth}\"\npattern = \"sequential\"\nop = \"encrypt\"\n\
+             block_size = \"64 KiB\"\nseconds = 0.01\ncold = true\n"
+        )
+    });
+    let plan: String = std::iter::once(plan.to_owned()).chain(workloads).collect();
+    std::fs::write(sandbox.path("java.toml"), plan).unwrap();
+    let mut child = sandbox
+        .command(&["run", "java.toml"])
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !String::from_utf8_lossy(&sandbox.run(&["show"]).stdout).contains("AES") {
+        if child.try_wait().unwrap().is_some() {
+            let said = child.wait_with_output().unwrap().stderr;
+            let said = String::from_utf8_lossy(&said);
+            assert!(said.contains("none of the systems asked for"), "{said}");
+            println!("skipped: java among the systems (it is absent)");
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(120), "nothing stored");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let group = format!("-{}", child.id());
+    let killed = Command::new("kill").args(["-INT", "--", &group]).status();
+    assert!(killed.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    two_lines(&output, 130, "interrupted");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("partial"));
 }
 
 #[test]

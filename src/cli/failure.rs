@@ -81,6 +81,7 @@ impl From<VolumeError> for Failure {
             Verdict::BadInput => 2,
             Verdict::WrongSecret => 3,
             Verdict::Protected => 4,
+            Verdict::Interrupted => 130,
         };
         Self::of(code, &error, error.remedy())
     }

@@ -18,8 +18,8 @@ use clap::{Parser, Subcommand};
 use lab::store::{Location, Store};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Measures what encrypting storage costs on this machine, and says which
 /// set-up to choose.
@@ -94,12 +94,21 @@ fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// A flag that Ctrl-C and termination set; the second Ctrl-C ends the
-/// program at once (the test file has no name, so nothing stays behind).
+/// program at once. Test files have no name and do not stay behind; the folder
+/// of Java's compiled class in the system's folder for temporary files does,
+/// and so does what `volume export` has written beside its output.
+///
+/// All who ask get the same flag.
 fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
+    static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+    let mut stop = STOP.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(flag) = &*stop {
+        return Ok(Arc::clone(flag));
+    }
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&flag);
     ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
+        if set.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
     })
@@ -110,7 +119,8 @@ fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
             "Report this; no other program can be at fault.",
         )
     })?;
-    Ok(stop)
+    *stop = Some(Arc::clone(&flag));
+    Ok(flag)
 }
 
 /// How wide and how plain the terminal wants its text.

@@ -32,6 +32,25 @@ impl Progress {
         progress
     }
 
+    /// Starts with trying key derivations; nothing shows before the first is told.
+    pub fn search() -> Self {
+        let progress = Self::new(true, 0);
+        progress
+            .bar
+            .set_style(template("{spinner} {msg} {bar:40} {percent} %, {eta} left"));
+        progress.bar.set_message("trying key derivations");
+        progress
+    }
+
+    /// How far the search is.
+    pub fn searched(&self, done: u64, total: u64) {
+        if std::io::stderr().is_terminal() && self.bar.length() != Some(total) {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.set_length(total);
+        self.bar.set_position(done);
+    }
+
     /// Bytes that are filled or copied.
     pub fn filled(&self, bytes: u64) {
         self.bar.set_position(bytes);

@@ -47,6 +47,9 @@ pub struct RunOptions {
     /// Driving threads of every workload; can be repeated
     #[arg(long, value_name = "N")]
     threads: Vec<u32>,
+    /// Cores that share a large request of the built-in engine, where they are measured to be faster
+    #[arg(long, value_name = "N")]
+    cores: Option<u32>,
     /// Encryption sector size in bytes; can be repeated
     #[arg(long = "sector-size", value_name = "BYTES")]
     sector_sizes: Vec<u32>,
@@ -161,7 +164,9 @@ impl RunOptions {
         if self.quick {
             plan.repetitions = 3;
             for workload in &mut plan.workloads {
-                workload.seconds = workload.seconds.map(|seconds| (seconds / 4.0).max(0.05));
+                workload.seconds = workload
+                    .seconds
+                    .map(|seconds| (seconds / 4.0).max(seconds.min(0.05)));
                 workload.bytes = workload
                     .bytes
                     .map(|bytes| ByteSize((bytes.as_u64() / 4).max(workload.block_bytes())));
@@ -169,6 +174,7 @@ impl RunOptions {
         }
         if let Some(repeat) = self.repeat {
             plan.repetitions = repeat;
+            plan.slow_repetitions = None;
         }
         if !self.systems.is_empty() {
             plan.systems.clone_from(&self.systems);
@@ -186,6 +192,9 @@ impl RunOptions {
         }
         if !self.threads.is_empty() {
             plan.with_threads(&self.threads);
+        }
+        if let Some(cores) = self.cores {
+            plan.cores = cores;
         }
         if !self.sector_sizes.is_empty() {
             plan.sector_size = SectorSizes::Several(self.sector_sizes.clone());

@@ -1,6 +1,6 @@
 //! The model test on every device and on stacks of them.
 
-use block::layer::{Count, Delay, Fault, Slice, Trace, WriteCache};
+use block::layer::{Concat, Count, Delay, Fault, Slice, Trace, WriteCache};
 use block::model::{Discarded, Model};
 use block::{BlockDevice, ByteRange, Engine, FileDevice, FileOptions, OperationKind, RamDevice};
 use std::path::Path;
@@ -65,6 +65,16 @@ fn slices_of_ram() {
     let mut before = vec![1; (MIB - 512) as usize];
     ram.read_at(0, &mut before).unwrap();
     assert!(before.iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn devices_one_behind_the_other() {
+    let parts = || [MIB, 512, MIB - 512].map(RamDevice::new).into();
+    zeroing(3).run(&Concat::new(parts()).unwrap());
+    let ram = RamDevice::new(2 * MIB);
+    let halves = [(MIB, MIB), (0, MIB)]
+        .map(|(offset, length)| Slice::new(&ram, ByteRange::new(offset, length)).unwrap());
+    zeroing(4).run(&Concat::new(halves.into()).unwrap());
 }
 
 #[test]

@@ -48,6 +48,10 @@ pub struct Plan {
     /// Repetitions of every cell, 1 to 1000.
     #[serde(default = "ten")]
     pub repetitions: u32,
+    /// Repetitions that are enough of a bare cipher whose requests take far
+    /// longer than a workload's `seconds`; as many as of any other when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_repetitions: Option<u32>,
     /// Systems beside `none`, which every plan measures.
     #[serde(default = "builtin")]
     pub systems: Vec<System>,
@@ -59,6 +63,10 @@ pub struct Plan {
     /// Encryption sector size, bytes; several are measured side by side.
     #[serde(default)]
     pub sector_size: SectorSizes,
+    /// Cores that share a large request of the built-in engine where that is
+    /// measured to be faster; one when absent.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub cores: u32,
     /// What is asked of every system.
     #[serde(rename = "workload")]
     pub workloads: Vec<Workload>,
@@ -66,6 +74,14 @@ pub struct Plan {
 
 fn block_tier() -> Tier {
     Tier::Block
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn is_one(number: &u32) -> bool {
+    *number == 1
 }
 
 fn ten() -> u32 {
@@ -365,6 +381,24 @@ impl Plan {
                 high: 1000,
             });
         }
+        if let Some(slow) = self.slow_repetitions
+            && !(1..=1000).contains(&slow)
+        {
+            return Err(PlanError::Range {
+                key: "slow_repetitions",
+                value: u64::from(slow),
+                low: 1,
+                high: 1000,
+            });
+        }
+        if !(1..=1024).contains(&self.cores) {
+            return Err(PlanError::Range {
+                key: "cores",
+                value: u64::from(self.cores),
+                low: 1,
+                high: 1024,
+            });
+        }
         if self.sector_size.all().is_empty() {
             return Err(PlanError::Empty("sector sizes"));
         }
@@ -513,6 +547,8 @@ seconds = 0.1
             ("\"a plan\"", "\"a plan\"\nsector_size = []"),
             ("\"a plan\"", "\"a plan\"\nsector_size = [512, \"x\"]"),
             ("\"a plan\"", "\"a plan\"\nrepetitions = 0"),
+            ("\"a plan\"", "\"a plan\"\nslow_repetitions = 0"),
+            ("\"a plan\"", "\"a plan\"\ncores = 0"),
             ("\"a plan\"", "\"a plan\"\nkey_size = 100"),
             ("\"a plan\"", "\"a plan\"\nsystems = [\"truecrypt\"]"),
             ("4 KiB", "512 B"),

@@ -156,6 +156,42 @@ fn an_interrupted_session_keeps_whole_rounds() {
     assert!(run.trials.iter().all(|trial| trial.repetitions == 1));
 }
 
+/// No machine does 3DES at 3 GB/s: a request takes ten milliseconds, not one.
+#[test]
+fn slow_cells_are_visited_less_often_where_the_plan_allows_it() {
+    let plan = r#"
+title = "a test"
+tier = "cipher"
+size = "64 KiB"
+repetitions = 2
+slow_repetitions = 1
+systems = ["builtin"]
+ciphers = ["des3_ede-cbc-plain64"]
+
+[[workload]]
+name = "slow"
+pattern = "sequential"
+op = "encrypt"
+block_size = "32 MiB"
+seconds = 0.001
+
+[[workload]]
+name = "long"
+pattern = "sequential"
+op = "encrypt"
+block_size = "64 KiB"
+seconds = 0.2
+"#;
+    let (run, outcome) = measure(plan, u64::MAX);
+    outcome.unwrap();
+    // The engine, and the engine again.
+    for (name, repetitions) in [("slow", 1), ("long", 2)] {
+        let of_it: Vec<_> = run.trials.iter().filter(|t| t.workload == name).collect();
+        assert_eq!(of_it.len(), 2);
+        assert!(of_it.iter().all(|trial| trial.repetitions == repetitions));
+    }
+}
+
 #[test]
 fn only_absent_systems_are_an_error() {
     let text = PLAN.replace("[\"builtin\", \"openssl\", \"libgcrypt\", ", "[");

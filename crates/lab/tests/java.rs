@@ -4,6 +4,7 @@
 use cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize};
 use cryptmark_lab::target::java::{Direction, Java, JavaError, JavaRequest};
 use cryptmark_lab::target::peer::{Absent, Library, Wanted};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const REQUEST: JavaRequest<'_> = JavaRequest {
@@ -15,6 +16,8 @@ const REQUEST: JavaRequest<'_> = JavaRequest {
     cold: true,
     repetitions: 1,
 };
+
+static ON: AtomicBool = AtomicBool::new(false);
 
 /// One test at a time: a script that was just written cannot be started while
 /// another thread's half-started child still has it open.
@@ -57,7 +60,7 @@ fn every_cipher_gives_the_right_output_both_ways() {
                     direction,
                     ..REQUEST
                 };
-                let seconds = java.measure(&request).unwrap();
+                let seconds = java.measure(&request, &ON).unwrap();
                 assert!(seconds.len() == 1 && seconds[0] > 0.0, "{request:?}");
             }
         }
@@ -73,7 +76,7 @@ fn as_many_values_come_back_as_were_asked_for() {
             repetitions: 3,
             ..REQUEST
         };
-        assert_eq!(java.measure(&request).unwrap().len(), 3);
+        assert_eq!(java.measure(&request, &ON).unwrap().len(), 3);
     }
 }
 
@@ -120,7 +123,7 @@ fn what_java_has_not_is_refused() {
             key_bits,
             ..REQUEST
         };
-        let error = java.measure(&request).unwrap_err();
+        let error = java.measure(&request, &ON).unwrap_err();
         assert!(matches!(error, JavaError::NoCipher { .. }), "{error}");
         assert!(!error.remedy().is_empty());
     }
@@ -128,7 +131,7 @@ fn what_java_has_not_is_refused() {
         bytes: 1001,
         ..REQUEST
     };
-    let error = java.measure(&request).unwrap_err();
+    let error = java.measure(&request, &ON).unwrap_err();
     assert!(
         matches!(
             error,
@@ -185,7 +188,10 @@ fn a_java_that_misbehaves_is_an_error() {
             r#"case "$*" in *CryptBench) ;; *) exit 0 ;; esac
             {script}"#
         ));
-        let error = Java::at(program).unwrap().measure(&REQUEST).unwrap_err();
+        let error = Java::at(program)
+            .unwrap()
+            .measure(&REQUEST, &ON)
+            .unwrap_err();
         assert!(!error.remedy().is_empty());
         error
     };
@@ -199,4 +205,32 @@ fn a_java_that_misbehaves_is_an_error() {
     assert!(matches!(refused, JavaError::Refused { .. }), "{refused}");
     let number = measured("read line; echo ready; read line; echo time soon; read line");
     assert!(matches!(number, JavaError::Refused { .. }), "{number}");
+}
+
+/// Ctrl-C in a terminal reaches a whole process group at once.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_java_is_in_a_process_group_of_its_own() {
+    let _alone = alone();
+    let (_folder, program) = launcher(
+        r#"case "$*" in *CryptBench) ;; *) exit 0 ;; esac
+        read _ _ _ _ group _ < /proc/$$/stat
+        echo "group $group of $$" >&2"#,
+    );
+    let error = Java::at(program).unwrap().measure(&REQUEST, &ON);
+    let JavaError::Ended { said } = error.unwrap_err() else {
+        panic!("it answered");
+    };
+    let numbers: Vec<&str> = said.split(' ').collect();
+    assert_eq!(numbers[1], numbers[3], "{said}");
+}
+
+#[test]
+fn a_stop_comes_between_repetitions() {
+    let Some((java, _alone)) = java() else { return };
+    for cold in [true, false] {
+        let request = JavaRequest { cold, ..REQUEST };
+        let error = java.measure(&request, &AtomicBool::new(true)).unwrap_err();
+        assert!(matches!(error, JavaError::Interrupted), "{error}");
+    }
 }

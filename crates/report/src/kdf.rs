@@ -267,7 +267,7 @@ pub(crate) fn html(run: &Run) -> Markup {
         section {
             h3 { "What unlocking costs, and what a guess costs" }
             p class="note" { (NOTE) }
-            table class="ciphers" {
+            div class="scroll" { table class="ciphers" {
                 thead { tr { @for name in COLUMNS { th scope="col" { (name) } } } }
                 tbody {
                     @for line in &lines {
@@ -280,7 +280,7 @@ pub(crate) fn html(run: &Run) -> Markup {
                         }
                     }
                 }
-            }
+            } }
         }
     }
 }

@@ -115,7 +115,7 @@ fn it_fits_a_phone_and_a_desk() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(
         directory.path().join("report.html"),
-        html::render(&[sample::run()]),
+        html::render(&[sample::run(), sample::ciphers()]),
     )
     .unwrap();
     for width in [360, 768, 1030, 1200] {

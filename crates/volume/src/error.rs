@@ -16,6 +16,8 @@ pub enum Verdict {
     WrongSecret,
     /// Refused, because data would be lost.
     Protected,
+    /// Stopped by the user.
+    Interrupted,
 }
 
 /// Why a volume could not be opened, made or changed.
@@ -158,6 +160,17 @@ pub enum VolumeError {
         /// Its number.
         slot: u32,
     },
+
+    /// Other keyslots than the one that was opened would be lost.
+    #[error("{count} more keyslots would be lost, because nobody has given what opens them")]
+    OtherKeyslots {
+        /// How many.
+        count: usize,
+    },
+
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Stopped,
 
     /// What was written was read back as something else.
     #[error("{length} bytes at byte {offset} were written, and read back as something else")]
@@ -315,7 +328,8 @@ impl VolumeError {
             Self::Block(BlockError::Io { .. })
             | Self::OutOfMemory { .. }
             | Self::Unverified { .. } => Verdict::Failed,
-            Self::LastKeyslot { .. } => Verdict::Protected,
+            Self::LastKeyslot { .. } | Self::OtherKeyslots { .. } => Verdict::Protected,
+            Self::Stopped | Self::Block(BlockError::Interrupted) => Verdict::Interrupted,
             Self::Block(
                 BlockError::InUse { .. }
                 | BlockError::Mounted { .. }
@@ -376,6 +390,10 @@ impl VolumeError {
             Self::LastKeyslot { .. } => {
                 "Add another key first, or give --yes if the data shall be lost.".to_owned()
             }
+            Self::OtherKeyslots { .. } => {
+                "Give --yes if that is what you want, and add them again afterwards.".to_owned()
+            }
+            Self::Stopped => "Run it again to go on from here.".to_owned(),
             Self::Unverified { .. } => {
                 "The device lies or is failing: copy what it holds elsewhere.".to_owned()
             }

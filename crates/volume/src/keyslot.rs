@@ -1,6 +1,7 @@
 //! The key material of LUKS keyslots: a key, split into stripes, encrypted with
 //! a key that a passphrase gives.
 
+use crate::mapping::key_for;
 use crate::{Hash, VolumeError, af, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{CipherError, CipherSpec, IvSector, Key, SectorCipher, SectorLayout};
@@ -40,7 +41,8 @@ impl KeyMaterial {
         device: &(impl BlockDevice + ?Sized),
         slot_key: &Key,
     ) -> Result<Key, VolumeError> {
-        let cipher = self.spec.cipher(slot_key, SectorLayout::default(), None)?;
+        let slot_key = key_for(&self.spec, slot_key);
+        let cipher = self.spec.cipher(&slot_key, SectorLayout::default(), None)?;
         let mut material = unaligned::read(device, self.range())?;
         cipher.decrypt(IvSector::new(0), &mut material);
         let stripes = &material[..self.key_bytes * self.stripes];
@@ -54,7 +56,8 @@ impl KeyMaterial {
         slot_key: &Key,
         key: &Key,
     ) -> Result<(), VolumeError> {
-        let cipher = self.spec.cipher(slot_key, SectorLayout::default(), None)?;
+        let slot_key = key_for(&self.spec, slot_key);
+        let cipher = self.spec.cipher(&slot_key, SectorLayout::default(), None)?;
         let split = af::split(self.hash, key, self.stripes)?;
         let mut material = Zeroizing::new(vec![0; self.range().length as usize]);
         material[..split.len()].copy_from_slice(split.as_bytes());

@@ -40,5 +40,5 @@ pub use format::Format;
 pub use hash::Hash;
 pub use kdf::{Argon2Variant, Kdf, Limits};
 pub use mapping::Mapping;
-pub use opening::{Opened, Opening};
+pub use opening::{Access, Opened, Opening, Row, Storage};
 pub use secret::{Secret, Unlocked};

@@ -2,7 +2,7 @@
 
 use crate::VolumeError;
 use block::{BlockDevice, ByteRange};
-use cipher::{Backend, CipherSpec, IvSector, Key, SectorLayout, Sharing};
+use cipher::{Algorithm, Backend, CipherSpec, IvSector, Key, SectorLayout, Sharing};
 
 /// An opened volume: our `dmsetup table` line.
 #[derive(Debug)]
@@ -63,4 +63,13 @@ pub(crate) fn data_of_size(
         });
     }
     Ok(range)
+}
+
+/// The key to give to `spec`: headers keep one even for the null cipher, which
+/// takes none.
+pub(crate) fn key_for(spec: &CipherSpec, key: &Key) -> Key {
+    match spec.algorithms() {
+        [Algorithm::Null] => Key::from_slice(&[]),
+        _ => Key::from_slice(key.as_bytes()),
+    }
 }

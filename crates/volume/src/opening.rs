@@ -1,9 +1,11 @@
 //! [`Opening`]: all that a user says about a volume, of whatever format.
 
 use crate::{
-    Format, Limits, Mapping, Secret, VolumeError, cryptoloop, loopaes, luks1, luks2, plain,
+    CryptDevice, Format, Limits, Mapping, Secret, VolumeError, cryptoloop, loopaes, luks1, luks2,
+    plain, tcrypt,
 };
 use block::BlockDevice;
+use block::layer::Concat;
 
 /// How to open a volume.
 #[derive(Clone, Debug)]
@@ -24,15 +26,78 @@ pub enum Opening {
     Cryptoloop(cryptoloop::Opening),
     /// loop-AES.
     LoopAes(loopaes::Opening),
+    /// TrueCrypt or VeraCrypt.
+    Tcrypt(Box<tcrypt::Opening>),
 }
 
 /// An opened volume.
 #[derive(Debug)]
 pub struct Opened {
-    /// What [`CryptDevice`](crate::CryptDevice) executes.
-    pub mapping: Mapping,
+    /// Its parts in their order: one, but for a volume that is being
+    /// reencrypted.
+    pub rows: Vec<Row>,
     /// The keyslot that opened, where the format has keyslots.
     pub slot: Option<u32>,
+}
+
+/// A part of an opened volume.
+#[derive(Debug)]
+pub struct Row {
+    /// The device that holds it.
+    pub storage: Storage,
+    /// What [`CryptDevice`] executes there.
+    pub mapping: Mapping,
+}
+
+/// Which of a volume's two devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// The one with the data.
+    Data,
+    /// The one with the header.
+    Header,
+}
+
+/// What is going to be done with an opened volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It is only read.
+    Read,
+    /// It is written.
+    Write,
+}
+
+impl Opened {
+    fn new(mapping: Mapping, slot: Option<u32>) -> Self {
+        let storage = Storage::Data;
+        Self {
+            rows: vec![Row { storage, mapping }],
+            slot,
+        }
+    }
+
+    /// The plaintext view of the volume.
+    ///
+    /// # Errors
+    /// Those of [`CryptDevice::new`].
+    pub fn device<'a>(
+        self,
+        header: &'a dyn BlockDevice,
+        data: &'a dyn BlockDevice,
+    ) -> Result<Box<dyn BlockDevice + 'a>, VolumeError> {
+        let mut parts: Vec<Box<dyn BlockDevice + 'a>> = Vec::new();
+        for row in self.rows {
+            let below = match row.storage {
+                Storage::Data => data,
+                Storage::Header => header,
+            };
+            parts.push(Box::new(CryptDevice::new(below, row.mapping)?));
+        }
+        match parts.len() {
+            1 => Ok(parts.remove(0)),
+            _ => Ok(Box::new(Concat::new(parts)?)),
+        }
+    }
 }
 
 impl Opening {
@@ -44,11 +109,16 @@ impl Opening {
             Self::Plain(_) => Format::Plain,
             Self::Cryptoloop(_) => Format::Cryptoloop,
             Self::LoopAes(_) => Format::LoopAes,
+            Self::Tcrypt(opening) => opening.family.format(),
         }
     }
 
     /// Opens the volume whose header is on `header`, and whose data is on
     /// `data`: one device, unless the header is detached.
+    ///
+    /// With [`Access::Write`], what an interrupted reencryption has left undone
+    /// is done first, so far as is needed to write. `watch` hears how far the
+    /// search for TrueCrypt's key derivation is, and may end it.
     ///
     /// # Errors
     /// Those of the format's own function.
@@ -57,32 +127,38 @@ impl Opening {
         header: &dyn BlockDevice,
         data: &dyn BlockDevice,
         secret: &Secret,
+        access: Access,
         limits: &Limits,
+        watch: tcrypt::Watch,
     ) -> Result<Opened, VolumeError> {
-        let keyless = |mapping| Opened {
-            mapping,
-            slot: None,
-        };
-        match self {
+        let mapping = match self {
             Self::Luks1 { slot } => {
                 let parsed = luks1::Header::read(header)?;
                 let unlocked = parsed.unlock(header, secret, *slot, limits)?;
-                Ok(Opened {
-                    slot: unlocked.slot,
-                    mapping: parsed.mapping(unlocked.key, data)?,
-                })
+                let mapping = parsed.mapping(unlocked.key, data)?;
+                return Ok(Opened::new(mapping, unlocked.slot));
             }
             Self::Luks2 { slot } => {
                 let parsed = luks2::Header::read(header)?;
+                if parsed.is_reencrypting() {
+                    let keys = parsed.unlock_both(header, secret, limits)?;
+                    if access == Access::Write {
+                        parsed.redo(header, data)?;
+                    }
+                    let rows = parsed.rows(header, data, keys, access)?;
+                    return Ok(Opened { rows, slot: None });
+                }
                 let unlocked = parsed.unlock(header, secret, *slot, limits)?;
-                Ok(Opened {
-                    slot: unlocked.slot,
-                    mapping: parsed.mapping(unlocked.key, data)?,
-                })
+                let mapping = parsed.mapping(unlocked.key, data)?;
+                return Ok(Opened::new(mapping, unlocked.slot));
             }
-            Self::Plain(opening) => opening.mapping(secret, data).map(keyless),
-            Self::Cryptoloop(opening) => opening.mapping(secret, data).map(keyless),
-            Self::LoopAes(opening) => opening.mapping(secret, data).map(keyless),
-        }
+            Self::Plain(opening) => opening.mapping(secret, data)?,
+            Self::Cryptoloop(opening) => opening.mapping(secret, data)?,
+            Self::LoopAes(opening) => opening.mapping(secret, data)?,
+            Self::Tcrypt(opening) => opening
+                .unlock(header, secret, limits, watch)?
+                .mapping(data)?,
+        };
+        Ok(Opened::new(mapping, None))
     }
 }

@@ -5,11 +5,13 @@ use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
 use block::{BlockDevice, OperationKind, RamDevice};
 use cipher::Key;
 use cryptmark_volume::luks2::KeyslotOptions;
+use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{
-    Format, Hash, Kdf, Limits, Opening, Secret, Verdict, VolumeError, luks1, luks2,
+    Access, Format, Hash, Kdf, Limits, Opening, Secret, Verdict, VolumeError, luks1, luks2,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ops::ControlFlow;
 
 const OLD: &str = "the old passphrase";
 const NEW: &str = "the new passphrase";
@@ -27,6 +29,10 @@ const LOSSES: u64 = 4;
 
 fn key(text: &str) -> Key {
     Key::from_slice(text.as_bytes())
+}
+
+fn go_on(_: Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
 }
 
 fn copy(of: &RamDevice) -> RamDevice {
@@ -80,9 +86,16 @@ fn opens(device: &RamDevice, format: Format, passphrase: &str, volume_key: &Key)
         _ => Opening::Luks2 { slot: None },
     };
     let secret = Secret::Passphrase(key(passphrase));
-    match opening.unlock(device, device, &secret, &Limits::default()) {
+    match opening.unlock(
+        device,
+        device,
+        &secret,
+        Access::Read,
+        &Limits::default(),
+        &go_on,
+    ) {
         Ok(opened) => {
-            assert_eq!(opened.mapping.key.as_bytes(), volume_key.as_bytes());
+            assert_eq!(opened.rows[0].mapping.key.as_bytes(), volume_key.as_bytes());
             true
         }
         Err(error) => {

@@ -7,18 +7,14 @@ use lab::session::unlock::Unlocks;
 use lab::target::unlock::{ITER_TIME_MS, RECIPES};
 use std::fmt::Write as _;
 
-/// Rounds without --repeat: a derivation takes the same time again and again,
-/// and all of them take a minute.
-const ROUNDS: u32 = 5;
-const QUICK_ROUNDS: u32 = 3;
+/// Rounds without --repeat, --quick or not: the least that an interval needs.
+/// A derivation takes the same time again and again, and all of them half a minute.
+const ROUNDS: u32 = 3;
 
 /// Runs the command.
 pub(super) fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
     options.refuse_what_is_no_derivations()?;
-    let rounds = options.repeat.unwrap_or(match options.quick {
-        true => QUICK_ROUNDS,
-        false => ROUNDS,
-    });
+    let rounds = options.repeat.unwrap_or(ROUNDS);
     if rounds == 0 {
         return Err(Failure::new(
             2,
@@ -70,6 +66,7 @@ impl RunOptions {
             ("--key-size", self.key_size.is_some()),
             ("--sector-size", !self.sector_sizes.is_empty()),
             ("--threads", !self.threads.is_empty()),
+            ("--cores", self.cores.is_some()),
             ("--backend", self.backend.is_some()),
             ("--tier", self.tier.is_some()),
         ];

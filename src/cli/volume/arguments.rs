@@ -5,11 +5,15 @@ use block::{BlockDevice, FileDevice, FileOptions};
 use bytesize::ByteSize;
 use cipher::{CipherSpec, SectorLayout, SectorSize};
 use clap::Args;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use volume::cryptoloop::{Derivation, LoopCipher};
 use volume::plain::{Hashing, Place};
-use volume::{Format, Hash, Opening, VolumeError, cryptoloop, loopaes, plain};
+use volume::tcrypt::{Family, Keyfiles, Prf};
+use volume::{Format, Hash, Opening, VolumeError, cryptoloop, loopaes, plain, tcrypt};
+use zeroize::Zeroizing;
 
 /// cryptsetup's defaults since 2.7.
 const PLAIN_CIPHER: &str = "aes-xts-plain64";
@@ -57,6 +61,21 @@ pub struct VolumeArguments {
     /// The keyslot to open [default: any]
     #[arg(long, short = 'S', value_name = "N")]
     key_slot: Option<u32>,
+    /// Open the hidden volume
+    #[arg(long)]
+    tcrypt_hidden: bool,
+    /// Open by the copy of the header near the end
+    #[arg(long)]
+    tcrypt_backup: bool,
+    /// Open an encrypted system by the header on its disk
+    #[arg(long, conflicts_with_all = ["tcrypt_hidden", "tcrypt_backup"])]
+    tcrypt_system: bool,
+    /// VeraCrypt's personal iterations multiplier
+    #[arg(long, value_name = "PIM")]
+    veracrypt_pim: Option<u32>,
+    /// TrueCrypt key file, or a folder of them, beside the passphrase; can be repeated
+    #[arg(long = "keyfile", value_name = "FILE")]
+    keyfiles: Vec<PathBuf>,
     /// How cryptoloop made the key: util-linux, debian-rmd160 or hashalot-HASH
     #[arg(long, value_name = "HOW")]
     key_derivation: Option<String>,
@@ -97,8 +116,15 @@ impl Devices {
     }
 }
 
+/// Where the header is while a volume is encrypted or decrypted in place.
+pub fn side_header(image: &Path) -> PathBuf {
+    let mut name = image.as_os_str().to_owned();
+    name.push(".cryptmark-header");
+    name.into()
+}
+
 /// Through the page cache: headers are small, and files mostly fresh.
-fn open(path: &Path, write: bool) -> Result<FileDevice, VolumeError> {
+pub fn open(path: &Path, write: bool) -> Result<FileDevice, VolumeError> {
     let options = FileOptions {
         write,
         direct: false,
@@ -114,14 +140,39 @@ impl VolumeArguments {
         &self.image
     }
 
+    /// The cipher that the user named.
+    pub fn cipher(&self) -> Result<Option<CipherSpec>, Failure> {
+        let parsed = self.cipher.as_deref().map(str::parse).transpose();
+        Ok(parsed.map_err(VolumeError::Cipher)?)
+    }
+
+    /// The hash that the user named.
+    pub fn hash(&self) -> Option<&str> {
+        self.hash.as_deref()
+    }
+
+    /// The sector size that the user named.
+    pub fn named_sector_size(&self) -> Result<Option<SectorSize>, Failure> {
+        self.sector_size.map(sector_size).transpose()
+    }
+
     /// The keyslot that the user named.
     pub fn key_slot(&self) -> Option<u32> {
         self.key_slot
     }
 
+    /// The file with the header: what the user says, or what an encryption or
+    /// decryption in place that was stopped has left.
+    pub fn header_path(&self) -> Option<PathBuf> {
+        let side = side_header(&self.image);
+        self.header
+            .clone()
+            .or_else(|| side.exists().then_some(side))
+    }
+
     /// Opens the volume, for writing if `write`, and its detached header.
     pub fn devices(&self, write: bool) -> Result<Devices, Failure> {
-        let header = self.header.as_deref().map(|path| open(path, false));
+        let header = self.header_path().map(|path| open(&path, write));
         Ok(Devices {
             data: open(&self.image, write)?,
             header: header.transpose()?,
@@ -130,7 +181,7 @@ impl VolumeArguments {
 
     /// Opens the volume, and for writing the device that its header is on.
     pub fn devices_for_header(&self) -> Result<Devices, Failure> {
-        let header = self.header.as_deref().map(|path| open(path, true));
+        let header = self.header_path().map(|path| open(&path, true));
         Ok(Devices {
             data: open(&self.image, header.is_none())?,
             header: header.transpose()?,
@@ -177,7 +228,9 @@ impl VolumeArguments {
             Format::Plain => Opening::Plain(self.plain()?),
             Format::Cryptoloop => Opening::Cryptoloop(self.cryptoloop()?),
             Format::LoopAes => Opening::LoopAes(self.loopaes()?),
-            Format::Tcrypt | Format::Veracrypt | Format::Bestcrypt => {
+            Format::Tcrypt => Opening::Tcrypt(Box::new(self.tcrypt(Family::TrueCrypt)?)),
+            Format::Veracrypt => Opening::Tcrypt(Box::new(self.tcrypt(Family::VeraCrypt)?)),
+            Format::Bestcrypt => {
                 return Err(Failure::new(
                     2,
                     format!("volumes of type {format} cannot be opened yet"),
@@ -190,18 +243,33 @@ impl VolumeArguments {
     /// An option that the format has no use for is a mistake, and not silently
     /// left aside.
     pub fn refuse_foreign_options(&self, format: Format) -> Result<(), Failure> {
-        use Format::{Cryptoloop, LoopAes, Luks1, Luks2, Plain};
+        use Format::{Cryptoloop, LoopAes, Luks1, Luks2, Plain, Tcrypt, Veracrypt};
         const HEADLESS: &[Format] = &[Plain, Cryptoloop, LoopAes];
+        const SEARCHED: &[Format] = &[Plain, Cryptoloop, LoopAes, Tcrypt, Veracrypt];
+        const TCRYPT: &[Format] = &[Tcrypt, Veracrypt];
         let given = [
-            ("--cipher", self.cipher.is_some(), HEADLESS),
+            ("--cipher", self.cipher.is_some(), SEARCHED),
             ("--key-size", self.key_size.is_some(), HEADLESS),
-            ("--hash", self.hash.is_some(), &[Plain, LoopAes]),
+            (
+                "--hash",
+                self.hash.is_some(),
+                &[Plain, LoopAes, Tcrypt, Veracrypt],
+            ),
             ("--offset", self.offset.is_some(), HEADLESS),
             ("--skip", self.skip.is_some(), HEADLESS),
             ("--size", self.size.is_some(), HEADLESS),
             ("--sector-size", self.sector_size.is_some(), &[Plain]),
             ("--iv-large-sectors", self.iv_large_sectors, &[Plain]),
             ("--header", self.header.is_some(), &[Luks1, Luks2]),
+            ("--tcrypt-hidden", self.tcrypt_hidden, TCRYPT),
+            ("--tcrypt-backup", self.tcrypt_backup, TCRYPT),
+            ("--tcrypt-system", self.tcrypt_system, TCRYPT),
+            (
+                "--veracrypt-pim",
+                self.veracrypt_pim.is_some(),
+                &[Veracrypt],
+            ),
+            ("--keyfile", !self.keyfiles.is_empty(), TCRYPT),
             ("--key-slot", self.key_slot.is_some(), &[Luks1, Luks2]),
             (
                 "--key-derivation",
@@ -223,6 +291,25 @@ impl VolumeArguments {
                 ))
             }
         }
+    }
+
+    /// What is known of a TrueCrypt or VeraCrypt volume.
+    pub fn tcrypt(&self, family: Family) -> Result<tcrypt::Opening, Failure> {
+        let place = match (self.tcrypt_system, self.tcrypt_hidden, self.tcrypt_backup) {
+            (true, _, _) => tcrypt::Place::System,
+            (_, true, true) => tcrypt::Place::HiddenBackup,
+            (_, true, false) => tcrypt::Place::Hidden,
+            (_, false, true) => tcrypt::Place::NormalBackup,
+            (_, false, false) => tcrypt::Place::Normal,
+        };
+        Ok(tcrypt::Opening {
+            family,
+            place,
+            pim: self.veracrypt_pim,
+            prf: prf(family, self.hash.as_deref())?,
+            algorithms: self.cipher()?.map(|spec| spec.algorithms().to_vec()),
+            keyfiles: keyfiles(&self.keyfiles)?,
+        })
     }
 
     fn plain(&self) -> Result<plain::Opening, Failure> {
@@ -279,7 +366,8 @@ impl VolumeArguments {
         })
     }
 
-    fn key_bytes(&self) -> Result<Option<usize>, Failure> {
+    /// The length of the key that the user named.
+    pub fn key_bytes(&self) -> Result<Option<usize>, Failure> {
         match self.key_size {
             Some(bits) if bits == 0 || !bits.is_multiple_of(8) || bits > 65_536 => {
                 Err(Failure::new(
@@ -306,4 +394,60 @@ pub fn sector_size(bytes: u32) -> Result<SectorSize, Failure> {
             "Give a --sector-size of 512, 1024, 2048 or 4096.",
         )
     })
+}
+
+/// The key derivation that `--hash` names.
+pub fn prf(family: Family, name: Option<&str>) -> Result<Option<Prf>, Failure> {
+    let Some(name) = name else { return Ok(None) };
+    let known = Prf::all(family);
+    match Prf::named(name).filter(|prf| known.contains(prf)) {
+        Some(prf) => Ok(Some(prf)),
+        None => Err(Failure::new(
+            2,
+            format!("unknown key derivation `{name}`"),
+            format!(
+                "{} has {}.",
+                family.format().title(),
+                known
+                    .iter()
+                    .map(|prf| prf.name())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        )),
+    }
+}
+
+/// The key files, and those in folders, mixed.
+pub fn keyfiles(paths: &[PathBuf]) -> Result<Keyfiles, Failure> {
+    let mut mixed = Keyfiles::none();
+    for path in paths {
+        let unreadable = |error| {
+            Failure::new(
+                2,
+                format!("cannot read {}: {error}", path.display()),
+                "Check the path and its permissions.",
+            )
+        };
+        let add = |mixed: &mut Keyfiles, path: &Path| -> Result<(), Failure> {
+            let mut content = Zeroizing::new(Vec::with_capacity(Keyfiles::MOST_BYTES));
+            let file = File::open(path).map_err(unreadable)?;
+            let mut part = file.take(Keyfiles::MOST_BYTES as u64);
+            part.read_to_end(&mut content).map_err(unreadable)?;
+            Ok(mixed.add(&content)?)
+        };
+        if !path.is_dir() {
+            add(&mut mixed, path)?;
+            continue;
+        }
+        for entry in std::fs::read_dir(path).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            // As VeraCrypt does it: no folders in folders, and nothing that hides.
+            let hides = entry.file_name().as_encoded_bytes().starts_with(b".");
+            if entry.path().is_file() && !hides {
+                add(&mut mixed, &entry.path())?;
+            }
+        }
+    }
+    Ok(mixed)
 }

@@ -16,7 +16,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::NamedTempFile;
-use volume::{CryptDevice, VolumeError};
+use volume::{Access, VolumeError};
 
 /// Options of `cryptmark volume export`.
 #[derive(Debug, Args)]
@@ -57,8 +57,8 @@ pub struct ImportOptions {
 /// Writes the plaintext of a volume.
 pub fn export(options: &ExportOptions) -> Result<(), Failure> {
     let devices = options.volume.devices(false)?;
-    let opened = unlock(&options.volume, &options.secret, &devices)?;
-    let volume = CryptDevice::new(&devices.data, opened.mapping)?;
+    let opened = unlock(&options.volume, &options.secret, &devices, Access::Read)?;
+    let volume = opened.device(devices.header(), &devices.data)?;
     let stop = crate::cli::stop_on_signal()?;
     let progress = Progress::bytes(options.no_progress, volume.geometry().size);
     let report = |done| tell(&progress, &stop, done);
@@ -145,8 +145,8 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
         (&mut file, Some(length))
     };
     let devices = options.volume.devices(true)?;
-    let opened = unlock(&options.volume, &options.secret, &devices)?;
-    let volume = CryptDevice::new(&devices.data, opened.mapping)?;
+    let opened = unlock(&options.volume, &options.secret, &devices, Access::Write)?;
+    let volume = opened.device(devices.header(), &devices.data)?;
     let size = volume.geometry().size;
     if length.is_some_and(|length| length > size) {
         return Err(TransferError::TooLong { size }.into());
@@ -174,7 +174,7 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tell(progress: &Progress, stop: &AtomicBool, done: u64) -> ControlFlow<()> {
+pub fn tell(progress: &Progress, stop: &AtomicBool, done: u64) -> ControlFlow<()> {
     progress.filled(done);
     match stop.load(Ordering::Relaxed) {
         true => ControlFlow::Break(()),

@@ -167,7 +167,7 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
 }
 
 /// A detached header, with room for all keyslots.
-const HEADER_FILE: u64 = 16 << 20;
+pub const HEADER_FILE: u64 = 16 << 20;
 
 /// The device to write to: what is there, if it may be overwritten, or a new file.
 fn place(
@@ -210,8 +210,17 @@ fn place(
     Ok((device, made))
 }
 
+/// The length of a new key where the user names none.
+pub fn usual_key_bytes(spec: &CipherSpec) -> usize {
+    let possible = spec.key_sizes();
+    match spec.mode() == cipher::Mode::Xts && possible.contains(&XTS_KEY_BYTES) {
+        true => XTS_KEY_BYTES,
+        false => spec.default_key_size(),
+    }
+}
+
 /// The sector size that the device's own blocks suggest.
-fn natural(device: &FileDevice) -> SectorSize {
+pub fn natural(device: &FileDevice) -> SectorSize {
     let geometry = device.geometry();
     let whole = geometry.size.is_multiple_of(4096);
     match SectorSize::from_bytes(geometry.physical_block) {
@@ -221,7 +230,7 @@ fn natural(device: &FileDevice) -> SectorSize {
 }
 
 /// Refuses what hides nothing, unless the user insists, and warns of the rest.
-fn warn(spec: CipherSpec, size: u64, yes: bool) -> Result<(), Failure> {
+pub fn warn(spec: CipherSpec, size: u64, yes: bool) -> Result<(), Failure> {
     for weakness in spec.weaknesses() {
         let broken = match weakness {
             Weakness::NoEncryption
@@ -254,7 +263,6 @@ impl Kind {
 
 impl CreateOptions {
     fn key_bytes(&self) -> Result<usize, Failure> {
-        let possible = self.cipher.key_sizes();
         match self.key_size {
             Some(bits) if bits.is_multiple_of(8) => Ok(bits / 8),
             Some(bits) => Err(Failure::new(
@@ -262,12 +270,7 @@ impl CreateOptions {
                 format!("a key of {bits} bits is not possible"),
                 "Give a multiple of 8, as in --key-size 256.",
             )),
-            None if self.cipher.mode() == cipher::Mode::Xts
-                && possible.contains(&XTS_KEY_BYTES) =>
-            {
-                Ok(XTS_KEY_BYTES)
-            }
-            None => Ok(self.cipher.default_key_size()),
+            None => Ok(usual_key_bytes(&self.cipher)),
         }
     }
 

@@ -3,10 +3,13 @@
 mod arguments;
 mod copy;
 mod create;
+mod header;
 mod info;
 mod keys;
 mod keyslot;
 mod open;
+mod reencrypt;
+mod resize;
 mod secrets;
 
 use super::Failure;
@@ -31,6 +34,12 @@ enum VolumeCommand {
     Passwd(Box<keys::PasswdOptions>),
     /// Add or remove a passphrase
     Key(Box<keys::KeyOptions>),
+    /// Change cipher, sector size or volume key in place; encrypt or decrypt in place
+    Reencrypt(Box<reencrypt::ReencryptOptions>),
+    /// Make a volume in a file larger or smaller
+    Resize(resize::ResizeOptions),
+    /// Save, restore, mend or label a header
+    Header(header::HeaderOptions),
     /// Write the decrypted volume to a file, a device or a pipe
     Export(copy::ExportOptions),
     /// Write a file or a pipe into the volume, encrypted
@@ -43,6 +52,9 @@ pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
         VolumeCommand::Create(options) => create::run(options),
         VolumeCommand::Passwd(options) => keys::passwd(options),
         VolumeCommand::Key(options) => keys::key(options),
+        VolumeCommand::Reencrypt(options) => reencrypt::run(options),
+        VolumeCommand::Resize(options) => resize::run(options),
+        VolumeCommand::Header(options) => header::run(options),
         VolumeCommand::Open(options) => open::run(options),
         VolumeCommand::Info(options) => info::run(options),
         VolumeCommand::Export(options) => copy::export(options),

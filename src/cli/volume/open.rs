@@ -1,10 +1,14 @@
 //! `cryptmark volume open`: does it open, and as what?
 
-use super::arguments::VolumeArguments;
+use super::arguments::{Devices, VolumeArguments};
 use super::secrets::SecretArguments;
-use crate::cli::{Failure, print};
+use crate::cli::progress::Progress;
+use crate::cli::{Failure, print, stop_on_signal};
 use clap::Args;
-use volume::{CryptDevice, Limits, Opened};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use volume::{Access, Limits, Opened, Row, tcrypt};
 
 /// Options of `cryptmark volume open`.
 #[derive(Debug, Args)]
@@ -18,22 +22,23 @@ pub struct OpenOptions {
 /// Runs the command.
 pub fn run(options: &OpenOptions) -> Result<(), Failure> {
     let devices = options.volume.devices(false)?;
-    let opened = unlock(&options.volume, &options.secret, &devices)?;
-    let mapping = &opened.mapping;
+    let opened = unlock(&options.volume, &options.secret, &devices, Access::Read)?;
     let mut text = match opened.slot {
         Some(slot) => format!("keyslot     {slot}\n"),
         None => String::new(),
     };
-    text += &format!("cipher      {}\n", mapping.spec);
-    text += &format!("key         {} bits\n", mapping.key.len() * 8);
-    text += &format!("sector size {} bytes\n", mapping.layout.size.bytes());
-    text += &format!(
-        "data        {} bytes from {}\n",
-        mapping.data.length, mapping.data.offset
-    );
-    text += &format!("first IV    {}\n", mapping.first.get());
+    for Row { mapping, .. } in &opened.rows {
+        text += &format!("cipher      {}\n", mapping.spec);
+        text += &format!("key         {} bits\n", mapping.key.len() * 8);
+        text += &format!("sector size {} bytes\n", mapping.layout.size.bytes());
+        text += &format!(
+            "data        {} bytes from {}\n",
+            mapping.data.length, mapping.data.offset
+        );
+        text += &format!("first IV    {}\n", mapping.first.get());
+    }
     // Only now is it certain that the data can be had.
-    CryptDevice::new(&devices.data, opened.mapping)?;
+    opened.device(devices.header(), &devices.data)?;
     print(&text)
 }
 
@@ -41,11 +46,46 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
 pub fn unlock(
     volume: &VolumeArguments,
     secret: &SecretArguments,
-    devices: &super::arguments::Devices,
+    devices: &Devices,
+    access: Access,
 ) -> Result<Opened, Failure> {
     let format = volume.format(devices.header())?;
     let opening = volume.opening(format)?;
     let secret = secret.secret(format, volume.image())?;
+    let search = Search::start()?;
+    let watch = |progress| search.watch(progress);
     let limits = Limits::default();
-    Ok(opening.unlock(devices.header(), &devices.data, &secret, &limits)?)
+    let header = devices.header();
+    Ok(opening.unlock(header, &devices.data, &secret, access, &limits, &watch)?)
+}
+
+/// A search for a key derivation, as the user sees it.
+pub struct Search {
+    bar: Progress,
+    stop: Arc<AtomicBool>,
+}
+
+impl Search {
+    /// Begins; Ctrl-C ends it.
+    pub fn start() -> Result<Self, Failure> {
+        Ok(Self {
+            bar: Progress::search(),
+            stop: stop_on_signal()?,
+        })
+    }
+
+    /// Shows how far it is, and says whether to go on.
+    pub fn watch(&self, progress: tcrypt::Progress) -> ControlFlow<()> {
+        self.bar.searched(progress.done, progress.total);
+        match self.stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Drop for Search {
+    fn drop(&mut self) {
+        self.bar.finish();
+    }
 }

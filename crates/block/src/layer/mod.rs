@@ -3,6 +3,7 @@
 //! Each has the same interface below and above, owns or borrows what it stands
 //! on, and does one thing.
 
+mod concat;
 mod count;
 mod delay;
 mod fault;
@@ -11,6 +12,7 @@ mod slice;
 mod trace;
 mod write_cache;
 
+pub use concat::Concat;
 pub use count::{Count, Counted};
 pub use delay::Delay;
 pub use fault::{Effect, Fault, Rule, Trigger};

@@ -1,10 +1,10 @@
 //! The cells of a session: a system each, with its samples.
 
-use super::{SessionError, WARM_UP};
+use super::{SLOW, SessionError, WARM_UP};
 use crate::plan::Plan;
 use crate::record::Device;
 use crate::summary::Identity;
-use crate::target::java::{Java, JavaCipher};
+use crate::target::java::{Java, JavaCipher, JavaError};
 use crate::target::peer::Absent;
 use crate::target::{Backend, Bare, Encryption, Storage, System, Target};
 use crate::trial::{self, Options, Sample, TrialError};
@@ -51,12 +51,15 @@ impl Opened {
         backend: Option<Backend>,
     ) -> Result<Self, SessionError> {
         let mut absent = Vec::new();
+        let mut warnings: Vec<String> = Vec::new();
         let mut targets = vec![Target::plain(Arc::clone(&storage.device))];
         for system in &plan.systems {
             match system {
                 System::None => {}
                 System::Builtin => {
                     for encryption in plan.encryptions(backend)? {
+                        let encryption = encryption.shared_among(plan.cores)?;
+                        warnings.extend(encryption.tell_sharing(plan.cores));
                         let target = Target::builtin(Arc::clone(&storage.device), encryption)?;
                         target.self_check(&*storage.device)?;
                         targets.push(target);
@@ -77,7 +80,6 @@ impl Opened {
         } else {
             targets.push(Target::plain(Arc::clone(&storage.device)));
         }
-        let mut warnings: Vec<String> = Vec::new();
         for warning in targets.iter().flat_map(Target::warnings) {
             // Sizes of sectors and keys do not change it.
             if !warnings.contains(&warning) {
@@ -115,7 +117,12 @@ impl Opened {
         let wanted = |system: &System| plan.systems.contains(system);
         let mut missing = Missing::default();
         let mut cells = Vec::new();
+        // Who lists all ciphers beside each other protects nothing by them: no
+        // warning of weak ones.
+        let mut warnings = Vec::new();
         for encryption in plan.encryptions(backend)? {
+            let encryption = encryption.shared_among(plan.cores)?;
+            warnings.extend(encryption.tell_sharing(plan.cores));
             let (systems, without) = Bare::open(encryption, &libraries)?;
             missing.add(without, &encryption);
             let by_java = java
@@ -138,8 +145,7 @@ impl Opened {
         Ok(Self {
             cells,
             absent,
-            // Who lists all ciphers beside each other protects nothing by them.
-            warnings: Vec::new(),
+            warnings,
         })
     }
 }
@@ -204,7 +210,7 @@ impl Cell {
                 tier: plan.tier,
                 system: target.system.as_str().to_owned(),
                 system_version: target.version.clone(),
-                backend: target.backend.map(|backend| backend.to_string()),
+                backend: target.backend.zip(encryption).map(|(b, by)| by.engine(b)),
                 cipher: encryption.map(|encryption| encryption.spec.to_string()),
                 key_bits: encryption.map(|encryption| encryption.key_bits),
                 sector_bytes: encryption.map(|encryption| encryption.sector_size.bytes() as u32),
@@ -220,7 +226,7 @@ impl Cell {
         let identity = Identity {
             system: bare.system.as_str().to_owned(),
             system_version: bare.version.clone(),
-            backend: bare.backend.map(|backend| backend.to_string()),
+            backend: bare.backend.map(|backend| bare.encryption.engine(backend)),
             constant_time: bare.constant_time,
             ..in_memory(&bare.encryption, plan)
         };
@@ -294,6 +300,20 @@ impl Cell {
         }
     }
 
+    /// Whether a slow cell was visited often enough. Earlier rounds stay whole,
+    /// so what is compared is still paired.
+    pub(super) fn had_its_time(&self, plan: &Plan, workload: &Workload, index: usize) -> bool {
+        let (Subject::Bare(_), Some(enough), Some(seconds)) =
+            (&self.subject, plan.slow_repetitions, workload.seconds)
+        else {
+            return false;
+        };
+        let samples = &self.samples[index];
+        let spent: f64 = samples.iter().map(|sample| sample.wall).sum();
+        let given = seconds * f64::from(plan.repetitions);
+        samples.len() >= enough as usize && spent > SLOW * given
+    }
+
     /// An uncounted visit: caches, clocks and page tables are ready afterwards.
     pub(super) fn warm_up(
         &self,
@@ -302,14 +322,13 @@ impl Cell {
         seed: u64,
         stop: &AtomicBool,
     ) -> Result<(), SessionError> {
-        let seconds = match &self.subject {
-            Subject::Device(_) => WARM_UP,
-            Subject::Bare(_) => WARM_UP.min(workload.seconds.unwrap_or(WARM_UP)),
-            // It warms up by itself, or must not.
-            Subject::Java(..) => return Ok(()),
-        };
+        match &self.subject {
+            Subject::Device(_) => {}
+            // They warm up by themselves in each visit, or must not.
+            Subject::Bare(_) | Subject::Java(..) => return Ok(()),
+        }
         let short = Workload {
-            seconds: Some(seconds),
+            seconds: Some(WARM_UP),
             bytes: None,
             ..workload.clone()
         };
@@ -336,13 +355,16 @@ impl Cell {
                 trial::bare::run(bare, workload, plan.extent_bytes(), repetition, options)
             }
             Subject::Java(java, ready) => {
-                next_of_java(java, &mut ready.borrow_mut(), workload, plan.repetitions)
+                let repetitions = plan.repetitions;
+                next_of_java(java, &mut ready.borrow_mut(), workload, repetitions, stop)
             }
         };
         match sample {
             Ok(_) if stop.load(Ordering::Relaxed) => Err(SessionError::Interrupted),
             Ok(sample) => Ok(sample),
-            Err(TrialError::Interrupted) => Err(SessionError::Interrupted),
+            Err(TrialError::Interrupted | TrialError::Java(JavaError::Interrupted)) => {
+                Err(SessionError::Interrupted)
+            }
             Err(source) => Err(SessionError::Trial {
                 workload: workload.name.clone(),
                 label: self.label.clone(),
@@ -358,6 +380,7 @@ fn next_of_java(
     ready: &mut BTreeMap<String, VecDeque<f64>>,
     workload: &Workload,
     repetitions: u32,
+    stop: &AtomicBool,
 ) -> Result<Sample, TrialError> {
     let bytes = workload.block_bytes();
     let ready = ready.entry(workload.name.clone()).or_default();
@@ -365,7 +388,7 @@ fn next_of_java(
         Some(seconds) => seconds,
         None => {
             let encrypts = workload.op == Mix::Encrypt;
-            ready.extend(java.measure(encrypts, bytes, workload.cold, repetitions)?);
+            ready.extend(java.measure(encrypts, bytes, workload.cold, repetitions, stop)?);
             ready.pop_front().expect("a plan has a repetition at least")
         }
     };

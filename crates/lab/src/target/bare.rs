@@ -68,7 +68,10 @@ impl Bare {
     ) -> Result<(Vec<Self>, Vec<Absent>), BareError> {
         let key = Key::random(encryption.key_bits as usize / 8)?;
         let layout = layout(&encryption);
-        let engine = encryption.spec.cipher(&key, layout, encryption.backend)?;
+        let mut engine = encryption.spec.cipher(&key, layout, encryption.backend)?;
+        if let Some(sharing) = encryption.sharing {
+            engine = engine.shared(sharing)?;
+        }
         let mut systems = vec![Self {
             system: System::Builtin,
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -16,6 +16,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -116,6 +117,9 @@ pub enum JavaError {
         /// Its last words on standard error.
         said: String,
     },
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// It answered something else.
     #[error("java answered `{said}`")]
     Refused {
@@ -146,6 +150,7 @@ impl JavaError {
             Self::Start(_) | Self::Ended { .. } | Self::Refused { .. } => {
                 "Try `java -version` by hand, or leave java out."
             }
+            Self::Interrupted => "Run it again to get the whole result.",
             Self::WrongOutput { .. } => "Do not trust this Java; please report its version.",
         }
     }
@@ -227,11 +232,15 @@ impl Java {
         expected(request).map(drop)
     }
 
-    /// Seconds of every repetition.
+    /// Seconds of every repetition; `stop` ends them before the next.
     ///
     /// # Errors
     /// [`JavaError`], also where the output is wrong.
-    pub fn measure(&self, request: &JavaRequest<'_>) -> Result<Vec<f64>, JavaError> {
+    pub fn measure(
+        &self,
+        request: &JavaRequest<'_>,
+        stop: &AtomicBool,
+    ) -> Result<Vec<f64>, JavaError> {
         let expected = expected(request)?;
         let check = |jvm: &mut Jvm| match jvm.digest()? == expected {
             true => Ok(()),
@@ -241,9 +250,14 @@ impl Java {
                 direction: request.direction.name(),
             }),
         };
+        let may_go_on = || match stop.load(Ordering::Relaxed) {
+            true => Err(JavaError::Interrupted),
+            false => Ok(()),
+        };
         let mut seconds = Vec::new();
         if request.cold {
             for _ in 0..request.repetitions {
+                may_go_on()?;
                 let mut jvm = self.start(request)?;
                 seconds.push(jvm.time()?);
                 check(&mut jvm)?;
@@ -251,6 +265,7 @@ impl Java {
         } else {
             let mut jvm = self.start(request)?;
             for _ in 0..request.repetitions {
+                may_go_on()?;
                 seconds.push(jvm.time()?);
             }
             // Only now: hashing would fill the caches between the repetitions.
@@ -460,6 +475,11 @@ fn command(program: &Path, folder: &TempDir) -> Command {
         command.env_remove(name);
     }
     command.stdin(Stdio::null());
+    // Ctrl-C in a terminal goes to the whole group. In one of its own the
+    // machine lives until the session has ended in order; where cryptmark
+    // ends at once, it ends at the end of its input.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command
 }
 

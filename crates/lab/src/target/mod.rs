@@ -14,12 +14,11 @@ pub mod unlock;
 
 pub use bare::{Bare, BareError};
 use peer::Library;
-pub use sharing::sharing;
 pub use storage::{Place, Storage, StorageError};
 
 use block::{BlockDevice, BlockError, ByteRange};
 pub use cipher::Backend;
-use cipher::{CipherError, CipherSpec, IvSector, Key, SectorLayout, SectorSize};
+use cipher::{CipherError, CipherSpec, IvSector, Key, SectorLayout, SectorSize, Sharing};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use thiserror::Error;
@@ -162,6 +161,8 @@ pub struct Encryption {
     pub sector_size: SectorSize,
     /// Backend to force; `None` takes the fastest.
     pub backend: Option<Backend>,
+    /// How the engine shares large requests among cores; `None` takes one core.
+    pub sharing: Option<Sharing>,
 }
 
 /// An encryption that cannot be.
@@ -223,7 +224,49 @@ impl Encryption {
             sector_size: SectorSize::from_bytes(sector_bytes)
                 .ok_or(EncryptionError::SectorSize(sector_bytes))?,
             backend,
+            sharing: None,
         })
+    }
+
+    /// The same with large requests shared among `cores`, from the size on from
+    /// which that is measured to be faster here; unchanged where it never is.
+    ///
+    /// # Errors
+    /// [`TargetError::Cipher`] where the cipher cannot be built or gets no threads.
+    pub fn shared_among(self, cores: u32) -> Result<Self, TargetError> {
+        Ok(Self {
+            sharing: match cores {
+                0 | 1 => None,
+                _ => sharing::sharing(&self, cores as usize)?,
+            },
+            ..self
+        })
+    }
+
+    /// What came of sharing among `cores`, for a user who asked for several.
+    pub fn tell_sharing(&self, cores: u32) -> Option<String> {
+        let Self {
+            spec, sector_size, ..
+        } = self;
+        let cipher = format!("{spec}, {}-byte sectors", sector_size.bytes());
+        match self.sharing {
+            _ if cores < 2 => None,
+            Some(Sharing { part, .. }) => Some(format!(
+                "{cipher}: {cores} cores share requests of {} KiB and more",
+                2 * part / 1024
+            )),
+            None => Some(format!(
+                "{cipher}: {cores} cores are not faster than one for every large request; one works"
+            )),
+        }
+    }
+
+    /// The engine's backend as records name it: `vaes512`, `vaes512 on 2 cores`.
+    pub(crate) fn engine(&self, backend: Backend) -> String {
+        match self.sharing {
+            Some(Sharing { cores, .. }) => format!("{backend} on {cores} cores"),
+            None => backend.to_string(),
+        }
     }
 }
 
@@ -305,7 +348,7 @@ impl Target {
                 data,
                 first: IvSector::new(0),
                 backend: encryption.backend,
-                sharing: None,
+                sharing: encryption.sharing,
                 allow_discards: false,
             },
         )?;
@@ -397,5 +440,30 @@ impl TargetError {
                     .to_owned()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_asked_for_several_cores_is_told_of_them() {
+        let mut encryption = Encryption::parse("aes-xts-plain64", None, 512, None).unwrap();
+        assert_eq!(encryption.shared_among(1).unwrap().sharing, None);
+        assert_eq!(encryption.tell_sharing(1), None);
+        assert_eq!(encryption.engine(Backend::Portable), "portable");
+        let refused = encryption.tell_sharing(4).unwrap();
+        assert!(refused.contains("4 cores are not faster"), "{refused}");
+
+        encryption.sharing = Some(Sharing {
+            cores: 4,
+            part: 64 << 10,
+        });
+        assert_eq!(
+            encryption.tell_sharing(4).unwrap(),
+            "aes-xts-plain64, 512-byte sectors: 4 cores share requests of 128 KiB and more"
+        );
+        assert_eq!(encryption.engine(Backend::Portable), "portable on 4 cores");
     }
 }

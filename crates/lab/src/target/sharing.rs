@@ -25,7 +25,10 @@ const TURN: f64 = 200e-6;
 ///
 /// # Errors
 /// [`TargetError`] where the cipher cannot be built or gets no threads.
-pub fn sharing(encryption: &Encryption, cores: usize) -> Result<Option<Sharing>, TargetError> {
+pub(super) fn sharing(
+    encryption: &Encryption,
+    cores: usize,
+) -> Result<Option<Sharing>, TargetError> {
     let key = Key::random(encryption.key_bits as usize / 8)?;
     let layout = SectorLayout {
         size: encryption.sector_size,

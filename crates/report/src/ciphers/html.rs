@@ -49,7 +49,7 @@ fn table(run: &Run, load: &Load) -> Markup {
     html! {
         section {
             h3 { (load.title()) }
-            table class="ciphers" {
+            div class="scroll" { table class="ciphers" {
                 thead { tr {
                     th scope="col" { "Cipher" }
                     @for name in COLUMNS { th scope="col" { (name) } }
@@ -58,7 +58,7 @@ fn table(run: &Run, load: &Load) -> Markup {
                 tbody {
                     @for line in lines(run, load) { (row(&line, &parallel)) }
                 }
-            }
+            } }
         }
     }
 }

@@ -118,7 +118,7 @@ fn table(groups: &[Group<'_>]) -> Markup {
     html! {
         section {
             h3 { "All figures" }
-            table {
+            div class="scroll" { table {
                 thead { tr {
                     th scope="col" { "System" }
                     @for name in COLUMNS { th scope="col" { (name) } }
@@ -134,7 +134,7 @@ fn table(groups: &[Group<'_>]) -> Markup {
                         @if let Some(again) = group.again { (cells(&group::label(again), again)) }
                     }
                 }
-            }
+            } }
         }
     }
 }

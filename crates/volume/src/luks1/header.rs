@@ -13,7 +13,7 @@ use crate::keyslot::{KeyMaterial, SECTOR};
 use crate::luks::{MAGIC, MOST_KEY_BYTES};
 use crate::{Damage, Format, Hash, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
-use cipher::CipherSpec;
+use cipher::{Algorithm, CipherSpec};
 
 /// Length of the header, bytes.
 pub(super) const HEADER_BYTES: u64 = 592;
@@ -122,6 +122,23 @@ impl Header {
         Ok(header)
     }
 
+    /// Bytes from the start of the device that header and keyslots take.
+    pub fn bytes_with_keyslots(&self) -> u64 {
+        let ends = self.keyslots.iter().map(|keyslot| {
+            let area = self.material(keyslot).range();
+            area.offset + area.length
+        });
+        let end = ends
+            .max()
+            .unwrap_or(0)
+            .max(HEADER_BYTES)
+            .next_multiple_of(4096);
+        match self.payload_offset {
+            0 => end,
+            data => data.min(end),
+        }
+    }
+
     /// The 592 bytes.
     pub(super) fn bytes(&self) -> [u8; HEADER_BYTES as usize] {
         let mut bytes = [0; HEADER_BYTES as usize];
@@ -154,7 +171,8 @@ impl Header {
 
     pub(super) fn check(&self) -> Result<(), VolumeError> {
         let possible = self.spec.key_sizes();
-        if !possible.contains(&self.key_bytes) || self.key_bytes > MOST_KEY_BYTES {
+        let null = self.spec.algorithms() == [Algorithm::Null] && self.key_bytes > 0;
+        if !(null || possible.contains(&self.key_bytes)) || self.key_bytes > MOST_KEY_BYTES {
             let rule = format!("{} takes {possible:?}", self.spec);
             return Err(damaged(Damage::number(
                 "key-bytes",

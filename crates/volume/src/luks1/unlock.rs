@@ -1,7 +1,7 @@
 //! From a passphrase to the volume key, and from that to the mapping.
 
 use super::header::{Header, Keyslot};
-use crate::mapping::data_to_end;
+use crate::mapping::{data_to_end, key_for};
 use crate::{Kdf, Limits, Mapping, Secret, Unlocked, VolumeError};
 use block::BlockDevice;
 use cipher::{IvSector, Key, SectorLayout};
@@ -61,8 +61,8 @@ impl Header {
     pub fn mapping(&self, key: Key, data: &dyn BlockDevice) -> Result<Mapping, VolumeError> {
         let layout = SectorLayout::default();
         Ok(Mapping {
+            key: key_for(&self.spec, &key),
             spec: self.spec,
-            key,
             layout,
             data: data_to_end(data, self.payload_offset, layout)?,
             first: IvSector::new(0),

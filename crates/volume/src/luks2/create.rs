@@ -161,19 +161,6 @@ fn document(
     data_offset: u64,
     keyslots_size: u64,
 ) -> Result<Map<String, Value>, VolumeError> {
-    let mut salt = [0; SALT_BYTES];
-    getrandom::fill(&mut salt).map_err(CipherError::from)?;
-    let hash = Hash::Sha256;
-    let kdf = Kdf::Pbkdf2 {
-        hash,
-        iterations: DIGEST_ITERATIONS,
-    };
-    let digest = kdf.derive(
-        volume_key.as_bytes(),
-        &salt,
-        hash.digest_bytes(),
-        &Limits::default(),
-    )?;
     let json = json!({
         "keyslots": {},
         "tokens": {},
@@ -188,15 +175,7 @@ fn document(
             },
         },
         "digests": {
-            "0": {
-                "type": "pbkdf2",
-                "keyslots": [],
-                "segments": ["0"],
-                "hash": hash.name(),
-                "iterations": DIGEST_ITERATIONS,
-                "salt": STANDARD.encode(salt),
-                "digest": STANDARD.encode(digest.as_bytes()),
-            },
+            "0": digest_json(volume_key)?,
         },
         "config": {
             "json_size": (HEADER_SIZE - 4096).to_string(),
@@ -207,4 +186,30 @@ fn document(
         Value::Object(object) => Ok(object),
         _ => unreachable!("it was written as an object"),
     }
+}
+
+/// The digest of a volume key, without keyslots, for segment 0.
+pub(super) fn digest_json(volume_key: &Key) -> Result<Value, VolumeError> {
+    let mut salt = [0; SALT_BYTES];
+    getrandom::fill(&mut salt).map_err(CipherError::from)?;
+    let hash = Hash::Sha256;
+    let kdf = Kdf::Pbkdf2 {
+        hash,
+        iterations: DIGEST_ITERATIONS,
+    };
+    let digest = kdf.derive(
+        volume_key.as_bytes(),
+        &salt,
+        hash.digest_bytes(),
+        &Limits::default(),
+    )?;
+    Ok(json!({
+        "type": "pbkdf2",
+        "keyslots": [],
+        "segments": ["0"],
+        "hash": hash.name(),
+        "iterations": DIGEST_ITERATIONS,
+        "salt": STANDARD.encode(salt),
+        "digest": STANDARD.encode(digest.as_bytes()),
+    }))
 }

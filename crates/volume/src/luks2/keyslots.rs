@@ -14,7 +14,7 @@ use cipher::{CipherError, CipherSpec, Key};
 use serde_json::{Map, Value, json};
 
 /// Keyslots of a header, at most.
-const KEYSLOTS: u32 = 32;
+pub(super) const KEYSLOTS: u32 = 32;
 
 /// Areas begin and end at multiples of this, as cryptsetup's do.
 const AREA_UNIT: u64 = 4096;
@@ -76,7 +76,7 @@ impl Header {
                 .ok_or(VolumeError::NoFreeKeyslot)?,
         };
         let digest = self.digest_of_data()?;
-        let keyslot = self.store(device, volume_key, passphrase, options)?;
+        let (keyslot, _) = self.store(device, volume_key, passphrase, options)?;
         self.commit(device, |json| {
             insert(json, slot, keyslot);
             let bound = &mut json["digests"][digest.to_string()]["keyslots"];
@@ -106,7 +106,7 @@ impl Header {
             Some(Keyslot::Luks2(keyslot)) => keyslot.clone(),
             _ => return Err(VolumeError::EmptyKeyslot { slot }),
         };
-        let mut keyslot = self.store(device, volume_key, passphrase, options)?;
+        let (mut keyslot, _) = self.store(device, volume_key, passphrase, options)?;
         match old.priority {
             Priority::Ignore => keyslot["priority"] = 0.into(),
             Priority::Normal => {}
@@ -145,39 +145,19 @@ impl Header {
         if bound(&slot) && left.count() == 0 && !last_too {
             return Err(VolumeError::LastKeyslot { slot });
         }
-        let name = slot.to_string();
-        self.commit(device, |json| {
-            let named = |value: &Value| value.as_str() == Some(&name);
-            if let Some(Value::Object(keyslots)) = json.get_mut("keyslots") {
-                keyslots.shift_remove(&name);
-            }
-            for kind in ["digests", "tokens"] {
-                let Some(Value::Object(members)) = json.get_mut(kind) else {
-                    continue;
-                };
-                for member in members.values_mut() {
-                    if let Some(Value::Array(keyslots)) = member.get_mut("keyslots") {
-                        keyslots.retain(|slot| !named(slot));
-                    }
-                }
-                // A digest of nothing but an unbound keyslot goes with it.
-                members.retain(|_, member| {
-                    let empty = |list: &str| member[list].as_array().is_some_and(Vec::is_empty);
-                    kind != "digests" || !(empty("keyslots") && empty("segments"))
-                });
-            }
-        })?;
+        self.commit(device, |json| forget(json, slot))?;
         area.map_or(Ok(()), |area| wipe(device, area))
     }
 
-    /// Writes key material into a free area; what the header has to say of it.
-    fn store(
+    /// Writes key material into a free area; what the header has to say of it,
+    /// and where it is.
+    pub(super) fn store(
         &self,
         device: &dyn BlockDevice,
         volume_key: &Key,
         passphrase: &Key,
         options: &KeyslotOptions,
-    ) -> Result<Value, VolumeError> {
+    ) -> Result<(Value, ByteRange), VolumeError> {
         let length = (volume_key.len() as u64 * u64::from(STRIPES)).next_multiple_of(AREA_UNIT);
         let area = self.free_area(length).ok_or(VolumeError::NoFreeKeyslot)?;
         let (json, material, salt) = describe(volume_key, area, options)?;
@@ -188,31 +168,64 @@ impl Header {
                 .derive(passphrase.as_bytes(), &salt, options.key_bytes, &limits)?;
         material.store(device, &slot_key, volume_key)?;
         device.flush()?;
-        Ok(json)
+        Ok((json, area))
     }
 
     /// The first gap of `length` bytes between areas.
     fn free_area(&self, length: u64) -> Option<ByteRange> {
+        let mut gaps = self.gaps(&[]).into_iter();
+        let gap = gaps.find(|gap| gap.length >= length)?;
+        Some(ByteRange::new(gap.offset, length))
+    }
+
+    /// The largest gap between areas and `taken`.
+    pub(super) fn largest_free_area(&self, taken: ByteRange) -> ByteRange {
+        let gaps = self.gaps(&[taken]).into_iter();
+        let largest = gaps.max_by_key(|gap| gap.length);
+        largest.unwrap_or(ByteRange::new(0, 0))
+    }
+
+    /// What is free between the areas of keyslots and those in `taken`.
+    fn gaps(&self, taken: &[ByteRange]) -> Vec<ByteRange> {
         let start = 2 * self.binary.header_size;
         let end = start + self.metadata.config.keyslots_size;
-        let mut used: Vec<_> = self
-            .metadata
-            .keyslots
-            .values()
-            .filter_map(Keyslot::area)
-            .collect();
+        let areas = self.metadata.keyslots.values().filter_map(Keyslot::area);
+        let mut used: Vec<_> = areas.chain(taken.iter().copied()).collect();
         used.sort_by_key(|area| area.offset);
+        used.push(ByteRange::new(end, 0));
+        let mut gaps = Vec::new();
         let mut offset = start;
         for area in used {
-            if area.offset.saturating_sub(offset) >= length {
-                break;
+            if area.offset > offset {
+                gaps.push(ByteRange::new(offset, area.offset - offset));
             }
-            offset = (area.offset + area.length).next_multiple_of(AREA_UNIT);
+            // Areas lie within the space: nothing overflows.
+            offset = offset.max((area.offset + area.length).next_multiple_of(AREA_UNIT));
         }
-        let fits = offset
-            .checked_add(length)
-            .is_some_and(|behind| behind <= end);
-        fits.then_some(ByteRange { offset, length })
+        gaps
+    }
+}
+
+/// Takes a keyslot out of the JSON, and whatever speaks of it.
+pub(super) fn forget(json: &mut Map<String, Value>, slot: u32) {
+    let name = slot.to_string();
+    if let Some(Value::Object(keyslots)) = json.get_mut("keyslots") {
+        keyslots.shift_remove(&name);
+    }
+    for kind in ["digests", "tokens"] {
+        let Some(Value::Object(members)) = json.get_mut(kind) else {
+            continue;
+        };
+        for member in members.values_mut() {
+            if let Some(Value::Array(keyslots)) = member.get_mut("keyslots") {
+                keyslots.retain(|slot| slot.as_str() != Some(&name));
+            }
+        }
+        // A digest of nothing but an unbound keyslot goes with it.
+        members.retain(|_, member| {
+            let empty = |list: &str| member[list].as_array().is_some_and(Vec::is_empty);
+            kind != "digests" || !(empty("keyslots") && empty("segments"))
+        });
     }
 }
 
@@ -251,7 +264,8 @@ fn describe(
     Ok((json, material, salt))
 }
 
-fn insert(json: &mut Map<String, Value>, slot: u32, keyslot: Value) {
+/// Puts a keyslot into the JSON.
+pub(super) fn insert(json: &mut Map<String, Value>, slot: u32, keyslot: Value) {
     if let Some(Value::Object(keyslots)) = json.get_mut("keyslots") {
         keyslots.insert(slot.to_string(), keyslot);
     }

@@ -4,10 +4,12 @@
 
 mod binary;
 mod create;
+mod journal;
 mod json;
 mod keyslots;
 mod metadata;
 mod read;
+mod reencrypt;
 mod unlock;
 mod write;
 
@@ -19,5 +21,6 @@ pub use metadata::{
     SegmentKind, SegmentSize,
 };
 pub use read::{Header, Recovered};
+pub use reencrypt::{Keys, Target};
 
 pub(crate) use read::has_second_copy;

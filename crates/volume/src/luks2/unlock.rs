@@ -5,7 +5,7 @@ use super::metadata::{
 };
 use super::read::Header;
 use crate::keyslot::KeyMaterial;
-use crate::mapping::{data_of_size, data_to_end};
+use crate::mapping::{data_of_size, data_to_end, key_for};
 use crate::{Format, Limits, Mapping, Secret, Unlocked, VolumeError};
 use block::BlockDevice;
 use cipher::{IvSector, Key, SectorLayout};
@@ -29,6 +29,18 @@ impl Header {
         limits: &Limits,
     ) -> Result<Unlocked, VolumeError> {
         let digest = &self.metadata.digests[&self.digest_of_data()?];
+        self.unlock_digest(device, digest, secret, slot, limits)
+    }
+
+    /// Finds the key that `digest` is of.
+    pub(super) fn unlock_digest(
+        &self,
+        device: &dyn BlockDevice,
+        digest: &Digest,
+        secret: &Secret,
+        slot: Option<u32>,
+        limits: &Limits,
+    ) -> Result<Unlocked, VolumeError> {
         let passphrase = match secret {
             Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => bytes.as_bytes(),
             Secret::VolumeKey(key) if digest.verifies(key, limits)? => {
@@ -118,9 +130,10 @@ impl Header {
             size: *sector_size,
             large_iv: false,
         };
+        let spec = encryption.parse()?;
         Ok(Mapping {
-            spec: encryption.parse()?,
-            key,
+            key: key_for(&spec, &key),
+            spec,
             layout,
             data: match segment.size {
                 SegmentSize::Dynamic => data_to_end(data, segment.offset, layout)?,
@@ -133,9 +146,27 @@ impl Header {
         })
     }
 
+    /// The segment of a volume that has one of encrypted data, and its sector
+    /// size in bytes.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`].
+    pub fn only_segment(&self) -> Result<(&Segment, u64), VolumeError> {
+        let (_, segment) = self.data_segment()?;
+        match &segment.kind {
+            SegmentKind::Crypt { sector_size, .. } => Ok((segment, sector_size.bytes() as u64)),
+            SegmentKind::Linear => Err(unsupported("data that is not encrypted")),
+        }
+    }
+
     /// The number of the digest of the data's key.
     pub(super) fn digest_of_data(&self) -> Result<u32, VolumeError> {
         let (segment, _) = self.data_segment()?;
+        self.digest_of(segment)
+    }
+
+    /// The number of the digest of a segment's key.
+    pub(super) fn digest_of(&self, segment: u32) -> Result<u32, VolumeError> {
         let mut digests = self.metadata.digests.iter();
         let found = digests.find(|(_, digest)| digest.segments.contains(&segment));
         match found {
@@ -145,7 +176,7 @@ impl Header {
     }
 
     /// The one segment of the data.
-    fn data_segment(&self) -> Result<(u32, &Segment), VolumeError> {
+    pub(super) fn data_segment(&self) -> Result<(u32, &Segment), VolumeError> {
         if let Some(requirement) = self.metadata.config.requirements.first() {
             return Err(unsupported(format!("`{requirement}`")));
         }

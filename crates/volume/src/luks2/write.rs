@@ -33,6 +33,11 @@ impl Header {
         Ok(())
     }
 
+    /// Bytes from the start of the device that header and keyslots take.
+    pub fn bytes_with_keyslots(&self) -> u64 {
+        2 * self.binary.header_size + self.metadata.config.keyslots_size
+    }
+
     /// Writes both copies as they are, and reads them back.
     pub(super) fn write(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
         self.metadata = Metadata::parse(&self.json, self.binary.header_size)

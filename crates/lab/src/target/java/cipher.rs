@@ -4,6 +4,7 @@ use super::{Direction, Java, JavaError, JavaRequest};
 use crate::target::Encryption;
 use cipher::IvGenerator;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A cipher that Java has, under a key of its own: in ECB the same as the
 /// engine's, in CBC with one IV for a whole request.
@@ -43,7 +44,7 @@ impl JavaCipher {
     }
 
     /// Seconds of every repetition over `bytes`; `cold` as
-    /// [`JavaRequest::cold`].
+    /// [`JavaRequest::cold`], `stop` as in [`Java::measure`].
     ///
     /// # Errors
     /// [`JavaError`], also where the output is wrong.
@@ -53,9 +54,10 @@ impl JavaCipher {
         bytes: u64,
         cold: bool,
         repetitions: u32,
+        stop: &AtomicBool,
     ) -> Result<Vec<f64>, JavaError> {
         self.java
-            .measure(&self.request(encrypts, bytes, cold, repetitions))
+            .measure(&self.request(encrypts, bytes, cold, repetitions), stop)
     }
 
     fn request(&self, encrypts: bool, bytes: u64, cold: bool, repetitions: u32) -> JavaRequest<'_> {

@@ -1,0 +1,320 @@
+//! Power cuts in the middle of a reencryption: the volume opens each time with
+//! all of its data, and goes on to the end from there.
+
+use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
+use block::{BlockDevice, OperationKind, RamDevice};
+use cipher::{Key, SectorSize};
+use cryptmark_volume::luks2::{Creation, Header, Keys, KeyslotOptions, Target};
+use cryptmark_volume::tcrypt::Progress;
+use cryptmark_volume::{Access, CryptDevice, Hash, Kdf, Limits, Opening, Secret, VolumeError};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ops::ControlFlow;
+
+const PASSPHRASE: &str = "a passphrase";
+
+/// So little room for the journal that the data takes several steps.
+const HEADER: u64 = 800 << 10;
+const DATA: u64 = 600 << 10;
+const SIZE: u64 = HEADER + DATA;
+
+const LOSSES: u64 = 4;
+
+const KDF: Kdf = Kdf::Pbkdf2 {
+    hash: Hash::Sha256,
+    iterations: 1000,
+};
+
+fn passphrase() -> Key {
+    Key::from_slice(PASSPHRASE.as_bytes())
+}
+
+fn secret() -> Secret {
+    Secret::Passphrase(passphrase())
+}
+
+fn content(device: &dyn BlockDevice) -> Vec<u8> {
+    let mut bytes = vec![0; device.geometry().size as usize];
+    device.read_at(0, &mut bytes).unwrap();
+    bytes
+}
+
+fn copy(of: &RamDevice) -> RamDevice {
+    let device = RamDevice::new(of.geometry().size);
+    device.write_at(0, &content(of)).unwrap();
+    device
+}
+
+fn plaintext() -> Vec<u8> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+    let mut bytes = vec![0; DATA as usize];
+    random.fill_bytes(&mut bytes);
+    bytes
+}
+
+fn creation(spec: &str, data_offset: u64, detached: bool) -> Creation {
+    Creation {
+        spec: spec.parse().unwrap(),
+        key_bytes: 64,
+        sector_size: SectorSize::B512,
+        keyslot: KeyslotOptions::new(KDF),
+        data_offset: Some(data_offset),
+        detached,
+        label: String::new(),
+        subsystem: String::new(),
+        uuid: None,
+    }
+}
+
+/// Opens the volume and compares all of it.
+fn holds(header: &dyn BlockDevice, data: &dyn BlockDevice, access: Access, expected: &[u8]) {
+    let opening = Opening::Luks2 { slot: None };
+    let opened = opening.unlock(
+        header,
+        data,
+        &secret(),
+        access,
+        &Limits::default(),
+        &unwatched,
+    );
+    let device = opened.unwrap().device(header, data).unwrap();
+    assert_eq!(device.geometry().size, expected.len() as u64);
+    assert!(content(&device) == expected);
+}
+
+fn unwatched(_: Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn go_on(_: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn finish(header_device: &dyn BlockDevice, data: &dyn BlockDevice) -> Result<(), VolumeError> {
+    let mut header = Header::read(header_device)?;
+    let keys = header.unlock_both(header_device, &secret(), &Limits::default())?;
+    header.reencrypt(header_device, data, &keys, &go_on)
+}
+
+/// Cuts `work` at every write to either device, looks at what is left, goes on
+/// from there, and looks again; `before` says whether the volume may be what it
+/// was before `work` said anything in the header.
+fn cut_at_every_write(
+    start: (&RamDevice, &RamDevice),
+    work: impl Fn(&dyn BlockDevice, &dyn BlockDevice) -> Result<(), VolumeError>,
+    look: impl Fn(&RamDevice, &RamDevice),
+) {
+    let one_device = std::ptr::eq(start.0, start.1);
+    let mut cuts = 0;
+    for nth in 1.. {
+        let mut done = false;
+        for seed in 0..LOSSES {
+            let header_disk = copy(start.0);
+            let data_disk = copy(start.1);
+            let data_disk = if one_device { &header_disk } else { &data_disk };
+            let header_cache = WriteCache::new(&header_disk);
+            let data_cache = WriteCache::new(data_disk);
+            {
+                // One device has one count of writes; two stop at the same time,
+                // because the first failure ends the work.
+                let rules = |nth| {
+                    let torn = Effect::Torn { keep: seed * 1024 };
+                    [
+                        Rule::on(OperationKind::Write, Trigger::Nth(nth), torn),
+                        Rule::on(OperationKind::Write, Trigger::From(nth), Effect::Fail(5)),
+                    ]
+                };
+                if one_device {
+                    let faulty = Fault::new(&header_cache, rules(nth));
+                    done = work(&faulty, &faulty).is_ok();
+                } else {
+                    // Odd cuts are of the header's device, even ones of the data's.
+                    let never = u64::MAX;
+                    let (header_cut, data_cut) = match nth % 2 {
+                        1 => (nth.div_ceil(2), never),
+                        _ => (never, nth / 2),
+                    };
+                    let header_faulty = Fault::new(&header_cache, rules(header_cut));
+                    let data_faulty = Fault::new(&data_cache, rules(data_cut));
+                    done = work(&header_faulty, &data_faulty).is_ok() && nth % 2 == 1;
+                }
+            }
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(nth << 8 | seed);
+            let mut survives = |_| match seed {
+                0 => false,
+                1 => true,
+                _ => random.next_u64() & 1 == 1,
+            };
+            header_cache.power_cut(&mut survives).unwrap();
+            data_cache.power_cut(&mut survives).unwrap();
+            look(&header_disk, data_disk);
+        }
+        if done {
+            break;
+        }
+        cuts += 1;
+    }
+    println!("{cuts} writes cut, {LOSSES} losses each");
+    assert!(cuts > 10);
+}
+
+fn volume(spec: &str) -> (RamDevice, Key) {
+    let device = RamDevice::new(SIZE);
+    let key = Key::random(64).unwrap();
+    let header = Header::create(&device, &creation(spec, HEADER, false), &key, &passphrase());
+    let mapping = header
+        .unwrap()
+        .mapping(Key::from_slice(key.as_bytes()), &device);
+    let crypt = CryptDevice::new(&device, mapping.unwrap()).unwrap();
+    crypt.write_at(0, &plaintext()).unwrap();
+    drop(crypt);
+    (device, key)
+}
+
+fn begin(device: &dyn BlockDevice, new_key: &Key) -> Result<(), VolumeError> {
+    let mut header = Header::read(device)?;
+    let target = Target {
+        spec: "serpent-xts-plain64".parse().unwrap(),
+        sector_size: SectorSize::B4096,
+        keyslot: KeyslotOptions::new(KDF),
+    };
+    header.begin_reencryption(device, device, &target, new_key, &passphrase(), false)
+}
+
+#[test]
+fn a_reencryption_survives_any_cut() {
+    let (original, old_key) = volume("aes-xts-plain64");
+    let expected = plaintext();
+    let new_key = Key::random(64).unwrap();
+    cut_at_every_write(
+        (&original, &original),
+        |device, _| {
+            begin(device, &new_key)?;
+            let mut header = Header::read(device)?;
+            let keys = Keys {
+                old: Key::from_slice(old_key.as_bytes()),
+                new: Key::from_slice(new_key.as_bytes()),
+            };
+            header.reencrypt(device, device, &keys, &go_on)
+        },
+        |device, _| {
+            holds(device, device, Access::Read, &expected);
+            holds(device, device, Access::Write, &expected);
+            let header = Header::read(device).unwrap();
+            if header.is_reencrypting() {
+                finish(device, device).unwrap();
+            }
+            holds(device, device, Access::Read, &expected);
+            let header = Header::read(device).unwrap();
+            assert!(!header.is_reencrypting());
+            assert_eq!(header.metadata.segments.len(), 1);
+        },
+    );
+}
+
+#[test]
+fn a_volume_can_be_written_between_two_runs() {
+    let (device, _) = volume("aes-xts-plain64");
+    begin(&device, &Key::random(64).unwrap()).unwrap();
+    let mut expected = plaintext();
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+    for round in 0.. {
+        let mut header = Header::read(&device).unwrap();
+        let limits = Limits::default();
+        let keys = header.unlock_both(&device, &secret(), &limits).unwrap();
+        // One step, and stop.
+        match header.reencrypt(&device, &device, &keys, &|_| ControlFlow::Break(())) {
+            Err(VolumeError::Stopped) => {}
+            Ok(()) => {
+                assert!(round > 3);
+                break;
+            }
+            Err(error) => panic!("{error}"),
+        }
+        holds(&device, &device, Access::Read, &expected);
+        let opened = Opening::Luks2 { slot: None }
+            .unlock(
+                &device,
+                &device,
+                &secret(),
+                Access::Write,
+                &limits,
+                &unwatched,
+            )
+            .unwrap();
+        let open = opened.device(&device, &device).unwrap();
+        for _ in 0..20 {
+            let at = random.next_u64() % (DATA / 4096) * 4096;
+            let mut bytes = vec![0; 4096];
+            random.fill_bytes(&mut bytes);
+            open.write_at(at, &bytes).unwrap();
+            expected[at as usize..][..4096].copy_from_slice(&bytes);
+        }
+        drop(open);
+        holds(&device, &device, Access::Read, &expected);
+    }
+    holds(&device, &device, Access::Read, &expected);
+}
+
+#[test]
+fn an_encryption_that_makes_room_survives_any_cut() {
+    // Less room than the data moves by, and data that overlaps itself.
+    const SHIFT: u64 = 200 << 10;
+    let data = RamDevice::new(DATA + SHIFT);
+    let expected = plaintext();
+    data.write_at(0, &expected).unwrap();
+    let header_device = RamDevice::new(HEADER);
+    let key = Key::random(64).unwrap();
+    let creation = creation("aes-xts-plain64", SHIFT, true);
+    Header::begin_encryption(&header_device, &creation, 0, DATA, &key, &passphrase()).unwrap();
+    cut_at_every_write((&header_device, &data), finish, |header_disk, data_disk| {
+        holds(header_disk, data_disk, Access::Read, &expected);
+        if Header::read(header_disk).unwrap().is_reencrypting() {
+            finish(header_disk, data_disk).unwrap();
+        }
+        holds(header_disk, data_disk, Access::Read, &expected);
+    });
+}
+
+#[test]
+fn a_decryption_survives_any_cut() {
+    let (original, _) = volume("aes-xts-plain64");
+    let header_device = RamDevice::new(HEADER);
+    header_device
+        .write_at(0, &content(&original)[..HEADER as usize])
+        .unwrap();
+    let mut header = Header::read(&header_device).unwrap();
+    header
+        .begin_decryption(&header_device, &original, 0)
+        .unwrap();
+    let expected = plaintext();
+    cut_at_every_write(
+        (&header_device, &original),
+        finish,
+        |header_disk, data_disk| {
+            if Header::read(header_disk).unwrap().is_reencrypting() {
+                holds(header_disk, data_disk, Access::Read, &expected);
+                finish(header_disk, data_disk).unwrap();
+            }
+            assert!(content(data_disk)[..DATA as usize] == expected[..]);
+        },
+    );
+}
+
+#[test]
+fn other_keyslots_are_not_lost_by_accident() {
+    let (device, key) = volume("aes-xts-plain64");
+    let mut header = Header::read(&device).unwrap();
+    let other = Key::from_slice(b"another");
+    let options = KeyslotOptions::new(KDF);
+    header
+        .add_key(&device, &key, &other, &options, None)
+        .unwrap();
+    let before = content(&device);
+    let refused = begin(&device, &Key::random(64).unwrap());
+    assert!(matches!(
+        refused,
+        Err(VolumeError::OtherKeyslots { count: 1 })
+    ));
+    assert!(content(&device) == before);
+}

@@ -1,0 +1,340 @@
+//! `cryptmark volume reencrypt`: another cipher or key for the data where it is.
+
+use super::arguments::{VolumeArguments, open, side_header};
+use super::copy::tell;
+use super::create::{HEADER_FILE, natural, usual_key_bytes, warn};
+use super::keyslot::{KdfArguments, named_hash};
+use super::secrets::SecretArguments;
+use crate::cli::progress::Progress;
+use crate::cli::{Failure, print, stop_on_signal};
+use block::{BlockDevice, FileDevice, PathKind, signature};
+use cipher::{CipherSpec, Key};
+use clap::Args;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use volume::luks2::{Creation, Header, Keys, KeyslotOptions, SegmentKind, SegmentSize, Target};
+use volume::{Format, Hash, Limits, Secret, VolumeError};
+
+/// What the data moves by when it makes room for a header.
+const SHIFT: u64 = HEADER_FILE;
+
+/// Options of `cryptmark volume reencrypt`.
+///
+/// --cipher, --key-size, --sector-size and --hash say what shall be.
+#[derive(Debug, Args)]
+pub struct ReencryptOptions {
+    #[command(flatten)]
+    volume: VolumeArguments,
+    #[command(flatten)]
+    secret: SecretArguments,
+    #[command(flatten)]
+    kdf: KdfArguments,
+    /// Encrypt a file or device that is not encrypted
+    #[arg(long, conflicts_with = "decrypt")]
+    encrypt: bool,
+    /// Decrypt the volume for good
+    #[arg(long)]
+    decrypt: bool,
+    /// Lose the keyslots that the passphrase does not open, and take a cipher that protects little
+    #[arg(long)]
+    yes: bool,
+    /// Show no progress
+    #[arg(long)]
+    no_progress: bool,
+}
+
+/// Runs the command.
+pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
+    let image = options.volume.image();
+    let occupancy = signature::inspect(image).map_err(VolumeError::Block)?;
+    occupancy.check_usage().map_err(VolumeError::Block)?;
+    let side = side_header(image);
+    let begun = side.exists();
+    if options.encrypt && !begun {
+        return encrypt(options);
+    }
+    if options.decrypt && !begun && options.volume.header_path().is_none() {
+        export_header(options, &side)?;
+    }
+    let devices = options.volume.devices(true)?;
+    let (header, data) = (devices.header(), &devices.data);
+    let format = options.volume.format(header)?;
+    if format != Format::Luks2 {
+        return Err(Failure::new(
+            2,
+            format!("a {} volume cannot be reencrypted in place", format.title()),
+            "Make a LUKS2 volume, and copy with `volume export` and `volume import`.",
+        ));
+    }
+    let mut parsed = Header::read(header)?;
+    if parsed.is_reencrypting() {
+        let secret = options.secret.secret(format, image)?;
+        let keys = parsed.unlock_both(header, &secret, &Limits::default())?;
+        work(options, &mut parsed, (header, data), &keys)?;
+    } else if options.decrypt {
+        let secret = options.secret.secret(format, image)?;
+        let slot = options.volume.key_slot();
+        let unlocked = parsed.unlock(header, &secret, slot, &Limits::default())?;
+        let offset = if side.exists() {
+            0
+        } else {
+            data_offset(&parsed)
+        };
+        parsed.begin_decryption(header, data, offset)?;
+        let keys = Keys {
+            old: unlocked.key,
+            new: Key::from_slice(&[]),
+        };
+        work(options, &mut parsed, (header, data), &keys)?;
+    } else if !begun {
+        change(options, &mut parsed, (header, data))?;
+    }
+    drop(devices);
+    match side.exists() {
+        true => settle(image, &side),
+        false => Ok(()),
+    }
+}
+
+/// Another cipher, sector size or key.
+fn change(
+    options: &ReencryptOptions,
+    header: &mut Header,
+    (device, data): (&FileDevice, &FileDevice),
+) -> Result<(), Failure> {
+    let image = options.volume.image();
+    let Some(segment) = header.metadata.segments.get(&0) else {
+        return Err(several_segments());
+    };
+    let SegmentKind::Crypt {
+        encryption,
+        sector_size,
+        ..
+    } = &segment.kind
+    else {
+        return Err(several_segments());
+    };
+    let old: CipherSpec = encryption.parse().map_err(VolumeError::Cipher)?;
+    let spec = options.volume.cipher()?.unwrap_or(old);
+    warn(spec, data.geometry().size, options.yes)?;
+    let sector_size = options.volume.named_sector_size()?.unwrap_or(*sector_size);
+    let secret = options.secret.secret(Format::Luks2, image)?;
+    let slot = options.volume.key_slot();
+    let unlocked = header.unlock(device, &secret, slot, &Limits::default())?;
+    let passphrase = match &secret {
+        Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => bytes,
+        Secret::VolumeKey(_) => {
+            return Err(Failure::new(
+                2,
+                "the new keyslot needs a passphrase",
+                "Give one that opens the volume, not its volume key.",
+            ));
+        }
+    };
+    let key_bytes = options.volume.key_bytes()?;
+    let new_key = Key::random(key_bytes.unwrap_or_else(|| usual_key_bytes(&spec)))
+        .map_err(VolumeError::Cipher)?;
+    let target = Target {
+        spec,
+        sector_size,
+        keyslot: keyslot(options)?,
+    };
+    header.begin_reencryption(device, data, &target, &new_key, passphrase, options.yes)?;
+    let keys = Keys {
+        old: unlocked.key,
+        new: new_key,
+    };
+    work(options, header, (device, data), &keys)
+}
+
+/// Encrypts a file or device that is not encrypted: with a header of its own
+/// file for good if the user named one, or until the data has moved.
+fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
+    let image = options.volume.image();
+    let side = side_header(image);
+    let data = open(image, true)?;
+    if let Some(format) = Format::detect(&data)? {
+        return Err(Failure::new(
+            4,
+            format!("{} is a {} volume already", image.display(), format.title()),
+            "Leave --encrypt away to change its cipher or key.",
+        ));
+    }
+    let detached = options.volume.header_path();
+    if detached.is_none() && data.path_kind() == PathKind::BlockDevice {
+        return Err(Failure::new(
+            2,
+            format!("{} has no room for a header", image.display()),
+            "Name a file for it with --header.",
+        ));
+    }
+    let spec = options
+        .volume
+        .cipher()?
+        .unwrap_or("aes-xts-plain64".parse().map_err(VolumeError::Cipher)?);
+    let length = data.geometry().size;
+    warn(spec, length, options.yes)?;
+    let sector_size = match options.volume.named_sector_size()? {
+        Some(size) => size,
+        None => natural(&data),
+    };
+    drop(data);
+    let passphrase = options.secret.first_secret(image)?;
+    let key_bytes = options.volume.key_bytes()?;
+    let key_bytes = key_bytes.unwrap_or_else(|| usual_key_bytes(&spec));
+    let key = Key::random(key_bytes).map_err(VolumeError::Cipher)?;
+    let creation = Creation {
+        spec,
+        key_bytes,
+        sector_size,
+        keyslot: keyslot(options)?,
+        data_offset: Some(if detached.is_some() { 0 } else { SHIFT }),
+        detached: true,
+        label: String::new(),
+        subsystem: String::new(),
+        uuid: None,
+    };
+    let path = detached.as_deref().unwrap_or(&side);
+    let unwritable = |error| cannot_write(path, &error);
+    let file = File::create_new(path).map_err(unwritable)?;
+    file.set_len(HEADER_FILE).map_err(unwritable)?;
+    let device = open(path, true)?;
+    let begun = Header::begin_encryption(&device, &creation, 0, length, &key, &passphrase);
+    let mut header = begun.inspect_err(|_| {
+        // No data was touched yet, and nothing speaks of this file.
+        let _ = fs::remove_file(path);
+    })?;
+    sync_folder(path)?;
+    if detached.is_none() {
+        let file = File::options().write(true).open(image);
+        let grown = file.and_then(|file| file.set_len(length + SHIFT));
+        grown.map_err(|error| cannot_write(image, &error))?;
+    }
+    let data = open(image, true)?;
+    let keys = Keys {
+        old: Key::from_slice(&[]),
+        new: key,
+    };
+    work(options, &mut header, (&device, &data), &keys)?;
+    drop((data, device));
+    match detached {
+        Some(_) => Ok(()),
+        None => settle(image, &side),
+    }
+}
+
+/// Goes through all data.
+fn work(
+    options: &ReencryptOptions,
+    header: &mut Header,
+    (device, data): (&FileDevice, &FileDevice),
+    keys: &Keys,
+) -> Result<(), Failure> {
+    let stop = stop_on_signal()?;
+    let progress = Progress::bytes(options.no_progress, data.geometry().size);
+    let report = |done| tell(&progress, &stop, done);
+    let outcome = header.reencrypt(device, data, keys, &report);
+    progress.finish();
+    outcome?;
+    print("done\n")
+}
+
+/// Puts the header from beside the volume where it belongs, or drops it where
+/// there is nothing to open any more.
+fn settle(image: &Path, side: &Path) -> Result<(), Failure> {
+    let device = open(side, true)?;
+    let header = Header::read(&device)?;
+    let Some(segment) = header.metadata.segments.get(&0) else {
+        return Err(several_segments());
+    };
+    let file = File::options().read(true).write(true).open(image);
+    let file = file.map_err(|error| cannot_write(image, &error))?;
+    let settled = match (&segment.kind, segment.size) {
+        (SegmentKind::Linear, SegmentSize::Fixed(length)) if fs_length(&file)? > length => {
+            file.set_len(length)
+        }
+        (SegmentKind::Linear, _) => Ok(()),
+        (SegmentKind::Crypt { .. }, _) => {
+            let mut from = File::open(side).map_err(|error| cannot_write(side, &error))?;
+            let mut to = &file;
+            io::copy(&mut from, &mut to).map(drop)
+        }
+    };
+    settled
+        .and_then(|()| file.sync_all())
+        .map_err(|error| cannot_write(image, &error))?;
+    fs::remove_file(side).map_err(|error| cannot_write(side, &error))?;
+    sync_folder(image)
+}
+
+/// Copies the header to a file beside the volume, for the data is going to
+/// move over it.
+fn export_header(options: &ReencryptOptions, side: &Path) -> Result<(), Failure> {
+    let devices = options.volume.devices(false)?;
+    let header = Header::read(&devices.data)?;
+    let offset = data_offset(&header);
+    let image = options.volume.image();
+    let copy = || -> io::Result<()> {
+        // Until it is whole it has another name, and counts for nothing.
+        let folder = side.parent().filter(|folder| *folder != Path::new(""));
+        let mut file = tempfile::NamedTempFile::with_prefix_in(
+            ".cryptmark-",
+            folder.unwrap_or(Path::new(".")),
+        )?;
+        io::copy(&mut io::Read::take(File::open(image)?, offset), &mut file)?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(side)?;
+        Ok(())
+    };
+    copy().map_err(|error| cannot_write(side, &error))?;
+    sync_folder(side)
+}
+
+/// The first byte of the data.
+fn data_offset(header: &Header) -> u64 {
+    let segment = header.metadata.segments.values().next();
+    segment.map_or(0, |segment| segment.offset)
+}
+
+fn keyslot(options: &ReencryptOptions) -> Result<KeyslotOptions, Failure> {
+    let hash = named_hash(options.volume.hash())?;
+    Ok(KeyslotOptions {
+        af_hash: hash.unwrap_or(Hash::Sha256),
+        ..KeyslotOptions::new(options.kdf.kdf(Format::Luks2, hash)?)
+    })
+}
+
+fn fs_length(file: &File) -> Result<u64, Failure> {
+    match file.metadata() {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) => Err(Failure::new(
+            1,
+            format!("cannot examine the volume: {error}"),
+            "Check the file system.",
+        )),
+    }
+}
+
+/// A new name is only there after its folder is on the disk.
+fn sync_folder(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let synced = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| cannot_write(path, &error))
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        1,
+        format!("cannot write {}: {error}", path.display()),
+        "Check the permissions and the free space, and run it again.",
+    )
+}
+
+fn several_segments() -> Failure {
+    Failure::new(
+        2,
+        "the volume has not one segment of encrypted data",
+        "Go on with the program that made it so.",
+    )
+}

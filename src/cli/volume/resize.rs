@@ -1,0 +1,87 @@
+//! `cryptmark volume resize`: more or less data in a file.
+
+use super::arguments::{Extent, VolumeArguments};
+use crate::cli::{Failure, print};
+use block::{BlockDevice, PathKind};
+use clap::Args;
+use std::fs::File;
+use volume::luks2::{Header, SegmentSize};
+use volume::{Format, luks1};
+
+/// Options of `cryptmark volume resize`.
+#[derive(Debug, Args)]
+pub struct ResizeOptions {
+    #[command(flatten)]
+    volume: VolumeArguments,
+    /// Size of the whole file afterwards, header and all: as in 2GiB, or 512-byte sectors
+    #[arg(long, value_name = "SIZE")]
+    to: Extent,
+    /// Cut off data
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Runs the command.
+pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
+    let image = options.volume.image();
+    let devices = options.volume.devices_for_header()?;
+    let format = options.volume.format(devices.header())?;
+    let (offset, unit) = match format {
+        Format::Luks1 => (luks1::Header::read(devices.header())?.payload_offset, 512),
+        Format::Luks2 => {
+            let header = Header::read(devices.header())?;
+            let (segment, sector) = header.only_segment()?;
+            if let SegmentSize::Fixed(bytes) = segment.size {
+                return Err(Failure::new(
+                    2,
+                    format!(
+                        "the header says that the data has {bytes} bytes, whatever the file has"
+                    ),
+                    "Export it, and import it into a larger volume.",
+                ));
+            }
+            (segment.offset, sector)
+        }
+        other => {
+            return Err(Failure::new(
+                2,
+                format!("a {} volume is as large as its file", other.title()),
+                "Change the size of the file.",
+            ));
+        }
+    };
+    if devices.data.path_kind() == PathKind::BlockDevice {
+        return Err(Failure::new(
+            2,
+            format!("{} has the size that it has", image.display()),
+            "The volume takes all of a device: change the size of that.",
+        ));
+    }
+    let size = devices.data.geometry().size;
+    let to = options.to.bytes;
+    if to < offset + unit || !(to - offset).is_multiple_of(unit) {
+        return Err(Failure::new(
+            2,
+            format!("{to} bytes are not the header's {offset} and whole sectors of {unit}"),
+            "Give a size that is.",
+        ));
+    }
+    if to < size && !options.yes {
+        return Err(Failure::new(
+            4,
+            format!("{} bytes of data would be cut off", size - to),
+            "Make the file system in it smaller first, then give --yes.",
+        ));
+    }
+    drop(devices);
+    let file = File::options().write(true).open(image);
+    let resized = file.and_then(|file| file.set_len(to).and_then(|()| file.sync_all()));
+    resized.map_err(|error| {
+        Failure::new(
+            1,
+            format!("cannot resize {}: {error}", image.display()),
+            "Check the permissions and the free space.",
+        )
+    })?;
+    print(&format!("{} bytes of data\n", to - offset))
+}
