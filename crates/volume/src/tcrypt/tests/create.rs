@@ -307,6 +307,43 @@ fn a_destroyed_header_is_restored_from_its_copy() {
     }
 }
 
+/// The first 128 KiB in a file of their own, as VeraCrypt backs headers up.
+#[test]
+fn both_headers_are_written_from_a_backup() {
+    for place in [Place::Normal, Place::Hidden] {
+        let (device, _) = full();
+        let outer = opens(&device, Place::Normal, OLD).unwrap();
+        let hidden = creation()
+            .create_hidden(&device, &outer, 65_536, &key(OLD), &Limits::default())
+            .unwrap();
+        let backup = RamDevice::new(HEADERS_BYTES);
+        let mut area = vec![0; HEADERS_BYTES as usize];
+        device.read_at(0, &mut area).unwrap();
+        backup.write_at(0, &area).unwrap();
+        area.fill(0);
+        device.write_at(0, &area).unwrap();
+        device.write_at(SIZE - HEADERS_BYTES, &area).unwrap();
+        assert!(rescued(&device, NORMAL, &[OLD]).is_none());
+
+        let saved = opens(&backup, place, OLD).unwrap();
+        let write = |device| {
+            saved.write_headers(device, &Sealing::new(SHA512), &key(NEW), &Limits::default())
+        };
+        write(&device).unwrap();
+        let (places, expected) = match place {
+            Place::Normal => (NORMAL, content(&outer, &device)),
+            _ => (HIDDEN, content(&hidden, &device)),
+        };
+        for place in places {
+            let opened = opens(&device, place, NEW).unwrap();
+            assert_eq!(content(&opened, &device), expected);
+        }
+        let small = RamDevice::new(SIZE - HEADERS_BYTES - 512);
+        assert!(write(&small).is_err());
+        assert!(rescued(&small, places, &[NEW]).is_none());
+    }
+}
+
 #[test]
 fn headers_without_a_copy_are_left_alone() {
     let system = device_with(Place::System, SYSTEM_AT, |_| {});
