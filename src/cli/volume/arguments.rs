@@ -293,6 +293,15 @@ impl VolumeArguments {
         }
     }
 
+    /// TrueCrypt or VeraCrypt, if the user says so.
+    pub fn family(&self) -> Option<Family> {
+        match self.kind.as_deref().and_then(Format::named) {
+            Some(Format::Tcrypt) => Some(Family::TrueCrypt),
+            Some(Format::Veracrypt) => Some(Family::VeraCrypt),
+            _ => None,
+        }
+    }
+
     /// What is known of a TrueCrypt or VeraCrypt volume.
     pub fn tcrypt(&self, family: Family) -> Result<tcrypt::Opening, Failure> {
         let place = match (self.tcrypt_system, self.tcrypt_hidden, self.tcrypt_backup) {

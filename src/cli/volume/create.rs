@@ -1,7 +1,8 @@
 //! `cryptmark volume create`: a new volume in a file or on a device.
 
 use super::arguments::{Extent, sector_size};
-use super::keyslot::{KdfArguments, named_hash};
+use super::create_tcrypt;
+use super::keyslot::{KdfArguments, NewSecretArguments, named_hash};
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print};
 use block::{BlockDevice, FileDevice, FileOptions, signature};
@@ -10,6 +11,7 @@ use clap::{Args, ValueEnum};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use volume::luks2::KeyslotOptions;
+use volume::tcrypt::Family;
 use volume::{Format, VolumeError, luks1, luks2};
 
 /// cryptsetup's default: AES in XTS with 512 bits, two keys of 256.
@@ -23,22 +25,22 @@ const LEAST_FILE: u64 = 1 << 20;
 #[derive(Debug, Args)]
 pub struct CreateOptions {
     /// The volume: a block device, or a file, which is made if it is not there
-    image: PathBuf,
+    pub image: PathBuf,
     /// Format of the volume
     #[arg(long = "type", value_enum, default_value = "luks2")]
     kind: Kind,
     /// Size of the file to make, header and all: as in 1GiB, or 512-byte sectors
     #[arg(long, short = 'b')]
-    size: Option<Extent>,
-    /// Cipher of the data in dm-crypt notation
+    pub size: Option<Extent>,
+    /// Cipher of the data in dm-crypt notation; VeraCrypt's as in aes-twofish-serpent
     #[arg(long, short = 'c', value_name = "SPEC", default_value = CIPHER)]
-    cipher: CipherSpec,
+    pub cipher: CipherSpec,
     /// Key size in bits [default: 512 for XTS, else 256 or the longest]
     #[arg(long, short = 's', value_name = "BITS")]
     key_size: Option<usize>,
-    /// Hash of the splitter, and of PBKDF2 [default: sha256]
+    /// Hash of the splitter and of PBKDF2 [default: sha256; for VeraCrypt sha512]
     #[arg(long, value_name = "HASH")]
-    hash: Option<String>,
+    pub hash: Option<String>,
     /// Encryption sector size in bytes; LUKS2 only [default: 4096 where the device's blocks are that large, else 512]
     #[arg(long, value_name = "BYTES")]
     sector_size: Option<u32>,
@@ -59,22 +61,59 @@ pub struct CreateOptions {
     uuid: Option<String>,
     #[command(flatten)]
     kdf: KdfArguments,
+    /// Make a hidden volume of this size in the VeraCrypt volume that is there: the passphrase is the
+    /// outer volume's, the new one the hidden volume's
+    #[arg(long, value_name = "SIZE")]
+    tcrypt_hidden: Option<Extent>,
+    /// VeraCrypt's personal iterations multiplier
+    #[arg(long, value_name = "PIM")]
+    pub veracrypt_pim: Option<u32>,
+    /// TrueCrypt key file, or a folder of them, beside the passphrase; can be repeated
+    #[arg(long = "keyfile", value_name = "FILE")]
+    pub keyfiles: Vec<PathBuf>,
+    /// PIM of the outer volume
+    #[arg(long, value_name = "PIM", requires = "tcrypt_hidden")]
+    pub outer_pim: Option<u32>,
+    /// Key file of the outer volume; can be repeated
+    #[arg(
+        long = "outer-keyfile",
+        value_name = "FILE",
+        requires = "tcrypt_hidden"
+    )]
+    pub outer_keyfiles: Vec<PathBuf>,
+    /// Do not fill a VeraCrypt volume with noise: what was never used shows
+    #[arg(long)]
+    pub quick: bool,
     #[command(flatten)]
-    secret: SecretArguments,
+    pub secret: SecretArguments,
+    #[command(flatten)]
+    pub new: NewSecretArguments,
+    /// Show no progress
+    #[arg(long)]
+    pub no_progress: bool,
     /// Overwrite what the file or device holds, and take a cipher that protects little
     #[arg(long)]
-    yes: bool,
+    pub yes: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
     Luks1,
     Luks2,
+    Tcrypt,
+    Veracrypt,
 }
 
 /// A file that was made for the volume, and goes again if that fails.
-struct Made<'a> {
+pub struct Made<'a> {
     path: Option<&'a Path>,
+}
+
+impl Made<'_> {
+    /// It shall stay.
+    pub fn keep(&mut self) {
+        self.path = None;
+    }
 }
 
 impl Drop for Made<'_> {
@@ -88,6 +127,20 @@ impl Drop for Made<'_> {
 
 /// Runs the command.
 pub fn run(options: &CreateOptions) -> Result<(), Failure> {
+    let family = match options.kind {
+        Kind::Tcrypt => Some(Family::TrueCrypt),
+        Kind::Veracrypt => Some(Family::VeraCrypt),
+        Kind::Luks1 | Kind::Luks2 => None,
+    };
+    options.refuse_foreign_options(family)?;
+    match (family, options.tcrypt_hidden) {
+        (None, _) => luks(options),
+        (Some(family), None) => create_tcrypt::normal(options, family),
+        (Some(family), Some(size)) => create_tcrypt::hidden(options, family, size.bytes),
+    }
+}
+
+fn luks(options: &CreateOptions) -> Result<(), Failure> {
     let spec = options.cipher;
     let key_bytes = options.key_bytes()?;
     // A cipher that is not possible is refused before anything is asked or written.
@@ -118,12 +171,14 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
         Some(key) => key,
         None => Key::random(key_bytes).map_err(VolumeError::Cipher)?,
     };
-    let format = options.kind.format();
+    let format = match options.kind {
+        Kind::Luks1 => Format::Luks1,
+        _ => Format::Luks2,
+    };
     let kdf = options.kdf.kdf(format, hash)?;
     let device = header.as_ref().unwrap_or(&data);
     let uuid = match options.kind {
         Kind::Luks1 => {
-            options.refuse_luks2_options()?;
             let volume::Kdf::Pbkdf2 { hash, iterations } = kdf else {
                 unreachable!("LUKS1 has no other");
             };
@@ -138,7 +193,7 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
             };
             luks1::Header::create(device, &creation, &volume_key, &secret)?.uuid
         }
-        Kind::Luks2 => {
+        Kind::Luks2 | Kind::Tcrypt | Kind::Veracrypt => {
             let creation = luks2::Creation {
                 spec,
                 key_bytes,
@@ -158,7 +213,7 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
         }
     };
     for file in &mut made {
-        file.path = None;
+        file.keep();
     }
     print(&format!(
         "{format} volume {uuid}: {spec}, {} bits, {kdf}\n",
@@ -170,7 +225,7 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
 pub const HEADER_FILE: u64 = 16 << 20;
 
 /// The device to write to: what is there, if it may be overwritten, or a new file.
-fn place(
+pub fn place(
     path: &Path,
     size: Option<Extent>,
     yes: bool,
@@ -252,15 +307,6 @@ pub fn warn(spec: CipherSpec, size: u64, yes: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Kind {
-    const fn format(self) -> Format {
-        match self {
-            Self::Luks1 => Format::Luks1,
-            Self::Luks2 => Format::Luks2,
-        }
-    }
-}
-
 impl CreateOptions {
     fn key_bytes(&self) -> Result<usize, Failure> {
         match self.key_size {
@@ -278,22 +324,44 @@ impl CreateOptions {
         self.sector_size.map(sector_size).transpose()
     }
 
-    fn refuse_luks2_options(&self) -> Result<(), Failure> {
-        let given = [
+    /// An option that the format has no use for is a mistake, and not silently
+    /// left aside.
+    fn refuse_foreign_options(&self, family: Option<Family>) -> Result<(), Failure> {
+        use Kind::{Luks1, Luks2, Tcrypt, Veracrypt};
+        let luks: &[Kind] = &[Luks1, Luks2];
+        let tcrypt: &[Kind] = &[Tcrypt, Veracrypt];
+        let text = |text: &str| !text.is_empty();
+        let given: &[(_, bool, &[Kind])] = &[
+            ("--sector-size", self.sector_size.is_some(), &[Luks2]),
+            ("--label", text(&self.label), &[Luks2]),
+            ("--subsystem", text(&self.subsystem), &[Luks2]),
+            ("--uuid", self.uuid.is_some(), luks),
+            ("--key-size", self.key_size.is_some(), luks),
+            ("--offset", self.offset.is_some(), luks),
+            ("--header", self.header.is_some(), luks),
+            ("--tcrypt-hidden", self.tcrypt_hidden.is_some(), tcrypt),
             (
-                "--sector-size",
-                self.sector_size.is_some_and(|bytes| bytes != 512),
+                "--veracrypt-pim",
+                self.veracrypt_pim.is_some(),
+                &[Veracrypt],
             ),
-            ("--label", !self.label.is_empty()),
-            ("--subsystem", !self.subsystem.is_empty()),
+            ("--keyfile", !self.keyfiles.is_empty(), tcrypt),
+            ("--quick", self.quick, tcrypt),
         ];
-        match given.iter().find(|(_, given)| *given) {
-            None => Ok(()),
-            Some((option, _)) => Err(Failure::new(
-                2,
-                format!("{option} is not possible with LUKS1"),
-                "Leave it away, or take --type luks2.",
-            )),
-        }
+        let foreign = given
+            .iter()
+            .find(|(_, given, kinds)| *given && !kinds.contains(&self.kind));
+        let Some((option, ..)) = foreign else {
+            return Ok(());
+        };
+        let format = family.map_or("a LUKS volume of this version", |family| match family {
+            Family::TrueCrypt => "a TrueCrypt volume",
+            Family::VeraCrypt => "a VeraCrypt volume",
+        });
+        Err(Failure::new(
+            2,
+            format!("{option} has no meaning for {format}"),
+            "Leave it away, or choose another --type.",
+        ))
     }
 }

@@ -56,6 +56,11 @@ impl SecretArguments {
         }))
     }
 
+    /// Whether an option says where the secret is.
+    pub fn is_given(&self) -> bool {
+        self.key_file.is_some() || self.passphrase_file.is_some()
+    }
+
     /// What a volume that is being made shall open with: asked for twice where
     /// no option says.
     pub fn first_secret(&self, image: &Path) -> Result<Key, Failure> {
