@@ -84,7 +84,7 @@ impl Unlocked {
     ///
     /// # Errors
     /// [`VolumeError::TooSmall`] where the device has not grown, and those of
-    /// [`change_passphrase`](Self::change_passphrase).
+    /// [`mapping`](Self::mapping) and [`change_passphrase`](Self::change_passphrase).
     pub fn grow(
         &mut self,
         device: &dyn BlockDevice,
@@ -93,8 +93,14 @@ impl Unlocked {
         limits: &Limits,
     ) -> Result<(), VolumeError> {
         self.check_copied()?;
-        if self.place != Place::Normal || self.header.data_offset != HEADERS_BYTES {
-            return Err(self.unsupported("a header that says where data end, not where they begin"));
+        // What could not be opened, half encrypted perhaps, does not grow.
+        self.mapping(device)?;
+        if self.place != Place::Normal {
+            return Err(self.unsupported("growth from a copy, or of a hidden volume"));
+        }
+        let offset = self.header.data_offset;
+        if offset != HEADERS_BYTES {
+            return Err(self.unsupported(format!("growth of data that begin at byte {offset}")));
         }
         let size = device.geometry().size;
         let old_bytes = self.header.volume_size;
@@ -165,7 +171,7 @@ impl Unlocked {
         }
     }
 
-    fn unsupported(&self, feature: &str) -> VolumeError {
+    fn unsupported(&self, feature: impl Into<Box<str>>) -> VolumeError {
         VolumeError::Unsupported {
             format: self.header.family.format(),
             feature: feature.into(),

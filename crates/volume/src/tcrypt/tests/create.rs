@@ -1,5 +1,6 @@
 //! Volumes made, changed and grown; and what a cut at any write leaves.
 
+use super::super::crc::crc32;
 use super::super::create::data_bytes;
 use super::*;
 use crate::Verdict;
@@ -404,6 +405,26 @@ fn a_volume_grows_with_its_device() {
         let error = grow(&mut opened);
         assert!(matches!(error, Err(VolumeError::TooSmall { .. })));
     }
+}
+
+#[test]
+fn a_volume_that_is_encrypted_in_part_does_not_grow() {
+    let small = device_with(Place::Normal, 0, |header| {
+        header[52..60].copy_from_slice(&512_u64.to_be_bytes());
+        header[63] = 2;
+        let checksum = crc32(&header[..188]);
+        header[188..192].copy_from_slice(&checksum.to_be_bytes());
+    });
+    let device = enlarged(&small, SIZE + 4096);
+    let mut opened = opens(&device, Place::Normal, PASSPHRASE).unwrap();
+    let error = opened.grow(
+        &device,
+        &Sealing::new(SHA512),
+        &key(NEW),
+        &Limits::default(),
+    );
+    assert!(matches!(error, Err(VolumeError::Unsupported { .. })));
+    assert!(opens(&device, Place::Normal, PASSPHRASE).is_some());
 }
 
 /// What cuts a device off.
