@@ -1,8 +1,8 @@
 //! [`Opening`]: all that a user says about a volume, of whatever format.
 
 use crate::{
-    CryptDevice, Format, Limits, Mapping, Secret, VolumeError, cryptoloop, loopaes, luks1, luks2,
-    plain, tcrypt,
+    CryptDevice, Format, Limits, Mapping, Secret, VolumeError, bestcrypt, cryptoloop, loopaes,
+    luks1, luks2, plain, tcrypt,
 };
 use block::BlockDevice;
 use block::layer::Concat;
@@ -28,6 +28,8 @@ pub enum Opening {
     LoopAes(loopaes::Opening),
     /// TrueCrypt or VeraCrypt.
     Tcrypt(Box<tcrypt::Opening>),
+    /// BestCrypt, to be read only, and by guess.
+    Bestcrypt,
 }
 
 /// An opened volume.
@@ -110,6 +112,7 @@ impl Opening {
             Self::Cryptoloop(_) => Format::Cryptoloop,
             Self::LoopAes(_) => Format::LoopAes,
             Self::Tcrypt(opening) => opening.family.format(),
+            Self::Bestcrypt => Format::Bestcrypt,
         }
     }
 
@@ -155,6 +158,18 @@ impl Opening {
             Self::Plain(opening) => opening.mapping(secret, data)?,
             Self::Cryptoloop(opening) => opening.mapping(secret, data)?,
             Self::LoopAes(opening) => opening.mapping(secret, data)?,
+            Self::Bestcrypt if access == Access::Write => {
+                return Err(VolumeError::Unsupported {
+                    format: Format::Bestcrypt,
+                    feature: "a mapping of sectors that nobody has published, and writing".into(),
+                });
+            }
+            Self::Bestcrypt => {
+                let parsed = bestcrypt::Header::read(header)?;
+                let unlocked = parsed.unlock(header, secret, limits)?;
+                let mapping = parsed.guessed_mapping(&unlocked.key, data)?;
+                return Ok(Opened::new(mapping, unlocked.slot));
+            }
             Self::Tcrypt(opening) => opening
                 .unlock(header, secret, limits, watch)?
                 .mapping(data)?,

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use volume::luks2::{Keyslot, Place, Priority, Recovered, SegmentKind, SegmentSize};
 use volume::tcrypt::Family;
-use volume::{Format, Limits, luks1, luks2, tcrypt};
+use volume::{Format, Limits, bestcrypt, luks1, luks2, tcrypt};
 
 /// Options of `cryptmark volume info`.
 #[derive(Debug, Args)]
@@ -30,6 +30,7 @@ pub fn run(options: &InfoOptions) -> Result<(), Failure> {
     let info = match format {
         Format::Luks1 => luks1(&luks1::Header::read(devices.header())?),
         Format::Luks2 => luks2(&luks2::Header::read(devices.header())?),
+        Format::Bestcrypt => bestcrypt_info(&bestcrypt::Header::read(devices.header())?),
         Format::Tcrypt => tcrypt_info(options, &devices, Family::TrueCrypt)?,
         Format::Veracrypt => tcrypt_info(options, &devices, Family::VeraCrypt)?,
         other => {
@@ -86,6 +87,26 @@ fn tcrypt_info(options: &InfoOptions, devices: &Devices, family: Family) -> Resu
         "volume_time": header.volume_time,
         "header_time": header.header_time,
     }))
+}
+
+fn bestcrypt_info(header: &bestcrypt::Header) -> Value {
+    let keyslots: serde_json::Map<_, _> = header
+        .keyslots
+        .iter()
+        .map(|slot| (slot.number.to_string(), json!({ "type": slot.kind.name() })))
+        .collect();
+    json!({
+        "format": "bestcrypt",
+        "description": header.description,
+        "key_generator": format!("{}, version {}", header.generator, header.generator_version),
+        "iterations": header.iterations,
+        "hash": header.hash.name(),
+        "cipher": "aes",
+        "mode": header.mode.to_string(),
+        "data_offset": header.data_start,
+        "data_bytes": header.data_length,
+        "keyslots": keyslots,
+    })
 }
 
 fn luks1(header: &luks1::Header) -> Value {
