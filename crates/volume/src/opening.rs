@@ -137,12 +137,14 @@ impl Opening {
         let mapping = match self {
             Self::Luks1 { slot } => {
                 let parsed = luks1::Header::read(header)?;
+                parsed.check_beside(header, data)?;
                 let unlocked = parsed.unlock(header, secret, *slot, limits)?;
                 let mapping = parsed.mapping(unlocked.key, data)?;
                 return Ok(Opened::new(mapping, unlocked.slot));
             }
             Self::Luks2 { slot } => {
                 let parsed = luks2::Header::read(header)?;
+                parsed.check_beside(header, data)?;
                 if parsed.is_reencrypting() {
                     let keys = parsed.unlock_both(header, secret, limits)?;
                     if access == Access::Write {

@@ -49,6 +49,11 @@ impl Record {
     pub(super) const fn end(&self) -> u64 {
         self.position + self.length
     }
+
+    /// Whether its data are whole sectors of `unit` bytes.
+    pub(super) const fn is_made_of(&self, unit: u64) -> bool {
+        self.position.is_multiple_of(unit) && self.length.is_multiple_of(unit)
+    }
 }
 
 impl Journal {
@@ -104,7 +109,10 @@ impl Journal {
             length: fields.be64(24),
             kept_at: at + HEAD_BYTES as u64,
         };
-        if record.length > self.capacity() || record.position.checked_add(record.length).is_none() {
+        if record.length > self.capacity()
+            || record.position.checked_add(record.length).is_none()
+            || record.sequence == u64::MAX
+        {
             return Ok(None);
         }
         let data = unaligned::read(device, ByteRange::new(record.kept_at, record.length))?;

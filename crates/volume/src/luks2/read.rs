@@ -81,12 +81,38 @@ impl Header {
                 });
             }
         };
+        copy.metadata
+            .check_device(device.geometry().size)
+            .map_err(|damage| VolumeError::damaged(Format::Luks2, damage))?;
         Ok(Self {
             binary: copy.binary,
             metadata: copy.metadata,
             json: copy.json,
             recovered,
         })
+    }
+}
+
+impl Header {
+    /// Data on the header's own device lie behind the header and its key
+    /// material: what is written there would destroy them.
+    pub(crate) fn check_beside(
+        &self,
+        device: &dyn BlockDevice,
+        data: &dyn BlockDevice,
+    ) -> Result<(), VolumeError> {
+        let end = 2 * self.binary.header_size + self.metadata.config.keyslots_size;
+        let mut segments = self.metadata.segments.iter();
+        match segments.find(|(_, segment)| segment.offset < end) {
+            Some((number, _)) if std::ptr::addr_eq(device, data) => Err(VolumeError::damaged(
+                Format::Luks2,
+                Damage::Overlap {
+                    first: "the header with its key material".into(),
+                    second: format!("segment {number}").into(),
+                },
+            )),
+            _ => Ok(()),
+        }
     }
 }
 

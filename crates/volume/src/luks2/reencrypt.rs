@@ -12,9 +12,12 @@ use super::journal::{Journal, Record};
 use super::keyslots::{KEYSLOTS, KeyslotOptions, forget, insert};
 use super::metadata::{Digest, Keyslot, Segment, SegmentKind, SegmentSize};
 use super::read::Header;
+use crate::damage::printable;
 use crate::keyslot::wipe;
 use crate::mapping::{data_of_size, data_to_end, key_for};
-use crate::{Access, Format, Limits, Mapping, Row, Secret, Storage, VolumeError, unaligned};
+use crate::{
+    Access, Damage, Format, Limits, Mapping, Row, Secret, Storage, VolumeError, unaligned,
+};
 use block::transfer::Report;
 use block::{AlignedBuffer, BlockDevice, ByteRange};
 use cipher::{CipherSpec, IvSector, Key, KeyedCipher, SectorCipher, SectorLayout, SectorSize};
@@ -264,8 +267,7 @@ impl Header {
         device: &dyn BlockDevice,
         data: &dyn BlockDevice,
     ) -> Result<(), VolumeError> {
-        let state = self.reencryption()?;
-        let newest = state.journal.newest(device)?;
+        let (state, _, newest) = self.progress(device, data)?;
         let Some(record) = newest.filter(|record| record.length > 0) else {
             return Ok(());
         };
@@ -295,13 +297,11 @@ impl Header {
         report: Report,
     ) -> Result<(), VolumeError> {
         self.redo(device, data)?;
-        let state = self.reencryption()?;
-        let length = self.data_length(state.new, data)?;
+        let (state, length, mut last) = self.progress(device, data)?;
         let (from, to) = (
             Side::new(state.old, &keys.old)?,
             Side::new(state.new, &keys.new)?,
         );
-        let mut last = state.journal.newest(device)?;
         let direction = state.direction();
         let mut done = match (last, direction) {
             (None, _) => 0,
@@ -402,9 +402,7 @@ impl Header {
         keys: Keys,
         access: Access,
     ) -> Result<Vec<Row>, VolumeError> {
-        let state = self.reencryption()?;
-        let length = self.data_length(state.new, data)?;
-        let record = state.journal.newest(device)?;
+        let (state, length, record) = self.progress(device, data)?;
         let nothing_done = match state.direction() {
             Direction::Forward => 0,
             Direction::Backward => length,
@@ -461,19 +459,74 @@ impl Header {
                 .keyslots
                 .values()
                 .filter(|keyslot| is_journal(keyslot));
-            Some(Reencryption {
+            let state = Reencryption {
                 old,
                 new,
                 old_digest: digest(0),
                 new_digest: digest(1),
                 journal: Journal::new(areas.next()?.area()?)?,
-            })
+            };
+            let sides = [(old, state.old_digest), (new, state.new_digest)];
+            let keyed = |(segment, digest): (&Segment, Option<_>)| {
+                segment.kind == SegmentKind::Linear || digest.is_some()
+            };
+            sides.into_iter().all(keyed).then_some(state)
         };
+        let required = &self.metadata.config.requirements;
+        if let Some(other) = required.iter().find(|name| *name != REQUIREMENT) {
+            return Err(VolumeError::Unsupported {
+                format: Format::Luks2,
+                feature: format!("`{}`", printable(other)).into(),
+            });
+        }
         let found = self.is_reencrypting().then(parts).flatten();
         found.ok_or_else(|| VolumeError::Unsupported {
             format: Format::Luks2,
             feature: "a reencryption that says too little of itself".into(),
         })
+    }
+
+    /// A reencryption that has begun, the bytes of its data and the newest
+    /// record of its journal: all of that is in the header's hands, and all of
+    /// it is held against the devices before anything is read or written.
+    fn progress(
+        &self,
+        device: &dyn BlockDevice,
+        data: &dyn BlockDevice,
+    ) -> Result<(Reencryption<'_>, u64, Option<Record>), VolumeError> {
+        let state = self.reencryption()?;
+        self.check_beside(device, data)?;
+        let length = self.data_length(state.new, data)?;
+        let mut unit = 512;
+        for segment in [state.old, state.new] {
+            let (_, layout) = crypt_parts(segment)?;
+            let size = self.data_length(segment, data)?;
+            data_of_size(data, segment.offset, length, layout)?;
+            if size < length {
+                return Err(VolumeError::damaged(
+                    Format::Luks2,
+                    Damage::number("segments.1.size", length, format!("segment 0 has {size}")),
+                ));
+            }
+            unit = unit.max(layout.size.bytes() as u64);
+        }
+        let record = state.journal.newest(device)?;
+        match record {
+            Some(record) if record.end() > length || !record.is_made_of(unit) => {
+                Err(VolumeError::damaged(
+                    Format::Luks2,
+                    Damage::number(
+                        "journal.position",
+                        record.position,
+                        format!(
+                            "its {} bytes must be sectors of the {length} bytes of data",
+                            record.length
+                        ),
+                    ),
+                ))
+            }
+            record => Ok((state, length, record)),
+        }
     }
 
     /// Bytes of data in `segment`.
