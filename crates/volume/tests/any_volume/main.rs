@@ -11,7 +11,7 @@ use peak_alloc::PeakAlloc;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use targets::TARGETS;
+use targets::{TARGETS, Target};
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
@@ -33,7 +33,7 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
 }
 
 /// Runs `target` so many times; the longest that it took, and the most memory.
-fn drive(target: fn(&[u8]), corpus: &[Vec<u8>], executions: u64, seed: u64) -> (Duration, usize) {
+fn drive(target: Target, corpus: &[Vec<u8>], executions: u64, seed: u64) -> (Duration, usize) {
     let mut mutation = Mutation::new(corpus, seed);
     let mut input = Vec::new();
     let (mut longest, mut most) = (Duration::ZERO, 0);

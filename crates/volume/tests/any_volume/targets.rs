@@ -6,13 +6,16 @@ use cipher::Key;
 use cryptmark_volume::cryptoloop::{Derivation, LoopCipher};
 use cryptmark_volume::plain::Hashing;
 use cryptmark_volume::{
-    Access, CryptDevice, Format, Hash, Limits, Opening, Secret, loopaes, luks1, luks2,
+    Access, CryptDevice, Format, Hash, Limits, Opening, Secret, VolumeError, loopaes, luks1, luks2,
 };
 use sha2::{Digest, Sha256};
 use std::str::FromStr;
 
+/// A parser that takes any bytes.
+pub type Target = fn(&[u8]);
+
 /// What can be driven.
-pub const TARGETS: [(&str, fn(&[u8])); 6] = [
+pub const TARGETS: [(&str, Target); 6] = [
     ("luks1_header", luks1_header),
     ("luks2_header", luks2_header),
     ("luks2_json", luks2_json),
@@ -83,21 +86,20 @@ impl BlockDevice for Sparse<'_> {
     }
 }
 
-/// Does with a volume what can be done without its passphrase.
-fn open(opening: &Opening, device: &Sparse) {
-    for secret in [
+/// What opens nothing.
+fn secrets() -> [Secret; 2] {
+    [
         Secret::Passphrase(Key::from_slice(b"a passphrase")),
         Secret::VolumeKey(Key::from_slice(&[7; 64])),
-    ] {
-        let opened = opening.unlock(device, device, &secret, Access::Read, &LIMITS);
-        if let Err(error) = opened.and_then(|opened| opened.device(device, device).map(drop)) {
-            // What the user is told is made here, too.
-            let told = error.to_string() + &error.remedy();
-            assert!(
-                !told.contains(char::is_control) && told.len() < 1000,
-                "{told:?}"
-            );
-        }
+    ]
+}
+
+/// Makes what the user would be told.
+fn tell<T>(outcome: Result<T, VolumeError>) {
+    if let Err(error) = outcome {
+        let told = error.to_string() + &error.remedy();
+        let short = told.len() < 1000;
+        assert!(short && !told.contains(char::is_control), "{told:?}");
     }
 }
 
@@ -108,12 +110,16 @@ pub fn luks1_header(input: &[u8]) {
         offset: 0,
         size: 1 << 30,
     };
-    open(&Opening::Luks1 { slot: None }, &device);
-    if let Ok(header) = luks1::Header::parse(input)
-        && let Ok(mapping) = header.mapping(Key::from_slice(&vec![7; header.key_bytes]), &device)
-    {
-        let _ = CryptDevice::new(&device, mapping);
+    let header = match luks1::Header::read(&device) {
+        Ok(header) => header,
+        refused => return tell(refused),
+    };
+    for secret in secrets() {
+        tell(header.unlock(&device, &secret, None, &LIMITS));
     }
+    let key = Key::from_slice(&vec![7; header.key_bytes]);
+    let mapping = header.mapping(key, &device);
+    tell(mapping.and_then(|mapping| CryptDevice::new(&device, mapping)));
 }
 
 /// The start of a binary LUKS2 header, and the JSON that follows it: the
@@ -136,13 +142,20 @@ pub fn luks2_header(input: &[u8]) {
         bytes: &header,
         size: 1 << 30,
     };
-    open(&Opening::Luks2 { slot: None }, &device);
-    if let Ok(header) = luks2::Header::read(&device) {
-        for bytes in [32, 64] {
-            if let Ok(mapping) = header.mapping(Key::from_slice(&vec![7; bytes]), &device) {
-                let _ = CryptDevice::new(&device, mapping);
-            }
+    let header = match luks2::Header::read(&device) {
+        Ok(header) => header,
+        refused => return tell(refused),
+    };
+    for secret in secrets() {
+        tell(header.unlock(&device, &secret, None, &LIMITS));
+        if header.is_reencrypting() {
+            let opening = Opening::Luks2 { slot: None };
+            tell(opening.unlock(&device, &device, &secret, Access::Read, &LIMITS));
         }
+    }
+    for bytes in [32, 64] {
+        let mapping = header.mapping(Key::from_slice(&vec![7; bytes]), &device);
+        tell(mapping.and_then(|mapping| CryptDevice::new(&device, mapping)));
     }
 }
 
@@ -185,9 +198,8 @@ pub fn loopaes_key_file(input: &[u8]) {
         size: 1 << 20,
     };
     let secret = Secret::KeyFile(Key::from_slice(file));
-    if let Ok(mapping) = opening.mapping(&secret, &device) {
-        let _ = CryptDevice::new(&device, mapping);
-    }
+    let mapping = opening.mapping(&secret, &device);
+    tell(mapping.and_then(|mapping| CryptDevice::new(&device, mapping)));
 }
 
 /// What users write: `--hash`, `--key-derivation` and `--cipher`.
