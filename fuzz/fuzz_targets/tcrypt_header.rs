@@ -7,6 +7,8 @@
 
 #![no_main]
 
+extern crate cryptmark_volume as volume;
+
 use block::{BlockDevice, RamDevice};
 use cryptmark_cipher::CipherSpec;
 use std::sync::LazyLock;

@@ -2,7 +2,7 @@
 
 use super::header::{Header, Keyslot};
 use crate::mapping::{data_to_end, key_for};
-use crate::{Damage, Format, Kdf, Limits, Mapping, Secret, Unlocked, VolumeError};
+use crate::{Format, Kdf, Limits, Mapping, Secret, Unlocked, VolumeError};
 use block::BlockDevice;
 use cipher::{IvSector, Key, SectorLayout};
 use subtle::ConstantTimeEq;
@@ -82,13 +82,9 @@ impl Header {
         data: &dyn BlockDevice,
     ) -> Result<(), VolumeError> {
         match self.payload_offset == 0 && std::ptr::addr_eq(device, data) {
-            true => Err(VolumeError::damaged(
-                Format::Luks1,
-                Damage::Overlap {
-                    first: "the header".into(),
-                    second: "the data".into(),
-                },
-            )),
+            true => Err(VolumeError::DataUponHeader {
+                format: Format::Luks1,
+            }),
             false => Ok(()),
         }
     }

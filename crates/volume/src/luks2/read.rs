@@ -102,16 +102,13 @@ impl Header {
         data: &dyn BlockDevice,
     ) -> Result<(), VolumeError> {
         let end = 2 * self.binary.header_size + self.metadata.config.keyslots_size;
-        let mut segments = self.metadata.segments.iter();
-        match segments.find(|(_, segment)| segment.offset < end) {
-            Some((number, _)) if std::ptr::addr_eq(device, data) => Err(VolumeError::damaged(
-                Format::Luks2,
-                Damage::Overlap {
-                    first: "the header with its key material".into(),
-                    second: format!("segment {number}").into(),
-                },
-            )),
-            _ => Ok(()),
+        let mut segments = self.metadata.segments.values();
+        let upon = segments.any(|segment| segment.offset < end);
+        match upon && std::ptr::addr_eq(device, data) {
+            true => Err(VolumeError::DataUponHeader {
+                format: Format::Luks2,
+            }),
+            false => Ok(()),
         }
     }
 }

@@ -227,7 +227,7 @@ fn places() -> Vec<Case> {
             "payload_of_a_detached_header",
             PAYLOAD,
             0,
-            bad("the header and the data overlap"),
+            refused("the data of this LUKS1 volume would lie upon its own header"),
         ),
         number(
             "payload_at_the_end",

@@ -102,7 +102,7 @@ fn areas() -> Vec<Case> {
         set(
             "keyslots_size_into_the_data",
             &[("/config/keyslots_size", json!("1019904"))],
-            bad("the header with its key material and segment 0 overlap"),
+            refused("the data of this LUKS2 volume would lie upon its own header"),
         ),
         set(
             "json_size_0",

@@ -157,13 +157,13 @@ pub fn cases() -> Vec<Case> {
             "reencryption_onto_the_header",
             "/segments/1/offset",
             json!("0"),
-            bad("the header with its key material and segment 1 overlap"),
+            refused("the data of this LUKS2 volume would lie upon its own header"),
         ),
         set(
             "reencryption_onto_key_material",
             "/segments/1/offset",
             json!("36864"),
-            bad("the header with its key material and segment 1 overlap"),
+            refused("the data of this LUKS2 volume would lie upon its own header"),
         ),
         set(
             "reencryption_behind_the_end",

@@ -55,13 +55,13 @@ fn one() -> Vec<Case> {
             "segment_in_the_first_header",
             "offset",
             json!("0"),
-            bad("the header with its key material and segment 0 overlap"),
+            refused("the data of this LUKS2 volume would lie upon its own header"),
         ),
         set(
             "segment_in_key_material",
             "offset",
             json!("32768"),
-            bad("the header with its key material and segment 0 overlap"),
+            refused("the data of this LUKS2 volume would lie upon its own header"),
         ),
         set(
             "segment_offset_of_no_sector",
