@@ -1,18 +1,21 @@
 //! `cryptmark volume create`: a new volume in a file or on a device.
 
 use super::arguments::{Extent, sector_size};
+use super::copy::tell;
 use super::create_tcrypt;
 use super::keyslot::{KdfArguments, NewSecretArguments, named_hash};
 use super::secrets::SecretArguments;
-use crate::cli::{Failure, print};
-use block::{BlockDevice, FileDevice, FileOptions, signature};
-use cipher::{CipherSpec, Key, SectorSize, Weakness};
+use crate::cli::progress::Progress;
+use crate::cli::{Failure, print, stop_on_signal};
+use block::{BlockDevice, ByteRange, FileDevice, FileOptions, signature, transfer};
+use cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
 use clap::{Args, ValueEnum};
 use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use volume::luks2::KeyslotOptions;
 use volume::tcrypt::Family;
-use volume::{Format, VolumeError, luks1, luks2};
+use volume::{CryptDevice, Format, Mapping, VolumeError, luks1, luks2};
 
 /// cryptsetup's default: AES in XTS with 512 bits, two keys of 256.
 const CIPHER: &str = "aes-xts-plain64";
@@ -102,6 +105,8 @@ enum Kind {
     Luks2,
     Tcrypt,
     Veracrypt,
+    Plain,
+    Cryptoloop,
 }
 
 /// A file that was made for the volume, and goes again if that fails.
@@ -130,14 +135,53 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
     let family = match options.kind {
         Kind::Tcrypt => Some(Family::TrueCrypt),
         Kind::Veracrypt => Some(Family::VeraCrypt),
-        Kind::Luks1 | Kind::Luks2 => None,
+        Kind::Luks1 | Kind::Luks2 | Kind::Plain | Kind::Cryptoloop => None,
     };
-    options.refuse_foreign_options(family)?;
+    options.refuse_foreign_options()?;
     match (family, options.tcrypt_hidden) {
+        (None, _) if matches!(options.kind, Kind::Plain | Kind::Cryptoloop) => headless(options),
         (None, _) => luks(options),
         (Some(family), None) => create_tcrypt::normal(options, family),
         (Some(family), Some(size)) => create_tcrypt::hidden(options, family, size.bytes),
     }
+}
+
+/// A volume without a header is noise: whatever opens it later makes it what it is.
+fn headless(options: &CreateOptions) -> Result<(), Failure> {
+    let (device, mut made) = place(&options.image, options.size, options.yes)?;
+    let data = ByteRange::new(0, device.geometry().size);
+    fill(&device, data, options.no_progress)?;
+    if let Some(made) = &mut made {
+        made.keep();
+    }
+    print(&format!(
+        "{} bytes of noise: name the cipher and the passphrase whenever it is opened\n",
+        data.length
+    ))
+}
+
+/// Fills with noise: zeros under a key that nobody keeps.
+pub fn fill(device: &FileDevice, data: ByteRange, silent: bool) -> Result<(), Failure> {
+    let spec: CipherSpec = CIPHER.parse().map_err(VolumeError::Cipher)?;
+    let mapping = Mapping {
+        key: Key::random(spec.default_key_size()).map_err(VolumeError::Cipher)?,
+        spec,
+        layout: SectorLayout::default(),
+        data,
+        first: IvSector::new(0),
+        backend: None,
+        sharing: None,
+        allow_discards: false,
+    };
+    let noise = CryptDevice::new(device, mapping)?;
+    let stop = stop_on_signal()?;
+    let progress = Progress::bytes(silent, data.length);
+    let report = |done| tell(&progress, &stop, done);
+    let mut zeros = io::repeat(0).take(noise.geometry().size);
+    let outcome = transfer::from_reader(&noise, &mut zeros, &report);
+    progress.finish();
+    outcome?;
+    Ok(())
 }
 
 fn luks(options: &CreateOptions) -> Result<(), Failure> {
@@ -145,7 +189,7 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
     let key_bytes = options.key_bytes()?;
     // A cipher that is not possible is refused before anything is asked or written.
     let trial_key = Key::filled(key_bytes, |_| Ok::<_, Failure>(()))?;
-    let layout = cipher::SectorLayout {
+    let layout = SectorLayout {
         size: options.sector_size()?.unwrap_or_default(),
         large_iv: false,
     };
@@ -193,7 +237,7 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
             };
             luks1::Header::create(device, &creation, &volume_key, &secret)?.uuid
         }
-        Kind::Luks2 | Kind::Tcrypt | Kind::Veracrypt => {
+        _ => {
             let creation = luks2::Creation {
                 spec,
                 key_bytes,
@@ -326,42 +370,54 @@ impl CreateOptions {
 
     /// An option that the format has no use for is a mistake, and not silently
     /// left aside.
-    fn refuse_foreign_options(&self, family: Option<Family>) -> Result<(), Failure> {
+    fn refuse_foreign_options(&self) -> Result<(), Failure> {
         use Kind::{Luks1, Luks2, Tcrypt, Veracrypt};
-        let luks: &[Kind] = &[Luks1, Luks2];
-        let tcrypt: &[Kind] = &[Tcrypt, Veracrypt];
-        let text = |text: &str| !text.is_empty();
-        let given: &[(_, bool, &[Kind])] = &[
-            ("--sector-size", self.sector_size.is_some(), &[Luks2]),
-            ("--label", text(&self.label), &[Luks2]),
-            ("--subsystem", text(&self.subsystem), &[Luks2]),
-            ("--uuid", self.uuid.is_some(), luks),
-            ("--key-size", self.key_size.is_some(), luks),
-            ("--offset", self.offset.is_some(), luks),
-            ("--header", self.header.is_some(), luks),
-            ("--tcrypt-hidden", self.tcrypt_hidden.is_some(), tcrypt),
+        const LUKS: &[Kind] = &[Luks1, Luks2];
+        const TCRYPT: &[Kind] = &[Tcrypt, Veracrypt];
+        const WITH_HEADER: &[Kind] = &[Luks1, Luks2, Tcrypt, Veracrypt];
+        let given = [
+            ("--sector-size", self.sector_size.is_some(), &[Luks2][..]),
+            ("--label", !self.label.is_empty(), &[Luks2]),
+            ("--subsystem", !self.subsystem.is_empty(), &[Luks2]),
+            ("--uuid", self.uuid.is_some(), LUKS),
+            ("--key-size", self.key_size.is_some(), LUKS),
+            ("--offset", self.offset.is_some(), LUKS),
+            ("--header", self.header.is_some(), LUKS),
+            ("--hash", self.hash.is_some(), WITH_HEADER),
+            ("--passphrase-file", self.secret.is_given(), WITH_HEADER),
+            ("--tcrypt-hidden", self.tcrypt_hidden.is_some(), TCRYPT),
             (
                 "--veracrypt-pim",
                 self.veracrypt_pim.is_some(),
                 &[Veracrypt],
             ),
-            ("--keyfile", !self.keyfiles.is_empty(), tcrypt),
-            ("--quick", self.quick, tcrypt),
+            ("--keyfile", !self.keyfiles.is_empty(), TCRYPT),
+            ("--quick", self.quick, TCRYPT),
         ];
         let foreign = given
             .iter()
             .find(|(_, given, kinds)| *given && !kinds.contains(&self.kind));
-        let Some((option, ..)) = foreign else {
-            return Ok(());
-        };
-        let format = family.map_or("a LUKS volume of this version", |family| match family {
-            Family::TrueCrypt => "a TrueCrypt volume",
-            Family::VeraCrypt => "a VeraCrypt volume",
-        });
-        Err(Failure::new(
-            2,
-            format!("{option} has no meaning for {format}"),
-            "Leave it away, or choose another --type.",
-        ))
+        match foreign {
+            None => Ok(()),
+            Some((option, ..)) => Err(Failure::new(
+                2,
+                format!("{option} has no meaning for {}", self.kind.article()),
+                "Leave it away, or choose another --type.",
+            )),
+        }
+    }
+}
+
+impl Kind {
+    /// The volume in a sentence.
+    const fn article(self) -> &'static str {
+        match self {
+            Self::Luks1 => "a LUKS1 volume",
+            Self::Luks2 => "a LUKS2 volume",
+            Self::Tcrypt => "a TrueCrypt volume",
+            Self::Veracrypt => "a VeraCrypt volume",
+            Self::Plain => "a volume without a header",
+            Self::Cryptoloop => "a cryptoloop volume, which has no header",
+        }
     }
 }

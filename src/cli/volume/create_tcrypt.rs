@@ -1,17 +1,13 @@
 //! TrueCrypt and VeraCrypt volumes made, normal and hidden.
 
 use super::arguments::{keyfiles, prf};
-use super::copy::tell;
-use super::create::{CreateOptions, place};
+use super::create::{CreateOptions, fill, place};
 use super::open::Search;
-use crate::cli::progress::Progress;
-use crate::cli::{Failure, print, stop_on_signal};
-use block::{BlockDevice, ByteRange, FileDevice, transfer};
-use cipher::{CipherSpec, IvSector, Key, SectorLayout};
-use std::io::{self, Read};
-use std::ops::ControlFlow;
+use crate::cli::{Failure, print};
+use block::ByteRange;
+use cipher::Key;
 use volume::tcrypt::{Creation, Family, Keyfiles, Opening, Prf, Sealing, Unlocked};
-use volume::{CryptDevice, Hash, Limits, Mapping, Secret, VolumeError};
+use volume::{Hash, Limits, Secret};
 
 /// Makes a volume of all of the file or device.
 pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
@@ -86,30 +82,6 @@ fn describe(unlocked: &Unlocked, data: ByteRange) -> Result<(), Failure> {
         data.length,
         data.offset
     ))
-}
-
-/// Fills with noise: zeros under a key that nobody keeps.
-fn fill(device: &FileDevice, data: ByteRange, silent: bool) -> Result<(), Failure> {
-    let spec: CipherSpec = "aes-xts-plain64".parse().map_err(VolumeError::Cipher)?;
-    let mapping = Mapping {
-        key: Key::random(spec.default_key_size()).map_err(VolumeError::Cipher)?,
-        spec,
-        layout: SectorLayout::default(),
-        data,
-        first: IvSector::new(0),
-        backend: None,
-        sharing: None,
-        allow_discards: false,
-    };
-    let noise = CryptDevice::new(device, mapping)?;
-    let stop = stop_on_signal()?;
-    let progress = Progress::bytes(silent, data.length);
-    let report = |done| -> ControlFlow<()> { tell(&progress, &stop, done) };
-    let mut zeros = io::repeat(0).take(noise.geometry().size);
-    let outcome = transfer::from_reader(&noise, &mut zeros, &report);
-    progress.finish();
-    outcome?;
-    Ok(())
 }
 
 /// What opens a volume, and what it shall open with from then on: the same
