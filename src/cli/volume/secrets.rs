@@ -1,7 +1,7 @@
 //! Passphrases and keys: from files, from standard input, from a prompt; never
 //! from arguments or the environment.
 
-use crate::cli::Failure;
+use crate::cli::{Failure, stop_on_signal};
 use cipher::Key;
 use clap::Args;
 use std::fs::File;
@@ -185,8 +185,14 @@ fn first_line(from: Box<dyn Read>, path: &Path) -> Result<Key, Failure> {
 }
 
 fn prompt(question: &str) -> Result<Key, Failure> {
+    // Ctrl-C then interrupts the reading, after which the terminal shows again
+    // what is typed, and does not end the program before that.
+    stop_on_signal()?;
     match rpassword::prompt_password(question) {
         Ok(text) => Ok(Key::new(text.into_bytes())),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+            Err(Failure::new(130, "interrupted", "Nothing was changed."))
+        }
         Err(error) => Err(Failure::new(
             1,
             format!("cannot read the passphrase: {error}"),
