@@ -23,6 +23,9 @@ use block::{AlignedBuffer, BlockDevice, ByteRange};
 use cipher::{CipherSpec, IvSector, Key, KeyedCipher, SectorCipher, SectorLayout, SectorSize};
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::thread;
+use zeroize::Zeroizing;
 
 /// What a program must know to use a volume that is being reencrypted.
 pub(super) const REQUIREMENT: &str = "cryptmark-reencrypt-v1";
@@ -278,7 +281,10 @@ impl Header {
             Direction::Forward => record.end(),
             Direction::Backward => record.position,
         };
-        state.journal.keep(device, Some(record), position, &[])?;
+        let nothing = Journal::digest(&[]);
+        state
+            .journal
+            .keep(device, Some(record), position, &[], &nothing)?;
         Ok(())
     }
 
@@ -308,26 +314,49 @@ impl Header {
             (Some(record), Direction::Forward) => record.end(),
             (Some(record), Direction::Backward) => length - record.position,
         };
-        let piece = state.journal.capacity().min(length.next_multiple_of(4096));
-        let mut buffer = AlignedBuffer::new(piece as usize);
-        while done < length {
-            let part = &mut buffer[..piece.min(length - done) as usize];
-            let position = match direction {
-                Direction::Forward => done,
-                Direction::Backward => length - done - part.len() as u64,
-            };
-            data.read_at(from.offset + position, part)?;
-            from.cipher.decrypt(from.iv_at(position), part);
-            to.cipher.encrypt(to.iv_at(position), part);
-            last = Some(state.journal.keep(device, last, position, part)?);
-            data.write_at(to.offset + position, part)?;
-            data.flush()?;
-            done += part.len() as u64;
-            if let ControlFlow::Break(()) = report(done) {
-                return Err(VolumeError::Stopped);
+        let (to_offset, end) = (
+            to.offset,
+            to.offset + length + to.layout.size.bytes() as u64,
+        );
+        let conversion = Conversion {
+            data,
+            from,
+            to,
+            length,
+            piece: state.journal.capacity().min(length.next_multiple_of(4096)),
+            direction,
+        };
+        // While one piece is written, the next is made: it is read from where
+        // the one before does not go.
+        thread::scope(|scope| {
+            let (buffers, used) = channel();
+            let (ready, pieces) = sync_channel(1);
+            for _ in 0..PIECES_AT_ONCE {
+                // The thread lives as long as its ends of the channels.
+                let _ = buffers.send(AlignedBuffer::new(conversion.piece as usize));
             }
-        }
-        let end = to.offset + length + to.layout.size.bytes() as u64;
+            let from_here = done;
+            let conversion = &conversion;
+            scope.spawn(move || conversion.run(from_here, &used, &ready));
+            for made in pieces {
+                let piece: Piece = made?;
+                let bytes = &piece.buffer[..piece.length];
+                let kept =
+                    state
+                        .journal
+                        .keep(device, last, piece.position, bytes, &piece.digest)?;
+                last = Some(kept);
+                data.write_at(to_offset + piece.position, bytes)?;
+                data.flush()?;
+                done += piece.length as u64;
+                // At the end nobody takes it.
+                let _ = buffers.send(piece.buffer);
+                if let ControlFlow::Break(()) = report(done) {
+                    return Err(VolumeError::Stopped);
+                }
+            }
+            Ok(())
+        })?;
         let to_the_end = end > data.geometry().size;
         self.end_reencryption(device, to_the_end)
     }
@@ -538,6 +567,72 @@ impl Header {
                 Ok(data_to_end(data, segment.offset, layout)?.length)
             }
         }
+    }
+}
+
+/// Pieces that exist at the same time: one is written, one is ready, one is made.
+const PIECES_AT_ONCE: usize = 3;
+
+/// A piece of the data, under the new key.
+struct Piece {
+    position: u64,
+    length: usize,
+    buffer: AlignedBuffer,
+    digest: Zeroizing<Vec<u8>>,
+}
+
+/// What makes pieces.
+struct Conversion<'a> {
+    data: &'a dyn BlockDevice,
+    from: Side,
+    to: Side,
+    length: u64,
+    piece: u64,
+    direction: Direction,
+}
+
+impl Conversion<'_> {
+    /// Makes all pieces behind the first `done` bytes, until there are none or
+    /// nobody wants them.
+    fn run(
+        &self,
+        mut done: u64,
+        buffers: &Receiver<AlignedBuffer>,
+        ready: &SyncSender<Result<Piece, VolumeError>>,
+    ) {
+        while done < self.length {
+            let Ok(buffer) = buffers.recv() else { return };
+            let length = self.piece.min(self.length - done);
+            let position = match self.direction {
+                Direction::Forward => done,
+                Direction::Backward => self.length - done - length,
+            };
+            done += length;
+            let made = self.make(position, length as usize, buffer);
+            let failed = made.is_err();
+            if ready.send(made).is_err() || failed {
+                return;
+            }
+        }
+    }
+
+    fn make(
+        &self,
+        position: u64,
+        length: usize,
+        mut buffer: AlignedBuffer,
+    ) -> Result<Piece, VolumeError> {
+        let (from, to) = (&self.from, &self.to);
+        let bytes = &mut buffer[..length];
+        self.data.read_at(from.offset + position, bytes)?;
+        from.cipher.decrypt(from.iv_at(position), bytes);
+        to.cipher.encrypt(to.iv_at(position), bytes);
+        Ok(Piece {
+            position,
+            length,
+            digest: Journal::digest(bytes),
+            buffer,
+        })
     }
 }
 
