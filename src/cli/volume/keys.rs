@@ -139,10 +139,11 @@ impl Header {
     }
 
     fn kill(&mut self, device: &FileDevice, slot: u32, last_too: bool) -> Result<(), Failure> {
-        Ok(match self {
+        match self {
             Self::Luks1(header) => header.kill_key(device, slot, last_too)?,
             Self::Luks2(header) => header.kill_key(device, slot, last_too)?,
-        })
+        }
+        Ok(())
     }
 
     /// The hash that LUKS1 has for all its keyslots.

@@ -164,14 +164,17 @@ fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
 }
 
 /// The first line, without its newline.
-fn first_line(from: Box<dyn Read>, path: &Path) -> Result<Key, Failure> {
+fn first_line(mut from: Box<dyn Read>, path: &Path) -> Result<Key, Failure> {
     let limit = MOST_PASSPHRASE + 1;
     let mut line = Zeroizing::new(Vec::with_capacity(limit as usize));
     // Byte by byte: what follows the line may be for somebody else.
-    for byte in from.take(limit).bytes() {
-        match byte.map_err(|error| unreadable(path, &error))? {
-            b'\n' => break,
-            byte => line.push(byte),
+    let mut byte = [0];
+    while (line.len() as u64) < limit {
+        match from.read(&mut byte) {
+            Ok(0) => break,
+            Ok(_) if byte == *b"\n" => break,
+            Ok(_) => line.push(byte[0]),
+            Err(error) => return Err(unreadable(path, &error)),
         }
     }
     if line.len() as u64 > MOST_PASSPHRASE {
