@@ -158,6 +158,14 @@ pub enum BlockError {
         /// What the system said.
         source: io::Error,
     },
+    /// What was read is not what was written: its authentication tag is wrong.
+    #[error("the {length} bytes at byte {offset} do not match their integrity tag")]
+    Tampered {
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+    },
     /// A fault layer was told to fail this request.
     #[error("injected fault (errno {errno})")]
     Injected {
@@ -186,6 +194,7 @@ impl BlockError {
             | Self::UnknownData { .. } => errno::EBUSY,
             Self::NotADevice { .. } => errno::ENOTBLK,
             Self::Interrupted => errno::EINTR,
+            Self::Tampered { .. } => errno::EILSEQ,
             Self::Injected { errno } => *errno,
             Self::Open { source, .. }
             | Self::Create { source, .. }
@@ -249,6 +258,9 @@ impl BlockError {
                     "Look into the kernel log (dmesg) for what the device reported; it may be failing."
                 }
             },
+            Self::Tampered { .. } => {
+                "They were damaged or changed by somebody, or never written: write them again from a backup."
+            }
             Self::Injected { .. } => "Nothing: the fault layer was asked for this.",
             Self::Interrupted => "Run it again to get the whole result.",
         }
@@ -265,6 +277,7 @@ pub(crate) mod errno {
     pub const EINVAL: i32 = 22;
     pub const ENOSPC: i32 = 28;
     pub const EROFS: i32 = 30;
+    pub const EILSEQ: i32 = 84;
     pub const EOPNOTSUPP: i32 = 95;
 }
 

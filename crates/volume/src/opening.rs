@@ -1,8 +1,8 @@
 //! [`Opening`]: all that a user says about a volume, of whatever format.
 
 use crate::{
-    CryptDevice, Format, Limits, Mapping, Secret, VolumeError, bestcrypt, cryptoloop, loopaes,
-    luks1, luks2, plain, tcrypt,
+    CryptDevice, Format, Limits, Mapping, SealedDevice, SealedMapping, Secret, VolumeError,
+    bestcrypt, cryptoloop, loopaes, luks1, luks2, plain, tcrypt,
 };
 use block::BlockDevice;
 use block::layer::Concat;
@@ -38,6 +38,8 @@ pub struct Opened {
     /// Its parts in their order: one, but for a volume that is being
     /// reencrypted.
     pub rows: Vec<Row>,
+    /// The whole of it, if its sectors have tags; there are no rows then.
+    pub sealed: Option<SealedMapping>,
     /// The keyslot that opened, where the format has keyslots.
     pub slot: Option<u32>,
 }
@@ -74,6 +76,7 @@ impl Opened {
         let storage = Storage::Data;
         Self {
             rows: vec![Row { storage, mapping }],
+            sealed: None,
             slot,
         }
     }
@@ -81,12 +84,15 @@ impl Opened {
     /// The plaintext view of the volume.
     ///
     /// # Errors
-    /// Those of [`CryptDevice::new`].
+    /// Those of [`CryptDevice::new`] and [`SealedDevice::open`].
     pub fn device<'a>(
         self,
         header: &'a dyn BlockDevice,
         data: &'a dyn BlockDevice,
     ) -> Result<Box<dyn BlockDevice + 'a>, VolumeError> {
+        if let Some(sealed) = self.sealed {
+            return Ok(Box::new(SealedDevice::open(data, &sealed)?));
+        }
         let mut parts: Vec<Box<dyn BlockDevice + 'a>> = Vec::new();
         for row in self.rows {
             let below = match row.storage {
@@ -151,9 +157,20 @@ impl Opening {
                         parsed.redo(header, data)?;
                     }
                     let rows = parsed.rows(header, data, keys, access)?;
-                    return Ok(Opened { rows, slot: None });
+                    return Ok(Opened {
+                        rows,
+                        sealed: None,
+                        slot: None,
+                    });
                 }
                 let unlocked = parsed.unlock(header, secret, *slot, limits)?;
+                if parsed.is_sealed() {
+                    return Ok(Opened {
+                        rows: Vec::new(),
+                        sealed: Some(parsed.sealed_mapping(unlocked.key, access)?),
+                        slot: unlocked.slot,
+                    });
+                }
                 let mapping = parsed.mapping(unlocked.key, data)?;
                 return Ok(Opened::new(mapping, unlocked.slot));
             }

@@ -42,6 +42,12 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
         );
         text += &format!("first IV    {}\n", mapping.first.get());
     }
+    if let Some(sealed) = &opened.sealed {
+        text += &format!("cipher      {}\n", sealed.encryption);
+        text += &format!("integrity   {}\n", sealed.integrity);
+        text += &format!("key         {} bits\n", sealed.key.len() * 8);
+        text += &format!("sector size {} bytes\n", sealed.sector_size.bytes());
+    }
     // Only now is it certain that the data can be had.
     opened.device(devices.header(), &devices.data)?;
     print(&text)

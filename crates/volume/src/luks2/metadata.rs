@@ -138,6 +138,8 @@ pub enum SegmentKind {
 pub struct Integrity {
     /// `hmac(sha256)`, `aead` and others.
     pub kind: String,
+    /// Length of the MAC's key, if that is not the length of its digest.
+    pub key_bytes: Option<usize>,
     /// The journal's cipher, or `none`.
     pub journal_encryption: String,
     /// The journal's integrity algorithm, or `none`.
@@ -493,6 +495,10 @@ fn segment(node: &Node) -> Result<Segment, Damage> {
                     None => None,
                     Some(integrity) => Some(Integrity {
                         kind: integrity.get("type")?.text()?.to_owned(),
+                        key_bytes: match integrity.find("key_size")? {
+                            None => None,
+                            Some(bytes) => Some(key_size(&bytes)?),
+                        },
                         journal_encryption: integrity.get("journal_encryption")?.text()?.to_owned(),
                         journal_integrity: integrity.get("journal_integrity")?.text()?.to_owned(),
                     }),

@@ -7,7 +7,7 @@ use super::read::Header;
 use crate::damage::printable;
 use crate::keyslot::KeyMaterial;
 use crate::mapping::{data_of_size, data_to_end, key_for};
-use crate::{Format, Limits, Mapping, Secret, Unlocked, VolumeError};
+use crate::{Access, Format, Limits, Mapping, SealedMapping, Secret, Unlocked, VolumeError};
 use block::BlockDevice;
 use cipher::{IvSector, Key, SectorLayout};
 use std::cmp::Reverse;
@@ -152,6 +152,61 @@ impl Header {
         })
     }
 
+    /// Whether the sectors of the data have tags.
+    pub fn is_sealed(&self) -> bool {
+        let tags = |kind: &SegmentKind| {
+            matches!(
+                kind,
+                SegmentKind::Crypt {
+                    integrity: Some(_),
+                    ..
+                }
+            )
+        };
+        self.data_segment()
+            .is_ok_and(|(_, segment)| tags(&segment.kind))
+    }
+
+    /// The volume as `key`, which was verified, opens it, its sectors having
+    /// tags.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`].
+    pub fn sealed_mapping(&self, key: Key, access: Access) -> Result<SealedMapping, VolumeError> {
+        let (_, segment) = self.data_segment()?;
+        let SegmentKind::Crypt {
+            encryption,
+            sector_size,
+            iv_tweak,
+            integrity: Some(integrity),
+        } = &segment.kind
+        else {
+            return Err(unsupported("data without integrity tags"));
+        };
+        for (what, name) in [
+            ("encrypted", &integrity.journal_encryption),
+            ("authenticated", &integrity.journal_integrity),
+        ] {
+            if name != "none" {
+                return Err(unsupported(format!("an {what} journal (`{name}`)")));
+            }
+        }
+        Ok(SealedMapping {
+            encryption: encryption.clone(),
+            integrity: integrity.kind.clone(),
+            key,
+            mac_key_bytes: integrity.key_bytes,
+            sector_size: *sector_size,
+            offset: segment.offset,
+            size: match segment.size {
+                SegmentSize::Dynamic => None,
+                SegmentSize::Fixed(bytes) => Some(bytes),
+            },
+            first: IvSector::new(*iv_tweak),
+            access,
+        })
+    }
+
     /// The segment of a volume that has one of encrypted data, and its sector
     /// size in bytes.
     ///
@@ -160,6 +215,11 @@ impl Header {
     pub fn only_segment(&self) -> Result<(&Segment, u64), VolumeError> {
         let (_, segment) = self.data_segment()?;
         match &segment.kind {
+            SegmentKind::Crypt {
+                integrity: Some(_), ..
+            } => Err(unsupported(
+                "integrity tags, which have a size of their own",
+            )),
             SegmentKind::Crypt { sector_size, .. } => Ok((segment, sector_size.bytes() as u64)),
             SegmentKind::Linear => Err(unsupported("data that is not encrypted")),
         }
