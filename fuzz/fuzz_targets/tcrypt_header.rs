@@ -7,10 +7,18 @@
 
 #![no_main]
 
+extern crate cryptmark_volume as volume;
+
 use block::{BlockDevice, RamDevice};
+use cryptmark_cipher::CipherSpec;
+use std::sync::LazyLock;
 use volume::tcrypt::{Family, Header, Place, Prf, Unlocked, specs};
 
 const SIZE: u64 = 1 << 20;
+
+static DEVICE: LazyLock<RamDevice> = LazyLock::new(|| RamDevice::new(SIZE));
+static SPECS: LazyLock<[Vec<CipherSpec>; 2]> =
+    LazyLock::new(|| [Family::TrueCrypt, Family::VeraCrypt].map(specs));
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let Some((&choice, rest)) = input.split_first() else {
@@ -34,7 +42,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         Place::System,
     ];
     let place = places[usize::from(choice >> 1) % places.len()];
-    let specs = specs(family);
+    let specs = &SPECS[usize::from(choice & 1)];
     let spec = specs[usize::from(choice >> 4) % specs.len()];
     let Ok(Some(header)) = Header::parse(family, place, &header) else {
         return;
@@ -46,10 +54,9 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         prf: Prf::Argon2id,
         header,
     };
-    let device = RamDevice::new(SIZE);
-    if let Ok(mapping) = unlocked.mapping(&device) {
+    if let Ok(mapping) = unlocked.mapping(&*DEVICE) {
         let end = mapping.data.end().unwrap();
-        assert!(end <= device.geometry().size && mapping.data.length > 0);
+        assert!(end <= DEVICE.geometry().size && mapping.data.length > 0);
         assert!(mapping.data.offset >= 512);
     }
 });

@@ -1,5 +1,6 @@
 //! [`Failure`]: what the user is told, in two lines, and the exit code.
 
+use block::BlockError;
 use block::transfer::TransferError;
 use lab::plan::PlanError;
 use lab::session::SessionError;
@@ -104,6 +105,7 @@ impl From<UnknownDerivation> for Failure {
 impl From<TransferError> for Failure {
     fn from(error: TransferError) -> Self {
         let (code, remedy) = match &error {
+            TransferError::Block(error @ BlockError::Protected { .. }) => (4, error.remedy()),
             TransferError::Block(error) => (1, error.remedy()),
             TransferError::Input(_) => (1, "Check the input; the volume is written in part."),
             TransferError::Output(_) => (1, "Check the free space and the permissions."),

@@ -52,7 +52,7 @@ pub enum Command {
     /// Write a report of stored runs: .html, .md, .csv or .json
     Report(report::ReportOptions),
     /// Open and keep encrypted volumes
-    Volume(volume::VolumeOptions),
+    Volume(Box<volume::VolumeOptions>),
     /// Say what this machine can measure, and what is missing for the rest
     Doctor(doctor::DoctorOptions),
     /// Print a completion script for a shell

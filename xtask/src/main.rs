@@ -21,6 +21,7 @@ cargo xtask COMMAND
   bench-find    A/A, delay, slowdown, ledger, timers [DIRECTORY]
   bench-cipher  every cipher, beside its peers
   constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [FILTER]
+  fuzz          any bytes for a parser: TARGET EXECUTIONS
   budget        time of a clean release build and size of the binary
 ";
 
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Some("bench-find") => bench("cryptmark-lab", "findings", rest),
         Some("bench-cipher") => bench("cryptmark-cipher", "sectors", rest),
         Some("constant-time") => constant_time(rest),
+        Some("fuzz") => fuzz(rest),
         Some("budget") => budget(),
         _ => {
             eprint!("{USAGE}");
@@ -94,6 +96,25 @@ fn constant_time(rest: &[String]) -> bool {
     arguments.extend(["--test", "constant_time", "--", "prove"]);
     arguments.extend(rest.iter().map(String::as_str));
     cargo(&arguments)
+}
+
+/// Gives a parser of the volume crate spoilt inputs, which a test does for a
+/// moment only; it names the targets where it is given none.
+fn fuzz(rest: &[String]) -> bool {
+    let [target, executions] = rest else {
+        eprint!("{USAGE}");
+        return false;
+    };
+    let test = ["test", "--release", "--package", "cryptmark-volume"];
+    let which = ["--test", "any_volume", "--", "--ignored", "--nocapture"];
+    Command::new(env!("CARGO"))
+        .args(test)
+        .args(which)
+        .env("FUZZ_TARGET", target)
+        .env("FUZZ_EXECUTIONS", executions)
+        .current_dir(root())
+        .status()
+        .is_ok_and(|status| status.success())
 }
 
 /// Builds the program from nothing in a folder of its own and weighs it.

@@ -77,6 +77,16 @@ const TOOLS: &[Tool] = &[
         purpose: "signatures on devices",
     },
     Tool {
+        program: "linux.uml",
+        package: "user-mode-linux",
+        purpose: "the real dm-crypt, in a kernel that is a program",
+    },
+    Tool {
+        program: "cc",
+        package: "gcc",
+        purpose: "what that kernel needs on new processors",
+    },
+    Tool {
         program: "qemu-img",
         package: "qemu-utils",
         purpose: "the peer that reads and writes LUKS1",

@@ -52,8 +52,8 @@ impl FromStr for LoopCipher {
 
     fn from_str(text: &str) -> Result<Self, CipherError> {
         let (name, rest) = text.split_once('-').unwrap_or((text, ""));
-        let (mode, bits) = match rest.parse::<usize>() {
-            Ok(bits) => ("", Some(bits)),
+        let (mode, bits) = match rest.parse::<u16>() {
+            Ok(bits) => ("", Some(usize::from(bits))),
             Err(_) => (rest, None),
         };
         let notation = match mode {

@@ -24,6 +24,16 @@ pub enum Damage {
         /// What it must be.
         rule: Box<str>,
     },
+    /// Bytes that are too many or too few.
+    #[error("`{field}` is {bytes} bytes long, and {rule}")]
+    Length {
+        /// Their name.
+        field: Box<str>,
+        /// How many there are.
+        bytes: usize,
+        /// How many there must be.
+        rule: Box<str>,
+    },
     /// A text that is none of those that the format has.
     #[error("`{field}` is `{}`, which is not known", printable(.value))]
     Unknown {
@@ -61,7 +71,7 @@ pub enum Damage {
         what: &'static str,
     },
     /// The metadata is not JSON, or more of it than a header needs.
-    #[error("its metadata is not usable JSON")]
+    #[error("its metadata is not usable JSON: {0}")]
     Json(#[source] serde_json::Error),
 }
 
@@ -88,7 +98,7 @@ impl Damage {
 
 /// The beginning of a text out of a header, with nothing in it that a terminal
 /// would obey.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     const LONGEST: usize = 40;
     let shown: String = text
         .chars()

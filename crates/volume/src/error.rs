@@ -201,6 +201,13 @@ pub enum VolumeError {
         needed: u64,
     },
 
+    /// The data would begin in the header, or in its key material.
+    #[error("the data of this {} volume would lie upon its own header", format.title())]
+    DataUponHeader {
+        /// The format.
+        format: Format,
+    },
+
     /// The data area does not lie within the device.
     #[error(
         "the data area ({length} bytes from {offset}) does not fit the device of {device} bytes"
@@ -376,8 +383,13 @@ impl VolumeError {
             Self::SecretLength { .. } => {
                 "Check that it is the right file, whole, and its offset and size.".to_owned()
             }
+            Self::DataUponHeader { .. } => {
+                "If this is a detached header, name the data's file, and this one with --header."
+                    .to_owned()
+            }
             Self::DataArea { .. } => {
-                "Give an offset and a size that lie within the device.".to_owned()
+                "Check that it is the right file, whole, and the offset and size that were given."
+                    .to_owned()
             }
             Self::DataAlignment { unit, .. } => {
                 format!("Give an offset and a size that are multiples of {unit}.")

@@ -25,6 +25,18 @@ impl<'a> Fields<'a> {
         u64::from_be_bytes(self.array(at))
     }
 
+    pub(crate) fn le16(&self, at: usize) -> u16 {
+        u16::from_le_bytes(self.array(at))
+    }
+
+    pub(crate) fn le32(&self, at: usize) -> u32 {
+        u32::from_le_bytes(self.array(at))
+    }
+
+    pub(crate) fn le64(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.array(at))
+    }
+
     /// The text in `length` bytes from `at`, which ends with its first zero.
     pub(crate) fn text(&self, name: &str, at: usize, length: usize) -> Result<&'a str, Damage> {
         let bytes = self.0[at..][..length]

@@ -1,13 +1,9 @@
 //! [`Format`]: the kinds of volumes, by cryptsetup's names.
 
-use crate::VolumeError;
-use crate::luks2;
 use crate::unaligned::read_up_to;
+use crate::{VolumeError, bestcrypt, luks2};
 use block::BlockDevice;
 use std::fmt;
-
-/// Follows three bytes of jump instruction.
-const BESTCRYPT_SIGNATURE: &[u8] = b"LOCOS94 ";
 
 /// A kind of encrypted volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -115,10 +111,7 @@ impl Format {
                 _ => {}
             }
         }
-        if start
-            .get(3..)
-            .is_some_and(|rest| rest.starts_with(BESTCRYPT_SIGNATURE))
-        {
+        if bestcrypt::has_signature(&start) {
             return Ok(Some(Self::Bestcrypt));
         }
         Ok(luks2::has_second_copy(device)?.then_some(Self::Luks2))

@@ -9,6 +9,7 @@ use sha2::digest::common::BlockSizeUser;
 use sha2::digest::{Digest, FixedOutput, Output, Update};
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
+use skein::Skein512_512;
 use sm3::Sm3;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -45,6 +46,8 @@ pub enum Hash {
     Blake2b512,
     /// RFC 7693, 256 bits: `blake2s-256`.
     Blake2s256,
+    /// Skein 1.3 with 512 bits of state, 512 bits: `skein-512`, BestCrypt's.
+    Skein512,
     /// GB/T 32905-2016, 256 bits: `sm3`.
     Sm3,
     /// GOST R 34.11-2012, RFC 6986, 256 bits: `stribog256`.
@@ -71,6 +74,7 @@ macro_rules! dispatch {
             Hash::Whirlpool => $call::<Whirlpool>($($argument),*),
             Hash::Blake2b512 => $simple::<Blake2b512>($($argument),*),
             Hash::Blake2s256 => $simple::<Blake2s256>($($argument),*),
+            Hash::Skein512 => $simple::<Skein512_512>($($argument),*),
             Hash::Sm3 => $call::<Sm3>($($argument),*),
             Hash::Streebog256 => $call::<Streebog256>($($argument),*),
             Hash::Streebog512 => $call::<Streebog512>($($argument),*),
@@ -80,7 +84,7 @@ macro_rules! dispatch {
 
 impl Hash {
     /// Every hash.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Sha1,
         Self::Sha224,
         Self::Sha256,
@@ -94,6 +98,7 @@ impl Hash {
         Self::Whirlpool,
         Self::Blake2b512,
         Self::Blake2s256,
+        Self::Skein512,
         Self::Sm3,
         Self::Streebog256,
         Self::Streebog512,
@@ -115,6 +120,7 @@ impl Hash {
             Self::Whirlpool => "whirlpool",
             Self::Blake2b512 => "blake2b-512",
             Self::Blake2s256 => "blake2s-256",
+            Self::Skein512 => "skein-512",
             Self::Sm3 => "sm3",
             Self::Streebog256 => "stribog256",
             Self::Streebog512 => "stribog512",
@@ -137,6 +143,7 @@ impl Hash {
             | Self::Sha3_512
             | Self::Whirlpool
             | Self::Blake2b512
+            | Self::Skein512
             | Self::Streebog512 => 64,
         }
     }

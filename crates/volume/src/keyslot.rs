@@ -4,7 +4,7 @@
 use crate::mapping::key_for;
 use crate::{Hash, VolumeError, af, unaligned};
 use block::{BlockDevice, ByteRange};
-use cipher::{CipherError, CipherSpec, IvSector, Key, SectorCipher, SectorLayout};
+use cipher::{Algorithm, CipherError, CipherSpec, IvSector, Key, SectorCipher, SectorLayout};
 use zeroize::Zeroizing;
 
 /// What the material is made of, from offset 0 on in 512-byte sectors.
@@ -32,6 +32,19 @@ impl KeyMaterial {
         ByteRange {
             offset: self.offset,
             length: length.next_multiple_of(SECTOR),
+        }
+    }
+
+    /// Whether keys of `bytes` bytes can encrypt it.
+    pub(crate) fn check_key(&self, bytes: usize) -> Result<(), VolumeError> {
+        match self.spec.algorithms() {
+            [Algorithm::Null] => Ok(()),
+            _ if self.spec.key_sizes().contains(&bytes) => Ok(()),
+            _ => Err(VolumeError::Cipher(CipherError::KeySize {
+                spec: self.spec,
+                got_bits: bytes * 8,
+                possible_bits: self.spec.key_sizes().iter().map(|size| size * 8).collect(),
+            })),
         }
     }
 

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod af;
+pub mod bestcrypt;
 mod calibrate;
 mod crypt;
 pub mod cryptoloop;

@@ -58,15 +58,17 @@ impl Opening {
             return Err(VolumeError::EncryptedKeyFile);
         }
         let ends = |byte: &u8| matches!(byte, b'\n' | b'\r' | 0);
-        let lines: Vec<&[u8]> = file.split(ends).filter(|line| !line.is_empty()).collect();
-        let even = lines.windows(2).all(|pair| pair[0].len() == pair[1].len());
-        let (notation, mark) = match lines.len() {
+        let lines = || file.split(ends).filter(|line| !line.is_empty());
+        let length = lines().next().map_or(0, <[u8]>::len);
+        let even = lines().all(|line| line.len() == length);
+        let count = lines().count();
+        let (notation, mark) = match count {
             1 => ("cbc-plain64", 0),
             KEYS if even => ("cbc-lmk", 0x55),
             65 if even => ("cbc-lmk", 0xF4),
             lines => return Err(VolumeError::KeyFileLines { lines, even }),
         };
-        let spec: CipherSpec = match lines.len() {
+        let spec: CipherSpec = match count {
             1 => format!("{}-{notation}", self.cipher),
             _ => format!("{}:{KEYS}-{notation}", self.cipher),
         }
@@ -82,8 +84,8 @@ impl Opening {
                 key_bytes: self.key_bytes,
             });
         }
-        let key = Key::filled(lines.len() * self.key_bytes, |keys| {
-            for (key, line) in keys.chunks_exact_mut(self.key_bytes).zip(&lines) {
+        let key = Key::filled(count * self.key_bytes, |keys| {
+            for (key, line) in keys.chunks_exact_mut(self.key_bytes).zip(lines()) {
                 key.copy_from_slice(&hash.digest(&[line])[..self.key_bytes]);
                 key[0] ^= mark;
             }

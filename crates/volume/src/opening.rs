@@ -2,7 +2,7 @@
 
 use crate::{
     CryptDevice, Format, Limits, Mapping, SealedDevice, SealedMapping, Secret, VolumeError,
-    cryptoloop, loopaes, luks1, luks2, plain, tcrypt,
+    bestcrypt, cryptoloop, loopaes, luks1, luks2, plain, tcrypt,
 };
 use block::BlockDevice;
 use block::layer::Concat;
@@ -28,6 +28,8 @@ pub enum Opening {
     LoopAes(loopaes::Opening),
     /// TrueCrypt or VeraCrypt.
     Tcrypt(Box<tcrypt::Opening>),
+    /// BestCrypt, to be read only, and by guess.
+    Bestcrypt,
 }
 
 /// An opened volume.
@@ -116,6 +118,7 @@ impl Opening {
             Self::Cryptoloop(_) => Format::Cryptoloop,
             Self::LoopAes(_) => Format::LoopAes,
             Self::Tcrypt(opening) => opening.family.format(),
+            Self::Bestcrypt => Format::Bestcrypt,
         }
     }
 
@@ -140,12 +143,14 @@ impl Opening {
         let mapping = match self {
             Self::Luks1 { slot } => {
                 let parsed = luks1::Header::read(header)?;
+                parsed.check_beside(header, data)?;
                 let unlocked = parsed.unlock(header, secret, *slot, limits)?;
                 let mapping = parsed.mapping(unlocked.key, data)?;
                 return Ok(Opened::new(mapping, unlocked.slot));
             }
             Self::Luks2 { slot } => {
                 let parsed = luks2::Header::read(header)?;
+                parsed.check_beside(header, data)?;
                 if parsed.is_reencrypting() {
                     let keys = parsed.unlock_both(header, secret, limits)?;
                     if access == Access::Write {
@@ -172,6 +177,18 @@ impl Opening {
             Self::Plain(opening) => opening.mapping(secret, data)?,
             Self::Cryptoloop(opening) => opening.mapping(secret, data)?,
             Self::LoopAes(opening) => opening.mapping(secret, data)?,
+            Self::Bestcrypt if access == Access::Write => {
+                return Err(VolumeError::Unsupported {
+                    format: Format::Bestcrypt,
+                    feature: "a mapping of sectors that nobody has published, and writing".into(),
+                });
+            }
+            Self::Bestcrypt => {
+                let parsed = bestcrypt::Header::read(header)?;
+                let unlocked = parsed.unlock(header, secret, limits)?;
+                let mapping = parsed.guessed_mapping(&unlocked.key, data)?;
+                return Ok(Opened::new(mapping, unlocked.slot));
+            }
             Self::Tcrypt(opening) => opening
                 .unlock(header, secret, limits, watch)?
                 .mapping(data)?,

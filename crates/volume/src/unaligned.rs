@@ -52,10 +52,11 @@ pub(crate) fn write(
     let block = u64::from(device.geometry().logical_block);
     let start = offset / block * block;
     let end = (offset + bytes.len() as u64).next_multiple_of(block);
-    let mut buffer = AlignedBuffer::new((end - start) as usize);
-    if (start, end) != (offset, offset + bytes.len() as u64) {
-        device.read_at(start, &mut buffer)?;
+    if (start, end) == (offset, offset + bytes.len() as u64) {
+        return Ok(device.write_at(offset, bytes)?);
     }
+    let mut buffer = AlignedBuffer::new((end - start) as usize);
+    device.read_at(start, &mut buffer)?;
     buffer[(offset - start) as usize..][..bytes.len()].copy_from_slice(bytes);
     device.write_at(start, &buffer)?;
     Ok(())

@@ -76,6 +76,9 @@ pub struct VolumeArguments {
     /// TrueCrypt key file, or a folder of them, beside the passphrase; can be repeated
     #[arg(long = "keyfile", value_name = "FILE")]
     keyfiles: Vec<PathBuf>,
+    /// Read a BestCrypt container by guess
+    #[arg(long)]
+    experimental: bool,
     /// How cryptoloop made the key: util-linux, debian-rmd160 or hashalot-HASH
     #[arg(long, value_name = "HOW")]
     key_derivation: Option<String>,
@@ -230,11 +233,12 @@ impl VolumeArguments {
             Format::LoopAes => Opening::LoopAes(self.loopaes()?),
             Format::Tcrypt => Opening::Tcrypt(Box::new(self.tcrypt(Family::TrueCrypt)?)),
             Format::Veracrypt => Opening::Tcrypt(Box::new(self.tcrypt(Family::VeraCrypt)?)),
+            Format::Bestcrypt if self.experimental => Opening::Bestcrypt,
             Format::Bestcrypt => {
                 return Err(Failure::new(
                     2,
-                    format!("volumes of type {format} cannot be opened yet"),
-                    "Open it with the program that made it.",
+                    "how BestCrypt numbers the sectors of its data is not published",
+                    "Give --experimental to read it by guess.",
                 ));
             }
         })
@@ -271,6 +275,7 @@ impl VolumeArguments {
             ),
             ("--keyfile", !self.keyfiles.is_empty(), TCRYPT),
             ("--key-slot", self.key_slot.is_some(), &[Luks1, Luks2]),
+            ("--experimental", self.experimental, &[Format::Bestcrypt]),
             (
                 "--key-derivation",
                 self.key_derivation.is_some(),
@@ -290,6 +295,20 @@ impl VolumeArguments {
                     format!("Leave it away; it is for {}.", names.join(", ")),
                 ))
             }
+        }
+    }
+
+    /// Whether the user takes a guess for the data.
+    pub fn is_experimental(&self) -> bool {
+        self.experimental
+    }
+
+    /// TrueCrypt or VeraCrypt, if the user says so.
+    pub fn family(&self) -> Option<Family> {
+        match self.kind.as_deref().and_then(Format::named) {
+            Some(Format::Tcrypt) => Some(Family::TrueCrypt),
+            Some(Format::Veracrypt) => Some(Family::VeraCrypt),
+            _ => None,
         }
     }
 

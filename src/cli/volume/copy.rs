@@ -1,13 +1,14 @@
 //! `cryptmark volume export` and `import`: the whole plaintext, out and in.
 
-use super::arguments::VolumeArguments;
-use super::open::unlock;
-use super::secrets::SecretArguments;
+use super::arguments::{Devices, VolumeArguments, keyfiles};
+use super::open::{Search, unlock};
+use super::secrets::{SecretArguments, passphrase_in};
 use crate::cli::Failure;
 use crate::cli::progress::Progress;
-use block::BlockDevice;
+use block::layer::Protected;
 use block::signature::{self, Content};
 use block::transfer::{self, TransferError};
+use block::{BlockDevice, ByteRange};
 use clap::Args;
 use std::fs::File;
 use std::io;
@@ -16,7 +17,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::NamedTempFile;
-use volume::{Access, VolumeError};
+use volume::{Access, Limits, Secret, VolumeError, tcrypt};
 
 /// Options of `cryptmark volume export`.
 #[derive(Debug, Args)]
@@ -46,6 +47,22 @@ pub struct ImportOptions {
     /// Where to read the plaintext; - is standard input
     #[arg(long, short, value_name = "FILE|-")]
     input: PathBuf,
+    /// Protect the hidden volume: nothing is written where it is
+    #[arg(long, requires = "protection_passphrase_file")]
+    protect_hidden: bool,
+    /// File with the hidden volume's passphrase in its first line
+    #[arg(long, value_name = "FILE|-", requires = "protect_hidden")]
+    protection_passphrase_file: Option<PathBuf>,
+    /// PIM of the hidden volume
+    #[arg(long, value_name = "PIM", requires = "protect_hidden")]
+    protection_pim: Option<u32>,
+    /// Key file of the hidden volume; can be repeated
+    #[arg(
+        long = "protection-keyfile",
+        value_name = "FILE",
+        requires = "protect_hidden"
+    )]
+    protection_keyfiles: Vec<PathBuf>,
     /// Overwrite what the volume holds
     #[arg(long)]
     yes: bool,
@@ -146,7 +163,8 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     };
     let devices = options.volume.devices(true)?;
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Write)?;
-    let volume = opened.device(devices.header(), &devices.data)?;
+    let data = Protected::new(&devices.data, hidden(options, &devices)?);
+    let volume = opened.device(devices.header(), &data)?;
     let size = volume.geometry().size;
     if length.is_some_and(|length| length > size) {
         return Err(TransferError::TooLong { size }.into());
@@ -174,6 +192,32 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Where the hidden volume is that is to be protected; nowhere if there is none.
+fn hidden(options: &ImportOptions, devices: &Devices) -> Result<ByteRange, Failure> {
+    let Some(path) = &options.protection_passphrase_file else {
+        return Ok(ByteRange::new(0, 0));
+    };
+    let Some(family) = options.volume.family() else {
+        return Err(Failure::new(
+            2,
+            "only TrueCrypt and VeraCrypt volumes have a hidden one",
+            "Leave --protect-hidden away, or say --type veracrypt.",
+        ));
+    };
+    let opening = tcrypt::Opening {
+        place: tcrypt::Place::Hidden,
+        pim: options.protection_pim,
+        keyfiles: keyfiles(&options.protection_keyfiles)?,
+        ..tcrypt::Opening::new(family)
+    };
+    let secret = Secret::Passphrase(passphrase_in(path)?);
+    let search = Search::start()?;
+    let watch = |progress| search.watch(progress);
+    let unlocked = opening.unlock(&devices.data, &secret, &Limits::default(), &watch)?;
+    Ok(unlocked.mapping(&devices.data)?.data)
+}
+
+/// Shows the bytes that are done, and says whether to go on.
 pub fn tell(progress: &Progress, stop: &AtomicBool, done: u64) -> ControlFlow<()> {
     progress.filled(done);
     match stop.load(Ordering::Relaxed) {

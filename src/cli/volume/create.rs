@@ -1,16 +1,21 @@
 //! `cryptmark volume create`: a new volume in a file or on a device.
 
 use super::arguments::{Extent, sector_size};
-use super::keyslot::{KdfArguments, named_hash};
+use super::copy::tell;
+use super::create_tcrypt;
+use super::keyslot::{KdfArguments, NewSecretArguments, named_hash};
 use super::secrets::SecretArguments;
-use crate::cli::{Failure, print};
-use block::{BlockDevice, FileDevice, FileOptions, signature};
-use cipher::{CipherSpec, Key, SectorSize, Weakness};
+use crate::cli::progress::Progress;
+use crate::cli::{Failure, print, stop_on_signal};
+use block::{BlockDevice, ByteRange, FileDevice, FileOptions, signature, transfer};
+use cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
 use clap::{Args, ValueEnum};
 use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use volume::luks2::KeyslotOptions;
-use volume::{Format, VolumeError, luks1, luks2};
+use volume::tcrypt::Family;
+use volume::{CryptDevice, Format, Mapping, VolumeError, luks1, luks2};
 
 /// cryptsetup's default: AES in XTS with 512 bits, two keys of 256.
 const CIPHER: &str = "aes-xts-plain64";
@@ -23,22 +28,22 @@ const LEAST_FILE: u64 = 1 << 20;
 #[derive(Debug, Args)]
 pub struct CreateOptions {
     /// The volume: a block device, or a file, which is made if it is not there
-    image: PathBuf,
+    pub image: PathBuf,
     /// Format of the volume
     #[arg(long = "type", value_enum, default_value = "luks2")]
     kind: Kind,
     /// Size of the file to make, header and all: as in 1GiB, or 512-byte sectors
     #[arg(long, short = 'b')]
-    size: Option<Extent>,
-    /// Cipher of the data in dm-crypt notation
+    pub size: Option<Extent>,
+    /// Cipher of the data in dm-crypt notation; VeraCrypt's as in aes-twofish-serpent
     #[arg(long, short = 'c', value_name = "SPEC", default_value = CIPHER)]
-    cipher: CipherSpec,
+    pub cipher: CipherSpec,
     /// Key size in bits [default: 512 for XTS, else 256 or the longest]
     #[arg(long, short = 's', value_name = "BITS")]
     key_size: Option<usize>,
-    /// Hash of the splitter, and of PBKDF2 [default: sha256]
+    /// Hash of the splitter and of PBKDF2 [default: sha256; for VeraCrypt sha512]
     #[arg(long, value_name = "HASH")]
-    hash: Option<String>,
+    pub hash: Option<String>,
     /// Encryption sector size in bytes; LUKS2 only [default: 4096 where the device's blocks are that large, else 512]
     #[arg(long, value_name = "BYTES")]
     sector_size: Option<u32>,
@@ -59,22 +64,61 @@ pub struct CreateOptions {
     uuid: Option<String>,
     #[command(flatten)]
     kdf: KdfArguments,
+    /// Make a hidden volume of this size in the VeraCrypt volume that is there: the passphrase is the
+    /// outer volume's, the new one the hidden volume's
+    #[arg(long, value_name = "SIZE")]
+    tcrypt_hidden: Option<Extent>,
+    /// VeraCrypt's personal iterations multiplier
+    #[arg(long, value_name = "PIM")]
+    pub veracrypt_pim: Option<u32>,
+    /// TrueCrypt key file, or a folder of them, beside the passphrase; can be repeated
+    #[arg(long = "keyfile", value_name = "FILE")]
+    pub keyfiles: Vec<PathBuf>,
+    /// PIM of the outer volume
+    #[arg(long, value_name = "PIM", requires = "tcrypt_hidden")]
+    pub outer_pim: Option<u32>,
+    /// Key file of the outer volume; can be repeated
+    #[arg(
+        long = "outer-keyfile",
+        value_name = "FILE",
+        requires = "tcrypt_hidden"
+    )]
+    pub outer_keyfiles: Vec<PathBuf>,
+    /// Do not fill a VeraCrypt volume with noise: what was never used shows
+    #[arg(long)]
+    pub quick: bool,
     #[command(flatten)]
-    secret: SecretArguments,
+    pub secret: SecretArguments,
+    #[command(flatten)]
+    pub new: NewSecretArguments,
+    /// Show no progress
+    #[arg(long)]
+    pub no_progress: bool,
     /// Overwrite what the file or device holds, and take a cipher that protects little
     #[arg(long)]
-    yes: bool,
+    pub yes: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
     Luks1,
     Luks2,
+    Tcrypt,
+    Veracrypt,
+    Plain,
+    Cryptoloop,
 }
 
 /// A file that was made for the volume, and goes again if that fails.
-struct Made<'a> {
+pub struct Made<'a> {
     path: Option<&'a Path>,
+}
+
+impl Made<'_> {
+    /// It shall stay.
+    pub fn keep(&mut self) {
+        self.path = None;
+    }
 }
 
 impl Drop for Made<'_> {
@@ -88,11 +132,64 @@ impl Drop for Made<'_> {
 
 /// Runs the command.
 pub fn run(options: &CreateOptions) -> Result<(), Failure> {
+    let family = match options.kind {
+        Kind::Tcrypt => Some(Family::TrueCrypt),
+        Kind::Veracrypt => Some(Family::VeraCrypt),
+        Kind::Luks1 | Kind::Luks2 | Kind::Plain | Kind::Cryptoloop => None,
+    };
+    options.refuse_foreign_options()?;
+    match (family, options.tcrypt_hidden) {
+        (None, _) if matches!(options.kind, Kind::Plain | Kind::Cryptoloop) => headless(options),
+        (None, _) => luks(options),
+        (Some(family), None) => create_tcrypt::normal(options, family),
+        (Some(family), Some(size)) => create_tcrypt::hidden(options, family, size.bytes),
+    }
+}
+
+/// A volume without a header is noise: whatever opens it later makes it what it is.
+fn headless(options: &CreateOptions) -> Result<(), Failure> {
+    let (device, mut made) = place(&options.image, options.size, options.yes)?;
+    let data = ByteRange::new(0, device.geometry().size);
+    fill(&device, data, options.no_progress)?;
+    if let Some(made) = &mut made {
+        made.keep();
+    }
+    print(&format!(
+        "{} bytes of noise: name the cipher and the passphrase whenever it is opened\n",
+        data.length
+    ))
+}
+
+/// Fills with noise: zeros under a key that nobody keeps.
+pub fn fill(device: &FileDevice, data: ByteRange, silent: bool) -> Result<(), Failure> {
+    let spec: CipherSpec = CIPHER.parse().map_err(VolumeError::Cipher)?;
+    let mapping = Mapping {
+        key: Key::random(spec.default_key_size()).map_err(VolumeError::Cipher)?,
+        spec,
+        layout: SectorLayout::default(),
+        data,
+        first: IvSector::new(0),
+        backend: None,
+        sharing: None,
+        allow_discards: false,
+    };
+    let noise = CryptDevice::new(device, mapping)?;
+    let stop = stop_on_signal()?;
+    let progress = Progress::bytes(silent, data.length);
+    let report = |done| tell(&progress, &stop, done);
+    let mut zeros = io::repeat(0).take(noise.geometry().size);
+    let outcome = transfer::from_reader(&noise, &mut zeros, &report);
+    progress.finish();
+    outcome?;
+    Ok(())
+}
+
+fn luks(options: &CreateOptions) -> Result<(), Failure> {
     let spec = options.cipher;
     let key_bytes = options.key_bytes()?;
     // A cipher that is not possible is refused before anything is asked or written.
     let trial_key = Key::filled(key_bytes, |_| Ok::<_, Failure>(()))?;
-    let layout = cipher::SectorLayout {
+    let layout = SectorLayout {
         size: options.sector_size()?.unwrap_or_default(),
         large_iv: false,
     };
@@ -118,12 +215,14 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
         Some(key) => key,
         None => Key::random(key_bytes).map_err(VolumeError::Cipher)?,
     };
-    let format = options.kind.format();
+    let format = match options.kind {
+        Kind::Luks1 => Format::Luks1,
+        _ => Format::Luks2,
+    };
     let kdf = options.kdf.kdf(format, hash)?;
     let device = header.as_ref().unwrap_or(&data);
     let uuid = match options.kind {
         Kind::Luks1 => {
-            options.refuse_luks2_options()?;
             let volume::Kdf::Pbkdf2 { hash, iterations } = kdf else {
                 unreachable!("LUKS1 has no other");
             };
@@ -138,7 +237,7 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
             };
             luks1::Header::create(device, &creation, &volume_key, &secret)?.uuid
         }
-        Kind::Luks2 => {
+        _ => {
             let creation = luks2::Creation {
                 spec,
                 key_bytes,
@@ -158,7 +257,7 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
         }
     };
     for file in &mut made {
-        file.path = None;
+        file.keep();
     }
     print(&format!(
         "{format} volume {uuid}: {spec}, {} bits, {kdf}\n",
@@ -170,7 +269,7 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
 pub const HEADER_FILE: u64 = 16 << 20;
 
 /// The device to write to: what is there, if it may be overwritten, or a new file.
-fn place(
+pub fn place(
     path: &Path,
     size: Option<Extent>,
     yes: bool,
@@ -252,15 +351,6 @@ pub fn warn(spec: CipherSpec, size: u64, yes: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Kind {
-    const fn format(self) -> Format {
-        match self {
-            Self::Luks1 => Format::Luks1,
-            Self::Luks2 => Format::Luks2,
-        }
-    }
-}
-
 impl CreateOptions {
     fn key_bytes(&self) -> Result<usize, Failure> {
         match self.key_size {
@@ -278,22 +368,56 @@ impl CreateOptions {
         self.sector_size.map(sector_size).transpose()
     }
 
-    fn refuse_luks2_options(&self) -> Result<(), Failure> {
+    /// An option that the format has no use for is a mistake, and not silently
+    /// left aside.
+    fn refuse_foreign_options(&self) -> Result<(), Failure> {
+        use Kind::{Luks1, Luks2, Tcrypt, Veracrypt};
+        const LUKS: &[Kind] = &[Luks1, Luks2];
+        const TCRYPT: &[Kind] = &[Tcrypt, Veracrypt];
+        const WITH_HEADER: &[Kind] = &[Luks1, Luks2, Tcrypt, Veracrypt];
         let given = [
+            ("--sector-size", self.sector_size.is_some(), &[Luks2][..]),
+            ("--label", !self.label.is_empty(), &[Luks2]),
+            ("--subsystem", !self.subsystem.is_empty(), &[Luks2]),
+            ("--uuid", self.uuid.is_some(), LUKS),
+            ("--key-size", self.key_size.is_some(), LUKS),
+            ("--offset", self.offset.is_some(), LUKS),
+            ("--header", self.header.is_some(), LUKS),
+            ("--hash", self.hash.is_some(), WITH_HEADER),
+            ("--passphrase-file", self.secret.is_given(), WITH_HEADER),
+            ("--tcrypt-hidden", self.tcrypt_hidden.is_some(), TCRYPT),
             (
-                "--sector-size",
-                self.sector_size.is_some_and(|bytes| bytes != 512),
+                "--veracrypt-pim",
+                self.veracrypt_pim.is_some(),
+                &[Veracrypt],
             ),
-            ("--label", !self.label.is_empty()),
-            ("--subsystem", !self.subsystem.is_empty()),
+            ("--keyfile", !self.keyfiles.is_empty(), TCRYPT),
+            ("--quick", self.quick, TCRYPT),
         ];
-        match given.iter().find(|(_, given)| *given) {
+        let foreign = given
+            .iter()
+            .find(|(_, given, kinds)| *given && !kinds.contains(&self.kind));
+        match foreign {
             None => Ok(()),
-            Some((option, _)) => Err(Failure::new(
+            Some((option, ..)) => Err(Failure::new(
                 2,
-                format!("{option} is not possible with LUKS1"),
-                "Leave it away, or take --type luks2.",
+                format!("{option} has no meaning for {}", self.kind.article()),
+                "Leave it away, or choose another --type.",
             )),
+        }
+    }
+}
+
+impl Kind {
+    /// The volume in a sentence.
+    const fn article(self) -> &'static str {
+        match self {
+            Self::Luks1 => "a LUKS1 volume",
+            Self::Luks2 => "a LUKS2 volume",
+            Self::Tcrypt => "a TrueCrypt volume",
+            Self::Veracrypt => "a VeraCrypt volume",
+            Self::Plain => "a volume without a header",
+            Self::Cryptoloop => "a cryptoloop volume, which has no header",
         }
     }
 }

@@ -1,13 +1,17 @@
 //! `cryptmark volume header`: saved, put back, mended, named.
 
 use super::arguments::{VolumeArguments, open};
+use super::create_tcrypt::{passphrase_of, resealed};
+use super::open::Search;
+use super::secrets::SecretArguments;
 use crate::cli::{Failure, print};
 use block::{BlockDevice, FileDevice};
 use clap::{Args, Subcommand};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use volume::{Format, VolumeError, luks1, luks2};
+use volume::tcrypt::{Family, Place};
+use volume::{Format, Limits, VolumeError, luks1, luks2};
 
 /// Options of `cryptmark volume header`.
 #[derive(Debug, Args)]
@@ -22,8 +26,8 @@ enum HeaderCommand {
     Backup(BackupOptions),
     /// Put header and keyslots back from a file: with them the passphrases of then
     Restore(RestoreOptions),
-    /// Write both copies of a LUKS2 header anew, if one of them is damaged
-    Repair(RepairOptions),
+    /// Write a damaged header anew from its other copy: LUKS2, TrueCrypt, VeraCrypt
+    Repair(Box<RepairOptions>),
     /// Change label, second label or UUID
     Set(SetOptions),
 }
@@ -53,6 +57,8 @@ struct RestoreOptions {
 struct RepairOptions {
     #[command(flatten)]
     volume: VolumeArguments,
+    #[command(flatten)]
+    secret: SecretArguments,
 }
 
 #[derive(Debug, Args)]
@@ -195,6 +201,9 @@ fn restore(options: &RestoreOptions) -> Result<(), Failure> {
 }
 
 fn repair(options: &RepairOptions) -> Result<(), Failure> {
+    if let Some(family) = options.volume.family() {
+        return tcrypt_repair(options, family);
+    }
     let devices = options.volume.devices_for_header()?;
     let device = devices.header();
     let mut header = luks2::Header::read(device)?;
@@ -202,6 +211,27 @@ fn repair(options: &RepairOptions) -> Result<(), Failure> {
         true => print("both copies of the header are good again\n"),
         false => print("both copies of the header are good\n"),
     }
+}
+
+/// Writes the header anew from its copy, or the copy from the header with
+/// `--tcrypt-backup` left away.
+fn tcrypt_repair(options: &RepairOptions, family: Family) -> Result<(), Failure> {
+    let image = options.volume.image();
+    options.volume.refuse_foreign_options(family.format())?;
+    let devices = options.volume.devices(true)?;
+    let opening = options.volume.tcrypt(family)?;
+    let secret = options.secret.secret(family.format(), image)?;
+    let limits = Limits::default();
+    let search = Search::start()?;
+    let watch = |progress| search.watch(progress);
+    let unlocked = opening.unlock(&devices.data, &secret, &limits, &watch)?;
+    drop(search);
+    let sealing = resealed(&opening, &unlocked);
+    unlocked.restore(&devices.data, &sealing, passphrase_of(&secret)?, &limits)?;
+    print(match opening.place {
+        Place::NormalBackup | Place::HiddenBackup => "the header is written anew from its copy\n",
+        _ => "the copy is written anew from the header\n",
+    })
 }
 
 fn set(options: &SetOptions) -> Result<(), Failure> {

@@ -1,17 +1,23 @@
 //! `cryptmark volume info`: what a header says.
 
-use super::arguments::VolumeArguments;
+use super::arguments::{Devices, VolumeArguments};
+use super::open::Search;
+use super::secrets::SecretArguments;
 use crate::cli::{Failure, print};
 use clap::Args;
 use serde_json::{Value, json};
 use volume::luks2::{Keyslot, Place, Priority, Recovered, SegmentKind, SegmentSize};
-use volume::{Format, luks1, luks2};
+use volume::tcrypt::Family;
+use volume::{Format, Limits, bestcrypt, luks1, luks2, tcrypt};
 
 /// Options of `cryptmark volume info`.
 #[derive(Debug, Args)]
 pub struct InfoOptions {
     #[command(flatten)]
     volume: VolumeArguments,
+    /// What opens a TrueCrypt or VeraCrypt volume, whose header tells nothing without
+    #[command(flatten)]
+    secret: SecretArguments,
     /// Print it as JSON
     #[arg(long)]
     json: bool,
@@ -24,6 +30,9 @@ pub fn run(options: &InfoOptions) -> Result<(), Failure> {
     let info = match format {
         Format::Luks1 => luks1(&luks1::Header::read(devices.header())?),
         Format::Luks2 => luks2(&luks2::Header::read(devices.header())?),
+        Format::Bestcrypt => bestcrypt_info(&bestcrypt::Header::read(devices.header())?),
+        Format::Tcrypt => tcrypt_info(options, &devices, Family::TrueCrypt)?,
+        Format::Veracrypt => tcrypt_info(options, &devices, Family::VeraCrypt)?,
         other => {
             return Err(Failure::new(
                 2,
@@ -42,6 +51,62 @@ pub fn run(options: &InfoOptions) -> Result<(), Failure> {
     let mut text = String::new();
     describe(&info, 0, &mut text);
     print(&text)
+}
+
+fn tcrypt_info(options: &InfoOptions, devices: &Devices, family: Family) -> Result<Value, Failure> {
+    options.volume.refuse_foreign_options(family.format())?;
+    let opening = options.volume.tcrypt(family)?;
+    let image = options.volume.image();
+    let secret = options.secret.secret(family.format(), image)?;
+    let search = Search::start()?;
+    let watch = |progress| search.watch(progress);
+    let unlocked = opening.unlock(&devices.data, &secret, &Limits::default(), &watch)?;
+    drop(search);
+    let header = &unlocked.header;
+    let kdf = unlocked.prf.kdf(family, unlocked.place, opening.pim)?;
+    Ok(json!({
+        "format": family.format().name(),
+        "header": match unlocked.place {
+            tcrypt::Place::Normal => "normal",
+            tcrypt::Place::NormalBackup => "backup of the normal one",
+            tcrypt::Place::Hidden => "hidden",
+            tcrypt::Place::HiddenBackup => "backup of the hidden one",
+            tcrypt::Place::System => "system",
+        },
+        "header_offset": unlocked.offset,
+        "header_version": header.version,
+        "least_program": format!("{:x}.{:02x}", header.least_program >> 8, header.least_program & 0xff),
+        "cipher": unlocked.spec.to_string(),
+        "kdf": kdf.to_string(),
+        "volume_bytes": header.volume_size,
+        "hidden_bytes": header.hidden_size,
+        "data_offset": header.data_offset,
+        "encrypted_bytes": header.encrypted_bytes,
+        "sector_size": header.sector_size,
+        "flags": header.flags,
+        "volume_time": header.volume_time,
+        "header_time": header.header_time,
+    }))
+}
+
+fn bestcrypt_info(header: &bestcrypt::Header) -> Value {
+    let keyslots: serde_json::Map<_, _> = header
+        .keyslots
+        .iter()
+        .map(|slot| (slot.number.to_string(), json!({ "type": slot.kind.name() })))
+        .collect();
+    json!({
+        "format": "bestcrypt",
+        "description": header.description,
+        "key_generator": format!("{}, version {}", header.generator, header.generator_version),
+        "iterations": header.iterations,
+        "hash": header.hash.name(),
+        "cipher": "aes",
+        "mode": header.mode.to_string(),
+        "data_offset": header.data_start,
+        "data_bytes": header.data_length,
+        "keyslots": keyslots,
+    })
 }
 
 fn luks1(header: &luks1::Header) -> Value {

@@ -1,13 +1,16 @@
 //! `cryptmark volume passwd` and `volume key`: keyslots changed, added, removed.
 
 use super::arguments::{Devices, VolumeArguments};
+use super::create_tcrypt::resealed;
 use super::keyslot::{KdfArguments, NewSecretArguments};
+use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print};
 use block::FileDevice;
 use cipher::Key;
 use clap::{Args, Subcommand};
 use volume::luks2::KeyslotOptions;
+use volume::tcrypt::Family;
 use volume::{Format, Kdf, Limits, Secret, Unlocked, luks1, luks2};
 
 /// Options of `cryptmark volume passwd`.
@@ -136,10 +139,11 @@ impl Header {
     }
 
     fn kill(&mut self, device: &FileDevice, slot: u32, last_too: bool) -> Result<(), Failure> {
-        Ok(match self {
+        match self {
             Self::Luks1(header) => header.kill_key(device, slot, last_too)?,
             Self::Luks2(header) => header.kill_key(device, slot, last_too)?,
-        })
+        }
+        Ok(())
     }
 
     /// The hash that LUKS1 has for all its keyslots.
@@ -160,6 +164,9 @@ fn iterations(kdf: Kdf) -> u32 {
 
 /// Gives a keyslot another passphrase.
 pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
+    if let Some(family) = options.volume.family() {
+        return tcrypt_passwd(options, family);
+    }
     let (devices, format, mut header) = open(&options.volume)?;
     let device = devices.header();
     let secret = options.secret.secret(format, options.volume.image())?;
@@ -177,6 +184,24 @@ pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
     print(&format!(
         "keyslot {slot} opens with the new passphrase: {kdf}\n"
     ))
+}
+
+/// Another passphrase for a TrueCrypt or VeraCrypt volume, in header and copy.
+fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure> {
+    let image = options.volume.image();
+    options.volume.refuse_foreign_options(family.format())?;
+    let devices = options.volume.devices(true)?;
+    let opening = options.volume.tcrypt(family)?;
+    let secret = options.secret.secret(family.format(), image)?;
+    let limits = Limits::default();
+    let search = Search::start()?;
+    let watch = |progress| search.watch(progress);
+    let mut unlocked = opening.unlock(&devices.data, &secret, &limits, &watch)?;
+    drop(search);
+    let new = options.new.secret(image)?;
+    let sealing = resealed(&opening, &unlocked);
+    unlocked.change_passphrase(&devices.data, &sealing, &new, &limits)?;
+    print("the volume opens with the new passphrase\n")
 }
 
 /// Runs `volume key`.

@@ -3,6 +3,7 @@
 mod arguments;
 mod copy;
 mod create;
+mod create_tcrypt;
 mod header;
 mod info;
 mod keys;

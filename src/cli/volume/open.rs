@@ -8,7 +8,7 @@ use clap::Args;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use volume::{Access, Limits, Opened, Row, tcrypt};
+use volume::{Access, Format, Limits, Opened, Row, bestcrypt, tcrypt};
 
 /// Options of `cryptmark volume open`.
 #[derive(Debug, Args)]
@@ -22,6 +22,11 @@ pub struct OpenOptions {
 /// Runs the command.
 pub fn run(options: &OpenOptions) -> Result<(), Failure> {
     let devices = options.volume.devices(false)?;
+    if options.volume.format(devices.header())? == Format::Bestcrypt
+        && !options.volume.is_experimental()
+    {
+        return bestcrypt(options, &devices);
+    }
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Read)?;
     let mut text = match opened.slot {
         Some(slot) => format!("keyslot     {slot}\n"),
@@ -46,6 +51,23 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
     // Only now is it certain that the data can be had.
     opened.device(devices.header(), &devices.data)?;
     print(&text)
+}
+
+/// Whether the passphrase is right can be told of a container whose data cannot.
+fn bestcrypt(options: &OpenOptions, devices: &Devices) -> Result<(), Failure> {
+    options.volume.refuse_foreign_options(Format::Bestcrypt)?;
+    let header = bestcrypt::Header::read(&devices.data)?;
+    let secret = options
+        .secret
+        .secret(Format::Bestcrypt, options.volume.image())?;
+    let unlocked = header.unlock(&devices.data, &secret, &Limits::default())?;
+    let slot = unlocked
+        .slot
+        .map_or_else(String::new, |slot| format!("keyslot     {slot}\n"));
+    print(&format!(
+        "{slot}key         {} bits\n",
+        unlocked.key.len() * 8
+    ))
 }
 
 /// Opens the volume that the options name.

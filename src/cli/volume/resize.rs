@@ -1,12 +1,17 @@
 //! `cryptmark volume resize`: more or less data in a file.
 
 use super::arguments::{Extent, VolumeArguments};
+use super::create_tcrypt::{passphrase_of, resealed};
+use super::open::Search;
+use super::secrets::SecretArguments;
 use crate::cli::{Failure, print};
 use block::{BlockDevice, PathKind};
 use clap::Args;
 use std::fs::File;
+use std::path::Path;
 use volume::luks2::{Header, SegmentSize};
-use volume::{Format, luks1};
+use volume::tcrypt::Family;
+use volume::{Format, Limits, luks1};
 
 /// Options of `cryptmark volume resize`.
 #[derive(Debug, Args)]
@@ -16,6 +21,9 @@ pub struct ResizeOptions {
     /// Size of the whole file afterwards, header and all: as in 2GiB, or 512-byte sectors
     #[arg(long, value_name = "SIZE")]
     to: Extent,
+    /// What opens a TrueCrypt or VeraCrypt volume, whose headers are written anew
+    #[command(flatten)]
+    secret: SecretArguments,
     /// Cut off data
     #[arg(long)]
     yes: bool,
@@ -23,6 +31,9 @@ pub struct ResizeOptions {
 
 /// Runs the command.
 pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
+    if let Some(family) = options.volume.family() {
+        return grow(options, family);
+    }
     let image = options.volume.image();
     let devices = options.volume.devices_for_header()?;
     let format = options.volume.format(devices.header())?;
@@ -74,14 +85,53 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
         ));
     }
     drop(devices);
+    set_length(image, to)?;
+    print(&format!("{} bytes of data\n", to - offset))
+}
+
+/// Makes a TrueCrypt or VeraCrypt volume as large as its file becomes, or as
+/// its device is.
+fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
+    let image = options.volume.image();
+    options.volume.refuse_foreign_options(family.format())?;
+    let opening = options.volume.tcrypt(family)?;
+    let secret = options.secret.secret(family.format(), image)?;
+    let limits = Limits::default();
+    let devices = options.volume.devices(true)?;
+    let search = Search::start()?;
+    let watch = |progress| search.watch(progress);
+    let mut unlocked = opening.unlock(&devices.data, &secret, &limits, &watch)?;
+    drop(search);
+    let (size, to) = (devices.data.geometry().size, options.to.bytes);
+    let device = match devices.data.path_kind() {
+        PathKind::BlockDevice => devices.data,
+        PathKind::RegularFile if to < size => {
+            return Err(Failure::new(
+                2,
+                format!("a {} volume cannot become smaller", family.format().title()),
+                "Make a smaller one, and copy with `volume export` and `volume import`.",
+            ));
+        }
+        PathKind::RegularFile => {
+            // Until its header says otherwise, the volume is as large as it was.
+            drop(devices);
+            set_length(image, to)?;
+            options.volume.devices(true)?.data
+        }
+    };
+    let sealing = resealed(&opening, &unlocked);
+    unlocked.grow(&device, &sealing, passphrase_of(&secret)?, &limits)?;
+    print(&format!("{} bytes of data\n", unlocked.header.volume_size))
+}
+
+fn set_length(image: &Path, bytes: u64) -> Result<(), Failure> {
     let file = File::options().write(true).open(image);
-    let resized = file.and_then(|file| file.set_len(to).and_then(|()| file.sync_all()));
+    let resized = file.and_then(|file| file.set_len(bytes).and_then(|()| file.sync_all()));
     resized.map_err(|error| {
         Failure::new(
             1,
             format!("cannot resize {}: {error}", image.display()),
             "Check the permissions and the free space.",
         )
-    })?;
-    print(&format!("{} bytes of data\n", to - offset))
+    })
 }

@@ -1,7 +1,7 @@
 //! Passphrases and keys: from files, from standard input, from a prompt; never
 //! from arguments or the environment.
 
-use crate::cli::Failure;
+use crate::cli::{Failure, stop_on_signal};
 use cipher::Key;
 use clap::Args;
 use std::fs::File;
@@ -54,6 +54,11 @@ impl SecretArguments {
             Some(path) => passphrase_in(path)?,
             None => ask(&format!("Passphrase for {}: ", image.display()))?,
         }))
+    }
+
+    /// Whether an option says where the secret is.
+    pub fn is_given(&self) -> bool {
+        self.key_file.is_some() || self.passphrase_file.is_some()
     }
 
     /// What a volume that is being made shall open with: asked for twice where
@@ -159,14 +164,17 @@ fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
 }
 
 /// The first line, without its newline.
-fn first_line(from: Box<dyn Read>, path: &Path) -> Result<Key, Failure> {
+fn first_line(mut from: Box<dyn Read>, path: &Path) -> Result<Key, Failure> {
     let limit = MOST_PASSPHRASE + 1;
     let mut line = Zeroizing::new(Vec::with_capacity(limit as usize));
     // Byte by byte: what follows the line may be for somebody else.
-    for byte in from.take(limit).bytes() {
-        match byte.map_err(|error| unreadable(path, &error))? {
-            b'\n' => break,
-            byte => line.push(byte),
+    let mut byte = [0];
+    while (line.len() as u64) < limit {
+        match from.read(&mut byte) {
+            Ok(0) => break,
+            Ok(_) if byte == *b"\n" => break,
+            Ok(_) => line.push(byte[0]),
+            Err(error) => return Err(unreadable(path, &error)),
         }
     }
     if line.len() as u64 > MOST_PASSPHRASE {
@@ -180,8 +188,14 @@ fn first_line(from: Box<dyn Read>, path: &Path) -> Result<Key, Failure> {
 }
 
 fn prompt(question: &str) -> Result<Key, Failure> {
+    // Ctrl-C then interrupts the reading, after which the terminal shows again
+    // what is typed, and does not end the program before that.
+    stop_on_signal()?;
     match rpassword::prompt_password(question) {
         Ok(text) => Ok(Key::new(text.into_bytes())),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+            Err(Failure::new(130, "interrupted", "Nothing was changed."))
+        }
         Err(error) => Err(Failure::new(
             1,
             format!("cannot read the passphrase: {error}"),

@@ -18,7 +18,7 @@
 //!
 //! And it loads and stores vectors through pointers, each made in the same
 //! line from a borrowed array of the vector's size, by instructions that ask
-//! for no alignment.
+//! for no alignment. SSE2, which every x86-64 has, needs no proof.
 
 mod aes;
 #[cfg(target_arch = "x86_64")]
@@ -34,6 +34,8 @@ mod polyval;
 mod registers;
 #[cfg(target_arch = "x86_64")]
 mod serpent;
+#[cfg(target_arch = "x86_64")]
+mod store;
 
 pub(crate) use self::aes::{Aes, Engine as AesEngine};
 #[cfg(target_arch = "aarch64")]
@@ -42,6 +44,7 @@ pub(crate) use self::{aes::AesCe, neon::Neon};
 pub(crate) use self::{
     aes::{AesNi, Vaes256, Vaes512},
     planes::Avx512Bytes,
+    store::store_block,
 };
 
 /// Proof that this CPU has AVX2.

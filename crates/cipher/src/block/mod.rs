@@ -40,7 +40,7 @@ pub(crate) use self::sm4::Sm4;
 pub(crate) use self::twofish::Twofish;
 
 use crate::Backend;
-use crate::mode::{GROUP, cbc, xts};
+use crate::mode::{GROUP, cbc, ctr, xts};
 
 /// One block of a 128-bit block cipher.
 pub(crate) type Block = [u8; 16];
@@ -103,6 +103,14 @@ pub(crate) trait BlockCipher<const N: usize>: Send + Sync + Sized + 'static {
     fn decrypt_cbc(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
         cbc::decrypt(ivs, sector_bytes, data, |blocks| {
             self.decrypt_blocks(blocks);
+        });
+    }
+
+    /// Encrypts or decrypts whole sectors in place in CTR mode; `ivs` has one
+    /// for each. A fused kernel takes the place of this.
+    fn crypt_ctr(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
+        ctr::run(ivs, sector_bytes, data, |blocks| {
+            self.encrypt_blocks(blocks);
         });
     }
 }

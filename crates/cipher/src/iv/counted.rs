@@ -71,18 +71,19 @@ impl<const N: usize> Ivs<N> for Counted {
         for iv in ivs {
             let n = sector.get();
             let size = self.layout.size.bytes() as u64;
-            *iv = [0; N];
+            let mut bytes = [0; N];
             match self.form {
                 Form::Zero => {}
-                Form::Little32 => iv[..4].copy_from_slice(&(n as u32).to_le_bytes()),
-                Form::Little64 => iv[..8].copy_from_slice(&n.to_le_bytes()),
-                Form::Big64 => iv[N - 8..].copy_from_slice(&n.to_be_bytes()),
+                Form::Little32 => bytes[..4].copy_from_slice(&(n as u32).to_le_bytes()),
+                Form::Little64 => bytes[..8].copy_from_slice(&n.to_le_bytes()),
+                Form::Big64 => bytes[N - 8..].copy_from_slice(&n.to_be_bytes()),
                 Form::Blocks { shift } => {
                     let block = (n << shift).wrapping_add(1);
-                    iv[N - 8..].copy_from_slice(&block.to_be_bytes());
+                    bytes[N - 8..].copy_from_slice(&block.to_be_bytes());
                 }
-                Form::Offset => iv[..8].copy_from_slice(&n.wrapping_mul(size).to_le_bytes()),
+                Form::Offset => bytes[..8].copy_from_slice(&n.wrapping_mul(size).to_le_bytes()),
             }
+            write(bytes, iv);
             sector = sector.advance(1, self.layout);
         }
     }
@@ -90,6 +91,15 @@ impl<const N: usize> Ivs<N> for Counted {
     fn through_mode(&self) -> bool {
         self.form == Form::Offset
     }
+}
+
+/// Writes the IV; a block by one store, for the kernel that loads it next.
+fn write<const N: usize>(bytes: [u8; N], iv: &mut [u8; N]) {
+    #[cfg(target_arch = "x86_64")]
+    if let (Some(bytes), Some(iv), 16) = (bytes.first_chunk(), iv.first_chunk_mut(), N) {
+        return crate::arch::store_block(*bytes, iv);
+    }
+    *iv = bytes;
 }
 
 #[cfg(test)]

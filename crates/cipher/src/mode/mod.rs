@@ -4,7 +4,7 @@
 mod adiantum;
 pub(crate) mod cbc;
 mod chain;
-mod ctr;
+pub(crate) mod ctr;
 mod ecb;
 mod hctr2;
 mod lrw;

@@ -6,24 +6,10 @@ use crate::record;
 use std::hint::black_box;
 use std::time::Duration;
 use thiserror::Error;
-use volume::{Argon2Variant, Hash, Kdf, Limits, VolumeError};
+use volume::{Argon2Variant, Hash, Kdf, KdfKind, Limits, Machine, VolumeError};
 
 /// What cryptsetup calibrates an unlock to (`--iter-time`), ms.
 pub const ITER_TIME_MS: u32 = 2000;
-
-/// cryptsetup's defaults and bounds for Argon2 (`lib/internal.h`,
-/// `lib/luks2/luks2_json_metadata.c`): at least so many passes, at most so much
-/// memory and so many lanes.
-const LEAST_PASSES: u32 = 4;
-const MOST_MEMORY_KIB: u32 = 1 << 20;
-const MOST_LANES: u32 = 4;
-const LEAST_MEMORY_KIB: u32 = 64;
-
-/// cryptsetup's least number of iterations.
-const LEAST_ITERATIONS: u32 = 1000;
-
-/// How long a derivation must last to tell the rate.
-const CALIBRATION: Duration = Duration::from_millis(250);
 
 /// A key of `aes-xts-plain64` with 512 bits, what all three create by default.
 const XTS_KEY: usize = 64;
@@ -69,10 +55,8 @@ pub struct Recipe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cost {
     Fixed(Kdf),
-    /// As many iterations as take [`ITER_TIME_MS`] here.
-    Pbkdf2(Hash),
-    /// As much memory, then as many passes.
-    Argon2(Argon2Variant),
+    /// What takes [`ITER_TIME_MS`] here.
+    Calibrated(KdfKind),
 }
 
 /// Every recipe: the first is what noise is measured with, so it lasts long
@@ -111,21 +95,41 @@ pub const RECIPES: &[Recipe] = &[
     truecrypt("truecrypt-pbkdf2-ripemd160", Hash::Ripemd160, 2000),
     truecrypt("truecrypt-pbkdf2-sha1", Hash::Sha1, 2000),
     truecrypt("truecrypt-system-pbkdf2-ripemd160", Hash::Ripemd160, 1000),
-    luks("luks1-pbkdf2-sha1", "luks1", Cost::Pbkdf2(Hash::Sha1)),
-    luks("luks1-pbkdf2-sha256", "luks1", Cost::Pbkdf2(Hash::Sha256)),
-    luks("luks1-pbkdf2-sha512", "luks1", Cost::Pbkdf2(Hash::Sha512)),
+    luks(
+        "luks1-pbkdf2-sha1",
+        "luks1",
+        Cost::Calibrated(KdfKind::Pbkdf2(Hash::Sha1)),
+    ),
+    luks(
+        "luks1-pbkdf2-sha256",
+        "luks1",
+        Cost::Calibrated(KdfKind::Pbkdf2(Hash::Sha256)),
+    ),
+    luks(
+        "luks1-pbkdf2-sha512",
+        "luks1",
+        Cost::Calibrated(KdfKind::Pbkdf2(Hash::Sha512)),
+    ),
     luks(
         "luks1-pbkdf2-ripemd160",
         "luks1",
-        Cost::Pbkdf2(Hash::Ripemd160),
+        Cost::Calibrated(KdfKind::Pbkdf2(Hash::Ripemd160)),
     ),
     luks(
         "luks1-pbkdf2-whirlpool",
         "luks1",
-        Cost::Pbkdf2(Hash::Whirlpool),
+        Cost::Calibrated(KdfKind::Pbkdf2(Hash::Whirlpool)),
     ),
-    luks("luks2-argon2id", "luks2", Cost::Argon2(Argon2Variant::Id)),
-    luks("luks2-argon2i", "luks2", Cost::Argon2(Argon2Variant::I)),
+    luks(
+        "luks2-argon2id",
+        "luks2",
+        Cost::Calibrated(KdfKind::Argon2(Argon2Variant::Id)),
+    ),
+    luks(
+        "luks2-argon2i",
+        "luks2",
+        Cost::Calibrated(KdfKind::Argon2(Argon2Variant::I)),
+    ),
 ];
 
 const fn veracrypt(name: &'static str, hash: Hash, iterations: u32) -> Recipe {
@@ -162,8 +166,13 @@ impl Recipe {
     pub fn prepare(&self, cores: u32, memory: u64) -> Result<Unlock, UnlockError> {
         let kdf = match self.cost {
             Cost::Fixed(kdf) => kdf,
-            Cost::Pbkdf2(hash) => calibrated_pbkdf2(hash)?,
-            Cost::Argon2(variant) => calibrated_argon2(variant, cores, memory)?,
+            Cost::Calibrated(kind) => {
+                let clock = Clock::get();
+                let start = clock.now();
+                let now = || Duration::from_secs_f64(clock.seconds(clock.now() - start));
+                let target = Duration::from_millis(ITER_TIME_MS.into());
+                kind.calibrated(target, Machine { cores, memory }, &now)?
+            }
         };
         Ok(Unlock { recipe: *self, kdf })
     }
@@ -172,55 +181,6 @@ impl Recipe {
     pub fn is_calibrated(&self) -> bool {
         !matches!(self.cost, Cost::Fixed(_))
     }
-}
-
-/// As many iterations as take [`ITER_TIME_MS`], from a shorter run.
-fn calibrated_pbkdf2(hash: Hash) -> Result<Kdf, UnlockError> {
-    let mut iterations = LEAST_ITERATIONS;
-    loop {
-        let seconds = timed(Kdf::Pbkdf2 { hash, iterations })?;
-        if seconds >= CALIBRATION.as_secs_f64() {
-            let wanted = f64::from(iterations) * target_seconds() / seconds;
-            return Ok(Kdf::Pbkdf2 {
-                hash,
-                iterations: (wanted as u32).max(LEAST_ITERATIONS),
-            });
-        }
-        iterations *= 2;
-    }
-}
-
-/// The most memory that the least passes can fill in [`ITER_TIME_MS`], up to
-/// cryptsetup's limit and half of the machine's; then as many passes.
-fn calibrated_argon2(variant: Argon2Variant, cores: u32, memory: u64) -> Result<Kdf, UnlockError> {
-    let half = u32::try_from(memory / 2 / 1024).unwrap_or(u32::MAX);
-    let most = MOST_MEMORY_KIB.min(half).max(LEAST_MEMORY_KIB);
-    let with = |time, memory_kib| Kdf::Argon2 {
-        variant,
-        time,
-        memory_kib,
-        lanes: cores.clamp(1, MOST_LANES),
-    };
-    let seconds = timed(with(LEAST_PASSES, most))?;
-    let ratio = target_seconds() / seconds;
-    Ok(match ratio >= 1.0 {
-        true => with((f64::from(LEAST_PASSES) * ratio) as u32, most),
-        false => with(
-            LEAST_PASSES,
-            ((f64::from(most) * ratio) as u32).max(LEAST_MEMORY_KIB),
-        ),
-    })
-}
-
-fn target_seconds() -> f64 {
-    f64::from(ITER_TIME_MS) / 1e3
-}
-
-fn timed(kdf: Kdf) -> Result<f64, UnlockError> {
-    let clock = Clock::get();
-    let start = clock.now();
-    derive(kdf, XTS_KEY, 0)?;
-    Ok(clock.seconds(clock.now() - start))
 }
 
 /// Derives a key from a passphrase that `nth` changes, and drops it.

@@ -2,7 +2,7 @@
 
 use super::header::{Header, Keyslot};
 use crate::mapping::{data_to_end, key_for};
-use crate::{Kdf, Limits, Mapping, Secret, Unlocked, VolumeError};
+use crate::{Format, Kdf, Limits, Mapping, Secret, Unlocked, VolumeError};
 use block::BlockDevice;
 use cipher::{IvSector, Key, SectorLayout};
 use subtle::ConstantTimeEq;
@@ -44,6 +44,8 @@ impl Header {
             self.kdf(keyslot.iterations)
                 .check(&keyslot.salt, self.key_bytes, limits)?;
         }
+        self.kdf(self.digest_iterations)
+            .check(&self.digest_salt, self.digest.len(), limits)?;
         for (number, keyslot) in candidates {
             let key = self.open(device, keyslot, passphrase, limits)?;
             if self.verifies(&key, limits)? {
@@ -70,6 +72,21 @@ impl Header {
             sharing: None,
             allow_discards: false,
         })
+    }
+
+    /// Data on the header's own device lie behind the header: where they have
+    /// a device for themselves, the header must be given with it.
+    pub(crate) fn check_beside(
+        &self,
+        device: &dyn BlockDevice,
+        data: &dyn BlockDevice,
+    ) -> Result<(), VolumeError> {
+        match self.payload_offset == 0 && std::ptr::addr_eq(device, data) {
+            true => Err(VolumeError::DataUponHeader {
+                format: Format::Luks1,
+            }),
+            false => Ok(()),
+        }
     }
 
     fn open(

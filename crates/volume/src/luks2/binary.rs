@@ -85,13 +85,17 @@ impl Binary {
         if !bytes.starts_with(place.magic()) || fields.be16(6) != 2 {
             return None;
         }
-        Some(Self::fields(&fields, offset))
+        Some(Self::fields(&fields, place, offset))
     }
 
-    fn fields(fields: &Fields, offset: u64) -> Result<Self, Damage> {
+    fn fields(fields: &Fields, place: Place, offset: u64) -> Result<Self, Damage> {
         let header_size = fields.be64(8);
         if !HEADER_SIZES.contains(&header_size) {
             let rule = "must be 16 KiB to 4 MiB, a power of two";
+            return Err(Damage::number("hdr_size", header_size, rule));
+        }
+        if place == Place::Secondary && header_size != offset {
+            let rule = format!("the second copy was read from {offset}");
             return Err(Damage::number("hdr_size", header_size, rule));
         }
         let hdr_offset = fields.be64(256);

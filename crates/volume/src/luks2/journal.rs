@@ -17,6 +17,7 @@
 use crate::fields::Fields;
 use crate::{Hash, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
+use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"CMREENC1";
 const HEAD_BYTES: usize = 4096;
@@ -48,6 +49,11 @@ impl Record {
     /// The first byte behind its data.
     pub(super) const fn end(&self) -> u64 {
         self.position + self.length
+    }
+
+    /// Whether its data are whole sectors of `unit` bytes.
+    pub(super) const fn is_made_of(&self, unit: u64) -> bool {
+        self.position.is_multiple_of(unit) && self.length.is_multiple_of(unit)
     }
 }
 
@@ -104,7 +110,10 @@ impl Journal {
             length: fields.be64(24),
             kept_at: at + HEAD_BYTES as u64,
         };
-        if record.length > self.capacity() || record.position.checked_add(record.length).is_none() {
+        if record.length > self.capacity()
+            || record.position.checked_add(record.length).is_none()
+            || record.sequence == u64::MAX
+        {
             return Ok(None);
         }
         let data = unaligned::read(device, ByteRange::new(record.kept_at, record.length))?;
@@ -112,14 +121,20 @@ impl Journal {
         Ok((head[DIGEST_AT..][..digest.len()] == **digest).then_some(record))
     }
 
-    /// Keeps `data`, which is going to be written at `position`, in the record
-    /// that follows `last`.
+    /// What a record says of its data.
+    pub(super) fn digest(data: &[u8]) -> Zeroizing<Vec<u8>> {
+        Hash::Sha256.digest(&[data])
+    }
+
+    /// Keeps `data` of this `digest`, which are going to be written at
+    /// `position`, in the record that follows `last`.
     pub(super) fn keep(
         &self,
         device: &dyn BlockDevice,
         last: Option<Record>,
         position: u64,
         data: &[u8],
+        digest: &[u8],
     ) -> Result<Record, VolumeError> {
         let sequence = last.map_or(1, |record| record.sequence + 1);
         let length = data.len() as u64;
@@ -128,7 +143,7 @@ impl Journal {
         head[8..16].copy_from_slice(&sequence.to_be_bytes());
         head[16..24].copy_from_slice(&position.to_be_bytes());
         head[24..32].copy_from_slice(&length.to_be_bytes());
-        Hash::Sha256.digest_into(&[data], &mut head[DIGEST_AT..SEAL_AT]);
+        head[DIGEST_AT..SEAL_AT].copy_from_slice(digest);
         let (sealed, seal) = head.split_at_mut(SEAL_AT);
         Hash::Sha256.digest_into(&[sealed], &mut seal[..32]);
         let at = self.offset(sequence);
@@ -154,6 +169,16 @@ mod tests {
         length: 1 << 20,
     };
 
+    fn keep(
+        journal: &Journal,
+        device: &RamDevice,
+        last: Option<Record>,
+        position: u64,
+        data: &[u8],
+    ) -> Result<Record, VolumeError> {
+        journal.keep(device, last, position, data, &Journal::digest(data))
+    }
+
     #[test]
     fn the_newest_record_counts() {
         let device = RamDevice::new(2 << 20);
@@ -163,7 +188,7 @@ mod tests {
         let mut last = None;
         for step in 0..5_u64 {
             let data = vec![step as u8; 8192];
-            let record = journal.keep(&device, last, step * 8192, &data).unwrap();
+            let record = keep(&journal, &device, last, step * 8192, &data).unwrap();
             assert_eq!(journal.newest(&device).unwrap(), Some(record));
             last = Some(record);
         }
@@ -174,10 +199,8 @@ mod tests {
         let device = RamDevice::new(2 << 20);
         let journal = Journal::new(AREA).unwrap();
         journal.clear(&device).unwrap();
-        let first = journal.keep(&device, None, 0, &[1; 4096]).unwrap();
-        let second = journal
-            .keep(&device, Some(first), 4096, &[2; 4096])
-            .unwrap();
+        let first = keep(&journal, &device, None, 0, &[1; 4096]).unwrap();
+        let second = keep(&journal, &device, Some(first), 4096, &[2; 4096]).unwrap();
         for offset in [second.kept_at - HEAD_BYTES as u64, second.kept_at + 512] {
             let mut sector = [0; 512];
             device.read_at(offset, &mut sector).unwrap();

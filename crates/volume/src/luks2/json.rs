@@ -1,6 +1,7 @@
 //! JSON out of a header: bounded, without duplicates, and read by name.
 
 use crate::Damage;
+use crate::damage::printable;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
@@ -101,6 +102,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
         while let Some(name) = from.next_key::<String>()? {
             let value = from.next_value_seed(self)?;
             if object.contains_key(&name) {
+                let name = printable(&name);
                 return Err(A::Error::custom(format!("`{name}` stands there twice")));
             }
             object.insert(name, value);
@@ -145,6 +147,15 @@ impl<'a> Node<'a> {
         Damage::number(self.path.as_str(), value, rule)
     }
 
+    /// So many bytes here, which make no sense.
+    pub(super) fn refuse_length(&self, bytes: usize, rule: impl Into<Box<str>>) -> Damage {
+        Damage::Length {
+            field: self.path.as_str().into(),
+            bytes,
+            rule: rule.into(),
+        }
+    }
+
     /// A text here that is not known.
     pub(super) fn unknown(&self, value: &str) -> Damage {
         Damage::unknown(self.path.as_str(), value)
@@ -173,7 +184,7 @@ impl<'a> Node<'a> {
     /// The members of an object whose names are numbers up to `most`.
     pub(super) fn numbered(&self, most: u32) -> Result<Vec<(u32, Self)>, Damage> {
         let member = |(name, value): (&String, &'a Value)| {
-            let path = format!("{}.{name}", self.path);
+            let path = format!("{}.{}", self.path, printable(name));
             let number = digits(name).and_then(|number| u32::try_from(number).ok());
             match number.filter(|&number| number <= most) {
                 Some(number) => Ok((number, Self { value, path })),

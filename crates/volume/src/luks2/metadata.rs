@@ -15,6 +15,10 @@ const MOST_STRIPES: u32 = 16_384;
 const MOST_KEYSLOTS_SIZE: u64 = 128 << 20;
 const MOST_SALT_BYTES: usize = 1024;
 
+/// The length of a digest that was LUKS1's before; any other is as long as its
+/// hash. A shorter one would take wrong keys for the right one.
+const LUKS1_DIGEST_BYTES: usize = 20;
+
 /// What a header says, checked for being possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
@@ -209,6 +213,19 @@ impl Metadata {
                 });
             }
             before.push((number, area));
+        }
+        Ok(())
+    }
+
+    /// Key material ends where the header's device of `size` bytes does, or before.
+    pub(super) fn check_device(&self, size: u64) -> Result<(), Damage> {
+        for (number, keyslot) in &self.keyslots {
+            let outside = |area: &ByteRange| area.end().is_none_or(|end| end > size);
+            if let Some(area) = keyslot.area().filter(outside) {
+                let field = format!("keyslots.{number}.area.offset");
+                let rule = format!("its area ends behind the {size} bytes that there are");
+                return Err(Damage::number(field, area.offset, rule));
+            }
         }
         Ok(())
     }
@@ -428,10 +445,7 @@ fn salt(node: &Node) -> Result<Vec<u8>, Damage> {
     let salt = node.bytes()?;
     match salt.len() {
         0..=MOST_SALT_BYTES => Ok(salt),
-        bytes => Err(node.refuse(
-            bytes as u64,
-            format!("bytes long, {MOST_SALT_BYTES} at most"),
-        )),
+        bytes => Err(node.refuse_length(bytes, format!("must be {MOST_SALT_BYTES} at most"))),
     }
 }
 
@@ -514,9 +528,9 @@ fn digest(node: &Node) -> Result<Digest, Damage> {
     let hash = hash(&hash_node)?;
     let digest = node.get("digest")?;
     let bytes = digest.bytes()?;
-    if bytes.is_empty() || bytes.len() > hash.digest_bytes() {
-        let rule = format!("bytes long, and {hash} gives {}", hash.digest_bytes());
-        return Err(digest.refuse(bytes.len() as u64, rule));
+    if ![LUKS1_DIGEST_BYTES, hash.digest_bytes()].contains(&bytes.len()) {
+        let rule = format!("{hash} gives {}", hash.digest_bytes());
+        return Err(digest.refuse_length(bytes.len(), rule));
     }
     Ok(Digest {
         keyslots: numbers(&node.get("keyslots")?)?,

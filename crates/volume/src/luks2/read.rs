@@ -81,12 +81,35 @@ impl Header {
                 });
             }
         };
+        copy.metadata
+            .check_device(device.geometry().size)
+            .map_err(|damage| VolumeError::damaged(Format::Luks2, damage))?;
         Ok(Self {
             binary: copy.binary,
             metadata: copy.metadata,
             json: copy.json,
             recovered,
         })
+    }
+}
+
+impl Header {
+    /// Data on the header's own device lie behind the header and its key
+    /// material: what is written there would destroy them.
+    pub(crate) fn check_beside(
+        &self,
+        device: &dyn BlockDevice,
+        data: &dyn BlockDevice,
+    ) -> Result<(), VolumeError> {
+        let end = 2 * self.binary.header_size + self.metadata.config.keyslots_size;
+        let mut segments = self.metadata.segments.values();
+        let upon = segments.any(|segment| segment.offset < end);
+        match upon && std::ptr::addr_eq(device, data) {
+            true => Err(VolumeError::DataUponHeader {
+                format: Format::Luks2,
+            }),
+            false => Ok(()),
+        }
     }
 }
 

@@ -12,14 +12,20 @@ use super::journal::{Journal, Record};
 use super::keyslots::{KEYSLOTS, KeyslotOptions, forget, insert};
 use super::metadata::{Digest, Keyslot, Segment, SegmentKind, SegmentSize};
 use super::read::Header;
+use crate::damage::printable;
 use crate::keyslot::wipe;
 use crate::mapping::{data_of_size, data_to_end, key_for};
-use crate::{Access, Format, Limits, Mapping, Row, Secret, Storage, VolumeError, unaligned};
+use crate::{
+    Access, Damage, Format, Limits, Mapping, Row, Secret, Storage, VolumeError, unaligned,
+};
 use block::transfer::Report;
 use block::{AlignedBuffer, BlockDevice, ByteRange};
 use cipher::{CipherSpec, IvSector, Key, KeyedCipher, SectorCipher, SectorLayout, SectorSize};
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::thread;
+use zeroize::Zeroizing;
 
 /// What a program must know to use a volume that is being reencrypted.
 pub(super) const REQUIREMENT: &str = "cryptmark-reencrypt-v1";
@@ -264,8 +270,7 @@ impl Header {
         device: &dyn BlockDevice,
         data: &dyn BlockDevice,
     ) -> Result<(), VolumeError> {
-        let state = self.reencryption()?;
-        let newest = state.journal.newest(device)?;
+        let (state, _, newest) = self.progress(device, data)?;
         let Some(record) = newest.filter(|record| record.length > 0) else {
             return Ok(());
         };
@@ -276,7 +281,10 @@ impl Header {
             Direction::Forward => record.end(),
             Direction::Backward => record.position,
         };
-        state.journal.keep(device, Some(record), position, &[])?;
+        let nothing = Journal::digest(&[]);
+        state
+            .journal
+            .keep(device, Some(record), position, &[], &nothing)?;
         Ok(())
     }
 
@@ -295,39 +303,60 @@ impl Header {
         report: Report,
     ) -> Result<(), VolumeError> {
         self.redo(device, data)?;
-        let state = self.reencryption()?;
-        let length = self.data_length(state.new, data)?;
+        let (state, length, mut last) = self.progress(device, data)?;
         let (from, to) = (
             Side::new(state.old, &keys.old)?,
             Side::new(state.new, &keys.new)?,
         );
-        let mut last = state.journal.newest(device)?;
         let direction = state.direction();
         let mut done = match (last, direction) {
             (None, _) => 0,
             (Some(record), Direction::Forward) => record.end(),
             (Some(record), Direction::Backward) => length - record.position,
         };
-        let piece = state.journal.capacity().min(length.next_multiple_of(4096));
-        let mut buffer = AlignedBuffer::new(piece as usize);
-        while done < length {
-            let part = &mut buffer[..piece.min(length - done) as usize];
-            let position = match direction {
-                Direction::Forward => done,
-                Direction::Backward => length - done - part.len() as u64,
-            };
-            data.read_at(from.offset + position, part)?;
-            from.cipher.decrypt(from.iv_at(position), part);
-            to.cipher.encrypt(to.iv_at(position), part);
-            last = Some(state.journal.keep(device, last, position, part)?);
-            data.write_at(to.offset + position, part)?;
-            data.flush()?;
-            done += part.len() as u64;
-            if let ControlFlow::Break(()) = report(done) {
-                return Err(VolumeError::Stopped);
+        let (to_offset, end) = (
+            to.offset,
+            to.offset + length + to.layout.size.bytes() as u64,
+        );
+        let conversion = Conversion {
+            data,
+            from,
+            to,
+            length,
+            piece: state.journal.capacity().min(length.next_multiple_of(4096)),
+            direction,
+        };
+        // While one piece is written, the next is made: it is read from where
+        // the one before does not go.
+        thread::scope(|scope| {
+            let (buffers, used) = channel();
+            let (ready, pieces) = sync_channel(1);
+            for _ in 0..PIECES_AT_ONCE {
+                // The thread lives as long as its ends of the channels.
+                let _ = buffers.send(AlignedBuffer::new(conversion.piece as usize));
             }
-        }
-        let end = to.offset + length + to.layout.size.bytes() as u64;
+            let from_here = done;
+            let conversion = &conversion;
+            scope.spawn(move || conversion.run(from_here, &used, &ready));
+            for made in pieces {
+                let piece: Piece = made?;
+                let bytes = &piece.buffer[..piece.length];
+                let kept =
+                    state
+                        .journal
+                        .keep(device, last, piece.position, bytes, &piece.digest)?;
+                last = Some(kept);
+                data.write_at(to_offset + piece.position, bytes)?;
+                data.flush()?;
+                done += piece.length as u64;
+                // At the end nobody takes it.
+                let _ = buffers.send(piece.buffer);
+                if let ControlFlow::Break(()) = report(done) {
+                    return Err(VolumeError::Stopped);
+                }
+            }
+            Ok(())
+        })?;
         let to_the_end = end > data.geometry().size;
         self.end_reencryption(device, to_the_end)
     }
@@ -402,9 +431,7 @@ impl Header {
         keys: Keys,
         access: Access,
     ) -> Result<Vec<Row>, VolumeError> {
-        let state = self.reencryption()?;
-        let length = self.data_length(state.new, data)?;
-        let record = state.journal.newest(device)?;
+        let (state, length, record) = self.progress(device, data)?;
         let nothing_done = match state.direction() {
             Direction::Forward => 0,
             Direction::Backward => length,
@@ -461,19 +488,74 @@ impl Header {
                 .keyslots
                 .values()
                 .filter(|keyslot| is_journal(keyslot));
-            Some(Reencryption {
+            let state = Reencryption {
                 old,
                 new,
                 old_digest: digest(0),
                 new_digest: digest(1),
                 journal: Journal::new(areas.next()?.area()?)?,
-            })
+            };
+            let sides = [(old, state.old_digest), (new, state.new_digest)];
+            let keyed = |(segment, digest): (&Segment, Option<_>)| {
+                segment.kind == SegmentKind::Linear || digest.is_some()
+            };
+            sides.into_iter().all(keyed).then_some(state)
         };
+        let required = &self.metadata.config.requirements;
+        if let Some(other) = required.iter().find(|name| *name != REQUIREMENT) {
+            return Err(VolumeError::Unsupported {
+                format: Format::Luks2,
+                feature: format!("`{}`", printable(other)).into(),
+            });
+        }
         let found = self.is_reencrypting().then(parts).flatten();
         found.ok_or_else(|| VolumeError::Unsupported {
             format: Format::Luks2,
             feature: "a reencryption that says too little of itself".into(),
         })
+    }
+
+    /// A reencryption that has begun, the bytes of its data and the newest
+    /// record of its journal: all of that is in the header's hands, and all of
+    /// it is held against the devices before anything is read or written.
+    fn progress(
+        &self,
+        device: &dyn BlockDevice,
+        data: &dyn BlockDevice,
+    ) -> Result<(Reencryption<'_>, u64, Option<Record>), VolumeError> {
+        let state = self.reencryption()?;
+        self.check_beside(device, data)?;
+        let length = self.data_length(state.new, data)?;
+        let mut unit = 512;
+        for segment in [state.old, state.new] {
+            let (_, layout) = crypt_parts(segment)?;
+            let size = self.data_length(segment, data)?;
+            data_of_size(data, segment.offset, length, layout)?;
+            if size < length {
+                return Err(VolumeError::damaged(
+                    Format::Luks2,
+                    Damage::number("segments.1.size", length, format!("segment 0 has {size}")),
+                ));
+            }
+            unit = unit.max(layout.size.bytes() as u64);
+        }
+        let record = state.journal.newest(device)?;
+        match record {
+            Some(record) if record.end() > length || !record.is_made_of(unit) => {
+                Err(VolumeError::damaged(
+                    Format::Luks2,
+                    Damage::number(
+                        "journal.position",
+                        record.position,
+                        format!(
+                            "its {} bytes must be sectors of the {length} bytes of data",
+                            record.length
+                        ),
+                    ),
+                ))
+            }
+            record => Ok((state, length, record)),
+        }
     }
 
     /// Bytes of data in `segment`.
@@ -485,6 +567,72 @@ impl Header {
                 Ok(data_to_end(data, segment.offset, layout)?.length)
             }
         }
+    }
+}
+
+/// Pieces that exist at the same time: one is written, one is ready, one is made.
+const PIECES_AT_ONCE: usize = 3;
+
+/// A piece of the data, under the new key.
+struct Piece {
+    position: u64,
+    length: usize,
+    buffer: AlignedBuffer,
+    digest: Zeroizing<Vec<u8>>,
+}
+
+/// What makes pieces.
+struct Conversion<'a> {
+    data: &'a dyn BlockDevice,
+    from: Side,
+    to: Side,
+    length: u64,
+    piece: u64,
+    direction: Direction,
+}
+
+impl Conversion<'_> {
+    /// Makes all pieces behind the first `done` bytes, until there are none or
+    /// nobody wants them.
+    fn run(
+        &self,
+        mut done: u64,
+        buffers: &Receiver<AlignedBuffer>,
+        ready: &SyncSender<Result<Piece, VolumeError>>,
+    ) {
+        while done < self.length {
+            let Ok(buffer) = buffers.recv() else { return };
+            let length = self.piece.min(self.length - done);
+            let position = match self.direction {
+                Direction::Forward => done,
+                Direction::Backward => self.length - done - length,
+            };
+            done += length;
+            let made = self.make(position, length as usize, buffer);
+            let failed = made.is_err();
+            if ready.send(made).is_err() || failed {
+                return;
+            }
+        }
+    }
+
+    fn make(
+        &self,
+        position: u64,
+        length: usize,
+        mut buffer: AlignedBuffer,
+    ) -> Result<Piece, VolumeError> {
+        let (from, to) = (&self.from, &self.to);
+        let bytes = &mut buffer[..length];
+        self.data.read_at(from.offset + position, bytes)?;
+        from.cipher.decrypt(from.iv_at(position), bytes);
+        to.cipher.encrypt(to.iv_at(position), bytes);
+        Ok(Piece {
+            position,
+            length,
+            digest: Journal::digest(bytes),
+            buffer,
+        })
     }
 }
 

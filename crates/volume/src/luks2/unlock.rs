@@ -4,6 +4,7 @@ use super::metadata::{
     Digest, Keyslot, PassphraseKeyslot, Priority, Segment, SegmentKind, SegmentSize,
 };
 use super::read::Header;
+use crate::damage::printable;
 use crate::keyslot::KeyMaterial;
 use crate::mapping::{data_of_size, data_to_end, key_for};
 use crate::{Access, Format, Limits, Mapping, SealedMapping, Secret, Unlocked, VolumeError};
@@ -52,11 +53,12 @@ impl Header {
             Secret::VolumeKey(_) => return Err(VolumeError::WrongVolumeKey),
         };
         let candidates = self.candidates(digest, slot)?;
+        // All that can be refused is refused before any work is done.
         for (_, keyslot) in &candidates {
-            keyslot
-                .kdf
-                .check(&keyslot.salt, keyslot.area_key_bytes, limits)?;
+            keyslot.check(limits)?;
         }
+        let length = digest.digest.len();
+        digest.kdf.check(&digest.salt, length, limits)?;
         for (number, keyslot) in candidates {
             let length = keyslot.area_key_bytes;
             let slot_key = keyslot
@@ -83,9 +85,10 @@ impl Header {
         if let Some(slot) = slot {
             return match keyslots.get(&slot) {
                 None => Err(VolumeError::EmptyKeyslot { slot }),
-                Some(Keyslot::Other { kind, .. }) => {
-                    Err(unsupported(format!("the keyslot type `{kind}`")))
-                }
+                Some(Keyslot::Other { kind, .. }) => Err(unsupported(format!(
+                    "the keyslot type `{}`",
+                    printable(kind)
+                ))),
                 Some(Keyslot::Luks2(_)) if !digest.keyslots.contains(&slot) => {
                     Err(VolumeError::UnboundKeyslot { slot })
                 }
@@ -124,7 +127,10 @@ impl Header {
             return Err(unsupported("data that is not encrypted"));
         };
         if let Some(integrity) = integrity {
-            return Err(unsupported(format!("integrity `{}`", integrity.kind)));
+            return Err(unsupported(format!(
+                "integrity `{}`",
+                printable(&integrity.kind)
+            )));
         }
         let layout = SectorLayout {
             size: *sector_size,
@@ -238,7 +244,7 @@ impl Header {
     /// The one segment of the data.
     pub(super) fn data_segment(&self) -> Result<(u32, &Segment), VolumeError> {
         if let Some(requirement) = self.metadata.config.requirements.first() {
-            return Err(unsupported(format!("`{requirement}`")));
+            return Err(unsupported(format!("`{}`", printable(requirement))));
         }
         let mut used = self
             .metadata
@@ -253,6 +259,12 @@ impl Header {
 }
 
 impl PassphraseKeyslot {
+    fn check(&self, limits: &Limits) -> Result<(), VolumeError> {
+        let bytes = self.area_key_bytes;
+        self.kdf.check(&self.salt, bytes, limits)?;
+        self.material()?.check_key(bytes)
+    }
+
     fn material(&self) -> Result<KeyMaterial, VolumeError> {
         Ok(KeyMaterial {
             spec: self.encryption.parse()?,

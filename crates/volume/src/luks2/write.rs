@@ -4,7 +4,7 @@
 use super::binary::{self, BINARY_BYTES, Place};
 use super::metadata::Metadata;
 use super::read::{Header, Recovered};
-use crate::{Format, VolumeError, unaligned};
+use crate::{Damage, Format, VolumeError, unaligned};
 use block::BlockDevice;
 use cipher::CipherError;
 use serde_json::{Map, Value};
@@ -27,7 +27,10 @@ impl Header {
     ) -> Result<(), VolumeError> {
         let mut next = self.clone();
         edit(&mut next.json);
-        next.binary.seqid += 1;
+        next.binary.seqid = next.binary.seqid.checked_add(1).ok_or_else(|| {
+            let damage = Damage::number("seqid", next.binary.seqid, "no number follows it");
+            VolumeError::damaged(Format::Luks2, damage)
+        })?;
         next.write(device)?;
         *self = next;
         Ok(())

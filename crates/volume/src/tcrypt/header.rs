@@ -161,13 +161,14 @@ impl Header {
             let rule = "512, 1024, 2048 and 4096 are possible";
             return Err(Damage::number("sector size", sector_size, rule));
         }
-        for (field, value) in [
-            ("hidden volume size", self.hidden_size),
+        let since_3 = [
             ("volume size", self.volume_size),
             ("data offset", self.data_offset),
             ("encrypted size", self.encrypted_bytes),
-        ] {
-            if self.uses(field) && !value.is_multiple_of(UNIT) {
+        ];
+        let used = since_3.into_iter().filter(|_| self.version >= 3);
+        for (field, value) in used.chain([("hidden volume size", self.hidden_size)]) {
+            if !value.is_multiple_of(UNIT) {
                 return Err(Damage::number(field, value, "must be a multiple of 512"));
             }
         }
@@ -210,11 +211,6 @@ impl Header {
         Ok(())
     }
 
-    /// Whether a header of this version uses that field.
-    fn uses(&self, field: &str) -> bool {
-        self.version >= 3 || field == "hidden volume size"
-    }
-
     /// Whether data begin right behind the header, and hidden volumes end
     /// before their header.
     pub(super) const fn has_old_layout(&self) -> bool {
@@ -240,8 +236,11 @@ impl Header {
         if place.is_hidden() && self.has_old_layout() {
             let size = device.geometry().size;
             let end = size.saturating_sub(OLD_HIDDEN_BEFORE_END);
-            let Some(start) = end.checked_sub(self.hidden_size) else {
-                let rule = format!("{end} bytes stand before the header");
+            let start = end.checked_sub(self.hidden_size);
+            // The outer volume has a header, if nothing else.
+            let Some(start) = start.filter(|&start| start >= HEADER_BYTES) else {
+                let room = end.saturating_sub(HEADER_BYTES);
+                let rule = format!("there is room for {room}");
                 return damaged(Damage::number("hidden volume size", self.hidden_size, rule));
             };
             return data_of_size(device, start, self.hidden_size, layout);

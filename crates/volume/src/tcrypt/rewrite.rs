@@ -54,13 +54,37 @@ impl Unlocked {
         unaligned::write_verified(device, other, &copy)
     }
 
+    /// Writes header and copy to `device` from one that was opened elsewhere:
+    /// in a backup, the first 128 KiB of a volume in a file of their own.
+    /// `passphrase` and `sealing` are what they shall open with.
+    ///
+    /// # Errors
+    /// [`VolumeError::DataArea`] where the data would not fit the device, and
+    /// those of [`change_passphrase`](Self::change_passphrase).
+    pub fn write_headers(
+        &self,
+        device: &dyn BlockDevice,
+        sealing: &Sealing,
+        passphrase: &Key,
+        limits: &Limits,
+    ) -> Result<(), VolumeError> {
+        let header = match self.place.is_hidden() {
+            true => HIDDEN_AT,
+            false => 0,
+        };
+        let copy = self.copy_offset(device)?;
+        let [first, second] = self.seal(sealing, passphrase, limits)?;
+        unaligned::write_verified(device, copy, &second)?;
+        unaligned::write_verified(device, header, &first)
+    }
+
     /// Makes a normal volume as large as `device`, which has grown. The copy of
     /// a hidden volume's header moves to the new end, whether there is one or
     /// not.
     ///
     /// # Errors
     /// [`VolumeError::TooSmall`] where the device has not grown, and those of
-    /// [`change_passphrase`](Self::change_passphrase).
+    /// [`mapping`](Self::mapping) and [`change_passphrase`](Self::change_passphrase).
     pub fn grow(
         &mut self,
         device: &dyn BlockDevice,
@@ -69,8 +93,14 @@ impl Unlocked {
         limits: &Limits,
     ) -> Result<(), VolumeError> {
         self.check_copied()?;
-        if self.place != Place::Normal || self.header.data_offset != HEADERS_BYTES {
-            return Err(self.unsupported("a header that says where data end, not where they begin"));
+        // What could not be opened, half encrypted perhaps, does not grow.
+        self.mapping(device)?;
+        if self.place != Place::Normal {
+            return Err(self.unsupported("growth from a copy, or of a hidden volume"));
+        }
+        let offset = self.header.data_offset;
+        if offset != HEADERS_BYTES {
+            return Err(self.unsupported(format!("growth of data that begin at byte {offset}")));
         }
         let size = device.geometry().size;
         let old_bytes = self.header.volume_size;
@@ -111,22 +141,26 @@ impl Unlocked {
 
     /// Where the other one of header and copy is.
     fn other_offset(&self, device: &dyn BlockDevice) -> Result<u64, VolumeError> {
+        let copy = self.copy_offset(device)?;
+        Ok(match self.place {
+            Place::Normal | Place::Hidden | Place::System => copy,
+            Place::NormalBackup => 0,
+            Place::HiddenBackup => HIDDEN_AT,
+        })
+    }
+
+    /// Where the copy of the header is, or shall be.
+    fn copy_offset(&self, device: &dyn BlockDevice) -> Result<u64, VolumeError> {
         self.check_copied()?;
-        let place = match self.place {
-            Place::Normal => Place::NormalBackup,
-            Place::NormalBackup => Place::Normal,
-            Place::Hidden => Place::HiddenBackup,
-            Place::HiddenBackup | Place::System => Place::Hidden,
+        let before_end = match self.place.is_hidden() {
+            true => HIDDEN_AT,
+            false => HEADERS_BYTES,
         };
-        let size = device.geometry().size;
-        let offsets = place.offsets(self.header.family, size);
-        let offset = offsets.first().copied().unwrap_or_default();
-        let range = ByteRange::new(offset, HEADER_BYTES);
-        // A copy that the data reach into is none.
-        match range.overlaps(self.mapping(device)?.data) || offsets.is_empty() {
-            true => Err(self.unsupported("no room for a copy of its header")),
-            false => Ok(offset),
-        }
+        // Data that reach there have no copy.
+        let data = self.mapping(device)?.data;
+        let copy = device.geometry().size.checked_sub(before_end);
+        copy.filter(|&offset| !ByteRange::new(offset, HEADER_BYTES).overlaps(data))
+            .ok_or_else(|| self.unsupported("no room for a copy of its header"))
     }
 
     fn check_copied(&self) -> Result<(), VolumeError> {
@@ -137,7 +171,7 @@ impl Unlocked {
         }
     }
 
-    fn unsupported(&self, feature: &str) -> VolumeError {
+    fn unsupported(&self, feature: impl Into<Box<str>>) -> VolumeError {
         VolumeError::Unsupported {
             format: self.header.family.format(),
             feature: feature.into(),

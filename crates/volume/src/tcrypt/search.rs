@@ -194,17 +194,16 @@ impl Job<'_> {
 /// What an iteration takes, in about 100 ns.
 const fn iteration_units(hash: Hash) -> u64 {
     match hash {
-        Hash::Sha1 | Hash::Sha256 => 3,
-        Hash::Sha512 => 7,
-        Hash::Blake2s256 => 9,
-        Hash::Ripemd160 => 13,
-        Hash::Whirlpool => 30,
-        _ => 106,
+        Hash::Sha1 | Hash::Sha256 => 2,
+        Hash::Blake2s256 | Hash::Ripemd160 => 4,
+        Hash::Sha512 => 5,
+        Hash::Whirlpool => 14,
+        _ => 33,
     }
 }
 
 /// What Argon2 takes to fill a KiB, likewise.
-const KIB_UNITS: u64 = 15;
+const KIB_UNITS: u64 = 7;
 
 /// How a search ends.
 #[derive(Default)]

@@ -3,9 +3,6 @@
 use super::{BATCH, Engine, Keyed, Work, inner_rounds, last_round, with_keys};
 use crate::block::Block;
 
-/// Most blocks in a register of any engine.
-const MOST_LANES: usize = 4;
-
 /// Encrypts or decrypts every block in place.
 pub(super) struct Blocks<'a, const ENCRYPT: bool> {
     pub(super) keys: &'a [Block],
@@ -30,12 +27,13 @@ impl<const ENCRYPT: bool> Keyed for Blocks<'_, ENCRYPT> {
         for register in &mut registers {
             crypt::<E, ENCRYPT, KEYS, 1>(engine, keys, register);
         }
-        let rest = registers.into_remainder();
-        if !rest.is_empty() {
-            let mut padded = [[0; 16]; MOST_LANES];
-            padded[..rest.len()].copy_from_slice(rest);
-            crypt::<E, ENCRYPT, KEYS, 1>(engine, keys, &mut padded);
-            rest.copy_from_slice(&padded[..rest.len()]);
+        // One in every lane: what would put several together waits for whoever
+        // stored them one by one.
+        for block in registers.into_remainder() {
+            let mut x = [engine.add(engine.splat(block), engine.splat(&keys[0]))];
+            inner_rounds::<E, ENCRYPT, KEYS, 1>(engine, keys, &mut x);
+            let y = last_round::<E, ENCRYPT>(engine, x[0], engine.splat(&keys[KEYS - 1]));
+            engine.store_one(y, block);
         }
     }
 }

@@ -17,6 +17,7 @@
 
 mod blocks;
 mod cbc;
+mod ctr;
 mod engine;
 #[cfg(test)]
 mod tests;
@@ -34,12 +35,15 @@ use crate::block::{Block, BlockCipher};
 /// Registers in flight.
 const BATCH: usize = 8;
 
+/// Most blocks in a register of any engine.
+const MOST_LANES: usize = 4;
+
 /// Bytes of a cache line, which lines of data are cut into.
 const LINE: usize = 64;
 
 /// Byte offsets of cache lines in the data, as many of them used as an engine
 /// has blocks in a register.
-type Lines = [usize; 4];
+type Lines = [usize; MOST_LANES];
 
 /// The operations of one register width: a proof that the CPU has them.
 ///
@@ -63,6 +67,9 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
 
     /// Writes the first [`LANES`](Self::LANES) of `blocks`.
     fn store(self, x: Self::Vector, blocks: &mut [Block]);
+
+    /// Writes the block in lane 0.
+    fn store_one(self, x: Self::Vector, block: &mut Block);
 
     /// `block` in every lane.
     fn splat(self, block: &Block) -> Self::Vector;
@@ -97,6 +104,19 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     /// XTS: every lane times x to the power of
     /// [`BATCH`]·[`LANES`](Self::LANES), eight bits a lane of the register.
     fn times_x_batch(self, tweaks: Self::Vector) -> Self::Vector;
+
+    /// CTR: the sum of every 32-bit word, modulo 2³².
+    fn sum_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
+
+    /// CTR: `x`, with `y` added where the words of `nth` are above those of
+    /// `limit`; in a lane of either all words are the same and have a sign.
+    fn add_above(
+        self,
+        x: Self::Vector,
+        y: Self::Vector,
+        nth: Self::Vector,
+        limit: Self::Vector,
+    ) -> Self::Vector;
 
     /// CBC: the blocks of `current` one lane up, and the last of `previous`
     /// in lane 0.
@@ -184,6 +204,15 @@ impl<E: Engine> BlockCipher<16> for Aes<E> {
     fn decrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         self.engine.enter(cbc::Decrypt {
             keys: self.decryption.keys(),
+            ivs,
+            sector_bytes,
+            data,
+        });
+    }
+
+    fn crypt_ctr(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.engine.enter(ctr::Ctr {
+            keys: self.encryption.keys(),
             ivs,
             sector_bytes,
             data,

@@ -1,5 +1,5 @@
-//! CBC and single blocks, by AES instructions and bit-sliced, against the reference; XTS is tested through
-//! the crate's interface.
+//! CBC, CTR and single blocks, by AES instructions and bit-sliced, against the
+//! reference; XTS is tested through the crate's interface.
 
 use super::Aes;
 #[cfg(target_arch = "aarch64")]
@@ -42,6 +42,7 @@ fn check<P: Copy, C: BlockCipher<16>>(proof: Option<P>, keyed: impl Fn(&[u8], P)
         check_blocks(&aes, &key, name);
         for sector_bytes in [512, 1024, 2048, 4096] {
             check_cbc(&aes, &key, sector_bytes, name);
+            check_ctr(&aes, &key, sector_bytes, name);
         }
     }
 }
@@ -84,6 +85,37 @@ fn check_cbc(aes: &impl BlockCipher<16>, key: &[u8], sector_bytes: usize, name: 
             assert!(around[..offset].iter().all(|&byte| byte == 0xee));
             assert!(around[offset + len..].iter().all(|&byte| byte == 0xee));
         }
+    }
+}
+
+/// IVs whose counters carry in each block of a sector, and those that carry out
+/// of each number of bytes.
+fn carrying_ivs() -> Vec<Block> {
+    let high = u128::from_be_bytes(blocks(5, 1)[0]) & !0xff;
+    let low_bytes = (0..=0xff).map(|low| high | low);
+    let wraps = (0..=128).step_by(8).flat_map(|bits| {
+        let ones = u128::MAX.checked_shr(128 - bits).unwrap_or(0);
+        let above = high.checked_shl(bits).unwrap_or(0);
+        [0, 1, 31, 32, 33, 255].map(|before| (above | ones).wrapping_sub(before))
+    });
+    low_bytes.chain(wraps).map(u128::to_be_bytes).collect()
+}
+
+fn check_ctr(aes: &impl BlockCipher<16>, key: &[u8], sector_bytes: usize, name: &str) {
+    let ivs = carrying_ivs();
+    let plain = bytes(6, ivs.len() * sector_bytes);
+    let mut cipher = plain.clone();
+    for (sector, iv) in cipher.chunks_mut(sector_bytes).zip(&ivs) {
+        reference::crypt_ctr::<reference::Aes, 16>(key, *iv, sector);
+    }
+    let mut data = plain.clone();
+    aes.crypt_ctr(&ivs, sector_bytes, &mut data);
+    for (nth, iv) in ivs.iter().enumerate() {
+        let sector = nth * sector_bytes..(nth + 1) * sector_bytes;
+        assert!(
+            data[sector.clone()] == cipher[sector],
+            "{name} {iv:02x?} × {sector_bytes}"
+        );
     }
 }
 

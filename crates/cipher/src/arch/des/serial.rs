@@ -244,12 +244,6 @@ struct Engine<'a> {
 /// (x ∧ y) ⊕ z.
 const KEEP_AND_ADD: i32 = 0x6a;
 
-/// x ∨ (y ∧ z).
-const OR_IF: i32 = 0xf8;
-
-/// x ∨ (y ∧ ¬z).
-const OR_UNLESS: i32 = 0xf4;
-
 /// y where z has a one, else x.
 const CHOOSE: i32 = 0xd8;
 
@@ -353,8 +347,16 @@ impl<'a> Engine<'a> {
 
     #[inline(always)]
     fn round(&self, x: Halves, key: &Bytes) -> Halves {
-        /// For every byte of an index, all bits its bit 4.
-        const LOWER_ROW_BIT: Bytes = [1 << 4; 64];
+        /// For every row that of bit 4.
+        const LOWER_ROW: Bytes = {
+            let mut from = [0; 64];
+            let mut i = 0;
+            while i < 64 {
+                from[i] = row(i / 8 % 2, 4) as u8;
+                i += 1;
+            }
+            from
+        };
         /// The nibbles without a result, which need no mask.
         const OTHER_NIBBLES: Bytes = {
             let mut nibbles = [0; 64];
@@ -369,20 +371,21 @@ impl<'a> Engine<'a> {
         // SAFETY: `cpu` proves GFNI, AVX-512 F and BW.
         let results = unsafe {
             let keyed = _mm512_xor_si512(x.right, load(self.cpu, key));
-            let index = self.sum(self.add(x.results, &PERMUTED, keyed));
-            let picked = load(self.cpu, &LOWER_ROW_BIT);
-            let odd = _mm512_gf2p8affine_epi64_epi8::<0>(index, picked);
+            let rows = self.add(x.results, &PERMUTED, keyed);
+            let index = self.sum(rows);
+            let flipped = _mm512_gf2p8affine_epi64_epi8::<0x80>(self.ones, rows);
+            let odd = self.sum(_mm512_shuffle_epi8(rows, load(self.cpu, &LOWER_ROW)));
             // Whatever reads a result of GFNI waits a cycle more for all that it
             // reads. This sum has no other use than to be read in its place.
             let odd = _mm512_xor_si512(odd, load(self.cpu, &OTHER_NIBBLES));
-            let flipped = _mm512_xor_si512(index, _mm512_set1_epi8(-128));
             let row_0 = _mm512_shuffle_epi8(row_0, index);
             let row_1 = _mm512_shuffle_epi8(row_1, index);
             let row_2 = _mm512_shuffle_epi8(row_2, flipped);
             let row_3 = _mm512_shuffle_epi8(row_3, flipped);
-            let upper = _mm512_ternarylogic_epi64::<CHOOSE>(row_0, row_1, odd);
-            let three = _mm512_ternarylogic_epi64::<OR_UNLESS>(upper, row_2, odd);
-            _mm512_ternarylogic_epi64::<OR_IF>(three, row_3, odd)
+            // One of each pair is 0, and nothing here waits for `odd`.
+            let even_row = _mm512_or_si512(row_0, row_2);
+            let odd_row = _mm512_or_si512(row_1, row_3);
+            _mm512_ternarylogic_epi64::<CHOOSE>(even_row, odd_row, odd)
         };
         Halves {
             left: self.right(x),

@@ -1,8 +1,10 @@
 //! What the public interface does not show, and headers that no program writes.
 
 mod create;
+mod cuts;
 mod eras;
 mod hostile;
+mod volumes;
 
 use super::layers::ENCRYPTED_BYTES;
 use super::*;

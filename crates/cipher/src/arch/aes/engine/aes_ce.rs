@@ -55,6 +55,11 @@ impl Engine for AesCe {
     }
 
     #[inline(always)]
+    fn store_one(self, x: uint8x16_t, block: &mut Block) {
+        self.store(x, std::slice::from_mut(block));
+    }
+
+    #[inline(always)]
     fn splat(self, block: &Block) -> uint8x16_t {
         // SAFETY: `self` proves NEON, and the block is borrowed.
         unsafe { vld1q_u8(block.as_ptr()) }
@@ -108,6 +113,30 @@ impl Engine for AesCe {
     #[inline(always)]
     fn times_x_batch(self, tweaks: uint8x16_t) -> uint8x16_t {
         self.times_x8(tweaks)
+    }
+
+    #[inline(always)]
+    fn sum_words(self, x: uint8x16_t, y: uint8x16_t) -> uint8x16_t {
+        // SAFETY: `self` proves NEON.
+        unsafe {
+            let sum = vaddq_u32(vreinterpretq_u32_u8(x), vreinterpretq_u32_u8(y));
+            vreinterpretq_u8_u32(sum)
+        }
+    }
+
+    #[inline(always)]
+    fn add_above(
+        self,
+        x: uint8x16_t,
+        y: uint8x16_t,
+        nth: uint8x16_t,
+        limit: uint8x16_t,
+    ) -> uint8x16_t {
+        // SAFETY: `self` proves NEON.
+        unsafe {
+            let above = vcgtq_s32(vreinterpretq_s32_u8(nth), vreinterpretq_s32_u8(limit));
+            veorq_u8(x, vandq_u8(vreinterpretq_u8_u32(above), y))
+        }
     }
 
     #[inline(always)]

@@ -49,6 +49,11 @@ impl Engine for AesNi {
     }
 
     #[inline(always)]
+    fn store_one(self, x: __m128i, block: &mut Block) {
+        self.store(x, std::slice::from_mut(block));
+    }
+
+    #[inline(always)]
     fn splat(self, block: &Block) -> __m128i {
         // SAFETY: `self` proves the feature, and the block is borrowed.
         unsafe { _mm_loadu_si128(block.as_ptr().cast()) }
@@ -116,6 +121,18 @@ impl Engine for AesNi {
     #[inline(always)]
     fn times_x_batch(self, tweaks: __m128i) -> __m128i {
         self.times_x8(tweaks)
+    }
+
+    #[inline(always)]
+    fn sum_words(self, x: __m128i, y: __m128i) -> __m128i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm_add_epi32(x, y) }
+    }
+
+    #[inline(always)]
+    fn add_above(self, x: __m128i, y: __m128i, nth: __m128i, limit: __m128i) -> __m128i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm_xor_si128(x, _mm_and_si128(_mm_cmpgt_epi32(nth, limit), y)) }
     }
 
     #[inline(always)]

@@ -51,6 +51,12 @@ impl Engine for Vaes256 {
     }
 
     #[inline(always)]
+    fn store_one(self, x: __m256i, block: &mut Block) {
+        // SAFETY: `self` proves the feature, and the block is borrowed.
+        unsafe { _mm_storeu_si128(block.as_mut_ptr().cast(), _mm256_castsi256_si128(x)) }
+    }
+
+    #[inline(always)]
     fn splat(self, block: &Block) -> __m256i {
         // SAFETY: `self` proves the feature, and the block is borrowed.
         unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(block.as_ptr().cast())) }
@@ -134,6 +140,19 @@ impl Engine for Vaes256 {
             let reduced = _mm256_clmulepi64_epi128::<0>(over, polynomial);
             _mm256_xor_si256(_mm256_bslli_epi128::<2>(tweaks), reduced)
         }
+    }
+
+    #[inline(always)]
+    fn sum_words(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm256_add_epi32(x, y) }
+    }
+
+    #[inline(always)]
+    fn add_above(self, x: __m256i, y: __m256i, nth: __m256i, limit: __m256i) -> __m256i {
+        // Pairs of words compare as words do, where AES rounds do not run.
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm256_xor_si256(x, _mm256_and_si256(_mm256_cmpgt_epi64(nth, limit), y)) }
     }
 
     #[inline(always)]

@@ -52,6 +52,12 @@ impl Engine for Vaes512 {
     }
 
     #[inline(always)]
+    fn store_one(self, x: __m512i, block: &mut Block) {
+        // SAFETY: `self` proves the feature, and the block is borrowed.
+        unsafe { _mm_storeu_si128(block.as_mut_ptr().cast(), _mm512_castsi512_si128(x)) }
+    }
+
+    #[inline(always)]
     fn splat(self, block: &Block) -> __m512i {
         // SAFETY: `self` proves the feature, and the block is borrowed.
         unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(block.as_ptr().cast())) }
@@ -135,6 +141,18 @@ impl Engine for Vaes512 {
             let reduced = _mm512_clmulepi64_epi128::<0>(over, polynomial);
             _mm512_xor_si512(_mm512_bslli_epi128::<4>(tweaks), reduced)
         }
+    }
+
+    #[inline(always)]
+    fn sum_words(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_add_epi32(x, y) }
+    }
+
+    #[inline(always)]
+    fn add_above(self, x: __m512i, y: __m512i, nth: __m512i, limit: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_mask_xor_epi32(x, _mm512_cmpgt_epi32_mask(nth, limit), x, y) }
     }
 
     #[inline(always)]

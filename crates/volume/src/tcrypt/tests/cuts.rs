@@ -1,0 +1,171 @@
+//! What a cut at any write leaves.
+
+use super::volumes::*;
+use super::*;
+use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
+use block::{BlockError, OperationKind};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What cuts a device off.
+fn cuts() -> impl Iterator<Item = (OperationKind, Effect)> {
+    let torn = [0, 512, 4096, 65_536, 66_048, 130_560];
+    torn.into_iter()
+        .map(|keep| (OperationKind::Write, Effect::Torn { keep }))
+        .chain([(OperationKind::Flush, Effect::Fail(5))])
+}
+
+/// Ways in which a disk loses what was not flushed: all of it, nothing, or a
+/// half by chance.
+const LOSSES: u64 = 4;
+
+/// Does `work` on copies of `before`, cut at every write and every flush, and
+/// shows what is left to `check`.
+fn cut_everywhere(
+    before: &RamDevice,
+    work: impl Fn(&dyn BlockDevice) -> Result<(), VolumeError>,
+    check: impl Fn(&RamDevice),
+) {
+    let size = before.geometry().size;
+    let mut cut = 0;
+    for (operation, effect) in cuts() {
+        for n in 1.. {
+            let mut done = false;
+            for loss in 0..LOSSES {
+                let left = enlarged(before, size);
+                let cache = WriteCache::new(&left);
+                // Nothing comes after a cut.
+                let rules = [OperationKind::Write, OperationKind::Flush]
+                    .map(|after| Rule::on(after, Trigger::From(n + 1), Effect::Fail(5)));
+                let rules = [Rule::on(operation, Trigger::Nth(n), effect)]
+                    .into_iter()
+                    .chain(rules);
+                match work(&Fault::new(&cache, rules)) {
+                    Ok(()) => done = true,
+                    Err(VolumeError::Block(BlockError::Injected { .. })) => cut += 1,
+                    Err(error) => panic!("{error}"),
+                }
+                let mut random = Xoshiro256PlusPlus::seed_from_u64(n << 8 | loss);
+                let lost = cache.power_cut(|_| match loss {
+                    0 => false,
+                    1 => true,
+                    _ => random.next_u64() & 1 == 1,
+                });
+                assert!(!done || lost.unwrap() == 0, "something was not flushed");
+                check(&left);
+            }
+            if done {
+                break;
+            }
+        }
+    }
+    assert!(cut >= 2 * cuts().count(), "only {cut} cuts");
+}
+
+#[test]
+fn a_cut_passphrase_change_leaves_a_header_that_opens() {
+    let (device, data) = full();
+    for place in NORMAL {
+        cut_everywhere(
+            &device,
+            |device| {
+                let mut opened = opens(device, place, OLD).unwrap();
+                opened.change_passphrase(
+                    device,
+                    &Sealing::new(SHA512),
+                    &key(NEW),
+                    &Limits::default(),
+                )
+            },
+            |left| assert_eq!(rescued(left, NORMAL, &[OLD, NEW]).as_ref(), Some(&data)),
+        );
+    }
+}
+
+/// Even where only the header that was opened is good.
+#[test]
+fn a_cut_passphrase_change_does_not_need_both_headers() {
+    for (place, other) in [
+        (Place::Normal, SIZE - HEADERS_BYTES),
+        (Place::NormalBackup, 0),
+    ] {
+        let (device, data) = full();
+        device.write_at(other, &[0; 512]).unwrap();
+        cut_everywhere(
+            &device,
+            |device| {
+                let mut opened = opens(device, place, OLD).unwrap();
+                opened.change_passphrase(
+                    device,
+                    &Sealing::new(SHA512),
+                    &key(NEW),
+                    &Limits::default(),
+                )
+            },
+            |left| assert_eq!(rescued(left, NORMAL, &[OLD, NEW]).as_ref(), Some(&data)),
+        );
+    }
+}
+
+#[test]
+fn a_cut_growth_leaves_a_header_that_opens() {
+    for growth in [4096, 1 << 20] {
+        let (small, data) = full();
+        let device = enlarged(&small, SIZE + growth);
+        cut_everywhere(
+            &device,
+            |device| {
+                let mut opened = opens(device, Place::Normal, OLD).unwrap();
+                opened.grow(device, &Sealing::new(SHA512), &key(NEW), &Limits::default())
+            },
+            |left| {
+                let rescued = rescued(left, NORMAL, &[OLD, NEW]).unwrap();
+                assert_eq!(rescued[..data.len()], data);
+            },
+        );
+    }
+}
+
+#[test]
+fn a_cut_creation_leaves_the_old_volume_or_the_new_one() {
+    let (device, _) = full();
+    cut_everywhere(
+        &device,
+        |device| create(device, NEW).map(drop),
+        |left| assert!(rescued(left, NORMAL, &[OLD, NEW]).is_some()),
+    );
+}
+
+#[test]
+fn a_cut_creation_of_a_hidden_volume_leaves_the_outer_one() {
+    let (device, _) = full();
+    let outer = opens(&device, Place::Normal, OLD).unwrap();
+    let before = content(&outer, &device);
+    cut_everywhere(
+        &device,
+        |device| {
+            creation()
+                .create_hidden(device, &outer, 65_536, &key(NEW), &Limits::default())
+                .map(drop)
+        },
+        |left| assert_eq!(rescued(left, NORMAL, &[OLD]).as_ref(), Some(&before)),
+    );
+    assert!(rescued(&device, HIDDEN, &[NEW]).is_none());
+}
+
+/// Not the caller's fault, and seen before the good header is touched.
+#[test]
+fn a_device_that_lies_is_found_out() {
+    for effect in [Effect::Lose, Effect::Flip { bit: 99 }] {
+        let (device, data) = full();
+        let mut opened = opens(&device, Place::Normal, OLD).unwrap();
+        let liar = Fault::new(
+            &device,
+            [Rule::on(OperationKind::Write, Trigger::From(1), effect)],
+        );
+        let error =
+            opened.change_passphrase(&liar, &Sealing::new(SHA512), &key(NEW), &Limits::default());
+        assert!(matches!(error, Err(VolumeError::Unverified { .. })));
+        assert_eq!(rescued(&device, NORMAL, &[OLD]), Some(data));
+    }
+}

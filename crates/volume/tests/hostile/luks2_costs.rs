@@ -1,0 +1,251 @@
+//! LUKS2: key derivations that would take hours, or all memory.
+
+use crate::kit::{Case, Expected, damaged, luks2, no_keyslot, refused};
+use cryptmark_volume::Format;
+use serde_json::{Value, json};
+
+fn bad(damage: &str) -> Expected {
+    damaged(Format::Luks2, damage)
+}
+
+const SALT: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+
+fn kdf(name: &str, slot: u32, kdf: Value, expected: Expected) -> Case {
+    luks2(
+        name,
+        |v| v.set(&format!("/keyslots/{slot}/kdf"), kdf),
+        expected,
+    )
+}
+
+fn argon2(name: &str, time: u32, memory: u32, lanes: u32, expected: Expected) -> Case {
+    let costs = json!({
+        "type": "argon2id", "time": time, "memory": memory, "cpus": lanes, "salt": SALT,
+    });
+    kdf(name, 0, costs, expected)
+}
+
+fn pbkdf2(name: &str, slot: u32, iterations: Value, expected: Expected) -> Case {
+    let costs = json!({
+        "type": "pbkdf2", "hash": "sha256", "iterations": iterations, "salt": SALT,
+    });
+    kdf(name, slot, costs, expected)
+}
+
+pub fn cases() -> Vec<Case> {
+    const MOST: u32 = u32::MAX;
+    let bomb =
+        || refused("the key derivation asks for 4294967295 iterations, and the limit is 100000000");
+    vec![
+        pbkdf2("iterations_2_to_the_32", 0, json!(MOST), bomb()),
+        pbkdf2(
+            "iterations_2_to_the_32_in_a_later_slot",
+            1,
+            json!(MOST),
+            bomb(),
+        ),
+        pbkdf2(
+            "iterations_one_too_many",
+            0,
+            json!(100_000_001),
+            refused("the key derivation asks for 100000001 iterations, and the limit is 100000000"),
+        ),
+        pbkdf2(
+            "iterations_0",
+            0,
+            json!(0),
+            refused("the key derivation has 0 iterations, and the least is 1"),
+        ),
+        pbkdf2(
+            "iterations_negative",
+            0,
+            json!(-1),
+            bad("`keyslots.0.kdf.iterations` is not a number of 0 to 4294967295"),
+        ),
+        pbkdf2(
+            "iterations_2_to_the_63",
+            0,
+            json!(1_u64 << 63),
+            bad("`keyslots.0.kdf.iterations` is not a number of 0 to 4294967295"),
+        ),
+        pbkdf2(
+            "iterations_in_quotes",
+            0,
+            json!("1000"),
+            bad("`keyslots.0.kdf.iterations` is not a number of 0 to 4294967295"),
+        ),
+        luks2(
+            "digest_iterations_2_to_the_32",
+            |v| v.set("/digests/0/iterations", json!(MOST)),
+            bomb(),
+        ),
+        luks2(
+            "digest_iterations_0",
+            |v| v.set("/digests/0/iterations", json!(0)),
+            refused("the key derivation has 0 iterations, and the least is 1"),
+        ),
+        luks2(
+            "iterations_2_to_the_32_in_an_unbound_slot",
+            |v| {
+                v.set("/keyslots/1/kdf/iterations", json!(MOST));
+                v.set("/digests/0/keyslots", json!(["0"]));
+            },
+            Expected::Opens,
+        ),
+        luks2(
+            "iterations_2_to_the_32_in_an_ignored_slot",
+            |v| {
+                v.set("/keyslots/1/kdf/iterations", json!(MOST));
+                v.edit(|json| json["keyslots"]["1"]["priority"] = json!(0));
+            },
+            Expected::Opens,
+        ),
+        argon2(
+            "memory_2_to_the_32_kib",
+            4,
+            MOST,
+            4,
+            refused(
+                "the key derivation asks for 4294967295 KiB of memory, and the limit is 4194304",
+            ),
+        ),
+        argon2(
+            "memory_one_kib_too_many",
+            1,
+            (4 << 20) + 1,
+            4,
+            refused("the key derivation asks for 4194305 KiB of memory, and the limit is 4194304"),
+        ),
+        argon2(
+            "memory_0",
+            4,
+            0,
+            4,
+            refused("the key derivation has 0 KiB of memory, and the least is 32"),
+        ),
+        argon2(
+            "memory_less_than_the_lanes_need",
+            4,
+            31,
+            4,
+            refused("the key derivation has 31 KiB of memory, and the least is 32"),
+        ),
+        argon2(
+            "passes_2_to_the_32",
+            MOST,
+            1024,
+            1,
+            refused(
+                "the key derivation fills 4398046510080 KiB in all its passes, and the limit is 268435456",
+            ),
+        ),
+        argon2(
+            "passes_times_memory_too_many",
+            65,
+            4 << 20,
+            4,
+            refused(
+                "the key derivation fills 272629760 KiB in all its passes, and the limit is 268435456",
+            ),
+        ),
+        argon2(
+            "passes_0",
+            0,
+            1024,
+            4,
+            refused("the key derivation has 0 passes, and the least is 1"),
+        ),
+        argon2(
+            "lanes_0",
+            4,
+            1024,
+            0,
+            refused("the key derivation has 0 lanes, and the least is 1"),
+        ),
+        argon2(
+            "lanes_5",
+            4,
+            1024,
+            5,
+            refused("the key derivation asks for 5 lanes, and the limit is 4"),
+        ),
+        argon2(
+            "lanes_255",
+            4,
+            1 << 20,
+            255,
+            refused("the key derivation asks for 255 lanes, and the limit is 4"),
+        ),
+        argon2(
+            "lanes_2_to_the_32",
+            4,
+            MOST,
+            MOST,
+            refused("the key derivation asks for 4294967295 lanes, and the limit is 4"),
+        ),
+        argon2(
+            "all_costs_2_to_the_32",
+            MOST,
+            MOST,
+            MOST,
+            refused("the key derivation asks for 4294967295 lanes, and the limit is 4"),
+        ),
+        argon2("cheap_and_another_derivation", 1, 32, 4, no_keyslot()),
+        kdf(
+            "derivation_unknown",
+            0,
+            json!({"type": "scrypt", "salt": SALT}),
+            bad("`keyslots.0.kdf.type` is `scrypt`, which is not known"),
+        ),
+        kdf(
+            "derivation_empty",
+            0,
+            json!({}),
+            bad("`keyslots.0.kdf.type` is missing"),
+        ),
+        kdf(
+            "derivation_argon2d",
+            0,
+            json!({"type": "argon2d", "salt": SALT}),
+            bad("`keyslots.0.kdf.type` is `argon2d`, which is not known"),
+        ),
+        kdf(
+            "derivation_with_unknown_hash",
+            0,
+            json!({"type": "pbkdf2", "hash": "crc32", "iterations": 1, "salt": SALT}),
+            bad("`keyslots.0.kdf.hash` is `crc32`, which is not known"),
+        ),
+        kdf(
+            "derivation_argon2_with_costs_of_pbkdf2",
+            0,
+            json!({"type": "argon2id", "hash": "sha256", "iterations": 1, "salt": SALT}),
+            bad("`keyslots.0.kdf.time` is missing"),
+        ),
+        luks2(
+            "salt_empty_for_pbkdf2",
+            |v| v.set("/keyslots/0/kdf/salt", json!("")),
+            no_keyslot(),
+        ),
+        luks2(
+            "salt_of_1025_bytes",
+            |v| v.set("/keyslots/0/kdf/salt", json!("AAAA".repeat(341) + "AAA=")),
+            bad("`keyslots.0.kdf.salt` is 1025 bytes long, and must be 1024 at most"),
+        ),
+        luks2(
+            "salt_no_base64",
+            |v| v.set("/keyslots/0/kdf/salt", json!("====")),
+            bad("`keyslots.0.kdf.salt` is not base64"),
+        ),
+        luks2(
+            "salt_a_list",
+            |v| v.set("/keyslots/0/kdf/salt", json!([0])),
+            bad("`keyslots.0.kdf.salt` is not a text"),
+        ),
+        kdf(
+            "salt_of_7_bytes_for_argon2",
+            0,
+            json!({"type": "argon2id", "time": 1, "memory": 32, "cpus": 1, "salt": "AAAAAAAAAA=="}),
+            refused("the key derivation has 7 bytes of salt, and the least is 8"),
+        ),
+    ]
+}

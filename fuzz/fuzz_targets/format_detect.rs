@@ -1,0 +1,12 @@
+//! The start of a device, of any bytes:
+//! `cargo +nightly fuzz run format_detect fuzz/corpus/format_detect fuzz/seeds/format_detect -- -malloc_limit_mb=64`.
+
+#![no_main]
+
+extern crate cryptmark_cipher as cipher;
+
+#[path = "../../crates/volume/tests/any_volume/targets.rs"]
+#[allow(dead_code)]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| targets::format_detect(input));

@@ -1,0 +1,12 @@
+//! A loop-AES key file, of any bytes:
+//! `cargo +nightly fuzz run loopaes_key_file fuzz/corpus/loopaes_key_file fuzz/seeds/loopaes_key_file -- -malloc_limit_mb=64`.
+
+#![no_main]
+
+extern crate cryptmark_cipher as cipher;
+
+#[path = "../../crates/volume/tests/any_volume/targets.rs"]
+#[allow(dead_code)]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| targets::loopaes_key_file(input));

@@ -1,0 +1,12 @@
+//! The JSON of a LUKS2 header, of any bytes:
+//! `cargo +nightly fuzz run luks2_json fuzz/corpus/luks2_json fuzz/seeds/luks2_json -- -malloc_limit_mb=64`.
+
+#![no_main]
+
+extern crate cryptmark_cipher as cipher;
+
+#[path = "../../crates/volume/tests/any_volume/targets.rs"]
+#[allow(dead_code)]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| targets::luks2_json(input));

@@ -1,0 +1,12 @@
+//! Hashes, key derivations and ciphers as users write them, of any bytes:
+//! `cargo +nightly fuzz run notations fuzz/corpus/notations fuzz/seeds/notations -- -malloc_limit_mb=64`.
+
+#![no_main]
+
+extern crate cryptmark_cipher as cipher;
+
+#[path = "../../crates/volume/tests/any_volume/targets.rs"]
+#[allow(dead_code)]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| targets::notations(input));

@@ -1,0 +1,274 @@
+//! The real dm-crypt, in a User-Mode Linux kernel, on volumes that are made
+//! here; and here, volumes that cryptsetup made there.
+
+mod boot;
+
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+
+const PASSPHRASE: &str = "a passphrase, with spaces";
+const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+
+/// A volume: how it is made, how we open it, how cryptsetup opens it.
+struct Case {
+    name: &'static str,
+    /// Options of `volume create`; nothing where there is no header to make.
+    create: &'static str,
+    /// Our options to open it.
+    ours: &'static str,
+    /// cryptsetup's.
+    theirs: &'static str,
+}
+
+/// Files: `line` has the passphrase and a newline, `raw` has it alone, `key`
+/// has 64 bytes of noise, `loopaes` 65 lines, `keyfile` some bytes.
+const CASES: &[Case] = &[
+    Case {
+        name: "luks2",
+        create: "--type luks2 --size 24MiB",
+        ours: "--passphrase-file line",
+        theirs: "--key-file raw",
+    },
+    Case {
+        name: "luks2-4096",
+        create: "--type luks2 --size 24MiB --sector-size 4096 --cipher serpent-xts-plain64",
+        ours: "--passphrase-file line",
+        theirs: "--key-file raw",
+    },
+    Case {
+        name: "luks2-adiantum",
+        create: "--type luks2 --size 24MiB --cipher xchacha20,aes-adiantum-plain64",
+        ours: "--passphrase-file line",
+        theirs: "--key-file raw",
+    },
+    Case {
+        name: "luks2-lrw",
+        create: "--type luks2 --size 24MiB --cipher twofish-lrw-benbi --key-size 384",
+        ours: "--passphrase-file line",
+        theirs: "--key-file raw",
+    },
+    Case {
+        name: "luks1",
+        create: "--type luks1 --size 8MiB --cipher aes-cbc-essiv:sha256 --hash sha512",
+        ours: "--passphrase-file line",
+        theirs: "--key-file raw",
+    },
+    Case {
+        name: "luks1-camellia",
+        create: "--type luks1 --size 8MiB --cipher camellia-xts-plain64",
+        ours: "--passphrase-file line",
+        theirs: "--key-file raw",
+    },
+    Case {
+        name: "luks1-blowfish",
+        create: "--type luks1 --size 8MiB --cipher blowfish-cbc-plain64 --key-size 256",
+        ours: "--passphrase-file line",
+        theirs: "--key-file raw",
+    },
+    Case {
+        name: "plain",
+        create: "",
+        ours: "--type plain --cipher aes-xts-plain64 --key-size 512 --hash sha256 --passphrase-file line --offset 8 --skip 5",
+        theirs: "--type plain --cipher aes-xts-plain64 --key-size 512 --hash sha256 --offset 8 --skip 5 <line",
+    },
+    Case {
+        name: "plain-large-iv",
+        create: "",
+        ours: "--type plain --cipher cast6-cbc-essiv:sha256 --key-size 256 --sector-size 4096 --iv-large-sectors --skip 8 --key-file key",
+        theirs: "--type plain --cipher cast6-cbc-essiv:sha256 --key-size 256 --sector-size 4096 --iv-large-sectors --skip 8 --key-file key",
+    },
+    Case {
+        name: "cryptoloop",
+        create: "",
+        ours: "--type cryptoloop --cipher serpent --key-derivation debian-rmd160 --passphrase-file line",
+        theirs: "--type plain --cipher serpent-cbc-plain --key-size 256 --hash ripemd160 <line",
+    },
+    Case {
+        name: "loopaes",
+        create: "",
+        ours: "--type loopaes --key-size 256 --key-file loopaes",
+        theirs: "--type loopaes --key-size 256 --key-file loopaes",
+    },
+    Case {
+        name: "truecrypt",
+        create: "--type tcrypt --size 3MiB --cipher twofish-serpent --hash ripemd160 --quick",
+        ours: "--type tcrypt --hash ripemd160 --passphrase-file line",
+        theirs: "--type tcrypt --disable-veracrypt <line",
+    },
+    Case {
+        name: "veracrypt",
+        create: "--type veracrypt --size 3MiB --cipher aes-twofish-serpent --veracrypt-pim 1 --quick",
+        ours: "--type veracrypt --veracrypt-pim 1 --hash sha512 --passphrase-file line",
+        theirs: "--type tcrypt --veracrypt --veracrypt-pim 1 --hash sha512 <line",
+    },
+    Case {
+        name: "veracrypt-keyfile",
+        create: "--type veracrypt --size 3MiB --cipher camellia --hash sha256 --veracrypt-pim 1 --keyfile keyfile --quick",
+        ours: "--type veracrypt --veracrypt-pim 1 --hash sha256 --keyfile keyfile --passphrase-file line",
+        theirs: "--type tcrypt --veracrypt --veracrypt-pim 1 --hash sha256 --key-file keyfile <line",
+    },
+];
+
+/// What cryptsetup formats there, and how we open that.
+const THEIRS: &[(&str, &str)] = &[
+    (
+        "f-luks1",
+        "--type luks1 --cipher twofish-cbc-essiv:sha256 --key-size 256",
+    ),
+    ("f-luks2", "--type luks2 --pbkdf pbkdf2"),
+    (
+        "f-luks2-4096",
+        "--type luks2 --pbkdf pbkdf2 --sector-size 4096 --cipher aes-cbc-plain64 --key-size 192",
+    ),
+    (
+        "f-luks2-capi",
+        "--type luks2 --pbkdf pbkdf2 --cipher capi:xts(serpent)-plain64",
+    ),
+];
+
+/// Data for every volume: no two sectors are equal.
+const DATA: usize = 1 << 20;
+
+struct Desk {
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let desk = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let lines: String = (0..65)
+            .map(|line| format!("{line:02}-{:060}\n", line * 7919))
+            .collect();
+        for (name, bytes) in [
+            ("line", format!("{PASSPHRASE}\n").into_bytes()),
+            ("raw", PASSPHRASE.as_bytes().to_vec()),
+            ("key", noise(64, 3)),
+            ("keyfile", noise(3000, 5)),
+            ("loopaes", lines.into_bytes()),
+        ] {
+            fs::write(desk.path(name), bytes).unwrap();
+        }
+        desk
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn volume(&self, command: &str, image: &str, options: &str) -> Vec<u8> {
+        let output = Command::new(PROGRAM)
+            .args(["volume", command, image])
+            .args(options.split_whitespace())
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "{command} {image} {options}\n{said}"
+        );
+        output.stdout
+    }
+}
+
+fn noise(length: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        bytes.extend_from_slice(&(state ^ state >> 31).to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn dm_crypt_reads_what_is_written_here_and_the_other_way_round() {
+    let desk = Desk::new();
+    let mut script = String::new();
+    let mut expected = Vec::new();
+    for (seed, case) in (100..).zip(CASES) {
+        let image = format!("{}.img", case.name);
+        fs::write(desk.path("data"), noise(DATA, seed)).unwrap();
+        if case.create.is_empty() {
+            fs::write(desk.path(&image), noise(DATA + (1 << 20), seed)).unwrap();
+        } else {
+            let luks = case.name.starts_with("luks");
+            let cheap = if luks { CHEAP } else { "" };
+            let options = format!("{} {cheap} --passphrase-file line", case.create);
+            desk.volume("create", &image, &options);
+        }
+        desk.volume(
+            "import",
+            &image,
+            &format!("{} --input data --yes", case.ours),
+        );
+        let plain = desk.volume("export", &image, &format!("{} --output -", case.ours));
+        assert!(plain[..DATA] == noise(DATA, seed)[..], "{}", case.name);
+        expected.push((case.name, digest(&plain)));
+        let _ = writeln!(
+            script,
+            "cryptsetup open {image} x {} && sha256sum /dev/mapper/x >{}.sum; cryptsetup close x",
+            case.theirs, case.name
+        );
+    }
+    fs::write(desk.path("data"), noise(DATA, 1)).unwrap();
+    for (name, options) in THEIRS {
+        let image = format!("{name}.img");
+        fs::File::create(desk.path(&image))
+            .unwrap()
+            .set_len(20 << 20)
+            .unwrap();
+        let _ = writeln!(
+            script,
+            "cryptsetup luksFormat -q {image} {} --iter-time 10 --key-file raw && \
+             cryptsetup open {image} x --key-file raw && \
+             dd if=data of=/dev/mapper/x bs=1M conv=fsync && cryptsetup close x",
+            options.replace('(', "\\(").replace(')', "\\)")
+        );
+    }
+    if boot::run(desk.folder.path(), &script).is_none() {
+        return;
+    }
+    let log = fs::read_to_string(desk.path("log")).unwrap();
+    for (name, digest) in &expected {
+        let sum = read(&desk.path(&format!("{name}.sum")));
+        assert_eq!(
+            sum.split(' ').next(),
+            Some(digest.as_str()),
+            "{name}\n{log}"
+        );
+    }
+    for (name, _) in THEIRS {
+        let plain = desk.volume(
+            "export",
+            &format!("{name}.img"),
+            "--passphrase-file line --output -",
+        );
+        assert!(plain[..DATA] == noise(DATA, 1)[..], "{name}\n{log}");
+    }
+    println!(
+        "{} volumes of ours, {} of cryptsetup's",
+        expected.len(),
+        THEIRS.len()
+    );
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}

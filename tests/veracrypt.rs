@@ -1,0 +1,194 @@
+//! VeraCrypt and TrueCrypt volumes through their life, as a user leads it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+
+/// A folder with passphrases.
+struct Desk {
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["one", "two", "three", "wrong"] {
+            fs::write(folder.path().join(name), format!("passphrase {name}\n")).unwrap();
+        }
+        Self { folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn try_volume(&self, arguments: &str) -> Output {
+        Command::new(PROGRAM)
+            .arg("volume")
+            .args(arguments.split_whitespace())
+            .current_dir(self.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
+    }
+
+    fn volume(&self, arguments: &str) -> Vec<u8> {
+        let output = self.try_volume(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments}\n{said}");
+        output.stdout
+    }
+
+    fn refused(&self, code: i32, arguments: &str) -> String {
+        let before = fs::read(self.path().join("v.img")).unwrap();
+        let output = self.try_volume(arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
+        assert_eq!(said.lines().count(), 2, "{arguments}\n{said}");
+        assert!(
+            fs::read(self.path().join("v.img")).unwrap() == before,
+            "{arguments}"
+        );
+        said
+    }
+}
+
+/// Opens the normal volume of the tests below.
+const V: &str = "v.img --type veracrypt --veracrypt-pim 1 --hash sha512";
+
+#[test]
+fn a_normal_volume_with_a_hidden_one() {
+    let desk = Desk::new();
+    desk.volume(&format!(
+        "create {V} --size 8MiB --cipher aes-twofish-serpent --passphrase-file one"
+    ));
+    // Nothing of it is left empty.
+    let image = fs::read(desk.path().join("v.img")).unwrap();
+    assert!(
+        !image
+            .chunks(4096)
+            .any(|block| block.iter().all(|&byte| byte == 0))
+    );
+
+    fs::write(desk.path().join("plain"), vec![0x5a; 3 << 20]).unwrap();
+    desk.volume(&format!("import {V} --passphrase-file one --input plain"));
+    desk.volume(
+        "create v.img --type veracrypt --tcrypt-hidden 2MiB --cipher serpent --hash sha256 \
+         --veracrypt-pim 2 --outer-pim 1 --passphrase-file one --new-passphrase-file two",
+    );
+    let hidden = "v.img --type veracrypt --tcrypt-hidden --veracrypt-pim 2 --hash sha256";
+    desk.volume(&format!(
+        "import {hidden} --passphrase-file two --input two"
+    ));
+    let out = desk.volume(&format!("export {V} --passphrase-file one --output -"));
+    assert!(out[..3 << 20] == [0x5a; 3 << 20]);
+    let out = desk.volume(&format!("export {hidden} --passphrase-file two --output -"));
+    assert!(out.len() == 2 << 20 && out.starts_with(b"passphrase two\n"));
+
+    // As much as the outer volume would hold goes over the hidden one, unless
+    // that is protected.
+    let whole = desk.volume(&format!("export {V} --passphrase-file one --output -"));
+    fs::write(desk.path().join("whole"), whole).unwrap();
+    let import = format!("import {V} --passphrase-file one --input whole --yes");
+    let protected = desk.try_volume(&format!(
+        "{import} --protect-hidden --protection-pim 2 --protection-passphrase-file two"
+    ));
+    assert_eq!(protected.status.code(), Some(4));
+    let out = desk.volume(&format!("export {hidden} --passphrase-file two --output -"));
+    assert!(out.starts_with(b"passphrase two\n"));
+
+    // Neither passphrase opens the other one.
+    desk.refused(3, &format!("open {V} --passphrase-file two"));
+    desk.refused(3, &format!("open {hidden} --passphrase-file one"));
+}
+
+#[test]
+fn passphrases_change_and_headers_come_back() {
+    let desk = Desk::new();
+    desk.volume(&format!(
+        "create {V} --size 1MiB --quick --passphrase-file one"
+    ));
+    desk.refused(4, &format!("create {V} --size 1MiB --passphrase-file two"));
+    desk.refused(
+        3,
+        &format!("passwd {V} --passphrase-file two --new-passphrase-file three"),
+    );
+    desk.volume(&format!(
+        "passwd {V} --passphrase-file one --new-passphrase-file two"
+    ));
+    desk.refused(3, &format!("open {V} --passphrase-file one"));
+    desk.volume(&format!("open {V} --passphrase-file two"));
+    desk.volume(&format!("open {V} --tcrypt-backup --passphrase-file two"));
+
+    let path = desk.path().join("v.img");
+    let mut image = fs::read(&path).unwrap();
+    image[..512].fill(0xee);
+    fs::write(&path, image).unwrap();
+    desk.refused(3, &format!("open {V} --passphrase-file two"));
+    desk.volume(&format!(
+        "header repair {V} --tcrypt-backup --passphrase-file two"
+    ));
+    desk.volume(&format!("open {V} --passphrase-file two"));
+}
+
+#[test]
+fn volumes_grow_with_what_they_hold() {
+    let desk = Desk::new();
+    desk.volume(&format!("create {V} --size 2MiB --passphrase-file one"));
+    let before = desk.volume(&format!("export {V} --passphrase-file one --output -"));
+    desk.refused(2, &format!("resize {V} --to 1MiB --passphrase-file one"));
+    desk.refused(3, &format!("resize {V} --to 3MiB --passphrase-file wrong"));
+    desk.volume(&format!("resize {V} --to 3MiB --passphrase-file one"));
+    let after = desk.volume(&format!("export {V} --passphrase-file one --output -"));
+    assert_eq!(after.len(), before.len() + (1 << 20));
+    assert!(after.starts_with(&before));
+    desk.volume(&format!("open {V} --tcrypt-backup --passphrase-file one"));
+}
+
+#[test]
+fn key_files_alone_and_in_folders() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path().join("keys")).unwrap();
+    for name in ["a", "b", ".hidden"] {
+        fs::write(
+            desk.path().join("keys").join(name),
+            vec![name.len() as u8; 2000],
+        )
+        .unwrap();
+    }
+    let kind = "--type tcrypt --hash ripemd160";
+    desk.volume(&format!(
+        "create v.img {kind} --size 1MiB --cipher serpent --keyfile keys"
+    ));
+    desk.volume(&format!("open v.img {kind} --keyfile keys"));
+    desk.volume(&format!(
+        "open v.img {kind} --keyfile keys/b --keyfile keys/a"
+    ));
+    desk.refused(3, &format!("open v.img {kind} --keyfile keys/a"));
+    desk.refused(2, &format!("open v.img {kind} --keyfile keys/none"));
+    let said = desk.refused(
+        2,
+        &format!("open v.img {kind} --keyfile keys --veracrypt-pim 3"),
+    );
+    assert!(said.contains("--veracrypt-pim has no meaning"), "{said}");
+}
+
+#[test]
+fn what_was_never_possible_is_said() {
+    let desk = Desk::new();
+    desk.volume(&format!(
+        "create {V} --size 1MiB --quick --passphrase-file one"
+    ));
+    for (arguments, words) in [
+        ("--hash md5", "unknown key derivation `md5`"),
+        ("--cipher cast6", "cast6"),
+        ("--key-slot 1", "--key-slot has no meaning"),
+        ("--veracrypt-pim 4000000000", "4000000000"),
+    ] {
+        let command = format!("open v.img --type veracrypt --passphrase-file one {arguments}");
+        let said = desk.refused(2, &command);
+        assert!(said.contains(words), "{said}");
+    }
+}

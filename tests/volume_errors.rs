@@ -1,0 +1,351 @@
+//! Volumes and secrets that are not what the user thinks: two lines that say
+//! so, the right exit code, and nothing changed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+
+/// A folder with volumes, whose passphrase is in `pass` and whose key file is
+/// `key`, and with what is none.
+struct Desk {
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let desk = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let files: [(&str, &[u8]); 8] = [
+            ("pass", b"a passphrase\n"),
+            ("wrong", b"another\n"),
+            ("long", &[b'p'; 513]),
+            ("key", &[7; 64]),
+            ("key-cut", &[7; 63]),
+            ("nothing", b""),
+            ("short", &[0x5a; 100]),
+            ("noise", &[0x5a; 1 << 20]),
+        ];
+        for (name, bytes) in files {
+            fs::write(desk.path(name), bytes).unwrap();
+        }
+        fs::create_dir(desk.path("folder")).unwrap();
+        let cheap = ["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"];
+        for (name, more) in [
+            ("luks1", ["--type", "luks1"].as_slice()),
+            ("luks2", &["--type", "luks2"]),
+            ("detached1", &["--type", "luks1", "--header", "header1"]),
+            ("detached2", &["--type", "luks2", "--header", "header2"]),
+        ] {
+            let size = ["--size", "24MiB", "--passphrase-file", "pass"];
+            let create = [&["create", name], more, &size, &cheap].concat();
+            let (code, said) = desk.start(&create);
+            assert_eq!(code, Some(0), "{create:?}\n{said}");
+        }
+        let luks2 = fs::read(desk.path("luks2")).unwrap();
+        fs::write(desk.path("luks2-cut"), &luks2[..20_000]).unwrap();
+        fs::write(desk.path("luks2-cut-early"), &luks2[..1000]).unwrap();
+        fs::write(desk.path("luks2-without-data"), &luks2[..16 << 20]).unwrap();
+        let luks1 = fs::read(desk.path("luks1")).unwrap();
+        fs::write(desk.path("luks1-cut"), &luks1[..5000]).unwrap();
+        let mut spoilt = luks2;
+        spoilt[100] ^= 1;
+        spoilt[(16 << 10) + 100] ^= 1;
+        fs::write(desk.path("luks2-spoilt"), spoilt).unwrap();
+        desk
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Exit code and standard error of `cryptmark volume`.
+    fn start(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let output = Command::new(PROGRAM)
+            .arg("volume")
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said)
+    }
+
+    /// All files and what they hold.
+    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        let files = entries.map(|entry| entry.unwrap().path());
+        files
+            .filter(|path| path.is_file())
+            .map(|path| (path.clone(), fs::read(path).unwrap()))
+            .collect()
+    }
+
+    /// Each of `cases` is refused: arguments, exit code, what happened, what
+    /// to do.
+    fn refuses(&self, cases: &[(&str, i32, &str, &str)]) {
+        let before = self.files();
+        let mut wrong = Vec::new();
+        for (arguments, code, what, remedy) in cases {
+            let words: Vec<&str> = arguments.split(' ').collect();
+            let expected = format!("error: {what}\n  {remedy}\n");
+            let got = self.start(&words);
+            if got != (Some(*code), expected) {
+                wrong.push(format!("{arguments}\n    {:?}\n    {}", got.0, got.1));
+            }
+            assert!(self.files() == before, "{arguments} changed a file");
+        }
+        assert!(wrong.is_empty(), "not as expected:\n{}", wrong.join("\n"));
+    }
+}
+
+const RESTORE: &str = "Restore the header from a backup; nothing was changed.";
+const NO_FIT: &str = "no keyslot opens with this passphrase or key file";
+const CHECK: &str =
+    "Check the passphrase and its keyboard layout, or give the right --key-file or --key-slot.";
+
+#[test]
+fn secrets_that_do_not_fit() {
+    Desk::new().refuses(&[
+        ("open luks1 --passphrase-file wrong", 3, NO_FIT, CHECK),
+        ("open luks2 --passphrase-file wrong", 3, NO_FIT, CHECK),
+        (
+            "export luks2 --passphrase-file wrong --output out",
+            3,
+            NO_FIT,
+            CHECK,
+        ),
+        (
+            "import luks2 --passphrase-file wrong --input noise --yes",
+            3,
+            NO_FIT,
+            CHECK,
+        ),
+        (
+            "passwd luks2 --passphrase-file wrong --new-passphrase-file pass",
+            3,
+            NO_FIT,
+            CHECK,
+        ),
+        (
+            "key add luks1 --passphrase-file wrong --new-passphrase-file pass",
+            3,
+            NO_FIT,
+            CHECK,
+        ),
+        ("key kill luks1 --passphrase-file wrong", 3, NO_FIT, CHECK),
+        ("reencrypt luks2 --passphrase-file wrong", 3, NO_FIT, CHECK),
+        ("open luks2 --key-file key", 3, NO_FIT, CHECK),
+        (
+            "open luks2 --volume-key-file key",
+            3,
+            "this is not the volume key of this volume",
+            "Give the --volume-key-file of this volume.",
+        ),
+        (
+            "open luks1 --volume-key-file key",
+            3,
+            "this is not the volume key of this volume",
+            "Give the --volume-key-file of this volume.",
+        ),
+        (
+            "open luks2 --passphrase-file pass --key-slot 5",
+            2,
+            "keyslot 5 holds no key",
+            "See `cryptmark volume info` for the keyslots that there are.",
+        ),
+        (
+            "open luks1 --passphrase-file pass --key-slot 9",
+            2,
+            "keyslot 9 holds no key",
+            "See `cryptmark volume info` for the keyslots that there are.",
+        ),
+        (
+            "open luks2 --passphrase-file long",
+            2,
+            "the passphrase is longer than 512 bytes",
+            "Give a long secret with --key-file.",
+        ),
+        (
+            "open luks2 --passphrase-file missing",
+            2,
+            "cannot read missing: No such file or directory (os error 2)",
+            "Check the path and its permissions.",
+        ),
+        (
+            "open luks2 --passphrase-file folder",
+            2,
+            "cannot read folder: Is a directory (os error 21)",
+            "Check the path and its permissions.",
+        ),
+        (
+            "open luks2 --key-file nothing",
+            2,
+            "nothing is empty",
+            "Check that it is the right file.",
+        ),
+        (
+            "open luks2 --key-file missing",
+            2,
+            "cannot read missing: No such file or directory (os error 2)",
+            "Check the path and its permissions.",
+        ),
+        (
+            "open luks2 --key-file key --keyfile-offset 65",
+            2,
+            "key ends before the bytes that were asked for",
+            "Check that it is whole, and --keyfile-offset and --keyfile-size.",
+        ),
+        (
+            "open luks2 --key-file key --keyfile-offset 64",
+            2,
+            "key is empty",
+            "Check that it is the right file.",
+        ),
+        (
+            "open luks2 --key-file key --keyfile-size 65",
+            2,
+            "key ends before the bytes that were asked for",
+            "Check that it is whole, and --keyfile-offset and --keyfile-size.",
+        ),
+        (
+            "open luks2 --key-file key --keyfile-size 18446744073709551615",
+            2,
+            "key ends before the bytes that were asked for",
+            "Check that it is whole, and --keyfile-offset and --keyfile-size.",
+        ),
+        (
+            "open luks2 --key-file key --keyfile-size 0",
+            2,
+            "key is empty",
+            "Check that it is the right file.",
+        ),
+        (
+            "open noise --type plain --key-size 512 --key-file key-cut",
+            2,
+            "the key file has 63 bytes, and the key needs 64",
+            "Check that it is the right file, whole, and its offset and size.",
+        ),
+        (
+            "open noise --type loopaes --key-file key-cut --key-size 24",
+            2,
+            "aes-cbc-plain64 cannot take a key of 24 bits",
+            "Possible are 128, 192, 256 bits.",
+        ),
+        (
+            "open noise --type loopaes --passphrase-file pass",
+            2,
+            "a loop-AES volume cannot be opened with a passphrase",
+            "Give a --key-file of 1, 64 or 65 lines.",
+        ),
+    ]);
+}
+
+#[test]
+fn files_that_are_no_such_volume() {
+    Desk::new().refuses(&[
+        ("open luks1 --type luks2 --passphrase-file pass", 2, "this is not a LUKS2 volume", "Name the right --type, or the file that holds the header with --header."),
+        ("open luks2 --type luks1 --passphrase-file pass", 2, "this is not a LUKS1 volume", "Name the right --type, or the file that holds the header with --header."),
+        ("open noise --type luks2 --passphrase-file pass", 2, "this is not a LUKS2 volume", "Name the right --type, or the file that holds the header with --header."),
+        ("open noise --passphrase-file pass", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open noise --type luks --passphrase-file pass", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open short --passphrase-file pass", 2, "short has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open nothing --passphrase-file pass", 2, "nothing has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open nothing --type plain --passphrase-file pass", 2, "the data area (512 bytes from 0) does not fit the device of 0 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open short --type plain --passphrase-file pass", 2, "the data area (512 bytes from 0) does not fit the device of 0 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open missing --passphrase-file pass", 2, "cannot open missing: No such file or directory (os error 2)", "Check the path."),
+        ("open folder --passphrase-file pass", 2, "folder is neither a regular file nor a block device", "Name a block device, an ordinary file, or a directory to create a test file in."),
+        ("open luks2-cut-early --passphrase-file pass", 2, "this is not a LUKS2 volume", "Name the right --type, or the file that holds the header with --header."),
+        ("open luks2-cut --passphrase-file pass", 2, "the header of this LUKS2 volume is damaged: `keyslots.0.area.offset` is 32768, and its area ends behind the 19968 bytes that there are", "Restore the header from a backup; nothing was changed."),
+        ("open luks2-without-data --passphrase-file pass", 2, "the data area (4096 bytes from 16777216) does not fit the device of 16777216 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open luks1-cut --passphrase-file pass", 2, "the header of this LUKS1 volume is damaged: `key-slot-0.key-material-offset` is 8, and its material ends behind the 4608 bytes that there are", "Restore the header from a backup; nothing was changed."),
+        ("open luks2-spoilt --passphrase-file pass", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),
+        ("info luks2-spoilt", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),
+        ("info noise", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("info missing", 2, "cannot open missing: No such file or directory (os error 2)", "Check the path."),
+        ("key add luks2-spoilt --passphrase-file pass --new-passphrase-file wrong", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),
+        ("export luks1-cut --passphrase-file pass --output out", 2, "the header of this LUKS1 volume is damaged: `key-slot-0.key-material-offset` is 8, and its material ends behind the 4608 bytes that there are", "Restore the header from a backup; nothing was changed."),
+    ]);
+}
+
+#[test]
+fn headers_of_other_data() {
+    Desk::new().refuses(&[
+        // The data are shorter than the header says.
+        ("open short --header luks2 --passphrase-file pass", 2, "the data area (4096 bytes from 16777216) does not fit the device of 0 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open noise --header luks1 --passphrase-file pass", 2, "the data area (512 bytes from 2097152) does not fit the device of 1048576 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        // The header is opened as if it were the volume.
+        ("open header1 --passphrase-file pass", 2, "the data of this LUKS1 volume would lie upon its own header", "If this is a detached header, name the data's file, and this one with --header."),
+        ("open header2 --passphrase-file pass", 2, "the data of this LUKS2 volume would lie upon its own header", "If this is a detached header, name the data's file, and this one with --header."),
+        ("open detached1 --passphrase-file pass", 2, "detached1 has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open detached1 --header detached2 --passphrase-file pass", 2, "detached2 has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open detached1 --header missing --passphrase-file pass", 2, "cannot open missing: No such file or directory (os error 2)", "Check the path."),
+        ("open detached1 --header folder --passphrase-file pass", 2, "folder is neither a regular file nor a block device", "Name a block device, an ordinary file, or a directory to create a test file in."),
+    ]);
+}
+
+#[test]
+fn options_that_make_no_sense() {
+    Desk::new().refuses(&[
+        ("open luks2 --type lusk2 --passphrase-file pass", 2, "unknown volume type `lusk2`", "Known are luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt."),
+        ("open noise --type plain --cipher rot13-cbc-plain --passphrase-file pass", 2, "unknown cipher `rot13`", "Known are aes, serpent, twofish, camellia, cast6, kuznyechik, sm4, aria, anubis, seed, blowfish, blowfish_le, cast5, des, des3_ede, khazad."),
+        ("open noise --type plain --hash crc32 --passphrase-file pass", 2, "unknown hash `crc32`", "Known are sha1, sha224, sha256, sha384, sha512, sha3-224, sha3-256, sha3-384, sha3-512, ripemd160, whirlpool, blake2b-512, blake2s-256, sm3, stribog256, stribog512; `plain` hashes nothing."),
+        ("open noise --type plain --key-size 100 --passphrase-file pass", 2, "a key of 100 bits is not possible", "Give a multiple of 8, as in --key-size 256."),
+        ("open noise --type plain --key-size 200 --passphrase-file pass", 2, "aes-xts-plain64 cannot take a key of 200 bits", "Possible are 256, 384, 512 bits."),
+        ("open noise --type plain --sector-size 8192 --passphrase-file pass", 2, "encryption sectors of 8192 bytes are not possible", "Give a --sector-size of 512, 1024, 2048 or 4096."),
+        ("open noise --type plain --offset 2048 --passphrase-file pass", 2, "the data area (512 bytes from 1048576) does not fit the device of 1048576 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open noise --type plain --size 36028797018963967 --passphrase-file pass", 2, "the data area (18446744073709551104 bytes from 0) does not fit the device of 1048576 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open noise --type cryptoloop --cipher aes-99999999999999999 --passphrase-file pass", 2, "unknown mode `99999999999999999`", "Known are xts, cbc, lrw, ctr, ecb, adiantum, hctr2."),
+        ("open noise --type cryptoloop --key-derivation sideways --passphrase-file pass", 2, "unknown key derivation `sideways`", "Known are util-linux, debian-rmd160 and hashalot-HASH, where HASH is ripemd160, rmd160compat, sha256, sha384 or sha512."),
+        ("open noise --type loopaes --hash crc32 --key-file key", 2, "unknown hash `crc32`", "Known are sha1, sha224, sha256, sha384, sha512, sha3-224, sha3-256, sha3-384, sha3-512, ripemd160, whirlpool, blake2b-512, blake2s-256, sm3, stribog256, stribog512; `plain` hashes nothing."),
+        ("open luks2 --cipher aes-xts-plain64 --passphrase-file pass", 2, "--cipher has no meaning for a luks2 volume", "Leave it away; it is for plain, cryptoloop, loopaes."),
+        ("open luks1 --offset 8 --passphrase-file pass", 2, "--offset has no meaning for a luks1 volume", "Leave it away; it is for plain, cryptoloop, loopaes."),
+        ("open luks2 --key-derivation util-linux --passphrase-file pass", 2, "--key-derivation has no meaning for a luks2 volume", "Leave it away; it is for cryptoloop."),
+        ("open noise --type plain --key-slot 0 --passphrase-file pass", 2, "--key-slot has no meaning for a plain volume", "Leave it away; it is for luks1, luks2."),
+        ("open noise --type plain --header luks2 --passphrase-file pass", 2, "--header has no meaning for a plain volume", "Leave it away; it is for luks1, luks2."),
+        ("open noise --type loopaes --sector-size 512 --key-file key", 2, "--sector-size has no meaning for a loopaes volume", "Leave it away; it is for plain."),
+        ("passwd noise --type plain --passphrase-file pass --new-passphrase-file wrong", 2, "a plain volume has no keyslots", "Only LUKS volumes have."),
+    ]);
+}
+
+#[test]
+fn a_file_that_may_not_be_written() {
+    let desk = Desk::new();
+    let mut permissions = fs::metadata(desk.path("luks2")).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(desk.path("luks2"), permissions).unwrap();
+    if fs::File::options()
+        .write(true)
+        .open(desk.path("luks2"))
+        .is_ok()
+    {
+        println!("skipped: this user may write files that are read-only");
+        return;
+    }
+    let what = "cannot open luks2: Permission denied (os error 13)";
+    let remedy = "Run as a user who may access it, or choose another place.";
+    desk.refuses(&[
+        (
+            "passwd luks2 --passphrase-file pass --new-passphrase-file wrong",
+            2,
+            what,
+            remedy,
+        ),
+        (
+            "key add luks2 --passphrase-file pass --new-passphrase-file wrong",
+            2,
+            what,
+            remedy,
+        ),
+        (
+            "import luks2 --passphrase-file pass --input noise --yes",
+            2,
+            what,
+            remedy,
+        ),
+    ]);
+}
