@@ -8,7 +8,7 @@ use crate::cli::progress::Progress;
 use block::layer::Protected;
 use block::signature::{self, Content};
 use block::transfer::{self, TransferError};
-use block::{BlockDevice, ByteRange};
+use block::{BlockDevice, BlockError, ByteRange};
 use clap::Args;
 use std::fs::File;
 use std::io;
@@ -170,10 +170,13 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
         return Err(TransferError::TooLong { size }.into());
     }
     // A fresh volume decrypts to noise, so that only what has a name counts.
-    if let (Content::Known(name), false) = (
-        signature::content(&volume).map_err(VolumeError::Block)?,
-        options.yes,
-    ) {
+    let known = match signature::content(&volume) {
+        Ok(Content::Known(name)) => Some(name),
+        // What has no right tag was never written, or is lost.
+        Ok(_) | Err(BlockError::Tampered { .. }) => None,
+        Err(error) => return Err(VolumeError::Block(error).into()),
+    };
+    if let (Some(name), false) = (known, options.yes) {
         return Err(Failure::new(
             4,
             format!(
