@@ -3,8 +3,10 @@
 //!
 //! A [`Mapping`] is plain data, our `dmsetup table` line; [`CryptDevice`]
 //! executes any mapping over any [`block::BlockDevice`] and is the only place
-//! where user data is encrypted or decrypted. A [`Kdf`] makes a key of a
-//! passphrase, within [`Limits`]. The sentence of this crate:
+//! where user data is encrypted or decrypted, but for volumes whose sectors have
+//! authentication tags: [`SealedMapping`] and [`SealedDevice`] are theirs. A
+//! [`Kdf`] makes a key of a passphrase, within [`Limits`]. The sentence of this
+//! crate:
 //! header → keyslot → volume key → mapping → device → sectors. It knows
 //! ciphers and block devices; files, clocks and exports are not its business.
 

@@ -27,31 +27,32 @@ pub(super) struct GivenIv {
 
 impl GivenIv {
     /// The cipher `name` in XTS mode, its key being that of the data and then
-    /// that of the tweaks.
+    /// that of the tweaks; nothing where that is not one cipher under one key.
     ///
     /// # Errors
     /// [`VolumeError::Cipher`].
-    pub(super) fn new(name: &str, key: &[u8], sector: SectorSize) -> Result<Self, VolumeError> {
+    pub(super) fn new(
+        name: &str,
+        key: &[u8],
+        sector: SectorSize,
+    ) -> Result<Option<Self>, VolumeError> {
         // Says better what is wrong with name and key than ECB does.
         let xts: CipherSpec = format!("{name}-xts-plain64").parse()?;
         let layout = SectorLayout::default();
         xts.cipher(&Key::from_slice(key), layout, None)?;
-        debug_assert!(
-            xts.algorithms()
-                .iter()
-                .all(|one| one.block_bytes() == BLOCK)
-        );
-        debug_assert!(!xts.algorithms().contains(&Algorithm::Null));
+        if !matches!(xts.algorithms(), [one] if *one != Algorithm::Null) || xts.key_count() != 1 {
+            return Ok(None);
+        }
         let ecb: CipherSpec = format!("{name}-ecb").parse()?;
         let keyed = |half: &[u8]| -> Result<KeyedCipher, CipherError> {
             ecb.cipher(&Key::from_slice(half), layout, None)
         };
         let (first, second) = key.split_at(key.len() / 2);
-        Ok(Self {
+        Ok(Some(Self {
             data: keyed(first)?,
             tweak: keyed(second)?,
             sector_bytes: sector.bytes(),
-        })
+        }))
     }
 
     /// Encrypts whole sectors in place, each under its IV of 16 bytes.

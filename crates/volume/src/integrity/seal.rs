@@ -129,7 +129,10 @@ impl Seal {
                     cipher: Box::new(match iv {
                         Iv::Random => {
                             let name = transform.strip_suffix("-xts").ok_or_else(unsupported)?;
-                            Data::Given(GivenIv::new(name, data_key, sector_size)?)
+                            Data::Given(
+                                GivenIv::new(name, data_key, sector_size)?
+                                    .ok_or_else(unsupported)?,
+                            )
                         }
                         Iv::Plain64 => {
                             let spec: CipherSpec = encryption.parse()?;

@@ -250,10 +250,8 @@ fn entries(
             let Some(sector) = section.sector(entry) else {
                 continue;
             };
-            let (block, rest) = (
-                sector / (layout.block_bytes / SECTOR),
-                sector % (layout.block_bytes / SECTOR),
-            );
+            let block_sectors = layout.block_bytes / SECTOR;
+            let (block, rest) = (sector / block_sectors, sector % block_sectors);
             if rest != 0 {
                 let rule = "must be the first sector of a block";
                 return Err(damaged(Damage::number(
@@ -264,9 +262,8 @@ fn entries(
             }
             // The kernel passes over these as well: the device may have shrunk.
             if block < layout.blocks {
-                let section_number = number;
                 let kept = Kept {
-                    section: section_number,
+                    section: number,
                     entry,
                 };
                 each(&section, kept, block)?;
