@@ -85,7 +85,7 @@ impl GivenIv {
             let mut tweak = u128::from_le_bytes(*tweak);
             for block in sector.as_chunks_mut::<BLOCK>().0 {
                 *block = (u128::from_le_bytes(*block) ^ tweak).to_le_bytes();
-                tweak = tweak << 1 ^ 0x87 * (tweak >> 127);
+                tweak = (tweak << 1) ^ (0x87 * (tweak >> 127));
             }
         }
     }

@@ -66,8 +66,8 @@ impl Turn {
 
     /// The commit id of a sector of a section.
     fn id(self, section: u32, sector: u32) -> u64 {
-        0x1111_1111_1111_1111 * (u64::from(self.0) + 1)
-            ^ (u64::from(section) << 32 | u64::from(sector))
+        let place = u64::from(section) << 32 | u64::from(sector);
+        (0x1111_1111_1111_1111 * (u64::from(self.0) + 1)) ^ place
     }
 }
 

@@ -57,8 +57,8 @@ enum Method {
     ChaCha20Poly1305(Box<ChaCha20Poly1305>),
     /// A cipher without authentication, and a MAC over what it gives.
     Split {
-        cipher: Data,
-        mac: Option<Mac>,
+        cipher: Box<Data>,
+        mac: Option<Box<Mac>>,
     },
 }
 
@@ -126,7 +126,7 @@ impl Seal {
                 let split = bytes.len().checked_sub(mac_bytes).ok_or_else(unsupported)?;
                 let (data_key, mac_key) = bytes.split_at(split);
                 Method::Split {
-                    cipher: match iv {
+                    cipher: Box::new(match iv {
                         Iv::Random => {
                             let name = transform.strip_suffix("-xts").ok_or_else(unsupported)?;
                             Data::Given(GivenIv::new(name, data_key, sector_size)?)
@@ -137,10 +137,10 @@ impl Seal {
                                 numbered(&spec, data_key, sector_size)?.ok_or_else(unsupported)?,
                             )
                         }
-                    },
+                    }),
                     mac: match kind {
                         "none" => None,
-                        _ => Some(Mac::new(digest_bytes, mac_key)),
+                        _ => Some(Box::new(Mac::new(digest_bytes, mac_key))),
                     },
                 }
             }
@@ -165,7 +165,7 @@ impl Seal {
     /// Bytes of the authentication tag.
     fn sum_bytes(&self) -> usize {
         match &self.method {
-            Method::Split { mac, .. } => mac.as_ref().map_or(0, Mac::bytes),
+            Method::Split { mac, .. } => mac.as_ref().map_or(0, |mac| mac.bytes()),
             _ => 16,
         }
     }
@@ -224,7 +224,7 @@ impl Seal {
             }
         }
         if let Method::Split { cipher, .. } = &self.method {
-            match cipher {
+            match &**cipher {
                 Data::Numbered(cipher) => cipher.encrypt(self.iv_sector(sector), data),
                 Data::Given(cipher) => {
                     cipher.encrypt(data, tags.chunks(tag_bytes).map(|tag| &tag[sum_bytes..]));
@@ -290,7 +290,7 @@ impl Seal {
             }
         }
         if let Method::Split { cipher, .. } = &self.method {
-            match cipher {
+            match &**cipher {
                 Data::Numbered(cipher) => cipher.decrypt(self.iv_sector(sector), data),
                 Data::Given(cipher) => {
                     cipher.decrypt(data, tags.chunks(tag_bytes).map(|tag| &tag[sum_bytes..]));
