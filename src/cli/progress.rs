@@ -3,10 +3,13 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::session::Visit;
 use std::io::IsTerminal;
+use std::sync::Once;
 
 /// A progress bar, silent where standard error is no terminal or the user said so.
 pub struct Progress {
     bar: ProgressBar,
+    /// Whether a search has shown itself: several threads tell how far it is.
+    shown: Once,
 }
 
 impl Progress {
@@ -20,7 +23,10 @@ impl Progress {
             "{spinner} {msg:<44} {bar:24} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
         ));
         bar.set_message("filling the test file");
-        Self { bar }
+        Self {
+            bar,
+            shown: Once::new(),
+        }
     }
 
     /// Starts with copying `bytes` bytes.
@@ -44,10 +50,12 @@ impl Progress {
 
     /// How far the search is.
     pub fn searched(&self, done: u64, total: u64) {
-        if std::io::stderr().is_terminal() && self.bar.length() != Some(total) {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
-        self.bar.set_length(total);
+        self.shown.call_once(|| {
+            self.bar.set_length(total);
+            if std::io::stderr().is_terminal() {
+                self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            }
+        });
         self.bar.set_position(done);
     }
 

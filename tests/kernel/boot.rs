@@ -45,6 +45,8 @@ const MODULES: &[&str] = &[
     "nhpoly1305",
     "algif_skcipher",
     "algif_hash",
+    "algif_aead",
+    "chacha20poly1305",
 ];
 
 const PROLOGUE: &str = "#!/bin/sh

@@ -129,6 +129,14 @@ const THEIRS: &[(&str, &str)] = &[
         "f-luks2-capi",
         "--type luks2 --pbkdf pbkdf2 --cipher capi:xts(serpent)-plain64",
     ),
+    (
+        "f-luks2-hmac",
+        "--type luks2 --pbkdf pbkdf2 --sector-size 4096 --integrity hmac-sha256",
+    ),
+    (
+        "f-luks2-gcm",
+        "--type luks2 --pbkdf pbkdf2 --cipher aes-gcm-random --key-size 256 --integrity aead",
+    ),
 ];
 
 /// Data for every volume: no two sectors are equal.
@@ -262,11 +270,40 @@ fn dm_crypt_reads_what_is_written_here_and_the_other_way_round() {
         );
         assert!(plain[..DATA] == noise(DATA, 1)[..], "{name}\n{log}");
     }
+    write_back(&desk);
     println!(
         "{} volumes of ours, {} of cryptsetup's",
         expected.len(),
         THEIRS.len()
     );
+}
+
+/// Writes into what cryptsetup formatted, and lets it read that.
+fn write_back(desk: &Desk) {
+    let mut script = String::new();
+    fs::write(desk.path("data"), noise(DATA, 2)).unwrap();
+    for (name, _) in THEIRS {
+        let image = format!("{name}.img");
+        let import = "--passphrase-file line --input data --yes";
+        desk.volume("import", &image, import);
+        let _ = writeln!(
+            script,
+            "cryptsetup open {image} x --key-file raw && head -c {DATA} /dev/mapper/x | sha256sum >{name}.back; \
+             cryptsetup close x"
+        );
+    }
+    fs::remove_file(desk.path("end")).unwrap();
+    boot::run(desk.folder.path(), &script);
+    for (name, _) in THEIRS {
+        let sum = read(&desk.path(&format!("{name}.back")));
+        let expected = digest(&noise(DATA, 2));
+        let log = read(&desk.path("log"));
+        assert_eq!(
+            sum.split(' ').next(),
+            Some(expected.as_str()),
+            "{name}\n{log}"
+        );
+    }
 }
 
 fn read(path: &Path) -> String {
