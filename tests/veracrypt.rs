@@ -122,6 +122,24 @@ fn passphrases_change_and_headers_come_back() {
     desk.volume(&format!("open {V} --passphrase-file two"));
     desk.volume(&format!("open {V} --tcrypt-backup --passphrase-file two"));
 
+    // A backup brings back the passphrase of then.
+    desk.volume(&format!("header backup {V} --output saved"));
+    desk.volume(&format!(
+        "passwd {V} --passphrase-file two --new-passphrase-file three"
+    ));
+    desk.refused(
+        3,
+        &format!("header restore {V} --input saved --passphrase-file three"),
+    );
+    desk.volume(&format!(
+        "header restore {V} --input saved --passphrase-file two"
+    ));
+    desk.volume(&format!("open {V} --passphrase-file two"));
+    desk.refused(
+        3,
+        &format!("open {V} --tcrypt-backup --passphrase-file three"),
+    );
+
     let path = desk.path().join("v.img");
     let mut image = fs::read(&path).unwrap();
     image[..512].fill(0xee);

@@ -9,6 +9,7 @@ use block::{BlockDevice, FileDevice};
 use clap::{Args, Subcommand};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use volume::tcrypt::{Family, Place};
 use volume::{Format, Limits, VolumeError, luks1, luks2};
@@ -25,7 +26,7 @@ enum HeaderCommand {
     /// Copy header and keyslots to a file, which is as secret as the volume's passphrases are weak
     Backup(BackupOptions),
     /// Put header and keyslots back from a file: with them the passphrases of then
-    Restore(RestoreOptions),
+    Restore(Box<RestoreOptions>),
     /// Write a damaged header anew from its other copy: LUKS2, TrueCrypt, VeraCrypt
     Repair(Box<RepairOptions>),
     /// Change label, second label or UUID
@@ -48,6 +49,9 @@ struct RestoreOptions {
     /// The file that `header backup` made
     #[arg(long, short, value_name = "FILE")]
     input: PathBuf,
+    /// What opens the header in the backup of a TrueCrypt or VeraCrypt volume
+    #[command(flatten)]
+    secret: SecretArguments,
     /// Put it there even if the volume's header is another one, or none
     #[arg(long)]
     yes: bool,
@@ -120,15 +124,59 @@ fn extent(device: &FileDevice) -> Result<Extent, Failure> {
     }
 }
 
+/// What TrueCrypt and VeraCrypt keep before the data: whether it holds headers,
+/// nobody can tell.
+fn tcrypt_extent(family: Family, device: &FileDevice) -> Result<Extent, Failure> {
+    const HEADERS: u64 = 128 << 10;
+    match device.geometry().size >= HEADERS {
+        true => Ok(Extent {
+            format: family.format(),
+            uuid: "that says nothing of itself".to_owned(),
+            bytes: HEADERS,
+        }),
+        false => Err(Failure::new(
+            2,
+            format!("the volume has less than {HEADERS} bytes"),
+            "Name a volume of TrueCrypt 6 or later, or of VeraCrypt.",
+        )),
+    }
+}
+
+/// Writes headers anew from the one in a backup, which the passphrase of then opens.
+fn tcrypt_restore(options: &RestoreOptions, family: Family) -> Result<(), Failure> {
+    options.volume.refuse_foreign_options(family.format())?;
+    let saved = open(&options.input, false)?;
+    let devices = options.volume.devices(true)?;
+    let opening = options.volume.tcrypt(family)?;
+    let secret = options.secret.secret(family.format(), &options.input)?;
+    let limits = Limits::default();
+    let search = Search::start()?;
+    let watch = |progress| search.watch(progress);
+    let unlocked = opening.unlock(&saved, &secret, &limits, &watch)?;
+    drop(search);
+    let sealing = resealed(&opening, &unlocked);
+    unlocked.write_headers(&devices.data, &sealing, passphrase_of(&secret)?, &limits)?;
+    print("the header and its copy are written anew from the backup\n")
+}
+
 fn backup(options: &BackupOptions) -> Result<(), Failure> {
     let devices = options.volume.devices(false)?;
     let device = devices.header();
-    let extent = extent(device)?;
+    let extent = match options.volume.family() {
+        Some(family) => tcrypt_extent(family, device)?,
+        None => extent(device)?,
+    };
     let mut bytes = vec![0; extent.bytes as usize];
     device.read_at(0, &mut bytes).map_err(VolumeError::Block)?;
     let path = &options.output;
     let write = || -> io::Result<()> {
-        let mut file = File::options().write(true).create_new(true).open(path)?;
+        let mut options = File::options();
+        // What opens the header opens this, even when the volume's is changed.
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
         file.write_all(&bytes)?;
         file.sync_all()
     };
@@ -146,6 +194,9 @@ fn backup(options: &BackupOptions) -> Result<(), Failure> {
 }
 
 fn restore(options: &RestoreOptions) -> Result<(), Failure> {
+    if let Some(family) = options.volume.family() {
+        return tcrypt_restore(options, family);
+    }
     let saved = open(&options.input, false)?;
     let from = extent(&saved)?;
     if saved.geometry().size < from.bytes {

@@ -13,6 +13,7 @@ use clap::Args;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use tempfile::NamedTempFile;
 use volume::luks2::{Creation, Header, Keys, KeyslotOptions, SegmentKind, SegmentSize, Target};
 use volume::{Format, Hash, Limits, Secret, VolumeError};
 
@@ -54,8 +55,8 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     if options.encrypt && !begun {
         return encrypt(options);
     }
-    if options.decrypt && !begun && options.volume.header_path().is_none() {
-        export_header(options, &side)?;
+    if options.decrypt && options.volume.header_path().is_none() {
+        return decrypt(options);
     }
     let devices = options.volume.devices(true)?;
     let (header, data) = (devices.header(), &devices.data);
@@ -72,22 +73,20 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
         let secret = options.secret.secret(format, image)?;
         let keys = parsed.unlock_both(header, &secret, &Limits::default())?;
         work(options, &mut parsed, (header, data), &keys)?;
+    } else if begun {
+        // All is done but for putting the header where it belongs.
     } else if options.decrypt {
         let secret = options.secret.secret(format, image)?;
         let slot = options.volume.key_slot();
         let unlocked = parsed.unlock(header, &secret, slot, &Limits::default())?;
-        let offset = if side.exists() {
-            0
-        } else {
-            data_offset(&parsed)
-        };
+        let offset = data_offset(&parsed);
         parsed.begin_decryption(header, data, offset)?;
         let keys = Keys {
             old: unlocked.key,
             new: Key::from_slice(&[]),
         };
         work(options, &mut parsed, (header, data), &keys)?;
-    } else if !begun {
+    } else {
         change(options, &mut parsed, (header, data))?;
     }
     drop(devices);
@@ -196,21 +195,15 @@ fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
         uuid: None,
     };
     let path = detached.as_deref().unwrap_or(&side);
-    let unwritable = |error| cannot_write(path, &error);
-    let file = File::create_new(path).map_err(unwritable)?;
-    file.set_len(HEADER_FILE).map_err(unwritable)?;
-    let device = open(path, true)?;
-    let begun = Header::begin_encryption(&device, &creation, 0, length, &key, &passphrase);
-    let mut header = begun.inspect_err(|_| {
-        // No data was touched yet, and nothing speaks of this file.
-        let _ = fs::remove_file(path);
-    })?;
-    sync_folder(path)?;
+    let (draft, device) = draft(path, |file| file.set_len(HEADER_FILE))?;
+    let mut header = Header::begin_encryption(&device, &creation, 0, length, &key, &passphrase)?;
     if detached.is_none() {
+        // Stopped before the header has its name, the image is as it was, and longer.
         let file = File::options().write(true).open(image);
         let grown = file.and_then(|file| file.set_len(length + SHIFT));
         grown.map_err(|error| cannot_write(image, &error))?;
     }
+    publish(draft, path)?;
     let data = open(image, true)?;
     let keys = Keys {
         old: Key::from_slice(&[]),
@@ -268,27 +261,65 @@ fn settle(image: &Path, side: &Path) -> Result<(), Failure> {
     sync_folder(image)
 }
 
-/// Copies the header to a file beside the volume, for the data is going to
-/// move over it.
-fn export_header(options: &ReencryptOptions, side: &Path) -> Result<(), Failure> {
-    let devices = options.volume.devices(false)?;
-    let header = Header::read(&devices.data)?;
-    let offset = data_offset(&header);
+/// Decrypts a volume with its header at its start: the header goes into a file
+/// beside it, for the data is going to move over it.
+fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let image = options.volume.image();
-    let copy = || -> io::Result<()> {
-        // Until it is whole it has another name, and counts for nothing.
-        let folder = side.parent().filter(|folder| *folder != Path::new(""));
-        let mut file = tempfile::NamedTempFile::with_prefix_in(
-            ".cryptmark-",
-            folder.unwrap_or(Path::new(".")),
-        )?;
-        io::copy(&mut io::Read::take(File::open(image)?, offset), &mut file)?;
-        file.as_file().sync_all()?;
-        file.persist_noclobber(side)?;
-        Ok(())
+    let data = open(image, true)?;
+    let original = Header::read(&data)?;
+    let secret = options.secret.secret(Format::Luks2, image)?;
+    let slot = options.volume.key_slot();
+    let unlocked = original.unlock(&data, &secret, slot, &Limits::default())?;
+    let side = side_header(image);
+    let (draft, device) = draft(&side, |mut file| {
+        let start = File::open(image)?;
+        io::copy(
+            &mut io::Read::take(start, data_offset(&original)),
+            &mut file,
+        )
+        .map(drop)
+    })?;
+    let mut header = Header::read(&device)?;
+    header.begin_decryption(&device, &data, 0)?;
+    publish(draft, &side)?;
+    let keys = Keys {
+        old: unlocked.key,
+        new: Key::from_slice(&[]),
     };
-    copy().map_err(|error| cannot_write(side, &error))?;
-    sync_folder(side)
+    work(options, &mut header, (&device, &data), &keys)?;
+    drop((data, device));
+    settle(image, &side)
+}
+
+/// A header for `path` that nobody finds before it is published: until it says
+/// what has begun, it says something that is not so.
+fn draft(
+    path: &Path,
+    fill: impl FnOnce(&File) -> io::Result<()>,
+) -> Result<(NamedTempFile, FileDevice), Failure> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or(Path::new("."));
+    let unwritable = |error| cannot_write(path, &error);
+    if path.exists() {
+        return Err(Failure::new(
+            4,
+            format!("{} exists already", path.display()),
+            "Name another file for the header.",
+        ));
+    }
+    let draft = NamedTempFile::with_prefix_in(".cryptmark-", folder).map_err(unwritable)?;
+    fill(draft.as_file()).map_err(unwritable)?;
+    let device = open(draft.path(), true)?;
+    Ok((draft, device))
+}
+
+/// Gives a draft its name.
+fn publish(draft: NamedTempFile, path: &Path) -> Result<(), Failure> {
+    let unwritable = |error| cannot_write(path, &error);
+    draft.as_file().sync_all().map_err(unwritable)?;
+    let named = draft.persist_noclobber(path);
+    named.map_err(|error| unwritable(error.error))?;
+    sync_folder(path)
 }
 
 /// The first byte of the data.

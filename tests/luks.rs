@@ -1,0 +1,236 @@
+//! LUKS volumes through their life, as a user leads it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+
+/// Cheap key derivations: what is tested is something else.
+const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+
+/// A folder with passphrases, and some data in `plain`.
+struct Desk {
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["one", "two"] {
+            fs::write(folder.path().join(name), format!("passphrase {name}\n")).unwrap();
+        }
+        let plain: Vec<u8> = (0..5_u32 << 20)
+            .map(|at| ((at / 3) ^ (at >> 9)) as u8)
+            .collect();
+        fs::write(folder.path().join("plain"), plain).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command
+            .arg("volume")
+            .args(arguments.split_whitespace())
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn volume(&self, arguments: &str) -> Vec<u8> {
+        let output = self.command(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments}\n{said}");
+        output.stdout
+    }
+
+    /// Runs what must be refused, and must change nothing of `image`.
+    fn refused(&self, code: i32, image: &str, arguments: &str) -> Output {
+        let before = self.read(image);
+        let output = self.command(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
+        assert_eq!(said.lines().count(), 2, "{arguments}\n{said}");
+        assert!(self.read(image) == before, "{arguments}");
+        output
+    }
+
+    /// A volume with `plain` at its start, which `one` opens.
+    fn filled(&self, image: &str, kind: &str) {
+        self.volume(&format!(
+            "create {image} --type {kind} --size 24MiB {CHEAP} --passphrase-file one"
+        ));
+        self.volume(&format!(
+            "import {image} --input plain --passphrase-file one"
+        ));
+    }
+
+    /// Whether the volume opens, and holds what it should.
+    fn holds(&self, image: &str, passphrase: &str) -> bool {
+        let export = format!("export {image} --passphrase-file {passphrase} --output -");
+        let output = self.command(&export).output().unwrap();
+        match output.status.code() {
+            Some(0) => {
+                assert!(output.stdout.starts_with(&self.read("plain")));
+                true
+            }
+            Some(3) => false,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn headers_are_saved_and_come_back() {
+    let desk = Desk::new();
+    for kind in ["luks1", "luks2"] {
+        let image = &format!("{kind}.img");
+        desk.filled(image, kind);
+        desk.volume(&format!("header backup {image} --output {kind}.header"));
+        desk.refused(
+            2,
+            image,
+            &format!("header backup {image} --output {kind}.header"),
+        );
+        desk.volume(&format!(
+            "passwd {image} {CHEAP} --passphrase-file one --new-passphrase-file two"
+        ));
+        assert!(!desk.holds(image, "one") && desk.holds(image, "two"));
+        desk.volume(&format!("header restore {image} --input {kind}.header"));
+        assert!(desk.holds(image, "one") && !desk.holds(image, "two"));
+
+        // Over another volume, or none, only if that is meant.
+        let other = &format!("{kind}-other.img");
+        desk.filled(other, kind);
+        let restore = format!("header restore {other} --input {kind}.header");
+        desk.refused(4, other, &restore);
+        desk.refused(2, image, &format!("header restore {image} --input plain"));
+        let mut bytes = desk.read(image);
+        bytes[..1 << 20].fill(0);
+        fs::write(desk.path(image), bytes).unwrap();
+        let restore = format!("header restore {image} --input {kind}.header");
+        desk.refused(4, image, &restore);
+        desk.volume(&format!("{restore} --yes"));
+        assert!(desk.holds(image, "one"));
+    }
+}
+
+#[test]
+fn names_and_sizes_change() {
+    let desk = Desk::new();
+    desk.filled("v.img", "luks2");
+    desk.volume("header set v.img --label mine --uuid 11111111-2222-3333-4444-555555555555");
+    let info = String::from_utf8(desk.volume("info v.img")).unwrap();
+    assert!(
+        info.contains("mine") && info.contains("11111111-2222"),
+        "{info}"
+    );
+    desk.volume("resize v.img --to 32MiB");
+    assert_eq!(desk.read("v.img").len(), 32 << 20);
+    assert!(desk.holds("v.img", "one"));
+    desk.refused(4, "v.img", "resize v.img --to 24MiB");
+    desk.refused(2, "v.img", "resize v.img --to 15MiB");
+    desk.volume("resize v.img --to 24MiB --yes");
+    assert!(desk.holds("v.img", "one"));
+    let mut bytes = desk.read("v.img");
+    bytes[..4096].fill(0);
+    fs::write(desk.path("v.img"), bytes).unwrap();
+    assert!(desk.holds("v.img", "one"));
+    let said = String::from_utf8(desk.volume("header repair v.img")).unwrap();
+    assert!(said.contains("good again"), "{said}");
+    desk.filled("w.img", "luks1");
+    desk.refused(2, "w.img", "header set w.img --label mine");
+}
+
+#[test]
+fn an_image_is_encrypted_and_decrypted_where_it_is() {
+    let desk = Desk::new();
+    fs::copy(desk.path("plain"), desk.path("v.img")).unwrap();
+    let encrypt = format!("reencrypt v.img --encrypt {CHEAP} --passphrase-file one");
+    desk.volume(&encrypt);
+    assert!(desk.holds("v.img", "one"));
+    assert!(!desk.path("v.img.cryptmark-header").exists());
+    desk.refused(4, "v.img", &encrypt);
+    desk.refused(
+        3,
+        "v.img",
+        "reencrypt v.img --cipher serpent-xts-plain64 --passphrase-file two",
+    );
+    desk.volume("reencrypt v.img --decrypt --passphrase-file one");
+    assert!(desk.read("v.img") == desk.read("plain"));
+    assert!(!desk.path("v.img.cryptmark-header").exists());
+
+    // With a header of its own for good, nothing moves.
+    let detached = "--header h.img --passphrase-file one";
+    desk.volume(&format!("reencrypt v.img --encrypt {CHEAP} {detached}"));
+    assert_eq!(desk.read("v.img").len(), desk.read("plain").len());
+    let out = desk.volume(&format!("export v.img {detached} --output -"));
+    assert!(out == desk.read("plain"));
+}
+
+#[test]
+fn killed_while_the_data_move_it_opens_and_goes_on() {
+    let desk = Desk::new();
+    let plain = desk.read("plain").repeat(6);
+    fs::write(desk.path("plain"), &plain).unwrap();
+    let mut cut = 0;
+    for pause in (0..20).map(|step| step * 6) {
+        fs::write(desk.path("v.img"), &plain).unwrap();
+        let encrypt = format!("reencrypt v.img --encrypt {CHEAP} --passphrase-file one");
+        let mut child = desk
+            .command(&encrypt)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(pause));
+        child.kill().unwrap();
+        let ended = child.wait().unwrap().success();
+        let side = desk.path("v.img.cryptmark-header");
+        if side.exists() {
+            cut += u32::from(!ended);
+            // Before the header says anything there is nothing to go on with.
+            let begun = desk
+                .command("info v.img")
+                .output()
+                .unwrap()
+                .status
+                .success();
+            if begun {
+                assert!(desk.holds("v.img", "one"), "after {pause} ms");
+                desk.volume("reencrypt v.img --passphrase-file one");
+            } else {
+                assert!(desk.read("v.img").starts_with(&plain), "after {pause} ms");
+                fs::remove_file(&side).unwrap();
+                continue;
+            }
+        }
+        if !desk.read("v.img").starts_with(&plain) {
+            assert!(desk.holds("v.img", "one"), "after {pause} ms");
+            assert!(!side.exists());
+        }
+    }
+    println!("{cut} encryptions were cut");
+    assert!(cut > 0);
+}
+
+#[test]
+fn a_volume_without_a_header_is_noise() {
+    let desk = Desk::new();
+    desk.volume("create v.img --type plain --size 6MiB");
+    let bytes = desk.read("v.img");
+    assert!(bytes.len() == 6 << 20 && !bytes.chunks(512).any(|part| part == [0; 512]));
+    let open = "v.img --type plain --passphrase-file one";
+    desk.volume(&format!("import {open} --input plain"));
+    let out = desk.volume(&format!("export {open} --output -"));
+    assert!(out.starts_with(&desk.read("plain")));
+    desk.refused(4, "v.img", "create v.img --type plain --size 6MiB");
+    desk.refused(2, "v.img", "create v.img --type plain --label mine --yes");
+}
