@@ -10,6 +10,7 @@
 //! template, which authenticates the associated data and then the ciphertext.
 
 use super::given::GivenIv;
+use crate::damage::printable;
 use crate::{Format, VolumeError};
 use aes_gcm::{AeadInOut, Aes128Gcm, Aes256Gcm, KeyInit};
 use block::{BlockError, OperationKind};
@@ -93,7 +94,12 @@ impl Seal {
     ) -> Result<Self, VolumeError> {
         let unsupported = || VolumeError::Unsupported {
             format: Format::Luks2,
-            feature: format!("`{encryption}` with integrity `{kind}`").into(),
+            feature: format!(
+                "`{}` with integrity `{}`",
+                printable(encryption),
+                printable(kind)
+            )
+            .into(),
         };
         let (transform, iv) = encryption.rsplit_once('-').ok_or_else(unsupported)?;
         let iv = match iv {
