@@ -318,3 +318,21 @@ fn other_keyslots_are_not_lost_by_accident() {
     ));
     assert!(content(&device) == before);
 }
+
+#[test]
+fn no_keyslot_goes_while_the_data_are_reencrypted() {
+    let (device, key) = volume("aes-xts-plain64");
+    begin(&device, &Key::random(64).unwrap()).unwrap();
+    let before = content(&device);
+    let mut header = Header::read(&device).unwrap();
+    let options = KeyslotOptions::new(KDF);
+    let slots: Vec<u32> = header.metadata.keyslots.keys().copied().collect();
+    assert_eq!(slots.len(), 3);
+    for slot in slots {
+        let killed = header.kill_key(&device, slot, true);
+        assert!(matches!(killed, Err(VolumeError::Unsupported { .. })));
+        let changed = header.change_key(&device, slot, &key, &passphrase(), &options);
+        assert!(matches!(changed, Err(VolumeError::Unsupported { .. })));
+    }
+    assert!(content(&device) == before);
+}

@@ -221,6 +221,14 @@ fn restore(options: &RestoreOptions) -> Result<(), Failure> {
             "Give --yes if the backup belongs there all the same.",
         ));
     }
+    let moving = luks2::Header::read(device).is_ok_and(|header| header.is_reencrypting());
+    if moving && !options.yes {
+        return Err(Failure::new(
+            4,
+            "the volume is being reencrypted, and without its header nobody can go on",
+            "Go on with `cryptmark volume reencrypt` first; give --yes if the data shall be lost.",
+        ));
+    }
     if device.geometry().size < from.bytes {
         return Err(Failure::new(
             2,

@@ -102,6 +102,7 @@ impl Header {
         passphrase: &Key,
         options: &KeyslotOptions,
     ) -> Result<(), VolumeError> {
+        self.digest_of_data()?;
         let old = match self.metadata.keyslots.get(&slot) {
             Some(Keyslot::Luks2(keyslot)) => keyslot.clone(),
             _ => return Err(VolumeError::EmptyKeyslot { slot }),
@@ -119,14 +120,17 @@ impl Header {
     /// Removes keyslot `slot`; the last one of the data only if `last_too`.
     ///
     /// # Errors
-    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::LastKeyslot`] and those
-    /// of writing.
+    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::LastKeyslot`],
+    /// [`VolumeError::Unsupported`] while it is reencrypted, and those of writing.
     pub fn kill_key(
         &mut self,
         device: &dyn BlockDevice,
         slot: u32,
         last_too: bool,
     ) -> Result<(), VolumeError> {
+        // Of a volume that requires more than is known, or that is being
+        // reencrypted, a keyslot may be the only place of something.
+        self.digest_of_data()?;
         let Some(keyslot) = self.metadata.keyslots.get(&slot) else {
             return Err(VolumeError::EmptyKeyslot { slot });
         };

@@ -198,28 +198,6 @@ impl Unlocked {
         Ok(self.mapped(data, first))
     }
 
-    /// The encrypted system's partition on `partition`, which begins at byte
-    /// `start` of the disk that holds the header.
-    ///
-    /// # Errors
-    /// [`VolumeError::DataAlignment`] and [`VolumeError::DataArea`].
-    pub fn partition_mapping(
-        &self,
-        partition: &dyn BlockDevice,
-        start: u64,
-    ) -> Result<Mapping, VolumeError> {
-        let layout = SectorLayout::default();
-        let data = crate::mapping::data_to_end(partition, 0, layout)?;
-        if !start.is_multiple_of(UNIT) {
-            return Err(VolumeError::DataAlignment {
-                offset: start,
-                length: data.length,
-                unit: UNIT as u32,
-            });
-        }
-        Ok(self.mapped(data, start / UNIT))
-    }
-
     fn mapped(&self, data: ByteRange, first: u64) -> Mapping {
         Mapping {
             spec: self.spec,
