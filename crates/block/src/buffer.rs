@@ -10,6 +10,8 @@ use std::ops::{Deref, DerefMut};
 #[derive(Default)]
 pub struct AlignedBuffer {
     pages: Pages,
+    /// Bytes that are shown, from the first.
+    length: usize,
 }
 
 impl AlignedBuffer {
@@ -20,7 +22,23 @@ impl AlignedBuffer {
     pub fn new(length: usize) -> Self {
         Self {
             pages: Pages::zeroed(length),
+            length,
         }
+    }
+
+    /// Shows `length` bytes from now on, so that one allocation serves requests
+    /// of many lengths. What appears is what was there, or zeros.
+    ///
+    /// # Panics
+    /// Where the buffer was made smaller than that.
+    pub fn set_len(&mut self, length: usize) {
+        assert!(length <= self.capacity(), "the buffer is too small");
+        self.length = length;
+    }
+
+    /// The most that [`set_len`](Self::set_len) can show.
+    pub fn capacity(&self) -> usize {
+        self.pages.bytes().len()
     }
 
     /// A buffer of no bytes, for requests that carry none.
@@ -34,14 +52,14 @@ impl Deref for AlignedBuffer {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        self.pages.bytes()
+        &self.pages.bytes()[..self.length]
     }
 }
 
 impl DerefMut for AlignedBuffer {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        self.pages.bytes_mut()
+        &mut self.pages.bytes_mut()[..self.length]
     }
 }
 
@@ -77,6 +95,15 @@ mod tests {
             let moved = Box::new(buffer);
             assert_eq!(moved.as_ptr(), address);
         }
+    }
+
+    #[test]
+    fn shows_what_it_is_told_to() {
+        let mut buffer = AlignedBuffer::from(&[1u8, 2, 3][..]);
+        buffer.set_len(1);
+        assert_eq!((&buffer[..], buffer.capacity()), (&[1u8][..], 3));
+        buffer.set_len(3);
+        assert_eq!(buffer[..], [1, 2, 3]);
     }
 
     #[test]

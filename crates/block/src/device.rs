@@ -13,6 +13,8 @@ pub struct Geometry {
     pub physical_block: u32,
     /// Smallest unit that discard frees; `None` where discard is not supported.
     pub discard_granularity: Option<u32>,
+    /// Whether what was discarded reads as zeros until it is written again.
+    pub discard_zeroes: bool,
 }
 
 /// A place where bytes live: a disk, a file, memory, or a device over a device.
@@ -36,7 +38,7 @@ pub trait BlockDevice: Send + Sync {
     fn flush(&self) -> Result<(), BlockError>;
 
     /// Tells the device that the range holds nothing of value. Its content is
-    /// undefined afterwards unless the device says otherwise.
+    /// undefined afterwards, but for [`Geometry::discard_zeroes`].
     fn discard(&self, range: ByteRange) -> Result<(), BlockError>;
 
     /// Opens an asynchronous queue for the calling thread.

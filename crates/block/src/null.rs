@@ -20,6 +20,7 @@ impl NullDevice {
                 logical_block: 512,
                 physical_block: 512,
                 discard_granularity: Some(512),
+                discard_zeroes: false,
             },
         }
     }

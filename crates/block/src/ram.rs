@@ -34,6 +34,7 @@ impl RamDevice {
                 logical_block: 512,
                 physical_block: 4096,
                 discard_granularity: Some(512),
+                discard_zeroes: true,
             },
             stripes: (0..size.div_ceil(STRIPE))
                 .map(|_| Stripe::default())

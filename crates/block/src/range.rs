@@ -95,6 +95,7 @@ mod tests {
         logical_block: 512,
         physical_block: 4096,
         discard_granularity: None,
+        discard_zeroes: false,
     };
 
     #[test]

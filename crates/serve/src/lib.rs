@@ -1,7 +1,11 @@
-//! How others see a device: exports over NBD, FUSE and ublk.
+//! How others see a device: over NBD, as a file by FUSE, as a disk by ublk.
 //!
-//! This crate will serve any [`block::BlockDevice`] and knows nothing of
-//! encryption. No export is built yet; the crate marks the room and its edge
-//! (`serve → block`).
+//! An [`Export`] is any [`BlockDevice`](block::BlockDevice), byte by byte, with
+//! what the protocols promise of it. Nothing here knows of encryption.
 
 #![forbid(unsafe_code)]
+
+mod export;
+pub mod nbd;
+
+pub use export::{Access, Export, Extent, Lane, Zeros};

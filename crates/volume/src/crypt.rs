@@ -6,6 +6,11 @@
 //! ```
 //!
 //! One [`SectorCipher`] call serves the whole run of sectors of a request.
+//!
+//! Where discards are allowed and the device below answers them with zeros, a
+//! sector of nothing but zeros below is a discarded one, and zeros here too:
+//! decrypted it would be noise, which no file system expects of what it has
+//! discarded. No data encrypts to that, but once in 2^4096 sectors.
 
 use crate::{Mapping, VolumeError};
 use block::{
@@ -26,6 +31,8 @@ pub struct CryptDevice<D, C = KeyedCipher> {
     data: ByteRange,
     first: IvSector,
     allow_discards: bool,
+    /// Whether zeros below are zeros here.
+    holes: bool,
 }
 
 impl<D: BlockDevice> CryptDevice<D> {
@@ -93,6 +100,7 @@ impl<D: BlockDevice, C: SectorCipher> CryptDevice<D, C> {
             data,
             first,
             allow_discards,
+            holes: allow_discards && geometry.discard_zeroes,
         })
     }
 
@@ -104,6 +112,22 @@ impl<D: BlockDevice, C: SectorCipher> CryptDevice<D, C> {
     /// The backing device.
     pub fn device(&self) -> &D {
         &self.device
+    }
+
+    /// Decrypts the sectors from byte `offset`, where some may be holes.
+    fn decrypt(&self, offset: u64, sectors: &mut [u8]) {
+        let size = self.cipher.layout().size.bytes();
+        let holes: Vec<usize> = match self.holes {
+            true => holes_in(sectors, size).collect(),
+            false => Vec::new(),
+        };
+        if !holes.is_empty() && holes.len() * size == sectors.len() {
+            return;
+        }
+        self.cipher.decrypt(self.iv_at(offset), sectors);
+        for hole in holes {
+            sectors[hole..hole + size].fill(0);
+        }
     }
 
     /// IV number of the sector at byte `offset` of the plaintext view.
@@ -123,13 +147,14 @@ impl<D: BlockDevice, C: SectorCipher> BlockDevice for CryptDevice<D, C> {
             logical_block: below.logical_block.max(sector),
             physical_block: below.physical_block.max(sector),
             discard_granularity: below.discard_granularity.filter(|_| self.allow_discards),
+            discard_zeroes: self.holes,
         }
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
         self.geometry().check(offset, into.len() as u64)?;
         self.device.read_at(self.data.offset + offset, into)?;
-        self.cipher.decrypt(self.iv_at(offset), into);
+        self.decrypt(offset, into);
         Ok(())
     }
 
@@ -176,6 +201,17 @@ impl<D: BlockDevice, C: SectorCipher> BlockDevice for CryptDevice<D, C> {
     }
 }
 
+/// Where the sectors begin that hold nothing but zeros.
+fn holes_in(sectors: &[u8], size: usize) -> impl Iterator<Item = usize> {
+    let zeros = |sector: &[u8]| sector.iter().all(|&byte| byte == 0);
+    sectors
+        .chunks_exact(size)
+        .enumerate()
+        // One word tells nearly always.
+        .filter(move |(_, sector)| zeros(&sector[..8]) && zeros(sector))
+        .map(move |(index, _)| index * size)
+}
+
 /// The queue of a [`CryptDevice`].
 struct CryptQueue<'a, D, C> {
     crypt: &'a CryptDevice<D, C>,
@@ -216,9 +252,7 @@ impl<D: BlockDevice, C: SectorCipher> Queue for CryptQueue<'_, D, C> {
         request.offset = request.offset.wrapping_sub(self.crypt.data.offset);
         if request.operation == Operation::Read && completion.result.is_ok() {
             let start = self.meter.now();
-            self.crypt
-                .cipher
-                .decrypt(self.crypt.iv_at(request.offset), &mut request.buffer);
+            self.crypt.decrypt(request.offset, &mut request.buffer);
             request.timeline.crypto += self.meter.charge(Part::Crypto, start) - start;
         }
         Some(completion)

@@ -81,14 +81,25 @@ impl Opened {
         }
     }
 
-    /// The plaintext view of the volume.
+    /// Lets discards reach the backing device, and takes zeros there for what
+    /// was discarded.
+    #[must_use]
+    pub fn allowing_discards(mut self) -> Self {
+        for row in &mut self.rows {
+            row.mapping.allow_discards = true;
+        }
+        self
+    }
+
+    /// The plaintext view of the volume, over references to the two devices or
+    /// over shared ownership of them.
     ///
     /// # Errors
     /// Those of [`CryptDevice::new`] and [`SealedDevice::open`].
-    pub fn device<'a>(
+    pub fn device<'a, D: BlockDevice + Clone + 'a>(
         self,
-        header: &'a dyn BlockDevice,
-        data: &'a dyn BlockDevice,
+        header: D,
+        data: D,
     ) -> Result<Box<dyn BlockDevice + 'a>, VolumeError> {
         if let Some(sealed) = self.sealed {
             return Ok(Box::new(SealedDevice::open(data, &sealed)?));
@@ -96,8 +107,8 @@ impl Opened {
         let mut parts: Vec<Box<dyn BlockDevice + 'a>> = Vec::new();
         for row in self.rows {
             let below = match row.storage {
-                Storage::Data => data,
-                Storage::Header => header,
+                Storage::Data => data.clone(),
+                Storage::Header => header.clone(),
             };
             parts.push(Box::new(CryptDevice::new(below, row.mapping)?));
         }

@@ -1,7 +1,7 @@
 //! A `CryptDevice` is a device like any other, and encrypts.
 
 use block::layer::{Effect, Fault, Rule, Slice, Trace, Trigger};
-use block::model::Model;
+use block::model::{Discarded, Model};
 use block::{
     AlignedBuffer, BlockDevice, BlockError, ByteRange, Meter, Operation, OperationKind, Part,
     QueueOptions, RamDevice, Request, Wait,
@@ -166,6 +166,32 @@ fn discards_stop_here_unless_allowed() {
     let entries = trace.take();
     assert_eq!(entries.len(), 1);
     assert_eq!((entries[0].offset, entries[0].length), (4608, 1024));
+}
+
+#[test]
+fn what_was_discarded_reads_as_zeros() {
+    let mut allowing = mapping("aes-xts-plain64", SectorSize::B512, range(4096, 65536));
+    allowing.allow_discards = true;
+    let crypt = CryptDevice::new(RamDevice::new(SIZE), allowing).unwrap();
+    assert!(crypt.geometry().discard_zeroes);
+    crypt.write_at(0, &[5; 65536]).unwrap();
+    crypt.discard(range(1024, 2048)).unwrap();
+    // Zeros that somebody wrote are stored, and no hole.
+    crypt.write_at(8192, &[0; 512]).unwrap();
+    let mut stored = [0; 512];
+    crypt.device().read_at(4096 + 8192, &mut stored).unwrap();
+    assert_ne!(stored, [0; 512]);
+    let mut expected = vec![5; 65536];
+    expected[1024..3072].fill(0);
+    expected[8192..8704].fill(0);
+    let mut bytes = vec![1; 65536];
+    crypt.read_at(0, &mut bytes).unwrap();
+    assert!(bytes == expected);
+    Model {
+        discarded: Discarded::Zeros,
+        ..Model::new(72)
+    }
+    .run(&crypt);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use volume::cryptoloop::{Derivation, LoopCipher};
 use volume::plain::{Hashing, Place};
 use volume::tcrypt::{Family, Keyfiles, Prf};
@@ -108,14 +109,20 @@ impl FromStr for Extent {
 /// The devices of a volume.
 pub struct Devices {
     /// The volume.
-    pub data: FileDevice,
-    header: Option<FileDevice>,
+    pub data: Arc<FileDevice>,
+    header: Option<Arc<FileDevice>>,
 }
 
 impl Devices {
     /// Where the header is.
     pub fn header(&self) -> &FileDevice {
         self.header.as_ref().unwrap_or(&self.data)
+    }
+
+    /// Header and data, to be owned together with others.
+    pub fn shared(&self) -> [Arc<dyn BlockDevice>; 2] {
+        let header = self.header.as_ref().unwrap_or(&self.data);
+        [header.clone(), self.data.clone()]
     }
 }
 
@@ -177,8 +184,8 @@ impl VolumeArguments {
     pub fn devices(&self, write: bool) -> Result<Devices, Failure> {
         let header = self.header_path().map(|path| open(&path, write));
         Ok(Devices {
-            data: open(&self.image, write)?,
-            header: header.transpose()?,
+            data: Arc::new(open(&self.image, write)?),
+            header: header.transpose()?.map(Arc::new),
         })
     }
 
@@ -186,8 +193,8 @@ impl VolumeArguments {
     pub fn devices_for_header(&self) -> Result<Devices, Failure> {
         let header = self.header_path().map(|path| open(&path, true));
         Ok(Devices {
-            data: open(&self.image, header.is_none())?,
-            header: header.transpose()?,
+            data: Arc::new(open(&self.image, header.is_none())?),
+            header: header.transpose()?.map(Arc::new),
         })
     }
 

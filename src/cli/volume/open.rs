@@ -49,7 +49,7 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
         text += &format!("sector size {} bytes\n", sealed.sector_size.bytes());
     }
     // Only now is it certain that the data can be had.
-    opened.device(devices.header(), &devices.data)?;
+    opened.device(devices.header(), &*devices.data)?;
     print(&text)
 }
 

@@ -65,6 +65,8 @@ pub(super) fn examine(
             } else {
                 None
             },
+            // A hole in a file is zeros; of disks only some say so, and fewer mean it.
+            discard_zeroes: kind == PathKind::RegularFile,
         },
         kind,
         direct: direct.is_some(),

@@ -35,6 +35,7 @@ impl<D: BlockDevice> Concat<D> {
                 .try_fold(logical_block, |most, granularity| {
                     Some(most.max(granularity?))
                 }),
+            discard_zeroes: geometries().all(|g| g.discard_zeroes),
         };
         for part in parts {
             let length = part.geometry().size;

@@ -10,6 +10,7 @@ mod fault;
 mod protected;
 mod slice;
 mod trace;
+mod trim;
 mod write_cache;
 
 pub use concat::Concat;
@@ -19,4 +20,5 @@ pub use fault::{Effect, Fault, Rule, Trigger};
 pub use protected::Protected;
 pub use slice::Slice;
 pub use trace::{Trace, TraceEntry};
+pub use trim::{Trim, TrimPolicy};
 pub use write_cache::WriteCache;

@@ -124,6 +124,7 @@ impl<D: BlockDevice> BlockDevice for SealedDevice<D> {
             logical_block: below.logical_block.max(block),
             physical_block: below.physical_block.max(block),
             discard_granularity: None,
+            discard_zeroes: false,
         }
     }
 

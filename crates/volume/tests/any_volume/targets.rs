@@ -54,6 +54,7 @@ impl BlockDevice for Sparse<'_> {
             logical_block: 512,
             physical_block: 4096,
             discard_granularity: None,
+            discard_zeroes: false,
         }
     }
 

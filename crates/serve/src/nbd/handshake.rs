@@ -1,0 +1,331 @@
+//! The fixed newstyle negotiation, as the server holds it.
+
+use super::transport::{Input, Wire, send_all};
+use super::wire::{self, be16, be32, be64, info, option, reply, transmission};
+use crate::{Access, Export};
+use std::io;
+use std::sync::Arc;
+
+/// An export and its name.
+#[derive(Clone)]
+pub struct Named {
+    /// As clients ask for it; the first export is also called the empty name.
+    pub name: String,
+    /// For people.
+    pub description: String,
+    /// What it is.
+    pub export: Arc<Export>,
+}
+
+/// What client and server have agreed on.
+#[derive(Clone)]
+pub struct Agreed {
+    /// What the client chose.
+    pub export: Arc<Export>,
+    /// Replies come in chunks.
+    pub structured: bool,
+    /// The client may ask what is stored.
+    pub allocation: bool,
+}
+
+/// How a negotiation ended.
+pub enum Outcome {
+    /// The transmission begins.
+    Agreed(Agreed),
+    /// The client wants TLS; the reply was sent.
+    StartTls,
+    /// The client left, or has to.
+    Ended,
+}
+
+/// The identifier of the context `base:allocation` here.
+pub const ALLOCATION_ID: u32 = 1;
+
+/// Whether TLS is spoken, could be, or has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tls {
+    /// There is none.
+    Absent,
+    /// A client has to ask for it before anything else.
+    Required,
+    /// It is spoken.
+    Spoken,
+}
+
+/// Greets a client, and answers its options until it has chosen.
+pub fn negotiate(
+    wire: &dyn Wire,
+    input: &mut Input,
+    exports: &[Named],
+    tls: Tls,
+) -> io::Result<Outcome> {
+    let mut talk = Talk {
+        wire,
+        exports,
+        tls,
+        structured: false,
+        allocation: None,
+        no_zeroes: false,
+    };
+    if tls != Tls::Spoken && !talk.greet(input)? {
+        return Ok(Outcome::Ended);
+    }
+    // Well-behaved clients send less than ten.
+    for _ in 0..1000 {
+        let Some(head) = input.take::<16>(wire)? else {
+            break;
+        };
+        let (magic, kind, length) = (be64(&head, 0), be32(&head, 8), be32(&head, 12));
+        if magic != wire::OPTION_MAGIC || length > wire::LONGEST_OPTION {
+            break;
+        }
+        let mut data = vec![0; length as usize];
+        input.fill(wire, &mut data)?;
+        if let Some(outcome) = talk.answer(kind, &data, input)? {
+            return Ok(outcome);
+        }
+    }
+    Ok(Outcome::Ended)
+}
+
+struct Talk<'a> {
+    wire: &'a dyn Wire,
+    exports: &'a [Named],
+    tls: Tls,
+    structured: bool,
+    /// The export for which the context was chosen.
+    allocation: Option<Arc<Export>>,
+    no_zeroes: bool,
+}
+
+impl Talk<'_> {
+    /// False for a client that speaks something else.
+    fn greet(&mut self, input: &mut Input) -> io::Result<bool> {
+        let flags = wire::FIXED_NEWSTYLE | wire::NO_ZEROES;
+        send_all(
+            self.wire,
+            &[
+                &wire::SERVER_MAGIC.to_be_bytes(),
+                &wire::OPTION_MAGIC.to_be_bytes(),
+                &flags.to_be_bytes(),
+            ],
+        )?;
+        let Some(answer) = input.take::<4>(self.wire)? else {
+            return Ok(false);
+        };
+        let answer = u32::from_be_bytes(answer);
+        self.no_zeroes = answer & u32::from(wire::NO_ZEROES) != 0;
+        let known = u32::from(flags);
+        Ok(answer & !known == 0 && answer & u32::from(wire::FIXED_NEWSTYLE) != 0)
+    }
+
+    fn answer(&mut self, kind: u32, data: &[u8], input: &mut Input) -> io::Result<Option<Outcome>> {
+        let plain = self.tls == Tls::Required;
+        match kind {
+            option::ABORT => {
+                // A client may be gone before it hears this.
+                let _ = self.reply(kind, reply::ACK, &[]);
+                return Ok(Some(Outcome::Ended));
+            }
+            option::STARTTLS => match (self.tls, data) {
+                // What was sent in advance is not from who will prove to be the client.
+                (Tls::Required, []) if input.there().is_empty() => {
+                    self.reply(kind, reply::ACK, &[])?;
+                    return Ok(Some(Outcome::StartTls));
+                }
+                (Tls::Absent, _) => self.reply(kind, reply::ERR_POLICY, b"there is no TLS here")?,
+                _ => self.reply(kind, reply::ERR_INVALID, b"TLS cannot start here")?,
+            },
+            option::EXPORT_NAME => return self.export_name(data).map(Some),
+            _ if plain => self.reply(kind, reply::ERR_TLS_REQD, b"TLS is needed first")?,
+            option::LIST if data.is_empty() => {
+                for named in self.exports {
+                    let name = named.name.as_bytes();
+                    let mut entry = (name.len() as u32).to_be_bytes().to_vec();
+                    entry.extend_from_slice(name);
+                    self.reply(kind, reply::SERVER, &entry)?;
+                }
+                self.reply(kind, reply::ACK, &[])?;
+            }
+            option::STRUCTURED_REPLY if data.is_empty() => {
+                self.structured = true;
+                self.reply(kind, reply::ACK, &[])?;
+            }
+            option::LIST | option::STRUCTURED_REPLY => {
+                self.reply(kind, reply::ERR_INVALID, b"this option carries nothing")?;
+            }
+            option::INFO | option::GO => return self.info(kind, data),
+            option::LIST_META_CONTEXT | option::SET_META_CONTEXT => self.context(kind, data)?,
+            _ => self.reply(kind, reply::ERR_UNSUP, &[])?,
+        }
+        Ok(None)
+    }
+
+    /// The old way to begin, which cannot be refused but by leaving.
+    fn export_name(&self, name: &[u8]) -> io::Result<Outcome> {
+        let chosen = match self.tls {
+            Tls::Required => None,
+            _ => self.find(name),
+        };
+        let Some(named) = chosen else {
+            return Ok(Outcome::Ended);
+        };
+        let size = named.export.size().to_be_bytes();
+        let flags = self.flags(&named.export).to_be_bytes();
+        let zeros = [0; 124];
+        let padding = if self.no_zeroes { &[][..] } else { &zeros };
+        send_all(self.wire, &[&size, &flags, padding])?;
+        Ok(Outcome::Agreed(self.agreed(named)))
+    }
+
+    fn info(&self, kind: u32, data: &[u8]) -> io::Result<Option<Outcome>> {
+        let Some((name, wanted)) = name_and_rest(data).filter(|(_, rest)| {
+            rest.len() >= 2 && rest.len() - 2 == usize::from(be16(rest, 0)) * 2
+        }) else {
+            self.reply(kind, reply::ERR_INVALID, b"the option is malformed")?;
+            return Ok(None);
+        };
+        let Some(named) = self.find(name) else {
+            self.reply(kind, reply::ERR_UNKNOWN, b"there is no export of this name")?;
+            return Ok(None);
+        };
+        let mut export = info::EXPORT.to_be_bytes().to_vec();
+        export.extend_from_slice(&named.export.size().to_be_bytes());
+        export.extend_from_slice(&self.flags(&named.export).to_be_bytes());
+        self.reply(kind, reply::INFO, &export)?;
+
+        let wants = |kind: u16| {
+            wanted[2..]
+                .chunks_exact(2)
+                .any(|pair| be16(pair, 0) == kind)
+        };
+        for (about, text) in [
+            (info::NAME, &named.name),
+            (info::DESCRIPTION, &named.description),
+        ] {
+            if wants(about) {
+                let mut told = about.to_be_bytes().to_vec();
+                told.extend_from_slice(text.as_bytes());
+                self.reply(kind, reply::INFO, &told)?;
+            }
+        }
+        let geometry = named.export.geometry();
+        let mut sizes = info::BLOCK_SIZE.to_be_bytes().to_vec();
+        let preferred = geometry.physical_block.max(4096);
+        for size in [1, preferred, wire::MOST_PAYLOAD] {
+            sizes.extend_from_slice(&size.to_be_bytes());
+        }
+        self.reply(kind, reply::INFO, &sizes)?;
+        self.reply(kind, reply::ACK, &[])?;
+        Ok((kind == option::GO).then(|| Outcome::Agreed(self.agreed(named))))
+    }
+
+    /// The contexts that there are, or those that the client chooses.
+    fn context(&mut self, kind: u32, data: &[u8]) -> io::Result<()> {
+        if kind == option::SET_META_CONTEXT {
+            self.allocation = None;
+        }
+        if !self.structured {
+            let why = b"structured replies come first";
+            return self.reply(kind, reply::ERR_INVALID, why);
+        }
+        let Some((name, queries)) =
+            name_and_rest(data).and_then(|(name, rest)| Some((name, queries(rest)?)))
+        else {
+            return self.reply(kind, reply::ERR_INVALID, b"the option is malformed");
+        };
+        let Some(named) = self.find(name) else {
+            let why = b"there is no export of this name";
+            return self.reply(kind, reply::ERR_UNKNOWN, why);
+        };
+        let listing = kind == option::LIST_META_CONTEXT;
+        let ours = wire::BASE_ALLOCATION.as_bytes();
+        let asked = queries
+            .iter()
+            .any(|&query| query == ours || (listing && query == b"base:"));
+        if asked || (listing && queries.is_empty()) {
+            // The identifier means something only once it is chosen.
+            let id = if listing { 0 } else { ALLOCATION_ID };
+            let mut told = id.to_be_bytes().to_vec();
+            told.extend_from_slice(ours);
+            if !listing {
+                self.allocation = Some(Arc::clone(&named.export));
+            }
+            self.reply(kind, reply::META_CONTEXT, &told)?;
+        }
+        self.reply(kind, reply::ACK, &[])
+    }
+
+    fn find(&self, name: &[u8]) -> Option<&Named> {
+        match name {
+            [] => self.exports.first(),
+            name => self
+                .exports
+                .iter()
+                .find(|named| named.name.as_bytes() == name),
+        }
+    }
+
+    fn agreed(&self, named: &Named) -> Agreed {
+        Agreed {
+            export: Arc::clone(&named.export),
+            structured: self.structured,
+            allocation: self
+                .allocation
+                .as_ref()
+                .is_some_and(|export| Arc::ptr_eq(export, &named.export)),
+        }
+    }
+
+    fn flags(&self, export: &Export) -> u16 {
+        use transmission as t;
+        let mut flags = t::HAS_FLAGS | t::SEND_FLUSH | t::SEND_FUA | t::CAN_MULTI_CONN;
+        flags |= t::SEND_CACHE;
+        if self.structured {
+            flags |= t::SEND_DF;
+        }
+        match export.access() {
+            Access::Read => flags |= t::READ_ONLY,
+            Access::Write => flags |= t::SEND_WRITE_ZEROES | t::SEND_FAST_ZERO,
+        }
+        if export.discards() {
+            flags |= t::SEND_TRIM;
+        }
+        flags
+    }
+
+    fn reply(&self, option: u32, kind: u32, data: &[u8]) -> io::Result<()> {
+        send_all(
+            self.wire,
+            &[
+                &wire::OPTION_REPLY_MAGIC.to_be_bytes(),
+                &option.to_be_bytes(),
+                &kind.to_be_bytes(),
+                &(data.len() as u32).to_be_bytes(),
+                data,
+            ],
+        )
+    }
+}
+
+/// A name behind its length, and what follows.
+fn name_and_rest(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let length = be32(data.get(..4)?, 0) as usize;
+    if length > wire::LONGEST_NAME {
+        return None;
+    }
+    data[4..].split_at_checked(length)
+}
+
+/// The names behind their number; nothing may follow.
+fn queries(data: &[u8]) -> Option<Vec<&[u8]>> {
+    let count = be32(data.get(..4)?, 0) as usize;
+    let mut rest = &data[4..];
+    let mut queries = Vec::new();
+    for _ in 0..count {
+        let (query, after) = name_and_rest(rest)?;
+        queries.push(query);
+        rest = after;
+    }
+    rest.is_empty().then_some(queries)
+}

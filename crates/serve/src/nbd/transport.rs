@@ -1,0 +1,134 @@
+//! [`Wire`]: the bytes between a client and the server.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+
+/// A connection's two directions.
+pub trait Wire: Send + Sync {
+    /// Fills a part of `into`; 0 at the end.
+    fn receive(&self, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Sends a beginning of `parts`.
+    fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
+
+    /// Lets nothing more be received, by whoever waits for it; what was
+    /// received is still answered.
+    fn end(&self);
+
+    /// Whether one thread may send while another receives.
+    fn is_duplex(&self) -> bool {
+        true
+    }
+}
+
+macro_rules! socket {
+    ($($socket:ty),+) => {$(
+        impl Wire for $socket {
+            fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
+                retry(|| (&mut &*self).read(into))
+            }
+
+            fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+                retry(|| (&mut &*self).write_vectored(parts))
+            }
+
+            fn end(&self) {
+                // It may have ended already.
+                let _ = self.shutdown(Shutdown::Read);
+            }
+        }
+    )+};
+}
+
+socket!(UnixStream, TcpStream);
+
+fn retry(mut transfer: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match transfer() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+/// Sends all of `parts`.
+pub fn send_all(wire: &dyn Wire, parts: &[&[u8]]) -> io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+    let mut rest = &mut slices[..];
+    IoSlice::advance_slices(&mut rest, 0);
+    while !rest.is_empty() {
+        match wire.send(rest)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            sent => IoSlice::advance_slices(&mut rest, sent),
+        }
+    }
+    Ok(())
+}
+
+/// What was received and not yet read.
+#[derive(Debug)]
+pub struct Input {
+    bytes: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+impl Input {
+    /// Receives up to `capacity` bytes at a time.
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            bytes: vec![0; capacity].into(),
+            start: 0,
+            end: 0,
+        }
+    }
+
+    /// What is there.
+    pub fn there(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// Takes the next `N` bytes; `None` where the other side ended before the
+    /// first of them.
+    pub fn take<const N: usize>(&mut self, wire: &dyn Wire) -> io::Result<Option<[u8; N]>> {
+        while self.end - self.start < N {
+            if self.bytes.len() - self.start < N {
+                self.bytes.copy_within(self.start..self.end, 0);
+                self.end -= self.start;
+                self.start = 0;
+            }
+            match wire.receive(&mut self.bytes[self.end..])? {
+                0 if self.start == self.end => return Ok(None),
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                received => self.end += received,
+            }
+        }
+        let mut taken = [0; N];
+        taken.copy_from_slice(&self.bytes[self.start..self.start + N]);
+        self.consume(N);
+        Ok(Some(taken))
+    }
+
+    /// Fills `into`, from what is there and then directly.
+    pub fn fill(&mut self, wire: &dyn Wire, into: &mut [u8]) -> io::Result<()> {
+        let there = self.there();
+        let mut done = there.len().min(into.len());
+        into[..done].copy_from_slice(&there[..done]);
+        self.consume(done);
+        while done < into.len() {
+            match wire.receive(&mut into[done..])? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                received => done += received,
+            }
+        }
+        Ok(())
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.start += bytes;
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+    }
+}
