@@ -108,7 +108,8 @@ pub fn open(
 
 /// Tells the user what the storage could not do.
 fn tell(error: &BlockError) {
-    let cause = std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
+    let cause =
+        std::error::Error::source(error).map_or_else(String::new, |cause| format!(": {cause}"));
     eprintln!("warning: {error}{cause}\n  {}", error.remedy());
 }
 

@@ -422,9 +422,9 @@ impl Road {
             Operation::Flush => (command::FLUSH, 0),
             Operation::Discard { length } => (command::TRIM, length),
         };
-        let length = u32::try_from(length).ok().filter(|&length| {
-            command == command::TRIM || length <= wire::MOST_PAYLOAD
-        });
+        let length = u32::try_from(length)
+            .ok()
+            .filter(|&length| command == command::TRIM || length <= wire::MOST_PAYLOAD);
         let empty = length == Some(0) && request.operation != Operation::Flush;
         let Some(length) = length.filter(|_| !empty && !self.broken) else {
             let result = match (empty, self.broken) {
@@ -439,7 +439,11 @@ impl Road {
             flags: 0,
             command,
             cookie: self.cookie,
-            offset: if kind == block::OperationKind::Flush { 0 } else { request.offset },
+            offset: if kind == block::OperationKind::Flush {
+                0
+            } else {
+                request.offset
+            },
             length,
         };
         // It is not pending before all was sent, so that no reply to it is due.
@@ -492,8 +496,7 @@ impl Road {
         if be32(&head, 0) == wire::SIMPLE_MAGIC {
             let error = be32(&head, 4);
             if error == 0 && reads {
-                self.input
-                    .fill(&self.stream, &mut pending.request.buffer)?;
+                self.input.fill(&self.stream, &mut pending.request.buffer)?;
             }
             pending.error = (error != 0).then_some(error);
             self.complete(cookie);
@@ -510,7 +513,9 @@ impl Road {
         let length = u32::from_be_bytes(length) as usize;
         let start = pending.request.offset;
         let mut place = |input: &mut Input, stream: &Stream, offset: u64, length: usize| {
-            let skip = offset.checked_sub(start).and_then(|skip| usize::try_from(skip).ok());
+            let skip = offset
+                .checked_sub(start)
+                .and_then(|skip| usize::try_from(skip).ok());
             let part = skip
                 .filter(|_| reads)
                 .and_then(|skip| pending.request.buffer.get_mut(skip..)?.get_mut(..length))

@@ -94,12 +94,15 @@ impl<'a> Connection<'a> {
         };
         loop {
             answering.lane.set_piece(self.allowance.piece());
-            let alone = self.threads.load(Ordering::Relaxed) == 1;
+            // Only this thread can end its being alone.
+            if self.threads.load(Ordering::Relaxed) > 1 {
+                answering.send()?;
+            }
             let mut input = self.receive_next();
             if self.ended.load(Ordering::Relaxed) {
                 return answering.send();
             }
-            if !alone || input.there().len() < wire::REQUEST_BYTES {
+            if input.there().len() < wire::REQUEST_BYTES {
                 answering.send()?;
             }
             let Some(head) = input.take(self.wire)? else {
@@ -191,7 +194,11 @@ impl Answering<'_> {
             _ => 0,
         };
         if request.flags & !(allowed | flag::FUA) != 0 {
-            return self.fail(request, errno::EINVAL, "the request has a flag that is unknown");
+            return self.fail(
+                request,
+                errno::EINVAL,
+                "the request has a flag that is unknown",
+            );
         }
         let done = match request.command {
             command::READ => return self.read(request),
@@ -209,7 +216,11 @@ impl Answering<'_> {
                 if request.flags & flag::FAST_ZERO != 0 && !fast {
                     return self.fail(request, errno::ENOTSUP, "zeros are written here");
                 }
-                let zeros = if punch { Zeros::Punched } else { Zeros::Written };
+                let zeros = if punch {
+                    Zeros::Punched
+                } else {
+                    Zeros::Written
+                };
                 self.lane.zero(range, zeros).map_err(no_space_behind)
             }
             _ => return self.fail(request, errno::EINVAL, "the command is unknown"),
@@ -233,9 +244,7 @@ impl Answering<'_> {
                         request.cookie,
                         0,
                     )),
-                    false => self
-                        .out
-                        .extend_from_slice(&wire::simple(0, request.cookie)),
+                    false => self.out.extend_from_slice(&wire::simple(0, request.cookie)),
                 }
                 self.send_if_full()
             }
@@ -252,7 +261,8 @@ impl Answering<'_> {
             );
             self.out.extend_from_slice(&head);
             self.out.extend_from_slice(&number.to_be_bytes());
-            self.out.extend_from_slice(&(why.len() as u16).to_be_bytes());
+            self.out
+                .extend_from_slice(&(why.len() as u16).to_be_bytes());
             self.out.extend_from_slice(why.as_bytes());
         } else {
             self.out
@@ -394,7 +404,8 @@ impl Answering<'_> {
         let mut done = 0;
         while done < range.length {
             let length = (range.length - done).min(self.lane.piece() as u64);
-            self.lane.read(range.offset.saturating_add(done), length as usize)?;
+            self.lane
+                .read(range.offset.saturating_add(done), length as usize)?;
             done += length;
         }
         Ok(())

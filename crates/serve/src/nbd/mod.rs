@@ -4,6 +4,8 @@ mod client;
 mod connection;
 mod handshake;
 mod server;
+#[cfg(test)]
+mod tests;
 mod transport;
 mod wire;
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -136,6 +136,8 @@ pub struct Server {
     place: Place,
     exports: Vec<Named>,
     threads: usize,
+    /// Device and inode of the socket in the file system.
+    made: Option<(u64, u64)>,
     /// Written to, it ends the server.
     end: Arc<UnixStream>,
     ended: UnixStream,
@@ -159,19 +161,21 @@ impl Server {
     ///
     /// # Errors
     /// [`ServeError`], but for `Failed`.
-    pub fn listen(
-        place: Place,
-        exports: Vec<Named>,
-        threads: usize,
-    ) -> Result<Self, ServeError> {
+    pub fn listen(place: Place, exports: Vec<Named>, threads: usize) -> Result<Self, ServeError> {
         let socket = match &place {
             Place::Unix(path) => Socket::Unix(listen_at(path, &place)?),
-            Place::Tcp(address) => Socket::Tcp(
-                TcpListener::bind(address).map_err(|source| ServeError::Listen {
-                    place: place.clone(),
-                    source,
-                })?,
-            ),
+            Place::Tcp(address) => {
+                Socket::Tcp(
+                    TcpListener::bind(address).map_err(|source| ServeError::Listen {
+                        place: place.clone(),
+                        source,
+                    })?,
+                )
+            }
+        };
+        let made = match &place {
+            Place::Unix(path) => inode(path),
+            Place::Tcp(_) => None,
         };
         let (end, ended) = UnixStream::pair().map_err(ServeError::Failed)?;
         // Several clients may ask at once, and one leave before its turn.
@@ -182,6 +186,7 @@ impl Server {
         .map_err(ServeError::Failed)?;
         Ok(Self {
             socket,
+            made,
             place,
             exports,
             threads: threads.max(1),
@@ -209,12 +214,7 @@ impl Server {
     /// # Errors
     /// [`ServeError::Failed`].
     pub fn run(&self, patience: Option<Duration>) -> Result<(), ServeError> {
-        let clients = Clients {
-            exports: &self.exports,
-            threads: self.threads,
-            count: AtomicUsize::new(0),
-            open: Mutex::default(),
-        };
+        let clients = Clients::new(&self.exports, self.threads);
         let outcome = std::thread::scope(|scope| {
             let outcome = self.accept_all(patience, |wire| clients.greet(scope, wire));
             clients.end_all();
@@ -281,11 +281,20 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Place::Unix(path) = &self.place {
-            // Somebody may have tidied up before.
+        if let Place::Unix(path) = &self.place
+            && self.made.is_some()
+            && self.made == inode(path)
+        {
+            // Somebody may tidy up at the same time.
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// What tells a file from one that took its name since.
+fn inode(path: &Path) -> Option<(u64, u64)> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 /// Waits for a client, `left` or the end; true at the end.
@@ -340,7 +349,7 @@ fn listen_at(path: &Path, place: &Place) -> Result<UnixListener, ServeError> {
 }
 
 /// The clients of a run.
-struct Clients<'a> {
+pub(super) struct Clients<'a> {
     exports: &'a [Named],
     threads: usize,
     count: AtomicUsize,
@@ -361,7 +370,20 @@ impl Allowance for Clients<'_> {
 }
 
 impl<'a> Clients<'a> {
-    fn greet<'scope>(&'scope self, scope: &'scope std::thread::Scope<'scope, '_>, wire: Box<dyn Wire>) {
+    pub(super) fn new(exports: &'a [Named], threads: usize) -> Self {
+        Self {
+            exports,
+            threads,
+            count: AtomicUsize::new(0),
+            open: Mutex::default(),
+        }
+    }
+
+    fn greet<'scope>(
+        &'scope self,
+        scope: &'scope std::thread::Scope<'scope, '_>,
+        wire: Box<dyn Wire>,
+    ) {
         if self.count.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
             self.count.fetch_sub(1, Ordering::Relaxed);
             return;
@@ -388,7 +410,8 @@ impl<'a> Clients<'a> {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn serve(&self, wire: &dyn Wire) -> io::Result<()> {
+    /// Greets one client, and answers it until it leaves.
+    pub(super) fn serve(&self, wire: &dyn Wire) -> io::Result<()> {
         let mut input = Input::new(INPUT_BYTES);
         wire.set_patience(Some(PATIENCE))?;
         let outcome = negotiate(wire, &mut input, self.exports, Tls::Absent)?;
