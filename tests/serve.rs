@@ -397,11 +397,15 @@ fn what_was_flushed_survives_a_killed_server() {
                     .success()
             );
         });
-        let client = serving.client();
+        // It may be killed before anyone has come.
+        let client = NbdDevice::connect(&Place::Unix(serving.socket.clone()), "");
         let mut written = flushed.clone();
         let mut state = kill;
         // Until the server is gone.
         let outcome: Result<(), BlockError> = (|| {
+            let Ok(client) = client else {
+                return Err(BlockError::Interrupted);
+            };
             loop {
                 for _ in 0..8 {
                     state = state
@@ -418,7 +422,6 @@ fn what_was_flushed_survives_a_killed_server() {
         assert!(outcome.is_err());
         killer.join().unwrap();
         serving.child.wait().unwrap();
-        drop(client);
 
         let serving = desk.serve("x.img", "");
         let client = serving.client();
