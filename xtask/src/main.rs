@@ -22,6 +22,7 @@ cargo xtask COMMAND
   bench-cipher  every cipher, beside its peers
   constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [FILTER]
   fuzz          any bytes for a parser: TARGET EXECUTIONS
+  power-loss    cut the power under exported volumes, each so many times [SAMPLES]
   budget        time of a clean release build and size of the binary
 ";
 
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Some("bench-cipher") => bench("cryptmark-cipher", "sectors", rest),
         Some("constant-time") => constant_time(rest),
         Some("fuzz") => fuzz(rest),
+        Some("power-loss") => power_loss(rest),
         Some("budget") => budget(),
         _ => {
             eprint!("{USAGE}");
@@ -112,6 +114,25 @@ fn fuzz(rest: &[String]) -> bool {
         .args(which)
         .env("FUZZ_TARGET", target)
         .env("FUZZ_EXECUTIONS", executions)
+        .current_dir(root())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Takes more power cuts than a test has time for.
+fn power_loss(rest: &[String]) -> bool {
+    let samples = match rest {
+        [] => "10000",
+        [samples] => samples,
+        _ => {
+            eprint!("{USAGE}");
+            return false;
+        }
+    };
+    Command::new(env!("CARGO"))
+        .args(["test", "--package", "cryptmark", "--test", "power_loss"])
+        .args(["--", "--nocapture"])
+        .env("POWER_LOSS_SAMPLES", samples)
         .current_dir(root())
         .status()
         .is_ok_and(|status| status.success())
