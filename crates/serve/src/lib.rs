@@ -10,4 +10,5 @@ pub mod nbd;
 #[cfg(all(feature = "ublk", target_os = "linux"))]
 pub mod ublk;
 
-pub use export::{Access, Export, Extent, Lane, Zeros};
+pub use block::Extent;
+pub use export::{Access, Export, Lane, Zeros};
