@@ -12,6 +12,7 @@ mod open;
 mod reencrypt;
 mod resize;
 mod secrets;
+mod serve;
 
 use super::Failure;
 use clap::{Args, Subcommand};
@@ -43,6 +44,8 @@ enum VolumeCommand {
     Header(header::HeaderOptions),
     /// Write the decrypted volume to a file, a device or a pipe
     Export(copy::ExportOptions),
+    /// Let others use the opened volume as a disk
+    Serve(Box<serve::ServeOptions>),
     /// Write a file or a pipe into the volume, encrypted
     Import(copy::ImportOptions),
 }
@@ -59,6 +62,7 @@ pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
         VolumeCommand::Open(options) => open::run(options),
         VolumeCommand::Info(options) => info::run(options),
         VolumeCommand::Export(options) => copy::export(options),
+        VolumeCommand::Serve(options) => serve::run(options),
         VolumeCommand::Import(options) => copy::import(options),
     }
 }
