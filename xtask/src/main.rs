@@ -6,6 +6,7 @@ mod edges;
 mod emulated;
 mod packages;
 mod tests;
+mod ublk;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -24,6 +25,7 @@ cargo xtask COMMAND
   fuzz          any bytes for a parser: TARGET EXECUTIONS
   power-loss    cut the power under exported volumes, each so many times [SAMPLES]
   serve-long    the NBD server for as long as wanted: fio verifies, kills [SECONDS KILLS]
+  ublk          disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
   budget        time of a clean release build and size of the binary
 ";
 
@@ -42,6 +44,15 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz(rest),
         Some("power-loss") => power_loss(rest),
         Some("serve-long") => serve_long(rest),
+        Some("ublk") => match rest {
+            [kernel, module] => ublk::run(kernel, module),
+            _ => usage(),
+        },
+        // What cargo calls to run the tests there.
+        Some("ublk-boot") => match rest {
+            [kernel, module, tests, ..] => ublk::boot(kernel, module, tests),
+            _ => usage(),
+        },
         Some("budget") => budget(),
         _ => {
             eprint!("{USAGE}");
@@ -52,6 +63,12 @@ fn main() -> ExitCode {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
+}
+
+/// Not what was asked for.
+fn usage() -> bool {
+    eprint!("{USAGE}");
+    false
 }
 
 fn ci() -> bool {
@@ -106,8 +123,7 @@ fn constant_time(rest: &[String]) -> bool {
 /// the targets where it is given none.
 fn fuzz(rest: &[String]) -> bool {
     let [target, executions] = rest else {
-        eprint!("{USAGE}");
-        return false;
+        return usage();
     };
     let which: &[&str] = match target.as_str() {
         "nbd_client" => &[
@@ -134,10 +150,7 @@ fn power_loss(rest: &[String]) -> bool {
     let samples = match rest {
         [] => "10000",
         [samples] => samples,
-        _ => {
-            eprint!("{USAGE}");
-            return false;
-        }
+        _ => return usage(),
     };
     Command::new(env!("CARGO"))
         .args(["test", "--package", "cryptmark", "--test", "power_loss"])
