@@ -6,6 +6,7 @@ mod edges;
 mod emulated;
 mod packages;
 mod tests;
+mod ublk;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -22,7 +23,9 @@ cargo xtask COMMAND
   bench-cipher  every cipher, beside its peers
   constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [FILTER]
   fuzz          any bytes for a parser: TARGET EXECUTIONS
+  power-loss    cut the power under exported volumes, each so many times [SAMPLES]
   serve-long    the NBD server for as long as wanted: fio verifies, kills [SECONDS KILLS]
+  ublk          disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
   budget        time of a clean release build and size of the binary
 ";
 
@@ -39,7 +42,17 @@ fn main() -> ExitCode {
         Some("bench-cipher") => bench("cryptmark-cipher", "sectors", rest),
         Some("constant-time") => constant_time(rest),
         Some("fuzz") => fuzz(rest),
+        Some("power-loss") => power_loss(rest),
         Some("serve-long") => serve_long(rest),
+        Some("ublk") => match rest {
+            [kernel, module] => ublk::run(kernel, module),
+            _ => usage(),
+        },
+        // What cargo calls to run the tests there.
+        Some("ublk-boot") => match rest {
+            [kernel, module, tests, ..] => ublk::boot(kernel, module, tests),
+            _ => usage(),
+        },
         Some("budget") => budget(),
         _ => {
             eprint!("{USAGE}");
@@ -50,6 +63,12 @@ fn main() -> ExitCode {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
+}
+
+/// Not what was asked for.
+fn usage() -> bool {
+    eprint!("{USAGE}");
+    false
 }
 
 fn ci() -> bool {
@@ -104,8 +123,7 @@ fn constant_time(rest: &[String]) -> bool {
 /// the targets where it is given none.
 fn fuzz(rest: &[String]) -> bool {
     let [target, executions] = rest else {
-        eprint!("{USAGE}");
-        return false;
+        return usage();
     };
     let which: &[&str] = match target.as_str() {
         "nbd_client" => &[
@@ -122,6 +140,22 @@ fn fuzz(rest: &[String]) -> bool {
         .args(["--", "--ignored", "--nocapture"])
         .env("FUZZ_TARGET", target)
         .env("FUZZ_EXECUTIONS", executions)
+        .current_dir(root())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Takes more power cuts than a test has time for.
+fn power_loss(rest: &[String]) -> bool {
+    let samples = match rest {
+        [] => "10000",
+        [samples] => samples,
+        _ => return usage(),
+    };
+    Command::new(env!("CARGO"))
+        .args(["test", "--package", "cryptmark", "--test", "power_loss"])
+        .args(["--", "--nocapture"])
+        .env("POWER_LOSS_SAMPLES", samples)
         .current_dir(root())
         .status()
         .is_ok_and(|status| status.success())

@@ -1,12 +1,16 @@
 //! [`FileDevice`]: a regular file or a block device of the system.
 
+#[cfg(target_os = "linux")]
+mod extents;
 mod open;
 mod shared;
 mod threads;
 
 pub(crate) use shared::Shared;
 
-use crate::{BlockDevice, BlockError, ByteRange, Geometry, InlineQueue, Part, Queue, QueueOptions};
+use crate::{
+    BlockDevice, BlockError, ByteRange, Extent, Geometry, InlineQueue, Part, Queue, QueueOptions,
+};
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -147,6 +151,24 @@ impl FileDevice {
         use std::os::fd::AsRawFd;
         let (process, descriptor) = (std::process::id(), self.shared.file.as_raw_fd());
         format!("/proc/{process}/fd/{descriptor}").into()
+    }
+
+    /// What is stored in `range`, any bytes of the device, in order and without
+    /// gaps; holes end with blocks, or with the range. Of a block device all is, as far as anybody knows. Behind the
+    /// first few thousand extents all counts as stored, too.
+    ///
+    /// # Errors
+    /// [`BlockError::OutOfRange`] and [`BlockError::Io`].
+    pub fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
+        let size = self.shared.geometry.size;
+        match range.within(ByteRange::new(0, size)) {
+            true => self.shared.extents(range),
+            false => Err(BlockError::OutOfRange {
+                offset: range.offset,
+                length: range.length,
+                size,
+            }),
+        }
     }
 
     /// What stands behind the path.

@@ -14,6 +14,7 @@
 mod buffer;
 mod device;
 mod error;
+mod extent;
 mod inline;
 pub mod layer;
 mod meter;
@@ -41,6 +42,7 @@ mod sys;
 pub use buffer::AlignedBuffer;
 pub use device::{BlockDevice, Geometry};
 pub use error::BlockError;
+pub use extent::Extent;
 pub use inline::InlineQueue;
 pub use meter::{Clock, Meter, Part};
 pub use null::NullDevice;

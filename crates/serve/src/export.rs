@@ -1,8 +1,8 @@
 //! [`Export`]: a device byte by byte, as protocols speak of it.
 
 use block::{
-    AlignedBuffer, BlockDevice, BlockError, ByteRange, Geometry, Operation, OperationKind, Queue,
-    QueueOptions, Request, Wait,
+    AlignedBuffer, BlockDevice, BlockError, ByteRange, Extent, Geometry, Operation, OperationKind,
+    Queue, QueueOptions, Request, Wait,
 };
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -24,15 +24,6 @@ pub enum Zeros {
     Written,
     /// The device may forget the range, if it promises zeros in its place.
     Punched,
-}
-
-/// A run of bytes, and whether something is stored there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
-    /// Where.
-    pub range: ByteRange,
-    /// Nothing is stored, and it reads as zeros.
-    pub hole: bool,
 }
 
 /// Tells what is stored in a range: extents in order, without gaps.

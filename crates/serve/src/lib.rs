@@ -3,9 +3,12 @@
 //! An [`Export`] is any [`BlockDevice`](block::BlockDevice), byte by byte, with
 //! what the protocols promise of it. Nothing here knows of encryption.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod export;
 pub mod nbd;
+#[cfg(all(feature = "ublk", target_os = "linux"))]
+pub mod ublk;
 
-pub use export::{Access, Export, Extent, Lane, Zeros};
+pub use block::Extent;
+pub use export::{Access, Export, Lane, Zeros};

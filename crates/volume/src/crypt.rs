@@ -7,10 +7,13 @@
 //!
 //! One [`SectorCipher`] call serves the whole run of sectors of a request.
 //!
-//! Where discards are allowed and the device below answers them with zeros, a
-//! sector of nothing but zeros below is a discarded one, and zeros here too:
-//! decrypted it would be noise, which no file system expects of what it has
-//! discarded. No data encrypts to that, but once in 2^4096 sectors.
+//! Where discards are allowed and the device below answers them with zeros,
+//! 512 bytes of nothing but zeros below were discarded, and are zeros here too:
+//! decrypted they would be noise, which no file system expects of what it has
+//! discarded. No data encrypts to that, but once in 2^4096 times. It is 512
+//! bytes and not a sector, because a power cut may leave a larger sector
+//! discarded in part, or written in part over what was discarded; what is left
+//! of it is then right in modes that do not chain across the sector.
 
 use crate::{Mapping, VolumeError};
 use block::{
@@ -23,6 +26,9 @@ use std::rc::Rc;
 
 /// Bytes that [`BlockDevice::write_at`] encrypts at a time in a buffer of its own.
 const STAGING: usize = 1 << 20;
+
+/// What a disk discards, or writes, whole.
+const HOLE: usize = 512;
 
 /// The plaintext view of an encrypted device.
 pub struct CryptDevice<D, C = KeyedCipher> {
@@ -114,19 +120,18 @@ impl<D: BlockDevice, C: SectorCipher> CryptDevice<D, C> {
         &self.device
     }
 
-    /// Decrypts the sectors from byte `offset`, where some may be holes.
+    /// Decrypts the sectors from byte `offset`, where there may be holes.
     fn decrypt(&self, offset: u64, sectors: &mut [u8]) {
-        let size = self.cipher.layout().size.bytes();
         let holes: Vec<usize> = match self.holes {
-            true => holes_in(sectors, size).collect(),
+            true => holes_in(sectors).collect(),
             false => Vec::new(),
         };
-        if !holes.is_empty() && holes.len() * size == sectors.len() {
+        if !holes.is_empty() && holes.len() * HOLE == sectors.len() {
             return;
         }
         self.cipher.decrypt(self.iv_at(offset), sectors);
         for hole in holes {
-            sectors[hole..hole + size].fill(0);
+            sectors[hole..hole + HOLE].fill(0);
         }
     }
 
@@ -201,15 +206,15 @@ impl<D: BlockDevice, C: SectorCipher> BlockDevice for CryptDevice<D, C> {
     }
 }
 
-/// Where the sectors begin that hold nothing but zeros.
-fn holes_in(sectors: &[u8], size: usize) -> impl Iterator<Item = usize> {
-    let zeros = |sector: &[u8]| sector.iter().all(|&byte| byte == 0);
+/// Where the parts of sectors begin that hold nothing but zeros.
+fn holes_in(sectors: &[u8]) -> impl Iterator<Item = usize> {
+    let zeros = |part: &[u8]| part.iter().all(|&byte| byte == 0);
     sectors
-        .chunks_exact(size)
+        .chunks_exact(HOLE)
         .enumerate()
         // One word tells nearly always.
-        .filter(move |(_, sector)| zeros(&sector[..8]) && zeros(sector))
-        .map(move |(index, _)| index * size)
+        .filter(move |(_, part)| zeros(&part[..8]) && zeros(part))
+        .map(|(index, _)| index * HOLE)
 }
 
 /// The queue of a [`CryptDevice`].

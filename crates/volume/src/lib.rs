@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod af;
+mod allocation;
 pub mod bestcrypt;
 mod calibrate;
 mod crypt;
@@ -36,6 +37,7 @@ mod secret;
 pub mod tcrypt;
 mod unaligned;
 
+pub use allocation::Allocation;
 pub use calibrate::{KdfKind, Machine};
 pub use crypt::CryptDevice;
 pub use damage::Damage;

@@ -194,6 +194,22 @@ fn what_was_discarded_reads_as_zeros() {
     .run(&crypt);
 }
 
+/// A power cut may tear a discard, and a write over what was discarded: the
+/// disk knows nothing of sectors that are larger than its blocks.
+#[test]
+fn a_sector_that_was_discarded_in_part_keeps_the_rest() {
+    let mut allowing = mapping("aes-xts-plain64", SectorSize::B4096, range(0, 65536));
+    allowing.allow_discards = true;
+    let crypt = CryptDevice::new(RamDevice::new(SIZE), allowing).unwrap();
+    crypt.write_at(0, &[5; 65536]).unwrap();
+    crypt.device().discard(range(4096 + 512, 1024)).unwrap();
+    let mut expected = vec![5; 65536];
+    expected[4096 + 512..][..1024].fill(0);
+    let mut bytes = vec![1; 65536];
+    crypt.read_at(0, &mut bytes).unwrap();
+    assert!(bytes == expected);
+}
+
 #[test]
 fn a_failed_read_hands_the_buffer_back_undecrypted() {
     let fault = Fault::new(

@@ -1,0 +1,468 @@
+//! An export as `/dev/ublkbN`, a disk of the kernel's that this process serves.
+//!
+//! ```text
+//! control node ─▶ add, set parameters, start … stop, delete
+//! queue:  fetch ─▶ descriptor ─▶ lane of the export ─▶ answer and fetch again
+//! ```
+//!
+//! Each queue has a thread, a ring and a lane. The kernel must be 6.5 or later:
+//! data are copied through the character device, and no memory is shared but
+//! the descriptors. When the process dies, the disk answers with errors and
+//! goes.
+
+mod layout;
+mod request;
+#[allow(unsafe_code)]
+mod sys;
+
+use crate::Export;
+use block::BlockError;
+use layout::MOST_DEPTH;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+use sys::{Control, Descriptors, Event, QueueRing};
+
+/// Where the driver takes commands.
+const CONTROL: &str = "/dev/ublk-control";
+
+/// How often the end is asked for, and how long a new node may take to appear.
+const LOOK: Duration = Duration::from_millis(100);
+const LOOKS_FOR_NODE: u32 = 50;
+
+/// Bytes that a lane takes at a time.
+const PIECE: usize = 256 << 10;
+
+/// What the driver says of a command when the device is stopped.
+const ENODEV: i32 = 19;
+
+/// Why there is no disk, or no more.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UblkError {
+    /// The driver is not there.
+    #[error("this kernel has no ublk driver: {CONTROL} does not exist")]
+    NoDriver,
+    /// The control node or the new device's node cannot be opened.
+    #[error("cannot open {}", path.display())]
+    Open {
+        /// The node.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The driver cannot do what is needed.
+    #[error("this kernel's ublk driver is too old: it cannot copy data on demand")]
+    TooOld,
+    /// The kernel refused a ring or a mapping.
+    #[error("cannot set up a queue")]
+    Queue(#[source] io::Error),
+    /// The driver refused a command.
+    #[error("the ublk driver refused to {command}")]
+    Refused {
+        /// What it was to do.
+        command: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Queues or depth are none, or too many.
+    #[error("{queues} queues of depth {depth} cannot be had")]
+    Shape {
+        /// Queues asked for.
+        queues: u16,
+        /// Requests in each.
+        depth: u16,
+    },
+    /// The export's device has no queue for a thread.
+    #[error(transparent)]
+    Device(#[from] BlockError),
+}
+
+impl UblkError {
+    /// What the user can do about it: one sentence.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::NoDriver => {
+                "Load it (modprobe ublk_drv; Linux 6.5 or later), or serve over NBD or FUSE."
+            }
+            Self::Open { .. } => "Run as root, or serve over NBD or FUSE.",
+            Self::TooOld => "Use Linux 6.5 or later, or serve over NBD or FUSE.",
+            Self::Queue(_) => {
+                "Allow io_uring (sysctl kernel.io_uring_disabled, container seccomp profile), or choose fewer queues."
+            }
+            Self::Refused { .. } => "Look into the kernel log (dmesg), or serve over NBD or FUSE.",
+            Self::Shape { .. } => "Choose 1 to 64 queues, and a depth of 1 to 4096.",
+            Self::Device(error) => error.remedy(),
+        }
+    }
+}
+
+/// Most queues that are offered.
+const MOST_QUEUES: u16 = 64;
+
+/// Serves `export` as a disk with so many `queues` of this `depth`, until
+/// `stop` is true; it is looked at every 100 ms. The driver may give fewer
+/// queues. `ready` hears of the disk's node.
+///
+/// A disk that is stopped while somebody uses it fails their requests: unmount
+/// it first. What was flushed is in the device; nothing is flushed here.
+///
+/// # Errors
+/// [`UblkError`]; the disk is gone then.
+pub fn run(
+    export: &Export,
+    queues: u16,
+    depth: u16,
+    stop: &AtomicBool,
+    ready: impl FnOnce(&Path),
+) -> Result<(), UblkError> {
+    if !(1..=MOST_QUEUES).contains(&queues) || !(1..=MOST_DEPTH).contains(&depth) {
+        return Err(UblkError::Shape { queues, depth });
+    }
+    let mut device = Device::add(queues, depth)?;
+    let parameters = &mut layout::parameters(export);
+    device.order("set parameters", layout::SET_PARAMETERS, 0, parameters)?;
+    device.serve(export, stop, ready)
+}
+
+/// A disk that the driver has made, and forgets when this is dropped.
+struct Device {
+    control: Control,
+    number: u32,
+    queues: u16,
+    depth: u16,
+}
+
+impl Device {
+    fn add(queues: u16, depth: u16) -> Result<Self, UblkError> {
+        let node = match open(Path::new(CONTROL)) {
+            Err(source) if source.kind() == io::ErrorKind::NotFound => {
+                return Err(UblkError::NoDriver);
+            }
+            Err(source) => {
+                let path = CONTROL.into();
+                return Err(UblkError::Open { path, source });
+            }
+            Ok(node) => node,
+        };
+        let mut device = Self {
+            control: Control::new(node).map_err(UblkError::Queue)?,
+            number: layout::ANY_DEVICE,
+            queues: 0,
+            depth: 0,
+        };
+        let any = layout::Control {
+            device: layout::ANY_DEVICE,
+            data: 0,
+        };
+        let mut features = [0; 64];
+        let asked = device
+            .control
+            .command(layout::GET_FEATURES, &any, &mut features, 8);
+        let features = features.first_chunk().copied().unwrap_or_default();
+        // A driver that does not know the question is as old.
+        if asked.is_err() || u64::from_ne_bytes(features) & layout::FEATURES != layout::FEATURES {
+            return Err(UblkError::TooOld);
+        }
+        let mut information = layout::device_information(queues, depth);
+        device.order("add a device", layout::ADD_DEVICE, 0, &mut information)?;
+        (device.queues, device.depth, device.number) = layout::made_device(&information);
+        Ok(device)
+    }
+
+    fn order(
+        &mut self,
+        command: &'static str,
+        operation: u32,
+        data: u64,
+        buffer: &mut [u8; 64],
+    ) -> Result<(), UblkError> {
+        let argument = layout::Control {
+            device: self.number,
+            data,
+        };
+        self.control
+            .command(operation, &argument, buffer, 64)
+            .map_err(|source| UblkError::Refused { command, source })
+    }
+
+    fn serve(
+        &mut self,
+        export: &Export,
+        stop: &AtomicBool,
+        ready: impl FnOnce(&Path),
+    ) -> Result<(), UblkError> {
+        let node = self.node()?;
+        let (tell, heard) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for number in 0..self.queues {
+                let (node, depth, tell) = (&node, self.depth, tell.clone());
+                threads.push(scope.spawn(move || {
+                    let queue = ServedQueue::new(node, number, depth);
+                    let queue = queue.map_err(UblkError::Queue);
+                    queue.and_then(|queue| queue.serve(export, || tell.send(()).is_ok()))
+                }));
+            }
+            drop(tell);
+            // A thread that fails says nothing, and then nobody does any more.
+            let all = (0..self.queues).all(|_| heard.recv().is_ok());
+            let started = match all {
+                true => {
+                    let own = u64::from(std::process::id());
+                    self.order("start the device", layout::START_DEVICE, own, &mut [0; 64])
+                }
+                false => Ok(()),
+            };
+            if all && started.is_ok() {
+                ready(Path::new(&format!("/dev/ublkb{}", self.number)));
+                while !stop.load(Ordering::Relaxed)
+                    && !threads.iter().any(|thread| thread.is_finished())
+                {
+                    std::thread::sleep(LOOK);
+                }
+            }
+            let stopped = self.order("stop the device", layout::STOP_DEVICE, 0, &mut [0; 64]);
+            let served = threads
+                .into_iter()
+                .map(|thread| match thread.join() {
+                    Ok(served) => served,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                })
+                .fold(Ok(()), Result::and);
+            started.and(served).and(stopped)
+        })
+    }
+
+    /// The character device, once it is there.
+    fn node(&self) -> Result<File, UblkError> {
+        let path = PathBuf::from(format!("/dev/ublkc{}", self.number));
+        let mut looks = LOOKS_FOR_NODE;
+        loop {
+            match open(&path) {
+                Ok(node) => return Ok(node),
+                Err(source) if looks == 0 => return Err(UblkError::Open { path, source }),
+                Err(_) => std::thread::sleep(LOOK),
+            }
+            looks -= 1;
+        }
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        if self.number != layout::ANY_DEVICE {
+            // There is nobody to tell, and an earlier error is the one that counts.
+            let _ = self.order("delete the device", layout::DELETE_DEVICE, 0, &mut [0; 64]);
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open(path)
+}
+
+/// One queue, in the thread that serves it.
+struct ServedQueue<'a> {
+    node: &'a File,
+    number: u16,
+    depth: u16,
+    descriptors: Descriptors,
+    ring: QueueRing,
+}
+
+impl<'a> ServedQueue<'a> {
+    fn new(node: &'a File, number: u16, depth: u16) -> io::Result<Self> {
+        Ok(Self {
+            node,
+            number,
+            depth,
+            descriptors: Descriptors::map(node, number, depth)?,
+            ring: QueueRing::new(depth)?,
+        })
+    }
+
+    /// Asks for requests under every tag, tells so, and serves them until the
+    /// driver gives all tags back.
+    fn serve(mut self, export: &Export, asked: impl FnOnce() -> bool) -> Result<(), UblkError> {
+        let mut lane = export.lane(PIECE)?;
+        for tag in 0..self.depth {
+            let nothing = Event { tag, result: 0 };
+            self.ring
+                .push(self.node, layout::FETCH, self.number, &nothing);
+        }
+        self.ring.wait(0).map_err(UblkError::Queue)?;
+        if !asked() {
+            return Ok(());
+        }
+        let mut given_back = 0;
+        while given_back < self.depth {
+            self.ring.wait(1).map_err(UblkError::Queue)?;
+            while let Some(Event { tag, result }) = self.ring.pop() {
+                match result {
+                    0 => {}
+                    aborted if aborted == -ENODEV => {
+                        given_back += 1;
+                        continue;
+                    }
+                    error => {
+                        return Err(UblkError::Refused {
+                            command: "fetch a request",
+                            source: io::Error::from_raw_os_error(-error),
+                        });
+                    }
+                }
+                let at = layout::data_at(self.number, tag);
+                let request = self.descriptors.get(tag);
+                let result = request.serve(&mut lane, self.node, at);
+                let answer = Event { tag, result };
+                self.ring
+                    .push(self.node, layout::COMMIT_AND_FETCH, self.number, &answer);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Access;
+    use block::layer::{Effect, Fault, Rule, Trigger};
+    use block::model::Model;
+    use block::{BlockDevice, ByteRange, FileDevice, FileOptions, RamDevice};
+    use std::sync::Arc;
+
+    fn export() -> Export {
+        Export::new(Arc::new(RamDevice::new(1 << 20)), Access::Write)
+    }
+
+    #[test]
+    fn shapes_that_cannot_be_had_are_refused() {
+        for (queues, depth) in [(0, 1), (1, 0), (65, 1), (1, 4097), (u16::MAX, u16::MAX)] {
+            let refused = run(&export(), queues, depth, &AtomicBool::new(true), |_| ());
+            assert!(matches!(refused, Err(UblkError::Shape { .. })));
+        }
+    }
+
+    #[test]
+    fn an_absent_driver_is_two_lines() {
+        if Path::new(CONTROL).exists() {
+            println!("skipped: {CONTROL} exists");
+            return;
+        }
+        let error = run(&export(), 1, 1, &AtomicBool::new(true), |_| ()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "this kernel has no ublk driver: /dev/ublk-control does not exist"
+        );
+        assert_eq!(
+            error.remedy(),
+            "Load it (modprobe ublk_drv; Linux 6.5 or later), or serve over NBD or FUSE."
+        );
+    }
+
+    /// Serves `export` while `work` has its disk; then the disk is gone.
+    fn with_disk(export: &Export, queues: u16, work: impl FnOnce(&Path)) {
+        let stop = AtomicBool::new(false);
+        let (tell, heard) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let server = scope.spawn(|| {
+                run(export, queues, 16, &stop, |path| {
+                    tell.send(path.to_owned())
+                        .expect("somebody waits for the disk");
+                })
+            });
+            let path: PathBuf = heard.recv().expect("the disk comes");
+            // The server must end even if the work does not succeed.
+            let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&path)));
+            stop.store(true, Ordering::Relaxed);
+            server.join().unwrap().unwrap();
+            worked.unwrap();
+            assert!(!path.exists());
+        });
+    }
+
+    fn is_absent() -> bool {
+        let absent = !Path::new(CONTROL).exists();
+        if absent {
+            println!("skipped: {CONTROL} does not exist");
+        }
+        absent
+    }
+
+    fn disk(path: &Path, write: bool) -> FileDevice {
+        let options = FileOptions {
+            write,
+            ..FileOptions::default()
+        };
+        FileDevice::open(path, &options).unwrap()
+    }
+
+    #[test]
+    fn a_disk_is_the_device() {
+        if is_absent() {
+            return;
+        }
+        for (seed, queues) in [(81, 1), (82, 2)] {
+            let device = Arc::new(RamDevice::new(4 << 20));
+            let export = Export::new(device.clone(), Access::Write);
+            with_disk(&export, queues, |path| {
+                let disk = disk(path, true);
+                assert_eq!(disk.geometry().size, device.geometry().size);
+                assert!(disk.geometry().discard_granularity.is_some());
+                Model::new(seed).run(&disk);
+                let mut both = [vec![0; 4 << 20], vec![0; 4 << 20]];
+                disk.read_at(0, &mut both[0]).unwrap();
+                device.read_at(0, &mut both[1]).unwrap();
+                assert!(both[0] == both[1]);
+            });
+        }
+    }
+
+    #[test]
+    fn errors_below_reach_who_uses_the_disk() {
+        if is_absent() {
+            return;
+        }
+        let bad = Rule {
+            operation: None,
+            trigger: Trigger::Touching(ByteRange::new(1 << 19, 512)),
+            effect: Effect::Fail(5),
+        };
+        let device = Arc::new(Fault::new(RamDevice::new(1 << 20), [bad]));
+        let export = Export::new(device, Access::Write);
+        with_disk(&export, 1, |path| {
+            let disk = disk(path, true);
+            let mut sector = [0; 512];
+            assert_eq!(disk.read_at(1 << 19, &mut sector).unwrap_err().errno(), 5);
+            assert_eq!(disk.write_at(1 << 19, &sector).unwrap_err().errno(), 5);
+            disk.write_at(0, &sector).unwrap();
+        });
+    }
+
+    #[test]
+    fn a_disk_to_be_read_cannot_be_written() {
+        if is_absent() {
+            return;
+        }
+        let export = Export::new(Arc::new(RamDevice::new(1 << 20)), Access::Read);
+        with_disk(&export, 1, |path| {
+            disk(path, false).read_at(0, &mut [0; 512]).unwrap();
+            let write = FileOptions {
+                write: true,
+                ..FileOptions::default()
+            };
+            let written = FileDevice::open(path, &write).and_then(|disk| {
+                disk.write_at(0, &[1; 512])?;
+                disk.flush()
+            });
+            assert!(written.is_err());
+        });
+        let mut lane = export.lane(512).unwrap();
+        assert_eq!(lane.read(0, 512).unwrap(), [0; 512]);
+    }
+}
