@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod export;
+pub mod fuse;
 pub mod nbd;
 
 pub use export::{Access, Export, Extent, Lane, Zeros};
