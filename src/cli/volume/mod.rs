@@ -8,10 +8,14 @@ mod header;
 mod info;
 mod keys;
 mod keyslot;
+mod mount;
 mod open;
 mod reencrypt;
 mod resize;
 mod secrets;
+mod service;
+mod status;
+mod umount;
 
 use super::Failure;
 use clap::{Args, Subcommand};
@@ -45,6 +49,12 @@ enum VolumeCommand {
     Export(copy::ExportOptions),
     /// Write a file or a pipe into the volume, encrypted
     Import(copy::ImportOptions),
+    /// Mount a volume: its file system, or its plaintext as a file
+    Mount(Box<mount::MountOptions>),
+    /// Unmount a volume, also after its server was killed
+    Umount(umount::UmountOptions),
+    /// List the volumes that are served or mounted
+    Status(status::StatusOptions),
 }
 
 /// Runs the command.
@@ -60,5 +70,8 @@ pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
         VolumeCommand::Info(options) => info::run(options),
         VolumeCommand::Export(options) => copy::export(options),
         VolumeCommand::Import(options) => copy::import(options),
+        VolumeCommand::Mount(options) => mount::run(options),
+        VolumeCommand::Umount(options) => umount::run(options),
+        VolumeCommand::Status(options) => status::run(options),
     }
 }
