@@ -41,7 +41,8 @@ impl Failure {
         Self::of(1, &error, "Report this with the run's id.")
     }
 
-    fn of(code: u8, error: &dyn Error, remedy: impl Into<String>) -> Self {
+    /// An error of a crate, with its causes.
+    pub fn of(code: u8, error: &dyn Error, remedy: impl Into<String>) -> Self {
         let mut what = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {

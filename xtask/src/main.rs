@@ -22,6 +22,7 @@ cargo xtask COMMAND
   bench-cipher  every cipher, beside its peers
   constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [FILTER]
   fuzz          any bytes for a parser: TARGET EXECUTIONS
+  serve-long    the NBD server for as long as wanted: fio verifies, kills [SECONDS KILLS]
   budget        time of a clean release build and size of the binary
 ";
 
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Some("bench-cipher") => bench("cryptmark-cipher", "sectors", rest),
         Some("constant-time") => constant_time(rest),
         Some("fuzz") => fuzz(rest),
+        Some("serve-long") => serve_long(rest),
         Some("budget") => budget(),
         _ => {
             eprint!("{USAGE}");
@@ -98,20 +100,53 @@ fn constant_time(rest: &[String]) -> bool {
     cargo(&arguments)
 }
 
-/// Gives a parser of the volume crate spoilt inputs, which a test does for a
-/// moment only; it names the targets where it is given none.
+/// Gives a parser spoilt inputs, which a test does for a moment only; it names
+/// the targets where it is given none.
 fn fuzz(rest: &[String]) -> bool {
     let [target, executions] = rest else {
         eprint!("{USAGE}");
         return false;
     };
-    let test = ["test", "--release", "--package", "cryptmark-volume"];
-    let which = ["--test", "any_volume", "--", "--ignored", "--nocapture"];
+    let which: &[&str] = match target.as_str() {
+        "nbd_client" => &[
+            "--package",
+            "cryptmark-serve",
+            "--lib",
+            "any_client_for_long",
+        ],
+        _ => &["--package", "cryptmark-volume", "--test", "any_volume"],
+    };
     Command::new(env!("CARGO"))
-        .args(test)
+        .args(["test", "--release"])
         .args(which)
+        .args(["--", "--ignored", "--nocapture"])
         .env("FUZZ_TARGET", target)
         .env("FUZZ_EXECUTIONS", executions)
+        .current_dir(root())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Two tests that CI runs for a moment: half an hour of fio's verification, and
+/// 200 servers killed, unless told otherwise.
+fn serve_long(rest: &[String]) -> bool {
+    packages::provide();
+    let given = |index: usize, usual: &str| {
+        let given: Option<&String> = rest.get(index);
+        given.map_or_else(|| usual.to_owned(), Clone::clone)
+    };
+    Command::new(env!("CARGO"))
+        .args([
+            "test",
+            "--release",
+            "--package",
+            "cryptmark",
+            "--test",
+            "serve",
+        ])
+        .args(["--", "--nocapture", "--test-threads=1", "fio", "killed"])
+        .env("VERIFY_SECONDS", given(0, "1800"))
+        .env("SERVER_KILLS", given(1, "200"))
         .current_dir(root())
         .status()
         .is_ok_and(|status| status.success())

@@ -92,6 +92,16 @@ const TOOLS: &[Tool] = &[
         purpose: "the peer that reads and writes LUKS1",
     },
     Tool {
+        program: "nbdcopy",
+        package: "libnbd-bin",
+        purpose: "clients of the NBD server",
+    },
+    Tool {
+        program: "nbdkit",
+        package: "nbdkit",
+        purpose: "the NBD server that ours is measured beside",
+    },
+    Tool {
         program: "tcplay",
         package: "tcplay",
         purpose: "the peer that opens TrueCrypt volumes",

@@ -2,7 +2,7 @@
 //!
 //! Source: cryptsetup(8), plain mode; lib/crypt_plain.c for the hashing.
 
-use crate::mapping::{data_of_size, data_to_end};
+use crate::mapping::{data_of_size, data_to_end, key_for};
 use crate::{Hash, Mapping, Secret, VolumeError};
 use block::BlockDevice;
 use cipher::{CipherSpec, IvSector, Key, SectorLayout};
@@ -165,8 +165,8 @@ impl Place {
             });
         }
         Ok(Mapping {
+            key: key_for(&spec, &key),
             spec,
-            key,
             layout,
             data: match self.size {
                 None => data_to_end(device, self.offset, layout)?,

@@ -394,6 +394,13 @@ impl CreateOptions {
             ("--keyfile", !self.keyfiles.is_empty(), TCRYPT),
             ("--quick", self.quick, TCRYPT),
         ];
+        if self.new.is_given() && self.tcrypt_hidden.is_none() {
+            return Err(Failure::new(
+                2,
+                "--new-passphrase-file and --new-key-file are for the hidden volume in another one",
+                "Give --passphrase-file or --key-file, or --tcrypt-hidden.",
+            ));
+        }
         let foreign = given
             .iter()
             .find(|(_, given, kinds)| *given && !kinds.contains(&self.kind));

@@ -134,6 +134,11 @@ pub struct NewSecretArguments {
 }
 
 impl NewSecretArguments {
+    /// Whether an option says where the secret is.
+    pub fn is_given(&self) -> bool {
+        self.new_passphrase_file.is_some() || self.new_key_file.is_some()
+    }
+
     /// The new secret: asked for twice where no option says.
     pub fn secret(&self, image: &std::path::Path) -> Result<Key, Failure> {
         match (&self.new_passphrase_file, &self.new_key_file) {

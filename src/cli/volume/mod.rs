@@ -13,6 +13,7 @@ mod open;
 mod reencrypt;
 mod resize;
 mod secrets;
+mod serve;
 mod service;
 mod status;
 mod umount;
@@ -47,6 +48,8 @@ enum VolumeCommand {
     Header(header::HeaderOptions),
     /// Write the decrypted volume to a file, a device or a pipe
     Export(copy::ExportOptions),
+    /// Let others use the opened volume as a disk
+    Serve(Box<serve::ServeOptions>),
     /// Write a file or a pipe into the volume, encrypted
     Import(copy::ImportOptions),
     /// Mount a volume: its file system, or its plaintext as a file
@@ -69,6 +72,7 @@ pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
         VolumeCommand::Open(options) => open::run(options),
         VolumeCommand::Info(options) => info::run(options),
         VolumeCommand::Export(options) => copy::export(options),
+        VolumeCommand::Serve(options) => serve::run(options),
         VolumeCommand::Import(options) => copy::import(options),
         VolumeCommand::Mount(options) => mount::run(options),
         VolumeCommand::Umount(options) => umount::run(options),

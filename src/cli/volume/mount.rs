@@ -4,13 +4,13 @@
 use super::arguments::VolumeArguments;
 use super::secrets::SecretArguments;
 use super::service::record::Place;
-use super::service::{End, Served, Service, ServiceArguments, absolute, within};
+use super::service::{End, Exported, Served, Service, ServiceArguments, absolute, within};
 use super::umount::{Undo, is_mounted, undo};
 use crate::cli::Failure;
+use ::serve::Export;
+use ::serve::fuse::FuseMount;
 use block::{LoopDevice, LoopOptions};
 use clap::{Args, ValueEnum};
-use serve::Export;
-use serve::fuse::FuseMount;
 use std::cell::Cell;
 use std::fs::DirBuilder;
 use std::io;
@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 
 /// What the plaintext is called.
 pub const FILE: &str = "volume";
+
+/// Cores that are worth decrypting on for one mount.
+const MOST_THREADS: usize = 16;
 
 /// How long requests that are on their way may take.
 const ENDING: Duration = Duration::from_secs(60);
@@ -77,10 +80,10 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
         return Ok(());
     };
     let directory = empty_directory(&options.directory)?;
-    let export = Arc::new(service.export(&options.volume, &options.secret)?);
+    let exported = service.export(&options.volume, &options.secret)?;
     let mut mounted = match what {
-        What::File => Mounted::file(&service, &export, &directory)?,
-        What::Fs => Mounted::file_system(&service, &export, &directory, options)?,
+        What::File => Mounted::file(&service, &exported, &directory)?,
+        What::Fs => Mounted::file_system(&service, &exported, &directory, options)?,
     };
     let shown = match what {
         What::File => directory.join(FILE),
@@ -90,7 +93,7 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
     let message = format!("{image} is mounted: {}\n", shown.display());
     let outcome = service
         .ready(&message)
-        .and_then(|()| service.wait(&export, &mut mounted));
+        .and_then(|()| service.wait(&exported.export, &mut mounted));
     // Somebody else may have ended a part of it, or it could not be served.
     undo(&service.places(), Undo::Now)?;
     outcome
@@ -123,12 +126,14 @@ struct Mounted<'a> {
 
 impl<'a> Mounted<'a> {
     /// Makes the plaintext a file in `directory`.
-    fn file(service: &'a Service, export: &Arc<Export>, directory: &Path) -> Result<Self, Failure> {
+    fn file(service: &'a Service, exported: &Exported, directory: &Path) -> Result<Self, Failure> {
         service.add(Place::Fuse(directory.to_owned()))?;
-        let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let threads = exported.threads.max(cores.min(MOST_THREADS));
+        let export = Arc::clone(&exported.export);
         Ok(Self {
             service,
-            fuse: FuseMount::new(Arc::clone(export), directory, FILE, threads.min(8))?,
+            fuse: FuseMount::new(export, directory, FILE, threads)?,
             looked: Cell::new(Instant::now()),
         })
     }
@@ -136,7 +141,7 @@ impl<'a> Mounted<'a> {
     /// Mounts the file system in the plaintext on `directory`.
     fn file_system(
         service: &'a Service,
-        export: &Arc<Export>,
+        exported: &Exported,
         directory: &Path,
         options: &MountOptions,
     ) -> Result<Self, Failure> {
@@ -150,10 +155,10 @@ impl<'a> Mounted<'a> {
                 "Check the free space and the permissions.",
             )
         })?;
-        let outcome = Self::file(service, export, &private).and_then(|mounted| {
+        let outcome = Self::file(service, exported, &private).and_then(|mounted| {
             let file = private.join(FILE);
             match rustix::process::geteuid().is_root() {
-                true => by_kernel(service, export, &file, directory, options),
+                true => by_kernel(service, &exported.export, &file, directory, options),
                 false => by_fuse2fs(service, &file, directory, options),
             }?;
             Ok(mounted)
@@ -206,7 +211,7 @@ fn by_kernel(
         write,
         discards: export.discards(),
     };
-    let device = LoopDevice::attach(file, through).map_err(volume::VolumeError::Block)?;
+    let device = LoopDevice::attach(file, through).map_err(::volume::VolumeError::Block)?;
     service.add(Place::Loop(device.path().to_owned()))?;
     service.add(Place::FileSystem(directory.to_owned()))?;
     let mut command = Command::new("mount");

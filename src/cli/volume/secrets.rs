@@ -108,7 +108,36 @@ pub fn ask_twice(image: &Path) -> Result<Key, Failure> {
 fn ask(question: &str) -> Result<Key, Failure> {
     match io::stdin().is_terminal() {
         true => prompt(question),
-        false => first_line(Box::new(io::stdin()), Path::new("-")),
+        false => {
+            let mut stdin = Watched {
+                from: io::stdin(),
+                gave: false,
+            };
+            let line = first_line(&mut stdin, Path::new("-"))?;
+            match stdin.gave {
+                true => Ok(line),
+                // An empty passphrase is one that somebody has typed.
+                false => Err(Failure::new(
+                    2,
+                    "there is no passphrase: standard input is empty",
+                    "Give it with --passphrase-file or --key-file, or run this in a terminal.",
+                )),
+            }
+        }
+    }
+}
+
+/// Knows whether anything was read.
+struct Watched {
+    from: io::Stdin,
+    gave: bool,
+}
+
+impl Read for Watched {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(into)?;
+        self.gave |= read > 0;
+        Ok(read)
     }
 }
 
@@ -164,7 +193,7 @@ fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
 }
 
 /// The first line, without its newline.
-fn first_line(mut from: Box<dyn Read>, path: &Path) -> Result<Key, Failure> {
+fn first_line(mut from: impl Read, path: &Path) -> Result<Key, Failure> {
     let limit = MOST_PASSPHRASE + 1;
     let mut line = Zeroizing::new(Vec::with_capacity(limit as usize));
     // Byte by byte: what follows the line may be for somebody else.

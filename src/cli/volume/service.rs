@@ -3,10 +3,10 @@
 //!
 //! ```text
 //! let Some(service) = options.service.begin(volume)? else { return Ok(()) };   // --daemon: served by now
-//! let export = service.export(volume, secret)?;
+//! let exported = service.export(volume, secret)?;
 //! service.add(Place::…)?;                                                      // before each is made
 //! service.ready("…")?;                                                         // the terminal is free
-//! service.wait(&export, &mut served)
+//! service.wait(&exported.export, &mut served)
 //! ```
 
 pub mod record;
@@ -15,11 +15,11 @@ use super::arguments::VolumeArguments;
 use super::open::unlock;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, count_signals, print, stop_on_signal};
-use block::BlockError;
+use ::serve::Export;
 use block::layer::{Trim, TrimPolicy};
+use block::{BlockError, Engine};
 use clap::Args;
 use record::{OwnRecord, Place, Record};
-use serve::Export;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -34,6 +34,9 @@ const IN_BACKGROUND: &str = "CRYPTMARK_IN_BACKGROUND";
 
 /// What such a one says before all else, when it is served.
 const READY: u8 = b'+';
+
+/// Requests that are worked on at a time where the storage is slow.
+const THREADS: usize = 16;
 
 /// How soon a signal, and the end of what is served, are noticed.
 const TICK: Duration = Duration::from_millis(20);
@@ -169,6 +172,14 @@ impl ServiceArguments {
     }
 }
 
+/// An opened volume that is served.
+pub struct Exported {
+    /// Its plaintext.
+    pub export: Arc<Export>,
+    /// Requests that are worth working on at a time.
+    pub threads: usize,
+}
+
 /// A service that has begun; its record goes when this is dropped.
 pub struct Service {
     record: Arc<Mutex<OwnRecord>>,
@@ -184,11 +195,11 @@ impl Service {
         &self,
         volume: &VolumeArguments,
         secret: &SecretArguments,
-    ) -> Result<Export, Failure> {
+    ) -> Result<Exported, Failure> {
         let devices = volume.devices(!self.read_only)?;
         let (access, served) = match self.read_only {
-            true => (volume::Access::Read, serve::Access::Read),
-            false => (volume::Access::Write, serve::Access::Write),
+            true => (::volume::Access::Read, ::serve::Access::Read),
+            false => (::volume::Access::Write, ::serve::Access::Write),
         };
         let mut opened = unlock(volume, secret, &devices, access)?;
         if self.trim == TrimPolicy::Pass {
@@ -199,7 +210,14 @@ impl Service {
         // Whoever still has the export open does not keep the record.
         let record = Arc::downgrade(&self.record);
         let listener = move |error: &BlockError| note(&record, error);
-        Ok(Export::new(Arc::new(device), served).with_listener(listener))
+        Ok(Exported {
+            export: Arc::new(Export::new(Arc::new(device), served).with_listener(listener)),
+            // Memory answers at once, and a disk only when it has got there.
+            threads: match devices.data.engine() {
+                Engine::Pread => 1,
+                Engine::IoUring | Engine::Threads => THREADS,
+            },
+        })
     }
 
     /// Whether nobody may write.
@@ -284,7 +302,7 @@ impl Service {
                 told = true;
             }
         }
-        export.flush().map_err(volume::VolumeError::Block)?;
+        export.flush().map_err(::volume::VolumeError::Block)?;
         match forced {
             true => Err(Failure::new(
                 1,

@@ -4,9 +4,9 @@
 use super::service::record::{self, Found, Place};
 use super::service::{absolute, within};
 use crate::cli::Failure;
+use ::serve::fuse::{FuseError, Unmount, unmount};
 use block::{LoopDevice, signature};
 use clap::Args;
-use serve::fuse::{FuseError, Unmount, unmount};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -162,7 +162,7 @@ pub fn undo(places: &[Place], how: Undo) -> Result<bool, Failure> {
                 };
                 // It goes by itself, when nobody has it open any more.
                 if !within(patience, || !ours()) && how != Undo::Unused {
-                    LoopDevice::detach(device).map_err(volume::VolumeError::Block)?;
+                    LoopDevice::detach(device).map_err(::volume::VolumeError::Block)?;
                 }
                 !ours() || how == Undo::Now
             }

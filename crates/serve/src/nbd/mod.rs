@@ -1,5 +1,14 @@
 //! The NBD server and client, by the NBD project's `doc/proto.md`.
 
+mod client;
+mod connection;
 mod handshake;
+mod server;
+#[cfg(test)]
+mod tests;
 mod transport;
 mod wire;
+
+pub use client::{ClientError, NbdDevice};
+pub use handshake::Named;
+pub use server::{End, Place, ServeError, Server};

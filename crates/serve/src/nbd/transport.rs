@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 /// A connection's two directions.
 pub trait Wire: Send + Sync {
@@ -15,6 +16,13 @@ pub trait Wire: Send + Sync {
     /// Lets nothing more be received, by whoever waits for it; what was
     /// received is still answered.
     fn end(&self);
+
+    /// Ends both directions, whoever waits.
+    fn cut(&self);
+
+    /// How long to wait for the other side before it counts as gone; `None` for
+    /// ever.
+    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()>;
 
     /// Whether one thread may send while another receives.
     fn is_duplex(&self) -> bool {
@@ -36,6 +44,16 @@ macro_rules! socket {
             fn end(&self) {
                 // It may have ended already.
                 let _ = self.shutdown(Shutdown::Read);
+            }
+
+            fn cut(&self) {
+                // It may have ended already.
+                let _ = self.shutdown(Shutdown::Both);
+            }
+
+            fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
+                self.set_read_timeout(patience)?;
+                self.set_write_timeout(patience)
             }
         }
     )+};

@@ -47,7 +47,6 @@ pub mod reply {
     pub const ERR_INVALID: u32 = (1 << 31) + 3;
     pub const ERR_TLS_REQD: u32 = (1 << 31) + 5;
     pub const ERR_UNKNOWN: u32 = (1 << 31) + 6;
-    pub const ERR_TOO_BIG: u32 = (1 << 31) + 9;
 }
 
 /// Kinds of information about an export.
@@ -100,7 +99,6 @@ pub mod chunk {
     pub const OFFSET_HOLE: u16 = 2;
     pub const BLOCK_STATUS: u16 = 5;
     pub const ERROR: u16 = (1 << 15) + 1;
-    pub const ERROR_OFFSET: u16 = (1 << 15) + 2;
     /// The flag of a reply's last chunk.
     pub const DONE: u16 = 1;
 }
@@ -114,7 +112,6 @@ pub mod errno {
     pub const ENOSPC: u32 = 28;
     pub const EOVERFLOW: u32 = 75;
     pub const ENOTSUP: u32 = 95;
-    pub const ESHUTDOWN: u32 = 108;
 }
 
 /// State of an extent in the context `base:allocation`: nothing is stored.
@@ -175,11 +172,6 @@ impl Request {
         bytes[16..24].copy_from_slice(&self.offset.to_be_bytes());
         bytes[24..].copy_from_slice(&self.length.to_be_bytes());
         bytes
-    }
-
-    /// Whether the bytes of a write follow.
-    pub fn carries(&self) -> bool {
-        self.command == command::WRITE
     }
 }
 

@@ -1,0 +1,447 @@
+//! [`Server`]: listens, greets, and gives every client a thread.
+
+use super::connection::{Allowance, Connection, INPUT_BYTES};
+use super::handshake::{Agreed, Named, Outcome, Tls, negotiate};
+use super::transport::{Input, Wire};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes that the pieces of all connections may take together.
+const ALL_PIECES: usize = 48 << 20;
+/// Bytes of a piece: the largest leave room in a core's cache, the smallest are
+/// what a client may have in one chunk.
+const LARGEST_PIECE: usize = 256 << 10;
+const SMALLEST_PIECE: usize = 64 << 10;
+/// Threads of all connections together, over one each.
+const ALL_THREADS: usize = 256;
+/// More clients are sent away.
+const MOST_CLIENTS: usize = 1024;
+/// A client that has not chosen an export by then is sent away.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a client may take to hear the last answers when the server ends.
+const FAREWELL: Duration = Duration::from_secs(5);
+const STACK_BYTES: usize = 512 << 10;
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A socket in the file system, for its owner only.
+    Unix(PathBuf),
+    /// An address of this machine.
+    Tcp(SocketAddr),
+}
+
+/// Why a server could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Another server listens there.
+    #[error("{} is in use by another server", path.display())]
+    InUse {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// Something else is there.
+    #[error("{} is there already and is no socket", path.display())]
+    NoSocket {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot listen on {place}")]
+    Listen {
+        /// Where.
+        place: Place,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The text names no place.
+    #[error("`{}` is neither the path of a socket nor HOST:PORT", text.display())]
+    Place {
+        /// The text.
+        text: std::ffi::OsString,
+    },
+    /// The listening socket failed.
+    #[error("the server cannot go on")]
+    Failed(#[source] io::Error),
+}
+
+impl ServeError {
+    /// What the user can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::InUse { .. } => "Choose another socket, or end the other server.",
+            Self::NoSocket { .. } => "Choose a path where nothing is.",
+            Self::Listen { .. } => "Check the path or the address, and who may use it.",
+            Self::Place { .. } => {
+                "Give a path such as /run/user/1000/disk.sock, or localhost:10809."
+            }
+            Self::Failed(_) => "Start it again; see the kernel log (dmesg) if it fails again.",
+        }
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "{}", path.display()),
+            Self::Tcp(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+impl Place {
+    /// A path, if it has a slash or no colon; else HOST:PORT, where no host is
+    /// the loopback address.
+    ///
+    /// # Errors
+    /// [`ServeError::Place`] where that names no address.
+    pub fn parse(text: &std::ffi::OsStr) -> Result<Self, ServeError> {
+        let named = text
+            .to_str()
+            .filter(|text| text.contains(':') && !text.contains('/'));
+        let Some(named) = named else {
+            return Ok(Self::Unix(text.into()));
+        };
+        let full = match named.strip_prefix(':') {
+            Some(port) => format!("127.0.0.1:{port}"),
+            None => named.to_owned(),
+        };
+        let mut found = full.to_socket_addrs().ok().into_iter().flatten();
+        found
+            .next()
+            .map(Self::Tcp)
+            .ok_or_else(|| ServeError::Place { text: text.into() })
+    }
+}
+
+enum Socket {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+/// A listening server; dropped, it takes its socket away.
+pub struct Server {
+    socket: Socket,
+    place: Place,
+    exports: Vec<Named>,
+    threads: usize,
+    /// Device and inode of the socket in the file system.
+    made: Option<(u64, u64)>,
+    /// Written to, it ends the server.
+    end: Arc<UnixStream>,
+    ended: UnixStream,
+}
+
+/// Ends a server from another thread.
+#[derive(Clone, Debug)]
+pub struct End(Arc<UnixStream>);
+
+impl End {
+    /// Lets the server finish what it has received, and end.
+    pub fn now(&self) {
+        // Only a server that has ended does not hear it.
+        let _ = (&*self.0).write_all(&[1]);
+    }
+}
+
+impl Server {
+    /// Listens at `place`; the first of `exports` is the default one. A client
+    /// may have `threads` requests worked on at a time.
+    ///
+    /// # Errors
+    /// [`ServeError`], but for `Failed`.
+    pub fn listen(place: Place, exports: Vec<Named>, threads: usize) -> Result<Self, ServeError> {
+        let socket = match &place {
+            Place::Unix(path) => Socket::Unix(listen_at(path, &place)?),
+            Place::Tcp(address) => {
+                Socket::Tcp(
+                    TcpListener::bind(address).map_err(|source| ServeError::Listen {
+                        place: place.clone(),
+                        source,
+                    })?,
+                )
+            }
+        };
+        let made = match &place {
+            Place::Unix(path) => inode(path),
+            Place::Tcp(_) => None,
+        };
+        let (end, ended) = UnixStream::pair().map_err(ServeError::Failed)?;
+        // Several clients may ask at once, and one leave before its turn.
+        match &socket {
+            Socket::Unix(socket) => socket.set_nonblocking(true),
+            Socket::Tcp(socket) => socket.set_nonblocking(true),
+        }
+        .map_err(ServeError::Failed)?;
+        Ok(Self {
+            socket,
+            made,
+            place,
+            exports,
+            threads: threads.max(1),
+            end: Arc::new(end),
+            ended,
+        })
+    }
+
+    /// Where it listens; the port that the system chose, if it was asked to.
+    pub fn place(&self) -> Place {
+        match &self.socket {
+            Socket::Tcp(socket) => socket.local_addr().map_or(self.place.clone(), Place::Tcp),
+            Socket::Unix(_) => self.place.clone(),
+        }
+    }
+
+    /// What ends it.
+    pub fn end(&self) -> End {
+        End(Arc::clone(&self.end))
+    }
+
+    /// Serves until it is [ended](End::now), or `patience` passes without a
+    /// request. Then what was received is answered, and the devices are flushed.
+    ///
+    /// # Errors
+    /// [`ServeError::Failed`].
+    pub fn run(&self, patience: Option<Duration>) -> Result<(), ServeError> {
+        let clients = Clients::new(&self.exports, self.threads);
+        let outcome = std::thread::scope(|scope| {
+            let outcome = self.accept_all(patience, |wire| clients.greet(scope, wire));
+            clients.end_all();
+            outcome
+        });
+        for named in &self.exports {
+            // The listener hears of a failure; the clients are gone.
+            let _ = named.export.flush();
+        }
+        outcome.map_err(ServeError::Failed)
+    }
+
+    fn accept_all(
+        &self,
+        patience: Option<Duration>,
+        mut greet: impl FnMut(Box<dyn Wire>),
+    ) -> io::Result<()> {
+        loop {
+            let idle = || self.exports.iter().map(|named| named.export.idle()).min();
+            let left = patience.map(|patience| patience.saturating_sub(idle().unwrap_or_default()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(());
+            }
+            let socket = match &self.socket {
+                Socket::Unix(socket) => socket.as_fd(),
+                Socket::Tcp(socket) => socket.as_fd(),
+            };
+            if wait_for(socket, self.ended.as_fd(), left)? {
+                // One byte a call: who ends the server ends one run of it.
+                (&self.ended).read_exact(&mut [0])?;
+                return Ok(());
+            }
+            match self.accept() {
+                Ok(wire) => greet(wire),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted => {}
+                    io::ErrorKind::Interrupted => {}
+                    // Out of descriptors: some client will leave.
+                    _ if matches!(error.raw_os_error(), Some(23 | 24)) => {
+                        std::thread::sleep(Duration::from_millis(50));
+                    }
+                    _ => return Err(error),
+                },
+            }
+        }
+    }
+
+    fn accept(&self) -> io::Result<Box<dyn Wire>> {
+        match &self.socket {
+            Socket::Unix(socket) => {
+                let (stream, _) = socket.accept()?;
+                stream.set_nonblocking(false)?;
+                Ok(Box::new(stream))
+            }
+            Socket::Tcp(socket) => {
+                let (stream, _) = socket.accept()?;
+                stream.set_nonblocking(false)?;
+                stream.set_nodelay(true)?;
+                Ok(Box::new(stream))
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Place::Unix(path) = &self.place
+            && self.made.is_some()
+            && self.made == inode(path)
+        {
+            // Somebody may tidy up at the same time.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// What tells a file from one that took its name since.
+fn inode(path: &Path) -> Option<(u64, u64)> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+/// Waits for a client, `left` or the end; true at the end.
+fn wait_for(
+    socket: BorrowedFd<'_>,
+    ended: BorrowedFd<'_>,
+    left: Option<Duration>,
+) -> io::Result<bool> {
+    let mut events = [
+        PollFd::from_borrowed_fd(socket, PollFlags::IN),
+        PollFd::from_borrowed_fd(ended, PollFlags::IN),
+    ];
+    let timeout = left.map(|left| Timespec {
+        tv_sec: left.as_secs().min(1 << 30) as i64,
+        tv_nsec: left.subsec_nanos().into(),
+    });
+    match poll(&mut events, timeout.as_ref()) {
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(!events[1].revents().is_empty()),
+    }
+}
+
+/// A socket that only its owner may use, from its first moment on.
+fn listen_at(path: &Path, place: &Place) -> Result<UnixListener, ServeError> {
+    let refused = |source: io::Error| ServeError::Listen {
+        place: place.clone(),
+        source,
+    };
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            return Err(ServeError::NoSocket { path: path.into() });
+        }
+        Ok(_) if UnixStream::connect(path).is_ok() => {
+            return Err(ServeError::InUse { path: path.into() });
+        }
+        // Its server was killed.
+        Ok(_) => fs::remove_file(path).map_err(refused)?,
+        Err(_) => {}
+    }
+    let bind = || -> io::Result<UnixListener> {
+        let kind = SocketType::STREAM;
+        let flags = SocketFlags::CLOEXEC;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None)?;
+        rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+        // Nobody can connect before it listens.
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        rustix::net::listen(&socket, 1024)?;
+        Ok(socket.into())
+    };
+    bind().map_err(refused)
+}
+
+/// The clients of a run.
+pub(super) struct Clients<'a> {
+    exports: &'a [Named],
+    threads: usize,
+    count: AtomicUsize,
+    open: Mutex<HashMap<usize, Arc<dyn Wire>>>,
+}
+
+impl Allowance for Clients<'_> {
+    fn piece(&self) -> usize {
+        let clients = self.count.load(Ordering::Relaxed).max(1);
+        (ALL_PIECES / clients / SMALLEST_PIECE * SMALLEST_PIECE)
+            .clamp(SMALLEST_PIECE, LARGEST_PIECE)
+    }
+
+    fn threads(&self) -> usize {
+        let clients = self.count.load(Ordering::Relaxed).max(1);
+        (ALL_THREADS / clients).clamp(1, self.threads)
+    }
+}
+
+impl<'a> Clients<'a> {
+    pub(super) fn new(exports: &'a [Named], threads: usize) -> Self {
+        Self {
+            exports,
+            threads,
+            count: AtomicUsize::new(0),
+            open: Mutex::default(),
+        }
+    }
+
+    fn greet<'scope>(
+        &'scope self,
+        scope: &'scope std::thread::Scope<'scope, '_>,
+        wire: Box<dyn Wire>,
+    ) {
+        if self.count.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let wire: Arc<dyn Wire> = wire.into();
+        let key = Arc::as_ptr(&wire).addr();
+        self.lock().insert(key, Arc::clone(&wire));
+        let own = Arc::clone(&wire);
+        let thread = std::thread::Builder::new()
+            .name("nbd".into())
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, move || {
+                // A client that leaves early harms nobody.
+                let _ = self.serve(&*own);
+                self.leave(key);
+            });
+        if thread.is_err() {
+            self.leave(key);
+        }
+    }
+
+    fn leave(&self, key: usize) {
+        self.lock().remove(&key);
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Greets one client, and answers it until it leaves.
+    pub(super) fn serve(&self, wire: &dyn Wire) -> io::Result<()> {
+        let mut input = Input::new(INPUT_BYTES);
+        wire.set_patience(Some(PATIENCE))?;
+        let outcome = negotiate(wire, &mut input, self.exports, Tls::Absent)?;
+        wire.set_patience(None)?;
+        if let Outcome::Agreed(agreed) = outcome {
+            self.transmit(wire, input, &agreed);
+        }
+        Ok(())
+    }
+
+    fn transmit(&self, wire: &dyn Wire, input: Input, agreed: &Agreed) {
+        Connection::new(wire, agreed, input, self).run();
+    }
+
+    /// Lets every client hear the answers to what it has sent, and no longer
+    /// than that.
+    fn end_all(&self) {
+        for wire in self.lock().values() {
+            wire.end();
+        }
+        let end = Instant::now() + FAREWELL;
+        while !self.lock().is_empty() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        for wire in self.lock().values() {
+            wire.cut();
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<usize, Arc<dyn Wire>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

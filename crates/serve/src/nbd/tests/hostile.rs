@@ -1,0 +1,177 @@
+//! Clients that mean harm, beside one that does not.
+
+use super::raw::Raw;
+use super::{Running, named};
+use crate::Access;
+use crate::nbd::wire::{self, command};
+use block::RamDevice;
+use rustix::process::{Resource, getrlimit, setrlimit};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+const SIZE: u64 = 64 << 20;
+
+fn start() -> Running {
+    Running::start(vec![named("", RamDevice::new(SIZE), Access::Write)], 4)
+}
+
+/// A client that wants nothing bad gets what it wants.
+fn is_served(path: &Path) {
+    let mut raw = Raw::with(path, "", true);
+    assert_eq!(raw.write(0, 12345, b"still here"), 0);
+    assert_eq!(raw.ask(command::READ, 0, 12345, 10).data, b"still here");
+}
+
+#[test]
+fn clients_that_speak_something_else_are_sent_away() {
+    let running = start();
+    for speech in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        &[0; 64],
+        &[255; 4096],
+        b"\0\0\0\x03IHAVEOP_\0\0\0\x01\0\0\0\0",
+        b"\0\0\0\x03IHAVEOPT\0\0\0\x07\xff\xff\xff\xff",
+    ] {
+        let mut stream = UnixStream::connect(running.path()).unwrap();
+        // It may be gone before all was said.
+        let _ = stream.write_all(speech);
+        let mut raw = Raw::greet(&running.path(), 3);
+        drop(stream);
+        assert!(!raw.option(wire::option::LIST, &[]).is_empty());
+    }
+    is_served(&running.path());
+}
+
+#[test]
+fn a_request_with_the_wrong_magic_ends_the_connection() {
+    let running = start();
+    let mut raw = Raw::with(&running.path(), "", true);
+    raw.stream.write_all(&[0x25; 28]).unwrap();
+    assert!(raw.is_over());
+    is_served(&running.path());
+}
+
+#[test]
+fn a_write_of_more_than_the_limit_ends_the_connection() {
+    let running = start();
+    let mut raw = Raw::with(&running.path(), "", true);
+    raw.send(command::WRITE, 0, 0, (32 << 20) + 1, &[0; 100]);
+    assert!(raw.is_over());
+    is_served(&running.path());
+}
+
+#[test]
+fn half_a_request_holds_nobody_up() {
+    let mut running = start();
+    let path = running.path();
+    let mut halves = Vec::new();
+    for length in [1, 27, 28, 29, 5000] {
+        let mut raw = Raw::with(&path, "", true);
+        let request = wire::Request {
+            flags: 0,
+            command: command::WRITE,
+            cookie: 1,
+            offset: 0,
+            length: 1 << 20,
+        };
+        let mut bytes = request.bytes().to_vec();
+        bytes.resize(5000, 7);
+        raw.stream.write_all(&bytes[..length]).unwrap();
+        halves.push(raw);
+    }
+    is_served(&path);
+    // The server ends although they never say the rest.
+    running.stop();
+}
+
+#[test]
+fn who_does_not_listen_holds_nobody_up() {
+    let mut running = start();
+    let path = running.path();
+    let mut deaf = Vec::new();
+    for _ in 0..8 {
+        let mut raw = Raw::with(&path, "", true);
+        for _ in 0..100 {
+            raw.send(command::READ, 0, 0, 32 << 20, &[]);
+        }
+        deaf.push(raw);
+    }
+    is_served(&path);
+    running.stop();
+}
+
+#[test]
+fn overlapping_writes_leave_one_of_them_in_each_block() {
+    let running = start();
+    let path = running.path();
+    std::thread::scope(|scope| {
+        for byte in 1..=4_u8 {
+            let path = &path;
+            scope.spawn(move || {
+                let mut raw = Raw::with(path, "", true);
+                for _ in 0..50 {
+                    assert_eq!(raw.write(0, 512, &[byte; 8192]), 0);
+                }
+            });
+        }
+    });
+    let data = Raw::with(&path, "", true)
+        .ask(command::READ, 0, 512, 8192)
+        .data;
+    for block in data.chunks(512) {
+        assert!((1..=4).contains(&block[0]));
+        assert!(block.iter().all(|&byte| byte == block[0]));
+    }
+}
+
+/// Bytes of this process that are in memory.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
+    let kib: u64 = line.trim().trim_end_matches(" kB").trim().parse().unwrap();
+    kib << 10
+}
+
+#[test]
+fn a_thousand_clients_that_ask_for_much_and_take_little_fit_200_mb() {
+    let running = Running::start(
+        vec![named("", block::NullDevice::new(SIZE), Access::Write)],
+        16,
+    );
+    let path = running.path();
+    // Both ends of every connection are here.
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).unwrap();
+    if limit.current.is_some_and(|most| most < 2100) {
+        return println!("skipped: fewer than 2100 files may be open");
+    }
+    let before = resident();
+    let mut clients = Vec::new();
+    for index in 0..1000 {
+        let mut raw = Raw::with(&path, "", index % 2 == 0);
+        match index % 3 {
+            0 => drop(raw.send(command::WRITE, 0, 0, 32 << 20, &[1; 20_000])),
+            _ => drop(raw.send(command::READ, 0, 0, 32 << 20, &[])),
+        }
+        clients.push(raw);
+    }
+    // One more is served at its ease.
+    is_answered(&path);
+    std::thread::sleep(Duration::from_millis(300));
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 200_000_000, "{grown} bytes");
+    println!("1000 clients: {} MB", grown / 1_000_000);
+}
+
+/// The null device keeps nothing, but it answers.
+fn is_answered(path: &Path) {
+    let mut raw = Raw::with(path, "", true);
+    assert_eq!(raw.write(0, 4096, &[1; 4096]), 0);
+    assert_eq!(raw.ask(command::READ, 0, 4096, 4096).error, 0);
+}

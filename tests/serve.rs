@@ -1,0 +1,438 @@
+//! `volume serve`, with the clients that people have.
+
+use block::{BlockDevice, BlockError};
+use serve::nbd::{NbdDevice, Place};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+const MIB: u64 = 1 << 20;
+
+/// A folder with a passphrase in `line`.
+struct Desk {
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("line"), "a passphrase\n").unwrap();
+        fs::write(folder.path().join("wrong"), "another\n").unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, program: &str, arguments: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, program: &str, arguments: &str) -> Output {
+        let output = self.command(program, arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program} {arguments}\n{said}");
+        output
+    }
+
+    fn create(&self, image: &str, mib: u64) {
+        self.run(
+            PROGRAM,
+            &format!(
+                "volume create {image} --size {mib}MiB --passphrase-file line --pbkdf pbkdf2 \
+                 --pbkdf-force-iterations 1000"
+            ),
+        );
+    }
+
+    fn serve(&self, image: &str, options: &str) -> Serving {
+        let arguments =
+            format!("volume serve {image} --passphrase-file line --nbd disk.sock {options}");
+        let mut child = self
+            .command(PROGRAM, &arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut told = BufReader::new(child.stdout.take().unwrap());
+        told.read_line(&mut line).unwrap();
+        assert_eq!(line, "serving at disk.sock\n", "{arguments}");
+        Serving {
+            stderr: child.stderr.take().unwrap(),
+            child,
+            socket: self.path("disk.sock"),
+        }
+    }
+
+    fn uri(&self) -> String {
+        format!("nbd+unix:///?socket={}", self.path("disk.sock").display())
+    }
+}
+
+struct Serving {
+    child: Child,
+    stderr: ChildStderr,
+    socket: PathBuf,
+}
+
+impl Serving {
+    fn client(&self) -> NbdDevice {
+        NbdDevice::connect(&Place::Unix(self.socket.clone()), "").unwrap()
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .args([name, &self.child.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Ends it as a user does; its last words.
+    fn end(mut self) -> String {
+        self.signal("-TERM");
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+        assert!(!self.socket.exists(), "the socket stays behind");
+        let mut said = String::new();
+        self.stderr.read_to_string(&mut said).unwrap();
+        said
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It has ended, unless a test failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether the programs are there; says so when not.
+fn have(programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|program| {
+        !std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+            .any(|folder| folder.join(program).is_file())
+    });
+    if let Some(program) = missing {
+        println!("skipped: there is no {program}");
+    }
+    missing.is_none()
+}
+
+fn noise(length: u64, seed: u64) -> Vec<u8> {
+    let mut state = seed | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+#[test]
+fn other_programs_read_and_write_what_we_do() {
+    if !have(&["nbdinfo", "nbdcopy", "qemu-img", "qemu-io"]) {
+        return;
+    }
+    let desk = Desk::new();
+    desk.create("x.img", 40);
+    let serving = desk.serve("x.img", "--name disk --trim pass");
+    let uri = desk.uri();
+    let size = String::from_utf8(desk.run("nbdinfo", &format!("--size {uri}")).stdout).unwrap();
+    let size: u64 = size.trim().parse().unwrap();
+    assert_eq!(size, 40 * MIB - 16 * MIB);
+    let json = desk.run("nbdinfo", &format!("--list --json {uri}")).stdout;
+    let told: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(told["exports"][0]["export-name"], "disk");
+    assert_eq!(told["exports"][0]["can_trim"], true);
+
+    fs::write(desk.path("plain"), noise(size, 3)).unwrap();
+    desk.run("nbdcopy", &format!("plain {uri}"));
+    desk.run("nbdcopy", &format!("--synchronous --no-extents {uri} copy"));
+    assert!(fs::read(desk.path("copy")).unwrap() == fs::read(desk.path("plain")).unwrap());
+    desk.run("qemu-img", &format!("compare -f raw -F raw plain {uri}"));
+    let mut io = desk.command("qemu-io", &format!("-f raw {uri}"));
+    for step in [
+        "write -P 0x5a 1000k 3M",
+        "write -f -P 0xa5 12345 777",
+        "write -z 2M 64k",
+        "write -z -u 5M 1M",
+        "discard 8M 4M",
+        "flush",
+        "read -v 12345 16",
+        "read -P 0x5a 1000k 1000k",
+        "read -P 0xa5 12345 777",
+        "read -P 0 2M 64k",
+        "read -P 0 5M 1M",
+        "read -P 0 8M 4M",
+    ] {
+        io.args(["-c", step]);
+    }
+    let output = io.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert!(!said.contains("failed"), "{said}");
+    assert_eq!(serving.end(), "");
+
+    // And the volume, opened again, says the same.
+    let mut expected = fs::read(desk.path("plain")).unwrap();
+    let mut put = |at: u64, length: u64, byte| {
+        expected[at as usize..(at + length) as usize].fill(byte);
+    };
+    put(1000 << 10, 3 * MIB, 0x5a);
+    put(12345, 777, 0xa5);
+    put(2 * MIB, 64 << 10, 0);
+    let reading = "volume export x.img --passphrase-file line --output out";
+    desk.run(PROGRAM, reading);
+    let found = fs::read(desk.path("out")).unwrap();
+    for hole in [5..6, 8..12] {
+        // A hole is noise to who does not know of holes.
+        let range = (hole.start * MIB) as usize..(hole.end * MIB) as usize;
+        expected[range.clone()].copy_from_slice(&found[range]);
+    }
+    assert!(found == expected);
+}
+
+/// Bytes of a file that take space.
+fn allocated(path: &Path) -> u64 {
+    fs::metadata(path).unwrap().blocks() * 512
+}
+
+#[test]
+fn a_discard_does_what_the_policy_says() {
+    let desk = Desk::new();
+    desk.create("x.img", 32);
+    let image = desk.path("x.img");
+    let mut bytes = vec![0; MIB as usize];
+    for policy in ["block", "zero", "pass"] {
+        let serving = desk.serve("x.img", &format!("--trim {policy}"));
+        let client = serving.client();
+        for at in 0..16 {
+            client.write_at(at * MIB, &noise(MIB, at + 1)).unwrap();
+        }
+        client.flush().unwrap();
+        let (before, space) = (fs::read(&image).unwrap(), allocated(&image));
+        let range = block::ByteRange::new(4 * MIB, 8 * MIB);
+        let done = client.discard(range);
+        client.flush().unwrap();
+        let changed = fs::read(&image).unwrap() != before;
+        let given_up = space - allocated(&image);
+        drop(client);
+        drop(serving.end());
+
+        let serving = desk.serve("x.img", &format!("--trim {policy} --read-only"));
+        serving.client().read_at(5 * MIB, &mut bytes).unwrap();
+        let zeros = bytes.iter().all(|&byte| byte == 0);
+        drop(serving.end());
+        match policy {
+            "block" => {
+                assert!(matches!(done, Err(BlockError::Unsupported { .. })));
+                assert!(!changed && !zeros);
+            }
+            "zero" => assert!(changed && zeros && given_up == 0),
+            _ => assert!(zeros && given_up == 8 * MIB, "{given_up}"),
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_in_two_lines() {
+    let desk = Desk::new();
+    desk.create("x.img", 20);
+    fs::write(desk.path("letter"), "dear").unwrap();
+    let before = fs::read(desk.path("x.img")).unwrap();
+    for (code, arguments) in [
+        (3, "x.img --passphrase-file wrong --nbd disk.sock"),
+        (
+            2,
+            "x.img --passphrase-file line --nbd nowhere.invalid:99999",
+        ),
+        (
+            2,
+            "x.img --passphrase-file line --nbd disk.sock --trim maybe",
+        ),
+        (2, "x.img --passphrase-file line"),
+        (2, "absent.img --passphrase-file line --nbd disk.sock"),
+        (4, "x.img --passphrase-file line --nbd letter"),
+        (
+            1,
+            "x.img --passphrase-file line --nbd no/such/folder/disk.sock",
+        ),
+        (2, "x.img --nbd disk.sock"),
+    ] {
+        let arguments = format!("volume serve {arguments}");
+        let output = desk.command(PROGRAM, &arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
+        if !said.contains("Usage") {
+            assert!(
+                said.starts_with("error: ") && said.lines().count() >= 2,
+                "{said}"
+            );
+        }
+        assert!(!desk.path("disk.sock").exists());
+    }
+    let serving = desk.serve("x.img", "");
+    let again = "volume serve x.img --passphrase-file line --nbd disk.sock";
+    let output = desk.command(PROGRAM, again).output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    serving.client().read_at(0, &mut [0; 512]).unwrap();
+    drop(serving.end());
+    assert!(fs::read(desk.path("x.img")).unwrap() == before);
+}
+
+#[test]
+fn a_file_that_shrinks_fails_its_clients_and_not_the_server() {
+    let desk = Desk::new();
+    desk.create("x.img", 32);
+    let serving = desk.serve("x.img", "");
+    let client = serving.client();
+    client.write_at(0, &[1; 4096]).unwrap();
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .open(desk.path("x.img"))
+        .unwrap();
+    file.set_len(20 * MIB).unwrap();
+    let mut bytes = [0; 4096];
+    for _ in 0..3 {
+        let error = client.read_at(10 * MIB, &mut bytes).unwrap_err();
+        assert_eq!(error.errno(), 5);
+    }
+    client.read_at(0, &mut bytes).unwrap();
+    assert_eq!(bytes, [1; 4096]);
+    // Not even its name is needed.
+    fs::remove_file(desk.path("x.img")).unwrap();
+    client.read_at(0, &mut bytes).unwrap();
+    drop(client);
+    let said = serving.end();
+    assert_eq!(said.matches("warning: read").count(), 1, "{said}");
+}
+
+/// How long a test may take, in seconds, and how often it does what it does.
+fn given(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |text| text.parse().expect("a number"))
+}
+
+#[test]
+fn fio_verifies_what_it_writes() {
+    if !have(&["fio"]) {
+        return;
+    }
+    let seconds = given("VERIFY_SECONDS", 60);
+    let desk = Desk::new();
+    desk.create("x.img", 80);
+    let serving = desk.serve("x.img", "--trim pass");
+    let uri = desk.uri();
+    let patterns = [
+        ("write", "1m", 4, "crc32c"),
+        ("randwrite", "4k", 32, "sha256"),
+        ("randrw", "512", 16, "crc32c"),
+        (
+            "randwrite",
+            "3584",
+            8,
+            "pattern --verify_pattern=0xdeadbeef%o",
+        ),
+        // A discard and the write behind it may not be under way together.
+        ("randtrimwrite", "64k", 8, "crc32c --serialize_overlap=1"),
+        ("randrw", "256k", 2, "md5 --fsync=7"),
+    ];
+    let begun = Instant::now();
+    let mut rounds = 0;
+    while begun.elapsed() < Duration::from_secs(seconds) {
+        let (pattern, block, depth, verify) = patterns[rounds % patterns.len()];
+        desk.run(
+            "fio",
+            &format!(
+                "--name=x --ioengine=nbd --uri={uri} --rw={pattern} --bs={block} \
+                 --iodepth={depth} --verify={verify} --verify_fatal=1 --do_verify=1 \
+                 --size=60m --io_size=24m --randseed={rounds}"
+            ),
+        );
+        rounds += 1;
+    }
+    println!("fio verified {rounds} rounds in {seconds} s");
+    assert!(rounds > 0);
+    assert_eq!(serving.end(), "");
+}
+
+#[test]
+fn what_was_flushed_survives_a_killed_server() {
+    let kills = given("SERVER_KILLS", 20);
+    let desk = Desk::new();
+    desk.create("x.img", 24);
+    // The generation that each 4096-byte block holds at least.
+    let mut flushed = vec![0_u64; 1024];
+    let block_of = |index: u64, generation: u64| noise(4096, (index << 32 | generation) + 1);
+    let serving = desk.serve("x.img", "");
+    let client = serving.client();
+    for index in 0..1024 {
+        client.write_at(index * 4096, &block_of(index, 0)).unwrap();
+    }
+    client.flush().unwrap();
+    drop(client);
+    drop(serving.end());
+    for kill in 1..=kills {
+        let mut serving = desk.serve("x.img", "");
+        let victim = serving.child.id().to_string();
+        let wait = Duration::from_micros(2000 + kill * 7919 % 40_000);
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(wait);
+            assert!(
+                Command::new("kill")
+                    .args(["-KILL", &victim])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+        });
+        let client = serving.client();
+        let mut written = flushed.clone();
+        let mut state = kill;
+        // Until the server is gone.
+        let outcome: Result<(), BlockError> = (|| {
+            loop {
+                for _ in 0..8 {
+                    state = state
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(11);
+                    let index = (state >> 33) % 1024;
+                    written[index as usize] = kill;
+                    client.write_at(index * 4096, &block_of(index, kill))?;
+                }
+                client.flush()?;
+                flushed.clone_from(&written);
+            }
+        })();
+        assert!(outcome.is_err());
+        killer.join().unwrap();
+        serving.child.wait().unwrap();
+        drop(client);
+
+        let serving = desk.serve("x.img", "");
+        let client = serving.client();
+        let mut found = vec![0; 4096];
+        for index in 0..1024_u64 {
+            client.read_at(index * 4096, &mut found).unwrap();
+            let old = flushed[index as usize];
+            let new = written[index as usize];
+            let is = |generation| found == block_of(index, generation);
+            assert!(is(old) || is(new), "block {index} after {kill} kills");
+            flushed[index as usize] = if is(new) { new } else { old };
+        }
+        drop(client);
+        drop(serving.end());
+    }
+    println!("{kills} kills");
+}
