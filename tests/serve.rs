@@ -67,7 +67,8 @@ impl Desk {
         let mut line = String::new();
         let mut told = BufReader::new(child.stdout.take().unwrap());
         told.read_line(&mut line).unwrap();
-        assert_eq!(line, "serving at disk.sock\n", "{arguments}");
+        let expected = format!("{image} is served: {}\n", self.path("disk.sock").display());
+        assert_eq!(line, expected, "{arguments}");
         Serving {
             stderr: child.stderr.take().unwrap(),
             child,
@@ -183,6 +184,14 @@ fn other_programs_read_and_write_what_we_do() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}");
     assert!(!said.contains("failed"), "{said}");
+    let map = desk.run("nbdinfo", &format!("--map --json {uri}")).stdout;
+    let map: Vec<serde_json::Value> = serde_json::from_slice(&map).unwrap();
+    let holes: u64 = map
+        .iter()
+        .filter(|extent| extent["type"] == 3)
+        .map(|extent| extent["length"].as_u64().unwrap())
+        .sum();
+    assert_eq!(holes, 5 * MIB, "{map:?}");
     assert_eq!(serving.end(), "");
 
     // And the volume, opened again, says the same.
@@ -316,7 +325,7 @@ fn a_file_that_shrinks_fails_its_clients_and_not_the_server() {
     client.read_at(0, &mut bytes).unwrap();
     drop(client);
     let said = serving.end();
-    assert_eq!(said.matches("warning: read").count(), 1, "{said}");
+    assert_eq!(said.matches("read of 4096 bytes").count(), 1, "{said}");
 }
 
 /// How long a test may take, in seconds, and how often it does what it does.

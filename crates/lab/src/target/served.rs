@@ -237,7 +237,7 @@ pub fn builtin(
     let server = Server::listen(place.clone(), vec![export], threads)?;
     let guard = Own {
         end: server.end(),
-        thread: Some(std::thread::spawn(move || server.run(None))),
+        thread: Some(std::thread::spawn(move || server.run())),
         _folder: folder,
     };
     Ok(Target {
