@@ -164,9 +164,9 @@ impl Log {
 
     /// `count` power cuts, the same for the same seed.
     ///
-    /// A third is spread evenly over the record, with nothing and with all of
-    /// the cache: every such prefix, where `count` is six times as large as the
-    /// record. The others come at any time, by chance.
+    /// Up to half are spread evenly over the record, with nothing and with all
+    /// of the cache: every such prefix, where `count` is eight times as large as
+    /// the record. The others come at any time, by chance.
     pub fn cuts(&self, count: usize, seed: u64) -> Vec<Cut> {
         let moments: Vec<u64> = self
             .entries
@@ -181,7 +181,7 @@ impl Log {
         if moments.is_empty() {
             return Vec::new();
         }
-        let prefixes = (count / 3).min(2 * moments.len());
+        let prefixes = (count / 2).min(2 * moments.len());
         let mut cuts: Vec<Cut> = (0..prefixes)
             .map(|number| Cut {
                 at: moments[number / 2 * moments.len() / prefixes.div_ceil(2)],

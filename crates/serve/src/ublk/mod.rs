@@ -8,7 +8,7 @@
 //! Each queue has a thread, a ring and a lane. The kernel must be 6.5 or later:
 //! data are copied through the character device, and no memory is shared but
 //! the descriptors. When the process dies, the disk answers with errors and
-//! goes.
+//! goes; its character device stays until somebody deletes it.
 
 mod layout;
 mod request;
@@ -108,7 +108,7 @@ const MOST_QUEUES: u16 = 64;
 /// queues. `ready` hears of the disk's node.
 ///
 /// A disk that is stopped while somebody uses it fails their requests: unmount
-/// it first. What was flushed is in the device; nothing is flushed here.
+/// it first. In the end the device is flushed.
 ///
 /// # Errors
 /// [`UblkError`]; the disk is gone then.
@@ -233,7 +233,8 @@ impl Device {
                     Err(panic) => std::panic::resume_unwind(panic),
                 })
                 .fold(Ok(()), Result::and);
-            started.and(served).and(stopped)
+            let flushed = export.flush().map_err(UblkError::Device);
+            started.and(served).and(stopped).and(flushed)
         })
     }
 
