@@ -31,6 +31,8 @@ const LIMITS: Limits = Limits {
     memory_kib: 8,
     lanes: 1,
     filled_kib: 8,
+    all_iterations: 8,
+    all_filled_kib: 64,
 };
 
 /// Of the binary LUKS2 header, what an input has; zeros follow it.
