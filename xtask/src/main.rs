@@ -20,6 +20,7 @@ cargo xtask COMMAND
   bench-fio     beside fio: agreement and load generation [DIRECTORY PAIRS SECONDS]
   bench-find    A/A, delay, slowdown, ledger, timers [DIRECTORY]
   bench-cipher  every cipher, beside its peers
+  bench-unlock  unlocking beside its key derivation alone [PAIRS]
   constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [FILTER]
   fuzz          any bytes for a parser: TARGET EXECUTIONS
   budget        time of a clean release build and size of the binary
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Some("bench-fio") => bench("cryptmark-lab", "fio", rest),
         Some("bench-find") => bench("cryptmark-lab", "findings", rest),
         Some("bench-cipher") => bench("cryptmark-cipher", "sectors", rest),
+        Some("bench-unlock") => bench("cryptmark-volume", "unlock", rest),
         Some("constant-time") => constant_time(rest),
         Some("fuzz") => fuzz(rest),
         Some("budget") => budget(),
