@@ -16,6 +16,7 @@ mod secrets;
 mod serve;
 mod service;
 mod status;
+mod trim_check;
 mod umount;
 
 use super::Failure;
@@ -58,6 +59,8 @@ enum VolumeCommand {
     Umount(umount::UmountOptions),
     /// List the volumes that are served or mounted
     Status(status::StatusOptions),
+    /// Say whether discards arrive, layer by layer, and what they show
+    TrimCheck(trim_check::TrimCheckOptions),
 }
 
 /// Runs the command.
@@ -76,6 +79,7 @@ pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
         VolumeCommand::Import(options) => copy::import(options),
         VolumeCommand::Mount(options) => mount::run(options),
         VolumeCommand::Umount(options) => umount::run(options),
+        VolumeCommand::TrimCheck(options) => trim_check::run(options),
         VolumeCommand::Status(options) => status::run(options),
     }
 }

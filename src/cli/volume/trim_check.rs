@@ -1,0 +1,204 @@
+//! `cryptmark volume trim-check`: does a discard arrive, and what does it show?
+//!
+//! A file is written and deleted again, the file system is told to discard what
+//! is free, and every layer below is asked what it heard of that: block devices
+//! by their counters, files by the space they take.
+
+mod layers;
+mod scratch;
+
+use super::Failure;
+use crate::cli::print;
+use block::layer::TrimPolicy;
+use clap::Args;
+use layers::Layers;
+use scratch::Scratch;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What is written and deleted, in MiB, unless there is less room.
+const WRITTEN: u64 = 32;
+/// Columns of a map.
+const COLUMNS: usize = 64;
+
+/// Options of `cryptmark volume trim-check`.
+#[derive(Debug, Args)]
+pub struct TrimCheckOptions {
+    /// Where a file system is mounted, on whatever [default: volumes of its own, one for each TRIM policy]
+    #[arg(value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// The file or device that the encrypted volume under DIR is kept in, where the system does not know it
+    #[arg(long, value_name = "FILE", requires = "directory")]
+    image: Option<PathBuf>,
+    /// Where its own volumes are put, which take 80 MiB one after the other
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with = "directory",
+        default_value = "."
+    )]
+    at: PathBuf,
+    /// Type of their file system
+    #[arg(
+        long,
+        value_name = "TYPE",
+        conflicts_with = "directory",
+        default_value = "ext4"
+    )]
+    fs_type: String,
+}
+
+/// Runs the command.
+pub fn run(options: &TrimCheckOptions) -> Result<(), Failure> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::new(
+            1,
+            "only root may tell a file system to discard",
+            "Run it as root.",
+        ));
+    }
+    if let Some(directory) = &options.directory {
+        let layers = Layers::under(directory, options.image.as_deref())?;
+        let text = check(directory, &layers)?;
+        return print(&text);
+    }
+    for policy in TrimPolicy::ALL {
+        let scratch = Scratch::new(&options.at, &options.fs_type)?;
+        let mounted = scratch.mount(policy)?;
+        let layers = Layers::under(mounted.directory(), Some(&scratch.image()))?;
+        let text = check(mounted.directory(), &layers)?;
+        mounted.end()?;
+        let map = scratch.map()?;
+        print(&format!("--trim {policy}\n{text}{}\n", picture(&map)))?;
+    }
+    Ok(())
+}
+
+/// Writes, deletes, discards, and says what each layer heard of it.
+fn check(directory: &Path, layers: &Layers) -> Result<String, Failure> {
+    let failed = |error: io::Error| {
+        Failure::new(
+            1,
+            format!("cannot write in {}: {error}", directory.display()),
+            "Choose a directory that is mounted for writing and has room for 32 MiB.",
+        )
+    };
+    let path = directory.join(format!(".cryptmark-trim-{}", std::process::id()));
+    let written = File::create_new(&path)
+        .and_then(|mut file| {
+            let mut noise = ::block::AlignedBuffer::new(1 << 20);
+            for round in 0..WRITTEN {
+                for (at, byte) in noise.iter_mut().enumerate() {
+                    *byte = ((at as u64 + round) * 2_654_435_761 >> 13) as u8;
+                }
+                file.write_all(&noise)?;
+            }
+            file.sync_all()
+        })
+        .map_err(failed);
+    let before = layers.counts();
+    // Also what could not be written whole.
+    let removed = fs::remove_file(&path).map_err(failed);
+    written.and(removed)?;
+    rustix::fs::syncfs(File::open(directory).map_err(failed)?)
+        .map_err(|error| failed(error.into()))?;
+    let said = fstrim(directory)?;
+    let after = layers.counts();
+
+    let mut text = match &said {
+        Ok(bytes) => format!("  {:<28} discards {}\n", "file system", megabytes(*bytes)),
+        Err(said) => format!("  {:<28} cannot discard: {said}\n", "file system"),
+    };
+    let mut arrived = said.is_ok();
+    let mut stopped = None;
+    for ((layer, before), after) in layers.names().zip(before?).zip(after?) {
+        let heard = after.saturating_sub(before);
+        text += &format!("  {:<28} {}\n", layer.name, layer.told(heard));
+        if heard == 0 && arrived {
+            arrived = false;
+            stopped = Some(layer.name.clone());
+        }
+    }
+    text += &match (arrived, stopped) {
+        (true, _) => "  TRIM arrives.\n".to_owned(),
+        (false, Some(layer)) => format!("  TRIM does not reach {layer}.\n"),
+        (false, None) => "  TRIM does not begin.\n".to_owned(),
+    };
+    Ok(text)
+}
+
+/// Tells the file system to discard what is free: how much that was, or why not.
+fn fstrim(directory: &Path) -> Result<Result<u64, String>, Failure> {
+    let output = Command::new("fstrim")
+        .arg("--verbose")
+        .arg(directory)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| {
+            Failure::new(
+                1,
+                format!("cannot run fstrim: {error}"),
+                "Install it (package util-linux).",
+            )
+        })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.lines().next().unwrap_or("it gives no reason");
+        return Ok(Err(said.trim_start_matches("fstrim: ").to_owned()));
+    }
+    // DIR: 58.9 MiB (61767680 bytes) trimmed
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let bytes = said
+        .rsplit_once('(')
+        .and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+    bytes.map(Ok).ok_or_else(|| {
+        Failure::new(
+            1,
+            format!("fstrim says something unknown: {}", said.trim()),
+            "Report this with the version of util-linux.",
+        )
+    })
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+/// What somebody sees of a part of the image who has seen it before it was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    /// Nothing is stored there.
+    Hole,
+    /// It is as it was.
+    Same,
+    /// It was written.
+    Written,
+}
+
+/// A map of the image for people.
+fn picture(map: &[Seen]) -> String {
+    let mut text = String::from("  The image, as who can read it sees it:\n");
+    for row in map.chunks(COLUMNS) {
+        text += "  ";
+        text.extend(row.iter().map(|seen| match seen {
+            Seen::Hole => '·',
+            Seen::Same => '░',
+            Seen::Written => '█',
+        }));
+        text.push('\n');
+    }
+    let share = |wanted| {
+        let count = map.iter().filter(|&&seen| seen == wanted).count();
+        100 * count / map.len().max(1)
+    };
+    text += &format!(
+        "  · given back, so not in use: {} %; ░ as before it was used: {} %; █ written since: {} %\n",
+        share(Seen::Hole),
+        share(Seen::Same),
+        share(Seen::Written),
+    );
+    text
+}

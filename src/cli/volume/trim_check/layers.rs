@@ -1,0 +1,180 @@
+//! What is below a mount: block devices and files, down to the last.
+
+use super::megabytes;
+use crate::cli::Failure;
+use block::{LoopDevice, signature};
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// A device may stand on many; nobody stacks more.
+const DEEPEST: usize = 16;
+
+/// A device or a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// For people.
+    pub name: String,
+    source: Source,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    /// The counters of a block device, in /sys.
+    Counters(PathBuf),
+    /// The space that a file takes.
+    Space(PathBuf),
+}
+
+impl Layer {
+    /// What it heard of the discards, in words.
+    pub fn told(&self, bytes: u64) -> String {
+        match (&self.source, bytes) {
+            (Source::Counters(_), 0) => "heard of no discard".into(),
+            (Source::Counters(_), bytes) => format!("was told to discard {}", megabytes(bytes)),
+            (Source::Space(_), 0) => "takes as much space as before".into(),
+            (Source::Space(_), bytes) => format!("gave back {}", megabytes(bytes)),
+        }
+    }
+
+    /// Bytes that were discarded so far.
+    fn count(&self) -> io::Result<u64> {
+        match &self.source {
+            Source::Space(path) => {
+                // Less space is more that was discarded.
+                Ok(u64::MAX - fs::metadata(path)?.blocks() * 512)
+            }
+            Source::Counters(path) => {
+                // Sectors discarded, the fourteenth number (Documentation/block/stat.rst).
+                let text = fs::read_to_string(path)?;
+                let sectors = text.split_ascii_whitespace().nth(13);
+                let sectors = sectors.and_then(|number| number.parse::<u64>().ok());
+                sectors
+                    .map(|sectors| sectors * 512)
+                    .ok_or_else(|| io::ErrorKind::Unsupported.into())
+            }
+        }
+    }
+}
+
+/// The layers under a mount, the topmost first.
+#[derive(Debug)]
+pub struct Layers {
+    layers: Vec<Layer>,
+}
+
+impl Layers {
+    /// What is below the file system that is mounted on `directory`; `image`
+    /// is the last of it, if the system does not know.
+    pub fn under(directory: &Path, image: Option<&Path>) -> Result<Self, Failure> {
+        let unknown = |error: io::Error| {
+            Failure::new(
+                2,
+                format!(
+                    "cannot find what is mounted on {}: {error}",
+                    directory.display()
+                ),
+                "Name the directory that a file system is mounted on.",
+            )
+        };
+        let at = directory.canonicalize().map_err(unknown)?;
+        let mounts = signature::mounts().map_err(::volume::VolumeError::Block)?;
+        let mount = mounts
+            .iter()
+            .rev()
+            .find(|mount| mount.mount_point == at)
+            .ok_or_else(|| unknown(io::Error::other("nothing is")))?;
+        let mut layers = Vec::new();
+        descend(&mount.device, &mut layers).map_err(unknown)?;
+        if let Some(image) = image {
+            let image = image.canonicalize().map_err(unknown)?;
+            if fs::metadata(&image).map_err(unknown)?.is_file() {
+                layers.push(Layer {
+                    name: shown(&image),
+                    source: Source::Space(image),
+                });
+            } else {
+                descend(&image, &mut layers).map_err(unknown)?;
+            }
+        }
+        layers.dedup();
+        if layers.is_empty() {
+            return Err(Failure::new(
+                2,
+                format!("{} is not on a block device", directory.display()),
+                "Name the container with --image.",
+            ));
+        }
+        Ok(Self { layers })
+    }
+
+    /// The layers.
+    pub fn names(&self) -> impl Iterator<Item = &Layer> {
+        self.layers.iter()
+    }
+
+    /// What each has discarded so far.
+    pub fn counts(&self) -> Result<Vec<u64>, Failure> {
+        let counts: io::Result<Vec<u64>> = self.layers.iter().map(Layer::count).collect();
+        counts.map_err(|error| {
+            Failure::new(
+                1,
+                format!("cannot read what was discarded: {error}"),
+                "The kernel has to count discards: Linux 4.18 or later.",
+            )
+        })
+    }
+}
+
+fn shown(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// Appends a device and all that it stands on.
+fn descend(device: &Path, layers: &mut Vec<Layer>) -> io::Result<()> {
+    if layers.len() >= DEEPEST {
+        return Ok(());
+    }
+    let metadata = match fs::metadata(device) {
+        Ok(metadata) if metadata.file_type().is_block_device() => metadata,
+        // A file system without a device, as overlay or tmpfs.
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let number = metadata.rdev();
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    let system = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+    layers.push(Layer {
+        name: device.display().to_string(),
+        source: Source::Counters(system.join("stat")),
+    });
+    if let Some(backing) = LoopDevice::backing_of(device) {
+        if let Ok(metadata) = fs::metadata(&backing)
+            && metadata.is_file()
+            && !is_fuse(&backing)
+        {
+            layers.push(Layer {
+                name: shown(&backing),
+                source: Source::Space(backing),
+            });
+        }
+        return Ok(());
+    }
+    for below in fs::read_dir(system.join("slaves"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        descend(&Path::new("/dev").join(below.file_name()), layers)?;
+    }
+    Ok(())
+}
+
+/// Whether a file is a program's: the space that it says it takes is no answer.
+fn is_fuse(path: &Path) -> bool {
+    const FUSE_MAGIC: u64 = 0x6573_5546;
+    rustix::fs::statfs(path).is_ok_and(|found| found.f_type as u64 == FUSE_MAGIC)
+}
