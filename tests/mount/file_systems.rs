@@ -101,7 +101,7 @@ fn trimming_a_file_system() {
     );
     desk.umount();
     let taken = || fs::metadata(desk.path("x.img")).unwrap().blocks() * 512;
-    for (policy, trims) in [("pass", true), ("zero", true), ("block", false)] {
+    for policy in ["pass", "zero", "block"] {
         desk.mount(&["--trim", policy]);
         let kept = fill(&desk.path("d"), 3);
         fs::write(desk.path("d/large"), vec![5; 30 * MIB as usize]).unwrap();
@@ -110,8 +110,8 @@ fn trimming_a_file_system() {
         fs::remove_file(desk.path("d/large")).unwrap();
         // What was freed in a transaction that is open is not trimmed.
         desk.done(Command::new("sync").arg("-f").arg(desk.path("d")));
-        let trimmed = Command::new("fstrim").arg(desk.path("d")).output().unwrap();
-        assert_eq!(trimmed.status.success(), trims, "{policy}");
+        // A loop device says that it has discarded what was refused.
+        desk.done(Command::new("fstrim").arg(desk.path("d")));
         match policy {
             "pass" => assert!(taken() <= full - 25 * MIB, "{full} bytes are still taken"),
             _ => assert!(taken() >= full, "{policy}"),

@@ -92,6 +92,16 @@ const TOOLS: &[Tool] = &[
         purpose: "the peer that reads and writes LUKS1",
     },
     Tool {
+        program: "fusermount3",
+        package: "fuse3",
+        purpose: "mounts of volumes by users",
+    },
+    Tool {
+        program: "fuse2fs",
+        package: "fuse2fs",
+        purpose: "file systems in volumes, without root",
+    },
+    Tool {
         program: "nbdcopy",
         package: "libnbd-bin",
         purpose: "clients of the NBD server",
@@ -124,7 +134,7 @@ const TOOLS: &[Tool] = &[
     Tool {
         program: "unshare",
         package: "util-linux",
-        purpose: "small file systems of the tests' own",
+        purpose: "small file systems of the tests' own, and users without rights",
     },
     Tool {
         program: "qemu-aarch64-static",

@@ -57,6 +57,6 @@ pub use range::ByteRange;
 #[cfg(unix)]
 pub use file::{Engine, FileDevice, FileOptions, PathKind};
 #[cfg(target_os = "linux")]
-pub use loop_device::{LoopDevice, LoopOptions};
+pub use loop_device::LoopDevice;
 #[cfg(target_os = "linux")]
 pub use testfile::{TestFile, fill};

@@ -11,16 +11,6 @@ use std::path::{Path, PathBuf};
 /// How often somebody else may be faster in taking the device that was free.
 const ATTEMPTS: u32 = 64;
 
-/// What a [`LoopDevice`] lets through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoopOptions {
-    /// Writes.
-    pub write: bool,
-    /// Discards: a loop device believes of any file that holes can be punched
-    /// into it, until the first attempt, which it says has worked.
-    pub discards: bool,
-}
-
 /// A file as a block device of the system, which needs root.
 ///
 /// It goes away when nobody has it open any more: neither this, nor a mount,
@@ -33,13 +23,16 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Puts the file at `backing` behind a free loop device. It goes around the
-    /// page cache to the file: what the device holds is cached once.
+    /// Puts the file at `backing` behind a free loop device, for writing too if
+    /// `write`. It goes around the page cache to the file: what the device
+    /// holds is cached once.
+    ///
+    /// A loop device believes that holes can be punched into any file, until
+    /// the first attempt, which it says has worked.
     ///
     /// # Errors
     /// [`BlockError::Open`] and [`BlockError::Loop`].
-    pub fn attach(backing: &Path, options: LoopOptions) -> Result<Self, BlockError> {
-        let LoopOptions { write, discards } = options;
+    pub fn attach(backing: &Path, write: bool) -> Result<Self, BlockError> {
         let refused = |source| BlockError::Loop {
             path: backing.to_owned(),
             source,
@@ -62,10 +55,6 @@ impl LoopDevice {
             let device = open(&path, OFlags::empty()).map_err(refused)?;
             match ioctl::configure_loop(&device, &file, flags) {
                 Ok(()) => {
-                    if !discards {
-                        let limit = format!("/sys/block/loop{number}/queue/discard_max_bytes");
-                        std::fs::write(limit, "0").map_err(refused)?;
-                    }
                     return Ok(Self {
                         path,
                         _open: device,

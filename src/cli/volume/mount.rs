@@ -7,9 +7,8 @@ use super::service::record::Place;
 use super::service::{End, Exported, Served, Service, ServiceArguments, absolute, within};
 use super::umount::{Undo, is_mounted, undo};
 use crate::cli::Failure;
-use ::serve::Export;
 use ::serve::fuse::FuseMount;
-use block::{LoopDevice, LoopOptions};
+use block::LoopDevice;
 use clap::{Args, ValueEnum};
 use std::cell::Cell;
 use std::fs::DirBuilder;
@@ -158,7 +157,7 @@ impl<'a> Mounted<'a> {
         let outcome = Self::file(service, exported, &private).and_then(|mounted| {
             let file = private.join(FILE);
             match rustix::process::geteuid().is_root() {
-                true => by_kernel(service, &exported.export, &file, directory, options),
+                true => by_kernel(service, &file, directory, options),
                 false => by_fuse2fs(service, &file, directory, options),
             }?;
             Ok(mounted)
@@ -201,17 +200,12 @@ impl Served for Mounted<'_> {
 /// Mounts the file system in `file` as root: by a loop device.
 fn by_kernel(
     service: &Service,
-    export: &Export,
     file: &Path,
     directory: &Path,
     options: &MountOptions,
 ) -> Result<(), Failure> {
     let write = !service.is_read_only();
-    let through = LoopOptions {
-        write,
-        discards: export.discards(),
-    };
-    let device = LoopDevice::attach(file, through).map_err(::volume::VolumeError::Block)?;
+    let device = LoopDevice::attach(file, write).map_err(::volume::VolumeError::Block)?;
     service.add(Place::Loop(device.path().to_owned()))?;
     service.add(Place::FileSystem(directory.to_owned()))?;
     let mut command = Command::new("mount");

@@ -239,6 +239,8 @@ impl Service {
     /// Lets others know of a place that is about to be made, so that it is
     /// found whatever becomes of this process.
     pub fn add(&self, place: Place) -> Result<(), Failure> {
+        // From now on there is something to take away before the end.
+        count_signals()?;
         let change = |record: &mut Record| record.places.push(place);
         self.own().change(change).map_err(unrecorded)
     }

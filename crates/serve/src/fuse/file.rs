@@ -78,6 +78,10 @@ impl FileSystem {
     ) -> Result<T, Errno> {
         LANE.with_borrow_mut(|own| {
             if own.is_none() {
+                // The kernel may ask for memory by writing to what stands on
+                // this file: this thread shall not wait for that. Only root
+                // may say so, and only root mounts such things.
+                let _ = rustix::process::configure_io_flusher_behavior(true);
                 let lane = OwnLane::try_new(Arc::clone(&self.export), |export| {
                     export.lane(PIECE as usize)
                 });
