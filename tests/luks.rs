@@ -1,8 +1,12 @@
 //! LUKS volumes through their life, as a user leads it.
 
+use block::{FileDevice, FileOptions};
+use cipher::{Key, SectorSize};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use volume::luks2::{Header, KeyslotOptions, Target};
+use volume::{Hash, Kdf};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
@@ -121,6 +125,42 @@ fn headers_are_saved_and_come_back() {
         desk.volume(&format!("{restore} --yes"));
         assert!(desk.holds(image, "one"));
     }
+}
+
+/// With the header alone somebody knows how far the data are, and has both keys.
+#[test]
+fn no_header_comes_back_while_the_data_move() {
+    let desk = Desk::new();
+    desk.filled("v.img", "luks2");
+    desk.volume("header backup v.img --output saved");
+    begin_reencryption(&desk.path("v.img"));
+    desk.refused(4, "v.img", "header restore v.img --input saved");
+    desk.volume("reencrypt v.img --passphrase-file one");
+    assert!(desk.holds("v.img", "one"));
+}
+
+/// Begins to change the volume key, and goes no further.
+fn begin_reencryption(image: &Path) {
+    let options = FileOptions {
+        write: true,
+        ..FileOptions::default()
+    };
+    let device = FileDevice::open(image, &options).unwrap();
+    let kdf = Kdf::Pbkdf2 {
+        hash: Hash::Sha256,
+        iterations: 1000,
+    };
+    let target = Target {
+        spec: "aes-xts-plain64".parse().unwrap(),
+        sector_size: SectorSize::default(),
+        keyslot: KeyslotOptions::new(kdf),
+    };
+    let passphrase = Key::from_slice(b"passphrase one");
+    let mut header = Header::read(&device).unwrap();
+    let new_key = Key::random(64).unwrap();
+    header
+        .begin_reencryption(&device, &device, &target, &new_key, &passphrase, false)
+        .unwrap();
 }
 
 #[test]

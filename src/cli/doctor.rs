@@ -157,6 +157,14 @@ fn systems(text: &mut String) {
     for (index, system) in System::all().enumerate() {
         let label = if index == 0 { "systems" } else { "" };
         let name = system.as_str();
+        if let System::Served(program) = &system {
+            let found = program.version().map_or_else(
+                || format!("absent; {} brings it", program.package()),
+                |version| format!("present, {version}"),
+            );
+            let _ = writeln!(text, "{label:<10}{name}: {found}");
+            continue;
+        }
         let _ = match system.needs() {
             Some(needs) => writeln!(
                 text,

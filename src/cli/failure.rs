@@ -6,6 +6,7 @@ use lab::plan::PlanError;
 use lab::session::SessionError;
 use lab::store::StoreError;
 use lab::target::StorageError;
+use serve::fuse::FuseError;
 use std::error::Error;
 use std::process::ExitCode;
 use volume::cryptoloop::UnknownDerivation;
@@ -28,6 +29,11 @@ impl Failure {
             what: what.into(),
             remedy: remedy.into(),
         }
+    }
+
+    /// A failure that the user has been told of.
+    pub fn told(code: u8) -> Self {
+        Self::new(code, "", "")
     }
 
     /// A record that cannot be written as JSON.
@@ -53,7 +59,9 @@ impl Failure {
 
     /// Prints the two lines and hands back the exit code.
     pub fn print(&self) -> ExitCode {
-        eprintln!("error: {}\n  {}", self.what, self.remedy);
+        if !self.what.is_empty() {
+            eprintln!("error: {}\n  {}", self.what, self.remedy);
+        }
         ExitCode::from(self.code)
     }
 }
@@ -86,6 +94,16 @@ impl From<VolumeError> for Failure {
             Verdict::WrongSecret => 3,
             Verdict::Protected => 4,
             Verdict::Interrupted => 130,
+        };
+        Self::of(code, &error, error.remedy())
+    }
+}
+
+impl From<FuseError> for Failure {
+    fn from(error: FuseError) -> Self {
+        let code = match &error {
+            FuseError::Busy { .. } => 4,
+            _ => 1,
         };
         Self::of(code, &error, error.remedy())
     }

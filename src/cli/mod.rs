@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 use lab::store::{Location, Store};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Measures what encrypting storage costs on this machine, and says which
@@ -93,6 +93,20 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// How often the user or the system has asked to end.
+static SIGNALS: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether somebody counts them, and knows what to do at the second.
+static COUNTED: AtomicBool = AtomicBool::new(false);
+
+/// The number of times that Ctrl-C or termination was asked for so far; from
+/// now on they end nothing by themselves.
+fn count_signals() -> Result<&'static AtomicUsize, Failure> {
+    stop_on_signal()?;
+    COUNTED.store(true, Ordering::Relaxed);
+    Ok(&SIGNALS)
+}
+
 /// A flag that Ctrl-C and termination set; the second Ctrl-C ends the
 /// program at once. Test files have no name and do not stay behind; the folder
 /// of Java's compiled class in the system's folder for temporary files does,
@@ -108,7 +122,9 @@ fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&flag);
     ctrlc::set_handler(move || {
-        if set.swap(true, Ordering::Relaxed) {
+        SIGNALS.fetch_add(1, Ordering::Relaxed);
+        let second = set.swap(true, Ordering::Relaxed);
+        if second && !COUNTED.load(Ordering::Relaxed) {
             std::process::exit(130);
         }
     })

@@ -276,7 +276,12 @@ fn describe(plan: &Plan, at: &Path) -> String {
     let encrypted = plan
         .systems
         .iter()
-        .filter(|system| **system == System::Builtin)
+        .filter(|system| {
+            matches!(
+                system,
+                System::Builtin | System::BuiltinNbd | System::Served(_)
+            )
+        })
         .count()
         * plan.ciphers.len();
     let visits = plan.workloads.len() * plan.repetitions as usize * (encrypted + 2);

@@ -138,6 +138,14 @@ pub enum BlockError {
         /// Why not.
         source: io::Error,
     },
+    /// No loop device could be made.
+    #[error("cannot make a loop device of {}", path.display())]
+    Loop {
+        /// The file that was to be behind it.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// The system did not provide an I/O engine.
     #[error("the {engine} engine is not available")]
     Engine {
@@ -199,6 +207,7 @@ impl BlockError {
             Self::Open { source, .. }
             | Self::Create { source, .. }
             | Self::Examine { source, .. }
+            | Self::Loop { source, .. }
             | Self::Engine { source, .. }
             | Self::Io { source, .. } => source.raw_os_error().unwrap_or(errno::EIO),
         }
@@ -249,6 +258,9 @@ impl BlockError {
                 }
                 _ => "Check the path and the device behind it, or choose another place.",
             },
+            Self::Loop { .. } => {
+                "Run as root, and load the module: modprobe loop. A container has to let loop devices through."
+            }
             Self::Engine { .. } => {
                 "Choose the engine `threads` or `pread`, or allow io_uring (sysctl kernel.io_uring_disabled, container seccomp profile)."
             }

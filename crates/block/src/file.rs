@@ -13,7 +13,7 @@ use crate::{
 };
 use std::fmt;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How the queue of a file reaches the system.
@@ -142,6 +142,15 @@ impl FileDevice {
     /// refused, and on memory-backed file systems, where it means nothing.
     pub fn is_direct(&self) -> bool {
         self.shared.direct
+    }
+
+    /// A path by which other processes of this user can open it for as long as
+    /// it is open here, even if it has no name.
+    #[cfg(target_os = "linux")]
+    pub fn path_for_others(&self) -> PathBuf {
+        use std::os::fd::AsRawFd;
+        let (process, descriptor) = (std::process::id(), self.shared.file.as_raw_fd());
+        format!("/proc/{process}/fd/{descriptor}").into()
     }
 
     /// What is stored in `range`, any bytes of the device, in order and without

@@ -28,6 +28,8 @@ mod range;
 #[cfg(unix)]
 mod file;
 #[cfg(target_os = "linux")]
+mod loop_device;
+#[cfg(target_os = "linux")]
 pub mod signature;
 #[cfg(target_os = "linux")]
 mod testfile;
@@ -54,5 +56,7 @@ pub use range::ByteRange;
 
 #[cfg(unix)]
 pub use file::{Engine, FileDevice, FileOptions, PathKind};
+#[cfg(target_os = "linux")]
+pub use loop_device::{LoopDevice, LoopOptions};
 #[cfg(target_os = "linux")]
 pub use testfile::{TestFile, fill};

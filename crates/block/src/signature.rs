@@ -8,7 +8,7 @@ mod content;
 mod usage;
 
 pub use content::Content;
-pub use usage::{Mount, Usage};
+pub use usage::{Mount, Usage, mounts};
 
 use crate::{BlockDevice, BlockError};
 use rustix::fs::OFlags;

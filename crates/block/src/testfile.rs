@@ -167,7 +167,8 @@ fn nameless(directory: &Path) -> io::Result<File> {
     options.read(true).write(true).mode(0o600);
     let unnamed = options
         .clone()
-        .custom_flags((OFlags::TMPFILE | OFlags::EXCL).bits() as i32)
+        // Not exclusive: another program that is to reach it is lent a name.
+        .custom_flags(OFlags::TMPFILE.bits() as i32)
         .open(directory);
     match unnamed.as_ref().map_err(io::Error::raw_os_error) {
         // Kernels and file systems that do not know O_TMPFILE see a directory

@@ -19,6 +19,7 @@ use crate::probe::{self, StealMeter};
 use crate::record::{Noise, Run, SCHEMA};
 use crate::stats;
 use crate::summary::{self, Reference};
+use crate::target::served::ServedError;
 use crate::target::unlock::UnlockError;
 use crate::target::{Backend, BareError, Storage, TargetError};
 use crate::trial::{Sample, TrialError};
@@ -46,6 +47,9 @@ pub enum SessionError {
     /// A target cannot be opened or failed its self-check.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// Our own server cannot be reached.
+    #[error(transparent)]
+    Served(#[from] ServedError),
     /// A bare cipher cannot be opened or failed its self-check.
     #[error(transparent)]
     Bare(#[from] BareError),
@@ -81,6 +85,7 @@ impl SessionError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Target(error) => error.remedy(),
+            Self::Served(error) => error.remedy(),
             Self::Bare(error) => error.remedy(),
             Self::Unlock(error) => error.remedy(),
             Self::Trial { source, .. } => source.remedy().to_owned(),

@@ -37,6 +37,7 @@ bytes = "2 MiB"
 
 fn storage(device: impl BlockDevice + 'static) -> Storage {
     Storage {
+        reach: None,
         device: Arc::new(device),
         description: Device::default(),
         warnings: Vec::new(),
@@ -140,6 +141,7 @@ fn a_session_measures_every_cell_in_alternating_order() {
 fn a_round_visits_the_same_extents_on_every_system() {
     let trace = Arc::new(Trace::new(RamDevice::new(8 << 20)));
     let storage = Storage {
+        reach: None,
         device: trace.clone(),
         description: Device::default(),
         warnings: Vec::new(),

@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 mod export;
+pub mod fuse;
 pub mod nbd;
 #[cfg(all(feature = "ublk", target_os = "linux"))]
 pub mod ublk;

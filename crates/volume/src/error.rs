@@ -270,6 +270,24 @@ pub enum VolumeError {
         limit_kib: u64,
     },
 
+    /// Keyslots with more iterations of PBKDF2 together than are allowed.
+    #[error("the keyslots ask for {iterations} iterations in all, and the limit is {limit}")]
+    KdfAllIterations {
+        /// What they ask for.
+        iterations: u64,
+        /// What is allowed.
+        limit: u64,
+    },
+
+    /// Keyslots whose Argon2 fills more memory together than is allowed.
+    #[error("the keyslots fill {filled_kib} KiB in all, and the limit is {limit_kib}")]
+    KdfAllFill {
+        /// The sum of passes times memory, KiB.
+        filled_kib: u64,
+        /// What is allowed, KiB.
+        limit_kib: u64,
+    },
+
     /// A key derivation that its standard does not have.
     #[error("the key derivation has {got} {what}, and the least is {least}")]
     KdfParameter {
@@ -429,6 +447,9 @@ impl VolumeError {
                 "Do not open a volume of somebody else's that asks for so much; of your own, \
                  change the keyslot with the program that made it."
                     .to_owned()
+            }
+            Self::KdfAllIterations { .. } | Self::KdfAllFill { .. } => {
+                "Give the --key-slot of your passphrase, so that no other is tried.".to_owned()
             }
             Self::Lacks { possible, .. } => possible.to_string(),
             Self::HiddenSize { .. } => {

@@ -62,17 +62,27 @@ pub struct Limits {
     pub lanes: u32,
     /// Passes of Argon2 times its memory, KiB.
     pub filled_kib: u64,
+    /// Iterations of PBKDF2 for all the keyslots together that a passphrase is
+    /// tried on, and to verify what comes of each.
+    pub all_iterations: u64,
+    /// The same of what Argon2 fills, KiB.
+    pub all_filled_kib: u64,
 }
 
 impl Default for Limits {
     /// What cryptsetup and VeraCrypt can ask for on purpose: half a minute or
-    /// a few, but not hours. Memory and lanes are cryptsetup's own maxima.
+    /// a few, but not hours. Memory and lanes are cryptsetup's own maxima. All
+    /// together may be what 32 keyslots are, the most that LUKS2 has, each made
+    /// with `--iter-time 10000` on a fast machine of today: 3.7 million
+    /// iterations or 6 GiB in a second.
     fn default() -> Self {
         Self {
             iterations: 100_000_000,
             memory_kib: 4 << 20,
             lanes: 4,
             filled_kib: 256 << 20,
+            all_iterations: 1_200_000_000,
+            all_filled_kib: 2048 << 20,
         }
     }
 }
@@ -184,6 +194,45 @@ impl Kdf {
         Argon2::new(algorithm, Version::V0x13, params)
             .hash_password_into_with_memory(passphrase, salt, key, &mut memory.0[..])
             .expect("the parameters were checked");
+        Ok(())
+    }
+}
+
+/// What several derivations are together, where one may be done after the other.
+#[derive(Default)]
+pub(crate) struct Total {
+    iterations: u64,
+    filled_kib: u64,
+}
+
+impl Total {
+    /// Adds what `kdf` may be.
+    pub(crate) const fn add(&mut self, kdf: &Kdf) {
+        match *kdf {
+            Kdf::Pbkdf2 { iterations, .. } => self.iterations += iterations as u64,
+            Kdf::Argon2 {
+                time, memory_kib, ..
+            } => {
+                let filled_kib = time as u64 * memory_kib as u64;
+                self.filled_kib = self.filled_kib.saturating_add(filled_kib);
+            }
+        }
+    }
+
+    /// Refuses what is more than `limits` allow for all together.
+    pub(crate) const fn check(&self, limits: &Limits) -> Result<(), VolumeError> {
+        if self.iterations > limits.all_iterations {
+            return Err(VolumeError::KdfAllIterations {
+                iterations: self.iterations,
+                limit: limits.all_iterations,
+            });
+        }
+        if self.filled_kib > limits.all_filled_kib {
+            return Err(VolumeError::KdfAllFill {
+                filled_kib: self.filled_kib,
+                limit_kib: limits.all_filled_kib,
+            });
+        }
         Ok(())
     }
 }

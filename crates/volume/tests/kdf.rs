@@ -268,6 +268,7 @@ fn limits_are_the_last_that_is_allowed() {
         memory_kib: 64,
         lanes: 2,
         filled_kib: 128,
+        ..Limits::default()
     };
     let allowed = |kdf: Kdf| kdf.derive(b"pass", &[7; 16], 32, &limits).is_ok();
     assert!(allowed(pbkdf2(10)) && !allowed(pbkdf2(11)));

@@ -8,11 +8,15 @@ mod header;
 mod info;
 mod keys;
 mod keyslot;
+mod mount;
 mod open;
 mod reencrypt;
 mod resize;
 mod secrets;
 mod serve;
+mod service;
+mod status;
+mod umount;
 
 use super::Failure;
 use clap::{Args, Subcommand};
@@ -48,6 +52,12 @@ enum VolumeCommand {
     Serve(Box<serve::ServeOptions>),
     /// Write a file or a pipe into the volume, encrypted
     Import(copy::ImportOptions),
+    /// Mount a volume: its file system, or its plaintext as a file
+    Mount(Box<mount::MountOptions>),
+    /// Unmount a volume, also after its server was killed
+    Umount(umount::UmountOptions),
+    /// List the volumes that are served or mounted
+    Status(status::StatusOptions),
 }
 
 /// Runs the command.
@@ -64,5 +74,8 @@ pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
         VolumeCommand::Export(options) => copy::export(options),
         VolumeCommand::Serve(options) => serve::run(options),
         VolumeCommand::Import(options) => copy::import(options),
+        VolumeCommand::Mount(options) => mount::run(options),
+        VolumeCommand::Umount(options) => umount::run(options),
+        VolumeCommand::Status(options) => status::run(options),
     }
 }

@@ -34,6 +34,15 @@ pub struct Mount {
 /// Major and minor number.
 type Number = (u32, u32);
 
+/// All mounts that this process sees, in the order of their making.
+///
+/// # Errors
+/// [`BlockError::Examine`].
+pub fn mounts() -> Result<Vec<Mount>, BlockError> {
+    let mounts = parse_mounts(&read("/proc/self/mountinfo")?);
+    Ok(mounts.into_iter().map(|(_, mount)| mount).collect())
+}
+
 /// Who uses the block device with this metadata.
 pub(super) fn of_device(metadata: &Metadata) -> Result<Usage, BlockError> {
     let number = number_of(metadata);

@@ -1,9 +1,11 @@
-//! BLKDISCARD, which no safe wrapper offers.
+//! BLKDISCARD and loop devices, for which there are no safe wrappers.
 
 use crate::ByteRange;
-use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
+use rustix::ioctl::{Ioctl, IoctlOutput, NoArg, Opcode, Setter, ioctl, opcode};
+use std::ffi::c_void;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 
 /// `_IO(0x12, 119)` of linux/fs.h.
 const BLKDISCARD: Opcode = opcode::none(0x12, 119);
@@ -14,5 +16,70 @@ pub(crate) fn discard(file: &File, range: ByteRange) -> io::Result<()> {
     // SAFETY: the kernel reads two u64, offset and length, through the
     // pointer, which is what an array of them is.
     unsafe { ioctl(file, Setter::<BLKDISCARD, [u64; 2]>::new(argument)) }?;
+    Ok(())
+}
+
+/// Of linux/loop.h, where they are bare numbers.
+const LOOP_CLR_FD: Opcode = 0x4C01;
+const LOOP_CONFIGURE: Opcode = 0x4C0A;
+const LOOP_CTL_GET_FREE: Opcode = 0x4C82;
+
+/// `struct loop_config`: 304 bytes, in words of 4.
+type LoopConfig = [u32; 76];
+const LOOP_FD: usize = 0;
+/// Behind descriptor and block size, five numbers of 8 bytes and three of 4.
+const LOOP_FLAGS: usize = (8 + 5 * 8 + 3 * 4) / 4;
+
+/// `LO_FLAGS_…` of linux/loop.h.
+pub(crate) mod loop_flags {
+    pub(crate) const READ_ONLY: u32 = 1;
+    pub(crate) const AUTOCLEAR: u32 = 4;
+    pub(crate) const DIRECT_IO: u32 = 16;
+}
+
+/// The number that LOOP_CTL_GET_FREE returns.
+struct FreeLoop;
+
+// SAFETY: the kernel takes no argument and follows no pointer; what it returns
+// is the number itself.
+unsafe impl Ioctl for FreeLoop {
+    type Output = u32;
+    const IS_MUTATING: bool = false;
+
+    fn opcode(&self) -> Opcode {
+        LOOP_CTL_GET_FREE
+    }
+
+    fn as_ptr(&mut self) -> *mut c_void {
+        std::ptr::null_mut()
+    }
+
+    unsafe fn output_from_ptr(number: IoctlOutput, _: *mut c_void) -> rustix::io::Result<u32> {
+        u32::try_from(number).map_err(|_| rustix::io::Errno::RANGE)
+    }
+}
+
+/// The number of a loop device that nobody uses; `control` is
+/// `/dev/loop-control`.
+pub(crate) fn free_loop(control: &File) -> io::Result<u32> {
+    // SAFETY: as said at `FreeLoop`.
+    Ok(unsafe { ioctl(control, FreeLoop) }?)
+}
+
+/// Puts `backing` behind a loop device that has nothing behind it.
+pub(crate) fn configure_loop(device: &File, backing: &File, flags: u32) -> io::Result<()> {
+    let mut config: LoopConfig = [0; 76];
+    config[LOOP_FD] = backing.as_raw_fd().cast_unsigned();
+    config[LOOP_FLAGS] = flags;
+    // SAFETY: the kernel reads a `struct loop_config`, which has the size of
+    // the array and holds numbers only.
+    unsafe { ioctl(device, Setter::<LOOP_CONFIGURE, LoopConfig>::new(config)) }?;
+    Ok(())
+}
+
+/// Takes away what is behind a loop device, now or when nobody has it open.
+pub(crate) fn clear_loop(device: &File) -> io::Result<()> {
+    // SAFETY: the kernel takes no argument.
+    unsafe { ioctl(device, NoArg::<LOOP_CLR_FD>::new()) }?;
     Ok(())
 }

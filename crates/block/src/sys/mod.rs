@@ -1,4 +1,4 @@
-//! The unsafe room of this crate: aligned memory, the io_uring ring, one ioctl.
+//! The unsafe room of this crate: aligned memory, the io_uring ring, some ioctls.
 //!
 //! Everything outside is safe code over the types here. The safety case:
 //!
@@ -10,7 +10,7 @@
 //!   leaks the memory where it cannot wait. So the kernel never touches memory
 //!   that safe code can reach.
 //! * [`ioctl`] passes the kernel a reference to an array of the size that the
-//!   request code names.
+//!   request code names, or nothing.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod ioctl;

@@ -6,6 +6,7 @@ use crate::record::Device;
 use crate::summary::Identity;
 use crate::target::java::{Java, JavaCipher, JavaError};
 use crate::target::peer::Absent;
+use crate::target::served::{self, ServedError};
 use crate::target::{Backend, Bare, Encryption, Storage, System, Target};
 use crate::trial::{self, Options, Sample, TrialError};
 use crate::workload::{Mix, Workload};
@@ -65,6 +66,26 @@ impl Opened {
                         targets.push(target);
                     }
                 }
+                System::BuiltinNbd => {
+                    for encryption in plan.encryptions(backend)? {
+                        let device = Arc::clone(&storage.device);
+                        let at_once = storage.description.kind == "ram";
+                        let target = served::builtin(device, encryption, at_once)?;
+                        target.self_check(&*storage.device)?;
+                        targets.push(target);
+                    }
+                }
+                System::Served(program) => {
+                    for encryption in plan.encryptions(None)? {
+                        match storage.served_by(*program, encryption) {
+                            Ok(target) => {
+                                target.self_check(&*storage.device)?;
+                                targets.push(target);
+                            }
+                            Err(reason) => absent.push(told(&reason)),
+                        }
+                    }
+                }
                 System::Library(library) => absent.push(format!(
                     "{} (a library is measured by `cryptmark run ciphers`)",
                     library.name()
@@ -110,6 +131,10 @@ impl Opened {
                     Err(reason) => absent.push(reason.to_string()),
                 },
                 System::Builtin => {}
+                System::BuiltinNbd | System::Served(_) => absent.push(format!(
+                    "{} (it is measured by `cryptmark run`)",
+                    system.as_str()
+                )),
                 System::None => absent.push("none (a bare cipher has no plain side)".to_owned()),
                 System::Absent(_) => absent.push(unsupported(system)),
             }
@@ -147,6 +172,14 @@ impl Opened {
             absent,
             warnings,
         })
+    }
+}
+
+/// A reason and what is behind it.
+fn told(reason: &ServedError) -> String {
+    match std::error::Error::source(reason) {
+        Some(cause) => format!("{reason}: {cause}"),
+        None => reason.to_string(),
     }
 }
 

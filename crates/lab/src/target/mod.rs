@@ -8,12 +8,14 @@ mod bare;
 pub mod java;
 #[allow(unsafe_code)]
 pub mod peer;
+pub mod served;
 mod sharing;
 mod storage;
 pub mod unlock;
 
 pub use bare::{Bare, BareError};
 use peer::Library;
+use served::Program;
 pub use storage::{Place, Storage, StorageError};
 
 use block::{BlockDevice, BlockError, ByteRange};
@@ -32,6 +34,10 @@ pub enum System {
     None,
     /// This program's engine, in process.
     Builtin,
+    /// This program's engine behind its own NBD server.
+    BuiltinNbd,
+    /// Another program's volumes, behind its NBD server.
+    Served(Program),
     /// A cipher library, in the cipher tier only.
     Library(Library),
     /// Java's own ciphers, in the cipher tier only.
@@ -45,15 +51,12 @@ pub enum System {
 /// the part before a colon.
 const ABSENT: &[(&str, &str)] = &[
     ("builtin-fuse", "virtual disks"),
-    ("builtin-nbd", "virtual disks"),
     ("builtin-ublk", "virtual disks"),
     ("dm-crypt", "kernel systems"),
     ("cryptoloop", "kernel systems"),
     ("lab:dm-crypt", "the lab kernel"),
     ("lab:cryptoloop", "the lab kernel"),
     ("veracrypt", "other programs"),
-    ("qemu", "other programs"),
-    ("nbdkit", "other programs"),
     ("drive:", "simulated drives"),
     ("path:", "mounted systems"),
 ];
@@ -74,6 +77,8 @@ impl System {
         match self {
             Self::None => "none",
             Self::Builtin => "builtin",
+            Self::BuiltinNbd => "builtin-nbd",
+            Self::Served(program) => program.name(),
             Self::Library(library) => library.name(),
             Self::Java => "java",
             Self::Absent(name) => name,
@@ -93,8 +98,9 @@ impl System {
 
     /// Every system of the contract, with what would bring it where it is absent.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::None, Self::Builtin]
+        [Self::None, Self::Builtin, Self::BuiltinNbd]
             .into_iter()
+            .chain(Program::ALL.map(Self::Served))
             .chain(Library::ALL.map(Self::Library))
             .chain([Self::Java])
             .chain(ABSENT.iter().map(|(name, _)| {
@@ -119,6 +125,9 @@ impl std::str::FromStr for System {
         match name {
             "none" => Ok(Self::None),
             "builtin" => Ok(Self::Builtin),
+            "builtin-nbd" => Ok(Self::BuiltinNbd),
+            "qemu" => Ok(Self::Served(Program::Qemu)),
+            "nbdkit" => Ok(Self::Served(Program::Nbdkit)),
             "java" => Ok(Self::Java),
             _ if let Some(library) = Library::ALL.into_iter().find(|l| l.name() == name) => {
                 Ok(Self::Library(library))
@@ -307,6 +316,8 @@ pub struct Target {
     /// Whether the backend is constant-time.
     pub constant_time: Option<bool>,
     device: Box<dyn BlockDevice>,
+    /// Where on the storage the data begins.
+    data_offset: u64,
 }
 
 impl Target {
@@ -319,6 +330,7 @@ impl Target {
             backend: None,
             constant_time: None,
             device: Box::new(storage),
+            data_offset: 0,
         }
     }
 
@@ -359,6 +371,7 @@ impl Target {
             constant_time: Some(crypt.cipher().constant_time()),
             encryption: Some(encryption),
             device: Box::new(crypt),
+            data_offset: 0,
         })
     }
 
@@ -409,7 +422,8 @@ impl Target {
         if *read != *written {
             return Err(fail("what was written did not come back"));
         }
-        storage.read_at(offset, &mut read)?;
+        self.device.flush()?;
+        storage.read_at(self.data_offset + offset, &mut read)?;
         let sector = encryption.sector_size.bytes();
         if read
             .chunks(sector)
@@ -420,7 +434,8 @@ impl Target {
         }
         // Equal plaintext in two sectors must not be seen below.
         self.device.write_at(offset, &vec![0; length])?;
-        storage.read_at(offset, &mut read)?;
+        self.device.flush()?;
+        storage.read_at(self.data_offset + offset, &mut read)?;
         if read[..sector] == read[sector..2 * sector] {
             return Err(fail("equal sectors look equal on the device"));
         }

@@ -1,5 +1,7 @@
 //! [`Storage`]: the extent that all systems of a run share.
 
+use super::served::{self, Program, Reach, ServedError};
+use super::{Encryption, Target};
 use crate::probe;
 use crate::record::Device;
 use block::layer::Slice;
@@ -18,6 +20,8 @@ use thiserror::Error;
 pub struct Storage {
     /// The plain device: exactly the extent, nothing beside it.
     pub device: Arc<dyn BlockDevice>,
+    /// Where another program reaches it.
+    pub reach: Option<Reach>,
     /// What it is.
     pub description: Device,
     /// What the reader of the figures should know about it.
@@ -163,6 +167,13 @@ impl Storage {
             );
         }
         Ok(Self {
+            reach: Some(match kind.is_dir() {
+                true => Reach::Nameless {
+                    open: device.path_for_others(),
+                    directory: path.to_owned(),
+                },
+                false => Reach::Named(path.to_owned()),
+            }),
             device: Arc::new(Slice::new(
                 device,
                 ByteRange {
@@ -175,12 +186,27 @@ impl Storage {
         })
     }
 
+    /// A program's server over the extent.
+    ///
+    /// # Errors
+    /// Those of [`served::foreign`].
+    pub fn served_by(
+        &self,
+        program: Program,
+        encryption: Encryption,
+    ) -> Result<Target, ServedError> {
+        let direct = self.description.cache == "direct" && self.description.kind != "ram";
+        let reach = self.reach.as_ref();
+        served::foreign(program, &*self.device, reach, direct, encryption)
+    }
+
     /// An extent in memory, for the cipher tier.
     pub fn memory(size: u64, seed: u64) -> Result<Self, StorageError> {
         let ram = RamDevice::resident(size);
         block::fill(&ram, seed, &mut |_| ControlFlow::Continue(()))?;
         Ok(Self {
             device: Arc::new(ram),
+            reach: None,
             description: Device {
                 kind: "ram".to_owned(),
                 path_kind: "memory".to_owned(),

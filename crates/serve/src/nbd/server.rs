@@ -3,7 +3,7 @@
 use super::connection::{Allowance, Connection, INPUT_BYTES};
 use super::handshake::{Agreed, Named, Outcome, Tls, negotiate};
 use super::transport::{Input, Wire};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::collections::HashMap;
 use std::fs;
@@ -125,6 +125,25 @@ impl Place {
     }
 }
 
+impl Place {
+    /// The same place, wherever the program goes.
+    ///
+    /// # Errors
+    /// [`ServeError::Listen`] where the working directory is gone.
+    pub fn absolute(self) -> Result<Self, ServeError> {
+        match self {
+            Self::Unix(path) => match std::path::absolute(&path) {
+                Ok(path) => Ok(Self::Unix(path)),
+                Err(source) => Err(ServeError::Listen {
+                    place: Self::Unix(path),
+                    source,
+                }),
+            },
+            Self::Tcp(_) => Ok(self),
+        }
+    }
+}
+
 enum Socket {
     Unix(UnixListener),
     Tcp(TcpListener),
@@ -208,15 +227,15 @@ impl Server {
         End(Arc::clone(&self.end))
     }
 
-    /// Serves until it is [ended](End::now), or `patience` passes without a
-    /// request. Then what was received is answered, and the devices are flushed.
+    /// Serves until it is [ended](End::now). Then what was received is answered,
+    /// and the devices are flushed.
     ///
     /// # Errors
     /// [`ServeError::Failed`].
-    pub fn run(&self, patience: Option<Duration>) -> Result<(), ServeError> {
+    pub fn run(&self) -> Result<(), ServeError> {
         let clients = Clients::new(&self.exports, self.threads);
         let outcome = std::thread::scope(|scope| {
-            let outcome = self.accept_all(patience, |wire| clients.greet(scope, wire));
+            let outcome = self.accept_all(|wire| clients.greet(scope, wire));
             clients.end_all();
             outcome
         });
@@ -227,22 +246,13 @@ impl Server {
         outcome.map_err(ServeError::Failed)
     }
 
-    fn accept_all(
-        &self,
-        patience: Option<Duration>,
-        mut greet: impl FnMut(Box<dyn Wire>),
-    ) -> io::Result<()> {
+    fn accept_all(&self, mut greet: impl FnMut(Box<dyn Wire>)) -> io::Result<()> {
         loop {
-            let idle = || self.exports.iter().map(|named| named.export.idle()).min();
-            let left = patience.map(|patience| patience.saturating_sub(idle().unwrap_or_default()));
-            if left.is_some_and(|left| left.is_zero()) {
-                return Ok(());
-            }
             let socket = match &self.socket {
                 Socket::Unix(socket) => socket.as_fd(),
                 Socket::Tcp(socket) => socket.as_fd(),
             };
-            if wait_for(socket, self.ended.as_fd(), left)? {
+            if wait_for(socket, self.ended.as_fd())? {
                 // One byte a call: who ends the server ends one run of it.
                 (&self.ended).read_exact(&mut [0])?;
                 return Ok(());
@@ -297,21 +307,13 @@ fn inode(path: &Path) -> Option<(u64, u64)> {
     Some((metadata.dev(), metadata.ino()))
 }
 
-/// Waits for a client, `left` or the end; true at the end.
-fn wait_for(
-    socket: BorrowedFd<'_>,
-    ended: BorrowedFd<'_>,
-    left: Option<Duration>,
-) -> io::Result<bool> {
+/// Waits for a client, or the end; true at the end.
+fn wait_for(socket: BorrowedFd<'_>, ended: BorrowedFd<'_>) -> io::Result<bool> {
     let mut events = [
         PollFd::from_borrowed_fd(socket, PollFlags::IN),
         PollFd::from_borrowed_fd(ended, PollFlags::IN),
     ];
-    let timeout = left.map(|left| Timespec {
-        tv_sec: left.as_secs().min(1 << 30) as i64,
-        tv_nsec: left.subsec_nanos().into(),
-    });
-    match poll(&mut events, timeout.as_ref()) {
+    match poll(&mut events, None) {
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
         Ok(_) => Ok(!events[1].revents().is_empty()),

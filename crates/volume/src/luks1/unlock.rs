@@ -1,6 +1,7 @@
 //! From a passphrase to the volume key, and from that to the mapping.
 
 use super::header::{Header, Keyslot};
+use crate::kdf::Total;
 use crate::mapping::{data_to_end, key_for};
 use crate::{Format, Kdf, Limits, Mapping, Secret, Unlocked, VolumeError};
 use block::BlockDevice;
@@ -40,12 +41,16 @@ impl Header {
         if let (Some(slot), true) = (slot, candidates.is_empty()) {
             return Err(VolumeError::EmptyKeyslot { slot });
         }
+        let of_digest = self.kdf(self.digest_iterations);
+        of_digest.check(&self.digest_salt, self.digest.len(), limits)?;
+        let mut total = Total::default();
         for (_, keyslot) in &candidates {
-            self.kdf(keyslot.iterations)
-                .check(&keyslot.salt, self.key_bytes, limits)?;
+            let kdf = self.kdf(keyslot.iterations);
+            kdf.check(&keyslot.salt, self.key_bytes, limits)?;
+            total.add(&kdf);
+            total.add(&of_digest);
         }
-        self.kdf(self.digest_iterations)
-            .check(&self.digest_salt, self.digest.len(), limits)?;
+        total.check(limits)?;
         for (number, keyslot) in candidates {
             let key = self.open(device, keyslot, passphrase, limits)?;
             if self.verifies(&key, limits)? {

@@ -17,12 +17,16 @@
 use crate::fields::Fields;
 use crate::{Hash, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
+use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"CMREENC1";
 const HEAD_BYTES: usize = 4096;
 const DIGEST_AT: usize = 32;
 const SEAL_AT: usize = 64;
+
+/// Bytes of a record that are read at a time.
+const PIECE: usize = 1 << 20;
 
 /// The least that a journal is worth having with.
 const LEAST_HALF: u64 = HEAD_BYTES as u64 + (64 << 10);
@@ -49,6 +53,14 @@ impl Record {
     /// The first byte behind its data.
     pub(super) const fn end(&self) -> u64 {
         self.position + self.length
+    }
+
+    /// Where its data is kept, in pieces that memory is there for.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = ByteRange> + use<> {
+        let (kept_at, length) = (self.kept_at, self.length);
+        (0..length)
+            .step_by(PIECE)
+            .map(move |done| ByteRange::new(kept_at + done, (length - done).min(PIECE as u64)))
     }
 
     /// Whether its data are whole sectors of `unit` bytes.
@@ -116,9 +128,12 @@ impl Journal {
         {
             return Ok(None);
         }
-        let data = unaligned::read(device, ByteRange::new(record.kept_at, record.length))?;
-        let digest = Hash::Sha256.digest(&[&data]);
-        Ok((head[DIGEST_AT..][..digest.len()] == **digest).then_some(record))
+        let mut digest = Sha256::new();
+        for piece in record.pieces() {
+            digest.update(&*unaligned::read(device, piece)?);
+        }
+        let digest = digest.finalize();
+        Ok((head[DIGEST_AT..][..digest.len()] == *digest).then_some(record))
     }
 
     /// What a record says of its data.
@@ -209,6 +224,26 @@ mod tests {
             device.write_at(offset, &sector).unwrap();
         }
         assert_eq!(journal.newest(&device).unwrap(), Some(second));
+    }
+
+    #[test]
+    fn a_record_is_read_in_pieces() {
+        let device = RamDevice::new(16 << 20);
+        let journal = Journal::new(ByteRange::new(4096, 8 << 20)).unwrap();
+        journal.clear(&device).unwrap();
+        let first = keep(&journal, &device, None, 0, &[1; 4096]).unwrap();
+        let data: Vec<u8> = (0..2 * PIECE + 4096).map(|i| (i / 512) as u8).collect();
+        let record = keep(&journal, &device, Some(first), 4096, &data).unwrap();
+        assert_eq!(journal.newest(&device).unwrap(), Some(record));
+        let pieces: Vec<_> = record.pieces().map(|piece| piece.length).collect();
+        assert_eq!(pieces, [PIECE as u64, PIECE as u64, 4096]);
+        for piece in record.pieces() {
+            let mut sector = [0; 512];
+            device.read_at(piece.offset, &mut sector).unwrap();
+            device.write_at(piece.offset, &[0x77; 512]).unwrap();
+            assert_eq!(journal.newest(&device).unwrap(), Some(first));
+            device.write_at(piece.offset, &sector).unwrap();
+        }
     }
 
     #[test]

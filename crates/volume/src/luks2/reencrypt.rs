@@ -274,8 +274,11 @@ impl Header {
         let Some(record) = newest.filter(|record| record.length > 0) else {
             return Ok(());
         };
-        let kept = unaligned::read(device, ByteRange::new(record.kept_at, record.length))?;
-        unaligned::write(data, state.new.offset + record.position, &kept)?;
+        let start = state.new.offset + record.position;
+        for piece in record.pieces() {
+            let kept = unaligned::read(device, piece)?;
+            unaligned::write(data, start + (piece.offset - record.kept_at), &kept)?;
+        }
         data.flush()?;
         let position = match state.direction() {
             Direction::Forward => record.end(),

@@ -5,6 +5,7 @@ use super::metadata::{
 };
 use super::read::Header;
 use crate::damage::printable;
+use crate::kdf::Total;
 use crate::keyslot::KeyMaterial;
 use crate::mapping::{data_of_size, data_to_end, key_for};
 use crate::{Access, Format, Limits, Mapping, SealedMapping, Secret, Unlocked, VolumeError};
@@ -54,11 +55,15 @@ impl Header {
         };
         let candidates = self.candidates(digest, slot)?;
         // All that can be refused is refused before any work is done.
-        for (_, keyslot) in &candidates {
-            keyslot.check(limits)?;
-        }
         let length = digest.digest.len();
         digest.kdf.check(&digest.salt, length, limits)?;
+        let mut total = Total::default();
+        for (_, keyslot) in &candidates {
+            keyslot.check(limits)?;
+            total.add(&keyslot.kdf);
+            total.add(&digest.kdf);
+        }
+        total.check(limits)?;
         for (number, keyslot) in candidates {
             let length = keyslot.area_key_bytes;
             let slot_key = keyslot

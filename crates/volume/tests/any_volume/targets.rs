@@ -6,7 +6,8 @@ use cipher::Key;
 use cryptmark_volume::cryptoloop::{Derivation, LoopCipher};
 use cryptmark_volume::plain::Hashing;
 use cryptmark_volume::{
-    Access, CryptDevice, Format, Hash, Limits, Opening, Secret, VolumeError, loopaes, luks1, luks2,
+    Access, CryptDevice, Format, Hash, Limits, Opening, Secret, VolumeError, bestcrypt, loopaes,
+    luks1, luks2,
 };
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
@@ -16,10 +17,11 @@ use std::str::FromStr;
 pub type Target = fn(&[u8]);
 
 /// What can be driven.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("luks1_header", luks1_header),
     ("luks2_header", luks2_header),
     ("luks2_json", luks2_json),
+    ("bestcrypt_header", bestcrypt_header),
     ("format_detect", format_detect),
     ("loopaes_key_file", loopaes_key_file),
     ("notations", notations),
@@ -31,6 +33,8 @@ const LIMITS: Limits = Limits {
     memory_kib: 8,
     lanes: 1,
     filled_kib: 8,
+    all_iterations: 8,
+    all_filled_kib: 64,
 };
 
 /// Of the binary LUKS2 header, what an input has; zeros follow it.
@@ -39,6 +43,17 @@ const BINARY_INPUT: usize = 512;
 const HEADER: usize = 16 << 10;
 const BINARY: usize = 4096;
 const CHECKSUM: usize = 448;
+
+/// Where the keyslots of BestCrypt begin.
+const BESTCRYPT_KEYSLOTS: usize = 1536;
+
+/// The signature, the label, the key generator, and the cipher.
+const BESTCRYPT_KNOWN: [(usize, &[u8]); 4] = [
+    (3, b"LOCOS94 "),
+    (43, b"BC_KeyGenID"),
+    (54, &[5, 0]),
+    (128, &[240, 0, 0, 0]),
+];
 
 /// A device that begins with some bytes at an offset, and is zeros elsewhere.
 struct Sparse<'a> {
@@ -173,6 +188,32 @@ pub fn luks2_json(input: &[u8]) {
     header[72..78].copy_from_slice(b"sha256");
     header.extend_from_slice(input);
     luks2_header(&header);
+}
+
+/// A BestCrypt header with the first of its keyslots. What it begins with is
+/// made right, and so are the numbers that only one is known of.
+pub fn bestcrypt_header(input: &[u8]) {
+    let mut bytes = input.to_vec();
+    bytes.resize(bytes.len().max(BESTCRYPT_KEYSLOTS), 0);
+    for (at, known) in BESTCRYPT_KNOWN {
+        bytes[at..][..known.len()].copy_from_slice(known);
+    }
+    let device = Sparse {
+        bytes: &bytes,
+        offset: 0,
+        size: 1 << 30,
+    };
+    let header = match bestcrypt::Header::read(&device) {
+        Ok(header) => header,
+        refused => return tell(refused),
+    };
+    for secret in secrets() {
+        tell(header.unlock(&device, &secret, &LIMITS));
+    }
+    for bytes in [32, 64] {
+        let key = Key::from_slice(&vec![7; bytes]);
+        tell(header.guessed_mapping(&key, &device));
+    }
 }
 
 /// The start of any device.

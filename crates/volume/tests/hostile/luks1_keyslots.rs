@@ -124,6 +124,20 @@ fn costs() -> Vec<Case> {
             100_000_001,
             refused("the key derivation asks for 100000001 iterations, and the limit is 100000000"),
         ),
+        luks1(
+            "iterations_too_many_in_all",
+            |bytes| {
+                let most = 100_000_000_u32.to_be_bytes();
+                for nth in 0..8 {
+                    put(bytes, slot(nth, STATE), &0x00AC_71F3_u32.to_be_bytes());
+                    put(bytes, slot(nth, ITERATIONS), &most);
+                }
+                put(bytes, DIGEST_ITERATIONS, &most);
+            },
+            refused(
+                "the keyslots ask for 1600000000 iterations in all, and the limit is 1200000000",
+            ),
+        ),
         number(
             "digest_iterations_0",
             DIGEST_ITERATIONS,

@@ -1,6 +1,6 @@
 //! LUKS2: key derivations that would take hours, or all memory.
 
-use crate::kit::{Case, Expected, damaged, luks2, no_keyslot, refused};
+use crate::kit::{Attempt, Case, Expected, Luks2, damaged, luks2, luks2_for, no_keyslot, refused};
 use cryptmark_volume::Format;
 use serde_json::{Value, json};
 
@@ -30,6 +30,60 @@ fn pbkdf2(name: &str, slot: u32, iterations: Value, expected: Expected) -> Case 
         "type": "pbkdf2", "hash": "sha256", "iterations": iterations, "salt": SALT,
     });
     kdf(name, slot, costs, expected)
+}
+
+/// Nine keyslots more, each of which alone may cost what it does.
+fn nine_more(volume: &mut Luks2, kdf: &Value) {
+    const FIRST_AREA: u64 = 32 << 10;
+    const AREA: u64 = 64 << 10;
+    volume.edit(|json| {
+        for number in 2..11 {
+            let mut slot = json["keyslots"]["1"].clone();
+            slot["kdf"] = kdf.clone();
+            slot["key_size"] = json!(16);
+            let offset = FIRST_AREA + (number + 2) * AREA;
+            slot["area"]["offset"] = json!(offset.to_string());
+            slot["area"]["size"] = json!(AREA.to_string());
+            json["keyslots"][number.to_string()] = slot;
+            let of_digest = json["digests"]["0"]["keyslots"].as_array_mut();
+            of_digest.unwrap().push(json!(number.to_string()));
+        }
+    });
+}
+
+fn most_of_pbkdf2() -> Value {
+    json!({"type": "pbkdf2", "hash": "sha256", "iterations": 100_000_000, "salt": SALT})
+}
+
+fn most_of_argon2() -> Value {
+    json!({"type": "argon2id", "time": 64, "memory": 4 << 20, "cpus": 4, "salt": SALT})
+}
+
+/// What keyslots ask for together.
+pub fn cases_of_all() -> Vec<Case> {
+    vec![
+        luks2(
+            "iterations_too_many_in_all",
+            |v| {
+                nine_more(v, &most_of_pbkdf2());
+                v.set("/digests/0/iterations", json!(100_000_000));
+            },
+            refused(
+                "the keyslots ask for 2000002000 iterations in all, and the limit is 1200000000",
+            ),
+        ),
+        luks2(
+            "passes_times_memory_too_many_in_all",
+            |v| nine_more(v, &most_of_argon2()),
+            refused("the keyslots fill 2415919104 KiB in all, and the limit is 2147483648"),
+        ),
+        luks2_for(
+            Attempt::OpenSlot(0),
+            "costs_too_many_in_all_beside_the_keyslot_of_choice",
+            |v| nine_more(v, &most_of_argon2()),
+            Expected::Opens,
+        ),
+    ]
 }
 
 pub fn cases() -> Vec<Case> {

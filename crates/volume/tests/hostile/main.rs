@@ -37,6 +37,7 @@ fn bad_volumes_are_refused_and_odd_ones_open() {
         luks2_areas::cases(),
         luks2_digests::cases(),
         luks2_costs::cases(),
+        luks2_costs::cases_of_all(),
         luks2_segments::cases(),
         luks2_reencryption::cases(),
     ]

@@ -13,6 +13,7 @@ impl Planes for Avx2 {
     const BACKEND: Backend = Backend::Avx2;
     const WIDE: usize = 32;
     const FROM_AES_FIELD: Linear = tower::FROM_AES;
+    const INVERTS_AT_ONCE: bool = false;
     type Vector = __m256i;
     type Table = Table;
     type Map = [Nibbles; 2];

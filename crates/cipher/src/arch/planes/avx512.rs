@@ -31,6 +31,7 @@ impl Planes for Avx512Bytes {
     const BACKEND: Backend = Backend::Avx512;
     const WIDE: usize = 64;
     const FROM_AES_FIELD: Linear = IDENTITY;
+    const INVERTS_AT_ONCE: bool = true;
     type Vector = __m512i;
     type Table = Table;
     type Map = u64;
@@ -171,6 +172,18 @@ impl Planes for Avx512Bytes {
     }
 
     #[inline(always)]
+    fn linear_by_half(self, &maps: &[u64; 2], x: __m512i) -> __m512i {
+        // SAFETY: `self` proves the features.
+        unsafe { _mm512_gf2p8affine_epi64_epi8::<0>(x, self.splat_maps(maps)) }
+    }
+
+    #[inline(always)]
+    fn invert_by_half(self, &maps: &[u64; 2], x: __m512i) -> __m512i {
+        // SAFETY: `self` proves the features.
+        unsafe { _mm512_gf2p8affineinv_epi64_epi8::<0>(x, self.splat_maps(maps)) }
+    }
+
+    #[inline(always)]
     fn add_words(self, x: __m512i, y: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_add_epi32(x, y) }
@@ -269,6 +282,13 @@ impl Planes for Avx512Bytes {
 }
 
 impl Avx512Bytes {
+    /// A map for each half of every 16 bytes.
+    #[inline(always)]
+    fn splat_maps(self, maps: [u64; 2]) -> __m512i {
+        // SAFETY: `self` proves the feature, and the maps are borrowed.
+        unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(maps.as_ptr().cast())) }
+    }
+
     /// Exchanges rows and columns of a square of blocks.
     #[inline(always)]
     fn transpose_blocks(self, [a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {

@@ -13,6 +13,7 @@ impl Planes for Neon {
     const BACKEND: Backend = Backend::Neon;
     const WIDE: usize = 16;
     const FROM_AES_FIELD: Linear = tower::FROM_AES;
+    const INVERTS_AT_ONCE: bool = false;
     type Vector = uint8x16_t;
     type Table = Table;
     type Map = [Nibbles; 2];

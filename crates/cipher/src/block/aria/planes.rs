@@ -5,9 +5,14 @@
 //! part of the round keys. A is sums of whole planes, by the factors that the
 //! portable code has.
 
+mod few;
+
 use zeroize::Zeroize;
 
+use self::few::FewKey;
 use super::{Aria, MOST_KEYS, Words, add, diffuse, sbox};
+use crate::block::Block;
+use crate::block::planes::few::{EncryptCbc, encrypt_blocks};
 use crate::block::planes::linear::{IDENTITY, Linear, after_inversion, apply, compose, inverse};
 use crate::block::planes::sectors::{InPlanes, Kernel};
 use crate::block::planes::{Planes, four};
@@ -17,6 +22,7 @@ pub(crate) struct InBytes<P: Planes> {
     maps: Maps<P>,
     encryption: [[u32; 16]; MOST_KEYS],
     decryption: [[u32; 16]; MOST_KEYS],
+    few_encryption: [FewKey; MOST_KEYS],
     keys: usize,
 }
 
@@ -67,9 +73,11 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, InBytes<P>>
             std::array::from_fn(|at| four(apply(&into, bytes.as_flattened()[at])))
         })
     };
+    let encryption = fold(&portable.encryption);
     let kernel = InBytes {
         maps,
-        encryption: fold(&portable.encryption),
+        few_encryption: few::arrange(&encryption, keys),
+        encryption,
         decryption: fold(&portable.decryption),
         keys,
     };
@@ -85,6 +93,35 @@ impl<P: Planes> Kernel<P> for InBytes<P> {
     #[inline(always)]
     fn decrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
         self.crypt(planes, &self.decryption[..self.keys], rows)
+    }
+
+    const FEW: usize = if P::INVERTS_AT_ONCE { P::WIDE / 2 } else { 0 };
+
+    #[inline(always)]
+    fn encrypt_few(&self, planes: P, blocks: &mut [Block]) {
+        if blocks.len() <= P::WIDE / 8 {
+            encrypt_blocks::<P, Self, 2>(self, planes, blocks);
+        } else {
+            encrypt_blocks::<P, Self, 4>(self, planes, blocks);
+        }
+    }
+
+    fn encrypt_few_cbc(&self, planes: P, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        if ivs.len() <= P::WIDE / 8 {
+            planes.enter(EncryptCbc::<Self, 2> {
+                few: self,
+                ivs,
+                sector_bytes,
+                data,
+            });
+        } else {
+            planes.enter(EncryptCbc::<Self, 4> {
+                few: self,
+                ivs,
+                sector_bytes,
+                data,
+            });
+        }
     }
 }
 
@@ -212,6 +249,8 @@ impl<P: Planes> Drop for InBytes<P> {
     fn drop(&mut self) {
         self.encryption.as_flattened_mut().zeroize();
         self.decryption.as_flattened_mut().zeroize();
+        let few = self.few_encryption.as_flattened_mut();
+        few.as_flattened_mut().zeroize();
     }
 }
 

@@ -4,7 +4,6 @@ use super::sectors::{Blocks, InPlanes, Kernel, crypt};
 use super::{LINE, Planes, Work};
 use crate::Backend;
 use crate::block::BlockCipher;
-use crate::mode::cbc;
 
 type Block = [u8; 8];
 
@@ -24,9 +23,8 @@ impl<P: Planes, K: Kernel<P, 8>> BlockCipher<8> for InPlanes<P, K> {
 
     fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         if ivs.len() <= K::FEW {
-            return cbc::encrypt(ivs, sector_bytes, data, |blocks| {
-                self.encrypt_blocks(blocks);
-            });
+            let kernel = &self.kernel;
+            return kernel.encrypt_few_cbc(self.planes, ivs, sector_bytes, data);
         }
         self.planes.enter(EncryptCbc {
             kernel: &self.kernel,

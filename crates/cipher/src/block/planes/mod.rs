@@ -15,6 +15,7 @@
 //! 32-bit words and back, with [`to_words`](Planes::to_words) and
 //! [`to_planes`](Planes::to_planes).
 
+pub(crate) mod few;
 pub(crate) mod halves;
 pub(crate) mod linear;
 pub(crate) mod sectors;
@@ -42,6 +43,10 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
 
     /// From the field of AES to how [`invert`](Self::invert) takes its elements.
     const FROM_AES_FIELD: Linear;
+
+    /// Whether [`invert`](Self::invert) is one instruction, so that a cipher made
+    /// of it is fast on one block too.
+    const INVERTS_AT_ONCE: bool;
 
     /// A register.
     type Vector: Copy;
@@ -112,6 +117,23 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     /// `map` of the inverse of every byte, zero for zero. The bytes have come
     /// through [`FROM_AES_FIELD`](Self::FROM_AES_FIELD).
     fn invert(self, map: &Self::InverseMap, x: Self::Vector) -> Self::Vector;
+
+    /// The first of `maps` of the lower half of every 16 bytes, and the second
+    /// of the upper half.
+    #[inline(always)]
+    fn linear_by_half(self, maps: &[Self::Map; 2], x: Self::Vector) -> Self::Vector {
+        let lower = self.splat_words([u32::MAX, u32::MAX, 0, 0]);
+        let [a, b] = [self.linear(&maps[0], x), self.linear(&maps[1], x)];
+        self.or(self.and(lower, a), self.and_not(lower, b))
+    }
+
+    /// The same with maps of inverses, as [`invert`](Self::invert).
+    #[inline(always)]
+    fn invert_by_half(self, maps: &[Self::InverseMap; 2], x: Self::Vector) -> Self::Vector {
+        let lower = self.splat_words([u32::MAX, u32::MAX, 0, 0]);
+        let [a, b] = [self.invert(&maps[0], x), self.invert(&maps[1], x)];
+        self.or(self.and(lower, a), self.and_not(lower, b))
+    }
 
     /// Sums of words modulo 2³².
     fn add_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;

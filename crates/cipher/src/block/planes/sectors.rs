@@ -27,6 +27,20 @@ pub(crate) trait Kernel<P: Planes, const N: usize = 16>: Send + Sync + 'static {
     fn encrypt_few(&self, _: P, blocks: &mut [[u8; N]]) {
         assert!(blocks.is_empty(), "this kernel works on many blocks only");
     }
+
+    /// Encrypts at most [`FEW`](Self::FEW) sectors in place in CBC mode; `ivs`
+    /// has one for each.
+    fn encrypt_few_cbc(&self, planes: P, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8])
+    where
+        Self: Sized,
+    {
+        cbc::encrypt(ivs, sector_bytes, data, |blocks| {
+            planes.enter(Blocks::<Self, N, true> {
+                kernel: self,
+                blocks,
+            });
+        });
+    }
 }
 
 /// A block cipher made of a kernel.
@@ -69,9 +83,8 @@ impl<P: Planes, K: Kernel<P>> BlockCipher<16> for InPlanes<P, K> {
 
     fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         if ivs.len() <= K::FEW {
-            return cbc::encrypt(ivs, sector_bytes, data, |blocks| {
-                self.encrypt_blocks(blocks);
-            });
+            let kernel = &self.kernel;
+            return kernel.encrypt_few_cbc(self.planes, ivs, sector_bytes, data);
         }
         self.planes.enter(EncryptCbc {
             kernel: &self.kernel,

@@ -17,6 +17,8 @@
 use zeroize::Zeroize;
 
 use super::{ROUNDS, round_keys, sbox};
+use crate::block::Block;
+use crate::block::planes::few::{self, Few};
 use crate::block::planes::linear::{
     Linear, after_inversion, apply, compose, inverse, to_aes_field,
 };
@@ -37,12 +39,17 @@ const ADD_UPPER: Linear = [5, 10, 20, 40, 80, 160, 64, 128];
 /// x + (x »6).
 const ADD_LOWER: Linear = [1, 2, 4, 8, 16, 32, 65, 130];
 
+/// The sum of both: x⋘2.
+const ROTATE_BY_TWO: Linear = [4, 8, 16, 32, 64, 128, 1, 2];
+
 /// SM4 with a key of 128 bits.
 pub(crate) struct InWords<P: Planes> {
     into: P::Map,
     out_of: P::Map,
     p: P::InverseMap,
     q: P::InverseMap,
+    /// Of p + q: where a round is waited for, sooner than the sum.
+    w: P::InverseMap,
     encryption: [u32; ROUNDS],
     decryption: [u32; ROUNDS],
 }
@@ -77,6 +84,7 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, InWords<P>>
         out_of: P::map(&out_of),
         p: map(&ADD_UPPER),
         q: map(&ADD_LOWER),
+        w: map(&ROTATE_BY_TWO),
         encryption,
         decryption,
     };
@@ -95,9 +103,112 @@ impl<P: Planes> Kernel<P> for InWords<P> {
         let words = planes.rows_to_words(rows);
         planes.words_to_rows(self.crypt(planes, &self.decryption, words))
     }
+
+    const FEW: usize = P::WIDE / 2;
+
+    #[inline(always)]
+    fn encrypt_few(&self, planes: P, blocks: &mut [Block]) {
+        if blocks.len() <= P::WIDE / 4 {
+            few::encrypt_blocks::<P, Self, 4>(self, planes, blocks);
+        } else {
+            few::encrypt_blocks::<P, Self, 8>(self, planes, blocks);
+        }
+    }
+
+    fn encrypt_few_cbc(&self, planes: P, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        if ivs.len() <= P::WIDE / 4 {
+            planes.enter(few::EncryptCbc::<Self, 4> {
+                few: self,
+                ivs,
+                sector_bytes,
+                data,
+            });
+        } else {
+            planes.enter(few::EncryptCbc::<Self, 8> {
+                few: self,
+                ivs,
+                sector_bytes,
+                data,
+            });
+        }
+    }
+}
+
+/// Of every four registers of blocks, registers of their words.
+impl<P: Planes, const ROWS: usize> Few<P, ROWS> for InWords<P> {
+    #[inline(always)]
+    fn arrange(&self, planes: P, mut rows: [P::Vector; ROWS]) -> [P::Vector; ROWS] {
+        for rows in rows.as_chunks_mut::<4>().0 {
+            *rows = planes.transpose_squares(*rows);
+            for x in rows {
+                *x = planes.linear(&self.into, *x);
+            }
+        }
+        rows
+    }
+
+    #[inline(always)]
+    fn encrypt(&self, planes: P, mut state: [P::Vector; ROWS]) -> [P::Vector; ROWS] {
+        let (words, _) = state.as_chunks_mut::<4>();
+        let mut sums = [planes.splat(0); ROWS];
+        for (x, [_, b, c, d]) in sums.iter_mut().zip(&*words) {
+            *x = planes.xor(*b, self.others(planes, *c, *d, 0));
+        }
+        for i in (0..ROUNDS).step_by(4) {
+            for (x, [a, _, c, d]) in sums.iter_mut().zip(&mut *words) {
+                self.step(planes, x, a, self.others(planes, *c, *d, i + 1));
+            }
+            for (x, [a, b, _, d]) in sums.iter_mut().zip(&mut *words) {
+                self.step(planes, x, b, self.others(planes, *d, *a, i + 2));
+            }
+            for (x, [a, b, c, _]) in sums.iter_mut().zip(&mut *words) {
+                self.step(planes, x, c, self.others(planes, *a, *b, i + 3));
+            }
+            for (x, [_, b, c, d]) in sums.iter_mut().zip(&mut *words) {
+                self.step(planes, x, d, self.others(planes, *b, *c, i + 4));
+            }
+        }
+        for words in words {
+            words.reverse();
+        }
+        state
+    }
+
+    #[inline(always)]
+    fn restore(&self, planes: P, mut state: [P::Vector; ROWS]) -> [P::Vector; ROWS] {
+        for words in state.as_chunks_mut::<4>().0 {
+            for x in &mut *words {
+                *x = planes.linear(&self.out_of, *x);
+            }
+            *words = planes.transpose_squares(*words);
+        }
+        state
+    }
 }
 
 impl<P: Planes> InWords<P> {
+    /// What the round of this number takes besides the word that was changed
+    /// last; after the last round nothing takes it.
+    #[inline(always)]
+    fn others(&self, planes: P, x: P::Vector, y: P::Vector, round: usize) -> P::Vector {
+        planes.xor3(x, y, planes.splat(self.encryption[round % ROUNDS]))
+    }
+
+    /// A round that takes `x` for a sum, changes `a`, and makes `x` what the next
+    /// one takes: nothing waits for more than it must.
+    #[inline(always)]
+    fn step(&self, planes: P, x: &mut P::Vector, a: &mut P::Vector, others: P::Vector) {
+        let unturned = planes.xor(*a, planes.invert(&self.p, *x));
+        let w = planes.invert(&self.w, *x);
+        let turned = planes.xor3(
+            planes.rotate_words(planes.invert(&self.q, *x), 8),
+            planes.rotate_words(w, 24),
+            planes.rotate_words(w, 16),
+        );
+        *a = planes.xor(unturned, turned);
+        *x = planes.xor3(unturned, turned, others);
+    }
+
     #[inline(always)]
     fn crypt<const N: usize>(
         &self,

@@ -32,7 +32,7 @@ impl Running {
         Self {
             end,
             place,
-            thread: Some(std::thread::spawn(move || server.run(None).unwrap())),
+            thread: Some(std::thread::spawn(move || server.run().unwrap())),
             _folder: folder,
         }
     }

@@ -40,7 +40,7 @@ fn tcp_serves_as_well() {
     let server = crate::nbd::Server::listen(place, vec![export], 4).unwrap();
     let place = server.place();
     let end = server.end();
-    let thread = std::thread::spawn(move || server.run(None).unwrap());
+    let thread = std::thread::spawn(move || server.run().unwrap());
     let client = NbdDevice::connect(&place, "disk").unwrap();
     Model::new(9).run(&client);
     drop(client);

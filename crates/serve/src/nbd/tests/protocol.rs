@@ -9,7 +9,6 @@ use block::layer::{Effect, Fault, Rule, Trigger, Trim, TrimPolicy};
 use block::{BlockDevice, ByteRange, OperationKind, RamDevice};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 fn two() -> Running {
     Running::start(
@@ -308,14 +307,20 @@ fn a_forced_write_is_flushed_before_it_is_answered() {
 }
 
 #[test]
-fn an_idle_server_ends_by_itself_and_takes_its_socket_away() {
+fn a_server_that_ends_takes_its_socket_away_and_no_other() {
     let folder = tempfile::TempDir::new().unwrap();
-    let place = crate::nbd::Place::Unix(folder.path().join("socket"));
-    let export = named("", RamDevice::new(1 << 20), Access::Write);
-    let server = Server::listen(place, vec![export], 1).unwrap();
-    server.run(Some(Duration::from_millis(30))).unwrap();
+    let path = folder.path().join("socket");
+    let place = crate::nbd::Place::Unix(path.clone());
+    let exports = || vec![named("", RamDevice::new(1 << 20), Access::Write)];
+    let server = Server::listen(place.clone(), exports(), 1).unwrap();
+    server.end().now();
+    server.run().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let another = Server::listen(place, exports(), 1).unwrap();
     drop(server);
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    assert!(path.exists());
+    drop(another);
+    assert!(!path.exists());
 }
 
 #[test]

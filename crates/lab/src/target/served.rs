@@ -1,0 +1,443 @@
+//! Programs that serve encrypted volumes over NBD: this one's own server,
+//! qemu-nbd with its LUKS driver, and nbdkit with its LUKS filter.
+//!
+//! Each serves the extent on a socket of its own, and this process is its
+//! client. Ours runs on threads of this process; the others are programs that
+//! reach the extent as a file, and keep it in a LUKS1 volume, which has 512-byte
+//! sectors.
+
+use super::{Encryption, System, Target, TargetError};
+use ::serve::nbd::{ClientError, End, Named, NbdDevice, Place, ServeError, Server};
+use ::serve::{Access, Export};
+use block::{BlockDevice, BlockError, ByteRange, Geometry, Queue, QueueOptions};
+use cipher::{Key, SectorSize};
+use rustix::fs::{AtFlags, CWD};
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use thiserror::Error;
+use volume::{Hash, luks1};
+
+/// How long a program may take to begin to serve.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The passphrase of a volume that lives as long as a measurement.
+const PASSPHRASE: &[u8] = b"measured and thrown away";
+/// The volume's key is not what is measured.
+const ITERATIONS: u32 = 1000;
+
+/// Why a server is not there.
+#[derive(Debug, Error)]
+pub enum ServedError {
+    /// The program is not installed.
+    #[error("{program} is not installed; Debian's {package} brings it")]
+    Missing {
+        /// The program.
+        program: &'static str,
+        /// What brings it.
+        package: &'static str,
+    },
+    /// The extent has no path by which a program could reach it.
+    #[error("{program} reaches files and disks only")]
+    Unreachable {
+        /// The program.
+        program: &'static str,
+    },
+    /// The program would not serve this.
+    #[error("{program} does not serve {cipher}: {said}")]
+    Refused {
+        /// The program.
+        program: &'static str,
+        /// The cipher in dm-crypt notation.
+        cipher: String,
+        /// The first line of what it said.
+        said: String,
+    },
+    /// The program could not be run, or spoken to.
+    #[error("{program} cannot be run")]
+    Failed {
+        /// The program.
+        program: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Our own server could not begin.
+    #[error(transparent)]
+    Server(#[from] ServeError),
+    /// A server could not be reached.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// The volume could not be made.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
+
+impl ServedError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Missing { package, .. } => format!("Install {package}."),
+            Self::Unreachable { .. } => "Measure at a directory, a file or a disk.".into(),
+            Self::Refused { .. } => "Choose a cipher that it has.".into(),
+            Self::Failed { .. } => "Run it by hand to see what it says.".into(),
+            Self::Server(error) => error.remedy().into(),
+            Self::Client(error) => error.remedy().into(),
+            Self::Target(error) => error.remedy(),
+        }
+    }
+}
+
+/// A program that serves volumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Program {
+    /// `qemu-nbd`.
+    Qemu,
+    /// `nbdkit`.
+    Nbdkit,
+}
+
+impl Program {
+    /// All programs.
+    pub const ALL: [Self; 2] = [Self::Qemu, Self::Nbdkit];
+
+    /// The contract's word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Qemu => "qemu",
+            Self::Nbdkit => "nbdkit",
+        }
+    }
+
+    const fn command(self) -> &'static str {
+        match self {
+            Self::Qemu => "qemu-nbd",
+            Self::Nbdkit => "nbdkit",
+        }
+    }
+
+    /// The Debian package that brings it.
+    pub const fn package(self) -> &'static str {
+        match self {
+            Self::Qemu => "qemu-utils",
+            Self::Nbdkit => "nbdkit",
+        }
+    }
+
+    /// The version that is installed, if one is.
+    pub fn version(self) -> Option<String> {
+        let output = Command::new(self.command()).arg("--version").output();
+        let said = output.ok().filter(|output| output.status.success())?.stdout;
+        let line = String::from_utf8_lossy(&said).lines().next()?.to_owned();
+        Some(line.split(" (").next().unwrap_or_default().to_owned())
+    }
+
+    /// The command that serves the LUKS1 volume at `path` on the socket
+    /// `nbd` in `folder`, where the passphrase is in `line`.
+    fn serve(self, folder: &Path, path: &Path, direct: bool) -> Command {
+        let mut command = Command::new(self.command());
+        let (socket, line) = (folder.join("nbd"), folder.join("line"));
+        match self {
+            Self::Qemu => {
+                let cache = if direct { "none" } else { "writeback" };
+                command
+                    .args(["--persistent", "--shared=64", "--cache", cache])
+                    .arg(format!("--socket={}", socket.display()))
+                    .arg("--object")
+                    .arg(format!("secret,id=line,file={}", line.display()))
+                    .arg("--image-opts")
+                    .arg(format!(
+                        "driver=luks,key-secret=line,file.filename={}",
+                        path.display()
+                    ));
+            }
+            Self::Nbdkit => {
+                // It has no way around the page cache.
+                command
+                    .args(["--foreground", "--exit-with-parent", "--filter=luks"])
+                    .arg(format!("--unix={}", socket.display()))
+                    .arg("file")
+                    .arg(format!("file={}", path.display()))
+                    .arg(format!("passphrase=+{}", line.display()));
+            }
+        }
+        command
+    }
+}
+
+/// How other processes reach an extent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// By its name.
+    Named(PathBuf),
+    /// It has no name, and is open.
+    Nameless {
+        /// The open file in /proc.
+        open: PathBuf,
+        /// A folder of its file system.
+        directory: PathBuf,
+    },
+}
+
+/// A name that an extent has for a while.
+struct Name {
+    path: PathBuf,
+    lent: bool,
+}
+
+impl Name {
+    fn of(reach: &Reach) -> io::Result<Self> {
+        match reach {
+            Reach::Named(path) => Ok(Self {
+                path: path.clone(),
+                lent: false,
+            }),
+            Reach::Nameless { open, directory } => {
+                let path = directory.join(format!(".cryptmark-{}", std::process::id()));
+                let follow = AtFlags::SYMLINK_FOLLOW;
+                rustix::fs::linkat(CWD, open, CWD, &path, follow)?;
+                Ok(Self { path, lent: true })
+            }
+        }
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        if self.lent {
+            // Whoever tidies up the folder may have been faster.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The built-in engine behind the built-in NBD server, over all of `storage`.
+/// Where the storage answers at once, as memory does, a client's requests are
+/// worked on by one thread.
+///
+/// # Errors
+/// [`ServedError::Server`], [`ServedError::Client`] and [`ServedError::Target`].
+pub fn builtin(
+    storage: Arc<dyn BlockDevice>,
+    encryption: Encryption,
+    at_once: bool,
+) -> Result<Target, ServedError> {
+    let inner = Target::builtin(storage, encryption)?;
+    let folder = folder("cryptmark")?;
+    let place = Place::Unix(folder.path().join("nbd"));
+    let export = Named {
+        name: String::new(),
+        description: String::new(),
+        export: Arc::new(Export::new(inner.device.into(), Access::Write)),
+    };
+    let threads = if at_once { 1 } else { 16 };
+    let server = Server::listen(place.clone(), vec![export], threads)?;
+    let guard = Own {
+        end: server.end(),
+        thread: Some(std::thread::spawn(move || server.run())),
+        _folder: folder,
+    };
+    Ok(Target {
+        system: System::BuiltinNbd,
+        device: Box::new(Served {
+            client: NbdDevice::connect(&place, "")?,
+            _server: Box::new(guard),
+        }),
+        data_offset: 0,
+        ..inner
+    })
+}
+
+/// A program's server, over a LUKS1 volume that is made on all of `storage`,
+/// which the program reaches by `reach`; the name that is lent to it is gone when
+/// it serves.
+///
+/// # Errors
+/// Any of [`ServedError`].
+pub fn foreign(
+    program: Program,
+    storage: &dyn BlockDevice,
+    reach: Option<&Reach>,
+    direct: bool,
+    encryption: Encryption,
+) -> Result<Target, ServedError> {
+    let name = program.command();
+    let version = program.version().ok_or(ServedError::Missing {
+        program: name,
+        package: program.package(),
+    })?;
+    let reach = reach.ok_or(ServedError::Unreachable { program: name })?;
+    let encryption = Encryption {
+        sector_size: SectorSize::B512,
+        backend: None,
+        sharing: None,
+        ..encryption
+    };
+    let header = make(storage, &encryption)?;
+    let path = Name::of(reach).map_err(|source| ServedError::Failed {
+        program: name,
+        source,
+    })?;
+    let folder = folder(name)?;
+    let failed = |source| ServedError::Failed {
+        program: name,
+        source,
+    };
+    fs::write(folder.path().join("line"), PASSPHRASE).map_err(failed)?;
+    let child = program
+        .serve(folder.path(), &path.path, direct)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let mut guard = Foreign {
+        child,
+        _folder: folder,
+    };
+    let place = Place::Unix(guard._folder.path().join("nbd"));
+    let client = guard.connect(&place, name, &encryption)?;
+    Ok(Target {
+        system: System::Served(program),
+        version,
+        encryption: Some(encryption),
+        backend: None,
+        constant_time: None,
+        device: Box::new(Served {
+            client,
+            _server: Box::new(guard),
+        }),
+        data_offset: header,
+    })
+}
+
+/// Makes a LUKS1 volume; where its data begins.
+fn make(storage: &dyn BlockDevice, encryption: &Encryption) -> Result<u64, TargetError> {
+    let key = Key::random(encryption.key_bits as usize / 8)?;
+    let creation = luks1::Creation {
+        spec: encryption.spec,
+        key_bytes: key.len(),
+        hash: Hash::Sha256,
+        iterations: ITERATIONS,
+        payload_offset: None,
+        detached: false,
+        uuid: None,
+    };
+    let header = luks1::Header::create(storage, &creation, &key, &Key::from_slice(PASSPHRASE))?;
+    storage.flush()?;
+    Ok(header.payload_offset)
+}
+
+/// A folder that only this user sees into.
+fn folder(program: &'static str) -> Result<TempDir, ServedError> {
+    TempDir::new().map_err(|source| ServedError::Failed { program, source })
+}
+
+/// A client's device, with what serves it.
+struct Served {
+    /// Goes before the server does.
+    client: NbdDevice,
+    _server: Box<dyn Send + Sync>,
+}
+
+impl BlockDevice for Served {
+    fn geometry(&self) -> Geometry {
+        self.client.geometry()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
+        self.client.read_at(offset, into)
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
+        self.client.write_at(offset, data)
+    }
+
+    fn flush(&self) -> Result<(), BlockError> {
+        self.client.flush()
+    }
+
+    fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
+        self.client.discard(range)
+    }
+
+    fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
+        self.client.queue(options)
+    }
+}
+
+/// Our server; it ends with the target.
+struct Own {
+    end: End,
+    thread: Option<JoinHandle<Result<(), ServeError>>>,
+    _folder: TempDir,
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.end.now();
+        if let Some(thread) = self.thread.take() {
+            // What it could not do, its client was told.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A program; it is ended with the target.
+struct Foreign {
+    child: Child,
+    _folder: TempDir,
+}
+
+impl Foreign {
+    /// Waits for the program's server, or for its reason to end.
+    fn connect(
+        &mut self,
+        place: &Place,
+        program: &'static str,
+        encryption: &Encryption,
+    ) -> Result<NbdDevice, ServedError> {
+        let begun = Instant::now();
+        loop {
+            let refusal = match NbdDevice::connect(place, "") {
+                Ok(client) => return Ok(client),
+                Err(error) => error,
+            };
+            let ended = self
+                .child
+                .try_wait()
+                .map_err(|source| ServedError::Failed { program, source })?;
+            if ended.is_some() {
+                let mut said = String::new();
+                if let Some(mut stderr) = self.child.stderr.take() {
+                    // Without its reason it is refused all the same.
+                    let _ = stderr.read_to_string(&mut said);
+                }
+                return Err(ServedError::Refused {
+                    program,
+                    cipher: encryption.spec.to_string(),
+                    said: said
+                        .lines()
+                        .next()
+                        .unwrap_or("it gives no reason")
+                        .to_owned(),
+                });
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(refusal.into());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        // Nothing of what it holds is needed any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

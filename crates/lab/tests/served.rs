@@ -1,0 +1,96 @@
+//! Volumes behind NBD servers, this program's and others, as systems under test.
+
+use cryptmark_lab::target::served::{self, Program, ServedError};
+use cryptmark_lab::target::{Encryption, Place, Storage, System};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+fn storage(at: &Path) -> Storage {
+    let place = Place {
+        at,
+        size: 16 << 20,
+        seed: 4,
+        overwrite: false,
+        engine: None,
+    };
+    Storage::prepare(place, &mut |_| ControlFlow::Continue(())).unwrap()
+}
+
+fn encryption(cipher: &str, sector: u32) -> Encryption {
+    Encryption::parse(cipher, Some(512), sector, None).unwrap()
+}
+
+#[test]
+fn our_server_encrypts_what_it_stores() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage = storage(folder.path());
+    for at_once in [false, true] {
+        let device = Arc::clone(&storage.device);
+        let encryption = encryption("twofish-xts-plain64", 4096);
+        let target = served::builtin(device, encryption, at_once).unwrap();
+        assert_eq!(target.system, System::BuiltinNbd);
+        assert_eq!(target.device().geometry().size, 16 << 20);
+        target.self_check(&*storage.device).unwrap();
+    }
+}
+
+#[test]
+fn programs_serve_a_volume_and_end_with_the_target() {
+    let folder = tempfile::tempdir().unwrap();
+    for program in Program::ALL {
+        if program.version().is_none() {
+            println!("skipped: there is no {}", program.package());
+            continue;
+        }
+        let storage = storage(folder.path());
+        let target = storage
+            .served_by(program, encryption("aes-xts-plain64", 4096))
+            .unwrap();
+        let used = target.encryption.unwrap();
+        assert_eq!(used.sector_size.bytes(), 512);
+        target.self_check(&*storage.device).unwrap();
+        assert!(running(program) > 0);
+        drop(target);
+        assert_eq!(running(program), 0);
+    }
+}
+
+/// Children of this process that are the program.
+fn running(program: Program) -> usize {
+    let name = match program {
+        Program::Qemu => "qemu-nbd",
+        Program::Nbdkit => "nbdkit",
+    };
+    let own = std::process::id();
+    let mut count = 0;
+    for process in std::fs::read_dir("/proc").unwrap().flatten() {
+        let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        let Some((before, after)) = stat.rsplit_once(") ") else {
+            continue;
+        };
+        let parent = after.split(' ').nth(1).unwrap_or_default();
+        if before.ends_with(&format!("({name}")) && parent == own.to_string() {
+            count += 1;
+        }
+    }
+    count
+}
+
+#[test]
+fn what_a_program_does_not_have_is_told_in_its_words() {
+    let folder = tempfile::tempdir().unwrap();
+    if Program::Nbdkit.version().is_none() {
+        return println!("skipped: there is no nbdkit");
+    }
+    let files = storage(folder.path());
+    let refused = files.served_by(Program::Nbdkit, encryption("serpent-xts-plain64", 512));
+    let Err(ServedError::Refused { said, .. }) = refused else {
+        panic!("nbdkit has no Serpent");
+    };
+    assert!(said.contains("nbdkit"), "{said}");
+
+    let memory = Storage::memory(16 << 20, 1).unwrap();
+    let refused = memory.served_by(Program::Nbdkit, encryption("aes-xts-plain64", 512));
+    assert!(matches!(refused, Err(ServedError::Unreachable { .. })));
+}

@@ -1,0 +1,336 @@
+//! An export as a file: whatever is done to it equals what is done to a byte
+//! array, by direct and by buffered access.
+
+use block::layer::{Effect, Fault, Rule, Trigger, Trim, TrimPolicy};
+use block::model::{Discarded, Model};
+use block::{
+    AlignedBuffer, BlockDevice, ByteRange, FileDevice, FileOptions, OperationKind, RamDevice,
+};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::fs::{FallocateFlags, OFlags, SeekFrom, fallocate, seek};
+use rustix::io::Errno;
+use serve::fuse::{FuseError, FuseMount, Unmount, unmount};
+use serve::{Access, Export, Extent};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const MIB: u64 = 1 << 20;
+const SIZE: u64 = 3 * MIB;
+
+/// A mount that goes away with its directory, whatever becomes of the test.
+struct Mounted {
+    mount: FuseMount,
+    directory: tempfile::TempDir,
+}
+
+impl Mounted {
+    fn new(export: Export) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        match FuseMount::new(Arc::new(export), directory.path(), "volume", 2) {
+            Ok(mount) => Some(Self { mount, directory }),
+            Err(error) => {
+                println!("skipped: FUSE: {error}");
+                None
+            }
+        }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.path().join("volume")
+    }
+
+    fn open(&self, direct: bool) -> File {
+        let flags = if direct {
+            OFlags::DIRECT
+        } else {
+            OFlags::empty()
+        };
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(flags.bits() as i32)
+            .open(self.file())
+            .unwrap()
+    }
+
+    fn unmount(&self) {
+        // A ring lets go of its files a little after it was closed.
+        within_seconds(|| match unmount(self.directory.path(), Unmount::Unused) {
+            Err(FuseError::Busy { .. }) => false,
+            outcome => outcome.is_ok(),
+        });
+        within_seconds(|| self.mount.is_over());
+    }
+}
+
+#[track_caller]
+fn within_seconds(mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it does not end");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Most tests have unmounted it.
+        let _ = unmount(self.directory.path(), Unmount::Detached);
+    }
+}
+
+fn device(path: &Path, direct: bool) -> FileDevice {
+    let options = FileOptions {
+        write: true,
+        direct,
+        ..FileOptions::default()
+    };
+    FileDevice::open(path, &options).unwrap()
+}
+
+fn written(device: impl BlockDevice + 'static) -> Export {
+    Export::new(Arc::new(device), Access::Write)
+}
+
+#[test]
+fn equals_the_model_under_every_trim_policy() {
+    for (seed, policy) in (0..).zip(TrimPolicy::ALL) {
+        for direct in [false, true] {
+            let below = Trim::new(RamDevice::new(SIZE), policy);
+            let Some(mounted) = Mounted::new(written(below)) else {
+                return;
+            };
+            let file = device(&mounted.file(), direct);
+            assert_eq!(file.is_direct(), direct);
+            let discards = file.geometry().discard_granularity.is_some();
+            assert_eq!(discards, policy != TrimPolicy::Block, "{policy}");
+            Model {
+                discarded: Discarded::Zeros,
+                longest: 2 * MIB,
+                steps: 150,
+                ..Model::new(seed)
+            }
+            .run(&file);
+            drop(file);
+            mounted.unmount();
+        }
+    }
+}
+
+/// Buffered and direct requests to one file in turn, each seeing what the
+/// other did; any byte range where the road takes it.
+#[test]
+fn any_bytes_by_either_road() {
+    let Some(mounted) = Mounted::new(written(RamDevice::new(SIZE))) else {
+        return;
+    };
+    let roads = [mounted.open(false), mounted.open(true)];
+    let mut expected = vec![0; SIZE as usize];
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+    for step in 0..1500 {
+        let direct = random.next_u64() % 2 == 1;
+        let file = &roads[usize::from(direct)];
+        let unit = if direct { 512 } else { 1 };
+        let longest = if random.next_u64() % 8 == 0 {
+            MIB + MIB / 2
+        } else {
+            20_000
+        };
+        let length = (1 + random.next_u64() % longest).next_multiple_of(unit);
+        let offset = random.next_u64() % (SIZE - length + 1) / unit * unit;
+        let range = offset as usize..(offset + length) as usize;
+        let mut data = AlignedBuffer::new(length as usize);
+        match random.next_u64() % 8 {
+            0 => {
+                let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                fallocate(file, mode, offset, length).unwrap();
+                expected[range].fill(0);
+            }
+            1 => {
+                fallocate(file, FallocateFlags::ZERO_RANGE, offset, length).unwrap();
+                expected[range].fill(0);
+            }
+            2..=4 => {
+                random.fill_bytes(&mut data);
+                file.write_all_at(&data, offset).unwrap();
+                expected[range].copy_from_slice(&data);
+            }
+            _ => {
+                file.read_exact_at(&mut data, offset).unwrap();
+                assert!(expected[range] == data[..], "step {step}, direct {direct}");
+            }
+        }
+    }
+    drop(roads);
+    assert!(std::fs::read(mounted.file()).unwrap() == expected);
+    mounted.unmount();
+}
+
+#[test]
+fn clients_do_not_disturb_each_other() {
+    let Some(mounted) = Mounted::new(written(RamDevice::new(SIZE))) else {
+        return;
+    };
+    let part = SIZE / 4;
+    std::thread::scope(|scope| {
+        for client in 0..4_u64 {
+            let file = mounted.open(client % 2 == 1);
+            scope.spawn(move || {
+                let mut data = AlignedBuffer::new(64 << 10);
+                for round in 0..40 {
+                    let offset = client * part + round % 12 * (64 << 10);
+                    data.fill((client * 64 + round) as u8);
+                    file.write_all_at(&data, offset).unwrap();
+                    data.fill(0);
+                    file.read_exact_at(&mut data, offset).unwrap();
+                    assert!(data.iter().all(|&byte| byte == (client * 64 + round) as u8));
+                }
+            });
+        }
+    });
+    mounted.unmount();
+}
+
+#[test]
+fn failures_below_are_the_client_s_and_heard_of_once() {
+    let rules = [
+        Rule::on(
+            OperationKind::Read,
+            Trigger::Touching(ByteRange::new(MIB, 512)),
+            Effect::Fail(5),
+        ),
+        Rule::on(
+            OperationKind::Write,
+            Trigger::Touching(ByteRange::new(MIB, 512)),
+            Effect::Fail(28),
+        ),
+        Rule::on(OperationKind::Flush, Trigger::Nth(1), Effect::Fail(5)),
+    ];
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&heard);
+    let export = written(Fault::new(RamDevice::new(SIZE), rules))
+        .with_listener(move |error| listener.lock().unwrap().push(error.errno()));
+    let Some(mounted) = Mounted::new(export) else {
+        return;
+    };
+    let file = mounted.open(true);
+    let mut data = AlignedBuffer::new(4096);
+    let error = |result: std::io::Result<()>| result.unwrap_err().raw_os_error();
+    for _ in 0..3 {
+        assert_eq!(error(file.read_exact_at(&mut data, MIB)), Some(5));
+        assert_eq!(error(file.write_all_at(&data, MIB)), Some(28));
+    }
+    assert_eq!(error(file.sync_all()), Some(5));
+    file.sync_all().unwrap();
+    file.write_all_at(&data, 0).unwrap();
+    file.read_exact_at(&mut data, 2 * MIB).unwrap();
+    let mut heard = heard.lock().unwrap().clone();
+    heard.sort_unstable();
+    // Injected faults are told apart by their number alone.
+    assert_eq!(heard, [5, 28]);
+    drop(file);
+    mounted.unmount();
+}
+
+#[test]
+fn a_file_that_is_only_read() {
+    let export = Export::new(Arc::new(RamDevice::new(SIZE)), Access::Read);
+    let Some(mounted) = Mounted::new(export) else {
+        return;
+    };
+    let refused = OpenOptions::new().write(true).open(mounted.file());
+    assert_eq!(refused.unwrap_err().raw_os_error(), Some(30));
+    assert_eq!(
+        std::fs::read(mounted.file()).unwrap(),
+        vec![0; SIZE as usize]
+    );
+    mounted.unmount();
+}
+
+#[test]
+fn what_a_volume_cannot_do_is_refused() {
+    let trim = Trim::new(RamDevice::new(SIZE), TrimPolicy::Block);
+    let Some(mounted) = Mounted::new(written(trim)) else {
+        return;
+    };
+    let file = mounted.open(false);
+    for size in [0, SIZE - 1, SIZE + 1] {
+        let error = file.set_len(size).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(1), "{size}");
+    }
+    file.set_len(SIZE).unwrap();
+    assert!(File::create(mounted.file()).is_err());
+    assert!(File::create(mounted.directory.path().join("other")).is_err());
+    assert!(std::fs::remove_file(mounted.file()).is_err());
+    for mode in [
+        FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+        FallocateFlags::empty(),
+        FallocateFlags::KEEP_SIZE,
+    ] {
+        assert_eq!(
+            fallocate(&file, mode, 0, 4096),
+            Err(Errno::OPNOTSUPP),
+            "{mode:?}"
+        );
+    }
+    fallocate(&file, FallocateFlags::ZERO_RANGE, 0, 4096).unwrap();
+    let error = file.write_at(&[1], SIZE).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(28));
+    assert_eq!(file.write_at(&[1; 4096], SIZE - 100).unwrap(), 100);
+    assert_eq!(file.metadata().unwrap().len(), SIZE);
+    assert_eq!(file.read_at(&mut [0; 4096], SIZE - 100).unwrap(), 100);
+    drop(file);
+    mounted.unmount();
+}
+
+#[test]
+fn holes_are_found() {
+    let export = written(RamDevice::new(SIZE)).with_allocation(|range| {
+        // The second MiB is a hole.
+        let parts = [(0, MIB, false), (MIB, MIB, true), (2 * MIB, MIB, false)];
+        let inside = parts.iter().filter_map(|&(start, length, hole)| {
+            let end = (start + length).min(range.offset + range.length);
+            let start = start.max(range.offset);
+            (start < end).then(|| Extent {
+                range: ByteRange::new(start, end - start),
+                hole,
+            })
+        });
+        Ok(inside.collect())
+    });
+    let Some(mounted) = Mounted::new(export) else {
+        return;
+    };
+    let file = mounted.open(false);
+    for (from, expected) in [
+        (SeekFrom::Hole(0), Ok(MIB)),
+        (SeekFrom::Hole(MIB + 7), Ok(MIB + 7)),
+        (SeekFrom::Hole(2 * MIB), Ok(SIZE)),
+        (SeekFrom::Data(5), Ok(5)),
+        (SeekFrom::Data(MIB + 7), Ok(2 * MIB)),
+        (SeekFrom::Data(SIZE), Err(Errno::NXIO)),
+    ] {
+        assert_eq!(seek(&file, from), expected, "{from:?}");
+    }
+    drop(file);
+    mounted.unmount();
+}
+
+#[test]
+fn what_is_open_stays_mounted() {
+    let Some(mounted) = Mounted::new(written(RamDevice::new(SIZE))) else {
+        return;
+    };
+    let file = mounted.open(false);
+    let refused = unmount(mounted.directory.path(), Unmount::Unused);
+    assert!(matches!(refused, Err(FuseError::Busy { .. })));
+    file.write_all_at(b"still here", 0).unwrap();
+    drop(file);
+    mounted.unmount();
+    let refused = unmount(mounted.directory.path(), Unmount::Unused);
+    assert!(matches!(refused, Err(FuseError::Unmount { .. })));
+}

@@ -1,0 +1,12 @@
+//! A BestCrypt header, of any bytes:
+//! `cargo +nightly fuzz run bestcrypt_header fuzz/corpus/bestcrypt_header fuzz/seeds/bestcrypt_header -- -malloc_limit_mb=64`.
+
+#![no_main]
+
+extern crate cryptmark_cipher as cipher;
+
+#[path = "../../crates/volume/tests/any_volume/targets.rs"]
+#[allow(dead_code)]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| targets::bestcrypt_header(input));

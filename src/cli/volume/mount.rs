@@ -1,0 +1,287 @@
+//! `cryptmark volume mount`: the file system of a volume, or its plaintext as a
+//! file.
+
+use super::arguments::VolumeArguments;
+use super::secrets::SecretArguments;
+use super::service::record::Place;
+use super::service::{End, Exported, Served, Service, ServiceArguments, absolute, within};
+use super::umount::{Undo, is_mounted, undo};
+use crate::cli::Failure;
+use ::serve::Export;
+use ::serve::fuse::FuseMount;
+use block::{LoopDevice, LoopOptions};
+use clap::{Args, ValueEnum};
+use std::cell::Cell;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What the plaintext is called.
+pub const FILE: &str = "volume";
+
+/// Cores that are worth decrypting on for one mount.
+const MOST_THREADS: usize = 16;
+
+/// How long requests that are on their way may take.
+const ENDING: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether somebody has unmounted the file system.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Options of `cryptmark volume mount`.
+#[derive(Debug, Args)]
+pub struct MountOptions {
+    #[command(flatten)]
+    volume: VolumeArguments,
+    /// Where to mount it: an empty directory
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    #[command(flatten)]
+    secret: SecretArguments,
+    #[command(flatten)]
+    service: ServiceArguments,
+    /// fs: its file system; file: its plaintext as DIR/volume [default: fs for root, file for others]
+    #[arg(long = "as", value_name = "WHAT", value_enum)]
+    what: Option<What>,
+    /// Type of the file system [default: what mount finds]
+    #[arg(long, value_name = "TYPE")]
+    fs_type: Option<String>,
+    /// Options for the file system, as mount takes them
+    #[arg(long, value_name = "OPTIONS")]
+    mount_options: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Its file system
+    Fs,
+    /// Its plaintext
+    File,
+}
+
+/// Runs the command.
+pub fn run(options: &MountOptions) -> Result<(), Failure> {
+    let root = rustix::process::geteuid().is_root();
+    let what = options
+        .what
+        .unwrap_or(if root { What::Fs } else { What::File });
+    if what == What::File && (options.fs_type.is_some() || options.mount_options.is_some()) {
+        return Err(Failure::new(
+            2,
+            "--fs-type and --mount-options are for file systems",
+            "Give --as fs, or leave them away.",
+        ));
+    }
+    let Some(service) = options.service.begin(&options.volume)? else {
+        return Ok(());
+    };
+    let directory = empty_directory(&options.directory)?;
+    let exported = service.export(&options.volume, &options.secret)?;
+    let mut mounted = match what {
+        What::File => Mounted::file(&service, &exported, &directory)?,
+        What::Fs => Mounted::file_system(&service, &exported, &directory, options)?,
+    };
+    let shown = match what {
+        What::File => directory.join(FILE),
+        What::Fs => directory,
+    };
+    let image = options.volume.image().display();
+    let message = format!("{image} is mounted: {}\n", shown.display());
+    let outcome = service
+        .ready(&message)
+        .and_then(|()| service.wait(&exported.export, &mut mounted));
+    // Somebody else may have ended a part of it, or it could not be served.
+    undo(&service.places(), Undo::Now)?;
+    outcome
+}
+
+/// The absolute path of a directory that is there and empty.
+fn empty_directory(path: &Path) -> Result<PathBuf, Failure> {
+    let unusable = |error: io::Error| {
+        Failure::new(
+            2,
+            format!("cannot mount on {}: {error}", path.display()),
+            "Name a directory that is there and empty.",
+        )
+    };
+    let directory = absolute(path).map_err(unusable)?;
+    let mut entries = std::fs::read_dir(&directory).map_err(unusable)?;
+    match entries.next() {
+        None => Ok(directory),
+        Some(_) => Err(unusable(io::ErrorKind::DirectoryNotEmpty.into())),
+    }
+}
+
+/// A volume that is mounted.
+struct Mounted<'a> {
+    service: &'a Service,
+    fuse: FuseMount,
+    /// When it was looked last whether the file system is there.
+    looked: Cell<Instant>,
+}
+
+impl<'a> Mounted<'a> {
+    /// Makes the plaintext a file in `directory`.
+    fn file(service: &'a Service, exported: &Exported, directory: &Path) -> Result<Self, Failure> {
+        service.add(Place::Fuse(directory.to_owned()))?;
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let threads = exported.threads.max(cores.min(MOST_THREADS));
+        let export = Arc::clone(&exported.export);
+        Ok(Self {
+            service,
+            fuse: FuseMount::new(export, directory, FILE, threads)?,
+            looked: Cell::new(Instant::now()),
+        })
+    }
+
+    /// Mounts the file system in the plaintext on `directory`.
+    fn file_system(
+        service: &'a Service,
+        exported: &Exported,
+        directory: &Path,
+        options: &MountOptions,
+    ) -> Result<Self, Failure> {
+        let private = service.private_directory();
+        service.add(Place::Directory(private.clone()))?;
+        let made = DirBuilder::new().mode(0o700).create(&private);
+        made.map_err(|error| {
+            Failure::new(
+                1,
+                format!("cannot make {}: {error}", private.display()),
+                "Check the free space and the permissions.",
+            )
+        })?;
+        let outcome = Self::file(service, exported, &private).and_then(|mounted| {
+            let file = private.join(FILE);
+            match rustix::process::geteuid().is_root() {
+                true => by_kernel(service, &exported.export, &file, directory, options),
+                false => by_fuse2fs(service, &file, directory, options),
+            }?;
+            Ok(mounted)
+        });
+        if outcome.is_err() {
+            // What could not be mounted is more worth telling.
+            let _ = undo(&service.places(), Undo::Now);
+        }
+        outcome
+    }
+}
+
+impl Served for Mounted<'_> {
+    fn is_over(&self) -> bool {
+        if self.looked.get().elapsed() >= LOOK {
+            self.looked.set(Instant::now());
+            let places = self.service.places();
+            let gone = |place: &Place| match place {
+                Place::FileSystem(at) | Place::Fuse2fs(at) => !is_mounted(at, |_| true),
+                _ => false,
+            };
+            if places.iter().any(gone) {
+                return true;
+            }
+        }
+        self.fuse.is_over()
+    }
+
+    fn end(&mut self, how: End) -> Result<bool, Failure> {
+        let places = self.service.places();
+        match how {
+            End::Unused => {
+                Ok(undo(&places, Undo::Unused)? && within(ENDING, || self.fuse.is_over()))
+            }
+            End::Now => undo(&places, Undo::Now),
+        }
+    }
+}
+
+/// Mounts the file system in `file` as root: by a loop device.
+fn by_kernel(
+    service: &Service,
+    export: &Export,
+    file: &Path,
+    directory: &Path,
+    options: &MountOptions,
+) -> Result<(), Failure> {
+    let write = !service.is_read_only();
+    let through = LoopOptions {
+        write,
+        discards: export.discards(),
+    };
+    let device = LoopDevice::attach(file, through).map_err(::volume::VolumeError::Block)?;
+    service.add(Place::Loop(device.path().to_owned()))?;
+    service.add(Place::FileSystem(directory.to_owned()))?;
+    let mut command = Command::new("mount");
+    if let Some(kind) = &options.fs_type {
+        command.args(["-t", kind]);
+    }
+    let access = if write { "rw" } else { "ro" };
+    let wanted = options.mount_options.as_deref();
+    command.args(["-o", &joined(access, wanted)]);
+    run_program(command.arg("--").arg(device.path()).arg(directory), options)
+}
+
+/// Mounts the file system in `file` as a user: ext2, ext3 or ext4.
+fn by_fuse2fs(
+    service: &Service,
+    file: &Path,
+    directory: &Path,
+    options: &MountOptions,
+) -> Result<(), Failure> {
+    let known = ["ext2", "ext3", "ext4"];
+    if let Some(kind) = options
+        .fs_type
+        .as_deref()
+        .filter(|kind| !known.contains(kind))
+    {
+        return Err(Failure::new(
+            2,
+            format!("only root can mount {kind}"),
+            "Mount it as root, or serve it with --as file.",
+        ));
+    }
+    service.add(Place::Fuse2fs(directory.to_owned()))?;
+    let access = if service.is_read_only() { "ro" } else { "rw" };
+    let wanted = joined(access, options.mount_options.as_deref());
+    let mut command = Command::new("fuse2fs");
+    run_program(
+        command.arg(file).arg(directory).args(["-o", &wanted]),
+        options,
+    )
+}
+
+fn joined(access: &str, wanted: Option<&str>) -> String {
+    wanted.map_or_else(|| access.to_owned(), |wanted| format!("{access},{wanted}"))
+}
+
+/// Runs a program that mounts.
+fn run_program(command: &mut Command, options: &MountOptions) -> Result<(), Failure> {
+    let image = options.volume.image().display();
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output().map_err(|error| {
+        Failure::new(
+            1,
+            format!("cannot run {name}: {error}"),
+            format!(
+                "Install it (package {}), or serve the volume with --as file.",
+                match name.as_str() {
+                    "fuse2fs" => "fuse2fs",
+                    _ => "mount",
+                }
+            ),
+        )
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.trim().lines().next().unwrap_or("it gives no reason");
+    Err(Failure::new(
+        1,
+        format!("cannot mount the file system in {image}: {said}"),
+        "Check that it holds one: --as file serves it without. Name its type with --fs-type.",
+    ))
+}

@@ -1,0 +1,442 @@
+//! What everything that serves a volume shares: in the foreground or not, known
+//! to others, ended by a signal or when nobody uses it.
+//!
+//! ```text
+//! let Some(service) = options.service.begin(volume)? else { return Ok(()) };   // --daemon: served by now
+//! let exported = service.export(volume, secret)?;
+//! service.add(Place::…)?;                                                      // before each is made
+//! service.ready("…")?;                                                         // the terminal is free
+//! service.wait(&exported.export, &mut served)
+//! ```
+
+pub mod record;
+
+use super::arguments::VolumeArguments;
+use super::open::unlock;
+use super::secrets::SecretArguments;
+use crate::cli::{Failure, count_signals, print, stop_on_signal};
+use ::serve::Export;
+use ::volume::Storage;
+use block::layer::{Trim, TrimPolicy};
+use block::{BlockError, Engine};
+use clap::Args;
+use record::{OwnRecord, Place, Record};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::str::FromStr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// Tells the program that it was started to serve in the background.
+const IN_BACKGROUND: &str = "CRYPTMARK_IN_BACKGROUND";
+
+/// What such a one says before all else, when it is served.
+const READY: u8 = b'+';
+
+/// Requests that are worked on at a time where the storage is slow.
+const THREADS: usize = 16;
+
+/// How soon a signal, and the end of what is served, are noticed.
+const TICK: Duration = Duration::from_millis(20);
+
+/// How often it is tried to end what somebody uses.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// The options of everything that serves.
+#[derive(Debug, Args)]
+pub struct ServiceArguments {
+    /// Let nobody write
+    #[arg(long)]
+    read_only: bool,
+    /// What becomes of discards: block (refused), pass (they reach the image and show what is in use) or zero (noise is written)
+    #[arg(long, value_name = "POLICY", default_value_t = TrimPolicy::Block)]
+    trim: TrimPolicy,
+    /// The same as --trim pass
+    #[arg(long, conflicts_with = "trim")]
+    allow_discards: bool,
+    /// Return when it is served, and go on in the background
+    #[arg(long)]
+    daemon: bool,
+    /// End, and forget the key, when nobody has used it for so long: seconds, or as in 10m
+    #[arg(long, value_name = "TIME")]
+    lock_after: Option<LockAfter>,
+}
+
+/// A time without use.
+#[derive(Clone, Copy, Debug)]
+struct LockAfter(Duration);
+
+impl FromStr for LockAfter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let unit = match &text[digits.len()..] {
+            "" | "s" => 1,
+            "m" | "min" => 60,
+            "h" => 3600,
+            _ => return Err("give seconds, or as in 90s, 10m or 2h".into()),
+        };
+        match digits.parse::<u32>() {
+            Ok(number) if number > 0 => Ok(Self(Duration::from_secs(u64::from(number) * unit))),
+            _ => Err("give a whole number of at least 1".into()),
+        }
+    }
+}
+
+/// Something that is served.
+pub trait Served {
+    /// Whether somebody else has ended it.
+    fn is_over(&self) -> bool;
+
+    /// Ends it; or, where somebody uses it, only with [`End::Now`], and says
+    /// false otherwise.
+    fn end(&mut self, how: End) -> Result<bool, Failure>;
+}
+
+/// How something ends that somebody may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// If nobody uses it.
+    Unused,
+    /// At once.
+    Now,
+}
+
+impl ServiceArguments {
+    /// Begins to serve; with `--daemon` in a process of its own, and returns
+    /// nothing when that one is [ready](Service::ready).
+    ///
+    /// # Errors
+    /// Exit code 4 where the volume is served already and one of both writes;
+    /// in the background, what ended that process.
+    pub fn begin(&self, volume: &VolumeArguments) -> Result<Option<Service>, Failure> {
+        if self.daemon && std::env::var_os(IN_BACKGROUND).is_none() {
+            return in_background().map(|()| None);
+        }
+        let image = absolute(volume.image()).map_err(|error| {
+            Failure::new(
+                2,
+                format!("cannot open {}: {error}", volume.image().display()),
+                "Check the path.",
+            )
+        })?;
+        let access = if self.read_only { "read" } else { "write" };
+        for other in record::all()? {
+            if other.record.image != image {
+                continue;
+            }
+            if !other.alive {
+                // What a killed one has left would stand in the way.
+                super::umount::tidy(&other)?;
+            } else if !self.read_only || other.record.access == "write" {
+                return Err(Failure::new(
+                    4,
+                    format!(
+                        "{} is served already, by process {}",
+                        image.display(),
+                        other.record.pid
+                    ),
+                    format!(
+                        "End that first: cryptmark volume umount {}",
+                        image.display()
+                    ),
+                ));
+            }
+        }
+        let record = OwnRecord::new(Record {
+            image,
+            access: access.into(),
+            trim: self.policy().name().into(),
+            pid: std::process::id(),
+            since: jiff::Timestamp::now().to_string(),
+            places: Vec::new(),
+            errors: Vec::new(),
+        });
+        Ok(Some(Service {
+            record: Arc::new(Mutex::new(record.map_err(unrecorded)?)),
+            read_only: self.read_only,
+            trim: self.policy(),
+            daemon: self.daemon,
+            lock_after: self.lock_after.map(|time| time.0),
+        }))
+    }
+
+    fn policy(&self) -> TrimPolicy {
+        match self.allow_discards {
+            true => TrimPolicy::Pass,
+            false => self.trim,
+        }
+    }
+}
+
+/// An opened volume that is served.
+pub struct Exported {
+    /// Its plaintext.
+    pub export: Arc<Export>,
+    /// Requests that are worth working on at a time.
+    pub threads: usize,
+}
+
+/// A service that has begun; its record goes when this is dropped.
+pub struct Service {
+    record: Arc<Mutex<OwnRecord>>,
+    read_only: bool,
+    trim: TrimPolicy,
+    daemon: bool,
+    lock_after: Option<Duration>,
+}
+
+impl Service {
+    /// Opens the volume, as the user wants it served.
+    pub fn export(
+        &self,
+        volume: &VolumeArguments,
+        secret: &SecretArguments,
+    ) -> Result<Exported, Failure> {
+        let devices = volume.devices(!self.read_only)?;
+        let (access, served) = match self.read_only {
+            true => (::volume::Access::Read, ::serve::Access::Read),
+            false => (::volume::Access::Write, ::serve::Access::Write),
+        };
+        let mut opened = unlock(volume, secret, &devices, access)?;
+        if self.trim == TrimPolicy::Pass {
+            opened = opened.allowing_discards();
+        }
+        let allocation = opened.allocation(devices.header(), &*devices.data);
+        let [header, data] = devices.shared();
+        let device = Trim::new(opened.device(header, data)?, self.trim);
+        // Whoever still has the export open does not keep the record.
+        let record = Arc::downgrade(&self.record);
+        let listener = move |error: &BlockError| note(&record, error);
+        Ok(Exported {
+            // Memory answers at once, and a disk only when it has got there.
+            threads: match devices.data.engine() {
+                Engine::Pread => 1,
+                Engine::IoUring | Engine::Threads => THREADS,
+            },
+            export: Arc::new(
+                Export::new(Arc::new(device), served)
+                    .with_listener(listener)
+                    .with_allocation(move |range| {
+                        allocation.extents(range, |storage, range| match storage {
+                            Storage::Header => devices.header().extents(range),
+                            Storage::Data => devices.data.extents(range),
+                        })
+                    }),
+            ),
+        })
+    }
+
+    /// Whether nobody may write.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Lets others know of a place that is about to be made, so that it is
+    /// found whatever becomes of this process.
+    pub fn add(&self, place: Place) -> Result<(), Failure> {
+        let change = |record: &mut Record| record.places.push(place);
+        self.own().change(change).map_err(unrecorded)
+    }
+
+    /// All that was added.
+    pub fn places(&self) -> Vec<Place> {
+        self.own().record().places.clone()
+    }
+
+    /// Where this service can have a directory of its own.
+    pub fn private_directory(&self) -> PathBuf {
+        self.own().private_directory()
+    }
+
+    /// Tells the user that it is served: from now on, in the background.
+    pub fn ready(&self, message: &str) -> Result<(), Failure> {
+        if !self.daemon {
+            return print(message);
+        }
+        let detached = || -> io::Result<()> {
+            rustix::process::setsid()?;
+            std::env::set_current_dir("/")?;
+            let mut out = io::stdout().lock();
+            out.write_all(&[READY])?;
+            out.write_all(message.as_bytes())?;
+            out.flush()?;
+            let nothing = File::options().read(true).write(true).open("/dev/null")?;
+            rustix::stdio::dup2_stdin(&nothing)?;
+            rustix::stdio::dup2_stdout(&nothing)?;
+            rustix::stdio::dup2_stderr(&nothing)?;
+            Ok(())
+        };
+        detached().map_err(|error| {
+            Failure::new(
+                1,
+                format!("cannot go on in the background: {error}"),
+                "Leave --daemon away, and let the shell do it.",
+            )
+        })
+    }
+
+    /// Serves until a signal, until somebody ends it from outside, or until it
+    /// was idle for as long as the user said; then everything written is made
+    /// durable. What is in use is waited for, but for a second signal.
+    ///
+    /// # Errors
+    /// Exit code 1 where it was in use, or not all of it could be made durable.
+    pub fn wait(&self, export: &Export, served: &mut dyn Served) -> Result<(), Failure> {
+        let signals = count_signals()?;
+        let mut tried: Option<Instant> = None;
+        let mut told = false;
+        let mut forced = false;
+        while !served.is_over() {
+            std::thread::sleep(TICK);
+            let asked = signals.load(Ordering::Relaxed);
+            let idle = self.lock_after.is_some_and(|time| export.idle() >= time);
+            if asked > 1 {
+                forced = true;
+                served.end(End::Now)?;
+                break;
+            }
+            let due = tried.is_none_or(|tried| tried.elapsed() >= RETRY);
+            if (asked == 0 && !idle) || !due {
+                continue;
+            }
+            tried = Some(Instant::now());
+            if served.end(End::Unused)? {
+                break;
+            }
+            if asked > 0 && !told {
+                eprintln!("in use: ends when nobody uses it, or at the next signal");
+                told = true;
+            }
+        }
+        export.flush().map_err(::volume::VolumeError::Block)?;
+        match forced {
+            true => Err(Failure::new(
+                1,
+                "the volume was taken away from who used it",
+                "Check its file system; all that was written until then is there.",
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn own(&self) -> MutexGuard<'_, OwnRecord> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Says what the device could not do, here and to whoever asks for the status.
+fn note(record: &Weak<Mutex<OwnRecord>>, error: &BlockError) {
+    let mut text = error.to_string();
+    if let Some(source) = std::error::Error::source(error) {
+        text += &format!(": {source}");
+    }
+    eprintln!("{text}");
+    if let Some(record) = record.upgrade() {
+        let mut own = record.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody can be told that this could not be told.
+        let _ = own.change(|record| record.errors.push(text));
+    }
+}
+
+/// Starts this program once more with the same arguments, returns when it
+/// serves, and leaves it alone.
+fn in_background() -> Result<(), Failure> {
+    // Ctrl-C is for who asks for the passphrase.
+    stop_on_signal()?;
+    let failed = |error: io::Error| {
+        Failure::new(
+            1,
+            format!("cannot start in the background: {error}"),
+            "Leave --daemon away.",
+        )
+    };
+    let mut child = std::env::current_exe()
+        .and_then(|program| {
+            Command::new(program)
+                .args(std::env::args_os().skip(1))
+                .env(IN_BACKGROUND, "1")
+                .stdout(Stdio::piped())
+                .spawn()
+        })
+        .map_err(failed)?;
+    let mut said = Vec::new();
+    if let Some(mut out) = child.stdout.take() {
+        out.read_to_end(&mut said).map_err(failed)?;
+    }
+    if let Some((&READY, message)) = said.split_first() {
+        return print(&String::from_utf8_lossy(message));
+    }
+    let status = child.wait().map_err(failed)?;
+    // It has said itself what is wrong.
+    Err(Failure::told(
+        status
+            .code()
+            .and_then(|code| u8::try_from(code).ok())
+            .unwrap_or(1),
+    ))
+}
+
+/// Whether `done` becomes true within `patience`.
+pub fn within(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    loop {
+        if done() {
+            return true;
+        }
+        if begun.elapsed() >= patience {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The absolute path of what may be a mount whose server is dead.
+pub fn absolute(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize().or_else(|error| {
+        let parent = match path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        match (error.raw_os_error(), path.file_name()) {
+            (Some(code), Some(name)) if code == rustix::io::Errno::NOTCONN.raw_os_error() => {
+                Ok(parent.canonicalize()?.join(name))
+            }
+            _ => Err(error),
+        }
+    })
+}
+
+fn unrecorded(error: io::Error) -> Failure {
+    Failure::new(
+        1,
+        format!("cannot write down what is served: {error}"),
+        "Check the runtime directory: /run/cryptmark, or cryptmark in $XDG_RUNTIME_DIR.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read() {
+        for (text, seconds) in [
+            ("90", 90),
+            ("90s", 90),
+            ("10m", 600),
+            ("2min", 120),
+            ("2h", 7200),
+        ] {
+            let time: LockAfter = text.parse().unwrap();
+            assert_eq!(time.0, Duration::from_secs(seconds), "{text}");
+        }
+        for text in ["", "0", "m", "-1", "1d", "1.5m", "10 m"] {
+            assert!(text.parse::<LockAfter>().is_err(), "{text}");
+        }
+    }
+}

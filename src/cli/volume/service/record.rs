@@ -1,0 +1,193 @@
+//! [`Record`]: what is known of a service, in a file that others read.
+//!
+//! The file is locked for as long as its service lives, so that what a killed
+//! one has left behind is told from what is served.
+
+use crate::cli::Failure;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const SUFFIX: &str = "json";
+
+/// A service, as `volume status --json` prints it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// The volume; absolute.
+    pub image: PathBuf,
+    /// `read` or `write`.
+    pub access: String,
+    /// What becomes of discards: `block`, `pass` or `zero`.
+    pub trim: String,
+    /// The process that serves it.
+    pub pid: u32,
+    /// Since when: RFC 3339.
+    pub since: String,
+    /// How others get at it, in the order in which it was made.
+    pub places: Vec<Place>,
+    /// What the device below could not do, each kind once.
+    pub errors: Vec<String>,
+}
+
+/// A way to the plaintext.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// A directory of this program's own, which is removed in the end.
+    Directory(PathBuf),
+    /// A directory with the plaintext as a file.
+    Fuse(PathBuf),
+    /// A loop device.
+    Loop(PathBuf),
+    /// A file system that the kernel has mounted on a directory.
+    FileSystem(PathBuf),
+    /// A file system that `fuse2fs` has mounted on a directory.
+    Fuse2fs(PathBuf),
+    /// The address of an NBD server.
+    Nbd(String),
+}
+
+/// A record that was found.
+#[derive(Debug)]
+pub struct Found {
+    /// What it says.
+    pub record: Record,
+    /// Whether its service lives.
+    pub alive: bool,
+    path: PathBuf,
+}
+
+impl Found {
+    /// Removes what a dead service has left of its record.
+    pub fn remove(&self) {
+        // Its service may have done so just now.
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// Returns when its service has ended, or is not done after `patience`;
+    /// tells which.
+    pub fn wait(&self, patience: Duration) -> bool {
+        super::within(patience, || {
+            File::open(&self.path).map_or(true, |file| file.try_lock().is_ok())
+        })
+    }
+}
+
+/// Where this user's records are, and private directories: made if need be.
+pub fn directory() -> Result<PathBuf, Failure> {
+    let user = rustix::process::geteuid();
+    let path = match std::env::var_os("XDG_RUNTIME_DIR") {
+        _ if user.is_root() => "/run/cryptmark".into(),
+        Some(runtime) => Path::new(&runtime).join("cryptmark"),
+        None => std::env::temp_dir().join(format!("cryptmark-{}", user.as_raw())),
+    };
+    let failed = |error: io::Error| {
+        Failure::new(
+            1,
+            format!("cannot use {}: {error}", path.display()),
+            "It has to be a directory of yours that nobody else gets at.",
+        )
+    };
+    match DirBuilder::new().mode(0o700).create(&path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+        _ => {}
+    }
+    let metadata = fs::symlink_metadata(&path).map_err(failed)?;
+    let private =
+        metadata.is_dir() && metadata.uid() == user.as_raw() && metadata.mode() & 0o077 == 0;
+    match private {
+        true => Ok(path),
+        false => Err(failed(io::ErrorKind::PermissionDenied.into())),
+    }
+}
+
+/// All records of this user.
+pub fn all() -> Result<Vec<Found>, Failure> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory()?).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|suffix| suffix == SUFFIX)
+            && let Some((record, alive)) = read(&path)
+        {
+            found.push(Found {
+                record,
+                alive,
+                path,
+            });
+        }
+    }
+    found.sort_by(|a, b| a.record.since.cmp(&b.record.since));
+    Ok(found)
+}
+
+/// A record, and whether its service lives; nothing if it has just ended.
+fn read(path: &Path) -> Option<(Record, bool)> {
+    let mut file = File::open(path).ok()?;
+    let alive = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).ok()?;
+    Some((serde_json::from_slice(&text).ok()?, alive))
+}
+
+/// The record of this process's own service.
+#[derive(Debug)]
+pub struct OwnRecord {
+    file: File,
+    path: PathBuf,
+    record: Record,
+}
+
+impl OwnRecord {
+    /// Writes `record`, for others to see.
+    pub fn new(record: Record) -> io::Result<Self> {
+        let directory = directory().map_err(|_| io::ErrorKind::PermissionDenied)?;
+        // Nobody takes it for dead before it is locked.
+        let file = tempfile::Builder::new()
+            .prefix("service-")
+            .suffix(".new")
+            .tempfile_in(directory)?;
+        file.as_file().try_lock().map_err(io::Error::from)?;
+        let path = file.path().with_extension(SUFFIX);
+        let own = Self {
+            file: file.persist(&path)?,
+            path,
+            record,
+        };
+        own.write()?;
+        Ok(own)
+    }
+
+    /// What it says.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Where a directory of this service's own can be.
+    pub fn private_directory(&self) -> PathBuf {
+        self.path.with_extension("mount")
+    }
+
+    /// Changes what it says.
+    pub fn change(&mut self, change: impl FnOnce(&mut Record)) -> io::Result<()> {
+        change(&mut self.record);
+        self.write()
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(&self.record)?;
+        // One write that leaves nothing of a longer text: others may be reading.
+        let before = self.file.metadata()?.len() as usize;
+        text.resize(before.max(text.len()), b'\n');
+        self.file.write_all_at(&text, 0)
+    }
+}
+
+impl Drop for OwnRecord {
+    fn drop(&mut self) {
+        // Somebody may have tidied up already.
+        let _ = fs::remove_file(&self.path);
+    }
+}

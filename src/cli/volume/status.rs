@@ -1,0 +1,66 @@
+//! `cryptmark volume status`: what is served and mounted, and what killed
+//! servers have left.
+
+use super::service::record::{self, Found, Place, Record};
+use crate::cli::{Failure, print};
+use clap::Args;
+
+/// Options of `cryptmark volume status`.
+#[derive(Debug, Args)]
+pub struct StatusOptions {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(options: &StatusOptions) -> Result<(), Failure> {
+    let found = record::all()?;
+    if options.json {
+        let list: Result<Vec<serde_json::Value>, _> = found.iter().map(as_json).collect();
+        let text = list.and_then(|list| serde_json::to_string_pretty(&list));
+        return print(&(text.map_err(Failure::unprintable)? + "\n"));
+    }
+    print(&found.iter().map(as_text).collect::<String>())
+}
+
+fn as_json(found: &Found) -> serde_json::Result<serde_json::Value> {
+    let mut value = serde_json::to_value(&found.record)?;
+    value["alive"] = found.alive.into();
+    Ok(value)
+}
+
+fn as_text(Found { record, alive, .. }: &Found) -> String {
+    let Record {
+        image,
+        access,
+        trim,
+        pid,
+        since,
+        ..
+    } = record;
+    let mut text = format!("{}\n", image.display());
+    for place in &record.places {
+        text += &match place {
+            Place::FileSystem(at) | Place::Fuse2fs(at) => {
+                format!("  mounted     {}\n", at.display())
+            }
+            Place::Fuse(at) => format!("  file        {}\n", at.join(super::mount::FILE).display()),
+            Place::Loop(device) => format!("  device      {}\n", device.display()),
+            Place::Nbd(address) => format!("  nbd         {address}\n"),
+            Place::Directory(_) => continue,
+        };
+    }
+    text += &match alive {
+        true => format!("  process     {pid}\n"),
+        false => format!(
+            "  process     {pid}, which is dead; tidy up with: cryptmark volume umount {}\n",
+            image.display()
+        ),
+    };
+    text += &format!("  since       {since}\n  access      {access}\n  trim        {trim}\n");
+    for error in &record.errors {
+        text += &format!("  error       {error}\n");
+    }
+    text
+}

@@ -1,0 +1,217 @@
+//! `cryptmark volume umount`: everything that mounting has made, taken away
+//! again; and the same for who mounted it.
+
+use super::service::record::{self, Found, Place};
+use super::service::{absolute, within};
+use crate::cli::Failure;
+use ::serve::fuse::{FuseError, Unmount, unmount};
+use block::{LoopDevice, signature};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long what was in use a moment ago may take until it is not.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a server may take to make everything durable.
+const ENDING: Duration = Duration::from_secs(300);
+
+/// Options of `cryptmark volume umount`.
+#[derive(Debug, Args)]
+pub struct UmountOptions {
+    /// Where it is mounted, or the volume
+    #[arg(value_name = "DIR|IMAGE")]
+    what: PathBuf,
+}
+
+/// What is undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// What nobody uses.
+    Unused,
+    /// Everything, as far as it goes.
+    Now,
+    /// What a killed server has left: file systems in use stay, but nothing
+    /// waits for the server.
+    Left,
+}
+
+/// Runs the command.
+pub fn run(options: &UmountOptions) -> Result<(), Failure> {
+    let path = absolute(&options.what).unwrap_or_else(|_| options.what.clone());
+    let mut found = record::all()?;
+    found.retain(|found| {
+        let places = &found.record.places;
+        let there = |place: &Place| match place {
+            Place::Fuse(at) | Place::FileSystem(at) | Place::Fuse2fs(at) => *at == path,
+            _ => false,
+        };
+        found.record.image == path || places.iter().any(there)
+    });
+    if found.is_empty() {
+        return Err(Failure::new(
+            2,
+            format!("{} is not mounted by cryptmark", options.what.display()),
+            "See what is: cryptmark volume status.",
+        ));
+    }
+    for found in &found {
+        if !found.alive {
+            tidy(found)?;
+            continue;
+        }
+        if found
+            .record
+            .places
+            .iter()
+            .any(|place| matches!(place, Place::Nbd(_)))
+        {
+            return Err(Failure::new(
+                2,
+                format!(
+                    "{} is served over NBD, not mounted",
+                    found.record.image.display()
+                ),
+                format!("End the server: kill {}", found.record.pid),
+            ));
+        }
+        if !undo(&found.record.places, Undo::Unused)? {
+            return Err(in_use(found));
+        }
+        if !found.wait(ENDING) {
+            return Err(Failure::new(
+                1,
+                format!("process {} does not end", found.record.pid),
+                "It is unmounted; look into the kernel log (dmesg) for what holds the process up.",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Takes away what a dead service has left.
+///
+/// # Errors
+/// Exit code 4 where somebody uses it.
+pub fn tidy(found: &Found) -> Result<(), Failure> {
+    match undo(&found.record.places, Undo::Left)? {
+        true => found.remove(),
+        false => return Err(in_use(found)),
+    }
+    Ok(())
+}
+
+fn in_use(found: &Found) -> Failure {
+    let seen = found
+        .record
+        .places
+        .iter()
+        .rev()
+        .find_map(|place| match place {
+            Place::Fuse(at) | Place::FileSystem(at) | Place::Fuse2fs(at) => Some(at),
+            _ => None,
+        });
+    Failure::new(
+        4,
+        format!(
+            "{} is in use",
+            seen.unwrap_or(&found.record.image).display()
+        ),
+        "Close the files that are open there and leave the directory (fuser -vm names who does not), then try again.",
+    )
+}
+
+/// Undoes `places`, the last one first; false where somebody uses one of them.
+/// What is gone already is passed over.
+pub fn undo(places: &[Place], how: Undo) -> Result<bool, Failure> {
+    let unmounting = match how {
+        Undo::Now => Unmount::Detached,
+        Undo::Unused | Undo::Left => Unmount::Unused,
+    };
+    for (index, place) in places.iter().enumerate().rev() {
+        // What stood on it lets go of it a little later.
+        let patience = match index + 1 < places.len() {
+            true => PATIENCE,
+            false => Duration::ZERO,
+        };
+        let free = match place {
+            Place::FileSystem(at) => {
+                let device = places[..index].iter().rev().find_map(|place| match place {
+                    Place::Loop(device) => Some(device.as_path()),
+                    _ => None,
+                });
+                let ours = |source: &Path| Some(source) == device;
+                take_away(at, ours, unmounting, Duration::ZERO)?
+            }
+            Place::Fuse2fs(at) => take_away(at, |_| true, unmounting, Duration::ZERO)?,
+            Place::Fuse(at) => {
+                let how = match how {
+                    Undo::Left => Unmount::Detached,
+                    _ => unmounting,
+                };
+                take_away(at, |source| source == Path::new("cryptmark"), how, patience)?
+            }
+            Place::Loop(device) => {
+                let ours = || {
+                    LoopDevice::backing_of(device).is_some_and(|backing| {
+                        places[..index].iter().any(|place| match place {
+                            Place::Fuse(at) => backing.starts_with(at),
+                            _ => false,
+                        })
+                    })
+                };
+                // It goes by itself, when nobody has it open any more.
+                if !within(patience, || !ours()) && how != Undo::Unused {
+                    LoopDevice::detach(device).map_err(::volume::VolumeError::Block)?;
+                }
+                !ours() || how == Undo::Now
+            }
+            Place::Directory(at) => {
+                // It is empty, or something is still mounted there.
+                let _ = std::fs::remove_dir(at);
+                true
+            }
+            Place::Nbd(_) => true,
+        };
+        if !free {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Unmounts what is mounted on `directory`, if its source is `ours`; false
+/// where it is in use for longer than `patience`.
+fn take_away(
+    directory: &Path,
+    ours: impl Fn(&Path) -> bool,
+    how: Unmount,
+    patience: Duration,
+) -> Result<bool, Failure> {
+    let mut outcome = Ok(());
+    let free = within(patience, || {
+        if !is_mounted(directory, &ours) {
+            outcome = Ok(());
+            return true;
+        }
+        outcome = unmount(directory, how);
+        !matches!(outcome, Err(FuseError::Busy { .. }))
+    });
+    match (free, outcome) {
+        (false, _) => Ok(false),
+        (true, Ok(())) => Ok(true),
+        // Somebody else was faster.
+        (true, Err(_)) if !is_mounted(directory, &ours) => Ok(true),
+        (true, Err(error)) => Err(error.into()),
+    }
+}
+
+/// Whether the topmost mount on `directory` has a source that is `ours`.
+pub fn is_mounted(directory: &Path, ours: impl Fn(&Path) -> bool) -> bool {
+    let mounts = signature::mounts().unwrap_or_default();
+    let there = mounts
+        .iter()
+        .rev()
+        .find(|mount| mount.mount_point == directory);
+    there.is_some_and(|mount| ours(&mount.device))
+}

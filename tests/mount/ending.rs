@@ -1,0 +1,159 @@
+//! How mounts end: by signals, by `umount`, by themselves, and by force.
+
+use crate::desk::{Desk, MIB, kill, soon};
+use crate::read_and_write;
+use rustix::process::Signal;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+#[test]
+fn signals_end_it_and_leave_nothing() {
+    let Some(desk) = Desk::new(20) else { return };
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut server = desk.in_foreground(&["--as", "file"]);
+        let file = read_and_write(&desk.path("d/volume"));
+        file.write_all_at(b"written", 4096).unwrap();
+        drop(file);
+        kill(desk.pid(), signal);
+        assert_eq!(server.wait().unwrap().code(), Some(0));
+        assert!(desk.is_tidy());
+    }
+    desk.mount(&["--as", "file", "--read-only"]);
+    let mut found = [0; 7];
+    let file = fs::File::open(desk.path("d/volume")).unwrap();
+    file.read_exact_at(&mut found, 4096).unwrap();
+    assert_eq!(&found, b"written");
+    drop(file);
+    desk.umount();
+}
+
+#[test]
+fn what_is_in_use_stays() {
+    let Some(desk) = Desk::new(20) else { return };
+    let mut server = desk.in_foreground(&["--as", "file"]);
+    let file = read_and_write(&desk.path("d/volume"));
+    desk.refused(desk.volume("umount").arg("d"), 4);
+    desk.refused(desk.volume("umount").arg("x.img"), 4);
+    kill(desk.pid(), Signal::TERM);
+    std::thread::sleep(Duration::from_millis(800));
+    file.write_all_at(b"still there", 0).unwrap();
+    assert!(server.try_wait().unwrap().is_none());
+    drop(file);
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    assert!(desk.is_tidy());
+
+    // The second signal takes it away.
+    let mut server = desk.in_foreground(&["--as", "file"]);
+    let file = read_and_write(&desk.path("d/volume"));
+    let pid = desk.pid();
+    kill(pid, Signal::TERM);
+    std::thread::sleep(Duration::from_millis(200));
+    kill(pid, Signal::TERM);
+    assert_eq!(server.wait().unwrap().code(), Some(1));
+    assert!(file.write_all_at(b"nobody", 0).is_err());
+    assert!(desk.is_tidy());
+}
+
+#[test]
+fn an_unmount_from_outside_ends_it() {
+    let Some(desk) = Desk::new(20) else { return };
+    let mut server = desk.in_foreground(&["--as", "file"]);
+    rustix_unmount(&desk);
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    assert!(desk.is_tidy());
+}
+
+fn rustix_unmount(desk: &Desk) {
+    desk.done(std::process::Command::new("umount").arg(desk.path("d")));
+}
+
+#[test]
+fn idle_volumes_are_locked() {
+    let Some(desk) = Desk::new(20) else { return };
+    let mut server = desk.in_foreground(&["--as", "file", "--lock-after", "1"]);
+    let file = read_and_write(&desk.path("d/volume"));
+    std::thread::sleep(Duration::from_millis(2500));
+    assert!(server.try_wait().unwrap().is_none(), "it is in use");
+    file.write_all_at(b"x", 0).unwrap();
+    drop(file);
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    assert!(desk.is_tidy());
+}
+
+/// What was synced is there after `kill -9`, and the mount is no obstacle.
+#[test]
+fn killed_servers_are_tidied_up() {
+    let Some(desk) = Desk::new(40) else { return };
+    for round in 0..6_u8 {
+        desk.mount(&["--as", "file"]);
+        let pid = desk.pid();
+        let file = read_and_write(&desk.path("d/volume"));
+        let writer = std::thread::spawn(move || {
+            let mut synced = 0;
+            for at in 0_u64.. {
+                let data = vec![round + 1; 64 << 10];
+                let offset = at % 200 * (64 << 10);
+                if file.write_all_at(&data, offset).is_err() || file.sync_data().is_err() {
+                    break;
+                }
+                synced = (at + 1).min(200);
+            }
+            synced
+        });
+        std::thread::sleep(Duration::from_millis(50 + 30 * u64::from(round)));
+        kill(pid, Signal::KILL);
+        let synced = writer.join().unwrap();
+        let status = desk.status().unwrap();
+        assert_eq!(status["alive"], false);
+        assert!(fs::read_dir(desk.path("d")).is_err(), "the mount is stuck");
+        // Both ways out of it.
+        if round % 2 == 0 {
+            desk.umount();
+        }
+        desk.mount(&["--as", "file"]);
+        let mut found = vec![0; (synced * (64 << 10)) as usize];
+        let file = read_and_write(&desk.path("d/volume"));
+        file.read_exact_at(&mut found, 0).unwrap();
+        assert!(found.iter().all(|&byte| byte == round + 1), "round {round}");
+        drop(file);
+        desk.umount();
+    }
+}
+
+#[test]
+fn loop_devices_of_killed_servers_go() {
+    let Some(desk) = Desk::new(48) else { return };
+    desk.mount(&["--as", "file"]);
+    let volume = desk.path("d/volume");
+    desk.done(
+        std::process::Command::new("mkfs.ext4")
+            .arg("-q")
+            .arg(volume),
+    );
+    desk.umount();
+    desk.mount(&[]);
+    fs::write(desk.path("d/kept"), vec![9; MIB as usize]).unwrap();
+    desk.done(
+        std::process::Command::new("sync")
+            .arg("-f")
+            .arg(desk.path("d/kept")),
+    );
+    kill(desk.pid(), Signal::KILL);
+    soon(|| desk.status().unwrap()["alive"] == false);
+    let status = desk.status().unwrap();
+    let device = status["places"].as_array().unwrap().iter();
+    let device = device.filter_map(|place| place["loop"].as_str()).next();
+    let device = std::path::PathBuf::from(device.unwrap());
+    assert!(block::LoopDevice::backing_of(&device).is_some());
+    desk.umount();
+    let private = |path: &std::path::Path| path.to_string_lossy().contains("cryptmark");
+    let left = block::LoopDevice::backing_of(&device).filter(|path| private(path));
+    assert_eq!(left, None);
+    desk.mount(&[]);
+    assert_eq!(
+        fs::read(desk.path("d/kept")).unwrap(),
+        vec![9; MIB as usize]
+    );
+    desk.umount();
+}

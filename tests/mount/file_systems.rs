@@ -1,0 +1,172 @@
+//! File systems in volumes: made, filled, checked, and there again after a
+//! restart.
+
+use crate::desk::{Desk, MIB, has};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+
+/// Files of many sizes, some of them removed again.
+fn fill(folder: &Path, seed: u64) -> BTreeMap<String, Vec<u8>> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut files = BTreeMap::new();
+    for number in 0..60 {
+        let length = match random.next_u64() % 8 {
+            0 => random.next_u64() % (2 * MIB),
+            _ => random.next_u64() % 40_000,
+        };
+        let mut data = vec![0; length as usize];
+        random.fill_bytes(&mut data);
+        let name = format!("file-{number}");
+        fs::write(folder.join(&name), &data).unwrap();
+        files.insert(name, data);
+    }
+    for number in (0..60).step_by(3) {
+        let name = format!("file-{number}");
+        fs::remove_file(folder.join(&name)).unwrap();
+        files.remove(&name);
+    }
+    files
+}
+
+fn compare(folder: &Path, files: &BTreeMap<String, Vec<u8>>) {
+    for (name, data) in files {
+        assert!(fs::read(folder.join(name)).unwrap() == *data, "{name}");
+    }
+}
+
+/// Makes a file system, fills and checks it, in two lives of the server.
+fn stays_whole(size: u64, make: &[&str], check: &[&str]) {
+    if !has(make[0]) || !has(check[0]) {
+        return;
+    }
+    let Some(desk) = Desk::new(size) else { return };
+    let on_file = |program: &[&str]| {
+        desk.mount(&["--as", "file"]);
+        let mut command = Command::new(program[0]);
+        desk.done(command.args(&program[1..]).arg(desk.path("d/volume")));
+        desk.umount();
+    };
+    let folder = desk.path("d");
+    on_file(make);
+    desk.mount(&["--trim", "pass"]);
+    let first = fill(&folder, 1);
+    compare(&folder, &first);
+    desk.umount();
+    on_file(check);
+    desk.mount(&["--trim", "pass", "--mount-options", "noatime"]);
+    compare(&folder, &first);
+    fs::create_dir(folder.join("more")).unwrap();
+    let second = fill(&folder.join("more"), 2);
+    desk.umount();
+    on_file(check);
+    desk.mount(&["--read-only"]);
+    compare(&folder, &first);
+    compare(&folder.join("more"), &second);
+    assert!(fs::write(folder.join("new"), "").is_err());
+    desk.umount();
+}
+
+#[test]
+fn ext4() {
+    stays_whole(80, &["mkfs.ext4", "-q"], &["e2fsck", "-fn"]);
+}
+
+#[test]
+fn ext2() {
+    stays_whole(80, &["mkfs.ext2", "-q"], &["e2fsck", "-fn"]);
+}
+
+#[test]
+fn xfs() {
+    stays_whole(340, &["mkfs.xfs", "-q", "-f"], &["xfs_repair", "-n"]);
+}
+
+/// `fstrim` in the file system reaches the image, if it may.
+#[test]
+fn trimming_a_file_system() {
+    let Some(desk) = Desk::new(80) else { return };
+    if !has("fstrim") || !has("mkfs.ext4") {
+        return;
+    }
+    desk.mount(&["--as", "file"]);
+    desk.done(
+        Command::new("mkfs.ext4")
+            .arg("-q")
+            .arg(desk.path("d/volume")),
+    );
+    desk.umount();
+    let taken = || fs::metadata(desk.path("x.img")).unwrap().blocks() * 512;
+    for (policy, trims) in [("pass", true), ("zero", true), ("block", false)] {
+        desk.mount(&["--trim", policy]);
+        let kept = fill(&desk.path("d"), 3);
+        fs::write(desk.path("d/large"), vec![5; 30 * MIB as usize]).unwrap();
+        desk.done(Command::new("sync").arg("-f").arg(desk.path("d")));
+        let full = taken();
+        fs::remove_file(desk.path("d/large")).unwrap();
+        // What was freed in a transaction that is open is not trimmed.
+        desk.done(Command::new("sync").arg("-f").arg(desk.path("d")));
+        let trimmed = Command::new("fstrim").arg(desk.path("d")).output().unwrap();
+        assert_eq!(trimmed.status.success(), trims, "{policy}");
+        match policy {
+            "pass" => assert!(taken() <= full - 25 * MIB, "{full} bytes are still taken"),
+            _ => assert!(taken() >= full, "{policy}"),
+        }
+        compare(&desk.path("d"), &kept);
+        desk.umount();
+    }
+}
+
+/// A user gets at ext4 by `fuse2fs`, and at the rest by the file.
+#[test]
+fn without_root() {
+    if !has("setpriv") || !has("fusermount3") {
+        return;
+    }
+    let Some(desk) = Desk::of_user(60) else {
+        return;
+    };
+    desk.mount(&[]);
+    assert!(desk.has_mounts_at("d"));
+    desk.refused(desk.volume("mount").args(["x.img", "d"]), 4);
+    let program = if has("mkfs.ext4") {
+        "mkfs.ext4"
+    } else {
+        return;
+    };
+    let mut make = Command::new("setpriv");
+    make.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        program,
+        "-q",
+    ]);
+    make.args(["-E", "root_owner=65534:65534"]);
+    desk.done(make.arg(desk.path("d/volume")));
+    desk.umount();
+    if !has("fuse2fs") {
+        return;
+    }
+    for round in 0..2 {
+        desk.mount(&["--as", "fs"]);
+        let mut shell = Command::new("setpriv");
+        shell.args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "sh",
+            "-c",
+        ]);
+        let script = match round {
+            0 => "mkdir d/m && echo content > d/m/file",
+            _ => "test \"$(cat d/m/file)\" = content",
+        };
+        desk.done(shell.arg(script).current_dir(desk.path("")));
+        desk.umount();
+    }
+}

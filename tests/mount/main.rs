@@ -1,0 +1,221 @@
+//! Volumes that are mounted, as files and as file systems: what is in them
+//! stays in them, and nothing is left behind.
+
+mod desk;
+mod ending;
+mod file_systems;
+
+use block::model::{Discarded, Model};
+use block::{BlockDevice, FileDevice, FileOptions};
+use desk::{Desk, MIB};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+fn read_and_write(path: &Path) -> File {
+    File::options().read(true).write(true).open(path).unwrap()
+}
+
+#[test]
+fn the_file_equals_the_model() {
+    // LUKS2's header takes 16 MiB.
+    let Some(desk) = Desk::new(18) else { return };
+    for (seed, policy) in (0..).zip(["block", "pass", "zero"]) {
+        desk.mount(&["--as", "file", "--trim", policy]);
+        for direct in [false, true] {
+            let options = FileOptions {
+                write: true,
+                direct,
+                engine: Some(block::Engine::Threads),
+                exclusive: false,
+            };
+            let device = FileDevice::open(&desk.path("d/volume"), &options).unwrap();
+            assert_eq!(device.is_direct(), direct);
+            assert_eq!(
+                device.geometry().discard_granularity.is_some(),
+                policy != "block"
+            );
+            Model {
+                discarded: Discarded::Zeros,
+                longest: MIB + 4096,
+                steps: 120,
+                ..Model::new(seed)
+            }
+            .run(&device);
+        }
+        desk.umount();
+    }
+}
+
+/// What an observer of the image sees of 8 MiB that are discarded, and what
+/// they read as, then and later.
+#[test]
+fn discards_follow_the_policy() {
+    let Some(desk) = Desk::new(40) else { return };
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let (start, length) = (4 * MIB, 8 * MIB);
+    let image = desk.path("x.img");
+    let digest = || Sha256::digest(fs::read(&image).unwrap());
+    let taken = || fs::metadata(&image).unwrap().blocks() * 512;
+    let read = || {
+        let file = read_and_write(&desk.path("d/volume"));
+        let mut data = vec![1; length as usize];
+        file.read_exact_at(&mut data, start).unwrap();
+        data
+    };
+    for policy in ["block", "zero", "pass"] {
+        desk.mount(&["--as", "file", "--trim", policy]);
+        let file = read_and_write(&desk.path("d/volume"));
+        let size = file.metadata().unwrap().len();
+        file.write_all_at(&vec![7; size as usize], 0).unwrap();
+        file.sync_all().unwrap();
+        let (before, full) = (digest(), taken());
+        let punched = fallocate(&file, hole, start, length);
+        file.sync_all().unwrap();
+        drop(file);
+        match policy {
+            "block" => {
+                assert_eq!(punched, Err(Errno::OPNOTSUPP));
+                assert!(digest() == before, "nothing may reach the image");
+                assert!(read().iter().all(|&byte| byte == 7));
+            }
+            "zero" => {
+                punched.unwrap();
+                assert!(digest() != before);
+                assert_eq!(taken(), full);
+                assert!(read().iter().all(|&byte| byte == 0));
+            }
+            _ => {
+                punched.unwrap();
+                assert!(taken() <= full - length, "{full} bytes are still taken");
+                assert!(read().iter().all(|&byte| byte == 0));
+            }
+        }
+        desk.umount();
+        desk.mount(&["--as", "file", "--trim", policy]);
+        let expected = if policy == "block" { 7 } else { 0 };
+        assert!(read().iter().all(|&byte| byte == expected), "{policy}");
+        desk.umount();
+    }
+}
+
+#[test]
+fn who_only_reads_changes_nothing() {
+    let Some(desk) = Desk::new(20) else { return };
+    desk.mount(&["--as", "file", "--read-only"]);
+    let path = desk.path("d/volume");
+    let refused = File::options().write(true).open(&path).unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(Errno::ROFS.raw_os_error()));
+    // Two may read.
+    fs::create_dir(desk.path("second")).unwrap();
+    let read_only = ["x.img", "second", "--daemon", "--as", "file", "--read-only"];
+    desk.done(desk.volume("mount").args(read_only));
+    assert_eq!(
+        fs::read(&path).unwrap(),
+        fs::read(desk.path("second/volume")).unwrap()
+    );
+    desk.done(desk.volume("umount").arg("second"));
+    desk.umount();
+}
+
+#[test]
+fn what_cannot_be_mounted_is_said() {
+    let Some(desk) = Desk::new(20) else { return };
+    fs::write(desk.path("wrong"), "another passphrase\n").unwrap();
+    fs::write(desk.path("file"), "").unwrap();
+    fs::create_dir(desk.path("full")).unwrap();
+    fs::write(desk.path("full/x"), "").unwrap();
+    let mount = |arguments: &[&str]| {
+        let mut command = desk.volume("mount");
+        command.args(arguments).args(["--as", "file"]);
+        command
+    };
+    for daemon in [&[][..], &["--daemon"]] {
+        for (directory, code) in [("nowhere", 2), ("file", 2), ("full", 2)] {
+            desk.refused(&mut mount(&[&["x.img", directory], daemon].concat()), code);
+        }
+        desk.refused(&mut mount(&[&["nothing.img", "d"], daemon].concat()), 2);
+        let mut wrong = std::process::Command::new(desk::PROGRAM);
+        wrong.args([
+            "volume",
+            "mount",
+            "x.img",
+            "d",
+            "--passphrase-file",
+            "wrong",
+        ]);
+        desk.refused(wrong.args(daemon).current_dir(desk.path("")), 3);
+        // A fresh volume has no file system.
+        let mut empty = desk.volume("mount");
+        desk.refused(empty.args(["x.img", "d"]).args(daemon), 1);
+        assert!(desk.is_tidy());
+    }
+    desk.refused(desk.volume("umount").arg("d"), 2);
+    desk.refused(mount(&["x.img", "d"]).args(["--fs-type", "ext4"]), 2);
+
+    desk.mount(&["--as", "file"]);
+    fs::create_dir(desk.path("second")).unwrap();
+    for options in [&[][..], &["--read-only"]] {
+        desk.refused(mount(&["x.img", "second"]).args(options), 4);
+    }
+    desk.umount();
+}
+
+/// A full disk below: the writer hears of it each time, the user once, and the
+/// server goes on.
+#[test]
+fn a_full_disk_below_is_told() {
+    let Some(desk) = Desk::new(64) else { return };
+    let small = desk.path("small");
+    fs::create_dir(&small).unwrap();
+    let mut tmpfs = std::process::Command::new("mount");
+    let options = ["-t", "tmpfs", "-o", "size=24m", "none"];
+    desk.done(tmpfs.args(options).arg(&small));
+    let _unmounted = Unmounted(&small);
+    // Sparse, as it was made.
+    let mut copy = std::process::Command::new("cp");
+    desk.done(
+        copy.arg("--sparse=always")
+            .arg(desk.path("x.img"))
+            .arg(&small),
+    );
+    fs::remove_file(desk.path("x.img")).unwrap();
+    std::os::unix::fs::symlink(small.join("x.img"), desk.path("x.img")).unwrap();
+
+    desk.mount(&["--as", "file"]);
+    let file = read_and_write(&desk.path("d/volume"));
+    let data = vec![7; MIB as usize];
+    let mut full = 0;
+    for at in 0..40 {
+        match file.write_all_at(&data, at * MIB) {
+            Ok(()) => assert_eq!(full, 0),
+            Err(error) => {
+                assert_eq!(error.raw_os_error(), Some(Errno::NOSPC.raw_os_error()));
+                full += 1;
+            }
+        }
+    }
+    assert!(full > 2, "{full} writes did not fit");
+    let mut found = vec![0; MIB as usize];
+    file.read_exact_at(&mut found, 0).unwrap();
+    assert!(found == data);
+    drop(file);
+    let status = desk.status().unwrap();
+    let errors = status["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    desk.umount();
+}
+
+struct Unmounted<'a>(&'a Path);
+
+impl Drop for Unmounted<'_> {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount")
+            .arg("-l")
+            .arg(self.0)
+            .output();
+    }
+}
