@@ -29,7 +29,7 @@ const CUTS: usize = 2500;
 /// Cuts of each volume when tests are run, and in the long form.
 const SAMPLES: usize = 240;
 
-/// So many of them also lose power while a journal is being replayed.
+/// One in so many also loses power while a journal is being replayed.
 const MENDED: usize = 8;
 
 type Recorded = Record<Delay<Arc<RamDevice>>>;
