@@ -91,7 +91,7 @@ fn check(directory: &Path, layers: &Layers) -> Result<String, Failure> {
             let mut noise = ::block::AlignedBuffer::new(1 << 20);
             for round in 0..WRITTEN {
                 for (at, byte) in noise.iter_mut().enumerate() {
-                    *byte = ((at as u64 + round) * 2_654_435_761 >> 13) as u8;
+                    *byte = (((at as u64 + round) * 2_654_435_761) >> 13) as u8;
                 }
                 file.write_all(&noise)?;
             }
