@@ -93,6 +93,18 @@ impl Desk {
 }
 
 #[test]
+fn no_volume_opens_without_a_passphrase() {
+    let desk = Desk::new();
+    for secret in ["", "--passphrase-file empty", "--new-passphrase-file one"] {
+        fs::write(desk.path("empty"), "").unwrap();
+        let create = format!("create x.img --size 20MiB {secret} {CHEAP}");
+        let output = desk.command(&create).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{create}");
+        assert!(!desk.path("x.img").exists(), "{create}");
+    }
+}
+
+#[test]
 fn headers_are_saved_and_come_back() {
     let desk = Desk::new();
     for kind in ["luks1", "luks2"] {

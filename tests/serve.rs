@@ -278,7 +278,7 @@ fn what_cannot_be_served_is_refused_in_two_lines() {
             1,
             "x.img --passphrase-file line --nbd no/such/folder/disk.sock",
         ),
-        (2, "x.img --nbd disk.sock"),
+        (3, "x.img --nbd disk.sock"),
     ] {
         let arguments = format!("volume serve {arguments}");
         let output = desk.command(PROGRAM, &arguments).output().unwrap();

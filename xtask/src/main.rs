@@ -22,6 +22,7 @@ cargo xtask COMMAND
   bench-find    A/A, delay, slowdown, ledger, timers [DIRECTORY]
   bench-cipher  every cipher, beside its peers
   bench-unlock  unlocking beside its key derivation alone [PAIRS]
+  bench-serve   our NBD server and mounts beside others, on one core [ROUNDS SECONDS]
   constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [FILTER]
   fuzz          any bytes for a parser: TARGET EXECUTIONS
   power-loss    cut the power under exported volumes, each so many times [SAMPLES]
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Some("ci") => ci(),
         Some("bench-fio") => bench("cryptmark-lab", "fio", rest),
         Some("bench-find") => bench("cryptmark-lab", "findings", rest),
+        Some("bench-serve") => bench("cryptmark", "serve", rest),
         Some("bench-cipher") => bench("cryptmark-cipher", "sectors", rest),
         Some("bench-unlock") => bench("cryptmark-volume", "unlock", rest),
         Some("constant-time") => constant_time(rest),

@@ -108,12 +108,23 @@ impl FromStr for Extent {
 
 /// The devices of a volume.
 pub struct Devices {
-    /// The volume.
-    pub data: Arc<FileDevice>,
+    data: Arc<FileDevice>,
+    /// The header's own device, if it has one.
     header: Option<Arc<FileDevice>>,
 }
 
 impl Devices {
+    /// The volume. Where the header is there, it is the same device as
+    /// [`header`](Self::header), by its address.
+    pub fn data(&self) -> &FileDevice {
+        &self.data
+    }
+
+    /// The volume alone.
+    pub fn into_data(self) -> Arc<FileDevice> {
+        self.data
+    }
+
     /// Where the header is.
     pub fn header(&self) -> &FileDevice {
         self.header.as_ref().unwrap_or(&self.data)

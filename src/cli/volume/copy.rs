@@ -75,7 +75,7 @@ pub struct ImportOptions {
 pub fn export(options: &ExportOptions) -> Result<(), Failure> {
     let devices = options.volume.devices(false)?;
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Read)?;
-    let volume = opened.device(devices.header(), &*devices.data)?;
+    let volume = opened.device(devices.header(), devices.data())?;
     let stop = crate::cli::stop_on_signal()?;
     let progress = Progress::bytes(options.no_progress, volume.geometry().size);
     let report = |done| tell(&progress, &stop, done);
@@ -163,7 +163,7 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     };
     let devices = options.volume.devices(true)?;
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Write)?;
-    let data = Protected::new(&devices.data, hidden(options, &devices)?);
+    let data = Protected::new(devices.data(), hidden(options, &devices)?);
     let volume = opened.device::<&dyn BlockDevice>(devices.header(), &data)?;
     let size = volume.geometry().size;
     if length.is_some_and(|length| length > size) {
@@ -216,8 +216,8 @@ fn hidden(options: &ImportOptions, devices: &Devices) -> Result<ByteRange, Failu
     let secret = Secret::Passphrase(passphrase_in(path)?);
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);
-    let unlocked = opening.unlock(&devices.data, &secret, &Limits::default(), &watch)?;
-    Ok(unlocked.mapping(&devices.data)?.data)
+    let unlocked = opening.unlock(devices.data(), &secret, &Limits::default(), &watch)?;
+    Ok(unlocked.mapping(devices.data())?.data)
 }
 
 /// Shows the bytes that are done, and says whether to go on.

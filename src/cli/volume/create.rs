@@ -211,6 +211,13 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
     };
     warn(spec, data.geometry().size, options.yes)?;
     let secret = options.secret.first_secret(&options.image)?;
+    if secret.as_bytes().is_empty() {
+        return Err(Failure::new(
+            2,
+            "the passphrase is empty",
+            "Give one with --passphrase-file or --key-file, or run this in a terminal.",
+        ));
+    }
     let volume_key = match options.secret.volume_key()? {
         Some(key) => key,
         None => Key::random(key_bytes).map_err(VolumeError::Cipher)?,

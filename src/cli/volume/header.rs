@@ -155,7 +155,7 @@ fn tcrypt_restore(options: &RestoreOptions, family: Family) -> Result<(), Failur
     let unlocked = opening.unlock(&saved, &secret, &limits, &watch)?;
     drop(search);
     let sealing = resealed(&opening, &unlocked);
-    unlocked.write_headers(&devices.data, &sealing, passphrase_of(&secret)?, &limits)?;
+    unlocked.write_headers(devices.data(), &sealing, passphrase_of(&secret)?, &limits)?;
     print("the header and its copy are written anew from the backup\n")
 }
 
@@ -283,10 +283,10 @@ fn tcrypt_repair(options: &RepairOptions, family: Family) -> Result<(), Failure>
     let limits = Limits::default();
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);
-    let unlocked = opening.unlock(&devices.data, &secret, &limits, &watch)?;
+    let unlocked = opening.unlock(devices.data(), &secret, &limits, &watch)?;
     drop(search);
     let sealing = resealed(&opening, &unlocked);
-    unlocked.restore(&devices.data, &sealing, passphrase_of(&secret)?, &limits)?;
+    unlocked.restore(devices.data(), &sealing, passphrase_of(&secret)?, &limits)?;
     print(match opening.place {
         Place::NormalBackup | Place::HiddenBackup => "the header is written anew from its copy\n",
         _ => "the copy is written anew from the header\n",

@@ -60,7 +60,7 @@ fn tcrypt_info(options: &InfoOptions, devices: &Devices, family: Family) -> Resu
     let secret = options.secret.secret(family.format(), image)?;
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);
-    let unlocked = opening.unlock(&devices.data, &secret, &Limits::default(), &watch)?;
+    let unlocked = opening.unlock(devices.data(), &secret, &Limits::default(), &watch)?;
     drop(search);
     let header = &unlocked.header;
     let kdf = unlocked.prf.kdf(family, unlocked.place, opening.pim)?;

@@ -196,11 +196,11 @@ fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure>
     let limits = Limits::default();
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);
-    let mut unlocked = opening.unlock(&devices.data, &secret, &limits, &watch)?;
+    let mut unlocked = opening.unlock(devices.data(), &secret, &limits, &watch)?;
     drop(search);
     let new = options.new.secret(image)?;
     let sealing = resealed(&opening, &unlocked);
-    unlocked.change_passphrase(&devices.data, &sealing, &new, &limits)?;
+    unlocked.change_passphrase(devices.data(), &sealing, &new, &limits)?;
     print("the volume opens with the new passphrase\n")
 }
 

@@ -49,18 +49,18 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
         text += &format!("sector size {} bytes\n", sealed.sector_size.bytes());
     }
     // Only now is it certain that the data can be had.
-    opened.device(devices.header(), &*devices.data)?;
+    opened.device(devices.header(), devices.data())?;
     print(&text)
 }
 
 /// Whether the passphrase is right can be told of a container whose data cannot.
 fn bestcrypt(options: &OpenOptions, devices: &Devices) -> Result<(), Failure> {
     options.volume.refuse_foreign_options(Format::Bestcrypt)?;
-    let header = bestcrypt::Header::read(&devices.data)?;
+    let header = bestcrypt::Header::read(devices.data())?;
     let secret = options
         .secret
         .secret(Format::Bestcrypt, options.volume.image())?;
-    let unlocked = header.unlock(&devices.data, &secret, &Limits::default())?;
+    let unlocked = header.unlock(devices.data(), &secret, &Limits::default())?;
     let slot = unlocked
         .slot
         .map_or_else(String::new, |slot| format!("keyslot     {slot}\n"));
@@ -84,7 +84,7 @@ pub fn unlock(
     let watch = |progress| search.watch(progress);
     let limits = Limits::default();
     let header = devices.header();
-    Ok(opening.unlock(header, &devices.data, &secret, access, &limits, &watch)?)
+    Ok(opening.unlock(header, devices.data(), &secret, access, &limits, &watch)?)
 }
 
 /// A search for a key derivation, as the user sees it.

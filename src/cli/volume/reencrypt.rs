@@ -59,7 +59,7 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
         return decrypt(options);
     }
     let devices = options.volume.devices(true)?;
-    let (header, data) = (devices.header(), &devices.data);
+    let (header, data) = (devices.header(), devices.data());
     let format = options.volume.format(header)?;
     if format != Format::Luks2 {
         return Err(Failure::new(

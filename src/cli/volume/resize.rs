@@ -61,14 +61,14 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
             ));
         }
     };
-    if devices.data.path_kind() == PathKind::BlockDevice {
+    if devices.data().path_kind() == PathKind::BlockDevice {
         return Err(Failure::new(
             2,
             format!("{} has the size that it has", image.display()),
             "The volume takes all of a device: change the size of that.",
         ));
     }
-    let size = devices.data.geometry().size;
+    let size = devices.data().geometry().size;
     let to = options.to.bytes;
     if to < offset + unit || !(to - offset).is_multiple_of(unit) {
         return Err(Failure::new(
@@ -100,11 +100,11 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
     let devices = options.volume.devices(true)?;
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);
-    let mut unlocked = opening.unlock(&devices.data, &secret, &limits, &watch)?;
+    let mut unlocked = opening.unlock(devices.data(), &secret, &limits, &watch)?;
     drop(search);
-    let (size, to) = (devices.data.geometry().size, options.to.bytes);
-    let device = match devices.data.path_kind() {
-        PathKind::BlockDevice => devices.data,
+    let (size, to) = (devices.data().geometry().size, options.to.bytes);
+    let device = match devices.data().path_kind() {
+        PathKind::BlockDevice => devices.into_data(),
         PathKind::RegularFile if to < size => {
             return Err(Failure::new(
                 2,
@@ -116,7 +116,7 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
             // Until its header says otherwise, the volume is as large as it was.
             drop(devices);
             set_length(image, to)?;
-            options.volume.devices(true)?.data
+            options.volume.devices(true)?.into_data()
         }
     };
     let sealing = resealed(&opening, &unlocked);

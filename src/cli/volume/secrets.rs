@@ -108,36 +108,7 @@ pub fn ask_twice(image: &Path) -> Result<Key, Failure> {
 fn ask(question: &str) -> Result<Key, Failure> {
     match io::stdin().is_terminal() {
         true => prompt(question),
-        false => {
-            let mut stdin = Watched {
-                from: io::stdin(),
-                gave: false,
-            };
-            let line = first_line(&mut stdin, Path::new("-"))?;
-            match stdin.gave {
-                true => Ok(line),
-                // An empty passphrase is one that somebody has typed.
-                false => Err(Failure::new(
-                    2,
-                    "there is no passphrase: standard input is empty",
-                    "Give it with --passphrase-file or --key-file, or run this in a terminal.",
-                )),
-            }
-        }
-    }
-}
-
-/// Knows whether anything was read.
-struct Watched {
-    from: io::Stdin,
-    gave: bool,
-}
-
-impl Read for Watched {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.from.read(into)?;
-        self.gave |= read > 0;
-        Ok(read)
+        false => first_line(io::stdin(), Path::new("-")),
     }
 }
 

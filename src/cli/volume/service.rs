@@ -206,7 +206,7 @@ impl Service {
         if self.trim == TrimPolicy::Pass {
             opened = opened.allowing_discards();
         }
-        let allocation = opened.allocation(devices.header(), &*devices.data);
+        let allocation = opened.allocation(devices.header(), devices.data());
         let [header, data] = devices.shared();
         let device = Trim::new(opened.device(header, data)?, self.trim);
         // Whoever still has the export open does not keep the record.
@@ -214,7 +214,7 @@ impl Service {
         let listener = move |error: &BlockError| note(&record, error);
         Ok(Exported {
             // Memory answers at once, and a disk only when it has got there.
-            threads: match devices.data.engine() {
+            threads: match devices.data().engine() {
                 Engine::Pread => 1,
                 Engine::IoUring | Engine::Threads => THREADS,
             },
@@ -224,7 +224,7 @@ impl Service {
                     .with_allocation(move |range| {
                         allocation.extents(range, |storage, range| match storage {
                             Storage::Header => devices.header().extents(range),
-                            Storage::Data => devices.data.extents(range),
+                            Storage::Data => devices.data().extents(range),
                         })
                     }),
             ),

@@ -1,0 +1,471 @@
+//! What serving costs, beside other servers: `cargo xtask bench-serve [ROUNDS SECONDS]`.
+//!
+//! Every server and its client (fio) share one core and a file in memory; they
+//! take turns, and a figure is the median of its rounds with its range. Needs
+//! root for FUSE and loop devices, fio, qemu-utils, nbdkit and libnbd-bin.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+const CORE: &str = "0";
+const SIZE: &str = "600m";
+
+/// A server, and how its volume is made.
+struct Server {
+    name: &'static str,
+    command: fn(&Path) -> Command,
+}
+
+fn ours(folder: &Path, image: &str) -> Command {
+    let mut command = pinned(PROGRAM);
+    command.args(["volume", "serve", image, "--nbd", "socket"]);
+    match image {
+        "plain" => command.args(["--type", "plain", "--cipher", "cipher_null-ecb"]),
+        _ => &mut command,
+    };
+    command
+        .args(["--passphrase-file", "line"])
+        .current_dir(folder);
+    command
+}
+
+fn qemu(folder: &Path, image: &str) -> Command {
+    let mut command = pinned("qemu-nbd");
+    let socket = folder.join("socket");
+    command
+        .args([
+            "--persistent",
+            "--shared=8",
+            "--object",
+            "secret,id=s,file=line",
+        ])
+        .arg(format!("--socket={}", socket.display()))
+        .arg("--image-opts")
+        .arg(match image {
+            "plain" => "driver=raw,file.filename=plain".to_owned(),
+            _ => format!("driver=luks,key-secret=s,file.filename={image}"),
+        })
+        .current_dir(folder);
+    command
+}
+
+fn nbdkit(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = pinned("nbdkit");
+    command
+        .args(["--foreground", "--unix"])
+        .arg(folder.join("socket"))
+        .args(arguments)
+        .current_dir(folder);
+    command
+}
+
+const NBD: &[Server] = &[
+    Server {
+        name: "plain",
+        command: |f| ours(f, "plain"),
+    },
+    Server {
+        name: "nbdkit memory",
+        command: |f| nbdkit(f, &["memory", "600M"]),
+    },
+    Server {
+        name: "aes, 4096",
+        command: |f| ours(f, "aes.luks2"),
+    },
+    Server {
+        name: "aes, 512",
+        command: |f| ours(f, "aes"),
+    },
+    Server {
+        name: "nbdkit luks",
+        command: |f| nbdkit(f, &["--filter=luks", "file", "aes", "passphrase=+line"]),
+    },
+    Server {
+        name: "qemu-nbd plain",
+        command: |f| qemu(f, "plain"),
+    },
+    Server {
+        name: "qemu-nbd aes",
+        command: |f| qemu(f, "aes"),
+    },
+    Server {
+        name: "serpent, 512",
+        command: |f| ours(f, "serpent"),
+    },
+    Server {
+        name: "qemu-nbd serpent",
+        command: |f| qemu(f, "serpent"),
+    },
+    Server {
+        name: "twofish, 512",
+        command: |f| ours(f, "twofish"),
+    },
+    Server {
+        name: "qemu-nbd twofish",
+        command: |f| qemu(f, "twofish"),
+    },
+];
+
+/// Pattern, block and depth.
+const NBD_LOADS: &[[&str; 3]] = &[
+    ["read", "4m", "4"],
+    ["write", "4m", "4"],
+    ["randread", "4k", "32"],
+    ["randwrite", "4k", "32"],
+];
+const FILE_LOADS: &[[&str; 3]] = &[
+    ["read", "1m", "1"],
+    ["write", "1m", "1"],
+    ["randread", "4k", "1"],
+];
+
+fn pinned(program: &str) -> Command {
+    let mut command = Command::new("taskset");
+    command
+        .args(["-c", CORE, program])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    command
+}
+
+/// A figure's rounds: MB/s, and microseconds of the median request.
+type Figures = BTreeMap<(usize, &'static str, usize), (Vec<f64>, Vec<f64>)>;
+
+fn main() {
+    let given: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .collect();
+    let rounds: usize = given
+        .first()
+        .map_or(5, |text| text.parse().expect("ROUNDS"));
+    let seconds: f64 = given
+        .get(1)
+        .map_or(2.0, |text| text.parse().expect("SECONDS"));
+    let folder = tempfile::tempdir_in("/dev/shm").expect("a file system in memory");
+    prepare(folder.path());
+    let mut nbd = Figures::new();
+    let mut files = Figures::new();
+    for round in 0..rounds {
+        eprintln!("round {} of {rounds}", round + 1);
+        for (place, server) in NBD.iter().enumerate() {
+            let mut child = start(
+                (server.command)(folder.path()),
+                &folder.path().join("socket"),
+            );
+            let uri = format!(
+                "nbd+unix:///?socket={}",
+                folder.path().join("socket").display()
+            );
+            for (load, words) in NBD_LOADS.iter().enumerate() {
+                let target = ["--ioengine=nbd".to_owned(), format!("--uri={uri}")];
+                add(
+                    &mut nbd,
+                    (place, server.name, load),
+                    fio(&target, words, seconds),
+                );
+            }
+            stop(&mut child);
+        }
+        for (place, (name, image)) in MOUNTS.iter().enumerate() {
+            let mounted = Mounted::new(folder.path(), image);
+            for (load, words) in FILE_LOADS.iter().enumerate() {
+                let target = direct(&mounted.file);
+                add(
+                    &mut files,
+                    (2 * place, name, load),
+                    fio(&target, words, seconds),
+                );
+            }
+            if let Some(device) = mounted.attach() {
+                for (load, words) in FILE_LOADS.iter().enumerate() {
+                    let name = LOOPS[place];
+                    add(
+                        &mut files,
+                        (2 * place + 1, name, load),
+                        fio(&direct(&device), words, seconds),
+                    );
+                }
+                run(Command::new("losetup").arg("--detach").arg(device));
+            }
+        }
+    }
+    print("NBD: server and client on one core", NBD_LOADS, &nbd);
+    print(
+        "A file by FUSE, and a loop device on it: one core, but for the loop's threads",
+        FILE_LOADS,
+        &files,
+    );
+}
+
+/// What is mounted, by the images' names; the last two are other programs'.
+const MOUNTS: &[(&str, &str)] = &[
+    ("plain", "plain"),
+    ("aes, 512", "aes"),
+    ("serpent, 512", "serpent"),
+    ("twofish, 512", "twofish"),
+    ("aes-twofish-serpent", "cascade"),
+    ("nbdfuse, nbdkit memory", "nbdfuse"),
+    ("qemu-storage-daemon plain", "qemu"),
+];
+const LOOPS: &[&str] = &[
+    "loop on plain",
+    "loop on aes, 512",
+    "loop on serpent, 512",
+    "loop on twofish, 512",
+    "loop on aes-twofish-serpent",
+    "loop on nbdfuse",
+    "loop on qemu-storage-daemon",
+];
+
+fn prepare(folder: &Path) {
+    std::fs::write(folder.join("line"), "a passphrase").expect("room in memory");
+    let noise = std::fs::File::create(folder.join("plain")).expect("room in memory");
+    let mut from = std::io::Read::take(
+        std::fs::File::open("/dev/urandom").expect("noise"),
+        640 << 20,
+    );
+    std::io::copy(&mut from, &mut &noise).expect("room in memory");
+    let cheap =
+        "--passphrase-file line --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --yes --no-progress";
+    for (image, how) in [
+        ("aes", format!("--type luks1 --cipher aes-xts-plain64 --key-size 512 {cheap}")),
+        ("serpent", format!("--type luks1 --cipher serpent-xts-plain64 --key-size 512 {cheap}")),
+        ("twofish", format!("--type luks1 --cipher twofish-xts-plain64 --key-size 512 {cheap}")),
+        ("aes.luks2", format!("--cipher aes-xts-plain64 --key-size 512 --sector-size 4096 {cheap}")),
+        (
+            "cascade",
+            "--type veracrypt --cipher aes-twofish-serpent --hash sha512 --veracrypt-pim 1 --passphrase-file long \
+             --yes --no-progress --quick"
+                .to_owned(),
+        ),
+    ] {
+        std::fs::copy(folder.join("plain"), folder.join(image)).expect("room in memory");
+        std::fs::write(folder.join("long"), "twenty characters at least").expect("room in memory");
+        run(Command::new(PROGRAM)
+            .args(["volume", "create", image])
+            .args(how.split_whitespace())
+            .current_dir(folder));
+    }
+    std::fs::create_dir(folder.join("mounted")).expect("room in memory");
+}
+
+fn start(mut command: Command, socket: &Path) -> Child {
+    let child = command.spawn().expect("the server is installed");
+    wait_for(|| std::os::unix::net::UnixStream::connect(socket).is_ok());
+    child
+}
+
+fn wait_for(mut ready: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !ready() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "the server does not begin"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn stop(child: &mut Child) {
+    run(Command::new("kill").arg(child.id().to_string()));
+    child.wait().expect("it is ours");
+}
+
+fn run(command: &mut Command) {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program is installed");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{command:?}: {said}");
+}
+
+/// A file by FUSE.
+struct Mounted {
+    file: PathBuf,
+    directory: PathBuf,
+    servers: Vec<Child>,
+    image: String,
+}
+
+impl Mounted {
+    fn new(folder: &Path, image: &str) -> Self {
+        let directory = folder.join("mounted");
+        let mut file = directory.join("volume");
+        let mut servers = Vec::new();
+        match image {
+            "nbdfuse" => {
+                let kit = nbdkit(folder, &["memory", "600M"]);
+                servers.push(start(kit, &folder.join("socket")));
+                file = directory.join("nbd");
+                let uri = format!("nbd+unix:///?socket={}", folder.join("socket").display());
+                servers.push(
+                    pinned("nbdfuse")
+                        .arg(&directory)
+                        .arg(uri)
+                        .spawn()
+                        .expect("libnbd-bin"),
+                );
+            }
+            "qemu" => {
+                file = folder.join("exported");
+                std::fs::write(&file, "").expect("room in memory");
+                let mut daemon = pinned("qemu-storage-daemon");
+                daemon
+                    .args(["--blockdev", "file,node-name=disk,filename=plain", "--export"])
+                    .arg(format!(
+                        "fuse,id=e,node-name=disk,mountpoint={},writable=on,growable=off,allow-other=off",
+                        file.display()
+                    ))
+                    .current_dir(folder);
+                servers.push(daemon.spawn().expect("qemu-system-common"));
+            }
+            image => {
+                let line = if image == "cascade" { "long" } else { "line" };
+                let mut mount = pinned(PROGRAM);
+                mount.args([
+                    "volume",
+                    "mount",
+                    image,
+                    "mounted",
+                    "--as",
+                    "file",
+                    "--passphrase-file",
+                    line,
+                ]);
+                match image {
+                    "plain" => mount.args(["--type", "plain", "--cipher", "cipher_null-ecb"]),
+                    "cascade" => mount.args([
+                        "--type",
+                        "veracrypt",
+                        "--hash",
+                        "sha512",
+                        "--veracrypt-pim",
+                        "1",
+                    ]),
+                    _ => &mut mount,
+                };
+                servers.push(mount.current_dir(folder).spawn().expect("this program"));
+            }
+        }
+        wait_for(|| std::fs::metadata(&file).is_ok_and(|found| found.len() > 1 << 20));
+        Self {
+            file,
+            directory,
+            servers,
+            image: image.to_owned(),
+        }
+    }
+
+    /// A loop device that goes around the page cache, where it can.
+    fn attach(&self) -> Option<PathBuf> {
+        let output = Command::new("losetup")
+            .args(["--find", "--show", "--direct-io=on"])
+            .arg(&self.file)
+            .output()
+            .ok()?;
+        let name = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| name.trim().into())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if self.image == "nbdfuse" {
+            let _ = Command::new("umount").arg(&self.directory).status();
+        }
+        for server in self.servers.iter_mut().rev() {
+            let _ = Command::new("kill").arg(server.id().to_string()).status();
+            let _ = server.wait();
+        }
+    }
+}
+
+fn direct(file: &Path) -> [String; 2] {
+    [
+        "--ioengine=psync".into(),
+        format!("--filename={} --direct=1", file.display()),
+    ]
+}
+
+/// MB/s, and microseconds of the median request.
+fn fio(target: &[String], [pattern, block, depth]: &[&str; 3], seconds: f64) -> (f64, f64) {
+    let arguments = format!(
+        "{} --name=x --rw={pattern} --bs={block} --iodepth={depth} --size={SIZE} --runtime={seconds} --time_based \
+         --output-format=json --allow_file_create=0",
+        target.join(" ")
+    );
+    let output = pinned("fio")
+        .args(arguments.split_whitespace())
+        .stdout(Stdio::piped())
+        .output()
+        .expect("fio is installed");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let json: serde_json::Value = serde_json::from_str(&text[text.find('{').unwrap_or(0)..])
+        .unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)));
+    let way = if pattern.ends_with("read") {
+        "read"
+    } else {
+        "write"
+    };
+    let job = &json["jobs"][0][way];
+    let number = |value: &serde_json::Value| value.as_f64().unwrap_or(f64::NAN);
+    (
+        number(&job["bw_bytes"]) / 1e6,
+        number(&job["clat_ns"]["percentile"]["50.000000"]) / 1e3,
+    )
+}
+
+fn add(figures: &mut Figures, key: (usize, &'static str, usize), (rate, time): (f64, f64)) {
+    let (rates, times) = figures.entry(key).or_default();
+    rates.push(rate);
+    times.push(time);
+}
+
+fn median(mut values: Vec<f64>) -> (f64, f64, f64) {
+    values.sort_by(f64::total_cmp);
+    (
+        values[values.len() / 2],
+        values[0],
+        values[values.len() - 1],
+    )
+}
+
+fn print(title: &str, loads: &[[&str; 3]], figures: &Figures) {
+    println!("\n{title}; MB/s, median (least–most); p50 in µs at depth 1");
+    let heads: Vec<String> = loads
+        .iter()
+        .map(|[pattern, block, depth]| format!("{pattern} {block} {depth}"))
+        .collect();
+    println!(
+        "{:<28}{}",
+        "",
+        heads
+            .iter()
+            .map(|head| format!("{head:>24}"))
+            .collect::<String>()
+    );
+    let mut line = String::new();
+    for ((_, name, load), (rates, times)) in figures {
+        if *load == 0 && !line.is_empty() {
+            println!("{line}");
+        }
+        if *load == 0 {
+            line = format!("{name:<28}");
+        }
+        let (middle, least, most) = median(rates.clone());
+        let time = match loads[*load] {
+            [_, "4k", "1"] => format!(" {:.1} µs", median(times.clone()).0),
+            _ => String::new(),
+        };
+        line += &format!(
+            "{:>24}",
+            format!("{middle:.0} ({least:.0}–{most:.0}){time}")
+        );
+    }
+    println!("{line}");
+}
