@@ -1,4 +1,4 @@
-//! What serving costs, beside other servers: `cargo xtask bench-serve [ROUNDS SECONDS]`.
+//! What serving costs, beside other servers: `cargo xtask bench-serve [ROUNDS SECONDS nbd|files]`.
 //!
 //! Every server and its client (fio) share one core and a file in memory; they
 //! take turns, and a figure is the median of its rounds with its range. Needs
@@ -147,11 +147,12 @@ fn main() {
         .map_or(2.0, |text| text.parse().expect("SECONDS"));
     let folder = tempfile::tempdir_in("/dev/shm").expect("a file system in memory");
     prepare(folder.path());
+    let only = given.get(2).map_or("", String::as_str);
     let mut nbd = Figures::new();
     let mut files = Figures::new();
     for round in 0..rounds {
         eprintln!("round {} of {rounds}", round + 1);
-        for (place, server) in NBD.iter().enumerate() {
+        for (place, server) in NBD.iter().enumerate().filter(|_| only != "files") {
             let mut child = start(
                 (server.command)(folder.path()),
                 &folder.path().join("socket"),
@@ -170,7 +171,7 @@ fn main() {
             }
             stop(&mut child);
         }
-        for (place, (name, image)) in MOUNTS.iter().enumerate() {
+        for (place, (name, image)) in MOUNTS.iter().enumerate().filter(|_| only != "nbd") {
             let mounted = Mounted::new(folder.path(), image);
             for (load, words) in FILE_LOADS.iter().enumerate() {
                 let target = direct(&mounted.file);
@@ -254,6 +255,8 @@ fn prepare(folder: &Path) {
 }
 
 fn start(mut command: Command, socket: &Path) -> Child {
+    // nbdkit leaves its own behind.
+    let _ = std::fs::remove_file(socket);
     let child = command.spawn().expect("the server is installed");
     wait_for(|| std::os::unix::net::UnixStream::connect(socket).is_ok());
     child
@@ -436,6 +439,9 @@ fn median(mut values: Vec<f64>) -> (f64, f64, f64) {
 }
 
 fn print(title: &str, loads: &[[&str; 3]], figures: &Figures) {
+    if figures.is_empty() {
+        return;
+    }
     println!("\n{title}; MB/s, median (least–most); p50 in µs at depth 1");
     let heads: Vec<String> = loads
         .iter()

@@ -22,7 +22,7 @@ cargo xtask COMMAND
   bench-find    A/A, delay, slowdown, ledger, timers [DIRECTORY]
   bench-cipher  every cipher, beside its peers
   bench-unlock  unlocking beside its key derivation alone [PAIRS]
-  bench-serve   our NBD server and mounts beside others, on one core [ROUNDS SECONDS]
+  bench-serve   our NBD server and mounts beside others, on one core [ROUNDS SECONDS nbd|files]
   constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [FILTER]
   fuzz          any bytes for a parser: TARGET EXECUTIONS
   power-loss    cut the power under exported volumes, each so many times [SAMPLES]
