@@ -328,6 +328,42 @@ fn a_file_that_shrinks_fails_its_clients_and_not_the_server() {
     assert_eq!(said.matches("read of 4096 bytes").count(), 1, "{said}");
 }
 
+#[test]
+fn in_the_background_it_is_known_and_locks_itself() {
+    let desk = Desk::new();
+    desk.create("x.img", 20);
+    let arguments =
+        "volume serve x.img --passphrase-file line --nbd disk.sock --daemon --lock-after 1";
+    let said = desk.run(PROGRAM, arguments).stdout;
+    assert!(String::from_utf8_lossy(&said).contains("is served"));
+    let socket = desk.path("disk.sock");
+    let ours = || {
+        let status = desk.run(PROGRAM, "volume status --json").stdout;
+        let all: Vec<serde_json::Value> = serde_json::from_slice(&status).unwrap();
+        let image = desk.path("x.img").canonicalize().unwrap();
+        all.into_iter()
+            .find(|service| service["image"] == image.to_str().unwrap())
+    };
+    let service = ours().unwrap();
+    assert_eq!(service["alive"], true);
+    let client = NbdDevice::connect(&Place::Unix(socket.clone()), "").unwrap();
+    client.write_at(0, &[3; 512]).unwrap();
+    drop(client);
+    let begun = Instant::now();
+    while socket.exists() || ours().is_some() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let wrong = "volume serve x.img --passphrase-file wrong --nbd disk.sock --daemon";
+    let output = desk.command(PROGRAM, wrong).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let serving = desk.serve("x.img", "--read-only");
+    let mut bytes = [0; 512];
+    serving.client().read_at(0, &mut bytes).unwrap();
+    assert_eq!(bytes, [3; 512]);
+    assert_eq!(serving.end(), "");
+}
+
 /// How long a test may take, in seconds, and how often it does what it does.
 fn given(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().expect("a number"))
