@@ -1,9 +1,15 @@
 //! [`Wire`]: the bytes between a client and the server.
 
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a client may take to go on before its thread sleeps: to be woken
+/// takes about as long where it is on another core.
+const MOMENT: Duration = Duration::from_micros(50);
 
 /// A connection's two directions.
 pub trait Wire: Send + Sync {
@@ -34,7 +40,14 @@ macro_rules! socket {
     ($($socket:ty),+) => {$(
         impl Wire for $socket {
             fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
-                retry(|| (&mut &*self).read(into))
+                let begun = Instant::now();
+                loop {
+                    match rustix::net::recv(self, &mut *into, RecvFlags::DONTWAIT) {
+                        Ok((received, _)) => return Ok(received),
+                        Err(Errno::AGAIN) if begun.elapsed() < MOMENT => std::thread::yield_now(),
+                        Err(_) => return retry(|| (&mut &*self).read(into)),
+                    }
+                }
             }
 
             fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
