@@ -2,7 +2,7 @@
 //!
 //! Every server and its client (fio) share one core and a file in memory; they
 //! take turns, and a figure is the median of its rounds with its range. Needs
-//! root for FUSE and loop devices, fio, qemu-utils, nbdkit and libnbd-bin.
+//! root for FUSE and loop devices, fio, nbdkit, libnbd-bin, qemu-utils and qemu-system-common.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -103,3 +103,30 @@ fn what_is_mounted_is_checked_down_to_the_file() {
         "{said}"
     );
 }
+
+#[test]
+fn an_interrupted_check_leaves_nothing_behind() {
+    if !possible() {
+        return;
+    }
+    for wait in [300, 900, 1700] {
+        let folder = tempfile::tempdir().unwrap();
+        let child = Command::new(PROGRAM)
+            .args(["volume", "trim-check", "--at"])
+            .arg(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        let number = child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &number]).status();
+        assert!(sent.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        // A fast machine may be done by then.
+        assert!(matches!(output.status.code(), Some(0 | 130)), "{said}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "litter");
+    }
+}

@@ -8,7 +8,7 @@ mod layers;
 mod scratch;
 
 use super::Failure;
-use crate::cli::print;
+use crate::cli::{print, stop_on_signal};
 use block::layer::TrimPolicy;
 use clap::Args;
 use layers::Layers;
@@ -17,6 +17,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 
 /// What is written and deleted, in MiB, unless there is less room.
 const WRITTEN: u64 = 32;
@@ -59,12 +60,26 @@ pub fn run(options: &TrimCheckOptions) -> Result<(), Failure> {
             "Run it as root.",
         ));
     }
+    // Ctrl-C ends the programs that are at work, and what was made is undone.
+    let stop = stop_on_signal()?;
+    let outcome = run_all(options, || stop.load(Ordering::Relaxed));
+    match stop.load(Ordering::Relaxed) {
+        true => Err(Failure::new(130, "interrupted", "Nothing was kept.")),
+        false => outcome,
+    }
+}
+
+/// Checks what the user has named, or a volume for each policy.
+fn run_all(options: &TrimCheckOptions, stopped: impl Fn() -> bool) -> Result<(), Failure> {
     if let Some(directory) = &options.directory {
         let layers = Layers::under(directory, options.image.as_deref())?;
         let text = check(directory, &layers)?;
         return print(&text);
     }
     for policy in TrimPolicy::ALL {
+        if stopped() {
+            return Ok(());
+        }
         let scratch = Scratch::new(&options.at, &options.fs_type)?;
         let mounted = scratch.mount(policy)?;
         let layers = Layers::under(mounted.directory(), Some(&scratch.image()))?;

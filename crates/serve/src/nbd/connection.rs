@@ -136,10 +136,7 @@ impl<'a> Connection<'a> {
 
     /// Sees to it that a thread receives while this one works, if one may.
     fn follow<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
-        if self.waiting.load(Ordering::Relaxed) > 0
-            || self.ended.load(Ordering::Relaxed)
-            || !self.wire.is_duplex()
-        {
+        if self.waiting.load(Ordering::Relaxed) > 0 || self.ended.load(Ordering::Relaxed) {
             return;
         }
         let most = self.allowance.threads();

@@ -32,8 +32,6 @@ pub struct Agreed {
 pub enum Outcome {
     /// The transmission begins.
     Agreed(Agreed),
-    /// The client wants TLS; the reply was sent.
-    StartTls,
     /// The client left, or has to.
     Ended,
 }
@@ -41,33 +39,16 @@ pub enum Outcome {
 /// The identifier of the context `base:allocation` here.
 pub const ALLOCATION_ID: u32 = 1;
 
-/// Whether TLS is spoken, could be, or has to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tls {
-    /// There is none.
-    Absent,
-    /// A client has to ask for it before anything else.
-    Required,
-    /// It is spoken.
-    Spoken,
-}
-
 /// Greets a client, and answers its options until it has chosen.
-pub fn negotiate(
-    wire: &dyn Wire,
-    input: &mut Input,
-    exports: &[Named],
-    tls: Tls,
-) -> io::Result<Outcome> {
+pub fn negotiate(wire: &dyn Wire, input: &mut Input, exports: &[Named]) -> io::Result<Outcome> {
     let mut talk = Talk {
         wire,
         exports,
-        tls,
         structured: false,
         allocation: None,
         no_zeroes: false,
     };
-    if tls != Tls::Spoken && !talk.greet(input)? {
+    if !talk.greet(input)? {
         return Ok(Outcome::Ended);
     }
     // Well-behaved clients send less than ten.
@@ -81,7 +62,7 @@ pub fn negotiate(
         }
         let mut data = vec![0; length as usize];
         input.fill(wire, &mut data)?;
-        if let Some(outcome) = talk.answer(kind, &data, input)? {
+        if let Some(outcome) = talk.answer(kind, &data)? {
             return Ok(outcome);
         }
     }
@@ -91,7 +72,6 @@ pub fn negotiate(
 struct Talk<'a> {
     wire: &'a dyn Wire,
     exports: &'a [Named],
-    tls: Tls,
     structured: bool,
     /// The export for which the context was chosen.
     allocation: Option<Arc<Export>>,
@@ -119,25 +99,17 @@ impl Talk<'_> {
         Ok(answer & !known == 0 && answer & u32::from(wire::FIXED_NEWSTYLE) != 0)
     }
 
-    fn answer(&mut self, kind: u32, data: &[u8], input: &mut Input) -> io::Result<Option<Outcome>> {
-        let plain = self.tls == Tls::Required;
+    fn answer(&mut self, kind: u32, data: &[u8]) -> io::Result<Option<Outcome>> {
         match kind {
             option::ABORT => {
                 // A client may be gone before it hears this.
                 let _ = self.reply(kind, reply::ACK, &[]);
                 return Ok(Some(Outcome::Ended));
             }
-            option::STARTTLS => match (self.tls, data) {
-                // What was sent in advance is not from who will prove to be the client.
-                (Tls::Required, []) if input.there().is_empty() => {
-                    self.reply(kind, reply::ACK, &[])?;
-                    return Ok(Some(Outcome::StartTls));
-                }
-                (Tls::Absent, _) => self.reply(kind, reply::ERR_POLICY, b"there is no TLS here")?,
-                _ => self.reply(kind, reply::ERR_INVALID, b"TLS cannot start here")?,
-            },
+            option::STARTTLS => {
+                self.reply(kind, reply::ERR_POLICY, b"there is no TLS here")?;
+            }
             option::EXPORT_NAME => return self.export_name(data).map(Some),
-            _ if plain => self.reply(kind, reply::ERR_TLS_REQD, b"TLS is needed first")?,
             option::LIST if data.is_empty() => {
                 for named in self.exports {
                     let name = named.name.as_bytes();
@@ -163,11 +135,7 @@ impl Talk<'_> {
 
     /// The old way to begin, which cannot be refused but by leaving.
     fn export_name(&self, name: &[u8]) -> io::Result<Outcome> {
-        let chosen = match self.tls {
-            Tls::Required => None,
-            _ => self.find(name),
-        };
-        let Some(named) = chosen else {
+        let Some(named) = self.find(name) else {
             return Ok(Outcome::Ended);
         };
         let size = named.export.size().to_be_bytes();

@@ -1,7 +1,7 @@
 //! [`Server`]: listens, greets, and gives every client a thread.
 
 use super::connection::{Allowance, Connection, INPUT_BYTES};
-use super::handshake::{Agreed, Named, Outcome, Tls, negotiate};
+use super::handshake::{Agreed, Named, Outcome, negotiate};
 use super::transport::{Input, Wire};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -416,7 +416,7 @@ impl<'a> Clients<'a> {
     pub(super) fn serve(&self, wire: &dyn Wire) -> io::Result<()> {
         let mut input = Input::new(INPUT_BYTES);
         wire.set_patience(Some(PATIENCE))?;
-        let outcome = negotiate(wire, &mut input, self.exports, Tls::Absent)?;
+        let outcome = negotiate(wire, &mut input, self.exports)?;
         wire.set_patience(None)?;
         if let Outcome::Agreed(agreed) = outcome {
             self.transmit(wire, input, &agreed);

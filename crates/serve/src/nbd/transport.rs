@@ -29,11 +29,6 @@ pub trait Wire: Send + Sync {
     /// How long to wait for the other side before it counts as gone; `None` for
     /// ever.
     fn set_patience(&self, patience: Option<Duration>) -> io::Result<()>;
-
-    /// Whether one thread may send while another receives.
-    fn is_duplex(&self) -> bool {
-        true
-    }
 }
 
 macro_rules! socket {
