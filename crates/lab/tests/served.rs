@@ -51,8 +51,13 @@ fn programs_serve_a_volume_and_end_with_the_target() {
         assert_eq!(used.sector_size.bytes(), 512);
         target.self_check(&*storage.device).unwrap();
         assert!(running(program) > 0);
-        drop(target);
+        let again = storage
+            .served_by(program, encryption("aes-xts-plain64", 512))
+            .unwrap();
+        again.self_check(&*storage.device).unwrap();
+        drop((again, target));
         assert_eq!(running(program), 0);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
 

@@ -14,6 +14,7 @@ use cipher::{Key, SectorSize};
 use rustix::fs::{AtFlags, CWD};
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -182,7 +183,7 @@ pub enum Reach {
     },
 }
 
-/// A name that an extent has for a while.
+/// A name that an extent has while a program serves it.
 struct Name {
     path: PathBuf,
     lent: bool,
@@ -198,11 +199,20 @@ impl Name {
             Reach::Nameless { open, directory } => {
                 let path = directory.join(format!(".cryptmark-{}", std::process::id()));
                 let follow = AtFlags::SYMLINK_FOLLOW;
-                rustix::fs::linkat(CWD, open, CWD, &path, follow)?;
-                Ok(Self { path, lent: true })
+                match rustix::fs::linkat(CWD, open, CWD, &path, follow) {
+                    Ok(()) => Ok(Self { path, lent: true }),
+                    // Another target has lent it: it can be given only once.
+                    Err(_) if is_same(open, &path) => Ok(Self { path, lent: false }),
+                    Err(error) => Err(error.into()),
+                }
             }
         }
     }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let inode = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino()));
+    matches!((inode(one), inode(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 impl Drop for Name {
@@ -252,8 +262,8 @@ pub fn builtin(
 }
 
 /// A program's server, over a LUKS1 volume that is made on all of `storage`,
-/// which the program reaches by `reach`; the name that is lent to it is gone when
-/// it serves.
+/// which the program reaches by `reach`; the name that is lent to it goes
+/// with the target.
 ///
 /// # Errors
 /// Any of [`ServedError`].
@@ -296,6 +306,7 @@ pub fn foreign(
         .map_err(failed)?;
     let mut guard = Foreign {
         child,
+        _name: path,
         _folder: folder,
     };
     let place = Place::Unix(guard._folder.path().join("nbd"));
@@ -389,6 +400,8 @@ impl Drop for Own {
 /// A program; it is ended with the target.
 struct Foreign {
     child: Child,
+    /// Other targets use it as well.
+    _name: Name,
     _folder: TempDir,
 }
 
