@@ -40,6 +40,8 @@ pub struct Identity {
     pub constant_time: Option<bool>,
     /// Where the bytes live.
     pub device: Device,
+    /// Whether it works in a server that the client's stopwatch does not see into.
+    pub served: bool,
 }
 
 /// The samples a cell is compared with.
@@ -65,7 +67,13 @@ pub fn trial(
     let throughput = stats::interval(&rates)?;
     let iops: Vec<f64> = samples.iter().map(Sample::iops).collect();
     let ledger = total(samples);
-    let time = time_split(samples, &ledger);
+    let mut time = time_split(samples, &ledger);
+    let mut limit = bottleneck(&ledger);
+    if identity.served {
+        // A server encrypts where the client's stopwatch does not reach.
+        time.crypto = None;
+        limit = Bottleneck::Unknown;
+    }
     let steady = Steady::of(&rates);
     let requests: u64 = samples.iter().map(|sample| sample.requests).sum();
     Some(Trial {
@@ -92,9 +100,9 @@ pub fn trial(
         iops: stats::interval(&iops)?,
         cycles_per_byte: core_hz.and_then(|hz| cycles_per_byte(samples, hz)),
         latency_us: latency(samples),
-        latency_split_us: latency_split(&ledger, requests),
+        latency_split_us: latency_split(&ledger, requests).filter(|_| !identity.served),
         overhead: reference.and_then(|reference| overhead(&rates, reference)),
-        bottleneck: bottleneck(&ledger),
+        bottleneck: limit,
         steady_state: steady.map(Steady::reached),
         constant_time: identity.constant_time,
         samples_mb_s: rates,
@@ -270,6 +278,7 @@ mod tests {
             sector_bytes: None,
             constant_time: None,
             device: Device::default(),
+            served: false,
         }
     }
 

@@ -249,6 +249,7 @@ impl Cell {
                 sector_bytes: encryption.map(|encryption| encryption.sector_size.bytes() as u32),
                 constant_time: target.constant_time,
                 device: storage.description.clone(),
+                served: matches!(target.system, System::BuiltinNbd | System::Served(_)),
             },
             subject: Subject::Device(Box::new(target)),
             samples: plan.workloads.iter().map(|_| Vec::new()).collect(),
@@ -439,6 +440,7 @@ fn in_memory(encryption: &Encryption, plan: &Plan) -> Identity {
         key_bits: Some(encryption.key_bits),
         sector_bytes: Some(encryption.sector_size.bytes() as u32),
         constant_time: None,
+        served: false,
         device: Device {
             kind: "ram".into(),
             path_kind: "memory".into(),

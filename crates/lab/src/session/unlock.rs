@@ -218,6 +218,7 @@ impl Cell {
             key_bits: Some(key_bytes as u32 * 8),
             sector_bytes: None,
             constant_time: None,
+            served: false,
             device: Device {
                 kind: "ram".into(),
                 path_kind: "memory".into(),
