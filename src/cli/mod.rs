@@ -3,6 +3,7 @@
 pub mod baseline;
 pub mod compare;
 pub mod doctor;
+pub mod drive;
 mod failure;
 pub mod plans;
 mod progress;
@@ -53,6 +54,8 @@ pub enum Command {
     Report(report::ReportOptions),
     /// Open and keep encrypted volumes
     Volume(Box<volume::VolumeOptions>),
+    /// Simulate drives that are not here
+    Drive(Box<drive::DriveOptions>),
     /// Say what this machine can measure, and what is missing for the rest
     Doctor(doctor::DoctorOptions),
     /// Print a completion script for a shell

@@ -38,6 +38,21 @@ impl Progress {
         progress
     }
 
+    /// Starts with writing pages to a simulated drive.
+    pub fn pages(silent: bool) -> Self {
+        let progress = Self::new(silent, 0);
+        progress.bar.set_style(template(
+            "{bar:40} {human_pos}/{human_len} pages {per_sec} {eta} left",
+        ));
+        progress
+    }
+
+    /// How many of how many are done.
+    pub fn counted(&self, done: u64, total: u64) {
+        self.bar.set_length(total);
+        self.bar.set_position(done);
+    }
+
     /// Starts with trying key derivations; nothing shows before the first is told.
     pub fn search() -> Self {
         let progress = Self::new(true, 0);

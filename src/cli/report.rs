@@ -53,6 +53,14 @@ pub fn write(path: &Path, runs: &[Run]) -> Result<(), Failure> {
             ));
         }
     };
+    put(path, &text)
+}
+
+/// Writes text to `path`, whole or not at all; `-` is standard output.
+pub fn put(path: &Path, text: &str) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return print(text);
+    }
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -1,0 +1,49 @@
+//! [`DriveError`]: drives that cannot be.
+
+use thiserror::Error;
+
+/// Why a drive cannot be simulated.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DriveError {
+    /// A number outside of what makes sense.
+    #[error("{name} = {value} is not possible: it is {possible}")]
+    OutOfRange {
+        /// The parameter, as the user names it.
+        name: &'static str,
+        /// What was given.
+        value: String,
+        /// What is possible.
+        possible: &'static str,
+    },
+    /// Too few spare pages to write anything a second time.
+    #[error("{spare} spare pages are too few: cleaning needs {needed}")]
+    NoSpare {
+        /// Physical pages beyond the logical ones.
+        spare: u64,
+        /// The fewest that work.
+        needed: u64,
+    },
+    /// A word that names nothing.
+    #[error("unknown {what} {given:?}; known are {known}")]
+    Unknown {
+        /// What kind of thing.
+        what: &'static str,
+        /// What was given.
+        given: String,
+        /// What could have been.
+        known: &'static str,
+    },
+}
+
+impl DriveError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::OutOfRange { .. } => "Choose a number in that range.",
+            Self::NoSpare { .. } => {
+                "Give the drive more --over-provisioning, or smaller blocks in larger number."
+            }
+            Self::Unknown { .. } => "Choose one of these.",
+        }
+    }
+}

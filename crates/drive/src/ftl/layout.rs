@@ -1,0 +1,94 @@
+//! [`Layout`]: how many pages a flash has, and how many it shows.
+
+use crate::DriveError;
+
+/// Pages of a block, at most; the count of valid ones has a mark beside it.
+pub const MOST_PAGES_PER_BLOCK: u32 = 1 << 14;
+
+/// Sizes of a flash behind a translation layer, in pages and blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Erase blocks.
+    pub blocks: u32,
+    /// Pages of an erase block, 1 to [`MOST_PAGES_PER_BLOCK`].
+    pub pages_per_block: u32,
+    /// Pages that the host can write; fewer than there are.
+    pub logical_pages: u32,
+}
+
+impl Layout {
+    /// `over_provisioning` is the share of pages beyond the logical ones: with
+    /// 0.07 there are 1.07 physical pages for each logical one.
+    ///
+    /// # Errors
+    /// [`DriveError::OutOfRange`] names the number; [`DriveError::NoSpare`].
+    pub fn new(
+        blocks: u32,
+        pages_per_block: u32,
+        over_provisioning: f64,
+    ) -> Result<Self, DriveError> {
+        if !(over_provisioning > 0.0 && over_provisioning <= 100.0) {
+            return Err(DriveError::OutOfRange {
+                name: "over-provisioning",
+                value: format!("{} %", over_provisioning * 100.0),
+                possible: "more than 0 %, and 10000 % at most",
+            });
+        }
+        let pages = f64::from(blocks) * f64::from(pages_per_block);
+        let logical_pages = (pages / (1.0 + over_provisioning)).round() as u32;
+        Self {
+            blocks,
+            pages_per_block,
+            logical_pages,
+        }
+        .checked()
+    }
+
+    /// The layout, where all its numbers are possible.
+    ///
+    /// # Errors
+    /// [`DriveError::OutOfRange`] names the number; [`DriveError::NoSpare`].
+    pub fn checked(self) -> Result<Self, DriveError> {
+        let refused = |name, value: u32, possible| {
+            Err(DriveError::OutOfRange {
+                name,
+                value: value.to_string(),
+                possible,
+            })
+        };
+        if !(1..=MOST_PAGES_PER_BLOCK).contains(&self.pages_per_block) {
+            let possible = "1 to 16384";
+            return refused("pages-per-block", self.pages_per_block, possible);
+        }
+        // A page number is 32 bits, of which one value means none.
+        if self.blocks < 4 || self.pages() >= u64::from(u32::MAX) {
+            let possible = "4 at least, and no more than 4 294 967 294 pages";
+            return refused("blocks", self.blocks, possible);
+        }
+        if self.logical_pages == 0 {
+            return refused("logical pages", 0, "1 at least");
+        }
+        let spare = self.pages().saturating_sub(u64::from(self.logical_pages));
+        self.needs(spare, 1)
+    }
+
+    /// Whether `logs` logs find `spare` pages enough.
+    pub(super) fn needs(self, spare: u64, logs: u32) -> Result<Self, DriveError> {
+        // A log has an open block and an erased one, and something to clean.
+        let needed = u64::from(logs) * 2 * u64::from(self.pages_per_block) + 1;
+        match spare >= needed {
+            true => Ok(self),
+            false => Err(DriveError::NoSpare { spare, needed }),
+        }
+    }
+
+    /// All physical pages.
+    pub fn pages(&self) -> u64 {
+        u64::from(self.blocks) * u64::from(self.pages_per_block)
+    }
+
+    /// Physical ÷ logical pages.
+    pub fn alpha(&self) -> f64 {
+        self.pages() as f64 / f64::from(self.logical_pages)
+    }
+}
