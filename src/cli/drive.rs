@@ -1,10 +1,14 @@
 //! `cryptmark drive`: drives that are not here, simulated.
 
+mod lifetime;
 mod run;
 
-use super::Failure;
+use super::{Failure, print};
 use ::drive::DriveError;
+use ::drive::preset::Ssd;
 use clap::{Args, Subcommand};
+use std::fmt::Write as _;
+use std::path::Path;
 
 /// Options of `cryptmark drive`.
 #[derive(Debug, Args)]
@@ -15,15 +19,57 @@ pub struct DriveOptions {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    /// List the drives that ship
+    List,
+    /// Print a drive's TOML with the source of each number, to copy and edit
+    Show {
+        /// Name of the drive
+        name: String,
+    },
     /// Write to a simulated drive, and count what it writes to its flash
     Run(run::RunOptions),
+    /// What encryption and its way with TRIM do to an SSD over the years
+    Lifetime(lifetime::LifetimeOptions),
 }
 
 /// Runs the command.
 pub fn run(options: &DriveOptions) -> Result<(), Failure> {
     match &options.action {
+        Action::List => list(),
+        Action::Show { name } => print(Ssd::toml(name)?),
         Action::Run(options) => run::run(options),
+        Action::Lifetime(options) => lifetime::run(options),
     }
+}
+
+fn list() -> Result<(), Failure> {
+    let mut text = format!(
+        "{:<14}a bare translation layer without time\n",
+        run::UNIFORM
+    );
+    for (name, ssd) in Ssd::shipped() {
+        let _ = writeln!(text, "{name:<14}{}", ssd.title);
+    }
+    text.push_str("\n`cryptmark drive show NAME` prints one with its sources, to copy and edit.\n");
+    print(&text)
+}
+
+/// A drive that ships, or one in a file that ends in .toml.
+fn named(name: &str) -> Result<Ssd, Failure> {
+    if !name.ends_with(".toml") {
+        return Ok(Ssd::parse(Ssd::toml(name)?)?);
+    }
+    let text = std::fs::read_to_string(Path::new(name)).map_err(|error| {
+        Failure::new(
+            2,
+            format!("cannot read {name}: {error}"),
+            "Give the TOML file of a drive, or a name from `cryptmark drive list`.",
+        )
+    })?;
+    Ssd::parse(&text).map_err(|error| {
+        let failure = Failure::of(2, &error, error.remedy());
+        failure.within(name)
+    })
 }
 
 impl From<DriveError> for Failure {

@@ -57,6 +57,14 @@ impl Failure {
         Self::new(code, what, remedy)
     }
 
+    /// The same, of a file.
+    pub fn within(self, file: &str) -> Self {
+        Self {
+            what: format!("{file}: {}", self.what),
+            ..self
+        }
+    }
+
     /// Prints the two lines and hands back the exit code.
     pub fn print(&self) -> ExitCode {
         if !self.what.is_empty() {

@@ -47,6 +47,19 @@ impl Progress {
         progress
     }
 
+    /// Starts with living through the lives of drives.
+    pub fn lives(silent: bool) -> Self {
+        let progress = Self::new(silent, 0);
+        let style = template("{spinner} {msg:<44} {bar:24} {percent} %, {eta} left");
+        progress.bar.set_style(style);
+        progress
+    }
+
+    /// What is done now.
+    pub fn doing(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+    }
+
     /// How many of how many are done.
     pub fn counted(&self, done: u64, total: u64) {
         self.bar.set_length(total);

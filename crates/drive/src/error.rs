@@ -23,6 +23,14 @@ pub enum DriveError {
         /// The fewest that work.
         needed: u64,
     },
+    /// A description of a drive that cannot be read.
+    #[error("{}{message}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+    Toml {
+        /// Line from 1, where it is known.
+        line: Option<usize>,
+        /// What is wrong.
+        message: String,
+    },
     /// A word that names nothing.
     #[error("unknown {what} {given:?}; known are {known}")]
     Unknown {
@@ -44,6 +52,9 @@ impl DriveError {
                 "Give the drive more --over-provisioning, or smaller blocks in larger number."
             }
             Self::Unknown { .. } => "Choose one of these.",
+            Self::Toml { .. } => {
+                "`cryptmark drive show mlc-128g` prints one that is right, to copy and edit."
+            }
         }
     }
 }

@@ -6,6 +6,9 @@
 pub mod analytic;
 mod error;
 pub mod ftl;
+pub mod host;
+pub mod lifetime;
+pub mod preset;
 pub mod uniform;
 pub mod workload;
 

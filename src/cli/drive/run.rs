@@ -21,11 +21,14 @@ const HOT: Hot = Hot {
     writes: 0.8,
 };
 
+/// The drive that has no numbers of its own.
+pub const UNIFORM: &str = "ssd-uniform";
+
 /// Options of `cryptmark drive run`.
 #[derive(Debug, Args)]
 pub struct RunOptions {
     /// The drive
-    #[arg(long, value_name = "NAME", default_value = "ssd-uniform")]
+    #[arg(long, value_name = "NAME", default_value = UNIFORM)]
     device: Device,
     /// Which pages are written; hot-cold where --hot is given
     #[arg(long)]
@@ -155,7 +158,7 @@ impl RunOptions {
         let Outcome { counts, .. } = outcome;
         json!({
             "schema": "cryptmark-drive/1",
-            "device": "ssd-uniform",
+            "device": UNIFORM,
             "workload": if experiment.hot.is_some() { "hot-cold" } else { "uniform" },
             "blocks": experiment.layout.blocks,
             "pages_per_block": experiment.layout.pages_per_block,

@@ -1,0 +1,192 @@
+//! Simulated drives as a user meets them.
+
+use std::process::{Command, Output};
+
+fn drive(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cryptmark"))
+        .arg("drive")
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+#[track_caller]
+fn json(arguments: &[&str]) -> serde_json::Value {
+    let output = drive(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The published point of greedy cleaning with discards, as a script asks for it.
+#[test]
+fn a_run_answers_in_json() {
+    let run = json(&[
+        "run",
+        "--device",
+        "ssd-uniform",
+        "--workload",
+        "uniform",
+        "--blocks",
+        "8192",
+        "--pages-per-block",
+        "64",
+        "--over-provisioning",
+        "11.1%",
+        "--gc",
+        "greedy",
+        "--discard-fraction",
+        "0.1",
+        "--warmup",
+        "5",
+        "--measure",
+        "5",
+        "--seed",
+        "3",
+        "--json",
+        "-",
+    ]);
+    let amplification = run["write_amplification"].as_f64().unwrap();
+    assert!(
+        (amplification / 2.598 - 1.0).abs() < 0.01,
+        "{amplification}"
+    );
+    let pages = |name: &str| run[name].as_u64().unwrap();
+    let quotient = pages("flash_pages") as f64 / pages("host_pages") as f64;
+    assert!((quotient - amplification).abs() < 1e-9);
+    let erases = run["erase_counts"].as_array().unwrap();
+    assert_eq!(erases.len(), 8192);
+    let erased: u64 = erases.iter().map(|erases| erases.as_u64().unwrap()).sum();
+    // What was written in whole blocks was erased in whole blocks.
+    assert!(erased.abs_diff(pages("flash_pages") / 64) <= 2, "{erased}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let run = |seed| {
+        json(&[
+            "run",
+            "--blocks",
+            "256",
+            "--hot",
+            "20/80",
+            "--gc",
+            "d-choices:5",
+            "--streams",
+            "2",
+            "--over-provisioning",
+            "20%",
+            "--seed",
+            seed,
+            "--json",
+            "-",
+        ])
+    };
+    assert_eq!(run("7"), run("7"));
+    assert_ne!(run("7"), run("8"));
+}
+
+#[test]
+fn a_lifetime_answers_in_text_and_json() {
+    let arguments = [
+        "lifetime", "--device", "mlc-128g", "--daily", "20GB", "--fill", "80%", "--years", "0.2",
+    ];
+    let output = drive(&arguments);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for words in [
+        "TRIM passed",
+        "TRIM blocked",
+        "filled with noise",
+        "left unpartitioned",
+        "lasts",
+    ] {
+        assert!(text.contains(words), "{words} in\n{text}");
+    }
+    let json = json(&[&arguments[..], &["--json", "-"]].concat());
+    let of = |setup: &str| {
+        let setups = json["setups"].as_array().unwrap();
+        let found = setups.iter().find(|s| s["setup"] == setup).unwrap();
+        found["write_amplification"].as_f64().unwrap()
+    };
+    assert!(of("passed") < of("unpartitioned") && of("unpartitioned") < of("filled"));
+}
+
+/// A drive of the user's own, from what `show` prints.
+#[test]
+fn a_shown_drive_can_be_edited() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    let shown = String::from_utf8(drive(&["show", "mlc-128g"]).stdout).unwrap();
+    std::fs::write(&file, shown.replace("\"128 GB\"", "\"8 GB\"")).unwrap();
+    let path = file.to_str().unwrap();
+    let life = [
+        "lifetime", "--device", path, "--daily", "1GB", "--years", "0.1", "--json", "-",
+    ];
+    assert_eq!(json(&life)["setups"].as_array().unwrap().len(), 5);
+
+    std::fs::write(&file, shown.replace("page = ", "pgae = ")).unwrap();
+    let output = drive(&life);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        errors.contains("mine.toml: line 5") && errors.contains("pgae"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn faults_are_told_in_two_lines() {
+    for (arguments, says) in [
+        (
+            vec!["run", "--over-provisioning", "0%"],
+            "over-provisioning",
+        ),
+        (vec!["run", "--over-provisioning", "7"], "7%"),
+        (vec!["run", "--blocks", "3"], "blocks"),
+        (
+            vec!["run", "--blocks", "100", "--over-provisioning", "0.5%"],
+            "spare",
+        ),
+        (vec!["run", "--pages-per-block", "0"], "pages-per-block"),
+        (vec!["run", "--gc", "lru"], "greedy"),
+        (vec!["run", "--gc", "d-choices:0"], "d-choices"),
+        (vec!["run", "--discard-fraction", "0.5"], "discard-fraction"),
+        (vec!["run", "--hot", "20"], "20/80"),
+        (vec!["run", "--hot", "0/80"], "hot"),
+        (
+            vec!["run", "--hot", "20/80", "--workload", "uniform"],
+            "--workload",
+        ),
+        (vec!["run", "--streams", "2"], "--hot"),
+        (vec!["run", "--streams", "3"], "streams"),
+        (vec!["run", "--measure", "0"], "measure"),
+        (vec!["run", "--warmup", "nan"], "warmup"),
+        (vec!["show", "nothing"], "drive list"),
+        (vec!["lifetime", "--device", "nothing"], "drive list"),
+        (
+            vec!["lifetime", "--device", "/nowhere.toml"],
+            "/nowhere.toml",
+        ),
+        (
+            vec!["lifetime", "--device", "mlc-128g", "--fill", "100%"],
+            "fill",
+        ),
+        (
+            vec!["lifetime", "--device", "mlc-128g", "--daily", "0"],
+            "daily",
+        ),
+        (
+            vec!["lifetime", "--device", "mlc-128g", "--unpartitioned", "95%"],
+            "unpartitioned",
+        ),
+    ] {
+        let output = drive(&arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(
+            errors.starts_with("error: ") && errors.contains(says),
+            "{arguments:?}: {errors}"
+        );
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
