@@ -5,7 +5,8 @@ mod run;
 
 use super::{Failure, print};
 use ::drive::DriveError;
-use ::drive::preset::Ssd;
+use ::drive::preset::Preset;
+use ::drive::ssd::Ssd;
 use clap::{Args, Subcommand};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -36,7 +37,7 @@ enum Action {
 pub fn run(options: &DriveOptions) -> Result<(), Failure> {
     match &options.action {
         Action::List => list(),
-        Action::Show { name } => print(Ssd::toml(name)?),
+        Action::Show { name } => print(Preset::toml(name)?),
         Action::Run(options) => run::run(options),
         Action::Lifetime(options) => lifetime::run(options),
     }
@@ -44,20 +45,20 @@ pub fn run(options: &DriveOptions) -> Result<(), Failure> {
 
 fn list() -> Result<(), Failure> {
     let mut text = format!(
-        "{:<14}a bare translation layer without time\n",
+        "{:<18}a bare translation layer without time\n",
         run::UNIFORM
     );
-    for (name, ssd) in Ssd::shipped() {
-        let _ = writeln!(text, "{name:<14}{}", ssd.title);
+    for name in Preset::names() {
+        let _ = writeln!(text, "{name:<18}{}", Preset::named(name)?.title());
     }
     text.push_str("\n`cryptmark drive show NAME` prints one with its sources, to copy and edit.\n");
     print(&text)
 }
 
 /// A drive that ships, or one in a file that ends in .toml.
-fn named(name: &str) -> Result<Ssd, Failure> {
+fn named(name: &str) -> Result<Preset, Failure> {
     if !name.ends_with(".toml") {
-        return Ok(Ssd::parse(Ssd::toml(name)?)?);
+        return Ok(Preset::named(name)?);
     }
     let text = std::fs::read_to_string(Path::new(name)).map_err(|error| {
         Failure::new(
@@ -66,10 +67,19 @@ fn named(name: &str) -> Result<Ssd, Failure> {
             "Give the TOML file of a drive, or a name from `cryptmark drive list`.",
         )
     })?;
-    Ssd::parse(&text).map_err(|error| {
-        let failure = Failure::of(2, &error, error.remedy());
-        failure.within(name)
-    })
+    Preset::parse(&text).map_err(|error| Failure::from(error).within(name))
+}
+
+/// The same, which must have flash.
+fn named_ssd(name: &str) -> Result<Ssd, Failure> {
+    match named(name)? {
+        Preset::Ssd(ssd) => Ok(ssd),
+        Preset::Hdd(_) => Err(Failure::new(
+            2,
+            format!("{name} is a disk, which discards and erases do nothing to"),
+            "Choose an SSD of `cryptmark drive list`.",
+        )),
+    }
 }
 
 impl From<DriveError> for Failure {

@@ -4,11 +4,14 @@
 #![forbid(unsafe_code)]
 
 pub mod analytic;
+pub mod closed_loop;
 mod error;
 pub mod ftl;
+pub mod hdd;
 pub mod host;
 pub mod lifetime;
 pub mod preset;
+pub mod ssd;
 pub mod uniform;
 pub mod workload;
 

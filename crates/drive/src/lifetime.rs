@@ -9,7 +9,7 @@
 use crate::DriveError;
 use crate::ftl::{Counts, Ftl, Policy, WearLevelling};
 use crate::host::{Event, Extent, FileSystem};
-use crate::preset::Ssd;
+use crate::ssd::Ssd;
 use serde::Serialize;
 use std::ops::ControlFlow;
 

@@ -1,53 +1,22 @@
-//! [`Ssd`]: the numbers of a drive, each with where it comes from.
+//! [`Preset`]: drives that ship, and drives of the user's own, each number with
+//! where it comes from.
 
 use crate::DriveError;
-use crate::ftl::Layout;
-use bytesize::ByteSize;
+use crate::hdd::Hdd;
+use crate::hdd::HddPreset;
+use crate::ssd::Ssd;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Drives that ship: name and TOML.
 const SHIPPED: &[(&str, &str)] = &[
     ("mlc-128g", include_str!("../presets/mlc-128g.toml")),
     ("tlc-1t", include_str!("../presets/tlc-1t.toml")),
+    (
+        "hdd-desktop-2003",
+        include_str!("../presets/hdd-desktop-2003.toml"),
+    ),
 ];
-
-/// A solid-state drive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ssd {
-    /// One line for the list of drives.
-    pub title: String,
-    /// Which kind of drive; there is one so far.
-    pub kind: Kind,
-    /// What the host can write.
-    pub capacity: ByteSize,
-    /// Pages beyond those, 0.07 for 7 %.
-    pub over_provisioning: f64,
-    /// Bytes that are written at once.
-    pub page: ByteSize,
-    /// Pages of an erase block.
-    pub pages_per_block: u32,
-    /// Channels between controller and flash.
-    pub channels: u32,
-    /// Chips on each channel.
-    pub chips_per_channel: u32,
-    /// Reading a page from its cells, microseconds.
-    pub read_us: f64,
-    /// Writing a page to its cells, microseconds.
-    pub program_us: f64,
-    /// Erasing a block, milliseconds.
-    pub erase_ms: f64,
-    /// Rate of a channel, 10⁶ bytes a second.
-    pub channel_mb_s: f64,
-    /// Rate between host and drive, 10⁶ bytes a second.
-    pub interface_mb_s: f64,
-    /// Erases that a block endures.
-    pub erase_cycles: u32,
-    /// Where each number comes from.
-    #[serde(default)]
-    pub sources: BTreeMap<String, String>,
-}
 
 /// A kind of drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,15 +24,31 @@ pub struct Ssd {
 pub enum Kind {
     /// Flash behind a translation layer.
     Ssd,
+    /// A turning disk.
+    Hdd,
 }
 
-impl Ssd {
-    /// Drives that ship with the program, each with its title.
-    pub fn shipped() -> impl Iterator<Item = (&'static str, Self)> {
-        let parsed = |toml| Self::parse(toml).expect("what ships is tested");
-        SHIPPED
-            .iter()
-            .map(move |(name, toml)| (*name, parsed(toml)))
+/// The numbers of a drive.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Preset {
+    /// Flash behind a translation layer.
+    Ssd(Ssd),
+    /// A turning disk.
+    Hdd(HddPreset),
+}
+
+impl Preset {
+    /// Names of the drives that ship with the program.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|(name, _)| *name)
+    }
+
+    /// A drive that ships.
+    ///
+    /// # Errors
+    /// [`DriveError::Unknown`].
+    pub fn named(name: &str) -> Result<Self, DriveError> {
+        Self::parse(Self::toml(name)?)
     }
 
     /// The TOML of a drive that ships.
@@ -84,62 +69,39 @@ impl Ssd {
     /// Reads a drive's TOML.
     ///
     /// # Errors
-    /// [`DriveError::Toml`] names the line; [`DriveError::OutOfRange`] the number.
+    /// [`DriveError::Toml`] names the line; [`DriveError::OutOfRange`] the
+    /// number; [`DriveError::NoSpare`].
     pub fn parse(toml: &str) -> Result<Self, DriveError> {
-        let ssd: Self = toml::from_str(toml).map_err(|error| DriveError::Toml {
-            line: error
-                .span()
-                .map(|span| 1 + toml[..span.start].matches('\n').count()),
-            message: error.message().to_owned(),
-        })?;
-        ssd.layout(u32::MAX)?;
-        for (name, value) in [
-            ("read_us", ssd.read_us),
-            ("program_us", ssd.program_us),
-            ("erase_ms", ssd.erase_ms),
-            ("channel_mb_s", ssd.channel_mb_s),
-            ("interface_mb_s", ssd.interface_mb_s),
-            ("channels", f64::from(ssd.channels)),
-            ("chips_per_channel", f64::from(ssd.chips_per_channel)),
-            ("erase_cycles", f64::from(ssd.erase_cycles)),
-        ] {
-            if !(value > 0.0 && value < 1e9) {
-                return Err(DriveError::OutOfRange {
-                    name,
-                    value: value.to_string(),
-                    possible: "more than 0, and less than 1000000000",
-                });
+        /// What says how to read the rest.
+        #[derive(Deserialize)]
+        struct Which {
+            kind: Kind,
+        }
+        match read::<Which>(toml)?.kind {
+            Kind::Ssd => Ok(Self::Ssd(read::<Ssd>(toml)?.checked()?)),
+            Kind::Hdd => {
+                let preset: HddPreset = read(toml)?;
+                Ok(Self::Hdd(Hdd::new(preset)?.preset().clone()))
             }
         }
-        Ok(ssd)
     }
 
-    /// Its pages and blocks, or as many blocks as `most` with the same shares.
-    ///
-    /// # Errors
-    /// As [`Layout::new`].
-    pub fn layout(&self, most: u32) -> Result<Layout, DriveError> {
-        let block = self.page.as_u64().max(1) as f64 * f64::from(self.pages_per_block.max(1));
-        let physical = self.capacity.as_u64() as f64 * (1.0 + self.over_provisioning);
-        let blocks = (physical / block).round().min(f64::from(most));
-        Layout::new(blocks as u32, self.pages_per_block, self.over_provisioning)
+    /// One line for the list of drives.
+    pub fn title(&self) -> &str {
+        match self {
+            Self::Ssd(ssd) => &ssd.title,
+            Self::Hdd(hdd) => &hdd.title,
+        }
     }
+}
 
-    /// What it can write for ever, 10⁶ bytes a second, while it writes
-    /// `amplification` times what the host does: all chips at work, or all
-    /// channels, or the interface.
-    pub fn write_mb_s(&self, amplification: f64) -> f64 {
-        let page = self.page.as_u64() as f64;
-        let copied = amplification - 1.0;
-        // Of one page of the host, on one chip.
-        let erase_us = self.erase_ms * 1e3 / f64::from(self.pages_per_block);
-        let busy_us = amplification * (self.program_us + erase_us) + copied * self.read_us;
-        let chips = f64::from(self.channels) * f64::from(self.chips_per_channel);
-        let by_chips = chips * page / busy_us;
-        // What is copied crosses the channel twice.
-        let by_channels = f64::from(self.channels) * self.channel_mb_s / (1.0 + 2.0 * copied);
-        by_chips.min(by_channels).min(self.interface_mb_s)
-    }
+fn read<T: DeserializeOwned>(toml: &str) -> Result<T, DriveError> {
+    toml::from_str(toml).map_err(|error| DriveError::Toml {
+        line: error
+            .span()
+            .map(|span| 1 + toml[..span.start].matches('\n').count()),
+        message: error.message().to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -149,45 +111,37 @@ mod tests {
     /// Every number of every drive that ships says where it comes from.
     #[test]
     fn numbers_have_sources() {
-        for (name, ssd) in Ssd::shipped() {
-            let toml: toml::Table = Ssd::toml(name).expect("it ships").parse().expect("TOML");
-            for key in toml
-                .keys()
-                .filter(|key| !["title", "kind", "sources"].contains(&key.as_str()))
-            {
-                assert!(ssd.sources.contains_key(key), "{name}: {key}");
+        for name in Preset::names() {
+            let preset = Preset::named(name).expect(name);
+            let sources = match &preset {
+                Preset::Ssd(ssd) => &ssd.sources,
+                Preset::Hdd(hdd) => &hdd.sources,
+            };
+            let toml: toml::Table = Preset::toml(name).expect(name).parse().expect("TOML");
+            let plain = ["title", "kind", "sources"];
+            for key in toml.keys().filter(|key| !plain.contains(&key.as_str())) {
+                assert!(sources.contains_key(key), "{name}: {key}");
             }
-            assert_eq!(ssd.sources.len(), toml.len() - 3, "{name}");
+            assert_eq!(sources.len(), toml.len() - plain.len(), "{name}");
         }
     }
 
     #[test]
-    fn rates_fall_with_amplification() {
-        let (_, ssd) = Ssd::shipped().next().expect("a drive");
-        assert!(ssd.write_mb_s(1.0) > ssd.write_mb_s(2.0));
-        // 32 chips, 8 KiB each 750 us and 1/256 of 3.8 ms.
-        let expected = 32.0 * 8192.0 / (750.0 + 3800.0 / 256.0);
-        assert!((ssd.write_mb_s(1.0) - expected).abs() < 1e-9);
-    }
-
-    #[test]
     fn faults_are_named() {
-        let toml = Ssd::toml("mlc-128g").expect("it ships");
-        let with = |from: &str, to: &str| {
-            Ssd::parse(&toml.replacen(from, to, 1))
-                .expect_err(to)
-                .to_string()
+        let with = |name, from: &str, to: &str| {
+            let toml = Preset::toml(name).expect("it ships");
+            assert!(toml.contains(from), "{from}");
+            let error = Preset::parse(&toml.replacen(from, to, 1)).expect_err(to);
+            error.to_string()
         };
-        assert!(
-            with("page = ", "pages = ").contains("line 5"),
-            "{}",
-            with("page = ", "pages = ")
-        );
-        assert!(
-            with("over_provisioning = 0.0737", "over_provisioning = 0")
-                .contains("over-provisioning")
-        );
-        assert!(with("erase_cycles = 3000", "erase_cycles = 0").contains("erase_cycles"));
-        assert!(with("capacity = \"128 GB\"", "capacity = \"1 MB\"").contains("blocks"));
+        let ssd = |from, to| with("mlc-128g", from, to);
+        assert!(ssd("page = ", "pages = ").contains("line 5"));
+        assert!(ssd("over_provisioning = 0.0737", "over_provisioning = 0").contains("over-prov"));
+        assert!(ssd("erase_cycles = 3000", "erase_cycles = 0").contains("erase_cycles"));
+        assert!(ssd("capacity = \"128 GB\"", "capacity = \"1 MB\"").contains("blocks"));
+        assert!(ssd("kind = \"ssd\"", "kind = \"tape\"").contains("line 2"));
+        let hdd = |from, to| with("hdd-desktop-2003", from, to);
+        assert!(hdd("rpm = 5400", "rpm = 0").contains("rpm"));
+        assert!(hdd("queue = \"elevator\"", "queue = \"lift\"").contains("line 12"));
     }
 }

@@ -3,12 +3,16 @@
 extern crate cryptmark_drive as drive;
 
 use drive::lifetime::{Life, Lived, Setup};
-use drive::preset::Ssd;
+use drive::preset::Preset;
+use drive::ssd::Ssd;
 use std::ops::ControlFlow;
 
 fn small() -> Ssd {
-    let toml = Ssd::toml("mlc-128g").unwrap();
-    Ssd::parse(&toml.replace("\"128 GB\"", "\"4 GB\"")).unwrap()
+    let toml = Preset::toml("mlc-128g").unwrap();
+    match Preset::parse(&toml.replace("\"128 GB\"", "\"4 GB\"")) {
+        Ok(Preset::Ssd(ssd)) => ssd,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn live(ssd: &Ssd, setup: Setup, change: impl Fn(&mut Life)) -> Lived {

@@ -1,7 +1,7 @@
 //! `cryptmark drive lifetime`: what encryption and its way with TRIM do to an
 //! SSD over the years.
 
-use super::{named, share};
+use super::{named_ssd, share};
 use crate::cli::progress::Progress;
 use crate::cli::report::put;
 use crate::cli::{Failure, print, stop_on_signal};
@@ -51,7 +51,7 @@ pub struct LifetimeOptions {
 
 /// Runs the command.
 pub fn run(options: &LifetimeOptions) -> Result<(), Failure> {
-    let ssd = named(&options.device)?;
+    let ssd = named_ssd(&options.device)?;
     let life = Life {
         ssd: &ssd,
         daily: options.daily.as_u64(),

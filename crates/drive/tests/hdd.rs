@@ -1,0 +1,155 @@
+//! The whitepaper's desktop drive, and what queues and processors do to a disk.
+
+extern crate cryptmark_drive as drive;
+
+use drive::closed_loop::{ClosedLoop, Pattern, Rates};
+use drive::hdd::{Hdd, HddPreset, Order};
+use drive::preset::Preset;
+
+fn preset() -> HddPreset {
+    match Preset::named("hdd-desktop-2003") {
+        Ok(Preset::Hdd(preset)) => preset,
+        other => panic!("{other:?}"),
+    }
+}
+
+const RANDOM: ClosedLoop = ClosedLoop {
+    offset: 0,
+    extent: 10_000_000_000,
+    request: 16 << 10,
+    pattern: Pattern::Random,
+    writes: 0.5,
+    queue_depth: 1,
+    requests: 20_000,
+    cipher_mb_s: None,
+    seed: 1,
+};
+
+fn run(preset: HddPreset, demands: ClosedLoop) -> Rates {
+    let rates = demands.run(&mut Hdd::new(preset).unwrap()).unwrap();
+    println!("{demands:?}\n{rates:?}");
+    rates
+}
+
+/// METHOD section 3: 1.04 MB/s over the full stroke at depth 1, and 1.79 MB/s
+/// within 200 MB at depth 20.
+#[test]
+fn published_rates() {
+    let full = run(preset(), RANDOM);
+    assert!((full.mb_s / 1.04 - 1.0).abs() < 0.1, "{}", full.mb_s);
+    let short = ClosedLoop {
+        extent: 200_000_000,
+        queue_depth: 20,
+        ..RANDOM
+    };
+    let short = run(preset(), short);
+    assert!((short.mb_s / 1.79 - 1.0).abs() < 0.1, "{}", short.mb_s);
+}
+
+/// Overhead, seek between random places, half a revolution, transfer.
+#[test]
+fn one_at_a_time_is_the_sum_of_its_parts() {
+    let rates = run(
+        preset(),
+        ClosedLoop {
+            writes: 0.0,
+            requests: 200_000,
+            ..RANDOM
+        },
+    );
+    let transfer = 16_384.0 / 16.5;
+    let sum = 300.0 + 9_400.0 + 60e6 / 5400.0 / 2.0 + transfer;
+    assert!(
+        (rates.latency_us / sum - 1.0).abs() < 0.02,
+        "{} {sum}",
+        rates.latency_us
+    );
+}
+
+#[test]
+fn better_orders_serve_more() {
+    let deep = ClosedLoop {
+        queue_depth: 32,
+        ..RANDOM
+    };
+    let with = |queue| {
+        let preset = HddPreset { queue, ..preset() };
+        run(preset, deep).iops
+    };
+    let (fifo, elevator, sptf) = (with(Order::Fifo), with(Order::Elevator), with(Order::Sptf));
+    assert!(
+        fifo < elevator && elevator < sptf,
+        "{fifo} {elevator} {sptf}"
+    );
+    // At depth 1 there is nothing to choose.
+    let alone = |queue| {
+        let preset = HddPreset { queue, ..preset() };
+        run(preset, RANDOM).seconds
+    };
+    assert_eq!(alone(Order::Fifo), alone(Order::Sptf));
+}
+
+/// Outside it is as fast as its outer tracks, inside as its inner ones.
+#[test]
+fn zones() {
+    let stream = |offset| {
+        let demands = ClosedLoop {
+            offset,
+            extent: 100_000_000,
+            request: 1_000_000,
+            pattern: Pattern::Sequential,
+            writes: 0.0,
+            requests: 100,
+            ..RANDOM
+        };
+        run(preset(), demands).mb_s
+    };
+    assert!((stream(0) / 21.0 - 1.0).abs() < 0.01);
+    assert!((stream(9_900_000_000) / 12.0 - 1.0).abs() < 0.02);
+}
+
+/// A slow processor costs a stream more than seeks: those hide it.
+#[test]
+fn the_cipher_matters_to_streams() {
+    let encrypted = |demands: ClosedLoop| {
+        let plain = run(preset(), demands).mb_s;
+        let slow = ClosedLoop {
+            cipher_mb_s: Some(15.0),
+            ..demands
+        };
+        run(preset(), slow).mb_s / plain
+    };
+    let stream = ClosedLoop {
+        extent: 200_000_000,
+        request: 1 << 20,
+        pattern: Pattern::Sequential,
+        writes: 0.0,
+        queue_depth: 20,
+        requests: 190,
+        ..RANDOM
+    };
+    let random = encrypted(RANDOM);
+    let stream = encrypted(stream);
+    assert!((0.9..0.96).contains(&random), "{random}");
+    assert!(stream < 0.75, "{stream}");
+}
+
+#[test]
+fn impossible_disks() {
+    let refused = |change: &dyn Fn(&mut HddPreset)| {
+        let mut preset = preset();
+        change(&mut preset);
+        Hdd::new(preset).expect_err("it is impossible").to_string()
+    };
+    assert!(refused(&|p| p.rpm = 0.0).contains("rpm"));
+    assert!(refused(&|p| p.average_seek_ms = 1.0).contains("average_seek_ms"));
+    assert!(refused(&|p| p.full_seek_ms = 9.0).contains("full_seek_ms"));
+    assert!(refused(&|p| p.full_seek_ms = 60.0).contains("full_seek_ms"));
+    assert!(refused(&|p| p.inner_mb_s = f64::NAN).contains("inner_mb_s"));
+    let outside = ClosedLoop {
+        extent: 20_000_000_000,
+        ..RANDOM
+    };
+    let error = outside.run(&mut Hdd::new(preset()).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("extent"));
+}
