@@ -148,7 +148,7 @@ impl Hdd {
             full_seek_ms: full,
             ..
         } = preset;
-        if !(average > track) {
+        if average.is_nan() || average <= track {
             return refused("average_seek_ms", average, "more than track_seek_ms");
         }
         if !(full > average && full < 1e3) {
