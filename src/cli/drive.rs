@@ -2,6 +2,7 @@
 
 mod lifetime;
 mod run;
+mod trace;
 
 use super::{Failure, print};
 use ::drive::DriveError;
@@ -29,6 +30,8 @@ enum Action {
     },
     /// Write to a simulated drive, and count what it writes to its flash
     Run(run::RunOptions),
+    /// Write a trace in another program's format
+    Trace(trace::TraceOptions),
     /// What encryption and its way with TRIM do to an SSD over the years
     Lifetime(lifetime::LifetimeOptions),
 }
@@ -39,6 +42,7 @@ pub fn run(options: &DriveOptions) -> Result<(), Failure> {
         Action::List => list(),
         Action::Show { name } => print(Preset::toml(name)?),
         Action::Run(options) => run::run(options),
+        Action::Trace(options) => trace::run(options),
         Action::Lifetime(options) => lifetime::run(options),
     }
 }

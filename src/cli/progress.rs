@@ -47,6 +47,14 @@ impl Progress {
         progress
     }
 
+    /// Starts with playing a trace whose length is not known.
+    pub fn requests(silent: bool) -> Self {
+        let progress = Self::new(silent, 0);
+        let style = template("{spinner} {human_pos} requests {per_sec}");
+        progress.bar.set_style(style);
+        progress
+    }
+
     /// Starts with living through the lives of drives.
     pub fn lives(silent: bool) -> Self {
         let progress = Self::new(silent, 0);
@@ -87,9 +95,9 @@ impl Progress {
         self.bar.set_position(done);
     }
 
-    /// Bytes that are filled or copied.
-    pub fn filled(&self, bytes: u64) {
-        self.bar.set_position(bytes);
+    /// What is filled, copied or played.
+    pub fn filled(&self, done: u64) {
+        self.bar.set_position(done);
     }
 
     /// Shows a visit of a cell.

@@ -11,7 +11,9 @@ pub mod hdd;
 pub mod host;
 pub mod lifetime;
 pub mod preset;
+pub mod replay;
 pub mod ssd;
+pub mod trace;
 pub mod uniform;
 pub mod workload;
 

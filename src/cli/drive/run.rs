@@ -5,15 +5,24 @@ use crate::cli::progress::Progress;
 use crate::cli::report::put;
 use crate::cli::{Failure, print, stop_on_signal};
 use ::drive::ftl::{Layout, Policy, WearLevelling};
+use ::drive::replay::{Replay, ReplayError};
+use ::drive::trace::Reader;
 use ::drive::uniform::{Experiment, Outcome};
 use ::drive::workload::Hot;
+use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::BufReader;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+
+/// Writes before counting and while counting, in capacities.
+const WARMUP: f64 = 5.0;
+const MEASURE: f64 = 5.0;
 
 /// The share of a hot-cold workload that is not told otherwise.
 const HOT: Hot = Hot {
@@ -30,15 +39,18 @@ pub struct RunOptions {
     /// The drive
     #[arg(long, value_name = "NAME", default_value = UNIFORM)]
     device: Device,
-    /// Which pages are written; hot-cold where --hot is given
-    #[arg(long)]
-    workload: Option<Workload>,
+    /// Which pages are written: uniform, hot-cold (where --hot is given), or a trace of fio, DiskSim, MSR Cambridge or blkparse
+    #[arg(long, value_name = "uniform|hot-cold|TRACE")]
+    workload: Option<PathBuf>,
     /// Erase blocks
     #[arg(long, value_name = "N", default_value_t = 8192)]
     blocks: u32,
     /// Pages of an erase block
     #[arg(long, value_name = "N", default_value_t = 64)]
     pages_per_block: u32,
+    /// Bytes of a page, which matter to a trace
+    #[arg(long, value_name = "SIZE", default_value = "4KiB")]
+    page_size: ByteSize,
     /// Pages beyond those that the host can write, 7.37% or 0.0737
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "7.37%")]
     over_provisioning: f64,
@@ -58,10 +70,10 @@ pub struct RunOptions {
     #[arg(long, value_name = "ERASES")]
     wear_levelling: Option<u32>,
     /// Writes before counting, in capacities of the drive
-    #[arg(long, value_name = "TIMES", default_value_t = 5.0)]
+    #[arg(long, value_name = "TIMES", default_value_t = WARMUP)]
     warmup: f64,
     /// Writes that are counted, in capacities of the drive
-    #[arg(long, value_name = "TIMES", default_value_t = 5.0)]
+    #[arg(long, value_name = "TIMES", default_value_t = MEASURE)]
     measure: f64,
     /// Another seed writes other pages; the same gives the same outcome
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -80,56 +92,109 @@ enum Device {
     SsdUniform,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Workload {
-    /// Every page alike
-    Uniform,
-    /// Some pages more often than others
-    HotCold,
-}
+/// The words of --workload that are no files.
+const UNIFORM_WORKLOAD: &str = "uniform";
+const HOT_COLD: &str = "hot-cold";
 
 /// Runs the command.
 pub fn run(options: &RunOptions) -> Result<(), Failure> {
+    match options.trace() {
+        Some(path) => replay(options, path),
+        None => measure(options),
+    }
+}
+
+fn measure(options: &RunOptions) -> Result<(), Failure> {
     let experiment = options.experiment()?;
     let stop = stop_on_signal()?;
     let progress = Progress::pages(options.no_progress);
     let start = Instant::now();
     let outcome = experiment.run(&mut |done, total| {
         progress.counted(done, total);
-        match stop.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
+        go_on(&stop)
     });
     progress.finish();
-    let Some(outcome) = outcome? else {
+    let outcome = outcome?.ok_or_else(interrupted)?;
+    let workload = match experiment.hot {
+        Some(_) => HOT_COLD,
+        None => UNIFORM_WORKLOAD,
+    };
+    let closed_form = experiment.expected();
+    options.tell(&experiment.layout, &outcome, workload, closed_form, start)
+}
+
+/// Plays a trace.
+fn replay(options: &RunOptions, path: &Path) -> Result<(), Failure> {
+    options.refuse_what_is_no_traces()?;
+    let page_bytes = options.page_size.as_u64();
+    if page_bytes == 0 {
         return Err(Failure::new(
-            130,
-            "interrupted",
-            "Nothing was counted; smaller --blocks, --warmup or --measure take less time.",
+            2,
+            "--page-size 0 holds nothing",
+            "Give the bytes of a page, 4KiB or so.",
         ));
+    }
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|error| {
+        Failure::new(
+            2,
+            format!("cannot read {name}: {error}"),
+            "Give uniform, hot-cold, or the file of a trace.",
+        )
+    })?;
+    let stop = stop_on_signal()?;
+    let progress = Progress::requests(options.no_progress);
+    let start = Instant::now();
+    let replay = Replay {
+        layout: options.layout()?,
+        policy: options.gc,
+        wear_levelling: options.levelling(),
+        page_bytes,
+        seed: options.seed,
     };
-    let Some(path) = &options.json else {
-        let seconds = start.elapsed().as_secs_f64();
-        return print(&text(&experiment, &outcome, seconds));
-    };
-    let mut json = serde_json::to_string_pretty(&options.record(&experiment, &outcome))
-        .map_err(Failure::unprintable)?;
-    json.push('\n');
-    put(path, &json)
+    let outcome = replay.play(Reader::new(BufReader::new(file)), &mut |done| {
+        progress.filled(done);
+        go_on(&stop)
+    });
+    progress.finish();
+    let outcome = outcome.map_err(|error| {
+        let failure = Failure::of(2, &error, error.remedy());
+        match error {
+            ReplayError::Trace(_) => failure.within(&name),
+            _ => failure,
+        }
+    })?;
+    let outcome = outcome.ok_or_else(interrupted)?;
+    options.tell(&replay.layout, &outcome, &name, None, start)
+}
+
+fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
+    match stop.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure::new(
+        130,
+        "interrupted",
+        "Nothing was counted; smaller --blocks, --warmup or --measure take less time.",
+    )
 }
 
 impl RunOptions {
     fn experiment(&self) -> Result<Experiment, Failure> {
-        let hot = match (self.workload, self.hot) {
-            (Some(Workload::Uniform), Some(_)) => {
+        let workload = self.workload.as_deref().and_then(Path::to_str);
+        let hot = match (workload, self.hot) {
+            (Some(UNIFORM_WORKLOAD), Some(_)) => {
                 return Err(Failure::new(
                     2,
                     "--hot says that pages differ, --workload uniform that they do not",
                     "Leave one of them away.",
                 ));
             }
-            (Some(Workload::HotCold), None) => Some(HOT),
+            (Some(HOT_COLD), None) => Some(HOT),
             (_, hot) => hot,
         };
         if self.streams == 2 && hot.is_none() {
@@ -140,11 +205,9 @@ impl RunOptions {
             ));
         }
         Ok(Experiment {
-            layout: Layout::new(self.blocks, self.pages_per_block, self.over_provisioning)?,
+            layout: self.layout()?,
             policy: self.gc,
-            wear_levelling: self.wear_levelling.map_or(WearLevelling::None, |spread| {
-                WearLevelling::Static { spread }
-            }),
+            wear_levelling: self.levelling(),
             hot,
             separated: self.streams == 2,
             discards: self.discard_fraction,
@@ -154,62 +217,128 @@ impl RunOptions {
         })
     }
 
-    fn record(&self, experiment: &Experiment, outcome: &Outcome) -> serde_json::Value {
+    /// The trace that is to be played.
+    fn trace(&self) -> Option<&Path> {
+        let workload = self.workload.as_deref()?;
+        let is_word = [UNIFORM_WORKLOAD, HOT_COLD]
+            .map(Path::new)
+            .contains(&workload);
+        (!is_word).then_some(workload)
+    }
+
+    fn layout(&self) -> Result<Layout, Failure> {
+        let layout = Layout::new(self.blocks, self.pages_per_block, self.over_provisioning);
+        Ok(layout?)
+    }
+
+    fn levelling(&self) -> WearLevelling {
+        match self.wear_levelling {
+            Some(spread) => WearLevelling::Static { spread },
+            None => WearLevelling::None,
+        }
+    }
+
+    /// A trace says itself what is written, and how often.
+    fn refuse_what_is_no_traces(&self) -> Result<(), Failure> {
+        let given = [
+            ("--hot", self.hot.is_some()),
+            ("--streams", self.streams != 1),
+            ("--discard-fraction", self.discard_fraction != 0.0),
+            ("--warmup", self.warmup != WARMUP),
+            ("--measure", self.measure != MEASURE),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((name, _)) => Err(Failure::new(
+                2,
+                format!("{name} says nothing about a trace"),
+                "Leave it out; a trace is played once, on a drive that was filled in order.",
+            )),
+        }
+    }
+
+    /// Prints what came of it, or writes it as JSON.
+    fn tell(
+        &self,
+        layout: &Layout,
+        outcome: &Outcome,
+        workload: &str,
+        closed_form: Option<f64>,
+        start: Instant,
+    ) -> Result<(), Failure> {
+        let Some(path) = &self.json else {
+            let seconds = start.elapsed().as_secs_f64();
+            return print(&self.text(layout, outcome, closed_form, seconds));
+        };
         let Outcome { counts, .. } = outcome;
-        json!({
+        let record = json!({
             "schema": "cryptmark-drive/1",
             "device": UNIFORM,
-            "workload": if experiment.hot.is_some() { "hot-cold" } else { "uniform" },
-            "blocks": experiment.layout.blocks,
-            "pages_per_block": experiment.layout.pages_per_block,
-            "logical_pages": experiment.layout.logical_pages,
+            "workload": workload,
+            "blocks": layout.blocks,
+            "pages_per_block": layout.pages_per_block,
+            "page_bytes": self.page_size.as_u64(),
+            "logical_pages": layout.logical_pages,
             "over_provisioning": self.over_provisioning,
-            "gc": experiment.policy.to_string(),
-            "discard_fraction": experiment.discards,
-            "hot": experiment.hot.map(|hot| json!({ "pages": hot.pages, "writes": hot.writes })),
+            "gc": self.gc.to_string(),
+            "discard_fraction": self.discard_fraction,
+            "hot": self.hot.map(|hot| json!({ "pages": hot.pages, "writes": hot.writes })),
             "streams": self.streams,
             "stream_blocks": outcome.logs,
             "wear_levelling": self.wear_levelling,
-            "warmup": experiment.warmup,
-            "measure": experiment.measure,
-            "seed": experiment.seed,
+            "warmup": self.warmup,
+            "measure": self.measure,
+            "seed": self.seed,
             "write_amplification": counts.write_amplification(),
-            "closed_form": experiment.expected(),
+            "closed_form": closed_form,
             "host_pages": counts.host,
             "flash_pages": counts.flash(),
             "relocated_pages": counts.relocated,
             "discarded_pages": counts.discarded,
             "pages_in_use": outcome.in_use,
             "erase_counts": outcome.erases,
-        })
+        });
+        let mut json = serde_json::to_string_pretty(&record).map_err(Failure::unprintable)?;
+        json.push('\n');
+        put(path, &json)
     }
-}
 
-fn text(experiment: &Experiment, outcome: &Outcome, seconds: f64) -> String {
-    let Experiment { layout, .. } = experiment;
-    let counts = &outcome.counts;
-    let amplification = counts.write_amplification().unwrap_or(f64::NAN);
-    let mut text = format!("write amplification   {amplification:.3}");
-    if let Some(expected) = experiment.expected() {
-        let error = (amplification / expected - 1.0) * 100.0;
-        let _ = write!(text, "   (closed form {expected:.3}, {error:+.2} %)");
+    fn text(
+        &self,
+        layout: &Layout,
+        outcome: &Outcome,
+        closed_form: Option<f64>,
+        seconds: f64,
+    ) -> String {
+        let counts = &outcome.counts;
+        let mut text = String::from("write amplification   ");
+        match counts.write_amplification() {
+            Some(amplification) => {
+                let _ = write!(text, "{amplification:.3}");
+                if let Some(expected) = closed_form {
+                    let error = (amplification / expected - 1.0) * 100.0;
+                    let _ = write!(text, "   (closed form {expected:.3}, {error:+.2} %)");
+                }
+            }
+            None => text.push_str("none: the host wrote nothing"),
+        }
+        let in_use = f64::from(outcome.in_use) / f64::from(layout.logical_pages) * 100.0;
+        let least = outcome.erases.iter().min().copied().unwrap_or(0);
+        let most = outcome.erases.iter().max().copied().unwrap_or(0);
+        let erased: u64 = outcome.erases.iter().copied().map(u64::from).sum();
+        let mean = erased as f64 / outcome.erases.len() as f64;
+        let _ = write!(
+            text,
+            "\nwritten by the host   {} pages\nwritten to the flash  {} pages\nin use at the end     {in_use:.1} % of {} pages\n\
+             erases of a block     {mean:.1} (least {least}, most {most}) of {} blocks\nseed                  {}\nsimulated in          {seconds:.1} s\n",
+            counts.host,
+            counts.flash(),
+            layout.logical_pages,
+            layout.blocks,
+            self.seed,
+        );
+        text
     }
-    let in_use = f64::from(outcome.in_use) / f64::from(layout.logical_pages) * 100.0;
-    let least = outcome.erases.iter().min().copied().unwrap_or(0);
-    let most = outcome.erases.iter().max().copied().unwrap_or(0);
-    let erased: u64 = outcome.erases.iter().copied().map(u64::from).sum();
-    let mean = erased as f64 / outcome.erases.len() as f64;
-    let _ = write!(
-        text,
-        "\nwritten by the host   {} pages\nwritten to the flash  {} pages\nin use at the end     {in_use:.1} % of {} pages\n\
-         erases of a block     {mean:.1} (least {least}, most {most}) of {} blocks\nseed                  {}\nsimulated in          {seconds:.1} s\n",
-        counts.host,
-        counts.flash(),
-        layout.logical_pages,
-        layout.blocks,
-        experiment.seed,
-    );
-    text
 }
 
 fn hot(text: &str) -> Result<Hot, String> {

@@ -1,0 +1,82 @@
+//! [`Format`]: which kind of trace it is.
+
+use crate::DriveError;
+use std::fmt;
+use std::str::FromStr;
+
+/// A text format of traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// fio's `write_iolog`, version 2 (without times) and 3.
+    Fio {
+        /// 2 or 3.
+        version: u32,
+    },
+    /// DiskSim's and MQSim's: time, device, sector, sectors, flags; the time in
+    /// milliseconds.
+    DiskSim,
+    /// Microsoft Research Cambridge: comma-separated, times in 100 ns.
+    Msr,
+    /// What `blkparse` prints by default.
+    Blkparse,
+}
+
+impl Format {
+    /// The words for them.
+    pub const KNOWN: &'static str = "fio, disksim, msr and blkparse";
+
+    /// The format that a first line is of.
+    pub(super) fn detect(line: &str) -> Option<Self> {
+        match line {
+            "fio version 2 iolog" => return Some(Self::Fio { version: 2 }),
+            "fio version 3 iolog" => return Some(Self::Fio { version: 3 }),
+            _ => {}
+        }
+        if line.split(',').count() >= 6 {
+            return Some(Self::Msr);
+        }
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let (device, rest) = words.split_first()?;
+        let is_pair = device
+            .split_once(',')
+            .is_some_and(|(major, minor)| is_number(major) && is_number(minor));
+        if is_pair && rest.len() >= 5 {
+            return Some(Self::Blkparse);
+        }
+        let numbers = words.len() == 5 && words[..4].iter().all(|word| word.parse::<f64>().is_ok());
+        numbers.then_some(Self::DiskSim)
+    }
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+impl FromStr for Format {
+    type Err = DriveError;
+
+    fn from_str(given: &str) -> Result<Self, DriveError> {
+        match given {
+            "fio" => Ok(Self::Fio { version: 3 }),
+            "disksim" => Ok(Self::DiskSim),
+            "msr" => Ok(Self::Msr),
+            "blkparse" => Ok(Self::Blkparse),
+            _ => Err(DriveError::Unknown {
+                what: "format of traces",
+                given: given.to_owned(),
+                known: Self::KNOWN,
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fio { .. } => "fio",
+            Self::DiskSim => "disksim",
+            Self::Msr => "msr",
+            Self::Blkparse => "blkparse",
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! Traces: what hosts have asked of their drives, read and written line by line.
+//!
+//! Four text formats. What a line says more than [`Entry`] holds is read over.
+
+mod format;
+mod parse;
+mod render;
+
+pub use format::Format;
+pub use render::Writer;
+
+use std::io::BufRead;
+use thiserror::Error;
+
+/// A line of a trace, at most; a longer one is no trace.
+const LONGEST_LINE: u64 = 64 << 10;
+
+/// What a host asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Bytes from the drive.
+    Read,
+    /// Bytes to the drive.
+    Write,
+    /// A range that holds nothing any more.
+    Discard,
+    /// That what was written lasts.
+    Flush,
+}
+
+/// A line of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Since the first line, nanoseconds.
+    pub time: u64,
+    /// What was asked for.
+    pub action: Action,
+    /// First byte; 0 for a flush.
+    pub offset: u64,
+    /// Length in bytes; 0 for a flush.
+    pub bytes: u64,
+}
+
+/// Why a trace cannot be read or written.
+#[derive(Debug, Error)]
+pub enum TraceError {
+    /// A line that is not as the format has it.
+    #[error("line {line}: {fault}")]
+    Line {
+        /// From 1.
+        line: u64,
+        /// What is wrong.
+        fault: Fault,
+    },
+    /// The first line is of no format that is known.
+    #[error(
+        "line {line} is of none of the formats that are known: {}",
+        Format::KNOWN
+    )]
+    NoFormat {
+        /// From 1.
+        line: u64,
+    },
+    /// There is nothing in it.
+    #[error("the trace asks for nothing")]
+    Empty,
+    /// The file failed.
+    #[error("the trace cannot be read or written")]
+    Io(#[from] std::io::Error),
+}
+
+/// What can be wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Fault {
+    /// Too few words.
+    #[error("{expected} words are expected, and {found} are there")]
+    Words {
+        /// At least.
+        expected: usize,
+        /// What is there.
+        found: usize,
+    },
+    /// A word that is no number, or too large a one.
+    #[error("the {name} is not a number that can be")]
+    Number {
+        /// What it should say.
+        name: &'static str,
+    },
+    /// An action that is not known.
+    #[error("the action is not known")]
+    Action,
+    /// A request that ends beyond 2⁶³ bytes, or has no length.
+    #[error("the request has no length, or ends beyond all drives")]
+    Range,
+    /// A time before the first line's.
+    #[error("the time is before that of the first request")]
+    Time,
+    /// Longer than 64 KiB, or not text.
+    #[error("the line is too long, or not text")]
+    NotText,
+    /// What the format cannot say.
+    #[error("the format has no such action")]
+    Unwritable,
+}
+
+impl TraceError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Line { .. } => "Mend the line, or take it out.",
+            Self::NoFormat { .. } => {
+                "Give a trace of fio (iolog), DiskSim, MSR Cambridge or blkparse."
+            }
+            Self::Empty => "Give a trace with reads, writes or discards in it.",
+            Self::Io(_) => "Check the file, its permissions and the free space.",
+        }
+    }
+}
+
+/// Reads a trace line by line.
+pub struct Reader<R> {
+    input: R,
+    format: Option<Format>,
+    line: u64,
+    text: Vec<u8>,
+    state: parse::State,
+    any: bool,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Of whatever format the first line has.
+    pub fn new(input: R) -> Self {
+        Self {
+            input,
+            format: None,
+            line: 0,
+            text: Vec::new(),
+            state: parse::State::default(),
+            any: false,
+        }
+    }
+
+    /// The format, once a line was read.
+    pub fn format(&self) -> Option<Format> {
+        self.format
+    }
+
+    /// The next request; `None` at the end.
+    ///
+    /// # Errors
+    /// [`TraceError`].
+    pub fn entry(&mut self) -> Result<Option<Entry>, TraceError> {
+        loop {
+            self.text.clear();
+            let mut limited = std::io::Read::take(&mut self.input, LONGEST_LINE + 1);
+            if limited.read_until(b'\n', &mut self.text)? == 0 {
+                return match self.any {
+                    true => Ok(None),
+                    false => Err(TraceError::Empty),
+                };
+            }
+            self.line += 1;
+            let line = self.line;
+            let faulty = |fault| TraceError::Line { line, fault };
+            if self.text.len() as u64 > LONGEST_LINE {
+                return Err(faulty(Fault::NotText));
+            }
+            let text = std::str::from_utf8(&self.text).map_err(|_| faulty(Fault::NotText))?;
+            let text = text.trim();
+            if text.is_empty() || text.starts_with('#') {
+                continue;
+            }
+            let format = match self.format {
+                Some(format) => format,
+                None => {
+                    let format = Format::detect(text).ok_or(TraceError::NoFormat { line })?;
+                    self.format = Some(format);
+                    format
+                }
+            };
+            if let Some(entry) = self.state.parse(format, text).map_err(faulty)? {
+                self.any = true;
+                return Ok(Some(entry));
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = Result<Entry, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.entry().transpose()
+    }
+}

@@ -1,0 +1,192 @@
+//! Lines to requests.
+
+use super::{Action, Entry, Fault, Format};
+
+/// Sectors of DiskSim and blkparse.
+pub(super) const SECTOR: u64 = 512;
+
+/// What is carried from line to line.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Time of the first request, as the format counts.
+    first: Option<u64>,
+    /// fio version 2 says how long to wait, and not when.
+    now: u64,
+}
+
+impl State {
+    /// What a line asks for; `None` where it says something else.
+    pub(super) fn parse(&mut self, format: Format, line: &str) -> Result<Option<Entry>, Fault> {
+        let entry = match format {
+            Format::Fio { version } => self.fio(version, line)?,
+            Format::DiskSim => Some(disksim(line)?),
+            Format::Msr => Some(msr(line)?),
+            Format::Blkparse => blkparse(line)?,
+        };
+        let Some(mut entry) = entry else {
+            return Ok(None);
+        };
+        let first = *self.first.get_or_insert(entry.time);
+        entry.time = entry.time.checked_sub(first).ok_or(Fault::Time)?;
+        let end = entry.offset.checked_add(entry.bytes).ok_or(Fault::Range)?;
+        let empty = entry.bytes == 0 && entry.action != Action::Flush;
+        if empty || end > i64::MAX as u64 {
+            return Err(Fault::Range);
+        }
+        Ok(Some(entry))
+    }
+
+    /// fio's documentation, "Trace file format v2" and "v3".
+    fn fio(&mut self, version: u32, line: &str) -> Result<Option<Entry>, Fault> {
+        if line.starts_with("fio version ") {
+            return Ok(None);
+        }
+        let mut words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let mut time = self.now;
+        if version == 3 {
+            let milliseconds = number("time", words.first().copied().unwrap_or_default())?;
+            time = milliseconds
+                .checked_mul(1_000_000)
+                .ok_or(Fault::Number { name: "time" })?;
+            words.remove(0);
+        }
+        let found = words.len();
+        let [_, action, rest @ ..] = &words[..] else {
+            return Err(Fault::Words { expected: 2, found });
+        };
+        let action = match *action {
+            "read" => Action::Read,
+            "write" => Action::Write,
+            "trim" => Action::Discard,
+            "sync" | "datasync" => Action::Flush,
+            "add" | "open" | "close" => return Ok(None),
+            "wait" => {
+                let microseconds = number("time", rest.first().copied().unwrap_or_default())?;
+                let waited = microseconds.saturating_mul(1000);
+                self.now = self.now.saturating_add(waited);
+                return Ok(None);
+            }
+            _ => return Err(Fault::Action),
+        };
+        if action == Action::Flush {
+            return Ok(Some(flush(time)));
+        }
+        let [offset, bytes, ..] = rest else {
+            return Err(Fault::Words { expected: 4, found });
+        };
+        Ok(Some(Entry {
+            time,
+            action,
+            offset: number("offset", offset)?,
+            bytes: number("length", bytes)?,
+        }))
+    }
+}
+
+/// DiskSim 4.0 manual, section "ASCII trace format": bit 0 of the flags is a read.
+fn disksim(line: &str) -> Result<Entry, Fault> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let &[time, _, sector, sectors, flags] = &words[..] else {
+        return Err(Fault::Words {
+            expected: 5,
+            found: words.len(),
+        });
+    };
+    let flags = u64::from_str_radix(flags.trim_start_matches("0x"), 16);
+    let flags = flags.map_err(|_| Fault::Number { name: "flags" })?;
+    Ok(Entry {
+        time: fraction("time", time, 1e6)?,
+        action: if flags & 1 == 1 {
+            Action::Read
+        } else {
+            Action::Write
+        },
+        offset: sectors_of("sector", sector)?,
+        bytes: sectors_of("number of sectors", sectors)?,
+    })
+}
+
+/// SNIA IOTTA, "MSR Cambridge Traces": Timestamp, Hostname, DiskNumber, Type,
+/// Offset, Size, ResponseTime.
+fn msr(line: &str) -> Result<Entry, Fault> {
+    let words: Vec<&str> = line.split(',').map(str::trim).collect();
+    let [time, _, _, action, offset, bytes, ..] = &words[..] else {
+        return Err(Fault::Words {
+            expected: 6,
+            found: words.len(),
+        });
+    };
+    let action = match action.to_ascii_lowercase().as_str() {
+        "read" => Action::Read,
+        "write" => Action::Write,
+        _ => return Err(Fault::Action),
+    };
+    let time = number("time", time)?.checked_mul(100);
+    Ok(Entry {
+        time: time.ok_or(Fault::Number { name: "time" })?,
+        action,
+        offset: number("offset", offset)?,
+        bytes: number("length", bytes)?,
+    })
+}
+
+/// blkparse(1), "DEFAULT OUTPUT": only what is queued counts, once.
+fn blkparse(line: &str) -> Result<Option<Entry>, Fault> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [device, _, _, time, _, event, kind, place @ ..] = &words[..] else {
+        // The sums at its end.
+        return Ok(None);
+    };
+    if *event != "Q" || !device.contains(',') {
+        return Ok(None);
+    }
+    let time = fraction("time", time, 1e9)?;
+    let action = match kind.bytes().find(|kind| b"RWD".contains(kind)) {
+        Some(b'D') => Action::Discard,
+        Some(b'R') => Action::Read,
+        Some(_) => Action::Write,
+        None if kind.contains('F') => return Ok(Some(flush(time))),
+        None => return Ok(None),
+    };
+    match place {
+        [sector, "+", sectors, ..] => Ok(Some(Entry {
+            time,
+            action,
+            offset: sectors_of("sector", sector)?,
+            bytes: sectors_of("number of sectors", sectors)?,
+        })),
+        // A flush says that it writes, and where nothing.
+        _ if kind.contains('F') => Ok(Some(flush(time))),
+        _ => Err(Fault::Words {
+            expected: 10,
+            found: words.len(),
+        }),
+    }
+}
+
+fn flush(time: u64) -> Entry {
+    Entry {
+        time,
+        action: Action::Flush,
+        offset: 0,
+        bytes: 0,
+    }
+}
+
+fn number(name: &'static str, word: &str) -> Result<u64, Fault> {
+    word.parse().map_err(|_| Fault::Number { name })
+}
+
+fn sectors_of(name: &'static str, word: &str) -> Result<u64, Fault> {
+    let sectors = number(name, word)?;
+    sectors.checked_mul(SECTOR).ok_or(Fault::Number { name })
+}
+
+fn fraction(name: &'static str, word: &str, scale: f64) -> Result<u64, Fault> {
+    let value: f64 = word.parse().map_err(|_| Fault::Number { name })?;
+    let scaled = (value * scale).round();
+    match (0.0..9e18).contains(&scaled) {
+        true => Ok(scaled as u64),
+        false => Err(Fault::Number { name }),
+    }
+}
