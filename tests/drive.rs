@@ -215,6 +215,45 @@ fn a_trace_is_written_in_another_format() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 
+/// A slow cipher costs a fast drive's streams more than a slow drive's seeks.
+#[test]
+fn a_prediction_answers_in_text_and_json() {
+    let predict = |device| {
+        json(&[
+            "predict",
+            "--device",
+            device,
+            "--cipher",
+            "aes",
+            "--cpu",
+            "aes=60MB/s",
+            "--json",
+            "-",
+        ])
+    };
+    let ratio = |prediction: &serde_json::Value, workload: &str| {
+        let cells = prediction["cells"].as_array().unwrap();
+        let cell = cells
+            .iter()
+            .find(|cell| cell["workload"] == workload)
+            .unwrap();
+        cell["encrypted"][0]["ratio"].as_f64().unwrap()
+    };
+    let disk = predict("hdd-desktop-2003");
+    assert!(ratio(&disk, "rand-4k-read") > 0.99, "{disk}");
+    assert!(ratio(&disk, "seq-4m-read") < 0.85, "{disk}");
+    let ssd = predict("mlc-128g");
+    assert!(ratio(&ssd, "seq-4m-read") < 0.2, "{ssd}");
+    assert_eq!(ssd["cells"][0]["encrypted"][0]["bottleneck"], "cipher");
+
+    let text = drive(&["predict", "--device", "hdd-desktop-2003", "--cipher", "aes"]).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert!(
+        text.contains("measured here") && text.contains("matters below"),
+        "{text}"
+    );
+}
+
 #[test]
 fn faults_are_told_in_two_lines() {
     for (arguments, says) in [
@@ -245,6 +284,33 @@ fn faults_are_told_in_two_lines() {
         (vec!["run", "--warmup", "nan"], "warmup"),
         (vec!["trace", "/nowhere", "--format", "fio"], "/nowhere"),
         (vec!["trace", "/nowhere", "--format", "csv"], "blkparse"),
+        (vec!["predict", "--device", "nothing"], "drive list"),
+        (
+            vec!["predict", "--device", "mlc-128g", "--plan", "ciphers"],
+            "ciphers",
+        ),
+        (
+            vec!["predict", "--device", "mlc-128g", "--cipher", "ase"],
+            "ase",
+        ),
+        (
+            vec!["predict", "--device", "mlc-128g", "--cpu", "aes=fast"],
+            "145MB/s",
+        ),
+        (
+            vec!["predict", "--device", "mlc-128g", "--cpu", "camellia=9MB/s"],
+            "--cipher",
+        ),
+        (
+            vec![
+                "predict",
+                "--device",
+                "hdd-desktop-2003",
+                "--plan",
+                "nothing",
+            ],
+            "nothing",
+        ),
         (vec!["show", "nothing"], "drive list"),
         (vec!["lifetime", "--device", "nothing"], "drive list"),
         (

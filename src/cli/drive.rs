@@ -1,6 +1,7 @@
 //! `cryptmark drive`: drives that are not here, simulated.
 
 mod lifetime;
+mod predict;
 mod run;
 mod trace;
 
@@ -30,6 +31,8 @@ enum Action {
     },
     /// Write to a simulated drive, and count what it writes to its flash
     Run(run::RunOptions),
+    /// What a plan would measure on a drive, plain and encrypted
+    Predict(predict::PredictOptions),
     /// Write a trace in another program's format
     Trace(trace::TraceOptions),
     /// What encryption and its way with TRIM do to an SSD over the years
@@ -42,6 +45,7 @@ pub fn run(options: &DriveOptions) -> Result<(), Failure> {
         Action::List => list(),
         Action::Show { name } => print(Preset::toml(name)?),
         Action::Run(options) => run::run(options),
+        Action::Predict(options) => predict::run(options),
         Action::Trace(options) => trace::run(options),
         Action::Lifetime(options) => lifetime::run(options),
     }

@@ -2,11 +2,47 @@
 //! processor that encrypts what it writes and decrypts what it reads.
 
 use crate::DriveError;
-use crate::hdd::{Demand, Hdd};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// What a drive is asked for; times are nanoseconds of virtual time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// Returned with the completion.
+    pub tag: u64,
+    /// When it comes.
+    pub arrival: u64,
+    /// First byte.
+    pub offset: u64,
+    /// Length, bytes.
+    pub bytes: u64,
+    /// Whether it is written.
+    pub write: bool,
+}
+
+/// A drive in virtual time.
+pub trait Drive {
+    /// Bytes.
+    fn capacity(&self) -> u64;
+
+    /// Puts a request into the queue.
+    ///
+    /// # Panics
+    /// Beyond the end of the drive.
+    fn submit(&mut self, demand: Demand);
+
+    /// When it would begin with its next request; `None` where it has none.
+    fn next_start(&self) -> Option<u64>;
+
+    /// Serves the next request; it and when it is done. Whatever arrives before
+    /// [`next_start`](Self::next_start) must have been submitted.
+    fn serve(&mut self) -> Option<(Demand, u64)>;
+
+    /// Share of the time until `end` in which its busiest part was at work.
+    fn utilisation(&self, end: u64) -> f64;
+}
 
 /// Where requests go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,17 +89,26 @@ pub struct Rates {
     pub latency_us: f64,
     /// Share of the time in which the processor encrypted or decrypted.
     pub crypto: f64,
-    /// Share of the time in which the drive was busy.
+    /// Share of the time in which the drive's busiest part was at work.
     pub drive: f64,
 }
 
+/// What happens at a time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The host can make another request.
+    Ready,
+    /// The drive is done with one: its number, and whether it was written.
+    Done { tag: u64, write: bool },
+}
+
 impl ClosedLoop {
-    /// Lets `hdd`, which is at rest, serve it.
+    /// Lets `drive`, which is at rest, serve it.
     ///
     /// # Errors
     /// [`DriveError::OutOfRange`] names what does not fit.
-    pub fn run(&self, hdd: &mut Hdd) -> Result<Rates, DriveError> {
-        self.check(hdd)?;
+    pub fn run(&self, drive: &mut dyn Drive) -> Result<Rates, DriveError> {
+        self.check(drive.capacity())?;
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(self.seed);
         let blocks = self.extent / self.request;
         let crypto = self
@@ -71,57 +116,66 @@ impl ClosedLoop {
             .map_or(0, |rate| (self.request as f64 * 1e3 / rate) as u64);
         let threshold = (self.writes * 2.0_f64.powi(64)) as u64;
         let mut started: Vec<u64> = Vec::new();
-        // When the host can make a request: at once so many, then one for each that is done.
-        let mut host = BinaryHeap::from(vec![Reverse(0_u64); self.queue_depth as usize]);
-        let (mut cpu_free, mut cpu_busy, mut drive_busy) = (0_u64, 0_u64, 0_u64);
+        let ready = Reverse((0_u64, Event::Ready));
+        let mut events = BinaryHeap::from(vec![ready; self.queue_depth as usize]);
+        let (mut cpu_free, mut cpu_busy) = (0_u64, 0_u64);
         let (mut latency, mut end, mut done) = (0_u64, 0_u64, 0_u64);
         while done < self.requests {
-            let made = started.len() as u64;
-            let next_of_host = host.peek().map(|Reverse(time)| *time);
-            let next_of_host = next_of_host.filter(|_| made < self.requests);
-            let next_of_drive = hdd.next_start();
-            let hosts_turn = match (next_of_host, next_of_drive) {
-                (Some(host), Some(drive)) => host <= drive,
-                (host, _) => host.is_some(),
+            let next = events.peek().map(|Reverse((time, _))| *time);
+            // What comes before the drive's next start is taken in first.
+            let drives_turn = match (next, drive.next_start()) {
+                (Some(next), Some(start)) => start < next,
+                (None, _) => true,
+                (Some(_), None) => false,
             };
-            if let (true, Some(now)) = (hosts_turn, next_of_host) {
-                host.pop();
-                let write = rng.next_u64() < threshold;
-                let block = match self.pattern {
-                    Pattern::Sequential => made % blocks,
-                    Pattern::Random => {
-                        ((u128::from(rng.next_u64()) * u128::from(blocks)) >> 64) as u64
-                    }
-                };
-                let mut arrival = now;
-                if write {
-                    cpu_free = cpu_free.max(now) + crypto;
-                    cpu_busy += crypto;
-                    arrival = cpu_free;
-                }
-                hdd.submit(Demand {
-                    tag: made,
-                    arrival,
-                    offset: self.offset + block * self.request,
-                    bytes: self.request,
-                    write,
-                });
-                started.push(now);
+            if drives_turn {
+                let (demand, finished) = drive.serve().expect("what is not done is with the drive");
+                let Demand { tag, write, .. } = demand;
+                events.push(Reverse((finished, Event::Done { tag, write })));
                 continue;
             }
-            let start = next_of_drive.expect("what is not done is with the drive");
-            let (demand, finished) = hdd.serve().expect("it has one");
-            drive_busy += finished - start;
-            let mut back = finished;
-            if !demand.write {
-                cpu_free = cpu_free.max(finished) + crypto;
-                cpu_busy += crypto;
-                back = cpu_free;
+            let Some(Reverse((now, event))) = events.pop() else {
+                continue;
+            };
+            match event {
+                Event::Ready if started.len() as u64 == self.requests => {}
+                Event::Ready => {
+                    let tag = started.len() as u64;
+                    let write = rng.next_u64() < threshold;
+                    let block = match self.pattern {
+                        Pattern::Sequential => tag % blocks,
+                        Pattern::Random => {
+                            ((u128::from(rng.next_u64()) * u128::from(blocks)) >> 64) as u64
+                        }
+                    };
+                    let mut arrival = now;
+                    if write {
+                        cpu_free = cpu_free.max(now) + crypto;
+                        cpu_busy += crypto;
+                        arrival = cpu_free;
+                    }
+                    drive.submit(Demand {
+                        tag,
+                        arrival,
+                        offset: self.offset + block * self.request,
+                        bytes: self.request,
+                        write,
+                    });
+                    started.push(now);
+                }
+                Event::Done { tag, write } => {
+                    let mut back = now;
+                    if !write {
+                        cpu_free = cpu_free.max(now) + crypto;
+                        cpu_busy += crypto;
+                        back = cpu_free;
+                    }
+                    latency += back - started[tag as usize];
+                    end = end.max(back);
+                    done += 1;
+                    events.push(Reverse((back, Event::Ready)));
+                }
             }
-            latency += back - started[demand.tag as usize];
-            end = end.max(back);
-            done += 1;
-            host.push(Reverse(back));
         }
         let seconds = end as f64 / 1e9;
         let requests = self.requests as f64;
@@ -131,12 +185,11 @@ impl ClosedLoop {
             iops: requests / seconds,
             latency_us: latency as f64 / requests / 1e3,
             crypto: cpu_busy as f64 / end as f64,
-            drive: drive_busy as f64 / end as f64,
+            drive: drive.utilisation(end),
         })
     }
 
-    fn check(&self, hdd: &Hdd) -> Result<(), DriveError> {
-        let capacity = hdd.preset().capacity.as_u64();
+    fn check(&self, capacity: u64) -> Result<(), DriveError> {
         let fits = self
             .offset
             .checked_add(self.extent)

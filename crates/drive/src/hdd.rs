@@ -10,6 +10,7 @@
 //! linearly; rates are those that last, with head switches in them.
 
 use crate::DriveError;
+use crate::closed_loop::{Demand, Drive};
 use crate::preset::Kind;
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
@@ -63,21 +64,6 @@ pub enum Order {
     Sptf,
 }
 
-/// What a disk is asked for; times are nanoseconds of virtual time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Demand {
-    /// Returned with the completion.
-    pub tag: u64,
-    /// When it comes.
-    pub arrival: u64,
-    /// First byte.
-    pub offset: u64,
-    /// Length, bytes.
-    pub bytes: u64,
-    /// Whether it is written.
-    pub write: bool,
-}
-
 /// A disk at work.
 #[derive(Clone, Debug)]
 pub struct Hdd {
@@ -90,6 +76,8 @@ pub struct Hdd {
     waiting: Vec<Demand>,
     /// When the arm is free.
     free_at: u64,
+    /// Nanoseconds at work.
+    busy: u64,
     /// Share of the stroke where the arm is.
     arm: f64,
     /// Byte behind the last one read: the medium goes on from there.
@@ -172,6 +160,7 @@ impl Hdd {
             curve: (root * 1e6, linear * 1e6),
             waiting: Vec::new(),
             free_at: 0,
+            busy: 0,
             arm: 0.0,
             behind: None,
             preset,
@@ -181,53 +170,6 @@ impl Hdd {
     /// Its numbers.
     pub fn preset(&self) -> &HddPreset {
         &self.preset
-    }
-
-    /// Puts a request into the queue.
-    ///
-    /// # Panics
-    /// Beyond the end of the disk.
-    pub fn submit(&mut self, demand: Demand) {
-        let end = demand.offset + demand.bytes;
-        assert!(end <= self.preset.capacity.as_u64(), "within the disk");
-        self.waiting.push(demand);
-    }
-
-    /// When it would begin with its next request; `None` where it has none.
-    pub fn next_start(&self) -> Option<u64> {
-        let first = self.waiting.iter().map(|demand| demand.arrival).min()?;
-        Some(first.max(self.free_at))
-    }
-
-    /// Serves the next request; it and when it is done. Whatever arrives before
-    /// [`next_start`](Self::next_start) must have been submitted.
-    pub fn serve(&mut self) -> Option<(Demand, u64)> {
-        let now = self.next_start()?;
-        let here = |demand: &&Demand| demand.arrival <= now;
-        let candidates = self.waiting.iter().filter(here);
-        let chosen = match self.preset.queue {
-            Order::Fifo => candidates.min_by_key(|demand| (demand.arrival, demand.tag)),
-            Order::Elevator => {
-                let ahead = |demand: &Demand| self.spot(demand.offset).stroke < self.arm;
-                candidates.min_by_key(|demand| (ahead(demand), demand.offset))
-            }
-            Order::Sptf => candidates.min_by_key(|demand| self.positioned(now, demand)),
-        };
-        let demand = *chosen?;
-        self.waiting.retain(|other| other.tag != demand.tag);
-        let overhead = (self.preset.overhead_ms * 1e6) as u64;
-        let start = match self.behind {
-            // The medium has gone on, and its buffer has what comes next.
-            Some(next) if next == demand.offset => now,
-            _ => self.positioned(now + overhead, &demand),
-        };
-        let spot = self.spot(demand.offset);
-        let transfer = demand.bytes as f64 / spot.track_bytes * self.revolution;
-        let done = start + transfer as u64;
-        self.free_at = done;
-        self.arm = self.spot(demand.offset + demand.bytes - 1).stroke;
-        self.behind = Some(demand.offset + demand.bytes);
-        Some((demand, done))
     }
 
     /// When the head is over the first byte of what it sets out for at `now`.
@@ -275,5 +217,56 @@ impl Hdd {
             angle: (position * self.tracks - track).clamp(0.0, 1.0),
             track_bytes,
         }
+    }
+}
+
+impl Drive for Hdd {
+    fn capacity(&self) -> u64 {
+        self.preset.capacity.as_u64()
+    }
+
+    fn submit(&mut self, demand: Demand) {
+        let end = demand.offset + demand.bytes;
+        assert!(end <= self.capacity(), "within the disk");
+        self.waiting.push(demand);
+    }
+
+    fn next_start(&self) -> Option<u64> {
+        let first = self.waiting.iter().map(|demand| demand.arrival).min()?;
+        Some(first.max(self.free_at))
+    }
+
+    fn serve(&mut self) -> Option<(Demand, u64)> {
+        let now = self.next_start()?;
+        let here = |demand: &&Demand| demand.arrival <= now;
+        let candidates = self.waiting.iter().filter(here);
+        let chosen = match self.preset.queue {
+            Order::Fifo => candidates.min_by_key(|demand| (demand.arrival, demand.tag)),
+            Order::Elevator => {
+                let ahead = |demand: &Demand| self.spot(demand.offset).stroke < self.arm;
+                candidates.min_by_key(|demand| (ahead(demand), demand.offset))
+            }
+            Order::Sptf => candidates.min_by_key(|demand| self.positioned(now, demand)),
+        };
+        let demand = *chosen?;
+        self.waiting.retain(|other| other.tag != demand.tag);
+        let overhead = (self.preset.overhead_ms * 1e6) as u64;
+        let start = match self.behind {
+            // The medium has gone on, and its buffer has what comes next.
+            Some(next) if next == demand.offset => now,
+            _ => self.positioned(now + overhead, &demand),
+        };
+        let spot = self.spot(demand.offset);
+        let transfer = demand.bytes as f64 / spot.track_bytes * self.revolution;
+        let done = start + transfer as u64;
+        self.busy += done - now;
+        self.free_at = done;
+        self.arm = self.spot(demand.offset + demand.bytes - 1).stroke;
+        self.behind = Some(demand.offset + demand.bytes);
+        Some((demand, done))
+    }
+
+    fn utilisation(&self, end: u64) -> f64 {
+        self.busy as f64 / end as f64
     }
 }

@@ -1,4 +1,8 @@
-//! [`Ssd`]: the numbers of a solid-state drive.
+//! [`Ssd`]: the numbers of a solid-state drive; [`SsdDrive`]: the drive at work.
+
+mod at_work;
+
+pub use at_work::SsdDrive;
 
 use crate::DriveError;
 use crate::ftl::Layout;
@@ -37,6 +41,10 @@ pub struct Ssd {
     pub channel_mb_s: f64,
     /// Rate between host and drive, 10⁶ bytes a second.
     pub interface_mb_s: f64,
+    /// Of a command beside all that moves, microseconds.
+    pub command_us: f64,
+    /// Memory for what is written; a write is done when it is there.
+    pub cache: ByteSize,
     /// Erases that a block endures.
     pub erase_cycles: u32,
     /// Where each number comes from.
@@ -57,6 +65,7 @@ impl Ssd {
             ("erase_ms", self.erase_ms),
             ("channel_mb_s", self.channel_mb_s),
             ("interface_mb_s", self.interface_mb_s),
+            ("command_us", self.command_us),
             ("channels", f64::from(self.channels)),
             ("chips_per_channel", f64::from(self.chips_per_channel)),
             ("erase_cycles", f64::from(self.erase_cycles)),

@@ -1,0 +1,123 @@
+//! An SSD at work: single requests are the sum of their parts, streams are as
+//! fast as the narrowest part, and cleaning slows writes down.
+
+extern crate cryptmark_drive as drive;
+
+use drive::closed_loop::{ClosedLoop, Pattern, Rates};
+use drive::ftl::Policy;
+use drive::preset::Preset;
+use drive::ssd::{Ssd, SsdDrive};
+
+fn preset(change: impl Fn(&mut Ssd)) -> Ssd {
+    let toml = Preset::toml("mlc-128g").unwrap();
+    match Preset::parse(&toml.replace("\"128 GB\"", "\"8 GB\"")) {
+        Ok(Preset::Ssd(mut ssd)) => {
+            change(&mut ssd);
+            ssd
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+const RANDOM_READ: ClosedLoop = ClosedLoop {
+    offset: 0,
+    extent: 1 << 30,
+    request: 4096,
+    pattern: Pattern::Random,
+    writes: 0.0,
+    queue_depth: 1,
+    requests: 20_000,
+    cipher_mb_s: None,
+    seed: 1,
+};
+
+fn run(ssd: &Ssd, demands: ClosedLoop) -> Rates {
+    let mut drive = SsdDrive::new(ssd, Policy::Greedy, 1).unwrap();
+    drive.fill(0, demands.extent);
+    let rates = demands.run(&mut drive).unwrap();
+    println!("{demands:?}\n{rates:?}");
+    rates
+}
+
+/// Command, cells, channel, interface.
+#[test]
+fn one_read_is_the_sum_of_its_parts() {
+    let rates = run(&preset(|_| ()), RANDOM_READ);
+    let sum = 30.0 + 75.0 + 4096.0 / 333.0 + 4096.0 / 550.0;
+    assert!(
+        (rates.latency_us / sum - 1.0).abs() < 0.01,
+        "{} {sum}",
+        rates.latency_us
+    );
+    // 32 chips serve nearly 32 times as much at depth, as far as the interface goes.
+    let deep = ClosedLoop {
+        queue_depth: 32,
+        ..RANDOM_READ
+    };
+    let deep = run(&preset(|_| ()), deep);
+    assert!(
+        (8.0..30.0).contains(&(deep.iops / rates.iops)),
+        "{}",
+        deep.iops
+    );
+}
+
+#[test]
+fn streams_are_as_fast_as_the_narrowest_part() {
+    let stream = ClosedLoop {
+        request: 1 << 20,
+        pattern: Pattern::Sequential,
+        queue_depth: 8,
+        requests: 1000,
+        ..RANDOM_READ
+    };
+    let near = |got: f64, expected: f64| {
+        assert!((got / expected - 1.0).abs() < 0.05, "{got} for {expected}");
+    };
+    near(run(&preset(|_| ()), stream).mb_s, 550.0);
+    let wide = preset(|ssd| ssd.interface_mb_s = 10_000.0);
+    near(run(&wide, stream).mb_s, 8.0 * 333.0);
+    let writing = ClosedLoop {
+        writes: 1.0,
+        requests: 2000,
+        ..stream
+    };
+    // 32 pages of 8 KiB at once, and an erase for each 256.
+    near(run(&preset(|_| ()), writing).mb_s, 32.0 * 8192.0 / 750.0);
+}
+
+/// A full drive that is written at random cleans, and is as slow as what it
+/// writes in all.
+#[test]
+fn cleaning_slows_writes_down() {
+    // Small blocks, so that a small drive has enough of them.
+    let ssd = preset(|ssd| {
+        ssd.capacity = bytesize::ByteSize::gb(2);
+        ssd.pages_per_block = 16;
+    });
+    let all = ClosedLoop {
+        extent: 2_000_000_000 / 4096 * 4096,
+        writes: 1.0,
+        queue_depth: 32,
+        requests: 2_000_000,
+        ..RANDOM_READ
+    };
+    let mut drive = SsdDrive::new(&ssd, Policy::Greedy, 1).unwrap();
+    drive.fill(0, all.extent);
+    let before = drive.ftl().counts();
+    let rates = all.run(&mut drive).unwrap();
+    let amplification = drive
+        .ftl()
+        .counts()
+        .since(&before)
+        .write_amplification()
+        .unwrap();
+    let expected = ssd.write_mb_s(amplification);
+    println!("{rates:?}\n{amplification} {expected}");
+    assert!((4.0..9.0).contains(&amplification), "{amplification}");
+    assert!(
+        (rates.mb_s / expected - 1.0).abs() < 0.05,
+        "{} {expected}",
+        rates.mb_s
+    );
+}
