@@ -203,6 +203,64 @@ fn names_and_sizes_change() {
 }
 
 #[test]
+fn a_luks1_volume_becomes_luks2_and_is_reencrypted() {
+    let desk = Desk::new();
+    desk.filled("v.img", "luks1");
+    desk.volume(&format!(
+        "key add v.img {CHEAP} --passphrase-file one --new-passphrase-file two --new-key-slot 5"
+    ));
+    desk.volume("header backup v.img --output saved");
+    let reencrypt = format!("reencrypt v.img {CHEAP} --passphrase-file two --yes");
+    let refused = desk.refused(2, "v.img", &reencrypt);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        said.contains("cryptmark volume convert v.img --type luks2"),
+        "{said}"
+    );
+    desk.refused(2, "v.img", "convert v.img --type veracrypt");
+    desk.refused(2, "plain", "convert plain --type luks2");
+    desk.volume("convert v.img --type luks2");
+    for passphrase in ["one", "two"] {
+        assert!(desk.holds("v.img", passphrase));
+    }
+    let info = desk.volume("info v.img --json");
+    let info: serde_json::Value = serde_json::from_slice(&info).unwrap();
+    assert_eq!(info["format"], "luks2");
+    let slots: Vec<&str> = info["keyslots"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(|key| &**key)
+        .collect();
+    assert_eq!(slots, ["0", "5"]);
+    let converted = desk.read("v.img");
+    desk.volume("convert v.img --type luks2");
+    assert!(desk.read("v.img") == converted);
+
+    // The way back.
+    desk.volume("header restore v.img --input saved");
+    assert!(desk.holds("v.img", "one"));
+    desk.volume("convert v.img --type luks2");
+    desk.volume(&reencrypt);
+    assert!(desk.holds("v.img", "two") && !desk.holds("v.img", "one"));
+}
+
+#[test]
+fn a_detached_luks1_header_becomes_one_of_luks2() {
+    let desk = Desk::new();
+    let detached = "--header h.img --passphrase-file one";
+    desk.volume(&format!(
+        "create v.img --type luks1 --size 8MiB {CHEAP} {detached}"
+    ));
+    desk.volume(&format!("import v.img {detached} --input plain"));
+    let before = desk.read("v.img");
+    desk.volume("convert v.img --header h.img --type luks2");
+    assert!(desk.read("v.img") == before);
+    let out = desk.volume(&format!("export v.img {detached} --output -"));
+    assert!(out.starts_with(&desk.read("plain")));
+}
+
+#[test]
 fn an_image_is_encrypted_and_decrypted_where_it_is() {
     let desk = Desk::new();
     fs::copy(desk.path("plain"), desk.path("v.img")).unwrap();

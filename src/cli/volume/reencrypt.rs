@@ -61,6 +61,21 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     let devices = options.volume.devices(true)?;
     let (header, data) = (devices.header(), devices.data());
     let format = options.volume.format(header)?;
+    if format == Format::Luks1 {
+        return Err(Failure::new(
+            2,
+            "a LUKS1 volume cannot be reencrypted in place: its header has no room for a journal",
+            format!(
+                "Make it a LUKS2 volume first: cryptmark volume convert {} --type luks2",
+                options
+                    .volume
+                    .header_path()
+                    .as_deref()
+                    .unwrap_or(image)
+                    .display()
+            ),
+        ));
+    }
     if format != Format::Luks2 {
         return Err(Failure::new(
             2,

@@ -13,8 +13,8 @@ use cipher::{CipherError, CipherSpec, Key, SectorSize};
 use serde_json::{Map, Value, json};
 
 /// cryptsetup's sizes: headers of 16 KiB, and data from 16 MiB on.
-const HEADER_SIZE: u64 = HEADER_SIZES[0];
-const DATA_OFFSET: u64 = 16 << 20;
+pub(super) const HEADER_SIZE: u64 = HEADER_SIZES[0];
+pub(super) const DATA_OFFSET: u64 = 16 << 20;
 
 /// Room for labels in a header, with the zero that ends them.
 const LABEL_BYTES: usize = 48;

@@ -20,7 +20,7 @@ pub(super) const KEYSLOTS: u32 = 32;
 const AREA_UNIT: u64 = 4096;
 
 /// cryptsetup's number.
-const STRIPES: u32 = 4000;
+pub(super) const STRIPES: u32 = 4000;
 
 /// Length of the salts of keyslots and digests.
 pub(super) const SALT_BYTES: usize = 32;
@@ -276,7 +276,7 @@ pub(super) fn insert(json: &mut Map<String, Value>, slot: u32, keyslot: Value) {
 }
 
 /// A key derivation as headers write it.
-fn kdf_json(kdf: &Kdf, salt: &[u8]) -> Value {
+pub(super) fn kdf_json(kdf: &Kdf, salt: &[u8]) -> Value {
     let salt = STANDARD.encode(salt);
     match kdf {
         Kdf::Pbkdf2 { hash, iterations } => json!({

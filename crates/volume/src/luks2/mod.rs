@@ -3,6 +3,7 @@
 //! Source: LUKS2 On-Disk Format Specification 1.1.x.
 
 mod binary;
+mod convert;
 mod create;
 mod journal;
 mod json;
