@@ -3,6 +3,7 @@
 use block::{FileDevice, FileOptions};
 use cipher::{Key, SectorSize};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use volume::luks2::{Header, KeyslotOptions, Target};
@@ -171,7 +172,14 @@ fn begin_reencryption(image: &Path) {
     let mut header = Header::read(&device).unwrap();
     let new_key = Key::random(64).unwrap();
     header
-        .begin_reencryption(&device, &device, &target, &new_key, &passphrase, false)
+        .begin_reencryption(
+            &device,
+            &device,
+            &target,
+            &new_key,
+            &[(0, &passphrase)],
+            false,
+        )
         .unwrap();
 }
 
@@ -258,6 +266,91 @@ fn a_detached_luks1_header_becomes_one_of_luks2() {
     assert!(desk.read("v.img") == before);
     let out = desk.volume(&format!("export v.img {detached} --output -"));
     assert!(out.starts_with(&desk.read("plain")));
+}
+
+/// A volume that `one`, `two` and the key file `plain-key` open.
+fn with_three_keyslots(desk: &Desk) {
+    desk.filled("v.img", "luks2");
+    fs::write(desk.path("plain-key"), [7; 40]).unwrap();
+    for new in ["--new-passphrase-file two", "--new-key-file plain-key"] {
+        desk.volume(&format!(
+            "key add v.img {CHEAP} --passphrase-file one {new}"
+        ));
+    }
+}
+
+#[test]
+fn keyslots_that_are_opened_survive_another_volume_key() {
+    let desk = Desk::new();
+    with_three_keyslots(&desk);
+    let reencrypt = format!("reencrypt v.img {CHEAP} --passphrase-file one");
+    desk.refused(4, "v.img", &reencrypt);
+    desk.refused(
+        4,
+        "v.img",
+        &format!("{reencrypt} --keep-passphrase-file two"),
+    );
+    fs::write(desk.path("three"), "three\n").unwrap();
+    for wrong in ["three", "two --keep-passphrase-file two"] {
+        desk.refused(
+            3,
+            "v.img",
+            &format!("{reencrypt} --keep-passphrase-file {wrong}"),
+        );
+    }
+    let keep = "--keep-passphrase-file two --keep-key-file plain-key";
+    desk.volume(&format!("{reencrypt} {keep}"));
+    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
+    let export = "export v.img --key-file plain-key --output -";
+    assert!(desk.volume(export).starts_with(&desk.read("plain")));
+    // One stays, the other goes.
+    desk.volume(&format!("{reencrypt} --keep-passphrase-file two --yes"));
+    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
+    let gone = desk.command(export).output().unwrap();
+    assert_eq!(gone.status.code(), Some(3));
+}
+
+#[test]
+fn keyslots_are_opened_at_a_terminal() {
+    let terminal = Command::new("script").arg("--version").output();
+    if !terminal.is_ok_and(|output| output.status.success()) {
+        println!("skipped: script is not installed");
+        return;
+    }
+    let desk = Desk::new();
+    with_three_keyslots(&desk);
+    let typed = |lines: &str| {
+        let command = format!("{PROGRAM} volume reencrypt v.img {CHEAP}");
+        let mut script = Command::new("script")
+            .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+            .current_dir(desk.folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        script
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(lines.as_bytes())
+            .unwrap();
+        let output = script.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), said)
+    };
+    // The key file cannot be typed: without --yes nothing is lost.
+    let (code, said) = typed("passphrase one\npassphrase two\n\n");
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("1 more keyslots would be lost"), "{said}");
+    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
+
+    desk.volume("key kill v.img --key-slot 2 --passphrase-file one");
+    let (code, said) = typed("passphrase one\nwrong\nwrong\nwrong\n");
+    assert_eq!(code, Some(3), "{said}");
+    let (code, said) = typed("passphrase one\nwrong\npassphrase two\n");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("keyslot 1"), "{said}");
+    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
 }
 
 #[test]

@@ -431,7 +431,9 @@ impl VolumeError {
                 "Add another key first, or give --yes if the data shall be lost.".to_owned()
             }
             Self::OtherKeyslots { .. } => {
-                "Give --yes if that is what you want, and add them again afterwards.".to_owned()
+                "Give what opens them, each with --keep-passphrase-file or --keep-key-file; or --yes \
+                 if they shall go."
+                    .to_owned()
             }
             Self::Stopped => "Run it again to go on from here.".to_owned(),
             Self::Unverified { .. } => {

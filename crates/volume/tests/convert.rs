@@ -272,7 +272,14 @@ fn a_converted_volume_is_reencrypted() {
     };
     let new_key = Key::random(64).unwrap();
     header
-        .begin_reencryption(device, device, &target, &new_key, &passphrase(1), true)
+        .begin_reencryption(
+            device,
+            device,
+            &target,
+            &new_key,
+            &[(1, &passphrase(1))],
+            true,
+        )
         .unwrap();
     let secret = Secret::Passphrase(passphrase(1));
     let keys = header

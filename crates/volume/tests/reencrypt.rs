@@ -178,7 +178,14 @@ fn begin(device: &dyn BlockDevice, new_key: &Key) -> Result<(), VolumeError> {
         sector_size: SectorSize::B4096,
         keyslot: KeyslotOptions::new(KDF),
     };
-    header.begin_reencryption(device, device, &target, new_key, &passphrase(), false)
+    header.begin_reencryption(
+        device,
+        device,
+        &target,
+        new_key,
+        &[(0, &passphrase())],
+        false,
+    )
 }
 
 #[test]
@@ -317,6 +324,54 @@ fn other_keyslots_are_not_lost_by_accident() {
         Err(VolumeError::OtherKeyslots { count: 1 })
     ));
     assert!(content(&device) == before);
+}
+
+#[test]
+fn keyslots_whose_passphrases_are_given_stay() {
+    // Two keyslots, two more, and a journal.
+    let device = RamDevice::new((2 << 20) + DATA);
+    let key = Key::random(64).unwrap();
+    let creation = creation("aes-xts-plain64", 2 << 20, false);
+    let mut header = Header::create(&device, &creation, &key, &passphrase()).unwrap();
+    let (second, third) = (Key::from_slice(b"second"), Key::from_slice(b"third"));
+    let options = KeyslotOptions::new(KDF);
+    header
+        .add_key(&device, &key, &second, &options, Some(4))
+        .unwrap();
+    let target = Target {
+        spec: "aes-cbc-essiv:sha256".parse().unwrap(),
+        sector_size: SectorSize::B512,
+        keyslot: options,
+    };
+    let new_key = Key::random(32).unwrap();
+    let begin = |header: &mut Header, kept: &[(u32, &Key)], others_too| {
+        header.begin_reencryption(&device, &device, &target, &new_key, kept, others_too)
+    };
+    let first = passphrase();
+    let before = content(&device);
+    assert!(matches!(
+        begin(&mut header, &[(0, &first)], false),
+        Err(VolumeError::OtherKeyslots { count: 1 })
+    ));
+    assert!(matches!(
+        begin(&mut header, &[(0, &first), (1, &third)], false),
+        Err(VolumeError::EmptyKeyslot { slot: 1 })
+    ));
+    assert!(content(&device) == before);
+    begin(&mut header, &[(0, &first), (4, &second)], false).unwrap();
+    for finds in [&first, &second] {
+        let secret = Secret::Passphrase(Key::from_slice(finds.as_bytes()));
+        let keys = header.unlock_both(&device, &secret, &Limits::default());
+        assert_eq!(keys.unwrap().new.as_bytes(), new_key.as_bytes());
+    }
+    finish(&device, &device).unwrap();
+    let header = Header::read(&device).unwrap();
+    assert_eq!(header.keyslots_of_data().unwrap(), [1, 2]);
+    for (slot, opens) in [(1, &first), (2, &second)] {
+        let secret = Secret::Passphrase(Key::from_slice(opens.as_bytes()));
+        let found = header.unlock(&device, &secret, Some(slot), &Limits::default());
+        assert_eq!(found.unwrap().key.as_bytes(), new_key.as_bytes());
+    }
 }
 
 #[test]

@@ -1,12 +1,17 @@
-//! What a new keyslot costs to open, and what opens it.
+//! What a new keyslot costs to open, what opens it, and which of the old ones
+//! stay when the volume key changes.
 
 use super::secrets;
 use crate::cli::Failure;
+use block::FileDevice;
 use cipher::Key;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use volume::{Argon2Variant, Format, Hash, Kdf, KdfKind, Machine, plain};
+use volume::luks2::Header;
+use volume::{
+    Argon2Variant, Format, Hash, Kdf, KdfKind, Limits, Machine, Secret, VolumeError, plain,
+};
 
 /// cryptsetup's defaults: what an unlock takes, and LUKS's hash.
 const ITER_TIME_MS: u64 = 2000;
@@ -140,11 +145,91 @@ impl NewSecretArguments {
     }
 
     /// The new secret: asked for twice where no option says.
-    pub fn secret(&self, image: &std::path::Path) -> Result<Key, Failure> {
+    pub fn secret(&self, image: &Path) -> Result<Key, Failure> {
         match (&self.new_passphrase_file, &self.new_key_file) {
             (Some(path), _) => secrets::passphrase_in(path),
             (None, Some(path)) => secrets::key_in(path),
             (None, None) => secrets::ask_twice(image),
         }
+    }
+}
+
+/// How often a passphrase is asked for, as cryptsetup does.
+const TRIES: u32 = 3;
+
+/// The options that say which keyslots stay when the volume key changes: those
+/// of which somebody knows what opens them.
+#[derive(Debug, Args)]
+pub struct KeptArguments {
+    /// File with the passphrase of another keyslot that stays, in its first line; can be repeated
+    #[arg(long = "keep-passphrase-file", value_name = "FILE|-", conflicts_with_all = ["encrypt", "decrypt"])]
+    passphrase_files: Vec<PathBuf>,
+    /// Key file of another keyslot that stays, used whole; can be repeated
+    #[arg(long = "keep-key-file", value_name = "FILE|-", conflicts_with_all = ["encrypt", "decrypt"])]
+    key_files: Vec<PathBuf>,
+}
+
+impl KeptArguments {
+    /// The keyslots of the data that stay, each with what opens it: `first`,
+    /// those that the options open, and, if `ask` and at a terminal, those that
+    /// the user opens.
+    pub fn keyslots(
+        &self,
+        header: &Header,
+        device: &FileDevice,
+        first: (u32, Key),
+        ask: bool,
+    ) -> Result<Vec<(u32, Key)>, Failure> {
+        let mut kept = vec![first];
+        let left = |kept: &[(u32, Key)]| -> Result<Vec<u32>, Failure> {
+            let all = header.keyslots_of_data()?.iter().copied();
+            let is_kept = |slot: &u32| kept.iter().any(|(other, _)| other == slot);
+            Ok(all.filter(|slot| !is_kept(slot)).collect())
+        };
+        let opens = |slot: u32, secret: Key| -> Result<Option<(u32, Key)>, Failure> {
+            let copy = Secret::Passphrase(Key::from_slice(secret.as_bytes()));
+            match header.unlock(device, &copy, Some(slot), &Limits::default()) {
+                Ok(_) => Ok(Some((slot, secret))),
+                Err(VolumeError::NoKeyslotFits) => Ok(None),
+                Err(error) => Err(error.into()),
+            }
+        };
+        let lines = self
+            .passphrase_files
+            .iter()
+            .map(|path| secrets::passphrase_in(path));
+        let wholes = self.key_files.iter().map(|path| secrets::key_in(path));
+        for secret in lines.chain(wholes) {
+            let secret = secret?;
+            let mut found = None;
+            for slot in left(&kept)? {
+                found = opens(slot, Key::from_slice(secret.as_bytes()))?;
+                if found.is_some() {
+                    break;
+                }
+            }
+            kept.push(found.ok_or(VolumeError::NoKeyslotFits)?);
+        }
+        if !ask || !secrets::can_ask() {
+            return Ok(kept);
+        }
+        for slot in left(&kept)? {
+            let mut question = format!("Passphrase for keyslot {slot}, so that it stays: ");
+            for nth in 1.. {
+                let secret = secrets::ask(&question)?;
+                if secret.as_bytes().is_empty() {
+                    break;
+                }
+                match opens(slot, secret)? {
+                    Some(found) => {
+                        kept.push(found);
+                        break;
+                    }
+                    None if nth == TRIES => return Err(VolumeError::NoKeyslotFits.into()),
+                    None => question = format!("That does not open keyslot {slot}. Once more: "),
+                }
+            }
+        }
+        Ok(kept)
     }
 }

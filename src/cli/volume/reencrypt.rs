@@ -3,7 +3,7 @@
 use super::arguments::{VolumeArguments, open, side_header};
 use super::copy::tell;
 use super::create::{HEADER_FILE, natural, usual_key_bytes, warn};
-use super::keyslot::{KdfArguments, named_hash};
+use super::keyslot::{KdfArguments, KeptArguments, named_hash};
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
@@ -31,13 +31,15 @@ pub struct ReencryptOptions {
     secret: SecretArguments,
     #[command(flatten)]
     kdf: KdfArguments,
+    #[command(flatten)]
+    kept: KeptArguments,
     /// Encrypt a file or device that is not encrypted
     #[arg(long, conflicts_with = "decrypt")]
     encrypt: bool,
     /// Decrypt the volume for good
     #[arg(long)]
     decrypt: bool,
-    /// Lose the keyslots that the passphrase does not open, and take a cipher that protects little
+    /// Lose the keyslots whose passphrases are not given, and take a cipher that protects little
     #[arg(long)]
     yes: bool,
     /// Show no progress
@@ -136,16 +138,18 @@ fn change(
     let secret = options.secret.secret(Format::Luks2, image)?;
     let slot = options.volume.key_slot();
     let unlocked = header.unlock(device, &secret, slot, &Limits::default())?;
-    let passphrase = match &secret {
-        Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => bytes,
-        Secret::VolumeKey(_) => {
-            return Err(Failure::new(
-                2,
-                "the new keyslot needs a passphrase",
-                "Give one that opens the volume, not its volume key.",
-            ));
-        }
+    let (Secret::Passphrase(passphrase) | Secret::KeyFile(passphrase), Some(slot)) =
+        (secret, unlocked.slot)
+    else {
+        return Err(Failure::new(
+            2,
+            "the new keyslot needs a passphrase",
+            "Give one that opens the volume, not its volume key.",
+        ));
     };
+    let first = (slot, passphrase);
+    let kept = options.kept.keyslots(header, device, first, !options.yes)?;
+    let kept: Vec<(u32, &Key)> = kept.iter().map(|(slot, key)| (*slot, key)).collect();
     let key_bytes = options.volume.key_bytes()?;
     let new_key = Key::random(key_bytes.unwrap_or_else(|| usual_key_bytes(&spec)))
         .map_err(VolumeError::Cipher)?;
@@ -154,7 +158,7 @@ fn change(
         sector_size,
         keyslot: keyslot(options)?,
     };
-    header.begin_reencryption(device, data, &target, &new_key, passphrase, options.yes)?;
+    header.begin_reencryption(device, data, &target, &new_key, &kept, options.yes)?;
     let keys = Keys {
         old: unlocked.key,
         new: new_key,
