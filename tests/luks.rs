@@ -2,6 +2,7 @@
 
 use block::{FileDevice, FileOptions};
 use cipher::{Key, SectorSize};
+use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -208,6 +209,62 @@ fn names_and_sizes_change() {
     assert!(said.contains("good again"), "{said}");
     desk.filled("w.img", "luks1");
     desk.refused(2, "w.img", "header set w.img --label mine");
+}
+
+/// Writes the size of the data, which has 7 digits, into the header.
+fn fix_size(image: &Path, size: &[u8; 7]) {
+    let mut bytes = fs::read(image).unwrap();
+    for copy in bytes.chunks_mut(16 << 10).take(2) {
+        let text = b"dynamic";
+        let at = copy
+            .windows(text.len())
+            .position(|part| part == text)
+            .unwrap();
+        copy[at..][..text.len()].copy_from_slice(size);
+        copy[448..512].fill(0);
+        let checksum = Sha256::digest(&*copy);
+        copy[448..][..checksum.len()].copy_from_slice(&checksum);
+    }
+    fs::write(image, bytes).unwrap();
+}
+
+#[test]
+fn a_size_in_the_header_changes_with_the_file() {
+    let desk = Desk::new();
+    desk.filled("v.img", "luks2");
+    let length = |desk: &Desk| {
+        let export = "export v.img --passphrase-file one --output -";
+        assert!(desk.holds("v.img", "one"));
+        desk.volume(export).len()
+    };
+    // The file is longer than header and data.
+    fix_size(&desk.path("v.img"), b"7340032");
+    assert_eq!(length(&desk), 7 << 20);
+    desk.refused(4, "v.img", "resize v.img --to 22MiB");
+    desk.refused(2, "v.img", "resize v.img --to 16MiB");
+    desk.volume("resize v.img --to 32MiB");
+    assert_eq!(
+        (desk.read("v.img").len(), length(&desk)),
+        (32 << 20, 16 << 20)
+    );
+    desk.volume("resize v.img --to 22MiB --yes");
+    assert_eq!(
+        (desk.read("v.img").len(), length(&desk)),
+        (22 << 20, 6 << 20)
+    );
+    desk.volume("resize v.img --to 22MiB");
+    // What is behind the data may go without a question.
+    fs::File::options()
+        .write(true)
+        .open(desk.path("v.img"))
+        .unwrap()
+        .set_len(40 << 20)
+        .unwrap();
+    desk.volume("resize v.img --to 24MiB");
+    assert_eq!(
+        (desk.read("v.img").len(), length(&desk)),
+        (24 << 20, 8 << 20)
+    );
 }
 
 #[test]
