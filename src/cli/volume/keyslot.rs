@@ -3,6 +3,7 @@
 
 use super::secrets;
 use crate::cli::Failure;
+use crate::cli::progress::Progress;
 use block::FileDevice;
 use cipher::Key;
 use clap::{Args, ValueEnum};
@@ -32,7 +33,7 @@ pub struct KdfArguments {
     /// Iterations or passes, instead of what --iter-time gives
     #[arg(long, value_name = "N", conflicts_with = "iter_time")]
     pbkdf_force_iterations: Option<u32>,
-    /// Memory of Argon2 in KiB [default: what --iter-time gives, 1 GiB at most]
+    /// Memory of Argon2 in KiB: with --iter-time the most of it [default: 1 GiB, or half of what there is]
     #[arg(long, value_name = "KIB")]
     pbkdf_memory: Option<u32>,
     /// Lanes of Argon2 [default: the cores, 4 at most]
@@ -72,24 +73,18 @@ impl KdfArguments {
                 "Leave --pbkdf-memory and --pbkdf-parallel away.",
             ));
         }
-        let mut kdf = match self.pbkdf_force_iterations {
-            Some(iterations) => forced(kind, iterations)?,
-            None => calibrated(kind, self.iter_time.unwrap_or(ITER_TIME_MS))?,
-        };
-        if let Kdf::Argon2 {
-            memory_kib, lanes, ..
-        } = &mut kdf
-        {
-            *memory_kib = self.pbkdf_memory.unwrap_or(*memory_kib);
-            *lanes = self.pbkdf_parallel.unwrap_or(*lanes);
+        let mut machine = machine();
+        machine.memory_kib = self.pbkdf_memory.unwrap_or(machine.memory_kib);
+        machine.lanes = self.pbkdf_parallel.unwrap_or(machine.lanes);
+        match self.pbkdf_force_iterations {
+            Some(iterations) => forced(kind, iterations, machine),
+            None => calibrated(kind, self.iter_time.unwrap_or(ITER_TIME_MS), machine),
         }
-        Ok(kdf)
     }
 }
 
 /// With so many iterations or passes, and the machine's bounds for all else.
-fn forced(kind: KdfKind, iterations: u32) -> Result<Kdf, Failure> {
-    let machine = machine();
+fn forced(kind: KdfKind, iterations: u32, machine: Machine) -> Result<Kdf, Failure> {
     match kind {
         KdfKind::Pbkdf2(_) if iterations < LEAST_ITERATIONS => Err(Failure::new(
             2,
@@ -101,18 +96,18 @@ fn forced(kind: KdfKind, iterations: u32) -> Result<Kdf, Failure> {
     }
 }
 
-fn calibrated(kind: KdfKind, iter_time: u64) -> Result<Kdf, Failure> {
+fn calibrated(kind: KdfKind, iter_time: u64, machine: Machine) -> Result<Kdf, Failure> {
+    let waiting = Progress::waiting("finding how much work the key derivation can be here");
     let start = Instant::now();
     let now = || start.elapsed();
-    Ok(kind.calibrated(Duration::from_millis(iter_time), machine(), &now)?)
+    let found = kind.calibrated(Duration::from_millis(iter_time), machine, &now);
+    waiting.finish();
+    Ok(found?)
 }
 
 fn machine() -> Machine {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    Machine {
-        cores,
-        memory: lab::probe::total_memory().unwrap_or(1 << 30),
-    }
+    Machine::new(cores, lab::probe::total_memory().unwrap_or(1 << 30))
 }
 
 /// The hash that `--hash` names.
