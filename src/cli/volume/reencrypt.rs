@@ -1,5 +1,7 @@
 //! `cryptmark volume reencrypt`: another cipher or key for the data where it is.
 
+mod tcrypt;
+
 use super::arguments::{VolumeArguments, open, side_header};
 use super::copy::tell;
 use super::create::{HEADER_FILE, natural, usual_key_bytes, warn};
@@ -22,7 +24,9 @@ const SHIFT: u64 = HEADER_FILE;
 
 /// Options of `cryptmark volume reencrypt`.
 ///
-/// --cipher, --key-size, --sector-size and --hash say what shall be.
+/// --cipher, --key-size, --sector-size and --hash say what shall be. With --type
+/// veracrypt or tcrypt a file beside the volume, or the one of --header, has the
+/// journal and both keys until all is done.
 #[derive(Debug, Args)]
 pub struct ReencryptOptions {
     #[command(flatten)]
@@ -39,7 +43,7 @@ pub struct ReencryptOptions {
     /// Decrypt the volume for good
     #[arg(long)]
     decrypt: bool,
-    /// Lose the keyslots whose passphrases are not given, and take a cipher that protects little
+    /// Lose the keyslots whose passphrases are not given, or a hidden volume, and take a cipher that protects little
     #[arg(long)]
     yes: bool,
     /// Show no progress
@@ -60,9 +64,18 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     if options.decrypt && options.volume.header_path().is_none() {
         return decrypt(options);
     }
+    let journal = options.volume.header_path().filter(|path| path.exists());
+    let family = options.volume.family();
+    if let (Some(family), None, false) = (family, &journal, options.decrypt) {
+        return tcrypt::begin(options, family);
+    }
     let devices = options.volume.devices(true)?;
     let (header, data) = (devices.header(), devices.data());
-    let format = options.volume.format(header)?;
+    // A TrueCrypt or VeraCrypt volume has a header of LUKS2 meanwhile.
+    let format = match family {
+        Some(_) => Format::Luks2,
+        None => options.volume.format(header)?,
+    };
     if format == Format::Luks1 {
         return Err(Failure::new(
             2,
@@ -88,9 +101,10 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     let mut parsed = Header::read(header)?;
     if parsed.is_reencrypting() {
         let secret = options.secret.secret(format, image)?;
+        let secret = tcrypt::secret(&options.volume, secret)?;
         let keys = parsed.unlock_both(header, &secret, &Limits::default())?;
         work(options, &mut parsed, (header, data), &keys)?;
-    } else if begun {
+    } else if begun || parsed.is_for_another() {
         // All is done but for putting the header where it belongs.
     } else if options.decrypt {
         let secret = options.secret.secret(format, image)?;
@@ -105,6 +119,9 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
         work(options, &mut parsed, (header, data), &keys)?;
     } else {
         change(options, &mut parsed, (header, data))?;
+    }
+    if let (true, Some(path)) = (parsed.is_for_another(), journal) {
+        return tcrypt::finish(&parsed, data, &path);
     }
     drop(devices);
     match side.exists() {

@@ -34,7 +34,7 @@ pub(super) const REQUIREMENT: &str = "cryptmark-reencrypt-v1";
 const JOURNAL_KIND: &str = "cryptmark-reencrypt";
 
 /// The flag of the segment that is to be.
-const FINAL: &str = "backup-final";
+pub(super) const FINAL: &str = "backup-final";
 
 /// What the data shall be afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,7 +226,7 @@ impl Header {
 
     /// Makes the journal in what the header has left beside the keyslots of
     /// these numbers and areas, and says in the header that all this has begun.
-    fn announce(
+    pub(super) fn announce(
         &mut self,
         device: &dyn BlockDevice,
         taken: &[u32],
