@@ -385,6 +385,31 @@ fn a_truecrypt_volume_gets_other_keys_whatever_is_cut() {
     });
 }
 
+#[test]
+fn headers_that_would_lie_elsewhere_are_not_written() {
+    let (device, _, made) = truecrypt();
+    let limits = Limits::default();
+    let sealing = tcrypt::Sealing::new(made.prf);
+    let next = made.rekeyed(&device, None, &sealing, &passphrase(), &limits);
+    let next = next.unwrap();
+    let old = made.mapping(&device).unwrap();
+    let size = device.geometry().size;
+    for offset in [size - 511, size, u64::MAX - 511, u64::MAX] {
+        let side = RamDevice::new(4 << 20);
+        let device = copy(&device);
+        let mut headers = next.headers.clone();
+        headers[1].offset = offset;
+        let options = KeyslotOptions::new(KDF);
+        let both = (&old, &next.mapping);
+        Header::begin_for_another(&side, both, &headers, &options, &passphrase()).unwrap();
+        finish(&side, &device).unwrap();
+        let before = content(&device);
+        let put = Header::read(&side).unwrap().put_headers(&device);
+        assert!(matches!(put, Err(VolumeError::Unsupported { .. })));
+        assert!(content(&device) == before);
+    }
+}
+
 /// A hidden volume keeps its place, and the outer one all that is its own.
 #[test]
 fn a_hidden_volume_gets_other_keys() {

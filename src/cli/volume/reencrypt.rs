@@ -104,7 +104,7 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
         let secret = tcrypt::secret(&options.volume, secret)?;
         let keys = parsed.unlock_both(header, &secret, &Limits::default())?;
         work(options, &mut parsed, (header, data), &keys)?;
-    } else if begun || parsed.is_for_another() {
+    } else if begun || (parsed.is_for_another() && journal.is_some()) {
         // All is done but for putting the header where it belongs.
     } else if options.decrypt {
         let secret = options.secret.secret(format, image)?;

@@ -87,10 +87,15 @@ impl Header {
     ///
     /// # Errors
     /// [`VolumeError::Unsupported`] where the data are not all done, or the
-    /// headers cannot be read, and those of writing.
+    /// headers cannot be read or lie outside of `data`, and those of writing.
     pub fn put_headers(&self, data: &dyn BlockDevice) -> Result<(), VolumeError> {
-        let kept = self.kept_headers().filter(|_| !self.is_reencrypting());
-        let Some(kept) = kept else {
+        let size = data.geometry().size;
+        let fits = |header: &KeptHeader| {
+            let end = header.offset.checked_add(header.bytes.len() as u64);
+            end.is_some_and(|end| end <= size)
+        };
+        let kept = self.kept_headers().filter(|kept| kept.iter().all(fits));
+        let Some(kept) = kept.filter(|_| !self.is_reencrypting()) else {
             return Err(VolumeError::Unsupported {
                 format: crate::Format::Luks2,
                 feature: "a reencryption that says too little of itself".into(),
