@@ -2,7 +2,9 @@
 
 use block::{FileDevice, FileOptions};
 use cipher::{Key, SectorSize};
+use sha2::{Digest, Sha256};
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use volume::luks2::{Header, KeyslotOptions, Target};
@@ -171,7 +173,14 @@ fn begin_reencryption(image: &Path) {
     let mut header = Header::read(&device).unwrap();
     let new_key = Key::random(64).unwrap();
     header
-        .begin_reencryption(&device, &device, &target, &new_key, &passphrase, false)
+        .begin_reencryption(
+            &device,
+            &device,
+            &target,
+            &new_key,
+            &[(0, &passphrase)],
+            false,
+        )
         .unwrap();
 }
 
@@ -200,6 +209,205 @@ fn names_and_sizes_change() {
     assert!(said.contains("good again"), "{said}");
     desk.filled("w.img", "luks1");
     desk.refused(2, "w.img", "header set w.img --label mine");
+}
+
+/// Writes the size of the data, which has 7 digits, into the header.
+fn fix_size(image: &Path, size: &[u8; 7]) {
+    let mut bytes = fs::read(image).unwrap();
+    for copy in bytes.chunks_mut(16 << 10).take(2) {
+        let text = b"dynamic";
+        let at = copy
+            .windows(text.len())
+            .position(|part| part == text)
+            .unwrap();
+        copy[at..][..text.len()].copy_from_slice(size);
+        copy[448..512].fill(0);
+        let checksum = Sha256::digest(&*copy);
+        copy[448..][..checksum.len()].copy_from_slice(&checksum);
+    }
+    fs::write(image, bytes).unwrap();
+}
+
+#[test]
+fn a_size_in_the_header_changes_with_the_file() {
+    let desk = Desk::new();
+    desk.filled("v.img", "luks2");
+    let length = |desk: &Desk| {
+        let export = "export v.img --passphrase-file one --output -";
+        assert!(desk.holds("v.img", "one"));
+        desk.volume(export).len()
+    };
+    // The file is longer than header and data.
+    fix_size(&desk.path("v.img"), b"7340032");
+    assert_eq!(length(&desk), 7 << 20);
+    desk.refused(4, "v.img", "resize v.img --to 22MiB");
+    desk.refused(2, "v.img", "resize v.img --to 16MiB");
+    desk.volume("resize v.img --to 32MiB");
+    assert_eq!(
+        (desk.read("v.img").len(), length(&desk)),
+        (32 << 20, 16 << 20)
+    );
+    desk.volume("resize v.img --to 22MiB --yes");
+    assert_eq!(
+        (desk.read("v.img").len(), length(&desk)),
+        (22 << 20, 6 << 20)
+    );
+    desk.volume("resize v.img --to 22MiB");
+    // What is behind the data may go without a question.
+    fs::File::options()
+        .write(true)
+        .open(desk.path("v.img"))
+        .unwrap()
+        .set_len(40 << 20)
+        .unwrap();
+    desk.volume("resize v.img --to 24MiB");
+    assert_eq!(
+        (desk.read("v.img").len(), length(&desk)),
+        (24 << 20, 8 << 20)
+    );
+}
+
+#[test]
+fn a_luks1_volume_becomes_luks2_and_is_reencrypted() {
+    let desk = Desk::new();
+    desk.filled("v.img", "luks1");
+    desk.volume(&format!(
+        "key add v.img {CHEAP} --passphrase-file one --new-passphrase-file two --new-key-slot 5"
+    ));
+    desk.volume("header backup v.img --output saved");
+    let reencrypt = format!("reencrypt v.img {CHEAP} --passphrase-file two --yes");
+    let refused = desk.refused(2, "v.img", &reencrypt);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        said.contains("cryptmark volume convert v.img --type luks2"),
+        "{said}"
+    );
+    desk.refused(2, "v.img", "convert v.img --type veracrypt");
+    desk.refused(2, "plain", "convert plain --type luks2");
+    desk.volume("convert v.img --type luks2");
+    for passphrase in ["one", "two"] {
+        assert!(desk.holds("v.img", passphrase));
+    }
+    let info = desk.volume("info v.img --json");
+    let info: serde_json::Value = serde_json::from_slice(&info).unwrap();
+    assert_eq!(info["format"], "luks2");
+    let slots: Vec<&str> = info["keyslots"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(|key| &**key)
+        .collect();
+    assert_eq!(slots, ["0", "5"]);
+    let converted = desk.read("v.img");
+    desk.volume("convert v.img --type luks2");
+    assert!(desk.read("v.img") == converted);
+
+    // The way back.
+    desk.volume("header restore v.img --input saved");
+    assert!(desk.holds("v.img", "one"));
+    desk.volume("convert v.img --type luks2");
+    desk.volume(&reencrypt);
+    assert!(desk.holds("v.img", "two") && !desk.holds("v.img", "one"));
+}
+
+#[test]
+fn a_detached_luks1_header_becomes_one_of_luks2() {
+    let desk = Desk::new();
+    let detached = "--header h.img --passphrase-file one";
+    desk.volume(&format!(
+        "create v.img --type luks1 --size 8MiB {CHEAP} {detached}"
+    ));
+    desk.volume(&format!("import v.img {detached} --input plain"));
+    let before = desk.read("v.img");
+    desk.volume("convert v.img --header h.img --type luks2");
+    assert!(desk.read("v.img") == before);
+    let out = desk.volume(&format!("export v.img {detached} --output -"));
+    assert!(out.starts_with(&desk.read("plain")));
+}
+
+/// A volume that `one`, `two` and the key file `plain-key` open.
+fn with_three_keyslots(desk: &Desk) {
+    desk.filled("v.img", "luks2");
+    fs::write(desk.path("plain-key"), [7; 40]).unwrap();
+    for new in ["--new-passphrase-file two", "--new-key-file plain-key"] {
+        desk.volume(&format!(
+            "key add v.img {CHEAP} --passphrase-file one {new}"
+        ));
+    }
+}
+
+#[test]
+fn keyslots_that_are_opened_survive_another_volume_key() {
+    let desk = Desk::new();
+    with_three_keyslots(&desk);
+    let reencrypt = format!("reencrypt v.img {CHEAP} --passphrase-file one");
+    desk.refused(4, "v.img", &reencrypt);
+    desk.refused(
+        4,
+        "v.img",
+        &format!("{reencrypt} --keep-passphrase-file two"),
+    );
+    fs::write(desk.path("three"), "three\n").unwrap();
+    for wrong in ["three", "two --keep-passphrase-file two"] {
+        desk.refused(
+            3,
+            "v.img",
+            &format!("{reencrypt} --keep-passphrase-file {wrong}"),
+        );
+    }
+    let keep = "--keep-passphrase-file two --keep-key-file plain-key";
+    desk.volume(&format!("{reencrypt} {keep}"));
+    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
+    let export = "export v.img --key-file plain-key --output -";
+    assert!(desk.volume(export).starts_with(&desk.read("plain")));
+    // One stays, the other goes.
+    desk.volume(&format!("{reencrypt} --keep-passphrase-file two --yes"));
+    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
+    let gone = desk.command(export).output().unwrap();
+    assert_eq!(gone.status.code(), Some(3));
+}
+
+#[test]
+fn keyslots_are_opened_at_a_terminal() {
+    let terminal = Command::new("script").arg("--version").output();
+    if !terminal.is_ok_and(|output| output.status.success()) {
+        println!("skipped: script is not installed");
+        return;
+    }
+    let desk = Desk::new();
+    with_three_keyslots(&desk);
+    let typed = |lines: &str| {
+        let command = format!("{PROGRAM} volume reencrypt v.img {CHEAP}");
+        let mut script = Command::new("script")
+            .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+            .current_dir(desk.folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        script
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(lines.as_bytes())
+            .unwrap();
+        let output = script.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), said)
+    };
+    // The key file cannot be typed: without --yes nothing is lost.
+    let (code, said) = typed("passphrase one\npassphrase two\n\n");
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("1 more keyslots would be lost"), "{said}");
+    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
+
+    desk.volume("key kill v.img --key-slot 2 --passphrase-file one");
+    let (code, said) = typed("passphrase one\nwrong\nwrong\nwrong\n");
+    assert_eq!(code, Some(3), "{said}");
+    let (code, said) = typed("passphrase one\nwrong\npassphrase two\n");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("keyslot 1"), "{said}");
+    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
 }
 
 #[test]

@@ -280,6 +280,53 @@ fn keys_and_labels_are_edited_by_turns() {
     assert_eq!(info["copies"], "both are good");
 }
 
+/// A LUKS1 volume of either side, made LUKS2 by either side, says the same.
+#[test]
+fn converted_volumes_open_on_both_sides() {
+    if !present("cryptsetup") {
+        return;
+    }
+    let desk = Desk::new();
+    let cases: &[&[&str]] = &[
+        &[],
+        &["--hash", "sha512", "--key-size", "256"],
+        &["--cipher", "aes-cbc-essiv:sha256", "--hash", "sha1"],
+        &["--hash", "ripemd160"],
+    ];
+    for (number, options) in cases.iter().enumerate() {
+        let image = format!("{number}.img");
+        let create = ["create", &image, "--type", "luks1", "--size", "8MiB"];
+        let ours = ["--passphrase-file", "one.line"];
+        desk.volume(&[&create, *options, CHEAP_PBKDF2, &ours].concat());
+        let theirs = ["luksAddKey", &image, "two", "--key-file", "one"];
+        desk.run("cryptsetup", &[&theirs, CHEAP_PBKDF2].concat());
+        let twin = format!("{number}-twin.img");
+        fs::copy(desk.path(&image), desk.path(&twin)).unwrap();
+        desk.volume(&["convert", &image, "--type", "luks2"]);
+        desk.run("cryptsetup", &["convert", "-q", &twin, "--type", "luks2"]);
+        for file in ["one", "two"] {
+            assert!(desk.both_open(&image, file), "{options:?}");
+            assert!(desk.both_open(&twin, file), "{options:?}");
+        }
+        assert!(!desk.both_open(&image, "wrong"), "{options:?}");
+        // But for the places of key material, which are free to choose.
+        let [of_ours, of_theirs] = [&image, &twin].map(|image| {
+            let json = ["luksDump", "--dump-json-metadata", image];
+            let json = desk.run("cryptsetup", &json);
+            let mut json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+            for keyslot in json["keyslots"].as_object_mut().unwrap().values_mut() {
+                keyslot["area"]["offset"].take();
+            }
+            json
+        });
+        assert_eq!(of_ours, of_theirs, "{options:?}");
+        // What is converted is kept by either side.
+        let add = ["luksAddKey", &image, "wrong", "--key-file", "two"];
+        desk.run("cryptsetup", &[&add, CHEAP_PBKDF2].concat());
+        assert!(desk.both_open(&image, "wrong"), "{options:?}");
+    }
+}
+
 #[test]
 fn qemu_img_reads_and_writes_the_same_luks1() {
     if !present("qemu-img") {

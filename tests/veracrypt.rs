@@ -58,6 +58,104 @@ impl Desk {
 /// Opens the normal volume of the tests below.
 const V: &str = "v.img --type veracrypt --veracrypt-pim 1 --hash sha512";
 
+/// A VeraCrypt volume with noise in it, which is in `plain`.
+fn with_noise(desk: &Desk, more: &str) {
+    let mut state = 1_u64;
+    let plain: Vec<u8> = (0..3 << 20)
+        .flat_map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state ^ state >> 33).to_le_bytes()
+        })
+        .collect();
+    fs::write(desk.path().join("plain"), plain).unwrap();
+    desk.volume(&format!(
+        "create {V} --size 24832KiB --cipher aes --quick {more}"
+    ));
+    desk.volume(&format!("import {V} --input plain {more}"));
+}
+
+/// Cheap key derivations for the journal's file.
+const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+
+#[test]
+fn another_cipher_and_other_keys() {
+    let desk = Desk::new();
+    fs::write(desk.path().join("file"), [3; 100]).unwrap();
+    let opens = "--passphrase-file one --keyfile file";
+    with_noise(&desk, opens);
+    let plain = fs::read(desk.path().join("plain")).unwrap();
+    let before = fs::read(desk.path().join("v.img")).unwrap();
+    let reencrypt = format!("reencrypt v.img --type veracrypt --veracrypt-pim 1 {CHEAP} {opens}");
+    // There may be a hidden volume.
+    let said = desk.refused(4, &reencrypt);
+    assert!(said.contains("hidden"), "{said}");
+    desk.refused(2, &format!("{reencrypt} --yes --sector-size 4096"));
+    desk.refused(2, &format!("{reencrypt} --yes --cipher blowfish"));
+    desk.refused(3, &format!("{reencrypt} --yes --keyfile wrong"));
+    desk.volume(&format!(
+        "{reencrypt} --yes --cipher serpent-aes --hash sha256"
+    ));
+    assert!(!desk.path().join("v.img.cryptmark-header").exists());
+    let opened = format!("v.img --type veracrypt --veracrypt-pim 1 --hash sha256 {opens}");
+    let said = String::from_utf8(desk.volume(&format!("open {opened}"))).unwrap();
+    assert!(said.contains("serpent-aes-xts-plain64"), "{said}");
+    for place in ["", "--tcrypt-backup"] {
+        assert!(desk.volume(&format!("export {opened} {place} --output -")) == plain);
+    }
+    let after = fs::read(desk.path().join("v.img")).unwrap();
+    assert_eq!(before.len(), after.len());
+    let same = before.chunks(512).zip(after.chunks(512)).skip(256);
+    let same = same.take(plain.len() / 512).filter(|(old, new)| old == new);
+    assert_eq!(same.count(), 0);
+}
+
+#[test]
+fn killed_while_keys_change_it_opens_and_goes_on() {
+    let desk = Desk::new();
+    with_noise(&desk, "--passphrase-file one");
+    let plain = fs::read(desk.path().join("plain")).unwrap();
+    let original = fs::read(desk.path().join("v.img")).unwrap();
+    let side = desk.path().join("v.img.cryptmark-header");
+    let reencrypt = "reencrypt v.img --type veracrypt --veracrypt-pim 1 --passphrase-file one";
+    let opened = "v.img --type veracrypt --veracrypt-pim 1 --hash sha512 --passphrase-file one";
+    let mut cut = 0;
+    for step in 0..40 {
+        fs::write(desk.path().join("v.img"), &original).unwrap();
+        let mut child = Command::new(PROGRAM)
+            .arg("volume")
+            .args(format!("{reencrypt} --yes {CHEAP}").split_whitespace())
+            .current_dir(desk.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Soon after the journal is there, or after a while: there is much to try before.
+        while !side.exists() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(step * 4));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if side.exists() {
+            cut += 1;
+            let out = desk.volume("export v.img --passphrase-file one --output -");
+            assert!(out == plain, "step {step}");
+            desk.refused(2, &format!("resize {opened} --to 32MiB"));
+            desk.volume(reencrypt);
+        }
+        assert!(!side.exists());
+        assert!(desk.volume(&format!("export {opened} --output -")) == plain);
+        assert!(fs::read(desk.path().join("v.img")).unwrap() != original);
+        if cut >= 5 {
+            break;
+        }
+    }
+    println!("{cut} were cut");
+    assert!(cut > 0);
+}
+
 #[test]
 fn a_normal_volume_with_a_hidden_one() {
     let desk = Desk::new();

@@ -4,6 +4,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::session::Visit;
 use std::io::IsTerminal;
 use std::sync::Once;
+use std::time::Duration;
 
 /// A progress bar, silent where standard error is no terminal or the user said so.
 pub struct Progress {
@@ -81,6 +82,17 @@ impl Progress {
             .bar
             .set_style(template("{spinner} {msg} {bar:40} {percent} %, {eta} left"));
         progress.bar.set_message("trying key derivations");
+        progress
+    }
+
+    /// Shows that something is done that takes a while.
+    pub fn waiting(message: &'static str) -> Self {
+        let progress = Self::new(false, 0);
+        progress
+            .bar
+            .set_style(template("{spinner} {msg} {elapsed}"));
+        progress.bar.set_message(message);
+        progress.bar.enable_steady_tick(Duration::from_millis(200));
         progress
     }
 

@@ -132,6 +132,11 @@ const TOOLS: &[Tool] = &[
         purpose: "Java's ciphers, measured beside the engine",
     },
     Tool {
+        program: "script",
+        package: "bsdutils",
+        purpose: "passphrases that are asked for at a terminal",
+    },
+    Tool {
         program: "unshare",
         package: "util-linux",
         purpose: "small file systems of the tests' own, and users without rights",

@@ -11,14 +11,34 @@ const MOST_MEMORY_KIB: u32 = 1 << 20;
 const MOST_LANES: u32 = 4;
 const LEAST_MEMORY_KIB: u32 = 64;
 
-/// What is tried first; twice as much until it lasts long enough.
+/// What is tried first.
 const FIRST_MEMORY_KIB: u32 = 32 << 10;
+
+/// Trials with different costs, at most.
+const MOST_TRIALS: u32 = 8;
+
+/// What is asked for is taken for this at least.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// By how much of what was asked for the time may differ.
+const NEAR: f64 = 0.1;
+
+/// One trial fills at most so many times what the one before did: what takes
+/// far too long would have to be waited for.
+const MOST_STEP: f64 = 4.0;
+
+/// Time is this power of what is filled, within reason: two trials, one of
+/// which was disturbed, would say anything.
+const LEAST_EXPONENT: f64 = 1.0;
+const MOST_EXPONENT: f64 = 1.5;
 
 /// cryptsetup's least number of iterations.
 const LEAST_ITERATIONS: u32 = 1000;
 
-/// How long a derivation must last to tell the rate.
+/// How long a derivation with PBKDF2 must last to tell the rate, and how often
+/// it is tried.
 const LONG_ENOUGH: Duration = Duration::from_millis(250);
+const PBKDF2_RUNS: u32 = 3;
 
 /// A key of `aes-xts-plain64` with 512 bits, what is created by default.
 const KEY_BYTES: usize = 64;
@@ -32,55 +52,74 @@ pub enum KdfKind {
     Argon2(Argon2Variant),
 }
 
-/// The machine that costs are found for.
+/// What Argon2 may take of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// Cores that Argon2 may use.
-    pub cores: u32,
-    /// Bytes of memory; Argon2 takes half of it at most.
-    pub memory: u64,
+    /// Lanes, each of which a core fills.
+    pub lanes: u32,
+    /// The most memory, KiB.
+    pub memory_kib: u32,
 }
 
 impl Machine {
-    /// Argon2 with `time` passes over as much memory, and with as many lanes, as
-    /// this machine gives: cryptsetup's limits at most.
-    pub fn most_argon2(&self, variant: Argon2Variant, time: u32) -> Kdf {
-        let half = u32::try_from(self.memory / 2 / 1024).unwrap_or(u32::MAX);
+    /// A machine of so many cores and bytes of memory, with cryptsetup's limits:
+    /// half of the memory and 1 GiB, and 4 lanes.
+    pub fn new(cores: u32, memory: u64) -> Self {
+        let half = u32::try_from(memory / 2 / 1024).unwrap_or(u32::MAX);
+        Self {
+            lanes: cores.clamp(1, MOST_LANES),
+            memory_kib: MOST_MEMORY_KIB.min(half).max(LEAST_MEMORY_KIB),
+        }
+    }
+
+    /// Argon2 with `time` passes over all of that.
+    pub const fn most_argon2(&self, variant: Argon2Variant, time: u32) -> Kdf {
         Kdf::Argon2 {
             variant,
             time,
-            memory_kib: MOST_MEMORY_KIB.min(half).max(LEAST_MEMORY_KIB),
-            lanes: self.cores.clamp(1, MOST_LANES),
+            memory_kib: self.memory_kib,
+            lanes: self.lanes,
         }
     }
 }
 
 impl KdfKind {
     /// The derivation that takes about `target` on `machine`, by trying it;
-    /// `now` is a clock that only goes forward.
+    /// `now` is a clock that only goes forward. That takes two or three times
+    /// `target`, more where others use the machine.
     ///
     /// # Errors
-    /// [`VolumeError::OutOfMemory`].
+    /// [`VolumeError::OutOfMemory`], [`VolumeError::KdfParameter`] where the
+    /// machine gives too little, and the other errors of [`Kdf::derive`].
     pub fn calibrated(
         self,
         target: Duration,
         machine: Machine,
         now: &dyn Fn() -> Duration,
     ) -> Result<Kdf, VolumeError> {
+        let timed = |kdf| timed(kdf, now);
         match self {
-            Self::Pbkdf2(hash) => pbkdf2(hash, target, now),
-            Self::Argon2(variant) => argon2(variant, target, machine, now),
+            Self::Pbkdf2(hash) => pbkdf2(hash, target, &timed),
+            Self::Argon2(variant) => argon2(variant, target, machine, &timed),
         }
     }
 }
 
-/// As many iterations as take `target`, from a shorter run.
-fn pbkdf2(hash: Hash, target: Duration, now: &dyn Fn() -> Duration) -> Result<Kdf, VolumeError> {
+/// Tries a derivation: the seconds that it takes.
+type Trial<'a> = &'a dyn Fn(Kdf) -> Result<f64, VolumeError>;
+
+/// As many iterations as take `target`, from a shorter run: the best of a few,
+/// because others who use the machine make it longer and never shorter.
+fn pbkdf2(hash: Hash, target: Duration, timed: Trial) -> Result<Kdf, VolumeError> {
     let enough = LONG_ENOUGH.min(target).as_secs_f64();
     let mut iterations = LEAST_ITERATIONS;
     loop {
-        let seconds = timed(Kdf::Pbkdf2 { hash, iterations }, now)?;
+        let kdf = Kdf::Pbkdf2 { hash, iterations };
+        let mut seconds = timed(kdf)?;
         if seconds >= enough {
+            for _ in 1..PBKDF2_RUNS {
+                seconds = seconds.min(timed(kdf)?);
+            }
             let wanted = f64::from(iterations) * target.as_secs_f64() / seconds;
             return Ok(Kdf::Pbkdf2 {
                 hash,
@@ -91,47 +130,56 @@ fn pbkdf2(hash: Hash, target: Duration, now: &dyn Fn() -> Duration) -> Result<Kd
     }
 }
 
-/// The most memory that the least passes can fill in `target`, up to
-/// cryptsetup's limit and half of the machine's; then as many passes.
+/// The most memory that the least passes can fill in `target`, up to what the
+/// machine gives; then as many passes.
+///
+/// A page costs more the more of them there are (caches, address translation):
+/// 1 GiB takes twice as long for a KiB as 32 MiB. So what is found is tried
+/// itself, and what is tried next follows from the last two trials.
 fn argon2(
     variant: Argon2Variant,
     target: Duration,
     machine: Machine,
-    now: &dyn Fn() -> Duration,
+    timed: Trial,
 ) -> Result<Kdf, VolumeError> {
-    let bounds = machine.most_argon2(variant, LEAST_PASSES);
-    let Kdf::Argon2 {
-        memory_kib: most,
-        lanes,
-        ..
-    } = bounds
-    else {
-        return Ok(bounds);
-    };
-    let with = |time, memory_kib| Kdf::Argon2 {
+    let target = target.max(SHORTEST).as_secs_f64();
+    let most = f64::from(machine.memory_kib);
+    let least_passes = f64::from(LEAST_PASSES);
+    // Passes and memory, for so many KiB that are filled in all passes.
+    let with = |filled: f64| Kdf::Argon2 {
         variant,
-        time,
-        memory_kib,
-        lanes,
+        time: (filled / most).max(least_passes) as u32,
+        memory_kib: (filled / least_passes)
+            .max(f64::from(LEAST_MEMORY_KIB))
+            .min(most) as u32,
+        lanes: machine.lanes,
     };
-    let enough = LONG_ENOUGH.min(target).as_secs_f64();
-    let mut memory_kib = most.min(FIRST_MEMORY_KIB);
-    let rate = loop {
-        let seconds = timed(with(LEAST_PASSES, memory_kib), now)?;
-        if seconds >= enough || memory_kib == most {
-            break seconds / f64::from(memory_kib);
+    let mut filled = least_passes * most.min(f64::from(FIRST_MEMORY_KIB));
+    let mut before: Option<(f64, f64)> = None;
+    let mut nearest: Option<(f64, Kdf)> = None;
+    for _ in 0..MOST_TRIALS {
+        let kdf = with(filled);
+        let mut seconds = timed(kdf)?;
+        if seconds > target * (1.0 + NEAR) {
+            seconds = seconds.min(timed(kdf)?);
         }
-        memory_kib = most.min(2 * memory_kib);
-    };
-    // How much memory the least passes fill in the time, were there no end of it.
-    let filled = target.as_secs_f64() / rate;
-    Ok(match filled >= f64::from(most) {
-        true => with(
-            (f64::from(LEAST_PASSES) * filled / f64::from(most)) as u32,
-            most,
-        ),
-        false => with(LEAST_PASSES, (filled as u32).max(LEAST_MEMORY_KIB)),
-    })
+        let off = (seconds / target - 1.0).abs();
+        if nearest.is_none_or(|(least, _)| off < least) {
+            nearest = Some((off, kdf));
+        }
+        let exponent = before.map_or(1.0, |(filled_before, seconds_before)| {
+            (seconds / seconds_before).ln() / (filled / filled_before).ln()
+        });
+        let exponent = exponent.clamp(LEAST_EXPONENT, MOST_EXPONENT);
+        let step = (target / seconds).powf(1.0 / exponent).min(MOST_STEP);
+        before = Some((filled, seconds));
+        filled *= step;
+        // Nearer cannot be had, or need not.
+        if off <= NEAR || with(filled) == kdf {
+            break;
+        }
+    }
+    Ok(nearest.map_or_else(|| with(filled), |(_, kdf)| kdf))
 }
 
 /// Seconds that one derivation takes.
@@ -144,23 +192,22 @@ fn timed(kdf: Kdf, now: &dyn Fn() -> Duration) -> Result<f64, VolumeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::{Cell, RefCell};
     use std::time::Instant;
 
-    const MACHINE: Machine = Machine {
-        cores: 2,
-        memory: 64 << 20,
-    };
+    const TARGET: Duration = Duration::from_secs(2);
 
     #[test]
     fn costs_stay_within_the_bounds() {
         let start = Instant::now();
         let now = || start.elapsed();
         let target = Duration::from_millis(20);
-        let kdf = KdfKind::Pbkdf2(Hash::Sha256).calibrated(target, MACHINE, &now);
+        let machine = Machine::new(2, 64 << 20);
+        let kdf = KdfKind::Pbkdf2(Hash::Sha256).calibrated(target, machine, &now);
         assert!(
             matches!(kdf, Ok(Kdf::Pbkdf2 { iterations, .. }) if iterations >= LEAST_ITERATIONS)
         );
-        let kdf = KdfKind::Argon2(Argon2Variant::Id).calibrated(target, MACHINE, &now);
+        let kdf = KdfKind::Argon2(Argon2Variant::Id).calibrated(target, machine, &now);
         let Ok(Kdf::Argon2 {
             time,
             memory_kib,
@@ -175,17 +222,77 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_machine_gets_more_passes_and_a_slow_one_less_memory() {
-        use std::cell::Cell;
-        let ticks = Cell::new(Duration::ZERO);
-        let cost = |step: Duration| {
-            let now = || ticks.replace(ticks.get() + step);
-            let target = Duration::from_secs(2);
-            KdfKind::Argon2(Argon2Variant::I).calibrated(target, MACHINE, &now)
+    fn a_machine_gives_half_its_memory() {
+        let few = Machine::new(1, 100 << 20);
+        assert_eq!((few.lanes, few.memory_kib), (1, 50 << 10));
+        let many = Machine::new(64, 1 << 40);
+        assert_eq!((many.lanes, many.memory_kib), (4, 1 << 20));
+    }
+
+    /// Seconds of a derivation where 128 MiB in all passes take `rate`, and more
+    /// memory takes longer than in proportion, as it does.
+    fn model(kdf: Kdf, rate: f64) -> f64 {
+        let Kdf::Argon2 {
+            time, memory_kib, ..
+        } = kdf
+        else {
+            panic!("{kdf}");
         };
-        let fast = cost(Duration::from_millis(500)).unwrap();
-        let slow = cost(Duration::from_secs(8)).unwrap();
-        assert_eq!(fast.to_string(), "argon2i-16-32768-2");
-        assert_eq!(slow.to_string(), "argon2i-4-8192-2");
+        let memory = f64::from(memory_kib) / f64::from(FIRST_MEMORY_KIB);
+        rate * f64::from(time) / f64::from(LEAST_PASSES) * memory.powf(1.25)
+    }
+
+    #[test]
+    fn what_is_found_takes_the_time_that_was_asked_for() {
+        for (memory, rate) in [
+            (16_u64 << 30, 0.01),
+            (16 << 30, 0.03),
+            (16 << 30, 0.1),
+            (16 << 30, 0.6),
+            (16 << 30, 5.0),
+            (16 << 30, 60.0),
+            (256 << 20, 0.001),
+            (256 << 20, 0.1),
+        ] {
+            let spent = Cell::new(0.0);
+            let machine = Machine::new(4, memory);
+            let found = argon2(Argon2Variant::Id, TARGET, machine, &|kdf| {
+                let seconds = model(kdf, rate);
+                spent.set(spent.get() + seconds);
+                Ok(seconds)
+            });
+            let kdf = found.unwrap();
+            let got = model(kdf, rate);
+            // A whole pass over all memory is the smallest step there.
+            assert!((1.6..2.2).contains(&got), "{kdf}: {got}");
+            let first = model(machine.most_argon2(Argon2Variant::Id, LEAST_PASSES), rate);
+            assert!(spent.get() < 8.0 + 2.5 * first.min(rate), "{}", spent.get());
+        }
+    }
+
+    /// Every third trial takes twice as long, because of others.
+    #[test]
+    fn somebody_else_on_the_machine_is_not_taken_for_its_pace() {
+        for first in 0..3 {
+            let trials = Cell::new(first);
+            let machine = Machine::new(4, 16 << 30);
+            let found = argon2(Argon2Variant::Id, TARGET, machine, &|kdf| {
+                trials.set(trials.get() + 1);
+                let disturbed = trials.get() % 3 == 0;
+                Ok(model(kdf, 0.1) * if disturbed { 2.0 } else { 1.0 })
+            });
+            let got = model(found.unwrap(), 0.1);
+            assert!((1.6..2.2).contains(&got), "{got}");
+            let runs = RefCell::new(0);
+            let found = pbkdf2(Hash::Sha256, TARGET, &|kdf| {
+                *runs.borrow_mut() += 1;
+                let Kdf::Pbkdf2 { iterations, .. } = kdf else {
+                    panic!("{kdf}");
+                };
+                let disturbed = (*runs.borrow() + first) % 3 == 0;
+                Ok(f64::from(iterations) * if disturbed { 2e-6 } else { 1e-6 })
+            });
+            assert_eq!(found.unwrap().to_string(), "pbkdf2-sha256-2000000");
+        }
     }
 }

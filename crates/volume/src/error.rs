@@ -147,6 +147,11 @@ pub enum VolumeError {
     #[error("there is no room for another keyslot")]
     NoFreeKeyslot,
 
+    /// The header of another version, and the key material with it, do not fit
+    /// before the data.
+    #[error("there is no room before the data to move the key material behind LUKS2's header")]
+    ConversionRoom,
+
     /// The keyslot that was named is in use.
     #[error("keyslot {slot} is in use")]
     KeyslotInUse {
@@ -416,12 +421,19 @@ impl VolumeError {
                 "Remove a token or a keyslot; nothing was changed.".to_owned()
             }
             Self::NoFreeKeyslot => "Remove a keyslot that is not needed any more.".to_owned(),
+            Self::ConversionRoom => {
+                "Remove a keyslot that is not needed any more, or make a LUKS2 volume, and copy with \
+                 `volume export` and `volume import`."
+                    .to_owned()
+            }
             Self::KeyslotInUse { .. } => "Choose a free --key-slot, or leave it away.".to_owned(),
             Self::LastKeyslot { .. } => {
                 "Add another key first, or give --yes if the data shall be lost.".to_owned()
             }
             Self::OtherKeyslots { .. } => {
-                "Give --yes if that is what you want, and add them again afterwards.".to_owned()
+                "Give what opens them, each with --keep-passphrase-file or --keep-key-file; or --yes \
+                 if they shall go."
+                    .to_owned()
             }
             Self::Stopped => "Run it again to go on from here.".to_owned(),
             Self::Unverified { .. } => {

@@ -3,10 +3,12 @@
 
 use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
 use block::{BlockDevice, OperationKind, RamDevice};
-use cipher::{Key, SectorSize};
+use cipher::{Algorithm, Key, SectorSize};
 use cryptmark_volume::luks2::{Creation, Header, Keys, KeyslotOptions, Target};
 use cryptmark_volume::tcrypt::Progress;
-use cryptmark_volume::{Access, CryptDevice, Hash, Kdf, Limits, Opening, Secret, VolumeError};
+use cryptmark_volume::{
+    Access, CryptDevice, Hash, Kdf, Limits, Opening, Secret, VolumeError, tcrypt,
+};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::ControlFlow;
@@ -178,7 +180,14 @@ fn begin(device: &dyn BlockDevice, new_key: &Key) -> Result<(), VolumeError> {
         sector_size: SectorSize::B4096,
         keyslot: KeyslotOptions::new(KDF),
     };
-    header.begin_reencryption(device, device, &target, new_key, &passphrase(), false)
+    header.begin_reencryption(
+        device,
+        device,
+        &target,
+        new_key,
+        &[(0, &passphrase())],
+        false,
+    )
 }
 
 #[test]
@@ -301,6 +310,164 @@ fn a_decryption_survives_any_cut() {
     );
 }
 
+/// A TrueCrypt volume, whose passphrase costs little to try.
+fn truecrypt() -> (RamDevice, tcrypt::Opening, tcrypt::Unlocked) {
+    let device = RamDevice::new(DATA + (256 << 10));
+    let prf = tcrypt::Prf::named("sha512").unwrap();
+    let creation = tcrypt::Creation {
+        family: tcrypt::Family::TrueCrypt,
+        algorithms: vec![Algorithm::Aes],
+        sealing: tcrypt::Sealing::new(prf),
+    };
+    let made = creation.create(&device, &passphrase(), &Limits::default());
+    let made = made.unwrap();
+    let crypt = CryptDevice::new(&device, made.mapping(&device).unwrap()).unwrap();
+    crypt.write_at(0, &plaintext()).unwrap();
+    drop(crypt);
+    let mut opening = tcrypt::Opening::new(tcrypt::Family::TrueCrypt);
+    opening.prf = Some(prf);
+    (device, opening, made)
+}
+
+/// Whether header and copy open, with the keys of the data and this cipher.
+fn truecrypt_holds(device: &RamDevice, opening: &tcrypt::Opening, cipher: &str, expected: &[u8]) {
+    for place in [tcrypt::Place::Normal, tcrypt::Place::NormalBackup] {
+        let opening = tcrypt::Opening {
+            place,
+            ..opening.clone()
+        };
+        let unlocked = opening
+            .unlock(device, &secret(), &Limits::default(), &unwatched)
+            .unwrap();
+        assert_eq!(unlocked.spec.to_string(), cipher);
+        let mapping = unlocked.mapping(device).unwrap();
+        assert!(content(&CryptDevice::new(device, mapping).unwrap()) == expected);
+    }
+}
+
+#[test]
+fn a_truecrypt_volume_gets_other_keys_whatever_is_cut() {
+    let (original, opening, made) = truecrypt();
+    let expected = plaintext();
+    truecrypt_holds(&original, &opening, "aes-xts-plain64", &expected);
+    // Room for both keys, and for a journal with which the data take several steps.
+    let side = RamDevice::new(266 * 4096);
+    let cascade = [Algorithm::Serpent, Algorithm::Aes];
+    let sealing = tcrypt::Sealing::new(made.prf);
+    let limits = Limits::default();
+    let next = made.rekeyed(&original, Some(&cascade), &sealing, &passphrase(), &limits);
+    let next = next.unwrap();
+    assert_eq!(next.headers.len(), 2);
+    let old = made.mapping(&original).unwrap();
+    assert_ne!(old.key.as_bytes(), next.mapping.key.as_bytes());
+    Header::begin_for_another(
+        &side,
+        (&old, &next.mapping),
+        &next.headers,
+        &KeyslotOptions::new(KDF),
+        &passphrase(),
+    )
+    .unwrap();
+    // Nothing has happened to the volume yet, and its new headers wait.
+    truecrypt_holds(&original, &opening, "aes-xts-plain64", &expected);
+    assert!(Header::read(&side).unwrap().put_headers(&original).is_err());
+    let work = |side: &dyn BlockDevice, data: &dyn BlockDevice| {
+        if Header::read(side)?.is_reencrypting() {
+            finish(side, data)?;
+        }
+        Header::read(side)?.put_headers(data)
+    };
+    cut_at_every_write((&side, &original), work, |side, data| {
+        holds(side, data, Access::Read, &expected);
+        assert!(Header::read(side).unwrap().is_for_another());
+        work(side, data).unwrap();
+        truecrypt_holds(data, &opening, "serpent-aes-xts-plain64", &expected);
+    });
+}
+
+#[test]
+fn headers_that_would_lie_elsewhere_are_not_written() {
+    let (device, _, made) = truecrypt();
+    let limits = Limits::default();
+    let sealing = tcrypt::Sealing::new(made.prf);
+    let next = made.rekeyed(&device, None, &sealing, &passphrase(), &limits);
+    let next = next.unwrap();
+    let old = made.mapping(&device).unwrap();
+    let size = device.geometry().size;
+    for offset in [size - 511, size, u64::MAX - 511, u64::MAX] {
+        let side = RamDevice::new(4 << 20);
+        let device = copy(&device);
+        let mut headers = next.headers.clone();
+        headers[1].offset = offset;
+        let options = KeyslotOptions::new(KDF);
+        let both = (&old, &next.mapping);
+        Header::begin_for_another(&side, both, &headers, &options, &passphrase()).unwrap();
+        finish(&side, &device).unwrap();
+        let before = content(&device);
+        let put = Header::read(&side).unwrap().put_headers(&device);
+        assert!(matches!(put, Err(VolumeError::Unsupported { .. })));
+        assert!(content(&device) == before);
+    }
+}
+
+/// A hidden volume keeps its place, and the outer one all that is its own.
+#[test]
+fn a_hidden_volume_gets_other_keys() {
+    let (device, opening, outer) = truecrypt();
+    let creation = tcrypt::Creation {
+        family: tcrypt::Family::TrueCrypt,
+        algorithms: outer.spec.algorithms().to_vec(),
+        sealing: tcrypt::Sealing::new(outer.prf),
+    };
+    let limits = Limits::default();
+    let other = Key::from_slice(b"hidden");
+    let hidden = creation
+        .create_hidden(&device, &outer, 64 << 10, &other, &limits)
+        .unwrap();
+    let old = hidden.mapping(&device).unwrap();
+    let before = content(&CryptDevice::new(&device, hidden.mapping(&device).unwrap()).unwrap());
+    let next = hidden
+        .rekeyed(&device, None, &creation.sealing, &other, &limits)
+        .unwrap();
+    assert_eq!(next.mapping.data, old.data);
+    let side = RamDevice::new(4 << 20);
+    let mut header = Header::begin_for_another(
+        &side,
+        (&old, &next.mapping),
+        &next.headers,
+        &KeyslotOptions::new(KDF),
+        &other,
+    )
+    .unwrap();
+    let keys = Keys {
+        old: Key::from_slice(old.key.as_bytes()),
+        new: Key::from_slice(next.mapping.key.as_bytes()),
+    };
+    header.reencrypt(&side, &device, &keys, &go_on).unwrap();
+    header.put_headers(&device).unwrap();
+    for place in [tcrypt::Place::Hidden, tcrypt::Place::HiddenBackup] {
+        let opening = tcrypt::Opening {
+            place,
+            ..opening.clone()
+        };
+        let secret = Secret::Passphrase(Key::from_slice(b"hidden"));
+        let unlocked = opening
+            .unlock(&device, &secret, &limits, &unwatched)
+            .unwrap();
+        assert_eq!(unlocked.key().as_bytes(), keys.new.as_bytes());
+        let mapping = unlocked.mapping(&device).unwrap();
+        assert!(content(&CryptDevice::new(&device, mapping).unwrap()) == before);
+    }
+    // The outer one opens as before, and has what is before the hidden one.
+    let outer = opening
+        .unlock(&device, &secret(), &limits, &unwatched)
+        .unwrap();
+    let mapping = outer.mapping(&device).unwrap();
+    let length = (old.data.offset - mapping.data.offset) as usize;
+    let plain = content(&CryptDevice::new(&device, mapping).unwrap());
+    assert!(plain[..length] == plaintext()[..length]);
+}
+
 #[test]
 fn other_keyslots_are_not_lost_by_accident() {
     let (device, key) = volume("aes-xts-plain64");
@@ -317,6 +484,54 @@ fn other_keyslots_are_not_lost_by_accident() {
         Err(VolumeError::OtherKeyslots { count: 1 })
     ));
     assert!(content(&device) == before);
+}
+
+#[test]
+fn keyslots_whose_passphrases_are_given_stay() {
+    // Two keyslots, two more, and a journal.
+    let device = RamDevice::new((2 << 20) + DATA);
+    let key = Key::random(64).unwrap();
+    let creation = creation("aes-xts-plain64", 2 << 20, false);
+    let mut header = Header::create(&device, &creation, &key, &passphrase()).unwrap();
+    let (second, third) = (Key::from_slice(b"second"), Key::from_slice(b"third"));
+    let options = KeyslotOptions::new(KDF);
+    header
+        .add_key(&device, &key, &second, &options, Some(4))
+        .unwrap();
+    let target = Target {
+        spec: "aes-cbc-essiv:sha256".parse().unwrap(),
+        sector_size: SectorSize::B512,
+        keyslot: options,
+    };
+    let new_key = Key::random(32).unwrap();
+    let begin = |header: &mut Header, kept: &[(u32, &Key)], others_too| {
+        header.begin_reencryption(&device, &device, &target, &new_key, kept, others_too)
+    };
+    let first = passphrase();
+    let before = content(&device);
+    assert!(matches!(
+        begin(&mut header, &[(0, &first)], false),
+        Err(VolumeError::OtherKeyslots { count: 1 })
+    ));
+    assert!(matches!(
+        begin(&mut header, &[(0, &first), (1, &third)], false),
+        Err(VolumeError::EmptyKeyslot { slot: 1 })
+    ));
+    assert!(content(&device) == before);
+    begin(&mut header, &[(0, &first), (4, &second)], false).unwrap();
+    for finds in [&first, &second] {
+        let secret = Secret::Passphrase(Key::from_slice(finds.as_bytes()));
+        let keys = header.unlock_both(&device, &secret, &Limits::default());
+        assert_eq!(keys.unwrap().new.as_bytes(), new_key.as_bytes());
+    }
+    finish(&device, &device).unwrap();
+    let header = Header::read(&device).unwrap();
+    assert_eq!(header.keyslots_of_data().unwrap(), [1, 2]);
+    for (slot, opens) in [(1, &first), (2, &second)] {
+        let secret = Secret::Passphrase(Key::from_slice(opens.as_bytes()));
+        let found = header.unlock(&device, &secret, Some(slot), &Limits::default());
+        assert_eq!(found.unwrap().key.as_bytes(), new_key.as_bytes());
+    }
 }
 
 #[test]

@@ -263,12 +263,25 @@ impl VolumeArguments {
     }
 
     /// An option that the format has no use for is a mistake, and not silently
-    /// left aside.
+    /// left aside; nor is a header that is out of date, because the volume is
+    /// being reencrypted.
     pub fn refuse_foreign_options(&self, format: Format) -> Result<(), Failure> {
         use Format::{Cryptoloop, LoopAes, Luks1, Luks2, Plain, Tcrypt, Veracrypt};
         const HEADLESS: &[Format] = &[Plain, Cryptoloop, LoopAes];
         const SEARCHED: &[Format] = &[Plain, Cryptoloop, LoopAes, Tcrypt, Veracrypt];
         const TCRYPT: &[Format] = &[Tcrypt, Veracrypt];
+        let side = side_header(&self.image);
+        if TCRYPT.contains(&format) && side.exists() {
+            return Err(Failure::new(
+                2,
+                format!(
+                    "{} is being reencrypted: {} has its keys",
+                    self.image.display(),
+                    side.display()
+                ),
+                "Go on with `cryptmark volume reencrypt`; to open it now, leave --type away.",
+            ));
+        }
         let given = [
             ("--cipher", self.cipher.is_some(), SEARCHED),
             ("--key-size", self.key_size.is_some(), HEADLESS),

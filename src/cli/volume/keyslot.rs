@@ -1,12 +1,18 @@
-//! What a new keyslot costs to open, and what opens it.
+//! What a new keyslot costs to open, what opens it, and which of the old ones
+//! stay when the volume key changes.
 
 use super::secrets;
 use crate::cli::Failure;
+use crate::cli::progress::Progress;
+use block::FileDevice;
 use cipher::Key;
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use volume::{Argon2Variant, Format, Hash, Kdf, KdfKind, Machine, plain};
+use volume::luks2::{Header, Keyslot};
+use volume::{
+    Argon2Variant, Format, Hash, Kdf, KdfKind, Limits, Machine, Secret, VolumeError, plain,
+};
 
 /// cryptsetup's defaults: what an unlock takes, and LUKS's hash.
 const ITER_TIME_MS: u64 = 2000;
@@ -27,7 +33,7 @@ pub struct KdfArguments {
     /// Iterations or passes, instead of what --iter-time gives
     #[arg(long, value_name = "N", conflicts_with = "iter_time")]
     pbkdf_force_iterations: Option<u32>,
-    /// Memory of Argon2 in KiB [default: what --iter-time gives, 1 GiB at most]
+    /// Memory of Argon2 in KiB: with --iter-time the most of it [default: 1 GiB, or half of what there is]
     #[arg(long, value_name = "KIB")]
     pbkdf_memory: Option<u32>,
     /// Lanes of Argon2 [default: the cores, 4 at most]
@@ -67,24 +73,18 @@ impl KdfArguments {
                 "Leave --pbkdf-memory and --pbkdf-parallel away.",
             ));
         }
-        let mut kdf = match self.pbkdf_force_iterations {
-            Some(iterations) => forced(kind, iterations)?,
-            None => calibrated(kind, self.iter_time.unwrap_or(ITER_TIME_MS))?,
-        };
-        if let Kdf::Argon2 {
-            memory_kib, lanes, ..
-        } = &mut kdf
-        {
-            *memory_kib = self.pbkdf_memory.unwrap_or(*memory_kib);
-            *lanes = self.pbkdf_parallel.unwrap_or(*lanes);
+        let mut machine = machine();
+        machine.memory_kib = self.pbkdf_memory.unwrap_or(machine.memory_kib);
+        machine.lanes = self.pbkdf_parallel.unwrap_or(machine.lanes);
+        match self.pbkdf_force_iterations {
+            Some(iterations) => forced(kind, iterations, machine),
+            None => calibrated(kind, self.iter_time.unwrap_or(ITER_TIME_MS), machine),
         }
-        Ok(kdf)
     }
 }
 
 /// With so many iterations or passes, and the machine's bounds for all else.
-fn forced(kind: KdfKind, iterations: u32) -> Result<Kdf, Failure> {
-    let machine = machine();
+fn forced(kind: KdfKind, iterations: u32, machine: Machine) -> Result<Kdf, Failure> {
     match kind {
         KdfKind::Pbkdf2(_) if iterations < LEAST_ITERATIONS => Err(Failure::new(
             2,
@@ -96,18 +96,18 @@ fn forced(kind: KdfKind, iterations: u32) -> Result<Kdf, Failure> {
     }
 }
 
-fn calibrated(kind: KdfKind, iter_time: u64) -> Result<Kdf, Failure> {
+fn calibrated(kind: KdfKind, iter_time: u64, machine: Machine) -> Result<Kdf, Failure> {
+    let waiting = Progress::waiting("finding how much work the key derivation can be here");
     let start = Instant::now();
     let now = || start.elapsed();
-    Ok(kind.calibrated(Duration::from_millis(iter_time), machine(), &now)?)
+    let found = kind.calibrated(Duration::from_millis(iter_time), machine, &now);
+    waiting.finish();
+    Ok(found?)
 }
 
 fn machine() -> Machine {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    Machine {
-        cores,
-        memory: lab::probe::total_memory().unwrap_or(1 << 30),
-    }
+    Machine::new(cores, lab::probe::total_memory().unwrap_or(1 << 30))
 }
 
 /// The hash that `--hash` names.
@@ -140,11 +140,94 @@ impl NewSecretArguments {
     }
 
     /// The new secret: asked for twice where no option says.
-    pub fn secret(&self, image: &std::path::Path) -> Result<Key, Failure> {
+    pub fn secret(&self, image: &Path) -> Result<Key, Failure> {
         match (&self.new_passphrase_file, &self.new_key_file) {
             (Some(path), _) => secrets::passphrase_in(path),
             (None, Some(path)) => secrets::key_in(path),
             (None, None) => secrets::ask_twice(image),
         }
+    }
+}
+
+/// How often a passphrase is asked for, as cryptsetup does.
+const TRIES: u32 = 3;
+
+/// The options that say which keyslots stay when the volume key changes: those
+/// of which somebody knows what opens them.
+#[derive(Debug, Args)]
+pub struct KeptArguments {
+    /// File with the passphrase of another keyslot that stays, in its first line; can be repeated
+    #[arg(long = "keep-passphrase-file", value_name = "FILE|-", conflicts_with_all = ["encrypt", "decrypt"])]
+    passphrase_files: Vec<PathBuf>,
+    /// Key file of another keyslot that stays, used whole; can be repeated
+    #[arg(long = "keep-key-file", value_name = "FILE|-", conflicts_with_all = ["encrypt", "decrypt"])]
+    key_files: Vec<PathBuf>,
+}
+
+impl KeptArguments {
+    /// The keyslots of the data that stay, each with what opens it: `first`,
+    /// those that the options open, and, if `ask` and at a terminal, those that
+    /// the user opens.
+    pub fn keyslots(
+        &self,
+        header: &Header,
+        device: &FileDevice,
+        first: (u32, Key),
+        ask: bool,
+    ) -> Result<Vec<(u32, Key)>, Failure> {
+        let mut kept = vec![first];
+        let left = |kept: &[(u32, Key)]| -> Result<Vec<u32>, Failure> {
+            let all = header.keyslots_of_data()?.iter().copied();
+            let is_kept = |slot: &u32| kept.iter().any(|(other, _)| other == slot);
+            let keyslots = &header.metadata.keyslots;
+            // What a passphrase does not open cannot be kept.
+            let opens = |slot: &u32| matches!(keyslots.get(slot), Some(Keyslot::Luks2(_)));
+            Ok(all.filter(|slot| !is_kept(slot) && opens(slot)).collect())
+        };
+        let opens = |slot: u32, secret: Key| -> Result<Option<(u32, Key)>, Failure> {
+            let copy = Secret::Passphrase(Key::from_slice(secret.as_bytes()));
+            match header.unlock(device, &copy, Some(slot), &Limits::default()) {
+                Ok(_) => Ok(Some((slot, secret))),
+                Err(VolumeError::NoKeyslotFits) => Ok(None),
+                Err(error) => Err(error.into()),
+            }
+        };
+        let lines = self
+            .passphrase_files
+            .iter()
+            .map(|path| secrets::passphrase_in(path));
+        let wholes = self.key_files.iter().map(|path| secrets::key_in(path));
+        for secret in lines.chain(wholes) {
+            let secret = secret?;
+            let mut found = None;
+            for slot in left(&kept)? {
+                found = opens(slot, Key::from_slice(secret.as_bytes()))?;
+                if found.is_some() {
+                    break;
+                }
+            }
+            kept.push(found.ok_or(VolumeError::NoKeyslotFits)?);
+        }
+        if !ask || !secrets::can_ask() {
+            return Ok(kept);
+        }
+        for slot in left(&kept)? {
+            let mut question = format!("Passphrase for keyslot {slot}, so that it stays: ");
+            for nth in 1.. {
+                let secret = secrets::ask(&question)?;
+                if secret.as_bytes().is_empty() {
+                    break;
+                }
+                match opens(slot, secret)? {
+                    Some(found) => {
+                        kept.push(found);
+                        break;
+                    }
+                    None if nth == TRIES => return Err(VolumeError::NoKeyslotFits.into()),
+                    None => question = format!("That does not open keyslot {slot}. Once more: "),
+                }
+            }
+        }
+        Ok(kept)
     }
 }

@@ -1,6 +1,7 @@
 //! `cryptmark volume`: encrypted volumes, opened and kept.
 
 mod arguments;
+mod convert;
 mod copy;
 mod create;
 mod create_tcrypt;
@@ -43,6 +44,8 @@ enum VolumeCommand {
     Key(Box<keys::KeyOptions>),
     /// Change cipher, sector size or volume key in place; encrypt or decrypt in place
     Reencrypt(Box<reencrypt::ReencryptOptions>),
+    /// Make a LUKS1 volume one of LUKS2, where it is
+    Convert(convert::ConvertOptions),
     /// Make a volume in a file larger or smaller
     Resize(resize::ResizeOptions),
     /// Save, restore, mend or label a header
@@ -70,6 +73,7 @@ pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
         VolumeCommand::Passwd(options) => keys::passwd(options),
         VolumeCommand::Key(options) => keys::key(options),
         VolumeCommand::Reencrypt(options) => reencrypt::run(options),
+        VolumeCommand::Convert(options) => convert::run(options),
         VolumeCommand::Resize(options) => resize::run(options),
         VolumeCommand::Header(options) => header::run(options),
         VolumeCommand::Open(options) => open::run(options),

@@ -1,9 +1,11 @@
 //! `cryptmark volume reencrypt`: another cipher or key for the data where it is.
 
+mod tcrypt;
+
 use super::arguments::{VolumeArguments, open, side_header};
 use super::copy::tell;
 use super::create::{HEADER_FILE, natural, usual_key_bytes, warn};
-use super::keyslot::{KdfArguments, named_hash};
+use super::keyslot::{KdfArguments, KeptArguments, named_hash};
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
@@ -22,7 +24,9 @@ const SHIFT: u64 = HEADER_FILE;
 
 /// Options of `cryptmark volume reencrypt`.
 ///
-/// --cipher, --key-size, --sector-size and --hash say what shall be.
+/// --cipher, --key-size, --sector-size and --hash say what shall be. With --type
+/// veracrypt or tcrypt a file beside the volume, or the one of --header, has the
+/// journal and both keys until all is done.
 #[derive(Debug, Args)]
 pub struct ReencryptOptions {
     #[command(flatten)]
@@ -31,13 +35,15 @@ pub struct ReencryptOptions {
     secret: SecretArguments,
     #[command(flatten)]
     kdf: KdfArguments,
+    #[command(flatten)]
+    kept: KeptArguments,
     /// Encrypt a file or device that is not encrypted
     #[arg(long, conflicts_with = "decrypt")]
     encrypt: bool,
     /// Decrypt the volume for good
     #[arg(long)]
     decrypt: bool,
-    /// Lose the keyslots that the passphrase does not open, and take a cipher that protects little
+    /// Lose the keyslots whose passphrases are not given, or a hidden volume, and take a cipher that protects little
     #[arg(long)]
     yes: bool,
     /// Show no progress
@@ -58,9 +64,33 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     if options.decrypt && options.volume.header_path().is_none() {
         return decrypt(options);
     }
+    let journal = options.volume.header_path().filter(|path| path.exists());
+    let family = options.volume.family();
+    if let (Some(family), None, false) = (family, &journal, options.decrypt) {
+        return tcrypt::begin(options, family);
+    }
     let devices = options.volume.devices(true)?;
     let (header, data) = (devices.header(), devices.data());
-    let format = options.volume.format(header)?;
+    // A TrueCrypt or VeraCrypt volume has a header of LUKS2 meanwhile.
+    let format = match family {
+        Some(_) => Format::Luks2,
+        None => options.volume.format(header)?,
+    };
+    if format == Format::Luks1 {
+        return Err(Failure::new(
+            2,
+            "a LUKS1 volume cannot be reencrypted in place: its header has no room for a journal",
+            format!(
+                "Make it a LUKS2 volume first: cryptmark volume convert {} --type luks2",
+                options
+                    .volume
+                    .header_path()
+                    .as_deref()
+                    .unwrap_or(image)
+                    .display()
+            ),
+        ));
+    }
     if format != Format::Luks2 {
         return Err(Failure::new(
             2,
@@ -71,9 +101,10 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     let mut parsed = Header::read(header)?;
     if parsed.is_reencrypting() {
         let secret = options.secret.secret(format, image)?;
+        let secret = tcrypt::secret(&options.volume, secret)?;
         let keys = parsed.unlock_both(header, &secret, &Limits::default())?;
         work(options, &mut parsed, (header, data), &keys)?;
-    } else if begun {
+    } else if begun || (parsed.is_for_another() && journal.is_some()) {
         // All is done but for putting the header where it belongs.
     } else if options.decrypt {
         let secret = options.secret.secret(format, image)?;
@@ -88,6 +119,9 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
         work(options, &mut parsed, (header, data), &keys)?;
     } else {
         change(options, &mut parsed, (header, data))?;
+    }
+    if let (true, Some(path)) = (parsed.is_for_another(), journal) {
+        return tcrypt::finish(&parsed, data, &path);
     }
     drop(devices);
     match side.exists() {
@@ -121,16 +155,18 @@ fn change(
     let secret = options.secret.secret(Format::Luks2, image)?;
     let slot = options.volume.key_slot();
     let unlocked = header.unlock(device, &secret, slot, &Limits::default())?;
-    let passphrase = match &secret {
-        Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => bytes,
-        Secret::VolumeKey(_) => {
-            return Err(Failure::new(
-                2,
-                "the new keyslot needs a passphrase",
-                "Give one that opens the volume, not its volume key.",
-            ));
-        }
+    let (Secret::Passphrase(passphrase) | Secret::KeyFile(passphrase), Some(slot)) =
+        (secret, unlocked.slot)
+    else {
+        return Err(Failure::new(
+            2,
+            "the new keyslot needs a passphrase",
+            "Give one that opens the volume, not its volume key.",
+        ));
     };
+    let first = (slot, passphrase);
+    let kept = options.kept.keyslots(header, device, first, !options.yes)?;
+    let kept: Vec<(u32, &Key)> = kept.iter().map(|(slot, key)| (*slot, key)).collect();
     let key_bytes = options.volume.key_bytes()?;
     let new_key = Key::random(key_bytes.unwrap_or_else(|| usual_key_bytes(&spec)))
         .map_err(VolumeError::Cipher)?;
@@ -139,7 +175,7 @@ fn change(
         sector_size,
         keyslot: keyslot(options)?,
     };
-    header.begin_reencryption(device, data, &target, &new_key, passphrase, options.yes)?;
+    header.begin_reencryption(device, data, &target, &new_key, &kept, options.yes)?;
     let keys = Keys {
         old: unlocked.key,
         new: new_key,

@@ -18,7 +18,7 @@ use volume::{Format, Limits, luks1};
 pub struct ResizeOptions {
     #[command(flatten)]
     volume: VolumeArguments,
-    /// Size of the whole file afterwards, header and all: as in 2GiB, or 512-byte sectors
+    /// Where the data shall end, and the file with it, header and all: as in 2GiB, or 512-byte sectors
     #[arg(long, value_name = "SIZE")]
     to: Extent,
     /// What opens a TrueCrypt or VeraCrypt volume, whose headers are written anew
@@ -37,21 +37,19 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
     let image = options.volume.image();
     let devices = options.volume.devices_for_header()?;
     let format = options.volume.format(devices.header())?;
-    let (offset, unit) = match format {
-        Format::Luks1 => (luks1::Header::read(devices.header())?.payload_offset, 512),
+    let (offset, unit, fixed) = match format {
+        Format::Luks1 => {
+            let header = luks1::Header::read(devices.header())?;
+            (header.payload_offset, 512, None)
+        }
         Format::Luks2 => {
             let header = Header::read(devices.header())?;
             let (segment, sector) = header.only_segment()?;
-            if let SegmentSize::Fixed(bytes) = segment.size {
-                return Err(Failure::new(
-                    2,
-                    format!(
-                        "the header says that the data has {bytes} bytes, whatever the file has"
-                    ),
-                    "Export it, and import it into a larger volume.",
-                ));
-            }
-            (segment.offset, sector)
+            let fixed = match segment.size {
+                SegmentSize::Dynamic => None,
+                SegmentSize::Fixed(bytes) => Some(bytes),
+            };
+            (segment.offset, sector, fixed)
         }
         other => {
             return Err(Failure::new(
@@ -61,15 +59,16 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
             ));
         }
     };
-    if devices.data().path_kind() == PathKind::BlockDevice {
+    let size = devices.data().geometry().size;
+    let to = options.to.bytes;
+    let is_device = devices.data().path_kind() == PathKind::BlockDevice;
+    if is_device && (fixed.is_none() || to > size) {
         return Err(Failure::new(
             2,
             format!("{} has the size that it has", image.display()),
             "The volume takes all of a device: change the size of that.",
         ));
     }
-    let size = devices.data().geometry().size;
-    let to = options.to.bytes;
     if to < offset + unit || !(to - offset).is_multiple_of(unit) {
         return Err(Failure::new(
             2,
@@ -77,15 +76,27 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
             "Give a size that is.",
         ));
     }
-    if to < size && !options.yes {
+    let end = fixed.map_or(size, |bytes| offset.saturating_add(bytes));
+    if to < end && !options.yes {
         return Err(Failure::new(
             4,
-            format!("{} bytes of data would be cut off", size - to),
+            format!("{} bytes of data would be cut off", end - to),
             "Make the file system in it smaller first, then give --yes.",
         ));
     }
     drop(devices);
-    set_length(image, to)?;
+    // What the header speaks of is there at any time.
+    if to > size {
+        set_length(image, to)?;
+    }
+    if fixed.is_some() {
+        let devices = options.volume.devices_for_header()?;
+        let mut header = Header::read(devices.header())?;
+        header.set_data_size(devices.header(), to - offset)?;
+    }
+    if to < size && !is_device {
+        set_length(image, to)?;
+    }
     print(&format!("{} bytes of data\n", to - offset))
 }
 

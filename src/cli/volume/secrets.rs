@@ -91,7 +91,7 @@ pub fn key_in(path: &Path) -> Result<Key, Failure> {
 /// A new passphrase, asked for twice.
 pub fn ask_twice(image: &Path) -> Result<Key, Failure> {
     let first = ask(&format!("New passphrase for {}: ", image.display()))?;
-    if !io::stdin().is_terminal() {
+    if !can_ask() {
         return Ok(first);
     }
     match ask("The same again: ")?.as_bytes() == first.as_bytes() {
@@ -104,9 +104,14 @@ pub fn ask_twice(image: &Path) -> Result<Key, Failure> {
     }
 }
 
+/// Whether there is somebody to ask.
+pub fn can_ask() -> bool {
+    io::stdin().is_terminal()
+}
+
 /// A passphrase from the terminal, or the next line of standard input.
-fn ask(question: &str) -> Result<Key, Failure> {
-    match io::stdin().is_terminal() {
+pub fn ask(question: &str) -> Result<Key, Failure> {
+    match can_ask() {
         true => prompt(question),
         false => first_line(io::stdin(), Path::new("-")),
     }

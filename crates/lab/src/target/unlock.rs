@@ -158,8 +158,8 @@ const fn luks(name: &'static str, format: &'static str, cost: Cost) -> Recipe {
 }
 
 impl Recipe {
-    /// Settles the costs: at once where the format fixes them, in about three
-    /// seconds where it calibrates. `cores` and `memory` bytes are the machine's.
+    /// Settles the costs: at once where the format fixes them, in some seconds
+    /// where it calibrates. `cores` and `memory` bytes are the machine's.
     ///
     /// # Errors
     /// [`UnlockError::Volume`] where there is no memory.
@@ -171,7 +171,7 @@ impl Recipe {
                 let start = clock.now();
                 let now = || Duration::from_secs_f64(clock.seconds(clock.now() - start));
                 let target = Duration::from_millis(ITER_TIME_MS.into());
-                kind.calibrated(target, Machine { cores, memory }, &now)?
+                kind.calibrated(target, Machine::new(cores, memory), &now)?
             }
         };
         Ok(Unlock { recipe: *self, kdf })

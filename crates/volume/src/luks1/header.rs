@@ -18,9 +18,9 @@ use cipher::{Algorithm, CipherSpec};
 /// Length of the header, bytes.
 pub(super) const HEADER_BYTES: u64 = 592;
 
-const KEYSLOTS: usize = 8;
-const KEYSLOTS_AT: usize = 208;
-const KEYSLOT_BYTES: usize = 48;
+pub(super) const KEYSLOTS: usize = 8;
+pub(super) const KEYSLOTS_AT: usize = 208;
+pub(super) const KEYSLOT_BYTES: usize = 48;
 const ACTIVE: u32 = 0x00AC_71F3;
 const DISABLED: u32 = 0x0000_DEAD;
 
@@ -44,9 +44,9 @@ pub struct Header {
     pub uuid: String,
     /// The keyslots by number.
     pub keyslots: [Keyslot; KEYSLOTS],
-    pub(super) digest: [u8; 20],
-    pub(super) digest_salt: [u8; 32],
-    pub(super) digest_iterations: u32,
+    pub(crate) digest: [u8; 20],
+    pub(crate) digest_salt: [u8; 32],
+    pub(crate) digest_iterations: u32,
 }
 
 /// A keyslot, in use or not.
@@ -60,7 +60,7 @@ pub struct Keyslot {
     pub offset: u64,
     /// Stripes of the key material.
     pub stripes: u32,
-    pub(super) salt: [u8; 32],
+    pub(crate) salt: [u8; 32],
 }
 
 impl Header {

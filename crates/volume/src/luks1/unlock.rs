@@ -116,7 +116,7 @@ impl Header {
         Ok(digest.as_bytes().ct_eq(&self.digest).into())
     }
 
-    pub(super) fn kdf(&self, iterations: u32) -> Kdf {
+    pub(crate) fn kdf(&self, iterations: u32) -> Kdf {
         Kdf::Pbkdf2 {
             hash: self.hash,
             iterations,

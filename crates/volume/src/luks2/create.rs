@@ -1,8 +1,8 @@
-//! New headers, and the texts in them.
+//! New headers, and what can be changed in them without a key.
 
 use super::binary::{Binary, HEADER_SIZES};
 use super::keyslots::{KeyslotOptions, SALT_BYTES};
-use super::metadata::Metadata;
+use super::metadata::{Metadata, SegmentSize};
 use super::read::{Header, Recovered};
 use crate::luks::{DIGEST_ITERATIONS, checked_text, checked_uuid};
 use crate::{Format, Hash, Kdf, Limits, VolumeError, unaligned};
@@ -13,8 +13,8 @@ use cipher::{CipherError, CipherSpec, Key, SectorSize};
 use serde_json::{Map, Value, json};
 
 /// cryptsetup's sizes: headers of 16 KiB, and data from 16 MiB on.
-const HEADER_SIZE: u64 = HEADER_SIZES[0];
-const DATA_OFFSET: u64 = 16 << 20;
+pub(super) const HEADER_SIZE: u64 = HEADER_SIZES[0];
+pub(super) const DATA_OFFSET: u64 = 16 << 20;
 
 /// Room for labels in a header, with the zero that ends them.
 const LABEL_BYTES: usize = 48;
@@ -140,6 +140,27 @@ impl Header {
         next.commit(device, |_| ())?;
         *self = next;
         Ok(())
+    }
+
+    /// Says that the data has `bytes` bytes, if the header says how many it has;
+    /// otherwise it goes to the end of its device, and nothing is written.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`] as [`only_segment`](Self::only_segment), and
+    /// those of writing.
+    pub fn set_data_size(
+        &mut self,
+        device: &dyn BlockDevice,
+        bytes: u64,
+    ) -> Result<(), VolumeError> {
+        let (number, _) = self.data_segment()?;
+        let (segment, _) = self.only_segment()?;
+        match segment.size {
+            SegmentSize::Dynamic => Ok(()),
+            SegmentSize::Fixed(_) => self.commit(device, |json| {
+                json["segments"][number.to_string()]["size"] = bytes.to_string().into();
+            }),
+        }
     }
 
     /// Writes both copies anew if one of them cannot be used or is older.

@@ -20,7 +20,7 @@ pub(super) const KEYSLOTS: u32 = 32;
 const AREA_UNIT: u64 = 4096;
 
 /// cryptsetup's number.
-const STRIPES: u32 = 4000;
+pub(super) const STRIPES: u32 = 4000;
 
 /// Length of the salts of keyslots and digests.
 pub(super) const SALT_BYTES: usize = 32;
@@ -76,7 +76,7 @@ impl Header {
                 .ok_or(VolumeError::NoFreeKeyslot)?,
         };
         let digest = self.digest_of_data()?;
-        let (keyslot, _) = self.store(device, volume_key, passphrase, options)?;
+        let (keyslot, _) = self.store(device, volume_key, passphrase, options, &[])?;
         self.commit(device, |json| {
             insert(json, slot, keyslot);
             let bound = &mut json["digests"][digest.to_string()]["keyslots"];
@@ -107,12 +107,8 @@ impl Header {
             Some(Keyslot::Luks2(keyslot)) => keyslot.clone(),
             _ => return Err(VolumeError::EmptyKeyslot { slot }),
         };
-        let (mut keyslot, _) = self.store(device, volume_key, passphrase, options)?;
-        match old.priority {
-            Priority::Ignore => keyslot["priority"] = 0.into(),
-            Priority::Normal => {}
-            Priority::Prefer => keyslot["priority"] = 2.into(),
-        }
+        let (mut keyslot, _) = self.store(device, volume_key, passphrase, options, &[])?;
+        set_priority(&mut keyslot, old.priority);
         self.commit(device, |json| insert(json, slot, keyslot))?;
         wipe(device, old.area)
     }
@@ -153,17 +149,19 @@ impl Header {
         area.map_or(Ok(()), |area| wipe(device, area))
     }
 
-    /// Writes key material into a free area; what the header has to say of it,
-    /// and where it is.
+    /// Writes key material into a free area, which is not one of those `taken`
+    /// already; what the header has to say of it, and where it is.
     pub(super) fn store(
         &self,
         device: &dyn BlockDevice,
         volume_key: &Key,
         passphrase: &Key,
         options: &KeyslotOptions,
+        taken: &[ByteRange],
     ) -> Result<(Value, ByteRange), VolumeError> {
         let length = (volume_key.len() as u64 * u64::from(STRIPES)).next_multiple_of(AREA_UNIT);
-        let area = self.free_area(length).ok_or(VolumeError::NoFreeKeyslot)?;
+        let area = self.free_area(length, taken);
+        let area = area.ok_or(VolumeError::NoFreeKeyslot)?;
         let (json, material, salt) = describe(volume_key, area, options)?;
         let limits = Limits::default();
         let slot_key =
@@ -175,16 +173,16 @@ impl Header {
         Ok((json, area))
     }
 
-    /// The first gap of `length` bytes between areas.
-    fn free_area(&self, length: u64) -> Option<ByteRange> {
-        let mut gaps = self.gaps(&[]).into_iter();
+    /// The first gap of `length` bytes between areas and what is `taken`.
+    fn free_area(&self, length: u64, taken: &[ByteRange]) -> Option<ByteRange> {
+        let mut gaps = self.gaps(taken).into_iter();
         let gap = gaps.find(|gap| gap.length >= length)?;
         Some(ByteRange::new(gap.offset, length))
     }
 
-    /// The largest gap between areas and `taken`.
-    pub(super) fn largest_free_area(&self, taken: ByteRange) -> ByteRange {
-        let gaps = self.gaps(&[taken]).into_iter();
+    /// The largest gap between areas and what is `taken`.
+    pub(super) fn largest_free_area(&self, taken: &[ByteRange]) -> ByteRange {
+        let gaps = self.gaps(taken).into_iter();
         let largest = gaps.max_by_key(|gap| gap.length);
         largest.unwrap_or(ByteRange::new(0, 0))
     }
@@ -233,6 +231,31 @@ pub(super) fn forget(json: &mut Map<String, Value>, slot: u32) {
     }
 }
 
+/// Gives a new keyslot the priority of the one whose place it takes.
+pub(super) fn set_priority(keyslot: &mut Value, priority: Priority) {
+    match priority {
+        Priority::Ignore => keyslot["priority"] = 0.into(),
+        Priority::Normal => {}
+        Priority::Prefer => keyslot["priority"] = 2.into(),
+    }
+}
+
+/// Lets the tokens of keyslot `old` speak of `new` as well.
+pub(super) fn share_tokens(json: &mut Map<String, Value>, old: u32, new: u32) {
+    let Some(Value::Object(tokens)) = json.get_mut("tokens") else {
+        return;
+    };
+    for token in tokens.values_mut() {
+        if let Some(Value::Array(keyslots)) = token.get_mut("keyslots")
+            && keyslots
+                .iter()
+                .any(|slot| slot.as_str() == Some(&old.to_string()))
+        {
+            keyslots.push(new.to_string().into());
+        }
+    }
+}
+
 /// A new keyslot: its JSON, its key material, its salt.
 fn describe(
     volume_key: &Key,
@@ -276,7 +299,7 @@ pub(super) fn insert(json: &mut Map<String, Value>, slot: u32, keyslot: Value) {
 }
 
 /// A key derivation as headers write it.
-fn kdf_json(kdf: &Kdf, salt: &[u8]) -> Value {
+pub(super) fn kdf_json(kdf: &Kdf, salt: &[u8]) -> Value {
     let salt = STANDARD.encode(salt);
     match kdf {
         Kdf::Pbkdf2 { hash, iterations } => json!({

@@ -3,6 +3,8 @@
 //! Source: LUKS2 On-Disk Format Specification 1.1.x.
 
 mod binary;
+mod borrowed;
+mod convert;
 mod create;
 mod journal;
 mod json;
@@ -14,6 +16,7 @@ mod unlock;
 mod write;
 
 pub use binary::{Binary, Place};
+pub use borrowed::KeptHeader;
 pub use create::Creation;
 pub use keyslots::KeyslotOptions;
 pub use metadata::{

@@ -9,7 +9,7 @@
 //! place. Data that moves to a higher place is moved from its end on.
 
 use super::journal::{Journal, Record};
-use super::keyslots::{KEYSLOTS, KeyslotOptions, forget, insert};
+use super::keyslots::{KEYSLOTS, KeyslotOptions, forget, insert, set_priority, share_tokens};
 use super::metadata::{Digest, Keyslot, Segment, SegmentKind, SegmentSize};
 use super::read::Header;
 use crate::damage::printable;
@@ -34,7 +34,7 @@ pub(super) const REQUIREMENT: &str = "cryptmark-reencrypt-v1";
 const JOURNAL_KIND: &str = "cryptmark-reencrypt";
 
 /// The flag of the segment that is to be.
-const FINAL: &str = "backup-final";
+pub(super) const FINAL: &str = "backup-final";
 
 /// What the data shall be afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,15 +91,17 @@ impl Header {
             .any(|requirement| requirement == REQUIREMENT)
     }
 
-    /// Begins: makes the keyslot of `new_key`, which `passphrase` opens, and
-    /// the journal, and says so in the header. No data is touched.
+    /// Begins: makes a keyslot of `new_key` for each keyslot in `kept`, one at
+    /// least, with the passphrase that stands beside its number, and the
+    /// journal, and says so in the header. No data is touched.
     ///
     /// # Errors
     /// [`VolumeError::Unsupported`] where that has happened already, or the
     /// data has integrity tags; [`VolumeError::NoFreeKeyslot`] where the
     /// header has no room; [`VolumeError::OtherKeyslots`] where there are
-    /// keyslots with other passphrases, which would be lost, unless
-    /// `others_too`; [`VolumeError::DataAlignment`] where the data is not made
+    /// keyslots of the data that are not kept, which would be lost, unless
+    /// `others_too`; [`VolumeError::EmptyKeyslot`] where one that is kept is
+    /// none of them; [`VolumeError::DataAlignment`] where the data is not made
     /// of sectors of the new size; those of writing.
     pub fn begin_reencryption(
         &mut self,
@@ -107,7 +109,7 @@ impl Header {
         data: &dyn BlockDevice,
         target: &Target,
         new_key: &Key,
-        passphrase: &Key,
+        kept: &[(u32, &Key)],
         others_too: bool,
     ) -> Result<(), VolumeError> {
         let (_, segment) = self.data_segment()?;
@@ -119,11 +121,14 @@ impl Header {
         target.spec.cipher(new_key, layout, None)?;
         let length = self.data_length(segment, data)?;
         data_of_size(data, segment.offset, length, layout)?;
-        let bound = &self.metadata.digests[&self.digest_of_data()?].keyslots;
-        if bound.len() > 1 && !others_too {
-            return Err(VolumeError::OtherKeyslots {
-                count: bound.len() - 1,
-            });
+        let bound = self.keyslots_of_data()?;
+        if let Some(&(slot, _)) = kept.iter().find(|(slot, _)| !bound.contains(slot)) {
+            return Err(VolumeError::EmptyKeyslot { slot });
+        }
+        let is_kept = |slot: &&u32| kept.iter().any(|(kept, _)| kept == *slot);
+        let count = bound.len() - bound.iter().filter(is_kept).count();
+        if count > 0 && !others_too {
+            return Err(VolumeError::OtherKeyslots { count });
         }
 
         let new = json!({
@@ -135,13 +140,31 @@ impl Header {
             "sector_size": target.sector_size.bytes(),
             "flags": [FINAL],
         });
-        let slot = self.free_slots().next().ok_or(VolumeError::NoFreeKeyslot)?;
-        let (keyslot, area) = self.store(device, new_key, passphrase, &target.keyslot)?;
+        // One more for the journal, which is looked for when they are there.
+        let slots: Vec<u32> = self.free_slots().take(kept.len()).collect();
+        if slots.len() < kept.len() {
+            return Err(VolumeError::NoFreeKeyslot);
+        }
+        let mut keyslots = Vec::new();
+        let mut areas = Vec::new();
+        for (old, passphrase) in kept {
+            let options = &target.keyslot;
+            let (mut keyslot, area) = self.store(device, new_key, passphrase, options, &areas)?;
+            if let Some(Keyslot::Luks2(old)) = self.metadata.keyslots.get(old) {
+                set_priority(&mut keyslot, old.priority);
+            }
+            keyslots.push(keyslot);
+            areas.push(area);
+        }
+        let names: Vec<String> = slots.iter().map(u32::to_string).collect();
         let mut digest = super::create::digest_json(new_key)?;
-        digest["keyslots"] = json!([slot.to_string()]);
+        digest["keyslots"] = json!(names);
         digest["segments"] = json!(["1"]);
-        self.announce(device, &[slot], area, |json| {
-            insert(json, slot, keyslot);
+        self.announce(device, &slots, &areas, |json| {
+            for ((slot, keyslot), (old, _)) in slots.iter().zip(keyslots).zip(kept) {
+                insert(json, *slot, keyslot);
+                share_tokens(json, *old, *slot);
+            }
             json["segments"]["1"] = new;
             json["digests"]["1"] = digest;
         })
@@ -166,7 +189,7 @@ impl Header {
             "size": self.data_length(segment, data)?.to_string(),
             "flags": [FINAL],
         });
-        self.announce(device, &[], ByteRange::new(0, 0), |json| {
+        self.announce(device, &[], &[], |json| {
             json["segments"]["1"] = new;
         })
     }
@@ -186,7 +209,7 @@ impl Header {
         passphrase: &Key,
     ) -> Result<Self, VolumeError> {
         let mut header = Self::create(device, creation, new_key, passphrase)?;
-        header.announce(device, &[], ByteRange::new(0, 0), |json| {
+        header.announce(device, &[], &[], |json| {
             let mut new = json["segments"]["0"].take();
             new["size"] = length.to_string().into();
             new["flags"] = json!([FINAL]);
@@ -201,18 +224,18 @@ impl Header {
         Ok(header)
     }
 
-    /// Makes the journal in what the header has left beside the keyslot of
-    /// `area`, and says in the header that all this has begun.
-    fn announce(
+    /// Makes the journal in what the header has left beside the keyslots of
+    /// these numbers and areas, and says in the header that all this has begun.
+    pub(super) fn announce(
         &mut self,
         device: &dyn BlockDevice,
         taken: &[u32],
-        area: ByteRange,
+        areas: &[ByteRange],
         edit: impl FnOnce(&mut Map<String, Value>),
     ) -> Result<(), VolumeError> {
         let slot = self.free_slots().find(|slot| !taken.contains(slot));
         let slot = slot.ok_or(VolumeError::NoFreeKeyslot)?;
-        let area = self.largest_free_area(area);
+        let area = self.largest_free_area(areas);
         let journal = Journal::new(area).ok_or(VolumeError::NoFreeKeyslot)?;
         journal.clear(device)?;
         let keyslot = json!({

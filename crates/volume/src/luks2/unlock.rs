@@ -230,6 +230,14 @@ impl Header {
         }
     }
 
+    /// The numbers of the keyslots that hold the data's key.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`].
+    pub fn keyslots_of_data(&self) -> Result<&[u32], VolumeError> {
+        Ok(&self.metadata.digests[&self.digest_of_data()?].keyslots)
+    }
+
     /// The number of the digest of the data's key.
     pub(super) fn digest_of_data(&self) -> Result<u32, VolumeError> {
         let (segment, _) = self.data_segment()?;

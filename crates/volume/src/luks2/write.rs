@@ -62,7 +62,7 @@ impl Header {
     }
 
     /// The bytes of one copy, with a salt of its own.
-    fn copy(&mut self, place: Place) -> Result<Vec<u8>, VolumeError> {
+    pub(super) fn copy(&mut self, place: Place) -> Result<Vec<u8>, VolumeError> {
         getrandom::fill(&mut self.binary.salt).map_err(CipherError::from)?;
         let size = self.binary.header_size as usize;
         let json = serde_json::to_string(&self.json).expect("JSON that was read can be written");

@@ -143,7 +143,7 @@ impl Creation {
             .seal(&unlocked.header, unlocked.spec, passphrase, limits)
     }
 
-    fn spec(&self) -> Result<CipherSpec, VolumeError> {
+    pub(super) fn spec(&self) -> Result<CipherSpec, VolumeError> {
         let specs = layers::specs_of(self.family, &self.algorithms)?;
         specs
             .into_iter()

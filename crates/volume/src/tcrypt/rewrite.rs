@@ -140,7 +140,7 @@ impl Unlocked {
     }
 
     /// Where the other one of header and copy is.
-    fn other_offset(&self, device: &dyn BlockDevice) -> Result<u64, VolumeError> {
+    pub(super) fn other_offset(&self, device: &dyn BlockDevice) -> Result<u64, VolumeError> {
         let copy = self.copy_offset(device)?;
         Ok(match self.place {
             Place::Normal | Place::Hidden | Place::System => copy,

@@ -64,16 +64,7 @@ impl Opening {
         limits: &Limits,
         watch: Watch,
     ) -> Result<Unlocked, VolumeError> {
-        let passphrase = match secret {
-            Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => bytes.as_bytes(),
-            Secret::VolumeKey(_) => {
-                return Err(VolumeError::SecretKind {
-                    format: self.family.format(),
-                    got: secret.kind(),
-                });
-            }
-        };
-        let password = self.keyfiles.password(self.family, passphrase)?;
+        let password = self.password(secret)?;
         let specs = match &self.algorithms {
             Some(algorithms) => layers::specs_of(self.family, algorithms)?,
             None => layers::specs(self.family),
@@ -100,6 +91,23 @@ impl Opening {
         };
         unlocked.check_offset(device.geometry().size)?;
         Ok(unlocked)
+    }
+
+    /// What a header key is derived from: the passphrase, and the key files with
+    /// it.
+    ///
+    /// # Errors
+    /// [`VolumeError::SecretKind`] and [`VolumeError::SecretLength`].
+    pub fn password(&self, secret: &Secret) -> Result<Key, VolumeError> {
+        match secret {
+            Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => {
+                self.keyfiles.password(self.family, bytes.as_bytes())
+            }
+            Secret::VolumeKey(_) => Err(VolumeError::SecretKind {
+                format: self.family.format(),
+                got: secret.kind(),
+            }),
+        }
     }
 
     /// What to try, none of it beyond `limits`.

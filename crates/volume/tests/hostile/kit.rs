@@ -226,7 +226,7 @@ static BEGUN: LazyLock<Vec<u8>> = LazyLock::new(|| {
     };
     let (key, passphrase) = (Key::random(32).unwrap(), Key::from_slice(PASSPHRASE));
     header
-        .begin_reencryption(&device, &device, &target, &key, &passphrase, false)
+        .begin_reencryption(&device, &device, &target, &key, &[(0, &passphrase)], false)
         .unwrap();
     bytes_of(&device)
 });

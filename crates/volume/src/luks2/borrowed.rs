@@ -1,0 +1,140 @@
+//! The data of a volume of another format, reencrypted with this one's means.
+//!
+//! Such a volume has no room for a journal. While its data are worked on, a
+//! LUKS2 header on a device of its own has the journal, both keys and both
+//! ciphers, as that of an encryption in place has; in a token it keeps the
+//! headers of the other format that are to be written when all is done.
+
+use super::create::digest_json;
+use super::keyslots::{KeyslotOptions, insert};
+use super::read::Header;
+use crate::{Mapping, VolumeError, unaligned};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use block::BlockDevice;
+use cipher::Key;
+use serde_json::{Value, json};
+
+/// The type of the token that keeps the headers.
+const TOKEN_KIND: &str = "cryptmark-headers";
+
+/// The keyslots of the two keys.
+const NEW_SLOT: &str = "0";
+const OLD_SLOT: u32 = 1;
+
+/// A header of another format, as it shall stand on the device of the data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptHeader {
+    /// Its first byte.
+    pub offset: u64,
+    /// All of it.
+    pub bytes: Vec<u8>,
+}
+
+impl Header {
+    /// Begins to make `new` of `old`, which lie at the same place: makes a header
+    /// on `device`, a device of its own, that `passphrase` opens. `headers` are
+    /// kept for [`put_headers`](Self::put_headers). No data is touched.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn begin_for_another(
+        device: &dyn BlockDevice,
+        (old, new): (&Mapping, &Mapping),
+        headers: &[KeptHeader],
+        keyslot: &KeyslotOptions,
+        passphrase: &Key,
+    ) -> Result<Self, VolumeError> {
+        let creation = super::Creation {
+            spec: new.spec,
+            key_bytes: new.key.len(),
+            sector_size: new.layout.size,
+            keyslot: *keyslot,
+            data_offset: Some(new.data.offset),
+            detached: true,
+            label: String::new(),
+            subsystem: String::new(),
+            uuid: None,
+        };
+        let mut header = Self::create(device, &creation, &new.key, passphrase)?;
+        let (old_keyslot, area) = header.store(device, &old.key, passphrase, keyslot, &[])?;
+        let mut old_digest = digest_json(&old.key)?;
+        old_digest["keyslots"] = json!([OLD_SLOT.to_string()]);
+        let kept: Vec<Value> = headers.iter().map(kept_json).collect();
+        let mut segments = json!({ "0": segment(old), "1": segment(new) });
+        segments["1"]["flags"] = json!([super::reencrypt::FINAL]);
+        header.announce(device, &[OLD_SLOT], &[area], |json| {
+            insert(json, OLD_SLOT, old_keyslot);
+            json["segments"] = segments;
+            json["digests"][NEW_SLOT]["segments"] = json!(["1"]);
+            json["digests"]["1"] = old_digest;
+            json["tokens"]["0"] = json!({
+                "type": TOKEN_KIND,
+                "keyslots": [],
+                "headers": kept,
+            });
+        })?;
+        Ok(header)
+    }
+
+    /// Whether the data are those of a volume of another format.
+    pub fn is_for_another(&self) -> bool {
+        self.metadata.tokens.values().any(|kind| kind == TOKEN_KIND)
+    }
+
+    /// Writes the headers that were kept to `data`, in their order, each on the
+    /// device before the next.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`] where the data are not all done, or the
+    /// headers cannot be read or lie outside of `data`, and those of writing.
+    pub fn put_headers(&self, data: &dyn BlockDevice) -> Result<(), VolumeError> {
+        let size = data.geometry().size;
+        let fits = |header: &KeptHeader| {
+            let end = header.offset.checked_add(header.bytes.len() as u64);
+            end.is_some_and(|end| end <= size)
+        };
+        let kept = self.kept_headers().filter(|kept| kept.iter().all(fits));
+        let Some(kept) = kept.filter(|_| !self.is_reencrypting()) else {
+            return Err(VolumeError::Unsupported {
+                format: crate::Format::Luks2,
+                feature: "a reencryption that says too little of itself".into(),
+            });
+        };
+        for header in kept {
+            unaligned::write_verified(data, header.offset, &header.bytes)?;
+        }
+        Ok(())
+    }
+
+    fn kept_headers(&self) -> Option<Vec<KeptHeader>> {
+        let tokens = self.json.get("tokens")?.as_object()?;
+        let token = tokens.values().find(|token| token["type"] == TOKEN_KIND)?;
+        let headers = token["headers"].as_array()?.iter().map(|header| {
+            Some(KeptHeader {
+                offset: header["offset"].as_str()?.parse().ok()?,
+                bytes: STANDARD.decode(header["bytes"].as_str()?).ok()?,
+            })
+        });
+        headers.collect()
+    }
+}
+
+fn kept_json(header: &KeptHeader) -> Value {
+    json!({
+        "offset": header.offset.to_string(),
+        "bytes": STANDARD.encode(&header.bytes),
+    })
+}
+
+/// A mapping as a segment.
+fn segment(mapping: &Mapping) -> Value {
+    json!({
+        "type": "crypt",
+        "offset": mapping.data.offset.to_string(),
+        "size": mapping.data.length.to_string(),
+        "iv_tweak": mapping.first.get().to_string(),
+        "encryption": mapping.spec.to_string(),
+        "sector_size": mapping.layout.size.bytes(),
+    })
+}

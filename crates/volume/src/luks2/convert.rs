@@ -1,0 +1,165 @@
+//! A LUKS1 header made one of LUKS2: the same keyslots, the same data.
+//!
+//! LUKS1's first key material lies where LUKS2's copies of the header belong. It
+//! moves first, while LUKS1's header stands. The second copy is on the device
+//! before the first sector of the first one is: that sector alone makes a LUKS1
+//! volume one of LUKS2, and the second copy counts until the first is whole.
+
+use super::binary::{Binary, Place};
+use super::create::{DATA_OFFSET, HEADER_SIZE};
+use super::keyslots::{STRIPES, kdf_json};
+use super::metadata::Metadata;
+use super::read::{Header, Recovered};
+use crate::keyslot::SECTOR;
+use crate::{Format, Hash, VolumeError, luks1, unaligned};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use block::{BlockDevice, ByteRange};
+use cipher::Algorithm;
+use serde_json::{Map, Value, json};
+
+/// The epoch of the first header, as cryptsetup counts.
+const FIRST_EPOCH: u64 = 1;
+
+/// What another program writes behind LUKS1's keyslots.
+const LUKSMETA: &[u8] = b"LUKSMETA";
+
+impl Header {
+    /// Makes the LUKS1 volume, whose header `old` was read from `device`, one of
+    /// LUKS2. Keyslots keep their numbers and open with what they opened with;
+    /// no data is touched. Called again after a cut, it goes on.
+    ///
+    /// # Errors
+    /// Before anything is written [`VolumeError::ConversionRoom`],
+    /// [`VolumeError::Lacks`] where LUKS2 has no such keyslots and
+    /// [`VolumeError::Unsupported`]; later those of writing.
+    pub fn convert(device: &dyn BlockDevice, mut old: luks1::Header) -> Result<Self, VolumeError> {
+        check(&old)?;
+        let size = device.geometry().size;
+        let end = match old.payload_offset {
+            0 => size,
+            data => data.min(size),
+        };
+        let start = 2 * HEADER_SIZE;
+        let length = end.min(DATA_OFFSET).saturating_sub(start) / 4096 * 4096;
+        if length == 0 {
+            return Err(VolumeError::ConversionRoom);
+        }
+        let behind = unaligned::read_up_to(device, old.material_end(end), LUKSMETA.len() as u64)?;
+        if *behind == LUKSMETA {
+            return Err(VolumeError::Unsupported {
+                format: Format::Luks1,
+                feature: "metadata of luksmeta behind its keyslots".into(),
+            });
+        }
+        old.move_material(device, ByteRange::new(start, length))?;
+
+        let json = document(&old, length);
+        let mut header = Self {
+            binary: Binary {
+                header_size: HEADER_SIZE,
+                seqid: FIRST_EPOCH,
+                label: String::new(),
+                checksum_hash: Hash::Sha256,
+                salt: [0; 64],
+                uuid: old.uuid.clone(),
+                subsystem: String::new(),
+            },
+            metadata: Metadata::parse(&json, HEADER_SIZE)
+                .map_err(|damage| VolumeError::damaged(Format::Luks2, damage))?,
+            json,
+            recovered: Recovered::Both,
+        };
+        let second = header.copy(Place::Secondary)?;
+        unaligned::write_verified(device, HEADER_SIZE, &second)?;
+        let first = header.copy(Place::Primary)?;
+        unaligned::write_verified(device, 0, &first[..SECTOR as usize])?;
+        unaligned::write_verified(device, 0, &first)?;
+        Ok(header)
+    }
+}
+
+/// Refuses keyslots that LUKS2 does not have.
+fn check(old: &luks1::Header) -> Result<(), VolumeError> {
+    let lacks = |what: String| VolumeError::Lacks {
+        format: Format::Luks2,
+        what: what.into(),
+        possible: "Make a LUKS2 volume, and copy with `volume export` and `volume import`.".into(),
+    };
+    if old.spec.algorithms() == [Algorithm::Null] {
+        return Err(lacks("key material that is not encrypted".to_owned()));
+    }
+    let mut active = old.keyslots.iter().filter(|keyslot| keyslot.active);
+    match active.find(|keyslot| keyslot.stripes != STRIPES) {
+        Some(keyslot) => Err(lacks(format!(
+            "key material of {} stripes",
+            keyslot.stripes
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The JSON that says what `old` says, as cryptsetup writes it.
+fn document(old: &luks1::Header, keyslots_size: u64) -> Map<String, Value> {
+    let spec = old.spec.to_string();
+    let hash = old.hash.name();
+    let mut keyslots = Map::new();
+    for (slot, keyslot) in old.keyslots.iter().enumerate() {
+        if !keyslot.active {
+            continue;
+        }
+        let area = old.area(keyslot);
+        let json = json!({
+            "type": "luks2",
+            "key_size": old.key_bytes,
+            "af": {
+                "type": "luks1",
+                "stripes": keyslot.stripes,
+                "hash": hash,
+            },
+            "area": {
+                "type": "raw",
+                "offset": area.offset.to_string(),
+                "size": area.length.to_string(),
+                "encryption": spec,
+                "key_size": old.key_bytes,
+            },
+            "kdf": kdf_json(&old.kdf(keyslot.iterations), &keyslot.salt),
+        });
+        keyslots.insert(slot.to_string(), json);
+    }
+    let bound: Vec<&String> = keyslots.keys().collect();
+    let json = json!({
+        "tokens": {},
+        "segments": {
+            "0": {
+                "type": "crypt",
+                "offset": old.payload_offset.to_string(),
+                "size": "dynamic",
+                "iv_tweak": "0",
+                "encryption": spec,
+                "sector_size": SECTOR,
+            },
+        },
+        "digests": {
+            "0": {
+                "type": "pbkdf2",
+                "keyslots": bound,
+                "segments": ["0"],
+                "hash": hash,
+                "iterations": old.digest_iterations,
+                "salt": STANDARD.encode(old.digest_salt),
+                "digest": STANDARD.encode(old.digest),
+            },
+        },
+        "config": {
+            "json_size": (HEADER_SIZE - 4096).to_string(),
+            "keyslots_size": keyslots_size.to_string(),
+        },
+        "keyslots": keyslots,
+    });
+    match json {
+        Value::Object(object) => object,
+        _ => unreachable!("it was written as an object"),
+    }
+}

@@ -1,0 +1,292 @@
+//! LUKS1 headers made ones of LUKS2: whatever a power cut leaves opens with
+//! every passphrase, and goes on from there.
+
+use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
+use block::{BlockDevice, OperationKind, RamDevice};
+use cipher::Key;
+use cryptmark_volume::luks2::{Header, KeyslotOptions, Recovered, Target};
+use cryptmark_volume::tcrypt::Progress;
+use cryptmark_volume::{Access, Format, Hash, Kdf, Limits, Opening, Secret, VolumeError, luks1};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ops::ControlFlow;
+
+const LOSSES: u64 = 5;
+const SECTOR: usize = 512;
+
+fn passphrase(slot: u32) -> Key {
+    Key::from_slice(format!("the passphrase of {slot}").as_bytes())
+}
+
+fn content(device: &dyn BlockDevice) -> Vec<u8> {
+    let mut bytes = vec![0; device.geometry().size as usize];
+    device.read_at(0, &mut bytes).unwrap();
+    bytes
+}
+
+fn copy(of: &RamDevice) -> RamDevice {
+    let device = RamDevice::new(of.geometry().size);
+    device.write_at(0, &content(of)).unwrap();
+    device
+}
+
+/// A volume with these keyslots, and its key.
+struct Volume {
+    device: RamDevice,
+    key: Key,
+    slots: Vec<u32>,
+}
+
+impl Volume {
+    /// With data from `payload_offset` on, or from where cryptsetup has them.
+    fn new(spec: &str, key_bytes: usize, slots: &[u32], payload_offset: Option<u64>) -> Self {
+        let device = RamDevice::new((2 << 20) + 4096);
+        let key = Key::random(key_bytes).unwrap();
+        let creation = luks1::Creation {
+            spec: spec.parse().unwrap(),
+            key_bytes,
+            hash: Hash::Sha1,
+            iterations: 1000,
+            payload_offset,
+            detached: payload_offset == Some(0),
+            uuid: None,
+        };
+        let mut header = luks1::Header::create(&device, &creation, &key, &passphrase(0)).unwrap();
+        for &slot in slots.iter().filter(|&&slot| slot != 0) {
+            header
+                .add_key(&device, &key, &passphrase(slot), 1000, Some(slot))
+                .unwrap();
+        }
+        if !slots.contains(&0) {
+            header.kill_key(&device, 0, false).unwrap();
+        }
+        Self {
+            device,
+            key,
+            slots: slots.to_vec(),
+        }
+    }
+
+    /// Whether `device` opens with every passphrase, by its keyslot, to the key.
+    fn opens(&self, device: &RamDevice) {
+        let format = Format::detect(device).unwrap().unwrap();
+        for &slot in &self.slots {
+            let secret = Secret::Passphrase(passphrase(slot));
+            let limits = Limits::default();
+            let unlocked = match format {
+                Format::Luks1 => luks1::Header::read(device).unwrap().unlock(
+                    device,
+                    &secret,
+                    Some(slot),
+                    &limits,
+                ),
+                _ => Header::read(device)
+                    .unwrap()
+                    .unlock(device, &secret, Some(slot), &limits),
+            };
+            assert_eq!(unlocked.unwrap().key.as_bytes(), self.key.as_bytes());
+        }
+    }
+
+    /// Whether `device` is what it shall be in the end, and nothing is left of
+    /// key material where it was.
+    fn is_converted(&self, device: &RamDevice) {
+        self.opens(device);
+        let header = Header::read(device).unwrap();
+        assert_eq!(header.recovered, Recovered::Both);
+        let slots: Vec<u32> = header.metadata.keyslots.keys().copied().collect();
+        assert_eq!(slots, self.slots);
+        let old = luks1::Header::read(&self.device).unwrap();
+        assert_eq!(header.binary.uuid, old.uuid);
+        let (before, after) = (content(&self.device), content(device));
+        for keyslot in old.keyslots.iter().filter(|keyslot| keyslot.active) {
+            let material = &before[keyslot.offset as usize..][..SECTOR];
+            let found = after.chunks(SECTOR).filter(|sector| *sector == material);
+            assert_eq!(found.count(), 1);
+        }
+        if old.payload_offset > 0 {
+            let data = old.payload_offset as usize;
+            assert!(before[data..] == after[data..]);
+        }
+    }
+}
+
+/// Converts, or goes on.
+fn convert(device: &dyn BlockDevice) -> Result<(), VolumeError> {
+    match Format::detect(device)? {
+        Some(Format::Luks1) => Header::convert(device, luks1::Header::read(device)?).map(drop),
+        _ => Header::read(device)?.repair(device).map(drop),
+    }
+}
+
+/// Cuts the conversion at every write; how many writes it took.
+fn cut_at_every_write(volume: &Volume) -> u32 {
+    let mut cuts = 0;
+    for nth in 1.. {
+        let mut done = false;
+        for seed in 0..LOSSES {
+            let disk = copy(&volume.device);
+            let cache = WriteCache::new(&disk);
+            let torn = Effect::Torn {
+                keep: seed * SECTOR as u64,
+            };
+            let rules = [
+                Rule::on(OperationKind::Write, Trigger::Nth(nth), torn),
+                Rule::on(OperationKind::Write, Trigger::From(nth), Effect::Fail(5)),
+            ];
+            done = convert(&Fault::new(&cache, rules)).is_ok();
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(nth << 8 | seed);
+            let survives = |_| match seed {
+                0 => false,
+                1 => true,
+                _ => random.next_u64() & 1 == 1,
+            };
+            cache.power_cut(survives).unwrap();
+            volume.opens(&disk);
+            convert(&disk).unwrap();
+            volume.is_converted(&disk);
+        }
+        if done {
+            break;
+        }
+        cuts += 1;
+    }
+    println!("{cuts} writes cut, {LOSSES} losses each");
+    cuts
+}
+
+#[test]
+fn a_conversion_survives_any_cut() {
+    const XTS: &str = "aes-xts-plain64";
+    for (spec, key_bytes, slots, offset) in [
+        (XTS, 64, &[0][..], None),
+        (XTS, 64, &[0, 2, 7], None),
+        // The only free place is one that another sector of the header names.
+        (XTS, 64, &[0, 1, 2, 3, 4, 5, 6], None),
+        (XTS, 64, &[6, 7], None),
+        // All keyslots, and a free place behind them.
+        (XTS, 32, &[0, 1, 2, 3, 4, 5, 6, 7], Some(2 << 20)),
+        (XTS, 64, &[0, 5], Some(0)),
+        ("blowfish-cbc-plain64", 8, &[0, 1], None),
+    ] {
+        let volume = Volume::new(spec, key_bytes, slots, offset);
+        let least = if slots.contains(&0) { 5 } else { 3 };
+        assert!(cut_at_every_write(&volume) >= least);
+    }
+}
+
+/// The first copy of LUKS2's header, half written or lost, never counts.
+#[test]
+fn a_torn_first_copy_is_made_again_from_the_second() {
+    let volume = Volume::new("aes-xts-plain64", 64, &[0, 6], None);
+    let disk = copy(&volume.device);
+    convert(&disk).unwrap();
+    let converted = content(&disk);
+    for sectors in 1..32 {
+        let torn = RamDevice::new(disk.geometry().size);
+        torn.write_at(0, &converted).unwrap();
+        let rest = sectors * SECTOR..16 << 10;
+        torn.write_at(rest.start as u64, &content(&volume.device)[rest])
+            .unwrap();
+        assert_eq!(Format::detect(&torn).unwrap(), Some(Format::Luks2));
+        volume.opens(&torn);
+        convert(&torn).unwrap();
+        volume.is_converted(&torn);
+    }
+}
+
+#[test]
+fn what_cannot_be_converted_is_left_alone() {
+    let full: Vec<u32> = (0..8).collect();
+    let narrow = Some(4096 + 8 * (128 << 10));
+    let cases = [
+        Volume::new("aes-xts-plain64", 64, &full, None),
+        Volume::new("aes-xts-plain64", 32, &full, narrow),
+        Volume::new("cipher_null-ecb", 32, &[0], None),
+    ];
+    for (number, volume) in cases.iter().enumerate() {
+        let refused = convert(&volume.device);
+        match number {
+            2 => assert!(matches!(refused, Err(VolumeError::Lacks { .. }))),
+            _ => assert!(matches!(refused, Err(VolumeError::ConversionRoom))),
+        }
+        volume.opens(&volume.device);
+        assert_eq!(Format::detect(&volume.device).unwrap(), Some(Format::Luks1));
+    }
+    // One keyslot less, and there is room.
+    let mut header = luks1::Header::read(&cases[0].device).unwrap();
+    header.kill_key(&cases[0].device, 3, false).unwrap();
+    convert(&cases[0].device).unwrap();
+    assert!(
+        Header::read(&cases[0].device)
+            .unwrap()
+            .metadata
+            .keyslots
+            .len()
+            == 7
+    );
+}
+
+#[test]
+fn metadata_of_other_programs_is_not_destroyed() {
+    let volume = Volume::new("aes-xts-plain64", 64, &[0], None);
+    let behind = 4096 + 8 * 63 * 4096;
+    let mut page = vec![0; 4096];
+    page[..8].copy_from_slice(b"LUKSMETA");
+    volume.device.write_at(behind, &page).unwrap();
+    let before = content(&volume.device);
+    assert!(matches!(
+        convert(&volume.device),
+        Err(VolumeError::Unsupported { .. })
+    ));
+    assert!(content(&volume.device) == before);
+}
+
+/// A LUKS1 header of 2 MiB has room for the journal beside several keyslots.
+#[test]
+fn a_converted_volume_is_reencrypted() {
+    let volume = Volume::new("aes-xts-plain64", 64, &[0, 1, 4], None);
+    let device = &volume.device;
+    let plaintext = || {
+        let opened = Opening::Luks2 { slot: None }.unlock(
+            device,
+            device,
+            &Secret::Passphrase(passphrase(1)),
+            Access::Read,
+            &Limits::default(),
+            &|_: Progress| ControlFlow::Continue(()),
+        );
+        content(&*opened.unwrap().device(device, device).unwrap())
+    };
+    convert(device).unwrap();
+    let expected = plaintext();
+    let mut header = Header::read(device).unwrap();
+    let kdf = Kdf::Pbkdf2 {
+        hash: Hash::Sha256,
+        iterations: 1000,
+    };
+    let target = Target {
+        spec: "serpent-xts-plain64".parse().unwrap(),
+        sector_size: Default::default(),
+        keyslot: KeyslotOptions::new(kdf),
+    };
+    let new_key = Key::random(64).unwrap();
+    header
+        .begin_reencryption(
+            device,
+            device,
+            &target,
+            &new_key,
+            &[(1, &passphrase(1))],
+            true,
+        )
+        .unwrap();
+    let secret = Secret::Passphrase(passphrase(1));
+    let keys = header
+        .unlock_both(device, &secret, &Limits::default())
+        .unwrap();
+    header
+        .reencrypt(device, device, &keys, &|_| ControlFlow::Continue(()))
+        .unwrap();
+    assert!(plaintext() == expected);
+}

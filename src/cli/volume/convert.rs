@@ -1,0 +1,59 @@
+//! `cryptmark volume convert`: a LUKS1 header made one of LUKS2, where it is.
+
+use super::arguments::open;
+use crate::cli::{Failure, print};
+use block::signature;
+use clap::Args;
+use std::path::PathBuf;
+use volume::{Format, VolumeError, luks1, luks2};
+
+/// Options of `cryptmark volume convert`.
+///
+/// Keyslots keep their numbers and passphrases, the data stays where it is, and
+/// no passphrase is asked for. `volume header backup` before, and `restore`
+/// afterwards, is the way back.
+#[derive(Debug, Args)]
+pub struct ConvertOptions {
+    /// The LUKS1 volume: a file or a block device
+    image: PathBuf,
+    /// What it shall be: luks2
+    #[arg(long = "type", value_name = "TYPE")]
+    kind: String,
+    /// The file or device with the header, if it is not the volume itself
+    #[arg(long, value_name = "FILE")]
+    header: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
+    if Format::named(&options.kind) != Some(Format::Luks2) {
+        return Err(Failure::new(
+            2,
+            format!("no volume is converted to `{}`", options.kind),
+            "Give --type luks2; for all else copy with `volume export` and `volume import`.",
+        ));
+    }
+    let path = options.header.as_ref().unwrap_or(&options.image);
+    for used in [path, &options.image] {
+        let occupancy = signature::inspect(used).map_err(VolumeError::Block)?;
+        occupancy.check_usage().map_err(VolumeError::Block)?;
+    }
+    let device = open(path, true)?;
+    let shown = path.display();
+    match Format::detect(&device)? {
+        Some(Format::Luks1) => {
+            luks2::Header::convert(&device, luks1::Header::read(&device)?)?;
+            print(&format!("{shown} is a LUKS2 volume\n"))
+        }
+        Some(Format::Luks2) => {
+            // A cut may have left the first copy of the header half written.
+            luks2::Header::read(&device)?.repair(&device)?;
+            print(&format!("{shown} is a LUKS2 volume already\n"))
+        }
+        _ => Err(Failure::new(
+            2,
+            format!("{shown} has no LUKS1 header"),
+            "Only LUKS1 volumes become LUKS2; name a detached header with --header.",
+        )),
+    }
+}

@@ -1,0 +1,106 @@
+//! TrueCrypt and VeraCrypt volumes: their headers have no room for a journal, so
+//! that a file keeps it while it lasts, and both keys with it.
+
+use super::{ReencryptOptions, cannot_write, draft, publish, sync_folder, work};
+use crate::cli::Failure;
+use crate::cli::volume::arguments::{VolumeArguments, open, side_header};
+use crate::cli::volume::create::HEADER_FILE;
+use crate::cli::volume::create_tcrypt::{passphrase_of, resealed};
+use crate::cli::volume::open::Search;
+use block::{FileDevice, PathKind};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+use volume::luks2::{Header, Keys, KeyslotOptions};
+use volume::tcrypt::{Family, Place, Sealing};
+use volume::{Format, Limits, Secret};
+
+/// Begins, and goes on to the end if nothing stops it.
+pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> {
+    let image = options.volume.image();
+    let format = family.format();
+    let sized = options.volume.named_sector_size()?.is_some();
+    if sized || options.volume.key_bytes()?.is_some() {
+        return Err(Failure::new(
+            2,
+            format!("{} has no choice of sector or key size", format.title()),
+            "Leave --sector-size and --key-size away.",
+        ));
+    }
+    let mut opening = options.volume.tcrypt(family)?;
+    // What the user names is what shall be; what is, is found.
+    let (algorithms, prf) = (opening.algorithms.take(), opening.prf.take());
+    if !matches!(opening.place, Place::Hidden | Place::HiddenBackup) && !options.yes {
+        return Err(Failure::new(
+            4,
+            "a hidden volume in it would be destroyed, and nobody can see whether there is one",
+            "Give --yes if there is none.",
+        ));
+    }
+    let data = open(image, true)?;
+    let path = options.volume.header_path();
+    if path.is_none() && data.path_kind() == PathKind::BlockDevice {
+        return Err(Failure::new(
+            2,
+            "beside a device there is no place for a journal that is there after a power cut",
+            "Name a file on another disk for it with --header, the same until all is done.",
+        ));
+    }
+    let path = path.unwrap_or_else(|| side_header(image));
+    let secret = options.secret.secret(format, image)?;
+    let limits = Limits::default();
+    let search = Search::start()?;
+    let watch = |progress| search.watch(progress);
+    let unlocked = opening.unlock(&data, &secret, &limits, &watch)?;
+    drop(search);
+    let sealing = Sealing {
+        prf: prf.unwrap_or(unlocked.prf),
+        ..resealed(&opening, &unlocked)
+    };
+    let passphrase = passphrase_of(&secret)?;
+    let next = unlocked.rekeyed(&data, algorithms.as_deref(), &sealing, passphrase, &limits)?;
+    let keyslot = KeyslotOptions::new(options.kdf.kdf(Format::Luks2, None)?);
+    let (draft, device) = draft(&path, |file| file.set_len(HEADER_FILE))?;
+    let old = unlocked.mapping(&data)?;
+    let mut header = Header::begin_for_another(
+        &device,
+        (&old, &next.mapping),
+        &next.headers,
+        &keyslot,
+        &opening.password(&secret)?,
+    )?;
+    publish(draft, &path)?;
+    let keys = Keys {
+        old: old.key,
+        new: next.mapping.key,
+    };
+    work(options, &mut header, (&device, &data), &keys)?;
+    finish(&header, &data, &path)
+}
+
+/// What opens the journal's file: the passphrase, and the key files with it.
+pub fn secret(volume: &VolumeArguments, secret: Secret) -> Result<Secret, Failure> {
+    match volume.family() {
+        Some(family) => Ok(Secret::Passphrase(
+            volume.tcrypt(family)?.password(&secret)?,
+        )),
+        None => Ok(secret),
+    }
+}
+
+/// Writes the volume's new headers, and drops the file with the keys.
+pub fn finish(header: &Header, data: &FileDevice, path: &Path) -> Result<(), Failure> {
+    header.put_headers(data)?;
+    let unwritable = |error| cannot_write(path, &error);
+    let file = File::options().write(true).open(path).map_err(unwritable)?;
+    fs::remove_file(path).map_err(unwritable)?;
+    sync_folder(path)?;
+    // Without its name nobody takes it for a journal: now what opens the volume's
+    // keys may go from the disk.
+    let length = file.metadata().map_err(unwritable)?.len();
+    let wiped = io::copy(&mut io::Read::take(io::repeat(0), length), &mut &file);
+    wiped
+        .and_then(|_| (&file).flush())
+        .and_then(|()| file.sync_all())
+        .map_err(unwritable)
+}
