@@ -10,6 +10,7 @@ use ::drive::ftl::Policy;
 use ::drive::hdd::Hdd;
 use ::drive::preset::Preset;
 use ::drive::ssd::SsdDrive;
+use bytesize::ByteSize;
 use clap::Args;
 use lab::plan::Plan;
 use lab::record::Run;
@@ -28,6 +29,10 @@ const MATTERS: f64 = 0.05;
 
 /// Steps of the search for the rate at which it does.
 const STEPS: u32 = 20;
+
+/// Of a large SSD so many times the extent is simulated: all that a plan writes
+/// goes into erased blocks there as it would on the whole drive.
+const ENOUGH: u64 = 8;
 
 /// Options of `cryptmark drive predict`.
 #[derive(Debug, Args)]
@@ -224,7 +229,10 @@ fn serve(preset: &Preset, demands: &ClosedLoop) -> Result<Rates, DriveError> {
     let mut drive: Box<dyn Drive> = match preset {
         Preset::Hdd(preset) => Box::new(Hdd::new(preset.clone())?),
         Preset::Ssd(ssd) => {
-            let mut drive = SsdDrive::new(ssd, Policy::Greedy, demands.seed)?;
+            let mut ssd = ssd.clone();
+            let enough = demands.extent.saturating_mul(ENOUGH);
+            ssd.capacity = ByteSize::b(ssd.capacity.as_u64().min(enough));
+            let mut drive = SsdDrive::new(&ssd, Policy::Greedy, demands.seed)?;
             drive.fill(0, demands.extent.min(drive.capacity()));
             Box::new(drive)
         }
