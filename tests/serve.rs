@@ -255,6 +255,35 @@ fn a_discard_does_what_the_policy_says() {
     }
 }
 
+/// `umount` ends a server, and removes the socket of one that was killed.
+#[test]
+fn a_server_is_ended_by_its_socket_or_its_volume() {
+    let desk = Desk::new();
+    desk.create("x.img", 20);
+    let socket = desk.path("disk.sock");
+    for (round, what) in ["disk.sock", "x.img"].iter().enumerate() {
+        let mut serving = desk.serve("x.img", "");
+        serving.client().write_at(512, &[7; 512]).unwrap();
+        desk.run(PROGRAM, &format!("volume umount {what}"));
+        assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+        assert!(!socket.exists());
+
+        let mut serving = desk.serve("x.img", "");
+        serving.child.kill().unwrap();
+        serving.child.wait().unwrap();
+        assert!(socket.exists());
+        desk.run(PROGRAM, &format!("volume umount {what}"));
+        assert!(!socket.exists(), "round {round}");
+        let gone = desk.command(PROGRAM, &format!("volume umount {what}"));
+        assert_eq!({ gone }.output().unwrap().status.code(), Some(2));
+    }
+    let serving = desk.serve("x.img", "");
+    let mut bytes = [0; 512];
+    serving.client().read_at(512, &mut bytes).unwrap();
+    assert_eq!(bytes, [7; 512]);
+    drop(serving.end());
+}
+
 #[test]
 fn what_cannot_be_served_is_refused_in_two_lines() {
     let desk = Desk::new();

@@ -10,7 +10,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::{FallocateFlags, OFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
-use serve::fuse::{FuseError, FuseMount, Unmount, unmount};
+use serve::fuse::{FuseError, FuseMount, Place, Unmount, Visibility, unmount};
 use serve::{Access, Export, Extent};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -30,7 +30,11 @@ struct Mounted {
 impl Mounted {
     fn new(export: Export) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
-        match FuseMount::new(Arc::new(export), directory.path(), "volume", 2) {
+        let place = Place::In {
+            directory: directory.path().to_owned(),
+            name: "volume".into(),
+        };
+        match FuseMount::new(Arc::new(export), &place, 2, Visibility::Owner) {
             Ok(mount) => Some(Self { mount, directory }),
             Err(error) => {
                 println!("skipped: FUSE: {error}");

@@ -46,9 +46,12 @@ fn as_text(Found { record, alive, .. }: &Found) -> String {
                 format!("  mounted     {}\n", at.display())
             }
             Place::Fuse(at) => format!("  file        {}\n", at.join(super::mount::FILE).display()),
-            Place::Loop(device) => format!("  device      {}\n", device.display()),
+            Place::FuseFile(at) => format!("  file        {}\n", at.display()),
+            Place::Loop(device) | Place::Disk(device) => {
+                format!("  device      {}\n", device.display())
+            }
             Place::Nbd(address) => format!("  nbd         {address}\n"),
-            Place::Directory(_) => continue,
+            Place::Directory(_) | Place::EmptyFile(_) => continue,
         };
     }
     text += &match alive {

@@ -142,6 +142,17 @@ impl Place {
             Self::Tcp(_) => Ok(self),
         }
     }
+
+    /// Removes the socket that a killed server has left here.
+    pub fn tidy(&self) {
+        if let Self::Unix(path) = self
+            && fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+            && UnixStream::connect(path).is_err()
+        {
+            // Somebody else may be faster.
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 enum Socket {

@@ -4,6 +4,7 @@
 //! one has left behind is told from what is served.
 
 use crate::cli::Failure;
+use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Read};
@@ -38,8 +39,12 @@ pub struct Record {
 pub enum Place {
     /// A directory of this program's own, which is removed in the end.
     Directory(PathBuf),
+    /// An empty file of this program's own, which is removed in the end.
+    EmptyFile(PathBuf),
     /// A directory with the plaintext as a file.
     Fuse(PathBuf),
+    /// A file that shows the plaintext.
+    FuseFile(PathBuf),
     /// A loop device.
     Loop(PathBuf),
     /// A file system that the kernel has mounted on a directory.
@@ -48,6 +53,8 @@ pub enum Place {
     Fuse2fs(PathBuf),
     /// The address of an NBD server.
     Nbd(String),
+    /// A disk of the kernel's ublk driver.
+    Disk(PathBuf),
 }
 
 /// A record that was found.
@@ -65,6 +72,22 @@ impl Found {
     pub fn remove(&self) {
         // Its service may have done so just now.
         let _ = fs::remove_file(&self.path);
+    }
+
+    /// Asks its service to end.
+    pub fn ask_to_end(&self) -> io::Result<()> {
+        let Some(pid) = Pid::from_raw(self.record.pid.cast_signed()) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let Ok(process) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+            return Ok(());
+        };
+        // The process that was found by its number is the right one, if the
+        // service still lives now.
+        match self.wait(Duration::ZERO) {
+            true => Ok(()),
+            false => Ok(rustix::process::pidfd_send_signal(process, Signal::TERM)?),
+        }
     }
 
     /// Returns when its service has ended, or is not done after `patience`;
