@@ -85,7 +85,7 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
             "Give --as file; who gets at a file system is for its own options to say.",
         ));
     }
-    let Some(service) = options.service.begin(&options.volume)? else {
+    let Some(service) = options.service.begin(&[&options.volume])? else {
         return Ok(());
     };
     let directory = empty_directory(&options.directory)?;
@@ -105,7 +105,7 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
     let message = format!("{image} is mounted: {}\n", shown.display());
     let outcome = service
         .ready(&message)
-        .and_then(|()| service.wait(&exported.export, &mut mounted));
+        .and_then(|()| service.wait(&[exported.export], &mut mounted));
     // Somebody else may have ended a part of it, or it could not be served.
     undo(&service.places(), Undo::Now)?;
     outcome

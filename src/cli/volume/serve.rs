@@ -25,6 +25,9 @@ use std::thread::JoinHandle;
 pub struct ServeOptions {
     #[command(flatten)]
     volume: VolumeArguments,
+    /// More volumes, opened by the same options, that the same NBD server exports by the names of their files
+    #[arg(value_name = "IMAGE", conflicts_with_all = ["fuse", "ublk", "name"])]
+    more: Vec<PathBuf>,
     #[command(flatten)]
     secret: SecretArguments,
     #[command(flatten)]
@@ -70,23 +73,40 @@ impl ServeOptions {
     }
 
     fn ready(&self, service: &Service, place: &str) -> Result<(), Failure> {
-        let image = self.volume.image().display();
-        service.ready(&format!("{image} is served: {place}\n"))
+        let mut images = self.volume.image().display().to_string();
+        for image in &self.more {
+            images += &format!(", {}", image.display());
+        }
+        let verb = if self.more.is_empty() { "is" } else { "are" };
+        service.ready(&format!("{images} {verb} served: {place}\n"))
     }
 }
 
 fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
     let place = Place::parse(place)?.absolute()?;
-    let Some(service) = options.service.begin(&options.volume)? else {
+    let mut volumes = vec![options.volume.clone()];
+    for image in &options.more {
+        volumes.push(options.volume.of(image)?);
+    }
+    let names = names(options)?;
+    let all: Vec<&VolumeArguments> = volumes.iter().collect();
+    let Some(service) = options.service.begin(&all)? else {
         return Ok(());
     };
-    let exported = options.export(&service)?;
-    let named = Named {
-        name: options.name.clone().unwrap_or_default(),
-        description: options.volume.image().display().to_string(),
-        export: exported.export.clone(),
-    };
-    let server = Server::listen(place, vec![named], exported.threads)?;
+    let mut exports = Vec::new();
+    let mut named = Vec::new();
+    let mut threads = 1;
+    for (volume, name) in volumes.iter().zip(names) {
+        let exported = service.export(volume, &options.secret)?;
+        threads = threads.max(exported.threads);
+        exports.push(exported.export.clone());
+        named.push(Named {
+            name,
+            description: volume.image().display().to_string(),
+            export: exported.export,
+        });
+    }
+    let server = Server::listen(place, named, threads)?;
     let place = server.place().to_string();
     service.add(record::Place::Nbd(place.clone()))?;
     let mut running = Running {
@@ -94,7 +114,29 @@ fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
         thread: Some(std::thread::spawn(move || server.run())),
     };
     options.ready(&service, &place)?;
-    service.wait(&exported.export, &mut running)
+    service.wait(&exports, &mut running)
+}
+
+/// What the exports are called: several by their files.
+fn names(options: &ServeOptions) -> Result<Vec<String>, Failure> {
+    if options.more.is_empty() {
+        return Ok(vec![options.name.clone().unwrap_or_default()]);
+    }
+    let mut names: Vec<String> = Vec::new();
+    let first = options.volume.image();
+    for image in std::iter::once(first).chain(options.more.iter().map(PathBuf::as_path)) {
+        let name = image.file_name().unwrap_or(image.as_os_str());
+        let name = name.to_string_lossy().into_owned();
+        if names.contains(&name) {
+            return Err(Failure::new(
+                2,
+                format!("two volumes would be exported as {name}"),
+                "Serve one of them alone, with --name.",
+            ));
+        }
+        names.push(name);
+    }
+    Ok(names)
 }
 
 /// A server on a thread of its own.
@@ -131,7 +173,7 @@ impl From<ServeError> for Failure {
 }
 
 fn as_file(options: &ServeOptions, file: &Path) -> Result<(), Failure> {
-    let Some(service) = options.service.begin(&options.volume)? else {
+    let Some(service) = options.service.begin(&[&options.volume])? else {
         return Ok(());
     };
     let spot = Spot::find(file)?;
@@ -140,7 +182,7 @@ fn as_file(options: &ServeOptions, file: &Path) -> Result<(), Failure> {
         let visibility = visibility(options.allow_other);
         let mut mounted = Mounted::over(&service, &exported, &spot.path, visibility)?;
         options.ready(&service, &spot.path.display().to_string())?;
-        service.wait(&exported.export, &mut mounted)
+        service.wait(&[exported.export], &mut mounted)
     });
     // Somebody else may have ended a part of it, or it could not be served.
     undo(&service.places(), Undo::Now)?;

@@ -33,6 +33,7 @@ fn as_json(found: &Found) -> serde_json::Result<serde_json::Value> {
 fn as_text(Found { record, alive, .. }: &Found) -> String {
     let Record {
         image,
+        others,
         access,
         trim,
         pid,
@@ -40,6 +41,9 @@ fn as_text(Found { record, alive, .. }: &Found) -> String {
         ..
     } = record;
     let mut text = format!("{}\n", image.display());
+    for other in others {
+        text += &format!("  and         {}\n", other.display());
+    }
     for place in &record.places {
         text += &match place {
             Place::FileSystem(at) | Place::Fuse2fs(at) => {

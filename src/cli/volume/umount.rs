@@ -51,7 +51,7 @@ pub fn run(options: &UmountOptions) -> Result<(), Failure> {
             Place::Nbd(at) => options.what.to_str() == Some(at) || path.to_str() == Some(at),
             place => visible(place).is_some_and(|at| *at == path),
         };
-        found.record.image == path || places.iter().any(there)
+        found.record.has(&path) || places.iter().any(there)
     });
     if found.is_empty() {
         return Err(Failure::new(

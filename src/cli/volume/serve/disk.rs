@@ -21,7 +21,7 @@ const MOST_QUEUES: usize = 16;
 pub fn as_disk(options: &ServeOptions) -> Result<(), Failure> {
     // Before a passphrase is asked for.
     ublk::check()?;
-    let Some(service) = options.service.begin(&options.volume)? else {
+    let Some(service) = options.service.begin(&[&options.volume])? else {
         return Ok(());
     };
     let exported = options.export(&service)?;
@@ -49,7 +49,7 @@ pub fn as_disk(options: &ServeOptions) -> Result<(), Failure> {
     let outcome = match ready.recv() {
         Ok(()) => options
             .ready(&service, &running.path.display().to_string())
-            .and_then(|()| service.wait(&exported.export, &mut running)),
+            .and_then(|()| service.wait(&[exported.export], &mut running)),
         // It has ended before it began, and says why below.
         Err(_) => Ok(()),
     };

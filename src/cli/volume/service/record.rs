@@ -19,6 +19,9 @@ const SUFFIX: &str = "json";
 pub struct Record {
     /// The volume; absolute.
     pub image: PathBuf,
+    /// Further volumes that the same server serves; absolute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<PathBuf>,
     /// `read` or `write`.
     pub access: String,
     /// What becomes of discards: `block`, `pass` or `zero`.
@@ -31,6 +34,13 @@ pub struct Record {
     pub places: Vec<Place>,
     /// What the device below could not do, each kind once.
     pub errors: Vec<String>,
+}
+
+impl Record {
+    /// Whether the volume `image` is served.
+    pub fn has(&self, image: &Path) -> bool {
+        self.image == image || self.others.iter().any(|other| other == image)
+    }
 }
 
 /// A way to the plaintext.
