@@ -3,6 +3,7 @@
 
 #[cfg(all(feature = "ublk", target_os = "linux"))]
 mod disk;
+mod tls;
 
 use super::arguments::VolumeArguments;
 use super::mount::{Mounted, visibility};
@@ -19,6 +20,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
+use tls::TlsArguments;
 
 /// Options of `cryptmark volume serve`.
 #[derive(Debug, Args)]
@@ -37,6 +39,8 @@ pub struct ServeOptions {
     /// Name of the export; clients that name none get it as well
     #[arg(long, value_name = "NAME", conflicts_with_all = ["fuse", "ublk"])]
     name: Option<String>,
+    #[command(flatten)]
+    tls: TlsArguments,
     /// Let root get at the file as well, as FUSE's allow_other does
     #[arg(long, conflicts_with_all = ["nbd", "ublk"])]
     allow_other: bool,
@@ -89,6 +93,7 @@ fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
         volumes.push(options.volume.of(image)?);
     }
     let names = names(options)?;
+    let securing = options.tls.securing()?;
     let all: Vec<&VolumeArguments> = volumes.iter().collect();
     let Some(service) = options.service.begin(&all)? else {
         return Ok(());
@@ -106,7 +111,7 @@ fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
             export: exported.export,
         });
     }
-    let server = Server::listen(place, named, threads)?;
+    let server = securing(Server::listen(place, named, threads)?);
     let place = server.place().to_string();
     service.add(record::Place::Nbd(place.clone()))?;
     let mut running = Running {

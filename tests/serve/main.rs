@@ -1,5 +1,8 @@
 //! `volume serve`, with the clients that people have.
 
+#[cfg(feature = "tls")]
+mod tls;
+
 use block::{BlockDevice, BlockError};
 use serve::nbd::{NbdDevice, Place};
 use std::fs;
