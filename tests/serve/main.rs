@@ -1,5 +1,6 @@
 //! `volume serve`, with the clients that people have.
 
+mod killed;
 #[cfg(feature = "tls")]
 mod tls;
 
@@ -511,7 +512,7 @@ fn fio_verifies_what_it_writes() {
 
 #[test]
 fn what_was_flushed_survives_a_killed_server() {
-    let kills = given("SERVER_KILLS", 20);
+    let kills = given("SERVER_KILLS", 10);
     let desk = Desk::new();
     desk.create("x.img", 24);
     // The generation that each 4096-byte block holds at least.

@@ -104,7 +104,7 @@ impl Found {
     /// tells which.
     pub fn wait(&self, patience: Duration) -> bool {
         super::within(patience, || {
-            File::open(&self.path).map_or(true, |file| file.try_lock().is_ok())
+            File::open(&self.path).map_or(true, |file| file.try_lock_shared().is_ok())
         })
     }
 }
@@ -159,7 +159,8 @@ pub fn all() -> Result<Vec<Found>, Failure> {
 /// A record, and whether its service lives; nothing if it has just ended.
 fn read(path: &Path) -> Option<(Record, bool)> {
     let mut file = File::open(path).ok()?;
-    let alive = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    // Shared, so that who else asks at the same time is not taken for the service.
+    let alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     let mut text = Vec::new();
     file.read_to_end(&mut text).ok()?;
     Some((serde_json::from_slice(&text).ok()?, alive))
@@ -222,5 +223,34 @@ impl Drop for OwnRecord {
     fn drop(&mut self) {
         // Somebody may have tidied up already.
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_its_service_makes_a_record_alive() {
+        let record = Record {
+            image: "/x.img".into(),
+            others: vec!["/y.img".into()],
+            access: "write".into(),
+            trim: "block".into(),
+            pid: 1,
+            since: String::new(),
+            places: Vec::new(),
+            errors: Vec::new(),
+        };
+        let file = tempfile::NamedTempFile::new().unwrap();
+        serde_json::to_writer(&file, &record).unwrap();
+        let alive = || read(file.path()).unwrap().1;
+        assert!(!alive());
+        let somebody = File::open(file.path()).unwrap();
+        somebody.lock_shared().unwrap();
+        assert!(!alive(), "who asks at the same time is not the service");
+        somebody.unlock().unwrap();
+        file.as_file().lock().unwrap();
+        assert!(alive());
     }
 }
