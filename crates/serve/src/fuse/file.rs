@@ -5,9 +5,9 @@ use crate::{Access, Export, Lane, Zeros};
 use block::{BlockError, ByteRange};
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, InitFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, ReplyAttr, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite,
-    Request, TimeOrNow, WriteFlags,
+    INodeNo, InitFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr,
+    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs,
+    ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 use rustix::fs::FallocateFlags;
 use std::cell::RefCell;
@@ -24,6 +24,9 @@ const FOREVER: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// The file in a directory; a file that is mounted on is the root itself.
 const INSIDE: INodeNo = INodeNo(2);
+
+/// As [`Filesystem::statfs`] says.
+const LONGEST_NAME: usize = 255;
 
 /// What a [`FileHandle`] was opened for.
 const FOR_READING: FileHandle = FileHandle(0);
@@ -191,6 +194,9 @@ impl Filesystem for FileSystem {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        if name.len() > LONGEST_NAME {
+            return reply.error(Errno::ENAMETOOLONG);
+        }
         let known = self.name.as_deref() == Some(name);
         match self.attributes(INSIDE) {
             Some(attributes) if parent == INodeNo::ROOT && known => {
@@ -234,6 +240,34 @@ impl Filesystem for FileSystem {
             // Times are not kept; who copies them along shall not fail.
             Some(attributes) => reply.attr(&FOREVER, &attributes),
         }
+    }
+
+    // Nothing can be made here, or taken away: symlink and link say so already,
+    // and who creates a file is referred to mknod.
+
+    fn mknod(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, _: u32, reply: ReplyEntry) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn mkdir(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, reply: ReplyEntry) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn unlink(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: &OsStr,
+        _: INodeNo,
+        _: &OsStr,
+        _: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        reply.error(Errno::EPERM);
     }
 
     fn open(&self, _: &Request, inode: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
@@ -380,7 +414,7 @@ impl Filesystem for FileSystem {
         // A loop device takes the block for the smallest discard.
         let block = self.export.geometry().discard_granularity.unwrap_or(4096);
         let blocks = self.export.size() / u64::from(block);
-        reply.statfs(blocks, 0, 0, 1, 0, block, 255, block);
+        reply.statfs(blocks, 0, 0, 1, 0, block, LONGEST_NAME as u32, block);
     }
 }
 
