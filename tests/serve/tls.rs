@@ -227,6 +227,7 @@ fn certificates_that_cannot_be_used_are_said() {
         "--tls require --tls-certificates swapped",
         "--tls require --tls-certificates mixed --tls-verify-peer",
         "--tls maybe --tls-certificates pki",
+        "--tls-certificates pki --tls-verify-peer",
     ] {
         let arguments =
             format!("volume serve x.img --passphrase-file line --nbd disk.sock {options}");
@@ -234,4 +235,7 @@ fn certificates_that_cannot_be_used_are_said() {
         assert_eq!(output.status.code(), Some(2), "{options}");
         assert!(!desk.path("disk.sock").exists());
     }
+    let file = "volume serve x.img --fuse f --tls require --tls-certificates pki";
+    let output = desk.command(PROGRAM, file).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "a file has no TLS");
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub struct TlsArguments {
     /// TLS for NBD: off, on (clients may) or require (clients have to)
-    #[arg(long, value_enum, default_value_t = Tls::Off, requires_ifs = [("on", "tls_certificates"), ("require", "tls_certificates")])]
+    #[arg(long, value_enum, default_value_t = Tls::Off, conflicts_with_all = ["fuse", "ublk"], requires_ifs = [("on", "tls_certificates"), ("require", "tls_certificates")])]
     tls: Tls,
     /// Where ca-cert.pem, server-cert.pem and server-key.pem are
     #[arg(long, value_name = "DIR", conflicts_with_all = ["fuse", "ublk"])]
@@ -34,6 +34,13 @@ impl TlsArguments {
     /// was built without TLS.
     #[cfg(feature = "tls")]
     pub fn securing(&self) -> Result<impl FnOnce(Server) -> Server, Failure> {
+        if self.tls == Tls::Off && self.tls_verify_peer {
+            return Err(Failure::new(
+                2,
+                "--tls-verify-peer says nothing without TLS",
+                "Give --tls require, or leave it away.",
+            ));
+        }
         let security = match (self.tls, &self.tls_certificates) {
             (Tls::Off, _) | (_, None) => None,
             (tls, Some(directory)) => {
