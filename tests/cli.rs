@@ -188,6 +188,75 @@ fn the_record_goes_to_standard_output_when_asked() {
     assert_eq!(record["trials"][0]["repetitions"], 3);
 }
 
+/// A directory is measured as it is, beside the plain device and the engine
+/// behind its own file; and nothing is said of its cipher.
+#[test]
+fn mounted_systems_and_files_of_our_own_are_measured() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("vault")).unwrap();
+    let systems = [
+        "--system",
+        "builtin-fuse",
+        "--system",
+        "path:vault",
+        "--system",
+        "path:nowhere",
+        "--system",
+        "path:tiny.toml",
+    ];
+    let run = ["run", "tiny.toml", "--at", "at", "--quick"];
+    let plan = sandbox.ok(&[&run[..], &systems, &["--dry-run"]].concat());
+    assert!(
+        plan.contains("builtin-fuse aes-xts-plain64, path:vault"),
+        "{plan}"
+    );
+    std::fs::create_dir(sandbox.path("tmp")).unwrap();
+    let arguments = [&run[..], &systems, &["--json", "-"]].concat();
+    let mut command = sandbox.command(&arguments);
+    let output = command.env("TMPDIR", sandbox.path("tmp")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    // Nor can a mount be there.
+    assert_eq!(std::fs::read_dir(sandbox.path("tmp")).unwrap().count(), 0);
+    let json = String::from_utf8(output.stdout).unwrap();
+    let record: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let trials = record["trials"].as_array().unwrap();
+    let of = |system: &str| trials.iter().filter(|t| t["system"] == system).count();
+    let warnings = record["warnings"].to_string();
+    let mut expected = vec!["path:vault"];
+    match warnings.contains("absent: cannot mount") {
+        true => println!("skipped: builtin-fuse: {warnings}"),
+        false => expected.push("builtin-fuse"),
+    }
+    for system in expected {
+        assert_eq!(of(system), 2, "{system}: {warnings}");
+        let trial = trials.iter().find(|t| t["system"] == system).unwrap();
+        assert_eq!(trial["overhead"]["against"], "none");
+        assert_eq!(trial["time_s"]["crypto"], serde_json::Value::Null);
+    }
+    let vault = trials.iter().find(|t| t["system"] == "path:vault").unwrap();
+    assert_eq!(vault["cipher"], serde_json::Value::Null);
+    assert!(
+        warnings.contains("absent: path:nowhere (nowhere does not exist"),
+        "{warnings}"
+    );
+    assert!(warnings.contains("absent: path:tiny.toml"), "{warnings}");
+    assert_eq!(std::fs::read_dir(sandbox.path("vault")).unwrap().count(), 0);
+    sandbox.assert_no_litter();
+    // The baseline of another run knows it by its name.
+    sandbox.ok(&["baseline", "set", "before"]);
+    let again = [
+        &run[..],
+        &["--system", "path:vault", "--baseline", "before"],
+    ];
+    assert!(sandbox.ok(&again.concat()).contains("path:vault"));
+    let veracrypt = sandbox.fails(
+        2,
+        &["run", "tiny.toml", "--system", "veracrypt", "--at", "at"],
+    );
+    assert!(veracrypt.contains("--system path:DIR"), "{veracrypt}");
+}
+
 #[test]
 fn bad_arguments_are_refused_before_anything_happens() {
     let sandbox = Sandbox::new();

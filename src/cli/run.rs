@@ -273,17 +273,18 @@ impl Observer for Keeper<'_> {
 
 /// What `--dry-run` prints.
 fn describe(plan: &Plan, at: &Path) -> String {
-    let encrypted = plan
-        .systems
-        .iter()
-        .filter(|system| {
-            matches!(
-                system,
-                System::Builtin | System::BuiltinNbd | System::Served(_)
-            )
-        })
-        .count()
-        * plan.ciphers.len();
+    let mut targets = Vec::new();
+    for system in &plan.systems {
+        let name = system.as_str();
+        match system.directory() {
+            Some(_) => targets.push(name.to_owned()),
+            None if system.takes_ciphers() => {
+                targets.extend(plan.ciphers.iter().map(|cipher| format!("{name} {cipher}")));
+            }
+            None => {}
+        }
+    }
+    let encrypted = targets.len();
     let visits = plan.workloads.len() * plan.repetitions as usize * (encrypted + 2);
     let seconds: f64 = plan
         .workloads
@@ -309,15 +310,7 @@ fn describe(plan: &Plan, at: &Path) -> String {
             workload.threads
         );
     }
-    let _ = writeln!(
-        text,
-        "on: plain (twice), {}",
-        plan.ciphers
-            .iter()
-            .map(|cipher| format!("builtin {cipher}"))
-            .collect::<Vec<_>>()
-            .join(", ")
-    );
+    let _ = writeln!(text, "on: plain (twice), {}", targets.join(", "));
     let _ = writeln!(
         text,
         "{visits} visits, at least {seconds:.0} s of measuring"

@@ -72,7 +72,7 @@ impl Desk {
             }
         };
         run.args(["volume", command]);
-        if ["create", "mount", "export"].contains(&command) {
+        if ["create", "mount", "serve", "export"].contains(&command) {
             run.args(["--passphrase-file", "line"]);
         }
         run.current_dir(self.folder.path())
@@ -169,11 +169,13 @@ impl Drop for Desk {
         if self.status().is_some_and(|status| status["alive"] == true) {
             kill(self.pid(), Signal::KILL);
         }
-        if self.has_mounts_at("d") {
-            let _ = Command::new("umount")
-                .arg("-l")
-                .arg(self.path("d"))
-                .output();
+        for place in ["d", "f"] {
+            if self.has_mounts_at(place) {
+                let _ = Command::new("umount")
+                    .arg("-l")
+                    .arg(self.path(place))
+                    .output();
+            }
         }
         let _ = self.volume("umount").arg("x.img").output();
     }

@@ -4,6 +4,7 @@
 mod desk;
 mod ending;
 mod file_systems;
+mod served;
 
 use block::model::{Discarded, Model};
 use block::{BlockDevice, FileDevice, FileOptions};

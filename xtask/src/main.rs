@@ -26,7 +26,7 @@ cargo xtask COMMAND
   constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [FILTER]
   fuzz          any bytes for a parser: TARGET EXECUTIONS
   power-loss    cut the power under exported volumes, each so many times [SAMPLES]
-  serve-long    the NBD server for as long as wanted: fio verifies, kills [SECONDS KILLS]
+  serve-long    servers for as long as wanted: fio verifies, NBD and FUSE are killed [SECONDS KILLS]
   ublk          disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
   budget        time of a clean release build and size of the binary
 ";
@@ -165,8 +165,8 @@ fn power_loss(rest: &[String]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Two tests that CI runs for a moment: half an hour of fio's verification, and
-/// 200 servers killed, unless told otherwise.
+/// Tests that CI runs for a moment: half an hour of fio's verification, and 200
+/// servers killed in each way, unless told otherwise.
 fn serve_long(rest: &[String]) -> bool {
     packages::provide();
     let given = |index: usize, usual: &str| {

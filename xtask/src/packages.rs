@@ -112,6 +112,11 @@ const TOOLS: &[Tool] = &[
         purpose: "the NBD server that ours is measured beside",
     },
     Tool {
+        program: "openssl",
+        package: "openssl",
+        purpose: "certificates for the NBD server",
+    },
+    Tool {
         program: "tcplay",
         package: "tcplay",
         purpose: "the peer that opens TrueCrypt volumes",

@@ -402,7 +402,7 @@ impl Plan {
         if self.sector_size.all().is_empty() {
             return Err(PlanError::Empty("sector sizes"));
         }
-        if self.systems.iter().any(|system| *system != System::None) && self.ciphers.is_empty() {
+        if self.systems.iter().any(System::takes_ciphers) && self.ciphers.is_empty() {
             return Err(PlanError::Empty("ciphers"));
         }
         self.encryptions(None)?;

@@ -167,7 +167,7 @@ impl<'a> Session<'a> {
         let opened = if plan.is_bare() {
             Opened::bare(plan, backend)?
         } else {
-            Opened::over(storage, plan, backend)?
+            Opened::over(storage, plan, backend, seed)?
         };
         if opened.cells.is_empty() {
             return Err(SessionError::Absent(opened.absent));

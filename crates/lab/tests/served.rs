@@ -1,7 +1,7 @@
 //! Volumes behind NBD servers, this program's and others, as systems under test.
 
 use cryptmark_lab::target::served::{self, Program, ServedError};
-use cryptmark_lab::target::{Encryption, Place, Storage, System};
+use cryptmark_lab::target::{Encryption, Place, Storage, System, Target};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,6 +33,37 @@ fn our_server_encrypts_what_it_stores() {
         assert_eq!(target.device().geometry().size, 16 << 20);
         target.self_check(&*storage.device).unwrap();
     }
+}
+
+#[test]
+fn our_file_encrypts_what_it_stores() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage = storage(folder.path());
+    for at_once in [false, true] {
+        let device = Arc::clone(&storage.device);
+        let encryption = encryption("serpent-xts-plain64", 4096);
+        let target = match served::builtin_file(device, encryption, at_once) {
+            Err(ServedError::Mount(error)) => return println!("skipped: FUSE: {error}"),
+            target => target.unwrap(),
+        };
+        assert_eq!(target.system, System::BuiltinFuse);
+        assert_eq!(target.device().geometry().size, 16 << 20);
+        target.self_check(&*storage.device).unwrap();
+    }
+}
+
+#[test]
+fn a_mounted_system_is_named_by_its_directory() {
+    let system: System = "path:/mnt/vault".parse().unwrap();
+    assert_eq!(system.directory(), Some(Path::new("/mnt/vault")));
+    assert_eq!(system.as_str(), "path:/mnt/vault");
+    assert!(system.is_served() && !system.takes_ciphers());
+    assert!("path:".parse::<System>().is_err());
+    let folder = tempfile::tempdir().unwrap();
+    let target = Target::mounted(system.as_str(), storage(folder.path()));
+    assert_eq!(target.system, system);
+    assert!(target.encryption.is_none() && target.elsewhere.is_some());
+    target.device().write_at(0, &[1; 4096]).unwrap();
 }
 
 #[test]

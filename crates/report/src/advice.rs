@@ -4,7 +4,10 @@ use crate::ciphers;
 use crate::figure;
 use crate::group;
 use crate::kdf;
-use lab::record::{Bottleneck, Interval, NoiseVerdict, Run, Tier, Trial, Verdict};
+use lab::record::{Bottleneck, Interval, NoiseVerdict, Overhead, Run, Tier, Trial, Verdict};
+
+/// The system of which is advised first.
+const ENGINE: &str = "builtin";
 
 /// One line that a person can act on: what costs least here, by how much at
 /// worst, and whether the figures say anything about a faster device.
@@ -57,15 +60,31 @@ struct Setup<'a> {
     cells: usize,
 }
 
-/// Every encrypted set-up, cheapest in its worst workload first; one that
-/// was measured under fewer workloads than others comes after them.
+/// Every encrypted set-up of one system, cheapest in its worst workload first;
+/// one that was measured under fewer workloads than others comes after them.
+///
+/// Of one system, because between systems more differs than the cipher: a
+/// server, a format, another program. The engine comes before all others.
 fn setups(run: &Run) -> Vec<Setup<'_>> {
     let mut setups: Vec<Setup<'_>> = Vec::new();
-    for trial in &run.trials {
-        let Some(overhead) = &trial.overhead else {
+    let compared = |trial: &&Trial| {
+        let finite = |overhead: &Overhead| figure::finite(overhead.ratio);
+        !group::is_again(trial) && trial.overhead.as_ref().is_some_and(finite)
+    };
+    let mut systems = run
+        .trials
+        .iter()
+        .filter(compared)
+        .map(|trial| &trial.system);
+    let system = match systems.clone().any(|system| system == ENGINE) {
+        true => Some(ENGINE),
+        false => systems.next().map(String::as_str),
+    };
+    for trial in run.trials.iter().filter(compared) {
+        let Some(overhead) = trial.overhead.as_ref() else {
             continue;
         };
-        if group::is_again(trial) || !figure::finite(overhead.ratio) {
+        if Some(trial.system.as_str()) != system {
             continue;
         }
         let this = Setup {
@@ -139,8 +158,10 @@ fn cost(best: &Setup<'_>, setups: &[Setup<'_>]) -> String {
                 worst.trial.workload
             )
         });
+    // Nobody has a choice of one.
+    let choose = if setups.len() > 1 { "Choose " } else { "" };
     format!(
-        "Choose {}{tied}: in its worst workload, {}, it is {}{worst}.",
+        "{choose}{}{tied}: in its worst workload, {}, it is {}{worst}.",
         group::label(best.trial),
         best.trial.workload,
         figure::difference(best.ratio, best.verdict)

@@ -10,7 +10,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::{FallocateFlags, OFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
-use serve::fuse::{FuseError, FuseMount, Unmount, unmount};
+use serve::fuse::{FuseError, FuseMount, Place, Unmount, Visibility, unmount};
 use serve::{Access, Export, Extent};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -30,7 +30,11 @@ struct Mounted {
 impl Mounted {
     fn new(export: Export) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
-        match FuseMount::new(Arc::new(export), directory.path(), "volume", 2) {
+        let place = Place::In {
+            directory: directory.path().to_owned(),
+            name: "volume".into(),
+        };
+        match FuseMount::new(Arc::new(export), &place, 2, Visibility::Owner) {
             Ok(mount) => Some(Self { mount, directory }),
             Err(error) => {
                 println!("skipped: FUSE: {error}");
@@ -333,4 +337,115 @@ fn what_is_open_stays_mounted() {
     mounted.unmount();
     let refused = unmount(mounted.directory.path(), Unmount::Unused);
     assert!(matches!(refused, Err(FuseError::Unmount { .. })));
+}
+
+/// What pjdfstest asks of names and attributes, as far as it can be asked where
+/// there is one file that stays as it is.
+#[test]
+fn nothing_is_made_renamed_or_taken_away() {
+    use rustix::fs::{self, AtFlags, CWD, Gid, Mode, RenameFlags, Timestamps, Uid};
+    let Some(mounted) = Mounted::new(written(RamDevice::new(SIZE))) else {
+        return;
+    };
+    let (directory, file) = (mounted.directory.path(), mounted.file());
+    let new = directory.join("new");
+    let below = file.join("below");
+    let long = directory.join("x".repeat(256));
+    let mode = Mode::from_raw_mode(0o644);
+    let create = OFlags::CREATE | OFlags::RDWR;
+    let open = |path: &Path, flags| fs::open(path, flags, mode).map(drop);
+    let stat = |path: &Path| fs::stat(path).map(drop);
+    let device = fs::FileType::Fifo;
+    let outside = tempfile::tempdir().unwrap();
+    let to = outside.path().join("to");
+    let root = (Some(Uid::from_raw(7)), Some(Gid::from_raw(7)));
+    let now = Timestamps {
+        last_access: fs::Timespec {
+            tv_sec: 7,
+            tv_nsec: 0,
+        },
+        last_modification: fs::Timespec {
+            tv_sec: 7,
+            tv_nsec: 0,
+        },
+    };
+    let opened = mounted.open(false);
+    for (what, outcome, expected) in [
+        ("open", open(&new, OFlags::RDONLY), Err(Errno::NOENT)),
+        ("create", open(&new, create), Err(Errno::PERM)),
+        ("create it", open(&file, create), Ok(())),
+        (
+            "create anew",
+            open(&file, create | OFlags::EXCL),
+            Err(Errno::EXIST),
+        ),
+        ("below a file", open(&below, create), Err(Errno::NOTDIR)),
+        (
+            "as directory",
+            open(&file, OFlags::DIRECTORY),
+            Err(Errno::NOTDIR),
+        ),
+        (
+            "directory",
+            open(directory, OFlags::RDWR),
+            Err(Errno::ISDIR),
+        ),
+        (
+            "truncate",
+            open(&file, OFlags::RDWR | OFlags::TRUNC),
+            Err(Errno::PERM),
+        ),
+        ("long name", stat(&long), Err(Errno::NAMETOOLONG)),
+        ("create long", open(&long, create), Err(Errno::NAMETOOLONG)),
+        ("mkdir", fs::mkdir(&new, mode), Err(Errno::PERM)),
+        ("mkdir it", fs::mkdir(&file, mode), Err(Errno::EXIST)),
+        (
+            "mknod",
+            fs::mknodat(CWD, &new, device, mode, 0),
+            Err(Errno::PERM),
+        ),
+        ("symlink", fs::symlink(&file, &new), Err(Errno::PERM)),
+        ("symlink it", fs::symlink(&new, &file), Err(Errno::EXIST)),
+        ("link", fs::link(&file, &new), Err(Errno::PERM)),
+        ("link out", fs::link(&file, &to), Err(Errno::XDEV)),
+        ("unlink", fs::unlink(&file), Err(Errno::PERM)),
+        ("unlink nothing", fs::unlink(&new), Err(Errno::NOENT)),
+        ("rmdir", fs::rmdir(&file), Err(Errno::NOTDIR)),
+        ("rmdir the mount", fs::rmdir(directory), Err(Errno::BUSY)),
+        ("rename", fs::rename(&file, &new), Err(Errno::PERM)),
+        ("rename nothing", fs::rename(&new, &file), Err(Errno::NOENT)),
+        ("rename out", fs::rename(&file, &to), Err(Errno::XDEV)),
+        (
+            "rename to itself",
+            fs::renameat_with(CWD, &file, CWD, &file, RenameFlags::NOREPLACE),
+            Err(Errno::EXIST),
+        ),
+        ("chmod", fs::chmod(&file, mode), Err(Errno::PERM)),
+        ("chown", fs::chown(&file, root.0, root.1), Err(Errno::PERM)),
+        (
+            "utimensat",
+            fs::utimensat(CWD, &file, &now, AtFlags::empty()),
+            Ok(()),
+        ),
+        ("ftruncate", fs::ftruncate(&opened, SIZE), Ok(())),
+        (
+            "shorter",
+            fs::ftruncate(&opened, SIZE - 1),
+            Err(Errno::PERM),
+        ),
+        ("longer", fs::ftruncate(&opened, SIZE + 1), Err(Errno::PERM)),
+        (
+            "allocate",
+            fallocate(&opened, FallocateFlags::empty(), 0, 1),
+            Err(Errno::OPNOTSUPP),
+        ),
+    ] {
+        assert_eq!(outcome, expected, "{what}");
+    }
+    drop(opened);
+    let found = std::fs::read_dir(directory).unwrap();
+    let names: Vec<_> = found.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["volume"]);
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), SIZE);
+    mounted.unmount();
 }

@@ -25,7 +25,7 @@ const LOOP_CIPHER: &str = "aes";
 const SECTOR: u64 = 512;
 
 /// The options that say which volume and how to open it.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct VolumeArguments {
     /// The volume: a file or a block device
     image: PathBuf,
@@ -159,6 +159,24 @@ impl VolumeArguments {
     /// The volume's path.
     pub fn image(&self) -> &Path {
         &self.image
+    }
+
+    /// The same options for another volume.
+    ///
+    /// # Errors
+    /// Exit code 2 where they name a header, which belongs to one volume.
+    pub fn of(&self, image: &Path) -> Result<Self, Failure> {
+        if self.header.is_some() {
+            return Err(Failure::new(
+                2,
+                "--header is for one volume",
+                "Serve this volume alone.",
+            ));
+        }
+        Ok(Self {
+            image: image.to_owned(),
+            ..self.clone()
+        })
     }
 
     /// The cipher that the user named.

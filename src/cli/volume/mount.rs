@@ -7,7 +7,7 @@ use super::service::record::Place;
 use super::service::{End, Exported, Served, Service, ServiceArguments, absolute, within};
 use super::umount::{Undo, is_mounted, undo};
 use crate::cli::Failure;
-use ::serve::fuse::FuseMount;
+use ::serve::fuse::{self, FuseMount, Visibility};
 use block::LoopDevice;
 use clap::{Args, ValueEnum};
 use std::cell::Cell;
@@ -52,6 +52,9 @@ pub struct MountOptions {
     /// Options for the file system, as mount takes them
     #[arg(long, value_name = "OPTIONS")]
     mount_options: Option<String>,
+    /// With --as file: let root get at it as well, as FUSE's allow_other does
+    #[arg(long)]
+    allow_other: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -75,13 +78,23 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
             "Give --as fs, or leave them away.",
         ));
     }
-    let Some(service) = options.service.begin(&options.volume)? else {
+    if what == What::Fs && options.allow_other {
+        return Err(Failure::new(
+            2,
+            "--allow-other is for the plaintext as a file",
+            "Give --as file; who gets at a file system is for its own options to say.",
+        ));
+    }
+    let Some(service) = options.service.begin(&[&options.volume])? else {
         return Ok(());
     };
     let directory = empty_directory(&options.directory)?;
     let exported = service.export(&options.volume, &options.secret)?;
     let mut mounted = match what {
-        What::File => Mounted::file(&service, &exported, &directory)?,
+        What::File => {
+            let visibility = visibility(options.allow_other);
+            Mounted::inside(&service, &exported, &directory, visibility)?
+        }
         What::Fs => Mounted::file_system(&service, &exported, &directory, options)?,
     };
     let shown = match what {
@@ -92,7 +105,7 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
     let message = format!("{image} is mounted: {}\n", shown.display());
     let outcome = service
         .ready(&message)
-        .and_then(|()| service.wait(&exported.export, &mut mounted));
+        .and_then(|()| service.wait(&[exported.export], &mut mounted));
     // Somebody else may have ended a part of it, or it could not be served.
     undo(&service.places(), Undo::Now)?;
     outcome
@@ -115,8 +128,16 @@ fn empty_directory(path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
+/// Who gets at a file, as the user wants it.
+pub fn visibility(allow_other: bool) -> Visibility {
+    match allow_other {
+        true => Visibility::RootToo,
+        false => Visibility::Owner,
+    }
+}
+
 /// A volume that is mounted.
-struct Mounted<'a> {
+pub struct Mounted<'a> {
     service: &'a Service,
     fuse: FuseMount,
     /// When it was looked last whether the file system is there.
@@ -125,14 +146,44 @@ struct Mounted<'a> {
 
 impl<'a> Mounted<'a> {
     /// Makes the plaintext a file in `directory`.
-    fn file(service: &'a Service, exported: &Exported, directory: &Path) -> Result<Self, Failure> {
+    fn inside(
+        service: &'a Service,
+        exported: &Exported,
+        directory: &Path,
+        visibility: Visibility,
+    ) -> Result<Self, Failure> {
         service.add(Place::Fuse(directory.to_owned()))?;
+        let place = fuse::Place::In {
+            directory: directory.to_owned(),
+            name: FILE.into(),
+        };
+        Self::new(service, exported, &place, visibility)
+    }
+
+    /// Makes the plaintext visible in place of `file`.
+    pub fn over(
+        service: &'a Service,
+        exported: &Exported,
+        file: &Path,
+        visibility: Visibility,
+    ) -> Result<Self, Failure> {
+        service.add(Place::FuseFile(file.to_owned()))?;
+        let place = fuse::Place::Over(file.to_owned());
+        Self::new(service, exported, &place, visibility)
+    }
+
+    fn new(
+        service: &'a Service,
+        exported: &Exported,
+        place: &fuse::Place,
+        visibility: Visibility,
+    ) -> Result<Self, Failure> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let threads = exported.threads.max(cores.min(MOST_THREADS));
         let export = Arc::clone(&exported.export);
         Ok(Self {
             service,
-            fuse: FuseMount::new(export, directory, FILE, threads)?,
+            fuse: FuseMount::new(export, place, threads, visibility)?,
             looked: Cell::new(Instant::now()),
         })
     }
@@ -154,7 +205,8 @@ impl<'a> Mounted<'a> {
                 "Check the free space and the permissions.",
             )
         })?;
-        let outcome = Self::file(service, exported, &private).and_then(|mounted| {
+        let mounted = Self::inside(service, exported, &private, Visibility::Owner);
+        let outcome = mounted.and_then(|mounted| {
             let file = private.join(FILE);
             match rustix::process::geteuid().is_root() {
                 true => by_kernel(service, &file, directory, options),

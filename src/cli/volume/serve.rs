@@ -1,54 +1,147 @@
-//! `cryptmark volume serve`: an opened volume as a disk for others.
+//! `cryptmark volume serve`: an opened volume as a disk for others: over NBD, as
+//! a file by FUSE, or as a disk of the kernel's.
+
+#[cfg(all(feature = "ublk", target_os = "linux"))]
+mod disk;
+mod tls;
 
 use super::arguments::VolumeArguments;
+use super::mount::{Mounted, visibility};
 use super::secrets::SecretArguments;
 use super::service::record;
-use super::service::{End, Served, ServiceArguments};
+use super::service::{End, Exported, Served, Service, ServiceArguments};
+use super::umount::{Undo, undo};
 use crate::cli::Failure;
 use ::serve::nbd::{self, Named, Place, ServeError, Server};
 use clap::Args;
 use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
+use tls::TlsArguments;
 
 /// Options of `cryptmark volume serve`.
 #[derive(Debug, Args)]
 pub struct ServeOptions {
     #[command(flatten)]
     volume: VolumeArguments,
+    /// More volumes, opened by the same options, that the same NBD server exports by the names of their files
+    #[arg(value_name = "IMAGE", conflicts_with_all = ["fuse", "ublk", "name"])]
+    more: Vec<PathBuf>,
     #[command(flatten)]
     secret: SecretArguments,
     #[command(flatten)]
     service: ServiceArguments,
+    #[command(flatten)]
+    way: Way,
+    /// Name of the export; clients that name none get it as well
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["fuse", "ublk"])]
+    name: Option<String>,
+    #[command(flatten)]
+    tls: TlsArguments,
+    /// Let root get at the file as well, as FUSE's allow_other does
+    #[arg(long, conflicts_with_all = ["nbd", "ublk"])]
+    allow_other: bool,
+}
+
+/// One of them: FUSE caches what it has read, and would not see what clients of
+/// another kind write.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Way {
     /// Serve it over NBD, on a socket that only you can use, or on an address; without HOST on this machine only
     #[arg(long, value_name = "SOCKET|[HOST]:PORT")]
-    nbd: OsString,
-    /// Name of the export; clients that name none get it as well
-    #[arg(long, value_name = "NAME", default_value = "")]
-    name: String,
+    nbd: Option<OsString>,
+    /// Serve it as a file, which is not there yet or empty
+    #[arg(long, value_name = "FILE")]
+    fuse: Option<PathBuf>,
+    /// Serve it as a disk of the kernel's, /dev/ublkbN
+    #[arg(long)]
+    ublk: bool,
 }
 
 /// Runs the command.
 pub fn run(options: &ServeOptions) -> Result<(), Failure> {
-    let place = Place::parse(&options.nbd)?.absolute()?;
-    let Some(service) = options.service.begin(&options.volume)? else {
+    match (&options.way.nbd, &options.way.fuse) {
+        (Some(place), _) => over_nbd(options, place),
+        (None, Some(file)) => as_file(options, file),
+        (None, None) => as_disk(options),
+    }
+}
+
+impl ServeOptions {
+    fn export(&self, service: &Service) -> Result<Exported, Failure> {
+        service.export(&self.volume, &self.secret)
+    }
+
+    fn ready(&self, service: &Service, place: &str) -> Result<(), Failure> {
+        let mut images = self.volume.image().display().to_string();
+        for image in &self.more {
+            images += &format!(", {}", image.display());
+        }
+        let verb = if self.more.is_empty() { "is" } else { "are" };
+        service.ready(&format!("{images} {verb} served: {place}\n"))
+    }
+}
+
+fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
+    let place = Place::parse(place)?.absolute()?;
+    let mut volumes = vec![options.volume.clone()];
+    for image in &options.more {
+        volumes.push(options.volume.of(image)?);
+    }
+    let names = names(options)?;
+    let securing = options.tls.securing()?;
+    let all: Vec<&VolumeArguments> = volumes.iter().collect();
+    let Some(service) = options.service.begin(&all)? else {
         return Ok(());
     };
-    let exported = service.export(&options.volume, &options.secret)?;
-    let named = Named {
-        name: options.name.clone(),
-        description: options.volume.image().display().to_string(),
-        export: exported.export.clone(),
-    };
-    let server = Server::listen(place, vec![named], exported.threads)?;
+    let mut exports = Vec::new();
+    let mut named = Vec::new();
+    let mut threads = 1;
+    for (volume, name) in volumes.iter().zip(names) {
+        let exported = service.export(volume, &options.secret)?;
+        threads = threads.max(exported.threads);
+        exports.push(exported.export.clone());
+        named.push(Named {
+            name,
+            description: volume.image().display().to_string(),
+            export: exported.export,
+        });
+    }
+    let server = securing(Server::listen(place, named, threads)?);
     let place = server.place().to_string();
     service.add(record::Place::Nbd(place.clone()))?;
     let mut running = Running {
         end: server.end(),
         thread: Some(std::thread::spawn(move || server.run())),
     };
-    let image = options.volume.image().display();
-    service.ready(&format!("{image} is served: {place}\n"))?;
-    service.wait(&exported.export, &mut running)
+    options.ready(&service, &place)?;
+    service.wait(&exports, &mut running)
+}
+
+/// What the exports are called: several by their files.
+fn names(options: &ServeOptions) -> Result<Vec<String>, Failure> {
+    if options.more.is_empty() {
+        return Ok(vec![options.name.clone().unwrap_or_default()]);
+    }
+    let mut names: Vec<String> = Vec::new();
+    let first = options.volume.image();
+    for image in std::iter::once(first).chain(options.more.iter().map(PathBuf::as_path)) {
+        let name = image.file_name().unwrap_or(image.as_os_str());
+        let name = name.to_string_lossy().into_owned();
+        if names.contains(&name) {
+            return Err(Failure::new(
+                2,
+                format!("two volumes would be exported as {name}"),
+                "Serve one of them alone, with --name.",
+            ));
+        }
+        names.push(name);
+    }
+    Ok(names)
 }
 
 /// A server on a thread of its own.
@@ -82,4 +175,92 @@ impl From<ServeError> for Failure {
         };
         Self::of(code, &error, error.remedy())
     }
+}
+
+fn as_file(options: &ServeOptions, file: &Path) -> Result<(), Failure> {
+    let Some(service) = options.service.begin(&[&options.volume])? else {
+        return Ok(());
+    };
+    let spot = Spot::find(file)?;
+    let exported = options.export(&service)?;
+    let outcome = spot.make(&service).and_then(|()| {
+        let visibility = visibility(options.allow_other);
+        let mut mounted = Mounted::over(&service, &exported, &spot.path, visibility)?;
+        options.ready(&service, &spot.path.display().to_string())?;
+        service.wait(&[exported.export], &mut mounted)
+    });
+    // Somebody else may have ended a part of it, or it could not be served.
+    undo(&service.places(), Undo::Now)?;
+    outcome
+}
+
+/// Where a file is to appear.
+struct Spot {
+    /// Absolute.
+    path: PathBuf,
+    /// An empty file is there, and stays when all is over.
+    there: bool,
+}
+
+impl Spot {
+    fn find(file: &Path) -> Result<Self, Failure> {
+        let unusable = |error: io::Error| unusable(file, &error);
+        let name = file
+            .file_name()
+            .ok_or_else(|| unusable(io::ErrorKind::IsADirectory.into()))?;
+        let directory = match file.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let path = directory.canonicalize().map_err(unusable)?.join(name);
+        match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(Self { path, there: false })
+            }
+            Err(error) => Err(unusable(error)),
+            Ok(found) if found.is_dir() => Err(unusable(io::ErrorKind::IsADirectory.into())),
+            Ok(found) if found.is_file() && found.len() == 0 => Ok(Self { path, there: true }),
+            Ok(_) => Err(Failure::new(
+                4,
+                format!("{} is there already and is no empty file", file.display()),
+                REMEDY,
+            )),
+        }
+    }
+
+    /// Makes the file, if it is not there.
+    fn make(&self, service: &Service) -> Result<(), Failure> {
+        if self.there {
+            return Ok(());
+        }
+        service.add(record::Place::EmptyFile(self.path.clone()))?;
+        let mut new = File::options();
+        new.write(true).create_new(true).mode(0o600);
+        match new.open(&self.path) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(unusable(&self.path, &error)),
+        }
+    }
+}
+
+const REMEDY: &str = "Name a file that is not there yet, in a directory that is yours.";
+
+fn unusable(file: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        2,
+        format!("cannot serve it as {}: {error}", file.display()),
+        REMEDY,
+    )
+}
+
+#[cfg(all(feature = "ublk", target_os = "linux"))]
+use disk::as_disk;
+
+#[cfg(not(all(feature = "ublk", target_os = "linux")))]
+fn as_disk(_: &ServeOptions) -> Result<(), Failure> {
+    Err(Failure::new(
+        1,
+        "this program was built without ublk",
+        "Build it with --features ublk, on Linux, or serve with --nbd or --fuse.",
+    ))
 }

@@ -2,11 +2,11 @@
 //! to others, ended by a signal or when nobody uses it.
 //!
 //! ```text
-//! let Some(service) = options.service.begin(volume)? else { return Ok(()) };   // --daemon: served by now
+//! let Some(service) = options.service.begin(&[volume])? else { return Ok(()) };   // --daemon: served by now
 //! let exported = service.export(volume, secret)?;
-//! service.add(Place::…)?;                                                      // before each is made
-//! service.ready("…")?;                                                         // the terminal is free
-//! service.wait(&exported.export, &mut served)
+//! service.add(Place::…)?;                                                         // before each is made
+//! service.ready("…")?;                                                            // the terminal is free
+//! service.wait(&[exported.export], &mut served)
 //! ```
 
 pub mod record;
@@ -113,24 +113,57 @@ impl ServiceArguments {
     /// # Errors
     /// Exit code 4 where the volume is served already and one of both writes;
     /// in the background, what ended that process.
-    pub fn begin(&self, volume: &VolumeArguments) -> Result<Option<Service>, Failure> {
+    pub fn begin(&self, volumes: &[&VolumeArguments]) -> Result<Option<Service>, Failure> {
         if self.daemon && std::env::var_os(IN_BACKGROUND).is_none() {
             return in_background().map(|()| None);
         }
-        let image = absolute(volume.image()).map_err(|error| {
-            Failure::new(
-                2,
-                format!("cannot open {}: {error}", volume.image().display()),
-                "Check the path.",
-            )
-        })?;
-        let access = if self.read_only { "read" } else { "write" };
-        for other in record::all()? {
-            if other.record.image != image {
-                continue;
+        let mut images: Vec<PathBuf> = Vec::new();
+        for volume in volumes {
+            let image = absolute(volume.image()).map_err(|error| {
+                Failure::new(
+                    2,
+                    format!("cannot open {}: {error}", volume.image().display()),
+                    "Check the path.",
+                )
+            })?;
+            if images.contains(&image) {
+                return Err(Failure::new(
+                    2,
+                    format!("{} is named twice", image.display()),
+                    "Name every volume once.",
+                ));
             }
+            images.push(image);
+        }
+        self.make_way(&images)?;
+        let mut others = images.into_iter();
+        let record = OwnRecord::new(Record {
+            image: others.next().unwrap_or_default(),
+            others: others.collect(),
+            access: if self.read_only { "read" } else { "write" }.into(),
+            trim: self.policy().name().into(),
+            pid: std::process::id(),
+            since: jiff::Timestamp::now().to_string(),
+            places: Vec::new(),
+            errors: Vec::new(),
+        });
+        Ok(Some(Service {
+            record: Arc::new(Mutex::new(record.map_err(unrecorded)?)),
+            read_only: self.read_only,
+            trim: self.policy(),
+            daemon: self.daemon,
+            lock_after: self.lock_after.map(|time| time.0),
+        }))
+    }
+
+    /// Tidies up after killed servers of `images`, and refuses where one that
+    /// lives is in the way.
+    fn make_way(&self, images: &[PathBuf]) -> Result<(), Failure> {
+        for other in record::all()? {
+            let Some(image) = images.iter().find(|image| other.record.has(image)) else {
+                continue;
+            };
             if !other.alive {
-                // What a killed one has left would stand in the way.
                 super::umount::tidy(&other)?;
             } else if !self.read_only || other.record.access == "write" {
                 return Err(Failure::new(
@@ -147,22 +180,7 @@ impl ServiceArguments {
                 ));
             }
         }
-        let record = OwnRecord::new(Record {
-            image,
-            access: access.into(),
-            trim: self.policy().name().into(),
-            pid: std::process::id(),
-            since: jiff::Timestamp::now().to_string(),
-            places: Vec::new(),
-            errors: Vec::new(),
-        });
-        Ok(Some(Service {
-            record: Arc::new(Mutex::new(record.map_err(unrecorded)?)),
-            read_only: self.read_only,
-            trim: self.policy(),
-            daemon: self.daemon,
-            lock_after: self.lock_after.map(|time| time.0),
-        }))
+        Ok(())
     }
 
     fn policy(&self) -> TrimPolicy {
@@ -288,7 +306,7 @@ impl Service {
     ///
     /// # Errors
     /// Exit code 1 where it was in use, or not all of it could be made durable.
-    pub fn wait(&self, export: &Export, served: &mut dyn Served) -> Result<(), Failure> {
+    pub fn wait(&self, exports: &[Arc<Export>], served: &mut dyn Served) -> Result<(), Failure> {
         let signals = count_signals()?;
         let mut tried: Option<Instant> = None;
         let mut told = false;
@@ -296,7 +314,8 @@ impl Service {
         while !served.is_over() {
             std::thread::sleep(TICK);
             let asked = signals.load(Ordering::Relaxed);
-            let idle = self.lock_after.is_some_and(|time| export.idle() >= time);
+            let idle = |time| exports.iter().all(|export| export.idle() >= time);
+            let idle = self.lock_after.is_some_and(idle);
             if asked > 1 {
                 forced = true;
                 served.end(End::Now)?;
@@ -315,7 +334,9 @@ impl Service {
                 told = true;
             }
         }
-        export.flush().map_err(::volume::VolumeError::Block)?;
+        let flushed = exports.iter().map(|export| export.flush());
+        let flushed = flushed.fold(Ok(()), Result::and);
+        flushed.map_err(::volume::VolumeError::Block)?;
         match forced {
             true => Err(Failure::new(
                 1,

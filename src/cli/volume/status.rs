@@ -33,6 +33,7 @@ fn as_json(found: &Found) -> serde_json::Result<serde_json::Value> {
 fn as_text(Found { record, alive, .. }: &Found) -> String {
     let Record {
         image,
+        others,
         access,
         trim,
         pid,
@@ -40,15 +41,21 @@ fn as_text(Found { record, alive, .. }: &Found) -> String {
         ..
     } = record;
     let mut text = format!("{}\n", image.display());
+    for other in others {
+        text += &format!("  and         {}\n", other.display());
+    }
     for place in &record.places {
         text += &match place {
             Place::FileSystem(at) | Place::Fuse2fs(at) => {
                 format!("  mounted     {}\n", at.display())
             }
             Place::Fuse(at) => format!("  file        {}\n", at.join(super::mount::FILE).display()),
-            Place::Loop(device) => format!("  device      {}\n", device.display()),
+            Place::FuseFile(at) => format!("  file        {}\n", at.display()),
+            Place::Loop(device) | Place::Disk(device) => {
+                format!("  device      {}\n", device.display())
+            }
             Place::Nbd(address) => format!("  nbd         {address}\n"),
-            Place::Directory(_) => continue,
+            Place::Directory(_) | Place::EmptyFile(_) => continue,
         };
     }
     text += &match alive {

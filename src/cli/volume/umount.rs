@@ -1,17 +1,22 @@
-//! `cryptmark volume umount`: everything that mounting has made, taken away
-//! again; and the same for who mounted it.
+//! `cryptmark volume umount`: everything that mounting or serving has made,
+//! taken away again; and the same for who mounted it.
 
 use super::service::record::{self, Found, Place};
 use super::service::{absolute, within};
 use crate::cli::Failure;
 use ::serve::fuse::{FuseError, Unmount, unmount};
-use block::{LoopDevice, signature};
+use ::serve::nbd;
+use block::{BlockError, FileDevice, FileOptions, LoopDevice, signature};
 use clap::Args;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long what was in use a moment ago may take until it is not.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long somebody may still use what is to be unmounted.
+const MOMENT: Duration = Duration::from_millis(500);
 
 /// How long a server may take to make everything durable.
 const ENDING: Duration = Duration::from_secs(300);
@@ -19,8 +24,8 @@ const ENDING: Duration = Duration::from_secs(300);
 /// Options of `cryptmark volume umount`.
 #[derive(Debug, Args)]
 pub struct UmountOptions {
-    /// Where it is mounted, or the volume
-    #[arg(value_name = "DIR|IMAGE")]
+    /// Where it is mounted or served, or the volume
+    #[arg(value_name = "PLACE|IMAGE")]
     what: PathBuf,
 }
 
@@ -43,15 +48,18 @@ pub fn run(options: &UmountOptions) -> Result<(), Failure> {
     found.retain(|found| {
         let places = &found.record.places;
         let there = |place: &Place| match place {
-            Place::Fuse(at) | Place::FileSystem(at) | Place::Fuse2fs(at) => *at == path,
-            _ => false,
+            Place::Nbd(at) => options.what.to_str() == Some(at) || path.to_str() == Some(at),
+            place => visible(place).is_some_and(|at| *at == path),
         };
-        found.record.image == path || places.iter().any(there)
+        found.record.has(&path) || places.iter().any(there)
     });
     if found.is_empty() {
         return Err(Failure::new(
             2,
-            format!("{} is not mounted by cryptmark", options.what.display()),
+            format!(
+                "{} is neither mounted nor served by cryptmark",
+                options.what.display()
+            ),
             "See what is: cryptmark volume status.",
         ));
     }
@@ -60,29 +68,33 @@ pub fn run(options: &UmountOptions) -> Result<(), Failure> {
             tidy(found)?;
             continue;
         }
-        if found
-            .record
-            .places
-            .iter()
-            .any(|place| matches!(place, Place::Nbd(_)))
-        {
-            return Err(Failure::new(
-                2,
-                format!(
-                    "{} is served over NBD, not mounted",
-                    found.record.image.display()
-                ),
-                format!("End the server: kill {}", found.record.pid),
-            ));
+        let mut free = undo(&found.record.places, Undo::Unused)?;
+        let retry = Instant::now() + MOMENT;
+        while !free && Instant::now() < retry {
+            // A process that was started while a file was open has it until it
+            // becomes another program.
+            std::thread::sleep(Duration::from_millis(20));
+            free = undo(&found.record.places, Undo::Unused)?;
         }
-        if !undo(&found.record.places, Undo::Unused)? {
+        if !free {
             return Err(in_use(found));
+        }
+        // Who has mounted something sees that it is gone.
+        let unseen = |place: &Place| matches!(place, Place::Nbd(_) | Place::Disk(_));
+        if found.record.places.iter().any(unseen) {
+            found.ask_to_end().map_err(|error| {
+                Failure::new(
+                    1,
+                    format!("cannot end process {}: {error}", found.record.pid),
+                    "Check whose it is.",
+                )
+            })?;
         }
         if !found.wait(ENDING) {
             return Err(Failure::new(
                 1,
                 format!("process {} does not end", found.record.pid),
-                "It is unmounted; look into the kernel log (dmesg) for what holds the process up.",
+                "Nobody uses it; look into the kernel log (dmesg) for what holds the process up.",
             ));
         }
     }
@@ -101,16 +113,20 @@ pub fn tidy(found: &Found) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What the user sees of a place, if it is in the file system.
+fn visible(place: &Place) -> Option<&PathBuf> {
+    match place {
+        Place::Fuse(at)
+        | Place::FuseFile(at)
+        | Place::FileSystem(at)
+        | Place::Fuse2fs(at)
+        | Place::Disk(at) => Some(at),
+        Place::Directory(_) | Place::EmptyFile(_) | Place::Loop(_) | Place::Nbd(_) => None,
+    }
+}
+
 fn in_use(found: &Found) -> Failure {
-    let seen = found
-        .record
-        .places
-        .iter()
-        .rev()
-        .find_map(|place| match place {
-            Place::Fuse(at) | Place::FileSystem(at) | Place::Fuse2fs(at) => Some(at),
-            _ => None,
-        });
+    let seen = found.record.places.iter().rev().find_map(visible);
     Failure::new(
         4,
         format!(
@@ -144,7 +160,7 @@ pub fn undo(places: &[Place], how: Undo) -> Result<bool, Failure> {
                 take_away(at, ours, unmounting, Duration::ZERO)?
             }
             Place::Fuse2fs(at) => take_away(at, |_| true, unmounting, Duration::ZERO)?,
-            Place::Fuse(at) => {
+            Place::Fuse(at) | Place::FuseFile(at) => {
                 let how = match how {
                     Undo::Left => Unmount::Detached,
                     _ => unmounting,
@@ -171,13 +187,65 @@ pub fn undo(places: &[Place], how: Undo) -> Result<bool, Failure> {
                 let _ = std::fs::remove_dir(at);
                 true
             }
-            Place::Nbd(_) => true,
+            Place::EmptyFile(at) => {
+                let empty = |found: &Metadata| found.is_file() && found.len() == 0;
+                if std::fs::symlink_metadata(at).is_ok_and(|found| empty(&found)) {
+                    // Somebody else may be faster.
+                    let _ = std::fs::remove_file(at);
+                }
+                true
+            }
+            Place::Nbd(at) => {
+                if how == Undo::Left {
+                    nbd::Place::parse(at.as_ref())?.tidy();
+                }
+                true
+            }
+            Place::Disk(at) => {
+                let free = !is_held(at);
+                if how != Undo::Unused {
+                    forget(at)?;
+                }
+                free || how != Undo::Unused
+            }
         };
         if !free {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Whether something is mounted from the disk at `path`, or somebody has it for
+/// himself.
+pub fn is_held(path: &Path) -> bool {
+    let alone = FileOptions {
+        exclusive: true,
+        ..FileOptions::default()
+    };
+    matches!(
+        FileDevice::open(path, &alone),
+        Err(BlockError::InUse { .. } | BlockError::Mounted { .. })
+    )
+}
+
+/// Has the driver forget a disk whose server was killed.
+#[cfg(all(feature = "ublk", target_os = "linux"))]
+fn forget(disk: &Path) -> Result<(), Failure> {
+    Ok(::serve::ublk::forget(disk)?)
+}
+
+/// Another build of this program has made it.
+#[cfg(not(all(feature = "ublk", target_os = "linux")))]
+fn forget(disk: &Path) -> Result<(), Failure> {
+    Err(Failure::new(
+        1,
+        format!(
+            "this program was built without ublk, and {} is a disk of that driver",
+            disk.display()
+        ),
+        "Do the same with a program that was built with --features ublk.",
+    ))
 }
 
 /// Unmounts what is mounted on `directory`, if its source is `ours`; false

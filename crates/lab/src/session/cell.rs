@@ -7,11 +7,13 @@ use crate::summary::Identity;
 use crate::target::java::{Java, JavaCipher, JavaError};
 use crate::target::peer::Absent;
 use crate::target::served::{self, ServedError};
-use crate::target::{Backend, Bare, Encryption, Storage, System, Target};
+use crate::target::{Backend, Bare, Encryption, Place, Storage, StorageError, System, Target};
 use crate::trial::{self, Options, Sample, TrialError};
 use crate::workload::{Mix, Workload};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -50,6 +52,7 @@ impl Opened {
         storage: &Storage,
         plan: &Plan,
         backend: Option<Backend>,
+        seed: u64,
     ) -> Result<Self, SessionError> {
         let mut absent = Vec::new();
         let mut warnings: Vec<String> = Vec::new();
@@ -75,6 +78,27 @@ impl Opened {
                         targets.push(target);
                     }
                 }
+                System::BuiltinFuse => {
+                    for encryption in plan.encryptions(backend)? {
+                        let device = Arc::clone(&storage.device);
+                        let at_once = storage.description.kind == "ram";
+                        match served::builtin_file(device, encryption, at_once) {
+                            Ok(target) => {
+                                target.self_check(&*storage.device)?;
+                                targets.push(target);
+                            }
+                            Err(reason @ ServedError::Mount(_)) => absent.push(told(&reason)),
+                            Err(error) => return Err(error.into()),
+                        }
+                    }
+                }
+                System::Path(name) => match mounted(system, plan, seed) {
+                    Ok(there) => {
+                        warnings.extend(there.warnings.iter().map(|w| format!("{name}: {w}")));
+                        targets.push(Target::mounted(name, there));
+                    }
+                    Err(reason) => absent.push(format!("{name} ({reason})")),
+                },
                 System::Served(program) => {
                     for encryption in plan.encryptions(None)? {
                         match storage.served_by(*program, encryption) {
@@ -131,12 +155,12 @@ impl Opened {
                     Err(reason) => absent.push(reason.to_string()),
                 },
                 System::Builtin => {}
-                System::BuiltinNbd | System::Served(_) => absent.push(format!(
+                served if served.is_served() => absent.push(format!(
                     "{} (it is measured by `cryptmark run`)",
                     system.as_str()
                 )),
                 System::None => absent.push("none (a bare cipher has no plain side)".to_owned()),
-                System::Absent(_) => absent.push(unsupported(system)),
+                _ => absent.push(unsupported(system)),
             }
         }
         let wanted = |system: &System| plan.systems.contains(system);
@@ -173,6 +197,27 @@ impl Opened {
             warnings,
         })
     }
+}
+
+/// A test file in the directory of a mounted system, as large as the extent of
+/// all others.
+fn mounted(system: &System, plan: &Plan, seed: u64) -> Result<Storage, StorageError> {
+    let at = system.directory().unwrap_or(Path::new(""));
+    if !at.is_dir() {
+        let path = at.to_owned();
+        return Err(match at.exists() {
+            true => StorageError::Kind { path },
+            false => StorageError::Missing { path },
+        });
+    }
+    let place = Place {
+        at,
+        size: plan.extent_bytes(),
+        seed,
+        overwrite: false,
+        engine: None,
+    };
+    Storage::prepare(place, &mut |_| ControlFlow::Continue(()))
 }
 
 /// A reason and what is behind it.
@@ -235,7 +280,8 @@ impl Cell {
         let encryption = target.encryption;
         let label = match &encryption {
             Some(encryption) => format!("{} {}", target.system.as_str(), encryption.spec),
-            None => "plain".to_owned(),
+            None if target.system == System::None => "plain".to_owned(),
+            None => target.system.as_str().to_owned(),
         };
         Self {
             label,
@@ -248,8 +294,12 @@ impl Cell {
                 key_bits: encryption.map(|encryption| encryption.key_bits),
                 sector_bytes: encryption.map(|encryption| encryption.sector_size.bytes() as u32),
                 constant_time: target.constant_time,
-                device: storage.description.clone(),
-                served: matches!(target.system, System::BuiltinNbd | System::Served(_)),
+                device: target
+                    .elsewhere
+                    .as_ref()
+                    .unwrap_or(&storage.description)
+                    .clone(),
+                served: target.system.is_served(),
             },
             subject: Subject::Device(Box::new(target)),
             samples: plan.workloads.iter().map(|_| Vec::new()).collect(),

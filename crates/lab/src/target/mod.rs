@@ -18,10 +18,12 @@ use peer::Library;
 use served::Program;
 pub use storage::{Place, Storage, StorageError};
 
+use crate::record::Device;
 use block::{BlockDevice, BlockError, ByteRange};
 pub use cipher::Backend;
 use cipher::{CipherError, CipherSpec, IvSector, Key, SectorLayout, SectorSize, Sharing};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
 use volume::{CryptDevice, Mapping, VolumeError};
@@ -36,6 +38,10 @@ pub enum System {
     Builtin,
     /// This program's engine behind its own NBD server.
     BuiltinNbd,
+    /// This program's engine behind a file of its own, by FUSE.
+    BuiltinFuse,
+    /// Whatever is mounted on a directory: `path:` and the directory.
+    Path(String),
     /// Another program's volumes, behind its NBD server.
     Served(Program),
     /// A cipher library, in the cipher tier only.
@@ -50,16 +56,23 @@ pub enum System {
 /// Systems of the contract that this version cannot drive yet, by name or by
 /// the part before a colon.
 const ABSENT: &[(&str, &str)] = &[
-    ("builtin-fuse", "virtual disks"),
-    ("builtin-ublk", "virtual disks"),
+    (
+        "builtin-ublk",
+        "ublk here: serve a volume by `volume serve --ublk`, and measure it by --at /dev/ublkbN",
+    ),
     ("dm-crypt", "kernel systems"),
     ("cryptoloop", "kernel systems"),
     ("lab:dm-crypt", "the lab kernel"),
     ("lab:cryptoloop", "the lab kernel"),
-    ("veracrypt", "other programs"),
+    (
+        "veracrypt",
+        "starting it: mount its volume, and measure it by --system path:DIR",
+    ),
     ("drive:", "simulated drives"),
-    ("path:", "mounted systems"),
 ];
+
+/// What the names of mounted systems begin with.
+const PATH: &str = "path:";
 
 /// A word that names no system.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -78,11 +91,38 @@ impl System {
             Self::None => "none",
             Self::Builtin => "builtin",
             Self::BuiltinNbd => "builtin-nbd",
+            Self::BuiltinFuse => "builtin-fuse",
+            Self::Path(name) => name,
             Self::Served(program) => program.name(),
             Self::Library(library) => library.name(),
             Self::Java => "java",
             Self::Absent(name) => name,
         }
+    }
+
+    /// The directory of a mounted system.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::Path(name) => name.strip_prefix(PATH).map(Path::new),
+            _ => None,
+        }
+    }
+
+    /// Whether something outside the engine's reach does the work: what part of
+    /// the time is the cipher's is not known then.
+    pub fn is_served(&self) -> bool {
+        matches!(
+            self,
+            Self::BuiltinNbd | Self::BuiltinFuse | Self::Served(_) | Self::Path(_)
+        )
+    }
+
+    /// Whether every cipher of a plan is a target of its own.
+    pub fn takes_ciphers(&self) -> bool {
+        matches!(
+            self,
+            Self::Builtin | Self::BuiltinNbd | Self::BuiltinFuse | Self::Served(_)
+        )
     }
 
     /// What would bring an absent system; `None` for those that are here.
@@ -98,8 +138,10 @@ impl System {
 
     /// Every system of the contract, with what would bring it where it is absent.
     pub fn all() -> impl Iterator<Item = Self> {
+        let path = Self::Path(format!("{PATH}…"));
         [Self::None, Self::Builtin, Self::BuiltinNbd]
             .into_iter()
+            .chain([Self::BuiltinFuse, path])
             .chain(Program::ALL.map(Self::Served))
             .chain(Library::ALL.map(Self::Library))
             .chain([Self::Java])
@@ -126,9 +168,11 @@ impl std::str::FromStr for System {
             "none" => Ok(Self::None),
             "builtin" => Ok(Self::Builtin),
             "builtin-nbd" => Ok(Self::BuiltinNbd),
+            "builtin-fuse" => Ok(Self::BuiltinFuse),
             "qemu" => Ok(Self::Served(Program::Qemu)),
             "nbdkit" => Ok(Self::Served(Program::Nbdkit)),
             "java" => Ok(Self::Java),
+            _ if is_named(PATH, name) => Ok(Self::Path(name.to_owned())),
             _ if let Some(library) = Library::ALL.into_iter().find(|l| l.name() == name) => {
                 Ok(Self::Library(library))
             }
@@ -153,7 +197,7 @@ impl TryFrom<String> for System {
 impl From<System> for String {
     fn from(system: System) -> Self {
         match system {
-            System::Absent(name) => name,
+            System::Absent(name) | System::Path(name) => name,
             known => known.as_str().to_owned(),
         }
     }
@@ -315,6 +359,8 @@ pub struct Target {
     pub backend: Option<Backend>,
     /// Whether the backend is constant-time.
     pub constant_time: Option<bool>,
+    /// What its data are on, where that is not the session's own extent.
+    pub elsewhere: Option<Device>,
     device: Box<dyn BlockDevice>,
     /// Where on the storage the data begins.
     data_offset: u64,
@@ -329,8 +375,21 @@ impl Target {
             encryption: None,
             backend: None,
             constant_time: None,
+            elsewhere: None,
             device: Box::new(storage),
             data_offset: 0,
+        }
+    }
+
+    /// Whatever is mounted where `storage` is, by `name`: nothing is known of
+    /// what it does with the data.
+    pub fn mounted(name: &str, storage: Storage) -> Self {
+        let kind = storage.description.filesystem.as_deref();
+        Self {
+            system: System::Path(name.to_owned()),
+            version: kind.unwrap_or("file system").to_owned(),
+            elsewhere: Some(storage.description),
+            ..Self::plain(storage.device)
         }
     }
 
@@ -370,6 +429,7 @@ impl Target {
             backend: Some(crypt.cipher().backend()),
             constant_time: Some(crypt.cipher().constant_time()),
             encryption: Some(encryption),
+            elsewhere: None,
             device: Box::new(crypt),
             data_offset: 0,
         })

@@ -1,15 +1,18 @@
-//! Programs that serve encrypted volumes over NBD: this one's own server,
-//! qemu-nbd with its LUKS driver, and nbdkit with its LUKS filter.
+//! Programs that serve encrypted volumes: this one's own NBD server and its file
+//! by FUSE, qemu-nbd with its LUKS driver, and nbdkit with its LUKS filter.
 //!
-//! Each serves the extent on a socket of its own, and this process is its
-//! client. Ours runs on threads of this process; the others are programs that
+//! Each serves the extent on a socket of its own, or as a file, and this process
+//! is its client. Ours runs on threads of this process; the others are programs that
 //! reach the extent as a file, and keep it in a LUKS1 volume, which has 512-byte
 //! sectors.
 
 use super::{Encryption, System, Target, TargetError};
+use ::serve::fuse::{self, FuseError, FuseMount, Unmount, Visibility, unmount};
 use ::serve::nbd::{ClientError, End, Named, NbdDevice, Place, ServeError, Server};
 use ::serve::{Access, Export};
-use block::{BlockDevice, BlockError, ByteRange, Geometry, Queue, QueueOptions};
+use block::{
+    BlockDevice, BlockError, ByteRange, FileDevice, FileOptions, Geometry, Queue, QueueOptions,
+};
 use cipher::{Key, SectorSize};
 use rustix::fs::{AtFlags, CWD};
 use std::fs;
@@ -69,6 +72,9 @@ pub enum ServedError {
     /// Our own server could not begin.
     #[error(transparent)]
     Server(#[from] ServeError),
+    /// Our own file could not be mounted.
+    #[error(transparent)]
+    Mount(#[from] FuseError),
     /// A server could not be reached.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -86,6 +92,7 @@ impl ServedError {
             Self::Refused { .. } => "Choose a cipher that it has.".into(),
             Self::Failed { .. } => "Run it by hand to see what it says.".into(),
             Self::Server(error) => error.remedy().into(),
+            Self::Mount(error) => error.remedy().into(),
             Self::Client(error) => error.remedy().into(),
             Self::Target(error) => error.remedy(),
         }
@@ -261,6 +268,47 @@ pub fn builtin(
     })
 }
 
+/// The built-in engine behind a file of its own, by FUSE, over all of
+/// `storage`; `at_once` as for [`builtin`].
+///
+/// Nothing stays behind, however the process ends: when the file is open, its
+/// mount is taken out of sight, and lives for as long as it is open.
+///
+/// # Errors
+/// [`ServedError::Mount`], [`ServedError::Failed`] and [`ServedError::Target`].
+pub fn builtin_file(
+    storage: Arc<dyn BlockDevice>,
+    encryption: Encryption,
+    at_once: bool,
+) -> Result<Target, ServedError> {
+    let inner = Target::builtin(storage, encryption)?;
+    let folder = folder("cryptmark")?;
+    let place = fuse::Place::In {
+        directory: folder.path().to_owned(),
+        name: "volume".into(),
+    };
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let threads = cores.max(if at_once { 1 } else { 16 });
+    let export = Arc::new(Export::new(inner.device.into(), Access::Write));
+    let mount = FuseMount::new(export, &place, threads, Visibility::Owner)?;
+    let options = FileOptions {
+        write: true,
+        direct: true,
+        ..FileOptions::default()
+    };
+    let opened = FileDevice::open(&folder.path().join("volume"), &options);
+    unmount(folder.path(), Unmount::Detached)?;
+    Ok(Target {
+        system: System::BuiltinFuse,
+        device: Box::new(Served {
+            client: opened.map_err(TargetError::Block)?,
+            _server: Box::new(OwnFile(mount)),
+        }),
+        data_offset: 0,
+        ..inner
+    })
+}
+
 /// A program's server, over a LUKS1 volume that is made on all of `storage`,
 /// which the program reaches by `reach`; the name that is lent to it goes
 /// with the target.
@@ -317,6 +365,7 @@ pub fn foreign(
         encryption: Some(encryption),
         backend: None,
         constant_time: None,
+        elsewhere: None,
         device: Box::new(Served {
             client,
             _server: Box::new(guard),
@@ -348,13 +397,13 @@ fn folder(program: &'static str) -> Result<TempDir, ServedError> {
 }
 
 /// A client's device, with what serves it.
-struct Served {
+struct Served<D> {
     /// Goes before the server does.
-    client: NbdDevice,
+    client: D,
     _server: Box<dyn Send + Sync>,
 }
 
-impl BlockDevice for Served {
+impl<D: BlockDevice> BlockDevice for Served<D> {
     fn geometry(&self) -> Geometry {
         self.client.geometry()
     }
@@ -393,6 +442,19 @@ impl Drop for Own {
         if let Some(thread) = self.thread.take() {
             // What it could not do, its client was told.
             let _ = thread.join();
+        }
+    }
+}
+
+/// Our file; it ends when nobody has it open.
+struct OwnFile(FuseMount);
+
+impl Drop for OwnFile {
+    fn drop(&mut self) {
+        // A ring lets go of its files a little after it was closed.
+        let end = Instant::now() + PATIENCE;
+        while !self.0.is_over() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 }

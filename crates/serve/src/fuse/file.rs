@@ -1,12 +1,13 @@
 //! The directory with the file, as the kernel asks for it.
 
+use super::Place;
 use crate::{Access, Export, Lane, Zeros};
 use block::{BlockError, ByteRange};
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
-    INodeNo, InitFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, ReplyAttr, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs, ReplyWrite,
-    Request, TimeOrNow, WriteFlags,
+    INodeNo, InitFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr,
+    ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs,
+    ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 use rustix::fs::FallocateFlags;
 use std::cell::RefCell;
@@ -21,7 +22,11 @@ const PIECE: u32 = 1 << 20;
 /// Nothing but the mount changes the file, so what the kernel knows stays true.
 const FOREVER: Duration = Duration::from_secs(u32::MAX as u64);
 
-const FILE: INodeNo = INodeNo(2);
+/// The file in a directory; a file that is mounted on is the root itself.
+const INSIDE: INodeNo = INodeNo(2);
+
+/// As [`Filesystem::statfs`] says.
+const LONGEST_NAME: usize = 255;
 
 /// What a [`FileHandle`] was opened for.
 const FOR_READING: FileHandle = FileHandle(0);
@@ -46,10 +51,11 @@ thread_local! {
     static LANE: RefCell<Option<OwnLane>> = const { RefCell::new(None) };
 }
 
-/// A directory with one file.
+/// A directory with one file, or one file alone.
 pub(super) struct FileSystem {
     export: Arc<Export>,
-    name: OsString,
+    /// What the file is called in its directory.
+    name: Option<OsString>,
     since: SystemTime,
     owner: (u32, u32),
 }
@@ -59,10 +65,13 @@ fn errno(error: &BlockError) -> Errno {
 }
 
 impl FileSystem {
-    pub(super) fn new(export: Arc<Export>, name: OsString) -> Self {
+    pub(super) fn new(export: Arc<Export>, place: &Place) -> Self {
         Self {
             export,
-            name,
+            name: match place {
+                Place::In { name, .. } => Some(name.clone()),
+                Place::Over(_) => None,
+            },
             since: SystemTime::now(),
             owner: (
                 rustix::process::getuid().as_raw(),
@@ -95,12 +104,21 @@ impl FileSystem {
         })
     }
 
+    fn file(&self) -> INodeNo {
+        match self.name {
+            Some(_) => INSIDE,
+            None => INodeNo::ROOT,
+        }
+    }
+
     fn attributes(&self, inode: INodeNo) -> Option<FileAttr> {
         let writable = self.export.access() == Access::Write;
         let (kind, perm, nlink, size) = match inode {
+            file if file == self.file() => {
+                let perm = if writable { 0o600 } else { 0o400 };
+                (FileType::RegularFile, perm, 1, self.export.size())
+            }
             INodeNo::ROOT => (FileType::Directory, 0o500, 2, 0),
-            FILE if writable => (FileType::RegularFile, 0o600, 1, self.export.size()),
-            FILE => (FileType::RegularFile, 0o400, 1, self.export.size()),
             _ => return None,
         };
         Some(FileAttr {
@@ -176,8 +194,12 @@ impl Filesystem for FileSystem {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        match self.attributes(FILE) {
-            Some(attributes) if parent == INodeNo::ROOT && name == self.name => {
+        if name.len() > LONGEST_NAME {
+            return reply.error(Errno::ENAMETOOLONG);
+        }
+        let known = self.name.as_deref() == Some(name);
+        match self.attributes(INSIDE) {
+            Some(attributes) if parent == INodeNo::ROOT && known => {
                 reply.entry(&FOREVER, &attributes, Generation(0));
             }
             _ => reply.error(Errno::ENOENT),
@@ -220,9 +242,37 @@ impl Filesystem for FileSystem {
         }
     }
 
+    // Nothing can be made here, or taken away: symlink and link say so already,
+    // and who creates a file is referred to mknod.
+
+    fn mknod(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, _: u32, reply: ReplyEntry) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn mkdir(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, reply: ReplyEntry) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn unlink(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: &OsStr,
+        _: INodeNo,
+        _: &OsStr,
+        _: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        reply.error(Errno::EPERM);
+    }
+
     fn open(&self, _: &Request, inode: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let write = flags.acc_mode() != OpenAccMode::O_RDONLY;
-        if inode != FILE {
+        if inode != self.file() {
             return reply.error(Errno::EISDIR);
         }
         if write && self.export.access() == Access::Read {
@@ -343,10 +393,14 @@ impl Filesystem for FileSystem {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
+        // Of a file nobody asks for entries.
+        let Some(name) = &self.name else {
+            return reply.error(Errno::ENOTDIR);
+        };
         let entries = [
             (INodeNo::ROOT, FileType::Directory, OsStr::new(".")),
             (INodeNo::ROOT, FileType::Directory, OsStr::new("..")),
-            (FILE, FileType::RegularFile, &self.name),
+            (INSIDE, FileType::RegularFile, name),
         ];
         for (next, (inode, kind, name)) in (1..).zip(entries).skip(offset as usize) {
             if reply.add(inode, next, kind, name) {
@@ -360,7 +414,7 @@ impl Filesystem for FileSystem {
         // A loop device takes the block for the smallest discard.
         let block = self.export.geometry().discard_granularity.unwrap_or(4096);
         let blocks = self.export.size() / u64::from(block);
-        reply.statfs(blocks, 0, 0, 1, 0, block, 255, block);
+        reply.statfs(blocks, 0, 0, 1, 0, block, LONGEST_NAME as u32, block);
     }
 }
 

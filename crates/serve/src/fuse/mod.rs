@@ -1,4 +1,4 @@
-//! An export as one file in a directory, by FUSE.
+//! An export as one file, by FUSE: in a directory, or in the place of a file.
 //!
 //! [`FuseMount`] puts it there and serves it until somebody unmounts it;
 //! `file` answers what the kernel asks. The crate `fuser` speaks the protocol.
@@ -21,24 +21,27 @@ use std::sync::Arc;
 #[derive(Debug, thiserror::Error)]
 pub enum FuseError {
     /// The kernel or `fusermount3` refused the mount.
-    #[error("cannot mount on {}", directory.display())]
+    #[error("cannot mount on {}", path.display())]
     Mount {
         /// Where.
-        directory: PathBuf,
+        path: PathBuf,
         /// Why.
         source: io::Error,
     },
+    /// Users may not let root get at their mounts here.
+    #[error("users may not let others get at their mounts here")]
+    OwnerOnly,
     /// Somebody still uses what is mounted.
-    #[error("{} is in use", directory.display())]
+    #[error("{} is in use", path.display())]
     Busy {
         /// Where.
-        directory: PathBuf,
+        path: PathBuf,
     },
     /// The kernel or `fusermount3` refused the unmount.
-    #[error("cannot unmount {}", directory.display())]
+    #[error("cannot unmount {}", path.display())]
     Unmount {
         /// Where.
-        directory: PathBuf,
+        path: PathBuf,
         /// Why.
         source: io::Error,
     },
@@ -49,7 +52,10 @@ impl FuseError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Mount { .. } => {
-                "Check that /dev/fuse is there, the directory is yours, and fusermount3 (package fuse3) is installed."
+                "Check that /dev/fuse is there, the place is yours, and fusermount3 (package fuse3) is installed."
+            }
+            Self::OwnerOnly => {
+                "Ask the administrator for a line user_allow_other in /etc/fuse.conf, or mount it as root."
             }
             Self::Busy { .. } => "Close what is open there, and try again.",
             Self::Unmount { .. } => "Check that it is mounted, and that it is yours.",
@@ -57,7 +63,40 @@ impl FuseError {
     }
 }
 
-/// An export that is a file in a directory.
+/// Where a mount makes an export visible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// As the only file of a directory.
+    In {
+        /// What is mounted on.
+        directory: PathBuf,
+        /// The file in it.
+        name: OsString,
+    },
+    /// Instead of a regular file that is there.
+    Over(PathBuf),
+}
+
+impl Place {
+    /// What is mounted on.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::In { directory, .. } => directory,
+            Self::Over(file) => file,
+        }
+    }
+}
+
+/// Who gets at a mount, beside whoever has opened its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visibility {
+    /// Who has made it; root only if that is who it was.
+    Owner,
+    /// Root as well.
+    RootToo,
+}
+
+/// An export that is a file.
 ///
 /// Nothing is unmounted when this is dropped: whoever ends it calls
 /// [`unmount`], which says whether that worked.
@@ -68,16 +107,15 @@ pub struct FuseMount {
 }
 
 impl FuseMount {
-    /// Mounts `export` as the file `name` in `directory`, which `threads`
-    /// threads serve. Only its owner and whoever has opened it get at it.
+    /// Mounts `export` at `place`, served by `threads` threads.
     ///
     /// # Errors
     /// [`FuseError::Mount`].
     pub fn new(
         export: Arc<Export>,
-        directory: &Path,
-        name: impl Into<OsString>,
+        place: &Place,
         threads: usize,
+        visibility: Visibility,
     ) -> Result<Self, FuseError> {
         let mut config = Config::default();
         config.mount_options = vec![
@@ -89,14 +127,23 @@ impl FuseMount {
                 Access::Write => MountOption::RW,
             },
         ];
-        config.acl = SessionACL::Owner;
+        config.acl = match visibility {
+            Visibility::Owner => SessionACL::Owner,
+            Visibility::RootToo => SessionACL::All,
+        };
         config.n_threads = Some(threads.max(1));
         config.clone_fd = threads > 1;
-        let served = FileSystem::new(export, name.into());
-        let session = fuser::spawn_mount(served, directory, &config);
-        let session = session.map_err(|source| FuseError::Mount {
-            directory: directory.to_owned(),
-            source,
+        let served = FileSystem::new(export, place);
+        let session = fuser::spawn_mount(served, place.path(), &config);
+        let session = session.map_err(|source| {
+            // What fusermount3 says; the kernel has no number for it.
+            match source.to_string().contains("user_allow_other") {
+                true => FuseError::OwnerOnly,
+                false => FuseError::Mount {
+                    path: place.path().to_owned(),
+                    source,
+                },
+            }
         })?;
         Ok(Self {
             session: ManuallyDrop::new(session),
@@ -118,40 +165,40 @@ pub enum Unmount {
     Detached,
 }
 
-/// Unmounts what is mounted on `directory`, as root by itself, else by
+/// Unmounts what is mounted on `path`, as root by itself, else by
 /// `fusermount3`.
 ///
 /// # Errors
 /// [`FuseError::Busy`] and [`FuseError::Unmount`].
-pub fn unmount(directory: &Path, how: Unmount) -> Result<(), FuseError> {
+pub fn unmount(path: &Path, how: Unmount) -> Result<(), FuseError> {
     let flags = match how {
         Unmount::Unused => UnmountFlags::NOFOLLOW,
         Unmount::Detached => UnmountFlags::NOFOLLOW | UnmountFlags::DETACH,
     };
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::ResourceBusy => FuseError::Busy {
-            directory: directory.to_owned(),
+            path: path.to_owned(),
         },
         _ => FuseError::Unmount {
-            directory: directory.to_owned(),
+            path: path.to_owned(),
             source,
         },
     };
-    match rustix::mount::unmount(directory, flags) {
+    match rustix::mount::unmount(path, flags) {
         Ok(()) => Ok(()),
-        Err(Errno::PERM) => by_fusermount(directory, how).map_err(failed),
+        Err(Errno::PERM) => by_fusermount(path, how).map_err(failed),
         Err(errno) => Err(failed(errno.into())),
     }
 }
 
 /// Users unmount by a program that may.
-fn by_fusermount(directory: &Path, how: Unmount) -> io::Result<()> {
+fn by_fusermount(path: &Path, how: Unmount) -> io::Result<()> {
     let mut command = Command::new("fusermount3");
     command.arg("-u").env("LC_ALL", "C").stdin(Stdio::null());
     if how == Unmount::Detached {
         command.arg("-z");
     }
-    let output = command.arg("--").arg(directory).output()?;
+    let output = command.arg("--").arg(path).output()?;
     if output.status.success() {
         return Ok(());
     }

@@ -1,5 +1,6 @@
 //! [`NbdDevice`]: an NBD export as a device, whoever serves it.
 
+use super::secure::{Security, Session};
 use super::server::Place;
 use super::transport::{Input, Wire, send_all};
 use super::wire::{self, be16, be32, be64, chunk, command, info, option, reply, transmission};
@@ -62,6 +63,7 @@ impl ClientError {
 pub struct NbdDevice {
     place: Place,
     name: String,
+    security: Option<Box<dyn Security>>,
     geometry: Geometry,
     flags: u16,
     first: Mutex<Road>,
@@ -73,11 +75,33 @@ impl NbdDevice {
     /// # Errors
     /// [`ClientError`].
     pub fn connect(place: &Place, name: &str) -> Result<Self, ClientError> {
-        let (road, size, flags) = Road::begin(place, name)?;
+        Self::begin(place, name, None)
+    }
+
+    /// The same by TLS, which the server has to offer.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    #[cfg(feature = "tls")]
+    pub fn connect_securely(
+        place: &Place,
+        name: &str,
+        tls: super::ClientTls,
+    ) -> Result<Self, ClientError> {
+        Self::begin(place, name, Some(Box::new(tls)))
+    }
+
+    fn begin(
+        place: &Place,
+        name: &str,
+        security: Option<Box<dyn Security>>,
+    ) -> Result<Self, ClientError> {
+        let (road, size, flags) = Road::begin(place, name, security.as_deref())?;
         let trims = flags & transmission::SEND_TRIM != 0;
         Ok(Self {
             place: place.clone(),
             name: name.to_owned(),
+            security,
             geometry: Geometry {
                 size: size & !511,
                 logical_block: 512,
@@ -153,16 +177,17 @@ impl BlockDevice for NbdDevice {
 
     fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
         options.checked_depth()?;
-        let (road, ..) = Road::begin(&self.place, &self.name).map_err(|error| {
-            let source = match error {
-                ClientError::Connect { source, .. } | ClientError::Io(source) => source,
-                _ => io::ErrorKind::ConnectionRefused.into(),
-            };
-            BlockError::Engine {
-                engine: "nbd",
-                source,
-            }
-        })?;
+        let (road, ..) =
+            Road::begin(&self.place, &self.name, self.security.as_deref()).map_err(|error| {
+                let source = match error {
+                    ClientError::Connect { source, .. } | ClientError::Io(source) => source,
+                    _ => io::ErrorKind::ConnectionRefused.into(),
+                };
+                BlockError::Engine {
+                    engine: "nbd",
+                    source,
+                }
+            })?;
         Ok(Box::new(NbdQueue {
             device: self,
             road,
@@ -207,13 +232,19 @@ impl Queue for NbdQueue<'_> {
     }
 }
 
-/// A stream that never blocks by itself: who waits does it in one place.
-enum Stream {
+/// A connection, secure or not.
+struct Stream {
+    socket: Socket,
+    session: Option<Box<dyn Session>>,
+}
+
+/// It never blocks by itself: who waits does it in one place.
+enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
 }
 
-impl Stream {
+impl Socket {
     fn open(place: &Place) -> io::Result<Self> {
         match place {
             Place::Unix(path) => {
@@ -262,7 +293,7 @@ impl Stream {
     }
 }
 
-impl Wire for Stream {
+impl Wire for Socket {
     fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.wire().receive(into) {
@@ -291,6 +322,48 @@ impl Wire for Stream {
     }
 }
 
+impl Stream {
+    fn has_received(&self) -> bool {
+        let session = self.session.as_deref();
+        session.is_some_and(|session| session.has_received())
+    }
+}
+
+impl Wire for Stream {
+    fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
+        match &self.session {
+            Some(session) => session.receive(&self.socket, into),
+            None => self.socket.receive(into),
+        }
+    }
+
+    fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        match &self.session {
+            Some(session) => session.send(&self.socket, parts),
+            None => self.socket.send(parts),
+        }
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        match &self.session {
+            Some(session) => session.flush(&self.socket),
+            None => Ok(()),
+        }
+    }
+
+    fn end(&self) {
+        self.socket.end();
+    }
+
+    fn cut(&self) {
+        self.socket.cut();
+    }
+
+    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
+        self.socket.set_patience(patience)
+    }
+}
+
 /// A connection, and what is under way on it.
 struct Road {
     stream: Stream,
@@ -310,13 +383,20 @@ struct Pending {
 
 impl Road {
     /// Connects and chooses the export; its size and flags.
-    fn begin(place: &Place, name: &str) -> Result<(Self, u64, u16), ClientError> {
-        let stream = Stream::open(place).map_err(|source| ClientError::Connect {
+    fn begin(
+        place: &Place,
+        name: &str,
+        security: Option<&dyn Security>,
+    ) -> Result<(Self, u64, u16), ClientError> {
+        let socket = Socket::open(place).map_err(|source| ClientError::Connect {
             place: place.clone(),
             source,
         })?;
         let mut road = Self {
-            stream,
+            stream: Stream {
+                socket,
+                session: None,
+            },
             input: Input::new(INPUT_BYTES),
             pending: HashMap::new(),
             done: VecDeque::new(),
@@ -332,6 +412,15 @@ impl Road {
             return Err(ClientError::Protocol("negotiation"));
         }
         road.send_parts(&[&u32::from(flags).to_be_bytes()])?;
+        if let Some(security) = security {
+            road.option(option::STARTTLS, &[])?;
+            match road.option_reply(option::STARTTLS)? {
+                (reply::ACK, _) if road.input.there().is_empty() => {}
+                (reply::ACK, _) => return Err(ClientError::Protocol("beginning of TLS")),
+                (code, _) => return Err(ClientError::Refused { code }),
+            }
+            road.stream.session = Some(security.begin(&road.stream.socket)?);
+        }
         road.option(option::STRUCTURED_REPLY, &[])?;
         // Without chunks it goes as well.
         let _ = road.option_reply(option::STRUCTURED_REPLY)?;
@@ -387,11 +476,19 @@ impl Road {
         let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
         let mut rest = &mut slices[..];
         IoSlice::advance_slices(&mut rest, 0);
-        while !rest.is_empty() {
-            match self.stream.send(rest) {
+        loop {
+            let sent = match rest.is_empty() {
+                true => self.stream.flush().map(|()| 0),
+                false => self.stream.send(rest),
+            };
+            match sent {
+                Ok(_) if rest.is_empty() => return Ok(()),
                 Ok(sent) => IoSlice::advance_slices(&mut rest, sent),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let ready = self.stream.wait(PollFlags::IN | PollFlags::OUT, None)?;
+                    let ready = self
+                        .stream
+                        .socket
+                        .wait(PollFlags::IN | PollFlags::OUT, None)?;
                     if ready.contains(PollFlags::IN) && !self.pending.is_empty() {
                         self.receive_reply()?;
                     }
@@ -399,7 +496,6 @@ impl Road {
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
     }
 
     fn send(&mut self, mut request: Request, geometry: Geometry, flags: u16) {
@@ -474,8 +570,10 @@ impl Road {
 
     fn is_readable(&self) -> bool {
         !self.input.there().is_empty()
+            || self.stream.has_received()
             || self
                 .stream
+                .socket
                 .wait(PollFlags::IN, Some(Duration::ZERO))
                 .is_ok_and(|ready| !ready.is_empty())
     }

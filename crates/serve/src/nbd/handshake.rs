@@ -32,25 +32,95 @@ pub struct Agreed {
 pub enum Outcome {
     /// The transmission begins.
     Agreed(Agreed),
+    /// TLS begins, and then [`go_on`].
+    Secure(Greeted),
     /// The client left, or has to.
     Ended,
+}
+
+/// What the first words of a client have said.
+#[derive(Clone, Copy)]
+pub struct Greeted {
+    no_zeroes: bool,
+}
+
+/// What there is of TLS.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Tls {
+    /// None.
+    Off,
+    /// Clients may.
+    Offered,
+    /// Clients have to.
+    Required,
+    /// This client does.
+    On,
 }
 
 /// The identifier of the context `base:allocation` here.
 pub const ALLOCATION_ID: u32 = 1;
 
-/// Greets a client, and answers its options until it has chosen.
-pub fn negotiate(wire: &dyn Wire, input: &mut Input, exports: &[Named]) -> io::Result<Outcome> {
+/// Greets a client, and answers its options until it has chosen, or TLS is to
+/// begin.
+pub fn negotiate(
+    wire: &dyn Wire,
+    input: &mut Input,
+    exports: &[Named],
+    tls: Tls,
+) -> io::Result<Outcome> {
+    match greet(wire, input)? {
+        Some(greeted) => talk(wire, input, exports, tls, greeted),
+        None => Ok(Outcome::Ended),
+    }
+}
+
+/// Answers the options of a client that has begun TLS: what it has said before
+/// counts no more, but for its greeting.
+pub fn go_on(
+    wire: &dyn Wire,
+    input: &mut Input,
+    exports: &[Named],
+    greeted: Greeted,
+) -> io::Result<Outcome> {
+    talk(wire, input, exports, Tls::On, greeted)
+}
+
+/// Nothing for a client that speaks something else.
+fn greet(wire: &dyn Wire, input: &mut Input) -> io::Result<Option<Greeted>> {
+    let flags = wire::FIXED_NEWSTYLE | wire::NO_ZEROES;
+    send_all(
+        wire,
+        &[
+            &wire::SERVER_MAGIC.to_be_bytes(),
+            &wire::OPTION_MAGIC.to_be_bytes(),
+            &flags.to_be_bytes(),
+        ],
+    )?;
+    let Some(answer) = input.take::<4>(wire)? else {
+        return Ok(None);
+    };
+    let answer = u32::from_be_bytes(answer);
+    let no_zeroes = answer & u32::from(wire::NO_ZEROES) != 0;
+    let known = u32::from(flags);
+    let fixed = answer & !known == 0 && answer & u32::from(wire::FIXED_NEWSTYLE) != 0;
+    Ok(fixed.then_some(Greeted { no_zeroes }))
+}
+
+fn talk(
+    wire: &dyn Wire,
+    input: &mut Input,
+    exports: &[Named],
+    tls: Tls,
+    greeted: Greeted,
+) -> io::Result<Outcome> {
     let mut talk = Talk {
         wire,
         exports,
+        tls,
         structured: false,
         allocation: None,
-        no_zeroes: false,
+        greeted,
     };
-    if !talk.greet(input)? {
-        return Ok(Outcome::Ended);
-    }
     // Well-behaved clients send less than ten.
     for _ in 0..1000 {
         let Some(head) = input.take::<16>(wire)? else {
@@ -72,33 +142,14 @@ pub fn negotiate(wire: &dyn Wire, input: &mut Input, exports: &[Named]) -> io::R
 struct Talk<'a> {
     wire: &'a dyn Wire,
     exports: &'a [Named],
+    tls: Tls,
     structured: bool,
     /// The export for which the context was chosen.
     allocation: Option<Arc<Export>>,
-    no_zeroes: bool,
+    greeted: Greeted,
 }
 
 impl Talk<'_> {
-    /// False for a client that speaks something else.
-    fn greet(&mut self, input: &mut Input) -> io::Result<bool> {
-        let flags = wire::FIXED_NEWSTYLE | wire::NO_ZEROES;
-        send_all(
-            self.wire,
-            &[
-                &wire::SERVER_MAGIC.to_be_bytes(),
-                &wire::OPTION_MAGIC.to_be_bytes(),
-                &flags.to_be_bytes(),
-            ],
-        )?;
-        let Some(answer) = input.take::<4>(self.wire)? else {
-            return Ok(false);
-        };
-        let answer = u32::from_be_bytes(answer);
-        self.no_zeroes = answer & u32::from(wire::NO_ZEROES) != 0;
-        let known = u32::from(flags);
-        Ok(answer & !known == 0 && answer & u32::from(wire::FIXED_NEWSTYLE) != 0)
-    }
-
     fn answer(&mut self, kind: u32, data: &[u8]) -> io::Result<Option<Outcome>> {
         match kind {
             option::ABORT => {
@@ -106,8 +157,21 @@ impl Talk<'_> {
                 let _ = self.reply(kind, reply::ACK, &[]);
                 return Ok(Some(Outcome::Ended));
             }
-            option::STARTTLS => {
-                self.reply(kind, reply::ERR_POLICY, b"there is no TLS here")?;
+            option::STARTTLS => match self.tls {
+                Tls::Off => self.reply(kind, reply::ERR_POLICY, b"there is no TLS here")?,
+                Tls::On => self.reply(kind, reply::ERR_INVALID, b"this is TLS")?,
+                _ if !data.is_empty() => {
+                    self.reply(kind, reply::ERR_INVALID, b"this option carries nothing")?;
+                }
+                Tls::Offered | Tls::Required => {
+                    self.reply(kind, reply::ACK, &[])?;
+                    return Ok(Some(Outcome::Secure(self.greeted)));
+                }
+            },
+            // It has no other way to be refused.
+            option::EXPORT_NAME if self.tls == Tls::Required => return Ok(Some(Outcome::Ended)),
+            _ if self.tls == Tls::Required => {
+                self.reply(kind, reply::ERR_TLS_REQD, b"only with TLS")?;
             }
             option::EXPORT_NAME => return self.export_name(data).map(Some),
             option::LIST if data.is_empty() => {
@@ -141,7 +205,11 @@ impl Talk<'_> {
         let size = named.export.size().to_be_bytes();
         let flags = self.flags(&named.export).to_be_bytes();
         let zeros = [0; 124];
-        let padding = if self.no_zeroes { &[][..] } else { &zeros };
+        let padding = if self.greeted.no_zeroes {
+            &[][..]
+        } else {
+            &zeros
+        };
         send_all(self.wire, &[&size, &flags, padding])?;
         Ok(Outcome::Agreed(self.agreed(named)))
     }

@@ -3,12 +3,17 @@
 mod client;
 mod connection;
 mod handshake;
+mod secure;
 mod server;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "tls")]
+mod tls;
 mod transport;
 mod wire;
 
 pub use client::{ClientError, NbdDevice};
 pub use handshake::Named;
 pub use server::{End, Place, ServeError, Server};
+#[cfg(feature = "tls")]
+pub use tls::{ClientTls, ServerTls, TlsError};

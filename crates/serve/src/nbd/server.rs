@@ -1,7 +1,8 @@
 //! [`Server`]: listens, greets, and gives every client a thread.
 
 use super::connection::{Allowance, Connection, INPUT_BYTES};
-use super::handshake::{Agreed, Named, Outcome, negotiate};
+use super::handshake::{Agreed, Named, Outcome, Tls, go_on, negotiate};
+use super::secure::{Secured, Security};
 use super::transport::{Input, Wire};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -142,6 +143,17 @@ impl Place {
             Self::Tcp(_) => Ok(self),
         }
     }
+
+    /// Removes the socket that a killed server has left here.
+    pub fn tidy(&self) {
+        if let Self::Unix(path) = self
+            && fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+            && UnixStream::connect(path).is_err()
+        {
+            // Somebody else may be faster.
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 enum Socket {
@@ -155,6 +167,7 @@ pub struct Server {
     place: Place,
     exports: Vec<Named>,
     threads: usize,
+    security: Option<Box<dyn Security>>,
     /// Device and inode of the socket in the file system.
     made: Option<(u64, u64)>,
     /// Written to, it ends the server.
@@ -209,9 +222,22 @@ impl Server {
             place,
             exports,
             threads: threads.max(1),
+            security: None,
             end: Arc::new(end),
             ended,
         })
+    }
+
+    /// Lets clients begin TLS, or has them do it.
+    #[cfg(feature = "tls")]
+    pub fn with_tls(self, tls: super::ServerTls) -> Self {
+        self.secured_by(tls)
+    }
+
+    #[cfg(any(test, feature = "tls"))]
+    pub(super) fn secured_by(mut self, security: impl Security + 'static) -> Self {
+        self.security = Some(Box::new(security));
+        self
     }
 
     /// Where it listens; the port that the system chose, if it was asked to.
@@ -233,7 +259,7 @@ impl Server {
     /// # Errors
     /// [`ServeError::Failed`].
     pub fn run(&self) -> Result<(), ServeError> {
-        let clients = Clients::new(&self.exports, self.threads);
+        let clients = Clients::new(&self.exports, self.threads, self.security.as_deref());
         let outcome = std::thread::scope(|scope| {
             let outcome = self.accept_all(|wire| clients.greet(scope, wire));
             clients.end_all();
@@ -354,6 +380,7 @@ fn listen_at(path: &Path, place: &Place) -> Result<UnixListener, ServeError> {
 pub(super) struct Clients<'a> {
     exports: &'a [Named],
     threads: usize,
+    security: Option<&'a dyn Security>,
     count: AtomicUsize,
     open: Mutex<HashMap<usize, Arc<dyn Wire>>>,
 }
@@ -372,10 +399,15 @@ impl Allowance for Clients<'_> {
 }
 
 impl<'a> Clients<'a> {
-    pub(super) fn new(exports: &'a [Named], threads: usize) -> Self {
+    pub(super) fn new(
+        exports: &'a [Named],
+        threads: usize,
+        security: Option<&'a dyn Security>,
+    ) -> Self {
         Self {
             exports,
             threads,
+            security,
             count: AtomicUsize::new(0),
             open: Mutex::default(),
         }
@@ -416,16 +448,37 @@ impl<'a> Clients<'a> {
     pub(super) fn serve(&self, wire: &dyn Wire) -> io::Result<()> {
         let mut input = Input::new(INPUT_BYTES);
         wire.set_patience(Some(PATIENCE))?;
-        let outcome = negotiate(wire, &mut input, self.exports)?;
-        wire.set_patience(None)?;
-        if let Outcome::Agreed(agreed) = outcome {
-            self.transmit(wire, input, &agreed);
+        let tls = match self.security {
+            None => Tls::Off,
+            Some(security) if security.is_required() => Tls::Required,
+            Some(_) => Tls::Offered,
+        };
+        match (
+            negotiate(wire, &mut input, self.exports, tls)?,
+            self.security,
+        ) {
+            (Outcome::Agreed(agreed), _) => self.transmit(wire, input, &agreed),
+            (Outcome::Secure(greeted), Some(security)) => {
+                // Whoever is on the way could have said what came too early.
+                if !input.there().is_empty() {
+                    return Err(io::ErrorKind::InvalidData.into());
+                }
+                let session = security.begin(wire)?;
+                let below = wire;
+                let wire = Secured { below, session };
+                match go_on(&wire, &mut input, self.exports, greeted)? {
+                    Outcome::Agreed(agreed) => self.transmit(&wire, input, &agreed),
+                    _ => Ok(()),
+                }
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    fn transmit(&self, wire: &dyn Wire, input: Input, agreed: &Agreed) {
+    fn transmit(&self, wire: &dyn Wire, input: Input, agreed: &Agreed) -> io::Result<()> {
+        wire.set_patience(None)?;
         Connection::new(wire, agreed, input, self).run();
+        Ok(())
     }
 
     /// Lets every client hear the answers to what it has sent, and no longer

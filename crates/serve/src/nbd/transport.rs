@@ -19,6 +19,11 @@ pub trait Wire: Send + Sync {
     /// Sends a beginning of `parts`.
     fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize>;
 
+    /// Sends what [`send`](Self::send) has taken and kept, if it does such things.
+    fn flush(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Lets nothing more be received, by whoever waits for it; what was
     /// received is still answered.
     fn end(&self);

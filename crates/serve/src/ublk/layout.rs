@@ -29,6 +29,7 @@ const fn command(direction: u32, bytes: u32, number: u32) -> u32 {
 const CONTROL_BYTES: u32 = 32;
 const IO_BYTES: u32 = 16;
 
+pub(super) const GET_INFORMATION: u32 = command(2, CONTROL_BYTES, 0x02);
 pub(super) const ADD_DEVICE: u32 = command(3, CONTROL_BYTES, 0x04);
 pub(super) const DELETE_DEVICE: u32 = command(3, CONTROL_BYTES, 0x05);
 pub(super) const START_DEVICE: u32 = command(3, CONTROL_BYTES, 0x06);
@@ -86,6 +87,11 @@ pub(super) fn made_device(information: &[u8; 64]) -> (u16, u16, u32) {
         u16::from_ne_bytes([*d0, *d1]),
         u32::from_ne_bytes(number),
     )
+}
+
+/// Whether nobody serves the device of which the driver tells this.
+pub(super) fn is_dead(information: &[u8; 64]) -> bool {
+    information[4..6] == [0, 0]
 }
 
 /// `struct ublk_params` for an export: its basic part, and that about discards.
@@ -160,6 +166,7 @@ mod tests {
     #[test]
     fn commands_are_those_of_the_header() {
         for (command, number) in [
+            (GET_INFORMATION, 0x8020_7502),
             (ADD_DEVICE, 0xc020_7504),
             (DELETE_DEVICE, 0xc020_7505),
             (START_DEVICE, 0xc020_7506),
@@ -200,6 +207,9 @@ mod tests {
         information[12..16].copy_from_slice(&3_u32.to_ne_bytes());
         assert_eq!(made_device(&information), (4, 128, 3));
         assert_eq!(information[24..32], 0xc0_u64.to_ne_bytes());
+        assert!(is_dead(&information));
+        information[4..6].copy_from_slice(&1_u16.to_ne_bytes());
+        assert!(!is_dead(&information));
     }
 
     fn field(block: &[u8; 64], at: usize) -> u32 {

@@ -20,6 +20,7 @@ use block::BlockError;
 use layout::MOST_DEPTH;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -28,6 +29,9 @@ use sys::{Control, Descriptors, Event, QueueRing};
 
 /// Where the driver takes commands.
 const CONTROL: &str = "/dev/ublk-control";
+
+/// What the paths of disks begin with.
+const DISK: &str = "/dev/ublkb";
 
 /// How often the end is asked for, and how long a new node may take to appear.
 const LOOK: Duration = Duration::from_millis(100);
@@ -103,41 +107,81 @@ impl UblkError {
 /// Most queues that are offered.
 const MOST_QUEUES: u16 = 64;
 
-/// Serves `export` as a disk with so many `queues` of this `depth`, until
-/// `stop` is true; it is looked at every 100 ms. The driver may give fewer
-/// queues. `ready` hears of the disk's node.
-///
-/// A disk that is stopped while somebody uses it fails their requests: unmount
-/// it first. In the end the device is flushed.
-///
-/// # Errors
-/// [`UblkError`]; the disk is gone then.
-pub fn run(
-    export: &Export,
-    queues: u16,
-    depth: u16,
-    stop: &AtomicBool,
-    ready: impl FnOnce(&Path),
-) -> Result<(), UblkError> {
-    if !(1..=MOST_QUEUES).contains(&queues) || !(1..=MOST_DEPTH).contains(&depth) {
-        return Err(UblkError::Shape { queues, depth });
-    }
-    let mut device = Device::add(queues, depth)?;
-    let parameters = &mut layout::parameters(export);
-    device.order("set parameters", layout::SET_PARAMETERS, 0, parameters)?;
-    device.serve(export, stop, ready)
-}
-
 /// A disk that the driver has made, and forgets when this is dropped.
-struct Device {
+pub struct Disk {
     control: Control,
     number: u32,
     queues: u16,
     depth: u16,
 }
 
-impl Device {
-    fn add(queues: u16, depth: u16) -> Result<Self, UblkError> {
+/// Whether disks can be had here.
+///
+/// # Errors
+/// [`UblkError::NoDriver`], [`UblkError::Open`], [`UblkError::TooOld`] and
+/// [`UblkError::Queue`].
+pub fn check() -> Result<(), UblkError> {
+    Disk::any().map(drop)
+}
+
+/// Forgets the disk at `path`, if its server is dead.
+///
+/// # Errors
+/// [`UblkError::Open`], [`UblkError::Refused`] and [`UblkError::Queue`].
+pub fn forget(path: &Path) -> Result<(), UblkError> {
+    let number = path.to_str().and_then(|path| path.strip_prefix(DISK));
+    let Some(number) = number.and_then(|number| number.parse().ok()) else {
+        return Ok(());
+    };
+    if !character_device(number).exists() {
+        return Ok(());
+    }
+    let mut disk = Disk::any()?;
+    let mut information = [0; 64];
+    let argument = layout::Control {
+        device: number,
+        data: 0,
+    };
+    disk.control
+        .command(layout::GET_INFORMATION, &argument, &mut information, 64)
+        .map_err(|source| UblkError::Refused {
+            command: "tell of the device",
+            source,
+        })?;
+    if layout::is_dead(&information) {
+        // Dropped, it is forgotten.
+        disk.number = number;
+    }
+    Ok(())
+}
+
+impl Disk {
+    /// Has the driver make a disk for `export`, with so many `queues` of this
+    /// `depth`; it may give fewer. Nobody sees the disk before it is
+    /// [served](Self::serve).
+    ///
+    /// # Errors
+    /// Any of [`UblkError`] but `Device`.
+    pub fn new(export: &Export, queues: u16, depth: u16) -> Result<Self, UblkError> {
+        if !(1..=MOST_QUEUES).contains(&queues) || !(1..=MOST_DEPTH).contains(&depth) {
+            return Err(UblkError::Shape { queues, depth });
+        }
+        let mut disk = Self::any()?;
+        let mut information = layout::device_information(queues, depth);
+        disk.order("add a device", layout::ADD_DEVICE, 0, &mut information)?;
+        (disk.queues, disk.depth, disk.number) = layout::made_device(&information);
+        let parameters = &mut layout::parameters(export);
+        disk.order("set parameters", layout::SET_PARAMETERS, 0, parameters)?;
+        Ok(disk)
+    }
+
+    /// Where the disk is, when it is served.
+    pub fn path(&self) -> PathBuf {
+        format!("{DISK}{}", self.number).into()
+    }
+
+    /// The driver, which has what is needed, and no disk yet.
+    fn any() -> Result<Self, UblkError> {
         let node = match open(Path::new(CONTROL)) {
             Err(source) if source.kind() == io::ErrorKind::NotFound => {
                 return Err(UblkError::NoDriver);
@@ -148,7 +192,7 @@ impl Device {
             }
             Ok(node) => node,
         };
-        let mut device = Self {
+        let mut disk = Self {
             control: Control::new(node).map_err(UblkError::Queue)?,
             number: layout::ANY_DEVICE,
             queues: 0,
@@ -159,18 +203,16 @@ impl Device {
             data: 0,
         };
         let mut features = [0; 64];
-        let asked = device
+        let asked = disk
             .control
             .command(layout::GET_FEATURES, &any, &mut features, 8);
         let features = features.first_chunk().copied().unwrap_or_default();
         // A driver that does not know the question is as old.
-        if asked.is_err() || u64::from_ne_bytes(features) & layout::FEATURES != layout::FEATURES {
-            return Err(UblkError::TooOld);
+        match asked.is_err() || u64::from_ne_bytes(features) & layout::FEATURES != layout::FEATURES
+        {
+            true => Err(UblkError::TooOld),
+            false => Ok(disk),
         }
-        let mut information = layout::device_information(queues, depth);
-        device.order("add a device", layout::ADD_DEVICE, 0, &mut information)?;
-        (device.queues, device.depth, device.number) = layout::made_device(&information);
-        Ok(device)
     }
 
     fn order(
@@ -189,11 +231,19 @@ impl Device {
             .map_err(|source| UblkError::Refused { command, source })
     }
 
-    fn serve(
-        &mut self,
+    /// Serves `export`, for which this disk was made, until `stop` is true; it
+    /// is looked at every 100 ms. `ready` is called when the disk is there.
+    ///
+    /// A disk that is stopped while somebody uses it fails their requests: unmount
+    /// it first. In the end the device is flushed.
+    ///
+    /// # Errors
+    /// [`UblkError`]; the disk is gone then.
+    pub fn serve(
+        mut self,
         export: &Export,
         stop: &AtomicBool,
-        ready: impl FnOnce(&Path),
+        ready: impl FnOnce(),
     ) -> Result<(), UblkError> {
         let node = self.node()?;
         let (tell, heard) = mpsc::channel();
@@ -217,9 +267,13 @@ impl Device {
                 }
                 false => Ok(()),
             };
+            // The threads end when the disk is stopped, and not before: not even
+            // a panic may pass that by.
+            let mut told = Ok(());
             if all && started.is_ok() {
-                ready(Path::new(&format!("/dev/ublkb{}", self.number)));
-                while !stop.load(Ordering::Relaxed)
+                told = catch_unwind(AssertUnwindSafe(ready));
+                while told.is_ok()
+                    && !stop.load(Ordering::Relaxed)
                     && !threads.iter().any(|thread| thread.is_finished())
                 {
                     std::thread::sleep(LOOK);
@@ -230,9 +284,12 @@ impl Device {
                 .into_iter()
                 .map(|thread| match thread.join() {
                     Ok(served) => served,
-                    Err(panic) => std::panic::resume_unwind(panic),
+                    Err(panic) => resume_unwind(panic),
                 })
                 .fold(Ok(()), Result::and);
+            if let Err(panic) = told {
+                resume_unwind(panic);
+            }
             let flushed = export.flush().map_err(UblkError::Device);
             started.and(served).and(stopped).and(flushed)
         })
@@ -240,7 +297,7 @@ impl Device {
 
     /// The character device, once it is there.
     fn node(&self) -> Result<File, UblkError> {
-        let path = PathBuf::from(format!("/dev/ublkc{}", self.number));
+        let path = character_device(self.number);
         let mut looks = LOOKS_FOR_NODE;
         loop {
             match open(&path) {
@@ -253,13 +310,18 @@ impl Device {
     }
 }
 
-impl Drop for Device {
+impl Drop for Disk {
     fn drop(&mut self) {
         if self.number != layout::ANY_DEVICE {
             // There is nobody to tell, and an earlier error is the one that counts.
             let _ = self.order("delete the device", layout::DELETE_DEVICE, 0, &mut [0; 64]);
         }
     }
+}
+
+/// By which the server of a disk copies data.
+fn character_device(number: u32) -> PathBuf {
+    format!("/dev/ublkc{number}").into()
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -344,7 +406,7 @@ mod tests {
     #[test]
     fn shapes_that_cannot_be_had_are_refused() {
         for (queues, depth) in [(0, 1), (1, 0), (65, 1), (1, 4097), (u16::MAX, u16::MAX)] {
-            let refused = run(&export(), queues, depth, &AtomicBool::new(true), |_| ());
+            let refused = Disk::new(&export(), queues, depth);
             assert!(matches!(refused, Err(UblkError::Shape { .. })));
         }
     }
@@ -355,7 +417,9 @@ mod tests {
             println!("skipped: {CONTROL} exists");
             return;
         }
-        let error = run(&export(), 1, 1, &AtomicBool::new(true), |_| ()).unwrap_err();
+        let Err(error) = Disk::new(&export(), 1, 1) else {
+            panic!("a disk without a driver");
+        };
         assert_eq!(
             error.to_string(),
             "this kernel has no ublk driver: /dev/ublk-control does not exist"
@@ -370,16 +434,17 @@ mod tests {
     fn with_disk(export: &Export, queues: u16, work: impl FnOnce(&Path)) {
         let stop = AtomicBool::new(false);
         let (tell, heard) = mpsc::channel();
+        let disk = Disk::new(export, queues, 16).unwrap();
+        let path = disk.path();
         std::thread::scope(|scope| {
             let server = scope.spawn(|| {
-                run(export, queues, 16, &stop, |path| {
-                    tell.send(path.to_owned())
-                        .expect("somebody waits for the disk");
+                disk.serve(export, &stop, move || {
+                    tell.send(()).expect("somebody waits for the disk");
                 })
             });
-            let path: PathBuf = heard.recv().expect("the disk comes");
+            heard.recv().expect("the disk comes");
             // The server must end even if the work does not succeed.
-            let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&path)));
+            let worked = catch_unwind(AssertUnwindSafe(|| work(&path)));
             stop.store(true, Ordering::Relaxed);
             server.join().unwrap().unwrap();
             worked.unwrap();
@@ -422,6 +487,43 @@ mod tests {
                 assert!(both[0] == both[1]);
             });
         }
+    }
+
+    #[test]
+    fn a_panic_of_who_waits_ends_the_disk() {
+        if is_absent() {
+            return;
+        }
+        let export = export();
+        let disk = Disk::new(&export, 2, 16).unwrap();
+        let path = disk.path();
+        let stop = AtomicBool::new(false);
+        let served = catch_unwind(AssertUnwindSafe(|| {
+            disk.serve(&export, &stop, || panic!("nobody waits"))
+        }));
+        assert!(served.is_err());
+        assert!(!path.exists());
+        assert!(!character_device(path.to_str().unwrap()[DISK.len()..].parse().unwrap()).exists());
+    }
+
+    #[test]
+    fn only_the_disks_of_the_dead_are_forgotten() {
+        if is_absent() {
+            return;
+        }
+        forget(Path::new("/dev/ublkb1000000")).unwrap();
+        forget(Path::new("/dev/null")).unwrap();
+        with_disk(&export(), 1, |path| {
+            forget(path).unwrap();
+            disk(path, false).read_at(0, &mut [0; 512]).unwrap();
+        });
+        let made = Disk::new(&export(), 1, 16).unwrap();
+        let number = made.number;
+        // As when its process is killed.
+        std::mem::forget(made);
+        assert!(character_device(number).exists());
+        forget(Path::new(&format!("{DISK}{number}"))).unwrap();
+        assert!(!character_device(number).exists());
     }
 
     #[test]

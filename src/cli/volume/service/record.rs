@@ -4,6 +4,7 @@
 //! one has left behind is told from what is served.
 
 use crate::cli::Failure;
+use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Read};
@@ -18,6 +19,9 @@ const SUFFIX: &str = "json";
 pub struct Record {
     /// The volume; absolute.
     pub image: PathBuf,
+    /// Further volumes that the same server serves; absolute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<PathBuf>,
     /// `read` or `write`.
     pub access: String,
     /// What becomes of discards: `block`, `pass` or `zero`.
@@ -32,14 +36,25 @@ pub struct Record {
     pub errors: Vec<String>,
 }
 
+impl Record {
+    /// Whether the volume `image` is served.
+    pub fn has(&self, image: &Path) -> bool {
+        self.image == image || self.others.iter().any(|other| other == image)
+    }
+}
+
 /// A way to the plaintext.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
     /// A directory of this program's own, which is removed in the end.
     Directory(PathBuf),
+    /// An empty file of this program's own, which is removed in the end.
+    EmptyFile(PathBuf),
     /// A directory with the plaintext as a file.
     Fuse(PathBuf),
+    /// A file that shows the plaintext.
+    FuseFile(PathBuf),
     /// A loop device.
     Loop(PathBuf),
     /// A file system that the kernel has mounted on a directory.
@@ -48,6 +63,8 @@ pub enum Place {
     Fuse2fs(PathBuf),
     /// The address of an NBD server.
     Nbd(String),
+    /// A disk of the kernel's ublk driver.
+    Disk(PathBuf),
 }
 
 /// A record that was found.
@@ -67,11 +84,27 @@ impl Found {
         let _ = fs::remove_file(&self.path);
     }
 
+    /// Asks its service to end.
+    pub fn ask_to_end(&self) -> io::Result<()> {
+        let Some(pid) = Pid::from_raw(self.record.pid.cast_signed()) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let Ok(process) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+            return Ok(());
+        };
+        // The process that was found by its number is the right one, if the
+        // service still lives now.
+        match self.wait(Duration::ZERO) {
+            true => Ok(()),
+            false => Ok(rustix::process::pidfd_send_signal(process, Signal::TERM)?),
+        }
+    }
+
     /// Returns when its service has ended, or is not done after `patience`;
     /// tells which.
     pub fn wait(&self, patience: Duration) -> bool {
         super::within(patience, || {
-            File::open(&self.path).map_or(true, |file| file.try_lock().is_ok())
+            File::open(&self.path).map_or(true, |file| file.try_lock_shared().is_ok())
         })
     }
 }
@@ -126,7 +159,8 @@ pub fn all() -> Result<Vec<Found>, Failure> {
 /// A record, and whether its service lives; nothing if it has just ended.
 fn read(path: &Path) -> Option<(Record, bool)> {
     let mut file = File::open(path).ok()?;
-    let alive = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    // Shared, so that who else asks at the same time is not taken for the service.
+    let alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     let mut text = Vec::new();
     file.read_to_end(&mut text).ok()?;
     Some((serde_json::from_slice(&text).ok()?, alive))
@@ -189,5 +223,34 @@ impl Drop for OwnRecord {
     fn drop(&mut self) {
         // Somebody may have tidied up already.
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_its_service_makes_a_record_alive() {
+        let record = Record {
+            image: "/x.img".into(),
+            others: vec!["/y.img".into()],
+            access: "write".into(),
+            trim: "block".into(),
+            pid: 1,
+            since: String::new(),
+            places: Vec::new(),
+            errors: Vec::new(),
+        };
+        let file = tempfile::NamedTempFile::new().unwrap();
+        serde_json::to_writer(&file, &record).unwrap();
+        let alive = || read(file.path()).unwrap().1;
+        assert!(!alive());
+        let somebody = File::open(file.path()).unwrap();
+        somebody.lock_shared().unwrap();
+        assert!(!alive(), "who asks at the same time is not the service");
+        somebody.unlock().unwrap();
+        file.as_file().lock().unwrap();
+        assert!(alive());
     }
 }

@@ -189,7 +189,7 @@ fn run(seed: u64, executions: u64) {
             heard: Mutex::default(),
         };
         // However it ends, it ends.
-        let _ = Clients::new(&exports, 1).serve(&tape);
+        let _ = Clients::new(&exports, 1, None).serve(&tape);
         check(&tape.heard.into_inner().unwrap());
     }
 }

@@ -5,6 +5,7 @@ mod hostile;
 mod model;
 mod protocol;
 mod raw;
+mod secure;
 
 use super::handshake::Named;
 use super::server::{End, Place, Server};

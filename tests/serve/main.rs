@@ -1,5 +1,9 @@
 //! `volume serve`, with the clients that people have.
 
+mod killed;
+#[cfg(feature = "tls")]
+mod tls;
+
 use block::{BlockDevice, BlockError};
 use serve::nbd::{NbdDevice, Place};
 use std::fs;
@@ -256,6 +260,100 @@ fn a_discard_does_what_the_policy_says() {
 }
 
 #[test]
+fn one_server_exports_several_volumes() {
+    if !have(&["nbdinfo"]) {
+        return;
+    }
+    let desk = Desk::new();
+    for (image, mib) in [("a.img", 18), ("b.img", 19)] {
+        desk.create(image, mib);
+    }
+    fs::write(desk.path("lines"), "a passphrase\na passphrase\n").unwrap();
+    let mut child = desk
+        .command(
+            PROGRAM,
+            "volume serve a.img b.img --nbd disk.sock --passphrase-file -",
+        )
+        .stdin(fs::File::open(desk.path("lines")).unwrap())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert!(line.starts_with("a.img, b.img are served: "), "{line}");
+    let json = desk
+        .run("nbdinfo", &format!("--list --json {}", desk.uri()))
+        .stdout;
+    let told: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let exports: Vec<_> = told["exports"].as_array().unwrap().iter().collect();
+    let of = |export: &serde_json::Value| {
+        let name = export["export-name"].as_str().unwrap().to_owned();
+        (name, export["export-size"].as_u64().unwrap() / MIB)
+    };
+    let found: Vec<_> = exports.into_iter().map(of).collect();
+    assert_eq!(found, [("a.img".to_owned(), 2), ("b.img".to_owned(), 3)]);
+    let place = Place::Unix(desk.path("disk.sock"));
+    for (name, byte) in [("a.img", 1), ("b.img", 2)] {
+        let device = NbdDevice::connect(&place, name).unwrap();
+        device.write_at(0, &[byte; 512]).unwrap();
+    }
+    let mut bytes = [0; 512];
+    let device = NbdDevice::connect(&place, "").unwrap();
+    device.read_at(0, &mut bytes).unwrap();
+    assert_eq!(bytes, [1; 512]);
+    drop(device);
+    for image in ["a.img", "b.img"] {
+        let again = format!("volume serve {image} --passphrase-file line --nbd other.sock");
+        let output = desk.command(PROGRAM, &again).output().unwrap();
+        assert_eq!(output.status.code(), Some(4));
+    }
+    desk.run(PROGRAM, "volume umount b.img");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    for arguments in [
+        "a.img a.img",
+        "a.img ./a.img",
+        "a.img b.img --name x",
+        "a.img b.img --header h",
+        "a.img absent.img",
+    ] {
+        let arguments = format!("volume serve {arguments} --passphrase-file line --nbd disk.sock");
+        let output = desk.command(PROGRAM, &arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+    }
+}
+
+/// `umount` ends a server, and removes the socket of one that was killed.
+#[test]
+fn a_server_is_ended_by_its_socket_or_its_volume() {
+    let desk = Desk::new();
+    desk.create("x.img", 20);
+    let socket = desk.path("disk.sock");
+    for (round, what) in ["disk.sock", "x.img"].iter().enumerate() {
+        let mut serving = desk.serve("x.img", "");
+        serving.client().write_at(512, &[7; 512]).unwrap();
+        desk.run(PROGRAM, &format!("volume umount {what}"));
+        assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+        assert!(!socket.exists());
+
+        let mut serving = desk.serve("x.img", "");
+        serving.child.kill().unwrap();
+        serving.child.wait().unwrap();
+        assert!(socket.exists());
+        desk.run(PROGRAM, &format!("volume umount {what}"));
+        assert!(!socket.exists(), "round {round}");
+        let gone = desk.command(PROGRAM, &format!("volume umount {what}"));
+        assert_eq!({ gone }.output().unwrap().status.code(), Some(2));
+    }
+    let serving = desk.serve("x.img", "");
+    let mut bytes = [0; 512];
+    serving.client().read_at(512, &mut bytes).unwrap();
+    assert_eq!(bytes, [7; 512]);
+    drop(serving.end());
+}
+
+#[test]
 fn what_cannot_be_served_is_refused_in_two_lines() {
     let desk = Desk::new();
     desk.create("x.img", 20);
@@ -414,7 +512,7 @@ fn fio_verifies_what_it_writes() {
 
 #[test]
 fn what_was_flushed_survives_a_killed_server() {
-    let kills = given("SERVER_KILLS", 20);
+    let kills = given("SERVER_KILLS", 10);
     let desk = Desk::new();
     desk.create("x.img", 24);
     // The generation that each 4096-byte block holds at least.

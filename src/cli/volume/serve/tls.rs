@@ -1,0 +1,74 @@
+//! Which clients of the NBD server speak TLS.
+
+use crate::cli::Failure;
+use clap::{Args, ValueEnum};
+use serve::nbd::Server;
+use std::path::PathBuf;
+
+/// The options, named as nbdkit names them.
+#[derive(Debug, Args)]
+pub struct TlsArguments {
+    /// TLS for NBD: off, on (clients may) or require (clients have to)
+    #[arg(long, value_enum, default_value_t = Tls::Off, conflicts_with_all = ["fuse", "ublk"], requires_ifs = [("on", "tls_certificates"), ("require", "tls_certificates")])]
+    tls: Tls,
+    /// Where ca-cert.pem, server-cert.pem and server-key.pem are
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["fuse", "ublk"])]
+    tls_certificates: Option<PathBuf>,
+    /// Clients need a certificate that ca-cert.pem vouches for
+    #[arg(long, requires = "tls_certificates")]
+    tls_verify_peer: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Tls {
+    Off,
+    On,
+    Require,
+}
+
+impl TlsArguments {
+    /// What makes a server do as the user wants.
+    ///
+    /// # Errors
+    /// Exit code 2 where the certificates cannot be used, 1 where this program
+    /// was built without TLS.
+    #[cfg(feature = "tls")]
+    pub fn securing(&self) -> Result<impl FnOnce(Server) -> Server, Failure> {
+        if self.tls == Tls::Off && self.tls_verify_peer {
+            return Err(Failure::new(
+                2,
+                "--tls-verify-peer says nothing without TLS",
+                "Give --tls require, or leave it away.",
+            ));
+        }
+        let security = match (self.tls, &self.tls_certificates) {
+            (Tls::Off, _) | (_, None) => None,
+            (tls, Some(directory)) => {
+                let required = tls == Tls::Require;
+                let opened =
+                    ::serve::nbd::ServerTls::open(directory, self.tls_verify_peer, required);
+                Some(opened.map_err(|error| Failure::of(2, &error, error.remedy()))?)
+            }
+        };
+        Ok(|server: Server| match security {
+            Some(security) => server.with_tls(security),
+            None => server,
+        })
+    }
+
+    /// What makes a server do as the user wants.
+    ///
+    /// # Errors
+    /// Exit code 1 where that is TLS.
+    #[cfg(not(feature = "tls"))]
+    pub fn securing(&self) -> Result<impl FnOnce(Server) -> Server, Failure> {
+        match self.tls {
+            Tls::Off => Ok(|server| server),
+            Tls::On | Tls::Require => Err(Failure::new(
+                1,
+                "this program was built without TLS",
+                "Build it with --features tls, or carry a Unix socket through ssh.",
+            )),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! `volume serve --fuse`: the plaintext in the place of a file; and how what is
+//! served otherwise is ended.
+
+use crate::desk::{Desk, MIB, PROGRAM, has, kill, soon};
+use crate::read_and_write;
+use block::FileDevice;
+use block::model::{Discarded, Model};
+use rustix::process::Signal;
+use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
+use std::process::Command;
+
+fn serve(desk: &Desk, options: &[&str]) -> Command {
+    let mut serve = desk.volume("serve");
+    serve.arg("x.img").args(options);
+    serve
+}
+
+fn in_background(desk: &Desk) {
+    desk.done(&mut serve(desk, &["--fuse", "f", "--daemon"]));
+}
+
+fn umount(desk: &Desk, what: &str) {
+    desk.done(desk.volume("umount").arg(what));
+    assert!(!desk.has_mounts_at("f"));
+    assert!(desk.status().is_none());
+}
+
+#[test]
+fn a_file_is_the_volume_and_goes_with_it() {
+    let Some(desk) = Desk::new(18) else { return };
+    let file = desk.path("f");
+    for there in [false, true] {
+        if there {
+            fs::write(&file, "").unwrap();
+        }
+        in_background(&desk);
+        let metadata = fs::metadata(&file).unwrap();
+        assert!(metadata.is_file());
+        assert_eq!((metadata.len(), metadata.mode() & 0o777), (2 * MIB, 0o600));
+        let options = block::FileOptions {
+            write: true,
+            engine: Some(block::Engine::Threads),
+            ..block::FileOptions::default()
+        };
+        let device = FileDevice::open(&file, &options).unwrap();
+        Model {
+            discarded: Discarded::Zeros,
+            longest: MIB + 4096,
+            steps: 60,
+            ..Model::new(u64::from(there))
+        }
+        .run(&device);
+        desk.refused(desk.volume("umount").arg("f"), 4);
+        drop(device);
+        umount(&desk, if there { "x.img" } else { "f" });
+        assert_eq!(file.exists(), there);
+    }
+    assert_eq!(fs::read(&file).unwrap(), b"");
+}
+
+#[test]
+fn signals_end_it_and_take_the_file_away() {
+    let Some(desk) = Desk::new(18) else { return };
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut server = serve(&desk, &["--fuse", "f"]).spawn().unwrap();
+        soon(|| desk.has_mounts_at("f"));
+        let file = read_and_write(&desk.path("f"));
+        file.write_all_at(b"written", 4096).unwrap();
+        drop(file);
+        kill(desk.pid(), signal);
+        assert_eq!(server.wait().unwrap().code(), Some(0));
+        assert!(!desk.path("f").exists());
+        assert!(desk.status().is_none());
+    }
+    in_background(&desk);
+    let bytes = fs::read(desk.path("f")).unwrap();
+    assert_eq!(&bytes[4096..4103], b"written");
+    umount(&desk, "f");
+}
+
+#[test]
+fn a_killed_server_leaves_no_obstacle() {
+    let Some(desk) = Desk::new(18) else { return };
+    for round in 0..4_u8 {
+        in_background(&desk);
+        let file = read_and_write(&desk.path("f"));
+        file.write_all_at(&[round; 4096], 8192).unwrap();
+        file.sync_all().unwrap();
+        drop(file);
+        kill(desk.pid(), Signal::KILL);
+        soon(|| desk.status().unwrap()["alive"] == false);
+        assert!(fs::metadata(desk.path("f")).is_err(), "the mount is stuck");
+        // Both ways out of it.
+        if round % 2 == 0 {
+            umount(&desk, "f");
+            assert!(!desk.path("f").exists());
+        }
+        in_background(&desk);
+        let bytes = fs::read(desk.path("f")).unwrap();
+        assert_eq!(bytes[8192..12288], [round; 4096]);
+        umount(&desk, "f");
+        assert!(!desk.path("f").exists());
+    }
+}
+
+#[test]
+fn what_is_there_stays() {
+    let Some(desk) = Desk::new(18) else { return };
+    fs::write(desk.path("letter"), "dear").unwrap();
+    fs::write(desk.path("wrong"), "another\n").unwrap();
+    fs::write(desk.path("empty"), "").unwrap();
+    symlink("empty", desk.path("link")).unwrap();
+    for (code, file) in [
+        (4, "letter"),
+        (4, "x.img"),
+        (4, "link"),
+        (2, "d"),
+        (2, "nowhere/f"),
+        (2, ".."),
+    ] {
+        for daemon in [&[][..], &["--daemon"]] {
+            let options = [&["--fuse", file], daemon].concat();
+            desk.refused(&mut serve(&desk, &options), code);
+        }
+    }
+    let mut wrong = Command::new(PROGRAM);
+    wrong.args(["volume", "serve", "x.img", "--fuse", "f"]);
+    wrong.args(["--passphrase-file", "wrong"]);
+    desk.refused(wrong.current_dir(desk.path("")), 3);
+    assert!(!desk.path("f").exists());
+    assert_eq!(fs::read(desk.path("letter")).unwrap(), b"dear");
+    desk.refused(desk.volume("umount").arg("f"), 2);
+    for both in [
+        &["--fuse", "f", "--nbd", "s"][..],
+        &["--name", "n", "--fuse", "f"],
+        &["--nbd", "s", "--allow-other"],
+    ] {
+        let output = serve(&desk, both).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{both:?}");
+    }
+}
+
+#[test]
+fn disks_of_the_kernel_need_their_driver() {
+    let Some(desk) = Desk::new(18) else { return };
+    if fs::exists("/dev/ublk-control").unwrap() {
+        println!("skipped: this kernel has the ublk driver");
+        return;
+    }
+    let said = desk.refused(&mut serve(&desk, &["--ublk"]), 1);
+    let expected = match cfg!(feature = "ublk") {
+        true => "this kernel has no ublk driver",
+        false => "this program was built without ublk",
+    };
+    assert!(said.contains(expected), "{said}");
+}
+
+/// What a user has mounted, root reaches only if the user and the system agree.
+#[test]
+fn a_users_file_for_root() {
+    if !has("setpriv") || !has("fusermount3") || !has("unshare") || !has("losetup") {
+        return;
+    }
+    let Some(desk) = Desk::of_user(18) else {
+        return;
+    };
+    // A mount namespace has its own configuration of FUSE.
+    let script = |configuration: &str, options: &str, work: &str| {
+        fs::write(desk.path("fuse.conf"), configuration).unwrap();
+        let user = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+        let script = format!(
+            "touch /etc/fuse.conf; mount --bind fuse.conf /etc/fuse.conf || exit 9
+             {user} {PROGRAM} volume {options} --daemon --passphrase-file line || exit $?
+             {work}
+             {user} {PROGRAM} volume umount x.img"
+        );
+        let mut shell = Command::new("unshare");
+        shell.args(["--mount", "sh", "-c", &script]);
+        shell.env("XDG_RUNTIME_DIR", desk.path(""));
+        shell.current_dir(desk.path(""));
+        shell
+    };
+    desk.refused(&mut script("", "serve x.img --fuse f --allow-other", ""), 1);
+    assert!(!desk.path("f").exists());
+    let unseen = "cat f >/dev/null 2>&1 && exit 8";
+    desk.done(&mut script("", "serve x.img --fuse f", unseen));
+    let allowed = "user_allow_other\n";
+    for (options, file) in [
+        ("serve x.img --fuse f --allow-other", "f"),
+        ("mount x.img d --as file --allow-other", "d/volume"),
+    ] {
+        let work = format!(
+            "disk=$(losetup --find --show {file}) || exit 7
+             test $(blockdev --getsize64 $disk) = {} || exit 6
+             dd if=/dev/zero of=$disk bs=4096 count=1 oflag=direct status=none || exit 5
+             losetup --detach $disk
+             setpriv --reuid=1 --regid=1 --clear-groups cat {file} >/dev/null 2>&1 && exit 4
+             # The device lets go a little later.
+             for wait in 1 2 3 4 5 6 7 8 9 10; do
+                 test -z \"$(losetup --associated {file})\" && break
+                 sleep 0.1
+             done",
+            2 * MIB
+        );
+        desk.done(&mut script(allowed, options, &work));
+    }
+}
