@@ -4,6 +4,7 @@ pub mod baseline;
 pub mod compare;
 pub mod doctor;
 mod failure;
+pub mod lab;
 pub mod plans;
 mod progress;
 pub mod report;
@@ -14,8 +15,8 @@ pub mod volume;
 
 pub use failure::Failure;
 
+use ::lab::store::{Location, Store};
 use clap::{Parser, Subcommand};
-use lab::store::{Location, Store};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -53,6 +54,8 @@ pub enum Command {
     Report(report::ReportOptions),
     /// Open and keep encrypted volumes
     Volume(Box<volume::VolumeOptions>),
+    /// Build the lab kernel, which has dm-crypt, cryptoloop, jffs2 and cramfs, and run commands in it
+    Lab(lab::LabOptions),
     /// Say what this machine can measure, and what is missing for the rest
     Doctor(doctor::DoctorOptions),
     /// Print a completion script for a shell
