@@ -33,6 +33,10 @@ const DISKS: usize = 16;
 const REMEMBERED: usize = 64;
 const TOLD: usize = 3;
 
+/// Bytes that are kept of a line, and of all that the script says.
+const MOST_LINE: usize = 500;
+const MOST_STATUS: usize = 4096;
+
 /// Descriptors that the kernel is told of; the disks follow.
 const SCRIPT: i32 = 3;
 const OUTPUT: i32 = 4;
@@ -347,12 +351,18 @@ fn listen(
 impl Heard {
     fn hear(&mut self, is_status: bool, bytes: &[u8]) {
         if is_status {
-            self.status.extend_from_slice(bytes);
+            // Whoever is root inside can write to it, too.
+            let room = MOST_STATUS.saturating_sub(self.status.len());
+            let (kept, _) = bytes.split_at(bytes.len().min(room));
+            self.status.extend_from_slice(kept);
             return;
         }
         for &byte in bytes {
             if byte != b'\n' {
-                self.line.push(byte);
+                // It is shown on terminals.
+                if !byte.is_ascii_control() && self.line.len() < MOST_LINE {
+                    self.line.push(byte);
+                }
                 continue;
             }
             let line = String::from_utf8_lossy(&self.line).trim().to_owned();
@@ -450,6 +460,20 @@ mod tests {
                 other => panic!("{status}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn what_is_said_is_bounded_and_fit_for_a_terminal() {
+        let heard = heard(
+            &"x\n".repeat(5000),
+            &format!("a\u{1b}[31m\r{}\n", "b".repeat(5000)),
+        );
+        assert_eq!(heard.status.len(), MOST_STATUS);
+        let said = heard.said();
+        assert!(
+            said.starts_with("a[31mb") && said.len() == MOST_LINE,
+            "{said:?}"
+        );
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Lab {
     }
 
     /// Builds it in `cache`, unless that has it: some minutes of all cores,
-    /// 700 MB of disk for as long, 130 MB from Debian's archive. One process
+    /// 750 MB of disk for as long, 130 MB from Debian's archive. One process
     /// builds at a time; who sets `stop` ends it.
     ///
     /// # Errors
