@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Report(options) => cli::report::run(&options, store.as_deref()),
         Command::Volume(options) => cli::volume::run(&options),
         Command::Drive(options) => cli::drive::run(&options),
+        Command::Lab(options) => cli::lab::run(options),
         Command::Doctor(options) => cli::doctor::run(&options),
         Command::Completions(options) => cli::shell::completions(&options),
         Command::Man(options) => cli::shell::man(&options),

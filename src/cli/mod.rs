@@ -5,6 +5,7 @@ pub mod compare;
 pub mod doctor;
 pub mod drive;
 mod failure;
+pub mod lab;
 pub mod plans;
 mod progress;
 pub mod report;
@@ -15,8 +16,8 @@ pub mod volume;
 
 pub use failure::Failure;
 
+use ::lab::store::{Location, Store};
 use clap::{Parser, Subcommand};
-use lab::store::{Location, Store};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -56,6 +57,8 @@ pub enum Command {
     Volume(Box<volume::VolumeOptions>),
     /// Simulate drives that are not here
     Drive(Box<drive::DriveOptions>),
+    /// Build the lab kernel, which has dm-crypt, cryptoloop, jffs2 and cramfs, and run commands in it
+    Lab(lab::LabOptions),
     /// Say what this machine can measure, and what is missing for the rest
     Doctor(doctor::DoctorOptions),
     /// Print a completion script for a shell

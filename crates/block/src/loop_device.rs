@@ -1,7 +1,7 @@
 //! [`LoopDevice`]: a file as a block device of the system.
 
 use crate::BlockError;
-use crate::sys::ioctl::{self, loop_flags};
+use crate::sys::ioctl::{self, LoopEncryption, loop_flags};
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -33,6 +33,41 @@ impl LoopDevice {
     /// # Errors
     /// [`BlockError::Open`] and [`BlockError::Loop`].
     pub fn attach(backing: &Path, write: bool) -> Result<Self, BlockError> {
+        let access = if write { 0 } else { loop_flags::READ_ONLY };
+        let flags = access | loop_flags::AUTOCLEAR | loop_flags::DIRECT_IO;
+        Self::configure(backing, write, OFlags::DIRECT, |device, file| {
+            ioctl::configure_loop(device, file, flags)
+        })
+    }
+
+    /// Puts the file at `backing` behind a free loop device, with the kernel's
+    /// cryptoloop in between, which kernels have had until 5.15: `cipher` with its
+    /// mode as `aes-cbc`, `key` of up to 32 bytes. IVs are sectors' numbers in 32
+    /// bits, which dm-crypt calls `plain`.
+    ///
+    /// # Errors
+    /// [`BlockError::Open`] and [`BlockError::Loop`], also where the kernel has no
+    /// cryptoloop or does not know the cipher.
+    pub fn with_cryptoloop(
+        backing: &Path,
+        write: bool,
+        cipher: &str,
+        key: &[u8],
+    ) -> Result<Self, BlockError> {
+        let encryption = LoopEncryption { cipher, key };
+        Self::configure(backing, write, OFlags::empty(), |device, file| {
+            ioctl::encrypt_loop(device, file, loop_flags::AUTOCLEAR, &encryption)
+        })
+    }
+
+    /// Finds a free device and has `put` put the file behind it, which is opened
+    /// with `flags`.
+    fn configure(
+        backing: &Path,
+        write: bool,
+        flags: OFlags,
+        put: impl Fn(&File, &File) -> io::Result<()>,
+    ) -> Result<Self, BlockError> {
         let refused = |source| BlockError::Loop {
             path: backing.to_owned(),
             source,
@@ -42,18 +77,16 @@ impl LoopDevice {
             options.read(true).write(write);
             options.custom_flags(flags.bits() as i32).open(path)
         };
-        let file = open(backing, OFlags::DIRECT).map_err(|source| BlockError::Open {
+        let file = open(backing, flags).map_err(|source| BlockError::Open {
             path: backing.to_owned(),
             source,
         })?;
         let control = File::open("/dev/loop-control").map_err(refused)?;
-        let access = if write { 0 } else { loop_flags::READ_ONLY };
-        let flags = access | loop_flags::AUTOCLEAR | loop_flags::DIRECT_IO;
         for _ in 0..ATTEMPTS {
             let number = ioctl::free_loop(&control).map_err(refused)?;
             let path = PathBuf::from(format!("/dev/loop{number}"));
             let device = open(&path, OFlags::empty()).map_err(refused)?;
-            match ioctl::configure_loop(&device, &file, flags) {
+            match put(&device, &file) {
                 Ok(()) => {
                     return Ok(Self {
                         path,

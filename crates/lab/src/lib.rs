@@ -12,6 +12,8 @@
 
 #[allow(unsafe_code)]
 pub mod clock;
+#[cfg(target_os = "linux")]
+pub mod kernel;
 pub mod plan;
 pub mod probe;
 pub mod record;
