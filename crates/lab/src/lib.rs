@@ -12,6 +12,7 @@
 
 #[allow(unsafe_code)]
 pub mod clock;
+pub mod file_system;
 pub mod plan;
 pub mod probe;
 pub mod record;

@@ -1,0 +1,91 @@
+//! [`Usage`]: CPU and crypto time, read before and after an operation.
+
+use super::stack::CryptoTimer;
+use crate::probe::CpuTimes;
+use std::fs;
+use std::path::Path;
+
+/// `PF_KTHREAD` of the kernel's include/linux/sched.h.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// Readings of all counters at a moment; seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usage {
+    pub user: Option<f64>,
+    pub sys: Option<f64>,
+    pub workers: Option<f64>,
+    pub crypto: Option<f64>,
+}
+
+impl Usage {
+    /// Reads them: of this process and the children that it has waited for, of
+    /// the engine's server, of the kernel's threads and of the crypto timer.
+    pub(super) fn now(crypto: &mut CryptoTimer) -> Self {
+        let own = CpuTimes::precise();
+        let engine = crypto.read();
+        Self {
+            user: own.map(|own| own.user.as_secs_f64() + engine.user.unwrap_or(0.0)),
+            sys: own.map(|own| own.sys.as_secs_f64() + engine.sys.unwrap_or(0.0)),
+            workers: kernel_threads(),
+            crypto: engine.crypto,
+        }
+    }
+
+    /// What was added since `earlier`.
+    pub(super) fn since(self, earlier: Self) -> Self {
+        let since = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
+        Self {
+            user: since(self.user, earlier.user),
+            sys: since(self.sys, earlier.sys),
+            workers: since(self.workers, earlier.workers),
+            crypto: since(self.crypto, earlier.crypto),
+        }
+    }
+}
+
+/// Time that the kernel's own threads have run, by the scheduler's counters in
+/// nanoseconds; nothing where it has none. What a thread did that has ended
+/// meanwhile is lost.
+fn kernel_threads() -> Option<f64> {
+    let mut sum = None;
+    for entry in fs::read_dir("/proc").ok()?.flatten() {
+        let name = entry.file_name();
+        if !name.as_encoded_bytes()[0].is_ascii_digit() {
+            continue;
+        }
+        let path = entry.path();
+        if let Some(nanoseconds) = kernel_thread(&path) {
+            *sum.get_or_insert(0.0) += nanoseconds as f64 / 1e9;
+        }
+    }
+    sum.filter(|sum| *sum > 0.0)
+}
+
+fn kernel_thread(process: &Path) -> Option<u64> {
+    let stat = fs::read_to_string(process.join("stat")).ok()?;
+    // The command's name may hold blanks and brackets: fields count from behind it.
+    let flags = stat.rsplit_once(')')?.1.split_whitespace().nth(6)?;
+    if flags.parse::<u64>().ok()? & KERNEL_THREAD == 0 {
+        return None;
+    }
+    let scheduled = fs::read_to_string(process.join("schedstat")).ok()?;
+    scheduled.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_grow_and_differences_know_what_is_missing() {
+        let mut none = CryptoTimer::None;
+        let before = Usage::now(&mut none);
+        let mut x = 1_u64;
+        for i in 0..60_000_000_u64 {
+            x = std::hint::black_box(x.wrapping_mul(i | 1));
+        }
+        let spent = Usage::now(&mut none).since(before);
+        assert!(spent.user.unwrap() > 0.0, "{x} {spent:?}");
+        assert_eq!(spent.crypto, None);
+    }
+}
