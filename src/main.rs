@@ -25,6 +25,8 @@ fn main() -> ExitCode {
         Command::Report(options) => cli::report::run(&options, store.as_deref()),
         Command::Volume(options) => cli::volume::run(&options),
         Command::Doctor(options) => cli::doctor::run(&options),
+        Command::Agent(options) => cli::agent::run(&options),
+        Command::EngineFile => cli::agent::serve(),
         Command::Completions(options) => cli::shell::completions(&options),
         Command::Man(options) => cli::shell::man(&options),
     };

@@ -8,6 +8,7 @@ use super::{Event, FileSystemError, Job, run};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub fn start_here(program: &Path, arguments: &[OsString]) -> Result<Child, FileS
     command.args(["--pid", "--kill-child", "--"]);
     command.arg(program).args(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::null());
+    // Ctrl-C is for who started it, and who tells it then.
+    command.process_group(0);
     let child = command.stderr(Stdio::piped()).spawn();
     child.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => FileSystemError::NoProgram {
@@ -54,13 +57,13 @@ pub fn start_here(program: &Path, arguments: &[OsString]) -> Result<Child, FileS
 }
 
 /// Runs the job in the file `job` and writes a line for each [`Event`] to `told`,
-/// a file that is there. With `watch` it stops when standard input ends, as it
-/// does when whoever started it dies; then `job` and `told` are removed with
-/// the directory that they are in, since nobody else will.
+/// a file that is there. Outside of the lab kernel it stops when standard input
+/// ends, as it does when whoever started it dies; then `job` and `told` are
+/// removed with the directory that they are in, since nobody else will.
 ///
 /// # Errors
 /// Only where nobody can be told; what ends a job is an event.
-pub fn agent(job: &Path, told: &Path, watch: bool) -> Result<(), FileSystemError> {
+pub fn agent(job: &Path, told: &Path) -> Result<(), FileSystemError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| FileSystemError::File {
@@ -74,9 +77,6 @@ pub fn agent(job: &Path, told: &Path, watch: bool) -> Result<(), FileSystemError
         .open(told)
         .map_err(failed(told))?;
     let stop = Arc::new(AtomicBool::new(false));
-    if watch {
-        watch_input(&stop);
-    }
     let mut lost = None;
     let mut tell = |event: Event| {
         let line = serde_json::to_string(&event).map(|line| line + "\n");
@@ -90,24 +90,23 @@ pub fn agent(job: &Path, told: &Path, watch: bool) -> Result<(), FileSystemError
         }
     };
     let text = fs::read_to_string(job).map_err(failed(job))?;
-    let scratch = match serde_json::from_str::<Job>(&text) {
-        Ok(job) => {
-            if let Err(error) = run(&job, &stop, &mut tell) {
+    match serde_json::from_str::<Job>(&text) {
+        Err(error) => tell(Event::failed(&error.into())),
+        Ok(wanted) => {
+            if !wanted.in_lab {
+                watch_input(&stop);
+            }
+            if let Err(error) = run(&wanted, &stop, &mut tell) {
                 tell(Event::failed(&error));
             }
-            Some(job.scratch)
-        }
-        Err(error) => {
-            tell(Event::failed(&error.into()));
-            None
-        }
-    };
-    if watch && stop.load(Ordering::Relaxed) {
-        for file in [job, told] {
-            let _ = fs::remove_file(file);
-        }
-        for directory in scratch.as_deref().into_iter().chain(job.parent()) {
-            let _ = fs::remove_dir(directory);
+            if !wanted.in_lab && stop.load(Ordering::Relaxed) {
+                for file in [job, told] {
+                    let _ = fs::remove_file(file);
+                }
+                for directory in [Some(wanted.scratch.as_path()), job.parent()] {
+                    let _ = directory.map(fs::remove_dir);
+                }
+            }
         }
     }
     lost.map_or(Ok(()), |error| Err(failed(told)(error)))
@@ -204,7 +203,7 @@ mod tests {
         let [job, path] = ["job", "told"].map(|name| folder.path().join(name));
         let mut told = Told::create(&path).unwrap();
         fs::write(&job, "{}").unwrap();
-        agent(&job, &path, false).unwrap();
+        agent(&job, &path).unwrap();
         let events = told.read().unwrap();
         assert!(matches!(&events[..], [Event::Failed { .. }]), "{events:?}");
     }

@@ -14,8 +14,8 @@ pub enum Event {
         kernel: String,
         /// What the file system's program says of itself.
         maker: String,
-        /// Steps in which CPU time advances, seconds.
-        cpu_step: f64,
+        /// Whether it counts user and system time apart without ticks.
+        exact: bool,
     },
     /// What the engine encrypts by.
     Engine {

@@ -44,8 +44,8 @@ pub struct Job {
 pub enum Backing {
     /// A file without a name in this directory.
     File(PathBuf),
-    /// A block device, which is overwritten.
-    Device(PathBuf),
+    /// This block device or file of the job's size, which is overwritten.
+    Named(PathBuf),
     /// A file in memory.
     Ram,
 }

@@ -2,6 +2,7 @@
 
 use super::FileSystemError;
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A part of the kernel that a measurement needs.
@@ -19,24 +20,39 @@ pub(super) struct Part {
 pub(super) const DM_CRYPT: Part = Part {
     what: "dm-crypt",
     module: "dm-crypt",
-    found: || {
-        fs::metadata("/dev/mapper/control").is_ok() && fs::metadata("/sys/module/dm_crypt").is_ok()
-    },
+    found: || Path::new("/dev/mapper/control").exists() && has("dm_crypt"),
 };
 
 /// Loop devices that encrypt.
 pub(super) const CRYPTOLOOP: Part = Part {
     what: "cryptoloop, which went with Linux 5.16",
     module: "cryptoloop",
-    found: || fs::metadata("/sys/module/cryptoloop").is_ok(),
+    found: || has("cryptoloop"),
 };
 
 /// Block devices as flash.
 pub(super) const BLOCK2MTD: Part = Part {
     what: "block2mtd",
     module: "block2mtd",
-    found: || fs::metadata("/sys/module/block2mtd").is_ok(),
+    found: || has("block2mtd"),
 };
+
+/// Whether the kernel has a module loaded or built in; its name with `_`.
+fn has(module: &str) -> bool {
+    let shown = ["/sys/module", "/sys/kernel/cryptmark"];
+    if shown
+        .iter()
+        .any(|folder| Path::new(folder).join(module).exists())
+    {
+        return true;
+    }
+    let name = rustix::system::uname();
+    let release = name.release().to_string_lossy().into_owned();
+    let list = format!("/lib/modules/{release}/modules.builtin");
+    let list = fs::read_to_string(list).unwrap_or_default().replace('-', "_");
+    list.lines()
+        .any(|line| line.ends_with(&format!("/{module}.ko")))
+}
 
 impl Part {
     /// Loads what is not there, if that is allowed.

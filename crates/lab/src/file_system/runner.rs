@@ -11,11 +11,10 @@ use super::content::{self, Noise};
 use super::module::provide_file_system;
 use super::operation::Kind;
 use super::stack::{self, Attached, Image, Mounted, Scratch, drop_caches, make_directory};
-use super::usage::Usage;
+use super::usage::{self, Usage};
 use super::{
     Event, FileSystem, FileSystemError, Files, Job, Operation, OperationSample, Subject,
 };
-use crate::probe::CpuTimes;
 use crate::target::engine_file::{EngineBackend, VolumeKey};
 use crate::trial::operation::{self as timed, Load, OnFiles};
 use std::ffi::CString;
@@ -51,7 +50,7 @@ pub fn run(
     tell(Event::Begun {
         kernel: kernel(),
         maker,
-        cpu_step: cpu_step(),
+        exact: usage::is_exact(),
     });
     let mut cells = Vec::new();
     for (place, subject) in job.subjects.iter().enumerate() {
@@ -78,6 +77,7 @@ pub fn run(
         noise: Noise::new(job.seed, longest.max(LONGEST)),
         tree: job.scratch.join("tree"),
         mounted: job.scratch.join("mounted"),
+        tick_rate: stack::tick_rate(),
         kernel_name: CString::new(file_system.name()).expect("a name has no zeros"),
     };
     make_directory(&context.mounted)?;
@@ -154,6 +154,8 @@ struct Context<'a> {
     tree: PathBuf,
     /// Where the file system is mounted.
     mounted: PathBuf,
+    /// Ticks a second of the lab kernel's timers.
+    tick_rate: Option<f64>,
     kernel_name: CString,
 }
 
@@ -488,8 +490,14 @@ impl<'a> Visit<'a, '_> {
 
     fn attach(&mut self) -> Result<(), FileSystemError> {
         if self.road.is_none() {
-            let (job, key, image) = (self.context.job, self.key, self.image);
-            self.road = Some(Attached::new(job, self.subject, key, image, self.place)?);
+            let wanted = stack::Wanted {
+                job: self.context.job,
+                subject: self.subject,
+                key: self.key,
+                place: self.place,
+                tick_rate: self.context.tick_rate,
+            };
+            self.road = Some(Attached::new(wanted, self.image)?);
         }
         Ok(())
     }
@@ -615,27 +623,6 @@ fn maker_version(file_system: FileSystem) -> Result<String, FileSystemError> {
     let text = String::from_utf8_lossy(&text);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     Ok(line.unwrap_or(program).to_owned())
-}
-
-/// The steps in which this kernel advances CPU time, seconds.
-fn cpu_step() -> f64 {
-    let spent = || CpuTimes::precise().map(|cpu| (cpu.user + cpu.sys).as_secs_f64());
-    let Some(begun) = spent() else {
-        return f64::INFINITY;
-    };
-    let mut step = f64::INFINITY;
-    let mut last = begun;
-    // Some tens of milliseconds of work: a few ticks where there are ticks.
-    while last - begun < 0.03 {
-        let Some(now) = spent() else {
-            return f64::INFINITY;
-        };
-        if now > last {
-            step = step.min(now - last);
-        }
-        last = now;
-    }
-    step
 }
 
 /// Name and release of the kernel that runs.

@@ -1,6 +1,7 @@
 //! [`Attached`]: the road from a job's image to a device for a file system,
 //! and back.
 
+use super::usage::counter;
 use super::module::{BLOCK2MTD, CRYPTOLOOP, DM_CRYPT};
 use super::{Backing, Encrypter, FileSystem, FileSystemError, Job, Subject};
 use crate::target::engine_file::{EngineBackend, EngineClient, EngineTimes, VolumeKey};
@@ -9,6 +10,7 @@ use rustix::mount::{MountFlags, UnmountFlags};
 use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is tried again meanwhile.
 const RETRY: Duration = Duration::from_millis(2);
 
+/// How long the timers' frequency is measured.
+const CALIBRATION: Duration = Duration::from_millis(100);
+
 /// Where the lab kernel's timers are.
 const TIMERS: &str = "/sys/kernel/cryptmark";
 
@@ -28,15 +33,15 @@ const TIMERS: &str = "/sys/kernel/cryptmark";
 pub(super) enum Image {
     /// A file that vanishes with this program.
     File(FileDevice),
-    /// A device that the user gave.
-    Device(PathBuf),
+    /// A file or device that the user gave.
+    Named(PathBuf),
 }
 
 impl Image {
     /// Makes the image of `job`, full of noise.
     pub(super) fn new(job: &Job, stop: &AtomicBool) -> Result<Self, FileSystemError> {
         let directory = match &job.backing {
-            Backing::Device(path) => return Ok(Self::Device(path.clone())),
+            Backing::Named(path) => return Ok(Self::Named(path.clone())),
             Backing::File(directory) => directory,
             Backing::Ram => &job.scratch,
         };
@@ -52,7 +57,16 @@ impl Image {
     fn path(&self) -> PathBuf {
         match self {
             Self::File(device) => device.path_for_others(),
-            Self::Device(path) => path.clone(),
+            Self::Named(path) => path.clone(),
+        }
+    }
+
+    /// Whether it is a block device without a loop device.
+    fn is_device(&self) -> bool {
+        let kind = |path: &PathBuf| Some(fs::metadata(path).ok()?.file_type());
+        match self {
+            Self::File(_) => false,
+            Self::Named(path) => kind(path).is_some_and(|kind| kind.is_block_device()),
         }
     }
 
@@ -69,6 +83,18 @@ impl Image {
         let forget = rustix::fs::Advice::DontNeed;
         rustix::fs::fadvise(&file, 0, None, forget).map_err(|errno| failed(errno.into()))
     }
+}
+
+/// A road that is to be built.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub job: &'a Job,
+    pub subject: &'a Subject,
+    pub key: &'a VolumeKey,
+    /// Tells it from others of the job.
+    pub place: usize,
+    /// Ticks a second of the lab kernel's timers.
+    pub tick_rate: Option<f64>,
 }
 
 /// A road that stands.
@@ -96,18 +122,12 @@ enum Layer {
 }
 
 impl Attached {
-    /// Builds the road of `subject` over `image`; `place` tells it from others
-    /// of the job.
+    /// Builds a road over `image`.
     ///
     /// # Errors
     /// [`FileSystemError`]; nothing of it stays.
-    pub(super) fn new(
-        job: &Job,
-        subject: &Subject,
-        key: &VolumeKey,
-        image: &Image,
-        place: usize,
-    ) -> Result<Self, FileSystemError> {
+    pub(super) fn new(wanted: Wanted<'_>, image: &Image) -> Result<Self, FileSystemError> {
+        let Wanted { job, place, .. } = wanted;
         let mut road = Self {
             device: image.path(),
             source: PathBuf::new(),
@@ -115,19 +135,19 @@ impl Attached {
             backend: None,
             layers: Vec::new(),
         };
-        let raw = matches!(image, Image::Device(_));
-        match subject.encrypter {
+        let raw = image.is_device();
+        match wanted.subject.encrypter {
             Encrypter::None if raw => {}
             Encrypter::None => road.attach_loop()?,
-            Encrypter::Cryptoloop => road.attach_cryptoloop(subject, key)?,
+            Encrypter::Cryptoloop => road.attach_cryptoloop(wanted)?,
             Encrypter::DmCrypt => {
                 if !raw {
                     road.attach_loop()?;
                 }
-                road.map(job, subject, key, place)?;
+                road.map(wanted)?;
             }
             Encrypter::BuiltinFuse => {
-                road.serve(job, subject, key, place)?;
+                road.serve(wanted)?;
                 road.attach_loop()?;
             }
         }
@@ -176,31 +196,29 @@ impl Attached {
         Ok(())
     }
 
-    fn attach_cryptoloop(
-        &mut self,
-        subject: &Subject,
-        key: &VolumeKey,
-    ) -> Result<(), FileSystemError> {
-        let notation = subject.cipher.as_deref().unwrap_or_default();
+    fn attach_cryptoloop(&mut self, wanted: Wanted<'_>) -> Result<(), FileSystemError> {
+        let notation = wanted.subject.cipher.as_deref().unwrap_or_default();
         let Some(cipher) = cryptoloop_cipher(notation) else {
             return Err(FileSystemError::NoCryptoloopCipher {
                 cipher: notation.to_owned(),
             });
         };
+        let key = wanted.key;
         let device = key.with_bytes(|key| LoopDevice::attach_encrypted(&self.device, cipher, key))?;
         self.device = device.path().to_owned();
-        self.timer = CryptoTimer::of_kernel("cryptoloop");
+        self.timer = CryptoTimer::of_kernel("cryptoloop", wanted.tick_rate);
         self.layers.push(Layer::Loop(device));
         Ok(())
     }
 
-    fn map(
-        &mut self,
-        job: &Job,
-        subject: &Subject,
-        key: &VolumeKey,
-        place: usize,
-    ) -> Result<(), FileSystemError> {
+    fn map(&mut self, wanted: Wanted<'_>) -> Result<(), FileSystemError> {
+        let Wanted {
+            job,
+            subject,
+            key,
+            place,
+            ..
+        } = wanted;
         let name = format!("cryptmark-{}-{place}", job.id);
         let dmsetup = |arguments: &[&str]| {
             let mut command = Command::new("dmsetup");
@@ -271,18 +289,19 @@ impl Attached {
         let minor = rustix::fs::minor(number.unwrap_or_default());
         let node = PathBuf::from(format!("/dev/dm-{minor}"));
         self.device.clone_from(&node);
-        self.timer = CryptoTimer::of_kernel("dm_crypt");
+        self.timer = CryptoTimer::of_kernel("dm_crypt", wanted.tick_rate);
         self.layers.push(Layer::Mapper { node, open });
         Ok(())
     }
 
-    fn serve(
-        &mut self,
-        job: &Job,
-        subject: &Subject,
-        key: &VolumeKey,
-        place: usize,
-    ) -> Result<(), FileSystemError> {
+    fn serve(&mut self, wanted: Wanted<'_>) -> Result<(), FileSystemError> {
+        let Wanted {
+            job,
+            subject,
+            key,
+            place,
+            ..
+        } = wanted;
         let directory = job.scratch.join(format!("engine{place}"));
         make_directory(&directory)?;
         let client = EngineClient::start(
@@ -347,18 +366,18 @@ pub(super) fn provide(job: &Job, subject: &Subject) -> Result<(), FileSystemErro
 pub(super) enum CryptoTimer {
     /// Nobody does.
     None,
-    /// The lab kernel, in a file.
-    Kernel(PathBuf),
+    /// The lab kernel, in a file, in so many ticks a second.
+    Kernel(PathBuf, f64),
     /// The engine's server.
     Engine(Box<EngineClient>),
 }
 
 impl CryptoTimer {
-    fn of_kernel(name: &str) -> Self {
+    fn of_kernel(name: &str, tick_rate: Option<f64>) -> Self {
         let path = Path::new(TIMERS).join(name);
-        match path.exists() {
-            true => Self::Kernel(path),
-            false => Self::None,
+        match tick_rate.filter(|_| path.exists()) {
+            Some(rate) => Self::Kernel(path, rate),
+            None => Self::None,
         }
     }
 
@@ -366,20 +385,32 @@ impl CryptoTimer {
     pub(super) fn read(&mut self) -> EngineTimes {
         match self {
             Self::None => EngineTimes::default(),
-            Self::Kernel(path) => EngineTimes {
-                crypto: kernel_seconds(path),
-                ..EngineTimes::default()
-            },
+            Self::Kernel(path, rate) => {
+                let text = fs::read_to_string(path).unwrap_or_default();
+                // Transforms that were handed to other hardware are in no timer.
+                let whole = counter(&text, "unfinished") == Some(0);
+                let ticks = counter(&text, "ticks").filter(|_| whole);
+                EngineTimes {
+                    crypto: ticks.map(|ticks| ticks as f64 / *rate),
+                    ..EngineTimes::default()
+                }
+            }
             Self::Engine(client) => client.times().unwrap_or_default(),
         }
     }
 }
 
-/// A timer of the lab kernel, in seconds.
-fn kernel_seconds(path: &Path) -> Option<f64> {
-    let text = fs::read_to_string(path).ok()?;
-    let nanoseconds: u64 = text.split_whitespace().next()?.parse().ok()?;
-    Some(nanoseconds as f64 / 1e9)
+/// Ticks a second of the lab kernel's timers; nothing outside of it.
+pub(super) fn tick_rate() -> Option<f64> {
+    let read = || {
+        let text = fs::read_to_string(Path::new(TIMERS).join("clock")).ok()?;
+        Some((counter(&text, "ticks")?, counter(&text, "nanoseconds")?))
+    };
+    let begun = read()?;
+    std::thread::sleep(CALIBRATION);
+    let ended = read()?;
+    let nanoseconds = ended.1.checked_sub(begun.1).filter(|passed| *passed > 0)?;
+    Some(ended.0.checked_sub(begun.0)? as f64 / nanoseconds as f64 * 1e9)
 }
 
 /// Makes flash of `device`: what `mount` takes for it. It stays as long as the

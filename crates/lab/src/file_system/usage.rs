@@ -8,6 +8,9 @@ use std::path::Path;
 /// `PF_KTHREAD` of the kernel's include/linux/sched.h.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
+/// What the one processor of the lab kernel has done, nanoseconds by kind.
+const LAB_CPU: &str = "/sys/kernel/cryptmark/cpu";
+
 /// Readings of all counters at a moment; seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
@@ -23,10 +26,17 @@ impl Usage {
     pub(super) fn now(crypto: &mut CryptoTimer) -> Self {
         let own = CpuTimes::precise();
         let engine = crypto.read();
+        let known = own.map(|own| (own.user + own.sys).as_secs_f64());
+        let known = known.map(|own| own + engine.user.unwrap_or(0.0) + engine.sys.unwrap_or(0.0));
+        // What the processor did for nobody who is known was the kernel's own.
+        let workers = match lab_busy() {
+            Some(busy) => known.map(|known| busy - known),
+            None => kernel_threads(),
+        };
         Self {
             user: own.map(|own| own.user.as_secs_f64() + engine.user.unwrap_or(0.0)),
             sys: own.map(|own| own.sys.as_secs_f64() + engine.sys.unwrap_or(0.0)),
-            workers: kernel_threads(),
+            workers,
             crypto: engine.crypto,
         }
     }
@@ -41,6 +51,25 @@ impl Usage {
             crypto: since(self.crypto, earlier.crypto),
         }
     }
+}
+
+/// Whether user and system time are told apart without ticks.
+pub(super) fn is_exact() -> bool {
+    lab_busy().is_some()
+}
+
+/// Seconds that the lab kernel's processor was busy.
+fn lab_busy() -> Option<f64> {
+    let text = fs::read_to_string(LAB_CPU).ok()?;
+    let of = |name| counter(&text, name);
+    Some((of("user")? + of("system")? + of("irq")?) as f64 / 1e9)
+}
+
+/// The number behind `name` in one of the lab kernel's files.
+pub(super) fn counter(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    let (_, number) = lines.find(|(known, _)| *known == name)?;
+    number.trim().parse().ok()
 }
 
 /// Time that the kernel's own threads have run, by the scheduler's counters in
@@ -75,6 +104,14 @@ fn kernel_thread(process: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counters_of_the_lab_kernel_are_read_by_name() {
+        let text = "ticks 12\nbytes 512\n";
+        assert_eq!(counter(text, "bytes"), Some(512));
+        assert_eq!(counter(text, "byte"), None);
+        assert_eq!(counter("ticks x", "ticks"), None);
+    }
 
     #[test]
     fn counters_grow_and_differences_know_what_is_missing() {
