@@ -284,7 +284,10 @@ impl Plan {
             .iter()
             .map(|(name, toml)| {
                 let title = Experiment::parse(name, toml);
-                (*name, title.map_or_else(|_| String::new(), |plan| plan.title().to_owned()))
+                (
+                    *name,
+                    title.map_or_else(|_| String::new(), |plan| plan.title().to_owned()),
+                )
             })
             .collect()
     }

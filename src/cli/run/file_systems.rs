@@ -4,8 +4,8 @@ use super::{Failure, Keeper, Progress, RunOptions, TierName, check_writable, ope
 use super::{run_id, seed_of_now, stop_on_signal};
 use block::signature;
 use bytesize::ByteSize;
-use lab::file_system::{Backing, Operation};
 use lab::file_system::plan::FileSystemPlan;
+use lab::file_system::{Backing, Operation};
 use lab::plan::Experiment;
 use lab::session::file_system::{FileSystems, Surroundings};
 use std::fmt::Write as _;

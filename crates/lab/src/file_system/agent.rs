@@ -10,40 +10,48 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The hidden subcommand that runs a job.
 pub const SUBCOMMAND: &str = "agent";
 
 /// How long an agent may take to undo everything when nobody wants it any more.
-const ENDING: Duration = Duration::from_secs(120);
+const ENDING: Duration = Duration::from_secs(60);
+
+/// How soon its end is noticed.
+const TICK: Duration = Duration::from_millis(20);
 
 /// Arguments of the agent that runs the job in `job` and tells events in `told`.
 pub fn arguments(job: &Path, told: &Path) -> Vec<OsString> {
     vec![SUBCOMMAND.into(), job.into(), told.into()]
 }
 
-/// Starts `program` with `arguments` as an agent on this kernel; it ends when
-/// its standard input does.
+/// How an agent ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// `exit status: 1`.
+    pub how: String,
+    /// What it wrote to standard error.
+    pub said: Vec<u8>,
+}
+
+/// Runs `program` with `arguments` as an agent on this kernel to its end, which
+/// comes soon after `stop` is set.
 ///
 /// # Errors
 /// [`FileSystemError::NotRoot`], [`FileSystemError::NoProgram`].
-pub fn start_here(program: &Path, arguments: &[OsString]) -> Result<Child, FileSystemError> {
+pub fn run_here(
+    program: &Path,
+    arguments: &[OsString],
+    stop: &AtomicBool,
+) -> Result<Ended, FileSystemError> {
     if !rustix::process::geteuid().is_root() {
         return Err(FileSystemError::NotRoot);
     }
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--propagation", "private"]);
-    command.args(["--pid", "--kill-child", "--"]);
-    command.arg(program).args(arguments);
-    command.stdin(Stdio::piped()).stdout(Stdio::null());
-    // Ctrl-C is for who started it, and who tells it then.
-    command.process_group(0);
-    let child = command.stderr(Stdio::piped()).spawn();
-    child.map_err(|error| match error.kind() {
+    let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => FileSystemError::NoProgram {
             program: "unshare".into(),
             package: "util-linux",
@@ -53,6 +61,37 @@ pub fn start_here(program: &Path, arguments: &[OsString]) -> Result<Child, FileS
             path: "unshare".into(),
             source: error,
         },
+    };
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private"]);
+    command.args(["--pid", "--kill-child", "--"]);
+    command.arg(program).args(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::null());
+    // Ctrl-C is for who started it, and who tells it then.
+    command.process_group(0);
+    let mut child = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let mut stopped: Option<Instant> = None;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            break status;
+        }
+        if stop.load(Ordering::Relaxed) {
+            child.stdin = None;
+            if stopped.get_or_insert_with(Instant::now).elapsed() > ENDING {
+                // Its namespaces go with it, and what was mounted in them.
+                child.kill().map_err(failed)?;
+            }
+        }
+        std::thread::sleep(TICK);
+    };
+    let mut said = Vec::new();
+    if let Some(errors) = child.stderr.take() {
+        // What it had started may hold the other end for a moment.
+        let _ = errors.take(1 << 16).read_to_end(&mut said);
+    }
+    Ok(Ended {
+        how: status.to_string(),
+        said,
     })
 }
 

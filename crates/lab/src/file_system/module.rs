@@ -49,7 +49,9 @@ fn has(module: &str) -> bool {
     let name = rustix::system::uname();
     let release = name.release().to_string_lossy().into_owned();
     let list = format!("/lib/modules/{release}/modules.builtin");
-    let list = fs::read_to_string(list).unwrap_or_default().replace('-', "_");
+    let list = fs::read_to_string(list)
+        .unwrap_or_default()
+        .replace('-', "_");
     list.lines()
         .any(|line| line.ends_with(&format!("/{module}.ko")))
 }

@@ -2,7 +2,7 @@
 
 use super::FileSystem;
 use bytesize::ByteSize;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
 /// Most bytes that one system call moves.
@@ -29,13 +29,17 @@ pub struct Operation {
     #[serde(default, skip_serializing_if = "Sizes::is_empty")]
     pub file_size: Sizes,
     /// Bytes of a system call that reads or writes.
-    #[serde(default = "buffer")]
+    #[serde(default = "buffer", serialize_with = "exactly")]
     pub buffer: ByteSize,
     /// Only on these file systems; on all where empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on: Vec<FileSystem>,
     /// Bytes of the device for this operation, where not the plan's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "exactly_if_any"
+    )]
     pub size: Option<ByteSize>,
 }
 
@@ -89,6 +93,19 @@ fn buffer() -> ByteSize {
     ByteSize::kib(64)
 }
 
+/// Written for people, a size is rounded.
+fn exactly<S: Serializer>(size: &ByteSize, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(size.as_u64())
+}
+
+fn exactly_if_any<S: Serializer>(size: &Option<ByteSize>, to: S) -> Result<S::Ok, S::Error> {
+    size.map(|size| size.as_u64()).serialize(to)
+}
+
+fn all_exactly<S: Serializer>(sizes: &[ByteSize], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(sizes.iter().map(ByteSize::as_u64))
+}
+
 /// One size, or several: `"1 MB"` or `["1 MB", "10 MB"]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "file_size must be a size or a list of sizes")]
@@ -97,9 +114,9 @@ pub enum Sizes {
     #[default]
     None,
     /// All files alike.
-    One(ByteSize),
+    One(#[serde(serialize_with = "exactly")] ByteSize),
     /// In turns.
-    Several(Vec<ByteSize>),
+    Several(#[serde(serialize_with = "all_exactly")] Vec<ByteSize>),
 }
 
 impl Sizes {
@@ -213,5 +230,51 @@ impl Operation {
             }
             () => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALID: &str = "name = \"r\"\nop = \"read\"\nfile_size = [\"1 MB\", \"10 MB\"]\n";
+
+    #[test]
+    fn sizes_pass_between_processes_exactly() {
+        let operation: Operation = toml::from_str(&format!("{VALID}size = \"33 MB\"")).unwrap();
+        let text = serde_json::to_string(&operation).unwrap();
+        let again: Operation = serde_json::from_str(&text).unwrap();
+        assert_eq!(again, operation);
+        let files = again.files();
+        assert_eq!((files.count, files.bytes()), (2, 11_000_000));
+        assert_eq!(again.size, Some(ByteSize::mb(33)));
+        let three = Files { count: 3, ..files };
+        assert_eq!(three.bytes(), 12_000_000);
+    }
+
+    #[test]
+    fn impossible_operations_are_refused() {
+        let parse = |text: &str| toml::from_str::<Operation>(text).unwrap();
+        assert_eq!(parse(VALID).validate(), Ok(()));
+        let cases = [
+            ("[\"1 MB\", \"10 MB\"]", "[]", OperationError::NoFiles),
+            ("\"r\"", "\"r\"\nfiles = 0", OperationError::NoFiles),
+            ("\"r\"", "\"r\"\nfiles = 1000001", OperationError::Files),
+            ("\"r\"", "\"r\"\nbuffer = \"0 B\"", OperationError::Buffer),
+            ("\"r\"", "\"r\"\ncommand = \"ls\"", OperationError::Command),
+            ("\"read\"", "\"command\"", OperationError::Command),
+            (
+                "\"read\"",
+                "\"write\"\non = [\"cramfs\"]",
+                OperationError::ReadOnly,
+            ),
+        ];
+        for (from, to, error) in cases {
+            assert_eq!(parse(&VALID.replacen(from, to, 1)).validate(), Err(error));
+        }
+        assert_eq!(Operation::command("ls").validate(), Ok(()));
+        assert!(parse(VALID).suits(FileSystem::Cramfs));
+        let write = parse(&VALID.replacen("\"read\"", "\"write\"", 1));
+        assert!(write.suits(FileSystem::Ext2) && !write.suits(FileSystem::Cramfs));
     }
 }

@@ -12,11 +12,9 @@ use super::module::provide_file_system;
 use super::operation::Kind;
 use super::stack::{self, Attached, Image, Mounted, Scratch, drop_caches, make_directory};
 use super::usage::{self, Usage};
-use super::{
-    Event, FileSystem, FileSystemError, Files, Job, Operation, OperationSample, Subject,
-};
+use super::{Event, FileSystem, FileSystemError, Files, Job, Operation, OperationSample, Subject};
 use crate::target::engine_file::{EngineBackend, VolumeKey};
-use crate::trial::operation::{self as timed, Load, OnFiles};
+use crate::trial::operation::{self as timed, Flash, Load, OnFiles};
 use std::ffi::CString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,7 +44,7 @@ pub fn run(
     }
     let maker = maker_version(file_system)?;
     provide_file_system(file_system.name())?;
-    let _scratch = Scratch::mount(&job.scratch)?;
+    let scratch = Scratch::mount(&job.scratch)?;
     tell(Event::Begun {
         kernel: kernel(),
         maker,
@@ -69,6 +67,10 @@ pub fn run(
             }),
         }
     }
+    if job.subjects.len() > 1 && cells.len() == 1 {
+        // The plain system alone says nothing of what was asked for.
+        cells.clear();
+    }
     let buffer = |operation: &Operation| operation.buffer.as_u64() as usize;
     let longest = job.operations.iter().map(buffer).max().unwrap_or(0);
     let context = Context {
@@ -76,7 +78,7 @@ pub fn run(
         stop,
         noise: Noise::new(job.seed, longest.max(LONGEST)),
         tree: job.scratch.join("tree"),
-        mounted: job.scratch.join("mounted"),
+        mounted: scratch.private().join("mounted"),
         tick_rate: stack::tick_rate(),
         kernel_name: CString::new(file_system.name()).expect("a name has no zeros"),
     };
@@ -120,11 +122,6 @@ pub fn run(
             }
         }
         order.reverse();
-    }
-    for cell in cells {
-        if let Some(kept) = cell.kept.filter(|_| !job.in_lab) {
-            kept.take_down()?;
-        }
     }
     tell(Event::Done);
     Ok(())
@@ -273,13 +270,13 @@ impl<'a> Visit<'a, '_> {
             Some(road) => &mut road.timer,
             None => &mut stack::CryptoTimer::None,
         };
-        let before = Usage::now(timer);
+        let before = Usage::before(timer);
         let wall = self.timed(operation, &files)?;
         let timer = match &mut self.road {
             Some(road) => &mut road.timer,
             None => &mut stack::CryptoTimer::None,
         };
-        let spent = Usage::now(timer).since(before);
+        let spent = Usage::after(timer).since(before);
         let every = u64::from(job.jobs);
         let handled = match operation.op {
             Kind::Command | Kind::Mkfs | Kind::Mount => 1,
@@ -327,6 +324,10 @@ impl<'a> Visit<'a, '_> {
         if needs_mount {
             self.mount()?;
         }
+        if job.cold && needs_mount && self.context.permanent() {
+            // Mounting has read all of it.
+            drop_caches(self.image)?;
+        }
         if !job.cold && matches!(operation.op, Kind::Read | Kind::Stat) {
             let warm = timed::on_files(OnFiles::Read, self.load(&files, LONGEST));
             warm.map_err(|error| self.failed(operation, error))?;
@@ -335,11 +336,7 @@ impl<'a> Visit<'a, '_> {
     }
 
     /// The timed part; seconds.
-    fn timed(
-        &mut self,
-        operation: &'a Operation,
-        files: &Files,
-    ) -> Result<f64, FileSystemError> {
+    fn timed(&mut self, operation: &'a Operation, files: &Files) -> Result<f64, FileSystemError> {
         let job = self.context.job;
         let failed = |error| self.failed(operation, error);
         let on = |what| {
@@ -423,7 +420,11 @@ impl<'a> Visit<'a, '_> {
         let job = self.context.job;
         let device = self.device();
         let mut maker = maker(job, &self.context.tree, &device);
-        let made = timed::make(&mut maker, &device);
+        let flash = (job.file_system == FileSystem::Jffs2).then_some(Flash {
+            size: job.size,
+            erase_bytes: job.erase_bytes,
+        });
+        let made = timed::make(&mut maker, &device, flash);
         let (wall, output) = made.map_err(|error| self.failed(operation, error))?;
         if output.status.success() {
             return Ok(wall);
@@ -593,7 +594,6 @@ fn maker(job: &Job, tree: &Path, device: &Path) -> Command {
         FileSystem::Jffs2 => {
             command.args(["--little-endian", "--squash"]);
             command.arg(format!("--eraseblock={}", job.erase_bytes));
-            command.arg(format!("--pad={}", job.size));
             command.arg("-d").arg(tree).arg("-o")
         }
     };

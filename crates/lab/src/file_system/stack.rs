@@ -1,17 +1,17 @@
 //! [`Attached`]: the road from a job's image to a device for a file system,
 //! and back.
 
-use super::usage::counter;
 use super::module::{BLOCK2MTD, CRYPTOLOOP, DM_CRYPT};
+use super::usage::counter;
 use super::{Backing, Encrypter, FileSystem, FileSystemError, Job, Subject};
 use crate::target::engine_file::{EngineBackend, EngineClient, EngineTimes, VolumeKey};
 use block::{FileDevice, LoopDevice, TestFile};
-use rustix::mount::{MountFlags, UnmountFlags};
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::FileTypeExt;
 use std::ops::ControlFlow;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,11 +45,11 @@ impl Image {
             Backing::File(directory) => directory,
             Backing::Ram => &job.scratch,
         };
-        let file = TestFile::create(directory, job.size, job.seed, &mut |_| {
-            match stop.load(Ordering::Relaxed) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
+        let file = TestFile::create(directory, job.size, job.seed, &mut |_| match stop
+            .load(Ordering::Relaxed)
+        {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         })?;
         Ok(Self::File(file.device(None)?))
     }
@@ -109,6 +109,8 @@ pub(super) struct Attached {
     pub backend: Option<EngineBackend>,
     /// In the order in which they were made.
     layers: Vec<Layer>,
+    /// Whether the kernel never lets go of it, until it ends itself.
+    permanent: bool,
 }
 
 /// One part of a road.
@@ -127,13 +129,14 @@ impl Attached {
     /// # Errors
     /// [`FileSystemError`]; nothing of it stays.
     pub(super) fn new(wanted: Wanted<'_>, image: &Image) -> Result<Self, FileSystemError> {
-        let Wanted { job, place, .. } = wanted;
+        let job = wanted.job;
         let mut road = Self {
             device: image.path(),
             source: PathBuf::new(),
             timer: CryptoTimer::None,
             backend: None,
             layers: Vec::new(),
+            permanent: false,
         };
         let raw = image.is_device();
         match wanted.subject.encrypter {
@@ -153,7 +156,8 @@ impl Attached {
         }
         road.source.clone_from(&road.device);
         if job.file_system == FileSystem::Jffs2 {
-            road.source = mtd(&road.device, job.erase_bytes, place)?;
+            road.permanent = true;
+            road.source = mtd(&road.device, job.erase_bytes)?;
         }
         Ok(road)
     }
@@ -204,7 +208,8 @@ impl Attached {
             });
         };
         let key = wanted.key;
-        let device = key.with_bytes(|key| LoopDevice::attach_encrypted(&self.device, cipher, key))?;
+        let device =
+            key.with_bytes(|key| LoopDevice::attach_encrypted(&self.device, cipher, key))?;
         self.device = device.path().to_owned();
         self.timer = CryptoTimer::of_kernel("cryptoloop", wanted.tick_rate);
         self.layers.push(Layer::Loop(device));
@@ -273,7 +278,12 @@ impl Attached {
         let named = Path::new("/dev/mapper").join(&name);
         let opened = File::open(&named);
         // It goes when nobody has it open any more, however this program ends.
-        let removed = run(&mut dmsetup(&["remove", "--deferred", "--noudevsync", &name]));
+        let removed = run(&mut dmsetup(&[
+            "remove",
+            "--deferred",
+            "--noudevsync",
+            &name,
+        ]));
         let number = opened
             .as_ref()
             .ok()
@@ -306,6 +316,7 @@ impl Attached {
         make_directory(&directory)?;
         let client = EngineClient::start(
             &job.program,
+            !job.in_lab,
             &self.device,
             &directory,
             subject.cipher.as_deref().unwrap_or_default(),
@@ -325,6 +336,11 @@ impl Attached {
 
 impl Drop for Attached {
     fn drop(&mut self) {
+        if self.permanent {
+            // Waiting for it would not help.
+            std::mem::forget(std::mem::take(&mut self.layers));
+            std::mem::forget(std::mem::replace(&mut self.timer, CryptoTimer::None));
+        }
         // Why it came to this is worth more.
         let _ = self.undo();
     }
@@ -415,10 +431,11 @@ pub(super) fn tick_rate() -> Option<f64> {
 
 /// Makes flash of `device`: what `mount` takes for it. It stays as long as the
 /// kernel runs, so it is made once.
-fn mtd(device: &Path, erase_bytes: u32, place: usize) -> Result<PathBuf, FileSystemError> {
-    let name = format!("cryptmark{place}");
+fn mtd(device: &Path, erase_bytes: u32) -> Result<PathBuf, FileSystemError> {
+    // As it calls what it makes of a device.
+    let name = format!("block2mtd: {}", device.display());
     let parameter = Path::new("/sys/module/block2mtd/parameters/block2mtd");
-    let line = format!("{},{erase_bytes},{name}", device.display());
+    let line = format!("{},{erase_bytes}", device.display());
     let failed = |source| FileSystemError::File {
         what: "cannot write",
         path: parameter.to_owned(),
@@ -475,24 +492,47 @@ impl Drop for Mounted {
 }
 
 /// The file system in memory that holds what belongs to a job.
-pub(super) struct Scratch(PathBuf);
+///
+/// The engine's servers are in mount namespaces of their own, which share what
+/// is mounted here, but not what is mounted below [`private`](Self::private): a
+/// server that is killed would else be the last who unmounts a file system that
+/// waits for it, and the kernel would wait for ever.
+pub(super) struct Scratch {
+    directory: PathBuf,
+    private: PathBuf,
+}
 
 impl Scratch {
     pub(super) fn mount(directory: &Path) -> Result<Self, FileSystemError> {
-        rustix::mount::mount("cryptmark", directory, "tmpfs", MountFlags::empty(), None).map_err(
-            |errno| FileSystemError::Mount {
-                file_system: "tmpfs",
-                device: directory.to_owned(),
-                source: errno.into(),
-            },
-        )?;
-        Ok(Self(directory.to_owned()))
+        let scratch = Self {
+            directory: directory.to_owned(),
+            private: directory.join("private"),
+        };
+        let mount = |at: &Path, propagation| -> Result<(), FileSystemError> {
+            rustix::mount::mount("cryptmark", at, "tmpfs", MountFlags::empty(), None)
+                .and_then(|()| rustix::mount::mount_change(at, propagation))
+                .map_err(|errno| FileSystemError::Mount {
+                    file_system: "tmpfs",
+                    device: at.to_owned(),
+                    source: errno.into(),
+                })
+        };
+        mount(directory, MountPropagationFlags::SHARED)?;
+        make_directory(&scratch.private)?;
+        mount(&scratch.private, MountPropagationFlags::PRIVATE)?;
+        Ok(scratch)
+    }
+
+    /// Where file systems are mounted.
+    pub(super) fn private(&self) -> &Path {
+        &self.private
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = unmount(&self.0);
+        let _ = unmount(&self.private);
+        let _ = unmount(&self.directory);
     }
 }
 
@@ -599,7 +639,10 @@ mod tests {
     #[test]
     fn cryptoloop_has_ciphers_without_iv_generators_only() {
         assert_eq!(cryptoloop_cipher("aes-cbc-plain"), Some("aes-cbc"));
-        assert_eq!(cryptoloop_cipher("des3_ede-ecb-plain"), Some("des3_ede-ecb"));
+        assert_eq!(
+            cryptoloop_cipher("des3_ede-ecb-plain"),
+            Some("des3_ede-ecb")
+        );
         for other in [
             "aes-cbc-plain64",
             "aes-xts-plain",

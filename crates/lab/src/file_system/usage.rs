@@ -2,6 +2,7 @@
 
 use super::stack::CryptoTimer;
 use crate::probe::CpuTimes;
+use crate::target::engine_file::EngineTimes;
 use std::fs;
 use std::path::Path;
 
@@ -21,22 +22,43 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Reads them: of this process and the children that it has waited for, of
-    /// the engine's server, of the kernel's threads and of the crypto timer.
-    pub(super) fn now(crypto: &mut CryptoTimer) -> Self {
-        let own = CpuTimes::precise();
+    /// Reads them, of this process and the children that it has waited for, of
+    /// the engine's server, of the kernel's threads and of the crypto timer. What
+    /// takes longest to read comes first, so that it is no part of what follows.
+    pub(super) fn before(crypto: &mut CryptoTimer) -> Self {
+        let workers = kernel_threads();
         let engine = crypto.read();
-        let known = own.map(|own| (own.user + own.sys).as_secs_f64());
-        let known = known.map(|own| own + engine.user.unwrap_or(0.0) + engine.sys.unwrap_or(0.0));
-        // What the processor did for nobody who is known was the kernel's own.
-        let workers = match lab_busy() {
-            Some(busy) => known.map(|known| busy - known),
-            None => kernel_threads(),
-        };
+        let busy = lab_busy();
+        let own = CpuTimes::precise();
+        Self::of(own, busy, engine, workers)
+    }
+
+    /// Reads them in the opposite order.
+    pub(super) fn after(crypto: &mut CryptoTimer) -> Self {
+        let own = CpuTimes::precise();
+        let busy = lab_busy();
+        let engine = crypto.read();
+        let workers = kernel_threads();
+        Self::of(own, busy, engine, workers)
+    }
+
+    fn of(
+        own: Option<CpuTimes>,
+        busy: Option<f64>,
+        engine: EngineTimes,
+        workers: Option<f64>,
+    ) -> Self {
+        let user = own.map(|own| own.user.as_secs_f64() + engine.user.unwrap_or(0.0));
+        let sys = own.map(|own| own.sys.as_secs_f64() + engine.sys.unwrap_or(0.0));
+        let known = user.zip(sys).map(|(user, sys)| user + sys);
         Self {
-            user: own.map(|own| own.user.as_secs_f64() + engine.user.unwrap_or(0.0)),
-            sys: own.map(|own| own.sys.as_secs_f64() + engine.sys.unwrap_or(0.0)),
-            workers,
+            user,
+            sys,
+            // What the lab's processor did for nobody who is known was the kernel's own.
+            workers: match busy {
+                Some(busy) => known.map(|known| busy - known),
+                None => workers,
+            },
             crypto: engine.crypto,
         }
     }
@@ -116,12 +138,12 @@ mod tests {
     #[test]
     fn counters_grow_and_differences_know_what_is_missing() {
         let mut none = CryptoTimer::None;
-        let before = Usage::now(&mut none);
+        let before = Usage::before(&mut none);
         let mut x = 1_u64;
         for i in 0..60_000_000_u64 {
             x = std::hint::black_box(x.wrapping_mul(i | 1));
         }
-        let spent = Usage::now(&mut none).since(before);
+        let spent = Usage::after(&mut none).since(before);
         assert!(spent.user.unwrap() > 0.0, "{x} {spent:?}");
         assert_eq!(spent.crypto, None);
     }

@@ -4,11 +4,9 @@
 //! lab kernel. What it tells becomes records as it comes.
 
 use super::{Observer, STEAL, SessionError, Visit};
-use crate::file_system::agent::{self, Told};
+use crate::file_system::agent::{self, Ended, Told};
 use crate::file_system::plan::{FileSystemPlan, Leg, base_job, system_name};
-use crate::file_system::{
-    Backing, Event, FileSystemError, Job, OperationSample, Subject,
-};
+use crate::file_system::{Backing, Event, FileSystemError, Job, OperationSample, Subject};
 use crate::probe::{self, StealMeter};
 use crate::record::{Device, Noise, Run, SCHEMA, Tier, Trial};
 use crate::stats;
@@ -16,9 +14,7 @@ use crate::summary::Identity;
 use crate::summary::operation::{self as summary, Against};
 use std::ffi::OsString;
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -26,12 +22,10 @@ use tempfile::TempDir;
 /// How soon what an agent tells is heard.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How long an agent may take to undo everything.
-const ENDING: Duration = Duration::from_secs(60);
-
-/// Starts an agent with these arguments, which may write in this directory; it
-/// ends with the process that is returned.
-pub type Start<'a> = dyn Fn(&[OsString], &Path) -> Result<Child, FileSystemError> + 'a;
+/// Runs this program with arguments as an agent in the lab kernel, where it may
+/// write in a directory, to its end, or until it is to stop.
+pub type Boot<'a> =
+    dyn Fn(&[OsString], &Path, &AtomicBool) -> Result<Ended, SessionError> + Sync + 'a;
 
 /// What a run needs beside its plan.
 pub struct Surroundings<'a> {
@@ -41,8 +35,8 @@ pub struct Surroundings<'a> {
     pub at: Backing,
     /// The path that the user gave for that.
     pub named: &'a Path,
-    /// How an agent is started in the lab kernel; or why it cannot be.
-    pub lab: Result<&'a Start<'a>, String>,
+    /// How an agent is run in the lab kernel; or why it cannot be.
+    pub lab: Result<&'a Boot<'a>, String>,
 }
 
 /// A plan on file systems on its way through its rounds.
@@ -58,6 +52,15 @@ pub struct FileSystems<'a> {
     /// Rates of the first system's second visits ÷ its first, of all operations.
     pairs: Vec<f64>,
     steal: StealMeter,
+}
+
+/// Sets a flag when it is dropped.
+struct Halt<'a>(&'a AtomicBool);
+
+impl Drop for Halt<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A job on its way.
@@ -93,7 +96,12 @@ impl<'a> FileSystems<'a> {
                 source,
             })?;
         let name = std::process::id().to_string();
-        let base = base_job(&name, surroundings.program, &folder.path().join("scratch"), seed);
+        let base = base_job(
+            &name,
+            surroundings.program,
+            &folder.path().join("scratch"),
+            seed,
+        );
         let mut legs = plan.legs(&surroundings.at, &base)?;
         let mut warnings = Vec::new();
         if let Err(reason) = &surroundings.lab
@@ -171,7 +179,9 @@ impl<'a> FileSystems<'a> {
             }
         }
         if outcome.is_ok() && self.run.trials.is_empty() {
-            outcome = Err(SessionError::Absent(self.run.warnings.clone()));
+            let absent = self.run.warnings.iter();
+            let absent = absent.filter_map(|warning| warning.strip_prefix("absent: "));
+            outcome = Err(SessionError::Absent(absent.map(str::to_owned).collect()));
         }
         self.run.partial = outcome.is_err();
         self.run.host.steal = self.steal.share();
@@ -209,12 +219,6 @@ impl<'a> FileSystems<'a> {
         fs::write(&file, text).map_err(unwritable(&file))?;
         let mut events = Told::create(&told)?;
         let arguments = agent::arguments(&file, &told);
-        let child = match (job.in_lab, &self.surroundings.lab) {
-            (false, _) => agent::start_here(self.surroundings.program, &arguments)?,
-            (true, Ok(start)) => start(&arguments, self.folder.path())?,
-            (true, Err(_)) => return Ok(()),
-        };
-        let mut agent = Agent { child };
         let cells = job.subjects.len() + 1;
         let mut course = Course {
             job,
@@ -223,43 +227,57 @@ impl<'a> FileSystems<'a> {
             samples: vec![vec![Vec::new(); cells]; job.operations.len()],
             places: vec![vec![None; cells]; job.operations.len()],
         };
-        let mut kept = Instant::now();
-        loop {
-            let ended = agent.has_ended();
+        let program = self.surroundings.program;
+        let lab = self.surroundings.lab.clone();
+        let folder = self.folder.path().to_owned();
+        // Whatever ends this ends the agent.
+        let halt = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let _halt = Halt(&halt);
+            let halt = &halt;
+            let agent = scope.spawn(move || match (job.in_lab, lab) {
+                (true, Ok(boot)) => boot(&arguments, &folder, halt),
+                (true, Err(reason)) => Err(SessionError::Absent(vec![reason])),
+                (false, _) => Ok(agent::run_here(program, &arguments, halt)?),
+            });
+            let mut kept = Instant::now();
             let mut over = None;
-            for event in events.read()? {
-                match event {
-                    Event::Done => over = Some(Ok(())),
-                    Event::Failed {
-                        interrupted: true, ..
-                    } => over = Some(Err(SessionError::Interrupted)),
-                    Event::Failed { what, remedy, .. } => {
-                        let failed = SessionError::Agent { what, remedy };
-                        over = Some(Err(failed));
+            loop {
+                let ended = agent.is_finished();
+                for event in events.read()? {
+                    match event {
+                        Event::Done => over = Some(Ok(())),
+                        Event::Failed {
+                            interrupted: true, ..
+                        } => over = Some(Err(SessionError::Interrupted)),
+                        Event::Failed { what, remedy, .. } => {
+                            over = Some(Err(SessionError::Agent { what, remedy }));
+                        }
+                        event => self.hear(event, &mut course, observer),
                     }
-                    event => self.hear(event, &mut course, observer),
                 }
-            }
-            if over.is_some() || ended || kept.elapsed() >= super::KEPT_EVERY {
-                self.keep(&mut course, observer)?;
-                kept = Instant::now();
-            }
-            match over {
-                Some(outcome) => {
-                    agent.end();
-                    return outcome;
+                if ended || kept.elapsed() >= super::KEPT_EVERY {
+                    self.keep(&mut course, observer)?;
+                    kept = Instant::now();
                 }
-                None if ended && stop.load(Ordering::Relaxed) => {
-                    return Err(SessionError::Interrupted);
+                if ended {
+                    break;
                 }
-                None if ended => return Err(agent.died(job)),
-                None => {}
+                halt.fetch_or(stop.load(Ordering::Relaxed), Ordering::Relaxed);
+                std::thread::sleep(TICK);
             }
-            if stop.load(Ordering::Relaxed) {
-                agent.stop(job.in_lab);
+            let ended = match agent.join() {
+                Ok(ended) => ended,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            self.pairs.extend(course.pairs());
+            match (over, ended) {
+                (Some(outcome), _) => outcome,
+                _ if stop.load(Ordering::Relaxed) => Err(SessionError::Interrupted),
+                (None, Ok(ended)) => Err(died(job, &ended)),
+                (None, Err(error)) => Err(error),
             }
-            std::thread::sleep(TICK);
-        }
+        })
     }
 
     fn hear(&mut self, event: Event, course: &mut Course<'_>, observer: &mut dyn Observer) {
@@ -343,10 +361,10 @@ impl<'a> FileSystems<'a> {
         let mut changed = Vec::new();
         let mut pairs = self.pairs.clone();
         let again = course.job.subjects.len();
+        pairs.extend(course.pairs());
         for operation in 0..course.job.operations.len() {
             let cells = &course.samples[operation];
             let (first, second) = (summary::rates(&cells[0]), summary::rates(&cells[again]));
-            pairs.extend(second.iter().zip(&first).map(|(b, a)| b / a));
             let floor = stats::noise_floor(stats::paired_ratio(&second, &first));
             for cell in 0..=again {
                 let Some(trial) = course.trial(operation, cell, floor, self.run.host.cores) else {
@@ -414,6 +432,17 @@ impl<'a> FileSystems<'a> {
 }
 
 impl Course<'_> {
+    /// Rates of the first system's second visits ÷ its first.
+    fn pairs(&self) -> Vec<f64> {
+        let again = self.job.subjects.len();
+        let of = |cells: &Vec<Vec<OperationSample>>| {
+            let (first, second) = (summary::rates(&cells[0]), summary::rates(&cells[again]));
+            let pairs = second.iter().zip(&first).map(|(b, a)| b / a);
+            pairs.collect::<Vec<f64>>()
+        };
+        self.samples.iter().flat_map(of).collect()
+    }
+
     fn trial(&self, operation: usize, cell: usize, floor: f64, cores: u32) -> Option<Trial> {
         let job = self.job;
         let cells = &self.samples[operation];
@@ -440,59 +469,23 @@ fn label(subject: &Subject, in_lab: bool) -> String {
     format!("{}{}", if in_lab { "lab:" } else { "" }, subject.label())
 }
 
-/// An agent that runs; it is ended when this is dropped.
-struct Agent {
-    child: Child,
-}
-
-impl Agent {
-    fn has_ended(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(Some(_)) | Err(_))
-    }
-
-    /// Tells it that nobody wants more; the lab kernel simply goes.
-    fn stop(&mut self, in_lab: bool) {
-        if in_lab {
-            let _ = self.child.kill();
-        }
-        self.child.stdin = None;
-    }
-
-    /// Lets it end by itself for a while.
-    fn end(&mut self) {
-        self.child.stdin = None;
-        let begun = Instant::now();
-        while !self.has_ended() && begun.elapsed() < ENDING {
-            std::thread::sleep(TICK);
-        }
-    }
-
-    /// Why it has ended without a word.
-    fn died(&mut self, job: &Job) -> SessionError {
-        let mut said = Vec::new();
-        if let Some(errors) = &mut self.child.stderr {
-            let _ = errors.take(1 << 16).read_to_end(&mut said);
-        }
-        let said = String::from_utf8_lossy(&said).into_owned();
-        let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-        let how = match self.child.try_wait() {
-            Ok(Some(status)) => status.to_string(),
-            _ => "for an unknown reason".to_owned(),
-        };
-        let who = if job.in_lab { "the lab kernel" } else { "the agent" };
-        SessionError::Agent {
-            what: format!("{who} has ended early ({how}): {}", last.unwrap_or("it said nothing")),
-            remedy: "What was measured so far is stored; run it again, and report it if it ends so again.".into(),
-        }
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        self.end();
-        // Its namespaces go with it, and what was mounted in them.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+/// Why an agent has ended without a word.
+fn died(job: &Job, ended: &Ended) -> SessionError {
+    let said = String::from_utf8_lossy(&ended.said).into_owned();
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let who = match job.in_lab {
+        true => "the agent in the lab kernel",
+        false => "the agent",
+    };
+    SessionError::Agent {
+        what: format!(
+            "{who} has ended early ({}): {}",
+            ended.how,
+            last.unwrap_or("it said nothing")
+        ),
+        remedy:
+            "What was measured so far is stored; run it again, and report it if it ends so again."
+                .to_owned(),
     }
 }
 
@@ -507,7 +500,9 @@ fn tidy() {
         .flatten()
     {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(process) = name.strip_prefix(FOLDER).and_then(|rest| rest.split('-').next())
+        let Some(process) = name
+            .strip_prefix(FOLDER)
+            .and_then(|rest| rest.split('-').next())
         else {
             continue;
         };

@@ -103,9 +103,8 @@ pub fn trial(
 }
 
 fn time_split(samples: &[OperationSample], exact: bool) -> TimeSplit {
-    let sum = |part: fn(&OperationSample) -> Option<f64>| {
-        samples.iter().map(part).sum::<Option<f64>>()
-    };
+    let sum =
+        |part: fn(&OperationSample) -> Option<f64>| samples.iter().map(part).sum::<Option<f64>>();
     let (user, sys) = (sum(|sample| sample.user), sum(|sample| sample.sys));
     let cpu = user.zip(sys).map(|(user, sys)| user + sys);
     let known = exact || cpu.is_some_and(|cpu| cpu >= ENOUGH);
@@ -240,7 +239,10 @@ mod tests {
         assert!((overhead.ratio.median - 0.5).abs() < 1e-9);
         assert_eq!(overhead.verdict, Verdict::Slower);
         assert_eq!(trial.bottleneck, Bottleneck::Cipher);
-        assert_eq!((trial.op.as_str(), trial.fs.as_deref()), ("command", Some("ext2")));
+        assert_eq!(
+            (trial.op.as_str(), trial.fs.as_deref()),
+            ("command", Some("ext2"))
+        );
         assert!((trial.throughput_mb_s.median - 50.0).abs() < 1e-9);
         assert_eq!(trial.samples_s, [0.020, 0.022, 0.018]);
         assert!((trial.time_s.sys.unwrap() - 0.012).abs() < 1e-9);

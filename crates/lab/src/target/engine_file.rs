@@ -162,12 +162,14 @@ pub struct EngineClient {
 
 impl EngineClient {
     /// Lets `program`, which is this one, encrypt `backing` as a file in
-    /// `directory`.
+    /// `directory`. If `apart`, it gets a mount namespace of its own, which shares
+    /// mounts with this one where this one lets it.
     ///
     /// # Errors
     /// [`EngineFileError::Server`], or [`EngineFileError::Refused`] with its reason.
     pub fn start(
         program: &Path,
+        apart: bool,
         backing: &Path,
         directory: &Path,
         cipher: &str,
@@ -180,7 +182,16 @@ impl EngineClient {
             cipher: cipher.to_owned(),
             sector_bytes,
         };
-        let mut child = Command::new(program)
+        let mut command = match apart {
+            false => Command::new(program),
+            true => {
+                let mut command = Command::new("unshare");
+                command.args(["--mount", "--propagation", "unchanged", "--"]);
+                command.arg(program);
+                command
+            }
+        };
+        let mut child = command
             .arg(SUBCOMMAND)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

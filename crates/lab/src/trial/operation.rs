@@ -112,10 +112,8 @@ fn lane(what: OnFiles, load: Load<'_>, job: u32) -> io::Result<()> {
                 while file.read(&mut buffer)? > 0 {}
             }
             OnFiles::Copy => {
-                let (mut from, mut to) = (
-                    File::open(&path)?,
-                    File::create_new(place.copy(load.root))?,
-                );
+                let (mut from, mut to) =
+                    (File::open(&path)?, File::create_new(place.copy(load.root))?);
                 loop {
                     match from.read(&mut buffer)? {
                         0 => break,
@@ -160,15 +158,40 @@ pub fn populate(load: Load<'_>) -> io::Result<()> {
     synced(load.root)
 }
 
-/// Runs `maker`, which makes a file system on `device`; seconds until that has
-/// it, and what the program said.
+/// Flash that has to be erased before a file system is made on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Flash {
+    /// Bytes of all.
+    pub size: u64,
+    /// Bytes of an erase block.
+    pub erase_bytes: u32,
+}
+
+/// A block's mark that it was erased whole: node type 0x2003 of
+/// include/uapi/linux/jffs2.h with its length and check sum, little-endian.
+const CLEAN_MARKER: [u8; 12] = [
+    0x85, 0x19, 0x03, 0x20, 0x0c, 0, 0, 0, 0xb1, 0xb0, 0x1e, 0xe4,
+];
+
+/// Writes what erased blocks with their marks hold, as `mkfs.jffs2 --pad` does
+/// 16 bytes at a time.
+fn erase(device: &Path, flash: Flash) -> io::Result<()> {
+    let mut block = vec![0xff; flash.erase_bytes as usize];
+    block[..CLEAN_MARKER.len()].copy_from_slice(&CLEAN_MARKER);
+    let mut device = OpenOptions::new().write(true).open(device)?;
+    (0..flash.size / u64::from(flash.erase_bytes)).try_for_each(|_| device.write_all(&block))
+}
+
+/// Runs `maker`, which makes a file system on `device`, once that is erased if
+/// it is flash; seconds until the device has it, and what the program said.
 ///
 /// # Errors
 /// Where it could not be run, or the device does not take it.
-pub fn make(maker: &mut Command, device: &Path) -> io::Result<(f64, Output)> {
+pub fn make(maker: &mut Command, device: &Path, flash: Option<Flash>) -> io::Result<(f64, Output)> {
     let clock = Clock::get();
     maker.stdin(Stdio::null());
     let begun = clock.now();
+    flash.map_or(Ok(()), |flash| erase(device, flash))?;
     let output = maker.output()?;
     if output.status.success() {
         OpenOptions::new().write(true).open(device)?.sync_all()?;
