@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Compare(options) => cli::compare::run(&options, store.as_deref()),
         Command::Report(options) => cli::report::run(&options, store.as_deref()),
         Command::Volume(options) => cli::volume::run(&options),
+        Command::Lab(options) => cli::lab::run(options),
         Command::Doctor(options) => cli::doctor::run(&options),
         Command::Agent(options) => cli::agent::run(&options),
         Command::EngineFile => cli::agent::serve(),

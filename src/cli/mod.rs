@@ -5,6 +5,7 @@ pub mod baseline;
 pub mod compare;
 pub mod doctor;
 mod failure;
+pub mod lab;
 pub mod plans;
 mod progress;
 pub mod report;
@@ -15,8 +16,8 @@ pub mod volume;
 
 pub use failure::Failure;
 
+use ::lab::store::{Location, Store};
 use clap::{Parser, Subcommand};
-use lab::store::{Location, Store};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -54,13 +55,15 @@ pub enum Command {
     Report(report::ReportOptions),
     /// Open and keep encrypted volumes
     Volume(Box<volume::VolumeOptions>),
+    /// Build the lab kernel, which has dm-crypt, cryptoloop, jffs2 and cramfs, and run commands in it
+    Lab(lab::LabOptions),
     /// Say what this machine can measure, and what is missing for the rest
     Doctor(doctor::DoctorOptions),
     /// Run a job on file systems for another process of this program
-    #[command(name = lab::file_system::agent::SUBCOMMAND, hide = true)]
+    #[command(name = ::lab::file_system::agent::SUBCOMMAND, hide = true)]
     Agent(agent::AgentOptions),
     /// Serve an encrypted file for another process of this program
-    #[command(name = lab::target::engine_file::SUBCOMMAND, hide = true)]
+    #[command(name = ::lab::target::engine_file::SUBCOMMAND, hide = true)]
     EngineFile,
     /// Print a completion script for a shell
     Completions(shell::CompletionsOptions),

@@ -48,6 +48,27 @@ impl Progress {
         progress
     }
 
+    /// Starts with steps, some of which say how far they are.
+    pub fn steps(silent: bool) -> Self {
+        let progress = Self::new(silent, 0);
+        progress
+            .bar
+            .set_style(template("{spinner} {msg:<32} {bar:40} {elapsed} gone"));
+        progress
+    }
+
+    /// Shows a step, `done` of `total`.
+    pub fn step(&self, name: &str, done: u64, total: u64) {
+        if self.bar.message() != name {
+            self.bar.set_message(name.to_owned());
+            // Some say nothing for a while.
+            self.bar
+                .enable_steady_tick(std::time::Duration::from_millis(200));
+        }
+        self.bar.set_length(total.max(done).max(1));
+        self.bar.set_position(done);
+    }
+
     /// How far the search is.
     pub fn searched(&self, done: u64, total: u64) {
         self.shown.call_once(|| {

@@ -1,7 +1,7 @@
 //! [`LoopDevice`]: a file as a block device of the system.
 
 use crate::BlockError;
-use crate::sys::ioctl::{self, LoopCipher, loop_flags};
+use crate::sys::ioctl::{self, LoopEncryption, loop_flags};
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -24,7 +24,7 @@ pub struct LoopDevice {
 
 impl LoopDevice {
     /// Puts the file at `backing` behind a free loop device, for writing too if
-    /// `write`. It goes around the page cache to the file, where the file system
+    /// `write`. It goes around the page cache to the file, where its file system
     /// lets it: what the device holds is cached once.
     ///
     /// A loop device believes that holes can be punched into any file, until
@@ -33,51 +33,65 @@ impl LoopDevice {
     /// # Errors
     /// [`BlockError::Open`] and [`BlockError::Loop`].
     pub fn attach(backing: &Path, write: bool) -> Result<Self, BlockError> {
-        let file = open(backing, write, OFlags::DIRECT).or_else(|error| match error.kind() {
-            io::ErrorKind::InvalidInput => open(backing, write, OFlags::empty()),
+        let access = if write { 0 } else { loop_flags::READ_ONLY };
+        let flags = access | loop_flags::AUTOCLEAR | loop_flags::DIRECT_IO;
+        Self::configure(backing, write, OFlags::DIRECT, |device, file| {
+            ioctl::configure_loop(device, file, flags)
+        })
+    }
+
+    /// Puts the file at `backing` behind a free loop device, with the kernel's
+    /// cryptoloop in between, which kernels have had until 5.15: `cipher` with its
+    /// mode as `aes-cbc`, `key` of up to 32 bytes. IVs are sectors' numbers in 32
+    /// bits, which dm-crypt calls `plain`.
+    ///
+    /// # Errors
+    /// [`BlockError::Open`] and [`BlockError::Loop`], also where the kernel has no
+    /// cryptoloop or does not know the cipher.
+    pub fn with_cryptoloop(
+        backing: &Path,
+        write: bool,
+        cipher: &str,
+        key: &[u8],
+    ) -> Result<Self, BlockError> {
+        let encryption = LoopEncryption { cipher, key };
+        Self::configure(backing, write, OFlags::empty(), |device, file| {
+            ioctl::encrypt_loop(device, file, loop_flags::AUTOCLEAR, &encryption)
+        })
+    }
+
+    /// Finds a free device and has `put` put the file behind it, which is opened
+    /// with `flags`.
+    fn configure(
+        backing: &Path,
+        write: bool,
+        flags: OFlags,
+        put: impl Fn(&File, &File) -> io::Result<()>,
+    ) -> Result<Self, BlockError> {
+        let refused = |source| BlockError::Loop {
+            path: backing.to_owned(),
+            source,
+        };
+        let open = |path: &Path, flags: OFlags| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(write);
+            options.custom_flags(flags.bits() as i32).open(path)
+        };
+        let file = open(backing, flags).or_else(|error| match error.kind() {
+            // File systems in memory know no way around a cache.
+            io::ErrorKind::InvalidInput => open(backing, flags - OFlags::DIRECT),
             _ => Err(error),
         });
         let file = file.map_err(|source| BlockError::Open {
             path: backing.to_owned(),
             source,
         })?;
-        Self::configured(backing, &file, write, loop_flags::DIRECT_IO, None)
-    }
-
-    /// Puts the file at `backing` behind a free loop device that encrypts with
-    /// `cipher`, in cryptoloop's notation (`aes-cbc`, at most 63 bytes), under
-    /// `key`, at most 32 bytes. Linux before 5.16 can do that.
-    ///
-    /// # Errors
-    /// [`BlockError::Open`] and [`BlockError::Loop`]; newer kernels refuse.
-    pub fn attach_encrypted(backing: &Path, cipher: &str, key: &[u8]) -> Result<Self, BlockError> {
-        let file = open(backing, true, OFlags::empty()).map_err(|source| BlockError::Open {
-            path: backing.to_owned(),
-            source,
-        })?;
-        let cipher = LoopCipher { name: cipher, key };
-        Self::configured(backing, &file, true, 0, Some(cipher))
-    }
-
-    fn configured(
-        backing: &Path,
-        file: &File,
-        write: bool,
-        flags: u32,
-        cipher: Option<LoopCipher<'_>>,
-    ) -> Result<Self, BlockError> {
-        let refused = |source| BlockError::Loop {
-            path: backing.to_owned(),
-            source,
-        };
         let control = File::open("/dev/loop-control").map_err(refused)?;
-        let access = if write { 0 } else { loop_flags::READ_ONLY };
-        let flags = flags | access | loop_flags::AUTOCLEAR;
         for _ in 0..ATTEMPTS {
             let number = ioctl::free_loop(&control).map_err(refused)?;
             let path = PathBuf::from(format!("/dev/loop{number}"));
-            let device = open(&path, write, OFlags::empty()).map_err(refused)?;
-            match ioctl::configure_loop(&device, file, flags, cipher) {
+            let device = open(&path, OFlags::empty()).map_err(refused)?;
+            match put(&device, &file) {
                 Ok(()) => {
                     return Ok(Self {
                         path,
@@ -121,10 +135,4 @@ impl LoopDevice {
             source,
         })
     }
-}
-
-fn open(path: &Path, write: bool, flags: OFlags) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(write);
-    options.custom_flags(flags.bits() as i32).open(path)
 }

@@ -13,6 +13,8 @@
 #[allow(unsafe_code)]
 pub mod clock;
 pub mod file_system;
+#[cfg(target_os = "linux")]
+pub mod kernel;
 pub mod plan;
 pub mod probe;
 pub mod record;

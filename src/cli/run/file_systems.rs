@@ -4,14 +4,19 @@ use super::{Failure, Keeper, Progress, RunOptions, TierName, check_writable, ope
 use super::{run_id, seed_of_now, stop_on_signal};
 use block::signature;
 use bytesize::ByteSize;
+use lab::file_system::agent::Ended;
 use lab::file_system::plan::FileSystemPlan;
 use lab::file_system::{Backing, Operation};
+use lab::kernel::{KernelError, Lab};
 use lab::plan::Experiment;
-use lab::session::file_system::{FileSystems, Surroundings};
+use lab::session::SessionError;
+use lab::session::file_system::{Boot, FileSystems, Surroundings};
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 /// The plan where none is named.
 const PLAN: &str = "file-systems";
@@ -109,11 +114,20 @@ pub(super) fn run(
     let stop = stop_on_signal()?;
     let progress = Progress::new(options.no_progress, 0);
     let seed = options.seed.unwrap_or_else(seed_of_now);
+    let kernel = Lab::find();
+    let boot = |arguments: &[OsString], writable: &Path, stop: &AtomicBool| match &kernel {
+        Ok(kernel) => in_lab(kernel, &program, arguments, writable, stop),
+        Err(error) => Err(unusable_kernel(error)),
+    };
+    let lab: Result<&Boot<'_>, String> = match &kernel {
+        Ok(_) => Ok(&boot),
+        Err(error) => Err(format!("{error}. {}", error.remedy())),
+    };
     let surroundings = Surroundings {
         program: &program,
         at,
         named: &options.at,
-        lab: Err("this version has no support for it".to_owned()),
+        lab,
     };
     let session = FileSystems::open(&plan, surroundings, seed, run_id())?;
     store.begin(session.header())?;
@@ -132,6 +146,42 @@ pub(super) fn run(
         return super::super::compare::against(&baseline, &run, options.fail_if_slower);
     }
     Ok(())
+}
+
+/// Memory of the lab kernel, MiB: every system under jffs2 has an image and the
+/// cache of one there. What is not used takes nothing of this machine's.
+const LAB_MEMORY: u32 = 3072;
+
+/// Runs this program in the lab kernel.
+fn in_lab(
+    kernel: &Lab,
+    program: &Path,
+    arguments: &[OsString],
+    writable: &Path,
+    stop: &AtomicBool,
+) -> Result<Ended, SessionError> {
+    let mut command = vec![program.into()];
+    command.extend_from_slice(arguments);
+    let job = lab::kernel::Job::new(command).map(|job| lab::kernel::Job {
+        writable: vec![writable.to_owned()],
+        memory_mib: LAB_MEMORY,
+        ..job
+    });
+    let output = job.and_then(|job| kernel.output(&job, stop));
+    match output {
+        Ok(output) => Ok(Ended {
+            how: format!("exit code {}", output.code),
+            said: output.errors,
+        }),
+        Err(error) => Err(unusable_kernel(&error)),
+    }
+}
+
+fn unusable_kernel(error: &KernelError) -> SessionError {
+    SessionError::Agent {
+        what: error.to_string(),
+        remedy: error.remedy(),
+    }
 }
 
 impl RunOptions {

@@ -10,7 +10,7 @@
 //!   leaks the memory where it cannot wait. So the kernel never touches memory
 //!   that safe code can reach.
 //! * [`ioctl`] passes the kernel a reference to an array of the size that the
-//!   request code names, or nothing.
+//!   request code names, a number, or nothing.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod ioctl;

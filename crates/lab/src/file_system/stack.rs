@@ -209,7 +209,7 @@ impl Attached {
         };
         let key = wanted.key;
         let device =
-            key.with_bytes(|key| LoopDevice::attach_encrypted(&self.device, cipher, key))?;
+            key.with_bytes(|key| LoopDevice::with_cryptoloop(&self.device, true, cipher, key))?;
         self.device = device.path().to_owned();
         self.timer = CryptoTimer::of_kernel("cryptoloop", wanted.tick_rate);
         self.layers.push(Layer::Loop(device));

@@ -44,6 +44,11 @@ pub fn capabilities() -> Vec<Capability> {
             ),
         },
         Capability {
+            name: "lab kernel",
+            purpose: "dm-crypt, cryptoloop, jffs2 and cramfs without root",
+            state: lab_kernel(),
+        },
+        Capability {
             name: "ublk",
             purpose: "serving a volume as a block device",
             state: node(
@@ -74,6 +79,18 @@ fn node(path: &str, remedy: &'static str) -> Result<String, &'static str> {
         true => Ok(path.to_owned()),
         false => Err(remedy),
     }
+}
+
+#[cfg(target_os = "linux")]
+fn lab_kernel() -> Result<String, &'static str> {
+    crate::kernel::Lab::find()
+        .map(|lab| lab.path().display().to_string())
+        .map_err(|_| "build it, on x86-64 Debian: cryptmark lab build")
+}
+
+#[cfg(not(target_os = "linux"))]
+fn lab_kernel() -> Result<String, &'static str> {
+    Err("it is a program of x86-64 Linux")
 }
 
 fn io_uring() -> Result<String, &'static str> {

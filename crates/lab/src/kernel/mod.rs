@@ -1,0 +1,81 @@
+//! The lab kernel: the real dm-crypt, cryptoloop, jffs2 and cramfs in a kernel
+//! that is an ordinary program (docs/LAB-KERNEL.md).
+//!
+//! [`Lab::build`] makes it of Debian's source, our configuration and our patches,
+//! in the user's cache; [`Lab::run`] boots it, has it run a command on the host's
+//! files, and hands out the command's exit code and output. Nothing of the host
+//! is written but what the caller names.
+
+mod archive;
+mod boot;
+mod build;
+mod error;
+mod inputs;
+mod script;
+mod work;
+
+pub use boot::{Disk, Job, Output, Outputs};
+pub use build::{Progress, Step, standard_cache};
+pub use error::{KernelError, Tool};
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// A lab kernel that was built.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    kernel: PathBuf,
+}
+
+impl Lab {
+    /// The one that the user's cache has.
+    ///
+    /// # Errors
+    /// [`KernelError::Absent`] where it was not built, [`KernelError::NoCache`].
+    pub fn find() -> Result<Self, KernelError> {
+        let kernel = build::find(&standard_cache()?).ok_or(KernelError::Absent)?;
+        Ok(Self { kernel })
+    }
+
+    /// Builds it in `cache`, unless that has it: some minutes of all cores,
+    /// 700 MB of disk for as long, 130 MB from Debian's archive. One process
+    /// builds at a time; who sets `stop` ends it.
+    ///
+    /// # Errors
+    /// All but those of running.
+    pub fn build(
+        cache: &Path,
+        stop: &AtomicBool,
+        told: &mut dyn FnMut(Progress),
+    ) -> Result<Self, KernelError> {
+        let kernel = build::build(cache, stop, told)?;
+        Ok(Self { kernel })
+    }
+
+    /// The program.
+    pub fn path(&self) -> &Path {
+        &self.kernel
+    }
+
+    /// Boots it, runs a job, and waits for its end, or until `stop` is set: the
+    /// exit code of the command, 128 and the signal where that killed it.
+    ///
+    /// Nothing of it is left when this returns, and nothing is left a moment after
+    /// the calling thread has died.
+    ///
+    /// # Errors
+    /// Where there is no exit code of the command: [`KernelError::Crashed`],
+    /// [`KernelError::TimedOut`], [`KernelError::SetUp`],
+    /// [`KernelError::Interrupted`], or that it could not be started.
+    pub fn run(&self, job: &Job, outputs: Outputs, stop: &AtomicBool) -> Result<u8, KernelError> {
+        boot::run(&self.kernel, job, outputs, stop)
+    }
+
+    /// [`Self::run`], with all that the command writes.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn output(&self, job: &Job, stop: &AtomicBool) -> Result<Output, KernelError> {
+        boot::output(&self.kernel, job, stop)
+    }
+}

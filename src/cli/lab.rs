@@ -1,0 +1,143 @@
+//! `cryptmark lab`: builds the lab kernel, and runs commands in it.
+
+use super::progress::Progress;
+use super::{Failure, print, stop_on_signal};
+use bytesize::ByteSize;
+use clap::{Args, Subcommand};
+use lab::kernel::{Disk, Job, KernelError, Lab, Outputs, standard_cache};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Memory that a kernel boots with, and the most that it can use, in MiB.
+const MEMORY: std::ops::RangeInclusive<u64> = 64..=65536;
+
+/// Options of `cryptmark lab`.
+#[derive(Debug, Args)]
+pub struct LabOptions {
+    #[command(subcommand)]
+    command: LabCommand,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+enum LabCommand {
+    /// Build the lab kernel in the user's cache: some minutes, 130 MB from Debian's archive
+    Build(BuildOptions),
+    /// Run a command in the lab kernel, as root among this system's files; what it writes is forgotten
+    Run(RunOptions),
+}
+
+/// Options of `cryptmark lab build`.
+#[derive(Debug, Args)]
+struct BuildOptions {
+    /// Show no progress
+    #[arg(long)]
+    no_progress: bool,
+}
+
+/// Options of `cryptmark lab run`.
+#[derive(Debug, Args)]
+struct RunOptions {
+    /// A directory of this system in which the command may write (repeatable)
+    #[arg(long, value_name = "DIR")]
+    writable: Vec<PathBuf>,
+    /// A file or block device to be a disk: /dev/ubda, /dev/ubdb, … (repeatable)
+    #[arg(long, value_name = "FILE")]
+    disk: Vec<PathBuf>,
+    /// Let nobody write to the disks
+    #[arg(long, requires = "disk")]
+    read_only: bool,
+    /// The machine's memory, where all lies that is forgotten
+    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    memory: ByteSize,
+    /// End it after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+    /// The command and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    command: Vec<OsString>,
+}
+
+/// Runs the command.
+pub fn run(options: LabOptions) -> Result<(), Failure> {
+    match options.command {
+        LabCommand::Build(options) => build(&options),
+        LabCommand::Run(options) => start(options),
+    }
+}
+
+fn build(options: &BuildOptions) -> Result<(), Failure> {
+    let stop = stop_on_signal()?;
+    let progress = Progress::steps(options.no_progress);
+    let built = Lab::build(&standard_cache()?, &stop, &mut |at| {
+        progress.step(&at.step.to_string(), at.done, at.total);
+    });
+    progress.finish();
+    print(&format!("{}\n", built?.path().display()))
+}
+
+fn start(options: RunOptions) -> Result<(), Failure> {
+    let stop = stop_on_signal()?;
+    let mebibytes = options.memory.as_u64() >> 20;
+    if !MEMORY.contains(&mebibytes) {
+        return Err(Failure::new(
+            2,
+            format!("a lab cannot have {} of memory", options.memory),
+            "Give it from 64MiB to 64GiB.",
+        ));
+    }
+    let mut job = Job::new(options.command)?;
+    job.memory_mib = mebibytes as u32;
+    job.patience = options.timeout.map(Duration::from_secs);
+    job.writable = options
+        .writable
+        .iter()
+        .map(|path| directory(path))
+        .collect::<Result<_, _>>()?;
+    job.disks = options
+        .disk
+        .into_iter()
+        .map(|path| Disk {
+            path,
+            read_only: options.read_only,
+        })
+        .collect();
+    match Lab::find()?.run(&job, Outputs::own()?, &stop)? {
+        0 => Ok(()),
+        code => Err(Failure::told(code)),
+    }
+}
+
+/// The directory's own path: the lab sees no links into it.
+fn directory(path: &Path) -> Result<PathBuf, Failure> {
+    let canonical = path.canonicalize().and_then(|path| match path.is_dir() {
+        true => Ok(path),
+        false => Err(std::io::ErrorKind::NotADirectory.into()),
+    });
+    canonical.map_err(|error| {
+        Failure::new(
+            2,
+            format!("cannot make {} writable: {error}", path.display()),
+            "Name a directory that exists.",
+        )
+    })
+}
+
+impl From<KernelError> for Failure {
+    fn from(error: KernelError) -> Self {
+        let code = match &error {
+            KernelError::Interrupted => 130,
+            KernelError::Io { .. }
+            | KernelError::TooManyDisks { .. }
+            | KernelError::Relative { .. } => 2,
+            _ => 1,
+        };
+        Self::of(code, &error, error.remedy())
+    }
+}

@@ -1,0 +1,146 @@
+//! Commands run as they would anywhere, and leave no trace where they may not.
+
+use crate::desk::{Desk, PROGRAM};
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+#[test]
+fn exit_codes_are_the_commands_own() {
+    let Some(desk) = Desk::new() else { return };
+    for (command, code) in [
+        (&["true"][..], 0),
+        (&["sh", "-c", "exit 7"], 7),
+        (&["sh", "-c", "exit 255"], 255),
+        (&["sh", "-c", "kill -9 $$"], 128 + 9),
+        (&["no-such-program-anywhere"], 127),
+        // Words of the shell's that no program has for a name.
+        (&["exit"], 127),
+        (&["/etc/passwd"], 126),
+    ] {
+        let arguments = [&["run", "--"], command].concat();
+        let output = desk.lab(&arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{command:?} {output:?}");
+        assert!(output.stdout.is_empty(), "{command:?}");
+    }
+    desk.assert_nothing_runs();
+}
+
+#[test]
+fn output_comes_out_byte_for_byte_and_unmixed() {
+    let Some(desk) = Desk::new() else { return };
+    let bytes: Vec<u8> = (0..=255).cycle().take(3 << 20).collect();
+    fs::write(desk.path("bytes"), &bytes).unwrap();
+    let output = desk.run(&[], "cat bytes; cat bytes >&2; echo '<3>a kernel message' >/dev/kmsg; test ! -t 1");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stdout == bytes, "{} bytes", output.stdout.len());
+    assert!(output.stderr == bytes, "{} bytes", output.stderr.len());
+}
+
+#[test]
+fn words_environment_and_directory_are_the_callers() {
+    let Some(desk) = Desk::new() else { return };
+    let words = ["it's", "a  b", "$HOME", "*", "new\nline", "", "-n", "ü"];
+    let script = "printf '%s|' \"$@\"; printf '%s|' \"$VARIABLE\" \"$PWD\" \"$(id -u)\"; cat";
+    let output = desk
+        .lab(&[&["run", "--", "sh", "-c", script, "sh"], &words[..]].concat())
+        .env("VARIABLE", "it's\n$PATH")
+        .output()
+        .unwrap();
+    let expected = format!("{}|it's\n$PATH|{}|0|", words.join("|"), desk.folder().display());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{output:?}");
+}
+
+#[test]
+fn only_what_is_named_is_written() {
+    let Some(desk) = Desk::new() else { return };
+    fs::write(desk.path("kept"), "before").unwrap();
+    fs::write(desk.path("out/changed"), "before").unwrap();
+    let said = desk.succeed(
+        &[],
+        "echo after >kept; echo new >made; rm -r home; echo after >out/changed; mkdir out/folder; \
+         echo text >out/folder/made; cat kept made; ln -s nowhere out/link; mv out/folder/made out/moved",
+    );
+    assert_eq!(said, "after\nnew\n");
+    assert_eq!(fs::read(desk.path("kept")).unwrap(), b"before");
+    assert!(!desk.path("made").exists() && desk.path("home").exists());
+    assert_eq!(fs::read(desk.path("out/changed")).unwrap(), b"after\n");
+    assert_eq!(fs::read(desk.path("out/moved")).unwrap(), b"text\n");
+    assert_eq!(fs::read_link(desk.path("out/link")).unwrap().to_str(), Some("nowhere"));
+}
+
+#[test]
+fn disks_are_disks() {
+    let Some(desk) = Desk::new() else { return };
+    // Names that a kernel's command line could not hold.
+    let name = "a disk, with: odd \"name\"";
+    fs::write(desk.path(name), vec![7; 1 << 20]).unwrap();
+    fs::write(desk.path("second"), vec![0; 2 << 20]).unwrap();
+    let both = ["--disk", name, "--disk", "second"];
+    let said = desk.succeed(
+        &both,
+        "blockdev --getsize64 /dev/ubda /dev/ubdb; printf written | dd of=/dev/ubda bs=1 seek=512 conv=notrunc,fsync 2>/dev/null",
+    );
+    assert_eq!(said, "1048576\n2097152\n");
+    let bytes = fs::read(desk.path(name)).unwrap();
+    assert_eq!((bytes.len(), &bytes[510..521]), (1 << 20, &b"\x07\x07written\x07\x07"[..]));
+    let output = desk.run(&["--disk", name, "--read-only"], "printf again >/dev/ubda");
+    assert!(!output.status.success());
+    assert!(fs::read(desk.path(name)).unwrap() == bytes);
+}
+
+#[test]
+fn a_user_sees_what_the_user_may_see() {
+    let Some(desk) = Desk::new() else { return };
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: a user in the lab kernel: needs root to become one");
+        return;
+    }
+    let nobody = 65534;
+    fs::write(desk.path("secret"), "of root's").unwrap();
+    let modes = [("secret", 0o600), ("", 0o755), ("cache", 0o755), ("out", 0o755)];
+    for (name, mode) in modes {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(desk.path(name), mode).unwrap();
+    }
+    std::os::unix::fs::chown(desk.path("out"), Some(nobody), Some(nobody)).unwrap();
+    // The program of a test may lie where only root may go.
+    let program = desk.path("cryptmark");
+    fs::copy(PROGRAM, &program).unwrap();
+    let script = "id -u; cat secret; echo no >secret; echo yes >out/made; cat out/made; grep -c . /proc/mounts >/dev/null && echo mounted";
+    let mut command = Command::new(&program);
+    command.args(["lab", "run", "--writable", "out", "--", "sh", "-c", script]);
+    desk.at_home(&mut command);
+    let output = command.uid(nobody).gid(nobody).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "0\nyes\nmounted\n", "{output:?}");
+    assert_eq!(fs::read(desk.path("secret")).unwrap(), b"of root's");
+    let made = fs::metadata(desk.path("out/made")).unwrap();
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&made), nobody);
+}
+
+#[test]
+fn what_cannot_be_run_is_said_in_two_lines() {
+    let Some(desk) = Desk::new() else { return };
+    for (arguments, code, words) in [
+        (&["run", "--disk", "nowhere", "--", "true"][..], 2, "nowhere"),
+        (&["run", "--writable", "nowhere", "--", "true"], 2, "nowhere"),
+        (&["run", "--memory", "1MiB", "--", "true"], 2, "memory"),
+        (&["run"], 2, "COMMAND"),
+    ] {
+        let output = desk.lab(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?} {said}");
+        assert!(said.contains(words), "{arguments:?} {said}");
+    }
+    // Where there is no kernel.
+    let output = desk
+        .lab(&["run", "--", "true"])
+        .env("XDG_CACHE_HOME", desk.path("home"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("cryptmark lab build"), "{said}");
+    assert_eq!(said.lines().count(), 2, "{said}");
+}

@@ -1,0 +1,8 @@
+//! The lab kernel: commands in it, what encrypts in it, and that nothing of it
+//! stays behind.
+
+mod building;
+mod commands;
+mod desk;
+mod encryption;
+mod ending;
