@@ -10,8 +10,20 @@ use std::time::Duration;
 
 /// Programs that building uses besides apt-get.
 const PROGRAMS: &[&str] = &[
-    "sh", "cat", "sleep", "apt-config", "dpkg-deb", "tar", "xz", "patch", "make", "gcc", "ld",
-    "flex", "bison", "bc",
+    "sh",
+    "cat",
+    "sleep",
+    "apt-config",
+    "dpkg-deb",
+    "tar",
+    "xz",
+    "patch",
+    "make",
+    "gcc",
+    "ld",
+    "flex",
+    "bison",
+    "bc",
 ];
 
 /// `lab build` in an empty cache, with an apt-get of the test's and without the
@@ -64,7 +76,9 @@ fn kept(folder: &Path) -> Vec<String> {
 #[test]
 fn what_is_missing_is_named_with_its_package() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(mut build) = build(folder.path(), "exit 1", "flex") else { return };
+    let Some(mut build) = build(folder.path(), "exit 1", "flex") else {
+        return;
+    };
     let output = build.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -79,11 +93,16 @@ fn what_is_missing_is_named_with_its_package() {
 fn without_a_network_it_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let apt = "echo \"E: Failed to fetch http://x  Temporary failure resolving 'x'\" >&2; exit 100";
-    let Some(mut build) = build(folder.path(), apt, "") else { return };
+    let Some(mut build) = build(folder.path(), apt, "") else {
+        return;
+    };
     let output = build.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.starts_with("error: no archive of Debian could be reached: E: "), "{said}");
+    assert!(
+        said.starts_with("error: no archive of Debian could be reached: E: "),
+        "{said}"
+    );
     assert_eq!(said.lines().count(), 2, "{said}");
     assert_eq!(kept(folder.path()), ["build.log", "lock"]);
 }
@@ -91,7 +110,9 @@ fn without_a_network_it_says_so() {
 #[test]
 fn another_failure_names_the_log() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(mut build) = build(folder.path(), "echo E: it is broken; exit 100", "") else { return };
+    let Some(mut build) = build(folder.path(), "echo E: it is broken; exit 100", "") else {
+        return;
+    };
     let output = build.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     let log = folder.path().join("cache/cryptmark/lab-kernel/build.log");
@@ -101,14 +122,19 @@ fn another_failure_names_the_log() {
     );
     assert_eq!(said, expected);
     // It was asked for at the mirror, and at the archive of old suites.
-    assert_eq!(fs::read_to_string(log).unwrap(), "E: it is broken\nE: it is broken\n");
+    assert_eq!(
+        fs::read_to_string(log).unwrap(),
+        "E: it is broken\nE: it is broken\n"
+    );
 }
 
 #[test]
 fn interrupted_or_killed_there_is_no_kernel() {
     let folder = tempfile::tempdir().unwrap();
-    let apt = format!("touch {}/ready; exec sleep 1000", folder.path().display());
-    let Some(mut build) = build(folder.path(), &apt, "") else { return };
+    let apt = format!(": >{}/ready; exec sleep 1000", folder.path().display());
+    let Some(mut build) = build(folder.path(), &apt, "") else {
+        return;
+    };
     for signal in [Signal::KILL, Signal::INT] {
         let child = build.spawn().unwrap();
         while !folder.path().join("ready").exists() {
@@ -133,8 +159,13 @@ fn interrupted_or_killed_there_is_no_kernel() {
 /// Ends what runs in a folder that was removed, or below it.
 fn end_sleepers(folder: &Path) {
     for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let Ok(place) = fs::read_link(entry.path().join("cwd")) else { continue };
-        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        let Ok(place) = fs::read_link(entry.path().join("cwd")) else {
+            continue;
+        };
+        let number = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
         if place.starts_with(folder)
             && let Some(process) = number.and_then(Pid::from_raw)
         {
@@ -155,7 +186,10 @@ fn doctor_says_whether_it_is_there() {
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
     let without = doctor(Some(folder.path()));
-    assert!(without.contains("lab kernel: absent") && without.contains("cryptmark lab build"), "{without}");
+    assert!(
+        without.contains("lab kernel: absent") && without.contains("cryptmark lab build"),
+        "{without}"
+    );
     if Desk::new().is_some() {
         let with = doctor(None);
         assert!(with.contains("lab kernel: /"), "{with}");

@@ -31,7 +31,10 @@ fn output_comes_out_byte_for_byte_and_unmixed() {
     let Some(desk) = Desk::new() else { return };
     let bytes: Vec<u8> = (0..=255).cycle().take(3 << 20).collect();
     fs::write(desk.path("bytes"), &bytes).unwrap();
-    let output = desk.run(&[], "cat bytes; cat bytes >&2; echo '<3>a kernel message' >/dev/kmsg; test ! -t 1");
+    let output = desk.run(
+        &[],
+        "cat bytes; cat bytes >&2; echo '<3>a kernel message' >/dev/kmsg; test ! -t 1",
+    );
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stdout == bytes, "{} bytes", output.stdout.len());
     assert!(output.stderr == bytes, "{} bytes", output.stderr.len());
@@ -47,8 +50,16 @@ fn words_environment_and_directory_are_the_callers() {
         .env("VARIABLE", "it's\n$PATH")
         .output()
         .unwrap();
-    let expected = format!("{}|it's\n$PATH|{}|0|", words.join("|"), desk.folder().display());
-    assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{output:?}");
+    let expected = format!(
+        "{}|it's\n$PATH|{}|0|",
+        words.join("|"),
+        desk.folder().display()
+    );
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        expected,
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -66,7 +77,10 @@ fn only_what_is_named_is_written() {
     assert!(!desk.path("made").exists() && desk.path("home").exists());
     assert_eq!(fs::read(desk.path("out/changed")).unwrap(), b"after\n");
     assert_eq!(fs::read(desk.path("out/moved")).unwrap(), b"text\n");
-    assert_eq!(fs::read_link(desk.path("out/link")).unwrap().to_str(), Some("nowhere"));
+    assert_eq!(
+        fs::read_link(desk.path("out/link")).unwrap().to_str(),
+        Some("nowhere")
+    );
 }
 
 #[test]
@@ -83,7 +97,10 @@ fn disks_are_disks() {
     );
     assert_eq!(said, "1048576\n2097152\n");
     let bytes = fs::read(desk.path(name)).unwrap();
-    assert_eq!((bytes.len(), &bytes[510..521]), (1 << 20, &b"\x07\x07written\x07\x07"[..]));
+    assert_eq!(
+        (bytes.len(), &bytes[510..521]),
+        (1 << 20, &b"\x07\x07written\x07\x07"[..])
+    );
     let output = desk.run(&["--disk", name, "--read-only"], "printf again >/dev/ubda");
     assert!(!output.status.success());
     assert!(fs::read(desk.path(name)).unwrap() == bytes);
@@ -98,7 +115,12 @@ fn a_user_sees_what_the_user_may_see() {
     }
     let nobody = 65534;
     fs::write(desk.path("secret"), "of root's").unwrap();
-    let modes = [("secret", 0o600), ("", 0o755), ("cache", 0o755), ("out", 0o755)];
+    let modes = [
+        ("secret", 0o600),
+        ("", 0o755),
+        ("cache", 0o755),
+        ("out", 0o755),
+    ];
     for (name, mode) in modes {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
         fs::set_permissions(desk.path(name), mode).unwrap();
@@ -123,8 +145,16 @@ fn a_user_sees_what_the_user_may_see() {
 fn what_cannot_be_run_is_said_in_two_lines() {
     let Some(desk) = Desk::new() else { return };
     for (arguments, code, words) in [
-        (&["run", "--disk", "nowhere", "--", "true"][..], 2, "nowhere"),
-        (&["run", "--writable", "nowhere", "--", "true"], 2, "nowhere"),
+        (
+            &["run", "--disk", "nowhere", "--", "true"][..],
+            2,
+            "nowhere",
+        ),
+        (
+            &["run", "--writable", "nowhere", "--", "true"],
+            2,
+            "nowhere",
+        ),
         (&["run", "--memory", "1MiB", "--", "true"], 2, "memory"),
         (&["run"], 2, "COMMAND"),
     ] {

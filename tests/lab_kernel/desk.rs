@@ -66,7 +66,11 @@ impl Desk {
 
     /// Runs a script in the kernel, which may write to `out`.
     pub fn run(&self, options: &[&str], script: &str) -> Output {
-        let arguments = [&["run", "--writable", "out"], options, &["--", "sh", "-c", script]];
+        let arguments = [
+            &["run", "--writable", "out"],
+            options,
+            &["--", "sh", "-c", script],
+        ];
         self.lab(&arguments.concat()).output().unwrap()
     }
 
@@ -129,7 +133,9 @@ pub fn noise(length: usize, seed: u64) -> Vec<u8> {
 
 /// The number behind a name in a text of lines `name number`.
 pub fn number(text: &str, name: &str) -> u64 {
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {name} in {text}"))
         .parse()
         .unwrap()

@@ -13,7 +13,17 @@ const BUSY: &str = "mke2fs -q /dev/ubda; mount /dev/ubda /mnt; sleep 1000 & yes 
 
 fn start(desk: &Desk) -> Child {
     fs::write(desk.path("disk"), vec![0; 16 << 20]).unwrap();
-    let run = ["run", "--writable", "out", "--disk", "disk", "--", "sh", "-c", BUSY];
+    let run = [
+        "run",
+        "--writable",
+        "out",
+        "--disk",
+        "disk",
+        "--",
+        "sh",
+        "-c",
+        BUSY,
+    ];
     let mut command = desk.lab(&run);
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command.spawn().unwrap()
@@ -75,10 +85,16 @@ fn signals_end_it_with_their_exit_code() {
 #[test]
 fn patience_ends() {
     let Some(desk) = Desk::new() else { return };
-    let output = desk.lab(&["run", "--timeout", "5", "--", "sleep", "1000"]).output().unwrap();
+    let output = desk
+        .lab(&["run", "--timeout", "5", "--", "sleep", "1000"])
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("after 5 s") && said.lines().count() == 2, "{said}");
+    assert!(
+        said.contains("after 5 s") && said.lines().count() == 2,
+        "{said}"
+    );
     assert!(desk.processes().is_empty());
 }
 
@@ -90,7 +106,10 @@ fn a_panic_is_told_with_the_kernels_words() {
     let output = desk.lab(&run).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("while the command ran: ") && said.contains("Kernel panic"), "{said}");
+    assert!(
+        said.contains("while the command ran: ") && said.contains("Kernel panic"),
+        "{said}"
+    );
     assert_eq!(said.lines().count(), 2, "{said}");
     desk.assert_nothing_runs();
     // The processor's own memory is enough for the next.

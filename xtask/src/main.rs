@@ -16,6 +16,7 @@ cargo xtask COMMAND
 
   test          install what the tests need (as root, with apt) and run them all
   emulated      all of the cipher crate's tests on other machines, by QEMU
+  lab-kernel    build the kernel of docs/LAB-KERNEL.md in the user's cache
   edges         check who imports whom, and that unsafe stays in its rooms
   ci            what CI runs: fmt, clippy, edges, a release build, test
   bench-fio     beside fio: agreement and load generation [DIRECTORY PAIRS SECONDS]
@@ -37,6 +38,10 @@ fn main() -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
         Some("test") => tests::run(),
         Some("emulated") => tests::run_emulated(),
+        Some("lab-kernel") => {
+            packages::provide();
+            cargo(&["build", "--package", "cryptmark"]) && tests::lab_kernel()
+        }
         Some("edges") => edges::check(&root()),
         Some("ci") => ci(),
         Some("bench-fio") => bench("cryptmark-lab", "fio", rest),

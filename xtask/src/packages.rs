@@ -87,6 +87,41 @@ const TOOLS: &[Tool] = &[
         purpose: "what that kernel needs on new processors",
     },
     Tool {
+        program: "flex",
+        package: "flex",
+        purpose: "building the lab kernel",
+    },
+    Tool {
+        program: "bison",
+        package: "bison",
+        purpose: "building the lab kernel",
+    },
+    Tool {
+        program: "bc",
+        package: "bc",
+        purpose: "building the lab kernel",
+    },
+    Tool {
+        program: "make",
+        package: "make",
+        purpose: "building the lab kernel",
+    },
+    Tool {
+        program: "patch",
+        package: "patch",
+        purpose: "building the lab kernel",
+    },
+    Tool {
+        program: "xz",
+        package: "xz-utils",
+        purpose: "building the lab kernel",
+    },
+    Tool {
+        program: "dmsetup",
+        package: "dmsetup",
+        purpose: "dm-crypt in the lab kernel",
+    },
+    Tool {
         program: "qemu-img",
         package: "qemu-utils",
         purpose: "the peer that reads and writes LUKS1",

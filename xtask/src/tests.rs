@@ -12,11 +12,26 @@ const SKIPPED: &str = "skipped: ";
 /// other machines; sums up.
 pub fn run() -> bool {
     sum_up(|skipped| {
+        let all = ["test", "--workspace", "--all-features"];
+        // Tests without the kernel say that they skipped it.
+        let _ = crate::cargo(&[&all[..], &["--no-run"]].concat()) && lab_kernel();
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["test", "--workspace", "--all-features", "--"]);
+        cargo.args(all).arg("--");
         let here = test(&mut cargo, skipped);
         emulated::run(Extent::Short, skipped) && here
     })
+}
+
+/// Has the program that lies beside this one build the lab kernel, unless it is
+/// there.
+pub fn lab_kernel() -> bool {
+    let Ok(own) = std::env::current_exe() else {
+        return false;
+    };
+    Command::new(own.with_file_name("cryptmark"))
+        .args(["lab", "build"])
+        .status()
+        .is_ok_and(|status| status.success())
 }
 
 /// Provides what tests need, runs all of the cipher crate's on other machines,
