@@ -25,8 +25,8 @@ const COLUMNS: [&str; 7] = [
     "against plain",
 ];
 
-/// Columns that fit where the table does not.
-const NARROW: [usize; 4] = [0, 1, 2, 6];
+/// Columns that fit where the table does not: fewer and fewer.
+const NARROWER: [&[usize]; 3] = [&[0, 1, 2, 3, 5, 6], &[0, 1, 2, 5, 6], &[0, 1, 2, 6]];
 
 /// What the columns mean.
 const NOTE: &str = "Times are of one operation: real is the median of all repetitions, the others are means. \
@@ -109,7 +109,9 @@ fn cells(trial: &Trial, same: bool) -> [String; 7] {
         trial
             .overhead
             .as_ref()
-            .map_or_else(String::new, figure::overhead),
+            .map_or_else(String::new, |overhead| {
+                figure::difference_in_short(overhead.ratio, overhead.verdict)
+            }),
     ]
 }
 
@@ -180,8 +182,9 @@ pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
             lines.iter().all(|line| width(line) <= style.columns())
         };
         let all: Vec<usize> = (0..COLUMNS.len()).collect();
-        let laid_out = [all.as_slice(), &NARROW]
+        let laid_out = [all.as_slice()]
             .into_iter()
+            .chain(NARROWER)
             .map(|columns| laid_out(&table, style, columns))
             .find(fits)
             .unwrap_or_else(|| stacked(&table, style));

@@ -13,6 +13,7 @@ use super::operation::Kind;
 use super::stack::{self, Attached, Image, Mounted, Scratch, drop_caches, make_directory};
 use super::usage::{self, Usage};
 use super::{Event, FileSystem, FileSystemError, Files, Job, Operation, OperationSample, Subject};
+use crate::clock::Clock;
 use crate::target::engine_file::{EngineBackend, VolumeKey};
 use crate::trial::operation::{self as timed, Flash, Load, OnFiles};
 use std::ffi::CString;
@@ -42,6 +43,8 @@ pub fn run(
             size: job.size,
         });
     }
+    // Calibrated before anything is timed: that is work, too.
+    Clock::get();
     let maker = maker_version(file_system)?;
     provide_file_system(file_system.name())?;
     let scratch = Scratch::mount(&job.scratch)?;
