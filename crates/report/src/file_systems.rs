@@ -109,9 +109,7 @@ fn cells(trial: &Trial, same: bool) -> [String; 7] {
         trial
             .overhead
             .as_ref()
-            .map_or_else(String::new, |overhead| {
-                figure::difference_in_short(overhead.ratio, overhead.verdict)
-            }),
+            .map_or_else(String::new, figure::overhead),
     ]
 }
 

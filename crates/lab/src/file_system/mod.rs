@@ -86,7 +86,7 @@ impl FileSystem {
     pub const fn package(self) -> &'static str {
         match self {
             Self::Ext2 | Self::Ext4 => "e2fsprogs",
-            Self::Cramfs => "util-linux-extra",
+            Self::Cramfs => "util-linux",
             Self::Jffs2 => "mtd-utils",
             Self::Xfs => "xfsprogs",
             Self::Btrfs => "btrfs-progs",
