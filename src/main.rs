@@ -27,6 +27,8 @@ fn main() -> ExitCode {
         Command::Drive(options) => cli::drive::run(&options),
         Command::Lab(options) => cli::lab::run(options),
         Command::Doctor(options) => cli::doctor::run(&options),
+        Command::Agent(options) => cli::agent::run(&options),
+        Command::EngineFile => cli::agent::serve(),
         Command::Completions(options) => cli::shell::completions(&options),
         Command::Man(options) => cli::shell::man(&options),
     };

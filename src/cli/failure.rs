@@ -2,6 +2,7 @@
 
 use block::BlockError;
 use block::transfer::TransferError;
+use lab::file_system::FileSystemError;
 use lab::plan::PlanError;
 use lab::session::SessionError;
 use lab::store::StoreError;
@@ -140,6 +141,24 @@ impl From<TransferError> for Failure {
             TransferError::Stopped => (130, "Run it again from the start."),
         };
         Self::of(code, &error, remedy)
+    }
+}
+
+impl From<FileSystemError> for Failure {
+    fn from(error: FileSystemError) -> Self {
+        use FileSystemError as E;
+        let code = match &error {
+            E::Interrupted => 130,
+            E::NotRoot
+            | E::TooSmall { .. }
+            | E::Full { .. }
+            | E::NoProgram { .. }
+            | E::NoModule { .. }
+            | E::OnlyInLab
+            | E::NoCryptoloopCipher { .. } => 2,
+            _ => 1,
+        };
+        Self::of(code, &error, error.remedy())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command line: one subcommand a file, and what they share.
 
+pub mod agent;
 pub mod baseline;
 pub mod compare;
 pub mod doctor;
@@ -61,6 +62,12 @@ pub enum Command {
     Lab(lab::LabOptions),
     /// Say what this machine can measure, and what is missing for the rest
     Doctor(doctor::DoctorOptions),
+    /// Run a job on file systems for another process of this program
+    #[command(name = ::lab::file_system::agent::SUBCOMMAND, hide = true)]
+    Agent(agent::AgentOptions),
+    /// Serve an encrypted file for another process of this program
+    #[command(name = ::lab::target::engine_file::SUBCOMMAND, hide = true)]
+    EngineFile,
     /// Print a completion script for a shell
     Completions(shell::CompletionsOptions),
     /// Print the manual page, or write one for every command

@@ -1,5 +1,6 @@
 //! `cryptmark run`: measure.
 
+mod file_systems;
 mod kdf;
 
 use super::progress::Progress;
@@ -56,9 +57,15 @@ pub struct RunOptions {
     /// Force a backend of the built-in engine
     #[arg(long)]
     backend: Option<Backend>,
-    /// What to time: the cipher over memory, or the block device
+    /// What to time: the cipher over memory, the block device, or file systems
     #[arg(long)]
     tier: Option<TierName>,
+    /// Time this command in the mounted directory, as sh -c runs it; can be repeated
+    #[arg(long = "op", value_name = "COMMAND")]
+    commands: Vec<String>,
+    /// How many do each operation on a file system at the same time
+    #[arg(long, value_name = "N")]
+    jobs: Option<u32>,
     /// Seed of offsets and data; the same seed visits the same blocks
     #[arg(long)]
     seed: Option<u64>,
@@ -90,12 +97,16 @@ pub struct RunOptions {
 enum TierName {
     Cipher,
     Block,
+    Fs,
 }
 
 /// Runs the command.
 pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
     if options.plan == PLAN {
         return kdf::run(options, store);
+    }
+    if let Some(plan) = file_systems::plan(options)? {
+        return file_systems::run(options, &plan, store);
     }
     let plan = options.plan()?;
     if options.dry_run {
@@ -202,7 +213,7 @@ impl RunOptions {
         match self.tier {
             Some(TierName::Cipher) => plan.tier = Tier::Cipher,
             Some(TierName::Block) => plan.tier = Tier::Block,
-            None => {}
+            Some(TierName::Fs) | None => {}
         }
         plan.validate()?;
         Ok(plan)

@@ -29,7 +29,7 @@ const TOOLS: &[Tool] = &[
     Tool {
         program: "mkfs.ext4",
         package: "e2fsprogs",
-        purpose: "signatures on devices",
+        purpose: "signatures on devices, and file systems under test",
     },
     Tool {
         program: "mkfs.xfs",
@@ -72,9 +72,14 @@ const TOOLS: &[Tool] = &[
         purpose: "signatures on devices",
     },
     Tool {
+        program: "mkfs.cramfs",
+        package: "util-linux",
+        purpose: "cramfs under test",
+    },
+    Tool {
         program: "mkfs.jffs2",
         package: "mtd-utils",
-        purpose: "signatures on devices",
+        purpose: "signatures on devices, and jffs2 under test",
     },
     Tool {
         program: "linux.uml",

@@ -149,8 +149,11 @@ impl FileDevice {
     #[cfg(target_os = "linux")]
     pub fn path_for_others(&self) -> PathBuf {
         use std::os::fd::AsRawFd;
-        let (process, descriptor) = (std::process::id(), self.shared.file.as_raw_fd());
-        format!("/proc/{process}/fd/{descriptor}").into()
+        let descriptor = self.shared.file.as_raw_fd();
+        // In a process namespace of its own, /proc may know it by another number.
+        let process = std::fs::read_link("/proc/self")
+            .unwrap_or_else(|_| std::process::id().to_string().into());
+        format!("/proc/{}/fd/{descriptor}", process.display()).into()
     }
 
     /// What is stored in `range`, any bytes of the device, in order and without

@@ -24,8 +24,8 @@ pub struct LoopDevice {
 
 impl LoopDevice {
     /// Puts the file at `backing` behind a free loop device, for writing too if
-    /// `write`. It goes around the page cache to the file: what the device
-    /// holds is cached once.
+    /// `write`. It goes around the page cache to the file, where its file system
+    /// lets it: what the device holds is cached once.
     ///
     /// A loop device believes that holes can be punched into any file, until
     /// the first attempt, which it says has worked.
@@ -77,7 +77,12 @@ impl LoopDevice {
             options.read(true).write(write);
             options.custom_flags(flags.bits() as i32).open(path)
         };
-        let file = open(backing, flags).map_err(|source| BlockError::Open {
+        let file = open(backing, flags).or_else(|error| match error.kind() {
+            // File systems in memory know no way around a cache.
+            io::ErrorKind::InvalidInput => open(backing, flags - OFlags::DIRECT),
+            _ => Err(error),
+        });
+        let file = file.map_err(|source| BlockError::Open {
             path: backing.to_owned(),
             source,
         })?;

@@ -4,6 +4,8 @@
 //! combination, interleaved, `repetitions` times. The plans that ship are
 //! embedded in the program.
 
+use crate::file_system::OperationError;
+use crate::file_system::plan::FileSystemPlan;
 use crate::record::Tier;
 use crate::target::{Backend, Encryption, EncryptionError, System};
 use crate::workload::{Workload, WorkloadError};
@@ -29,6 +31,15 @@ const EMBEDDED: &[(&str, &str)] = &[
     ),
     ("as-ssd", include_str!("../../../plans/as-ssd.toml")),
     ("ssd-blog", include_str!("../../../plans/ssd-blog.toml")),
+    ("crypto-fs", include_str!("../../../plans/crypto-fs.toml")),
+    (
+        "crypto-fs-short",
+        include_str!("../../../plans/crypto-fs-short.toml"),
+    ),
+    (
+        "file-systems",
+        include_str!("../../../plans/file-systems.toml"),
+    ),
 ];
 
 /// One experiment: systems × ciphers × workloads, repeated.
@@ -200,6 +211,22 @@ pub enum PlanError {
         /// The plan's extent.
         size: ByteSize,
     },
+    /// An operation on a file system has an impossible value.
+    #[error("operation {operation:?}: {source}")]
+    Operation {
+        /// Its name.
+        operation: String,
+        /// Which value.
+        source: OperationError,
+    },
+    /// A system does not belong to the plan's tier.
+    #[error("{system} is not measured in the tier {tier}")]
+    NotOfTier {
+        /// The contract's word.
+        system: String,
+        /// The tier's.
+        tier: &'static str,
+    },
     /// A cipher, key size or sector size cannot be used.
     #[error(transparent)]
     Encryption(#[from] EncryptionError),
@@ -227,6 +254,12 @@ impl PlanError {
             Self::Workload { .. } | Self::Range { .. } => {
                 "Change the value; `cryptmark plans show quick` prints a plan to copy.".into()
             }
+            Self::Operation { .. } => {
+                "Change the value; `cryptmark plans show crypto-fs` prints a plan to copy.".into()
+            }
+            Self::NotOfTier { .. } => {
+                "File systems are measured on none, dm-crypt, cryptoloop, builtin-fuse, and the same in the lab kernel, as lab:dm-crypt.".into()
+            }
             Self::DuplicateWorkload(_) => "Give every workload a name of its own.".into(),
             Self::Empty(what) => format!("Name at least one of the {what}."),
             Self::BlockSector { .. } => {
@@ -250,8 +283,11 @@ impl Plan {
         EMBEDDED
             .iter()
             .map(|(name, toml)| {
-                let title = Self::parse(name, toml).map_or_else(|_| String::new(), |p| p.title);
-                (*name, title)
+                let title = Experiment::parse(name, toml);
+                (
+                    *name,
+                    title.map_or_else(|_| String::new(), |plan| plan.title().to_owned()),
+                )
             })
             .collect()
     }
@@ -277,21 +313,13 @@ impl Plan {
             })
     }
 
-    /// Reads a shipped plan by name, or a file by path.
+    /// Reads a shipped plan by name, or a file by path; one of devices or ciphers.
     ///
     /// # Errors
     /// Any [`PlanError`].
     pub fn load(name_or_path: &str) -> Result<Self, PlanError> {
-        let path = Path::new(name_or_path);
-        if path.extension().is_some_and(|suffix| suffix == "toml") {
-            let text = std::fs::read_to_string(path).map_err(|source| PlanError::Read {
-                path: path.to_owned(),
-                source,
-            })?;
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            return Self::parse(&stem, &text);
-        }
-        Self::parse(name_or_path, Self::toml(name_or_path)?)
+        let (name, text) = read(name_or_path)?;
+        Self::parse(&name, &text)
     }
 
     /// Reads a plan from TOML and checks every value.
@@ -446,8 +474,66 @@ impl Plan {
     }
 }
 
+/// A plan of any tier.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Experiment {
+    /// Ciphers in memory, or devices.
+    Storage(Plan),
+    /// File systems.
+    FileSystems(FileSystemPlan),
+}
+
+impl Experiment {
+    /// Reads a shipped plan by name, or a file by path.
+    ///
+    /// # Errors
+    /// Any [`PlanError`].
+    pub fn load(name_or_path: &str) -> Result<Self, PlanError> {
+        let (name, text) = read(name_or_path)?;
+        Self::parse(&name, &text)
+    }
+
+    /// Reads a plan from TOML; its `tier` says of which kind it is.
+    ///
+    /// # Errors
+    /// Any [`PlanError`].
+    pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
+        let tier = text.parse::<toml::Table>().ok().and_then(|plan| {
+            let tier = plan.get("tier")?.as_str()?;
+            Some(tier == "fs")
+        });
+        match tier {
+            Some(true) => FileSystemPlan::parse(name, text).map(Self::FileSystems),
+            _ => Plan::parse(name, text).map(Self::Storage),
+        }
+    }
+
+    /// One line for the list of plans.
+    pub fn title(&self) -> &str {
+        match self {
+            Self::Storage(plan) => &plan.title,
+            Self::FileSystems(plan) => &plan.title,
+        }
+    }
+}
+
+/// Name and TOML of a shipped plan, or of a file.
+fn read(name_or_path: &str) -> Result<(String, String), PlanError> {
+    let path = Path::new(name_or_path);
+    if path.extension().is_some_and(|suffix| suffix == "toml") {
+        let text = std::fs::read_to_string(path).map_err(|source| PlanError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        return Ok((stem.into_owned(), text));
+    }
+    let text = Plan::toml(name_or_path)?;
+    Ok((name_or_path.to_owned(), text.to_owned()))
+}
+
 /// Turns the parser's error into a line and, for an unknown word, a suggestion.
-fn syntax(name: &str, text: &str, error: &toml::de::Error) -> PlanError {
+pub(crate) fn syntax(name: &str, text: &str, error: &toml::de::Error) -> PlanError {
     let start = error.span().map_or(0, |span| span.start.min(text.len()));
     let line = text.as_bytes()[..start]
         .iter()
@@ -497,9 +583,9 @@ seconds = 0.1
     #[test]
     fn every_shipped_plan_is_valid_and_has_a_title() {
         for (name, title) in Plan::shipped() {
-            let plan = Plan::load(name).unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert_eq!(plan.name, name);
+            let plan = Experiment::load(name).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(!title.is_empty(), "{name}");
+            assert_eq!(plan.title(), title);
         }
     }
 

@@ -194,6 +194,10 @@ pub struct Trial {
     pub constant_time: Option<bool>,
     /// Throughput of every repetition in order, 10⁶ bytes a second.
     pub samples_mb_s: Vec<f64>,
+    /// Time of every repetition in order, seconds; of operations on file systems,
+    /// which need not move bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples_s: Vec<f64>,
     /// Remarks on this cell, each with what to do about it.
     pub warnings: Vec<String>,
     /// Published figures that this cell repeats.
@@ -270,6 +274,12 @@ pub struct TimeSplit {
     pub user: Option<f64>,
     /// System CPU time of the process.
     pub sys: Option<f64>,
+    /// User and system time together, where that is known better than its parts.
+    #[serde(default)]
+    pub cpu: Option<f64>,
+    /// CPU time of the kernel's own threads meanwhile; they work for everybody.
+    #[serde(default)]
+    pub workers: Option<f64>,
     /// Encrypting and decrypting.
     pub crypto: Option<f64>,
     /// Copying between buffers.

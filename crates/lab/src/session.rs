@@ -10,10 +10,12 @@
 //! takes seconds for one request is left out of the later rounds.
 
 mod cell;
+pub mod file_system;
 pub mod unlock;
 
 use self::cell::{Cell, Opened};
 use crate::clock::Clock;
+use crate::file_system::FileSystemError;
 use crate::plan::{Plan, PlanError};
 use crate::probe::{self, StealMeter};
 use crate::record::{Noise, Run, SCHEMA};
@@ -66,6 +68,17 @@ pub enum SessionError {
         /// Why.
         source: Box<TrialError>,
     },
+    /// File systems cannot be measured.
+    #[error(transparent)]
+    FileSystem(#[from] FileSystemError),
+    /// The process that measured file systems has failed.
+    #[error("{what}")]
+    Agent {
+        /// What happened, in its words.
+        what: String,
+        /// What to do, in its words.
+        remedy: String,
+    },
     /// A cipher of the plan cannot be used.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -89,6 +102,8 @@ impl SessionError {
             Self::Bare(error) => error.remedy(),
             Self::Unlock(error) => error.remedy(),
             Self::Trial { source, .. } => source.remedy().to_owned(),
+            Self::FileSystem(error) => error.remedy(),
+            Self::Agent { remedy, .. } => remedy.clone(),
             Self::Plan(error) => error.remedy(),
             Self::Absent(_) => {
                 "`cryptmark doctor` says what this machine can measure and what is missing.".into()

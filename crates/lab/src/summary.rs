@@ -1,5 +1,7 @@
 //! From samples to records: pure functions.
 
+pub mod operation;
+
 use crate::record::{
     Bottleneck, Device, Interval, Latency, LatencySplit, Overhead, Tier, TimeSplit, Trial,
 };
@@ -106,6 +108,7 @@ pub fn trial(
         steady_state: steady.map(Steady::reached),
         constant_time: identity.constant_time,
         samples_mb_s: rates,
+        samples_s: Vec::new(),
         warnings: warnings(steady, &ledger),
         published: Vec::new(),
         kdf: None,
@@ -132,6 +135,8 @@ fn time_split(samples: &[Sample], ledger: &Ledger) -> TimeSplit {
         wall: samples.iter().map(|sample| sample.wall).sum(),
         user: cpu(|cpu| cpu.user),
         sys: cpu(|cpu| cpu.sys),
+        cpu: None,
+        workers: None,
         crypto: Some(ledger.crypto),
         copy: Some(ledger.copy),
         submit: Some(ledger.submit),

@@ -19,6 +19,7 @@
 //! request's latency are taken always.
 
 pub mod bare;
+pub mod operation;
 pub mod unlock;
 
 use crate::clock::Clock;

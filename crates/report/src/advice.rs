@@ -2,6 +2,7 @@
 
 use crate::ciphers;
 use crate::figure;
+use crate::file_systems;
 use crate::group;
 use crate::kdf;
 use lab::record::{Bottleneck, Interval, NoiseVerdict, Overhead, Run, Tier, Trial, Verdict};
@@ -28,6 +29,9 @@ fn verdict(run: &Run) -> String {
     }
     if kdf::is_kdf(run) {
         return kdf::sentence(run);
+    }
+    if file_systems::is_fs(run) {
+        return file_systems::sentence(run);
     }
     let setups = setups(run);
     let Some(best) = setups.first() else {

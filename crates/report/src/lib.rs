@@ -17,5 +17,6 @@ pub mod text;
 
 mod ciphers;
 mod figure;
+mod file_systems;
 mod group;
 mod kdf;

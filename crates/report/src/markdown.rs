@@ -1,7 +1,7 @@
 //! Runs as Markdown: for issues, wikis and change logs.
 
 use crate::group::{self, Group};
-use crate::{advice, ciphers, figure, kdf};
+use crate::{advice, ciphers, figure, file_systems, kdf};
 use lab::record::Run;
 
 /// A section a run: advice, environment, noise floor, a table a workload, warnings.
@@ -31,6 +31,8 @@ fn section(run: &Run) -> String {
         out.push_str(&ciphers::markdown::tables(run));
     } else if kdf::is_kdf(run) {
         out.push_str(&kdf::markdown(run));
+    } else if file_systems::is_fs(run) {
+        out.push_str(&file_systems::markdown(run));
     } else {
         for group in group::groups(&run.trials) {
             out.push_str(&table(&group));

@@ -3,6 +3,7 @@
 use crate::advice;
 use crate::ciphers;
 use crate::figure;
+use crate::file_systems;
 use crate::group::{self, Group};
 use crate::kdf;
 use comfy_table::presets::NOTHING;
@@ -53,6 +54,8 @@ pub fn table(run: &Run, style: &Style) -> String {
         lines.extend(ciphers::text::tables(run, style));
     } else if kdf::is_kdf(run) {
         lines.extend(kdf::text(run, style));
+    } else if file_systems::is_fs(run) {
+        lines.extend(file_systems::text(run, style));
     } else if groups.is_empty() {
         lines.push("No cell was measured.".to_owned());
     } else {

@@ -534,3 +534,61 @@ fn a_derivation_in_json() {
     assert_eq!((read.memory_kib, read.calibrated_ms), (1 << 20, Some(2000)));
     assert!(!json::render(&[sample::run()]).unwrap().contains("\"kdf\""));
 }
+
+/// The sample's cells as operations on a file system in the lab kernel.
+fn on_file_systems() -> Run {
+    let mut run = sample::run();
+    for trial in &mut run.trials {
+        trial.tier = Tier::Fs;
+        trial.fs = Some("ext2".into());
+        trial.system = format!("lab:{}", trial.system);
+        trial.repetitions = 10;
+        trial.time_s.sys = Some(0.02);
+        trial.time_s.workers = None;
+        trial.time_s.crypto = trial.cipher.as_ref().map(|_| 0.5);
+        if let Some(overhead) = &mut trial.overhead {
+            overhead.against = "lab:none".into();
+        }
+        trial.samples_s = vec![0.1, 0.2];
+    }
+    run
+}
+
+#[test]
+fn file_systems_have_tables_with_real_system_and_crypto_time() {
+    let run = on_file_systems();
+    let wide = table(&run, 110);
+    let header = wide.lines().find(|line| line.starts_with("operation"));
+    for column in ["system", "real", "sys", "crypto", "against plain"] {
+        assert!(
+            header.is_some_and(|header| header.contains(column)),
+            "{wide}"
+        );
+    }
+    assert!(wide.contains("ext2 in the lab kernel"), "{wide}");
+    let plain = wide.lines().find(|line| line.contains("  plain  "));
+    assert!(
+        plain.is_some_and(|line| line.contains("2.00 ms") && line.contains('–')),
+        "{wide}"
+    );
+    let encrypted = wide.lines().find(|line| line.contains("dm-crypt"));
+    assert!(
+        encrypted.is_some_and(|line| line.contains("50.0 ms")),
+        "{wide}"
+    );
+    for width in [20, 60, 80, 110] {
+        let text = table(&run, width);
+        assert!(text.contains("dm-crypt"), "{text}");
+    }
+    let [_, markdown, _, html, advice] = everything(&run);
+    for text in [&markdown, &html] {
+        assert!(
+            text.contains("kernel threads") && text.contains("50.0 ms"),
+            "{text}"
+        );
+    }
+    assert!(
+        advice.contains("costs least in its worst operation"),
+        "{advice}"
+    );
+}

@@ -69,6 +69,8 @@ impl RunOptions {
             ("--cores", self.cores.is_some()),
             ("--backend", self.backend.is_some()),
             ("--tier", self.tier.is_some()),
+            ("--op", !self.commands.is_empty()),
+            ("--jobs", self.jobs.is_some()),
         ];
         match given.iter().find(|(_, given)| *given) {
             None => Ok(()),

@@ -5,6 +5,7 @@
 //! never left out silently and never replaced.
 
 mod bare;
+pub mod engine_file;
 pub mod java;
 #[allow(unsafe_code)]
 pub mod peer;
@@ -62,6 +63,8 @@ const ABSENT: &[(&str, &str)] = &[
     ),
     ("dm-crypt", "kernel systems"),
     ("cryptoloop", "kernel systems"),
+    ("lab:none", "the lab kernel"),
+    ("lab:builtin-fuse", "the lab kernel"),
     ("lab:dm-crypt", "the lab kernel"),
     ("lab:cryptoloop", "the lab kernel"),
     (

@@ -258,8 +258,8 @@ fn side(run: &Run) -> Side {
 }
 
 fn pair(a: &Trial, b: &Trial, floor: f64, options: &Options) -> Pair {
-    let ratio = ratio_of_medians(&b.samples_mb_s, &a.samples_mb_s, options.seed)
-        .filter(|ratio| figure::finite(*ratio));
+    let ratio =
+        ratio_of_medians(&rates(b), &rates(a), options.seed).filter(|ratio| figure::finite(*ratio));
     let exceeds = ratio
         .zip(options.slower_than)
         .is_some_and(|(ratio, percent)| ratio.high < 1.0 - percent / 100.0);
@@ -273,6 +273,19 @@ fn pair(a: &Trial, b: &Trial, floor: f64, options: &Options) -> Pair {
             stats::verdict(ratio, floor)
         }),
         exceeds,
+    }
+}
+
+/// Rates of every repetition: how often it could be done in a second where it is
+/// an operation that need not move bytes.
+fn rates(trial: &Trial) -> Vec<f64> {
+    match trial.samples_s.is_empty() {
+        true => trial.samples_mb_s.clone(),
+        false => trial
+            .samples_s
+            .iter()
+            .map(|seconds| 1.0 / seconds)
+            .collect(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::chart::{bars, forest, latency, ledger};
 use crate::group::{self, Group};
-use crate::{advice, ciphers, figure, kdf};
+use crate::{advice, ciphers, figure, file_systems, kdf};
 use lab::record::{NoiseVerdict, Run, Trial};
 use maud::{Markup, html};
 
@@ -22,6 +22,8 @@ pub(super) fn article(run: &Run) -> Markup {
                 (ciphers::html::sections(run))
             } @else if kdf::is_kdf(run) {
                 (kdf::html(run))
+            } @else if file_systems::is_fs(run) {
+                (file_systems::html(run))
             } @else if groups.is_empty() {
                 p { "No cell was measured." }
             } @else {

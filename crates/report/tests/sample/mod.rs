@@ -198,6 +198,8 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
             wall: 10.0,
             user: Some(0.9),
             sys: Some(1.8),
+            cpu: None,
+            workers: None,
             crypto: Some(0.0),
             copy: Some(0.3),
             submit: Some(1.2),
@@ -213,6 +215,7 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
         warnings: Vec::new(),
         published: Vec::new(),
         kdf: None,
+        samples_s: Vec::new(),
     }
 }
 

@@ -1,0 +1,249 @@
+//! The agent: this program where a job is run, and how it is started.
+//!
+//! On this kernel it gets a mount namespace and a process namespace of its own:
+//! what it mounts is seen by nobody else and ends with it, and so do the
+//! programs that it has started.
+
+use super::{Event, FileSystemError, Job, run};
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The hidden subcommand that runs a job.
+pub const SUBCOMMAND: &str = "agent";
+
+/// How long an agent may take to undo everything when nobody wants it any more.
+const ENDING: Duration = Duration::from_secs(60);
+
+/// How soon its end is noticed.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Arguments of the agent that runs the job in `job` and tells events in `told`.
+pub fn arguments(job: &Path, told: &Path) -> Vec<OsString> {
+    vec![SUBCOMMAND.into(), job.into(), told.into()]
+}
+
+/// How an agent ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// `exit status: 1`.
+    pub how: String,
+    /// What it wrote to standard error.
+    pub said: Vec<u8>,
+}
+
+/// Runs `program` with `arguments` as an agent on this kernel to its end, which
+/// comes soon after `stop` is set.
+///
+/// # Errors
+/// [`FileSystemError::NotRoot`], [`FileSystemError::NoProgram`].
+pub fn run_here(
+    program: &Path,
+    arguments: &[OsString],
+    stop: &AtomicBool,
+) -> Result<Ended, FileSystemError> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(FileSystemError::NotRoot);
+    }
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => FileSystemError::NoProgram {
+            program: "unshare".into(),
+            package: "util-linux",
+        },
+        _ => FileSystemError::File {
+            what: "cannot run",
+            path: "unshare".into(),
+            source: error,
+        },
+    };
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private"]);
+    command.args(["--pid", "--kill-child", "--"]);
+    command.arg(program).args(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::null());
+    // Ctrl-C is for who started it, and who tells it then.
+    command.process_group(0);
+    let mut child = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let mut stopped: Option<Instant> = None;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            break status;
+        }
+        if stop.load(Ordering::Relaxed) {
+            child.stdin = None;
+            if stopped.get_or_insert_with(Instant::now).elapsed() > ENDING {
+                // Its namespaces go with it, and what was mounted in them.
+                child.kill().map_err(failed)?;
+            }
+        }
+        std::thread::sleep(TICK);
+    };
+    let mut said = Vec::new();
+    if let Some(errors) = child.stderr.take() {
+        // What it had started may hold the other end for a moment.
+        let _ = errors.take(1 << 16).read_to_end(&mut said);
+    }
+    Ok(Ended {
+        how: status.to_string(),
+        said,
+    })
+}
+
+/// Runs the job in the file `job` and writes a line for each [`Event`] to `told`,
+/// a file that is there. Outside of the lab kernel it stops when standard input
+/// ends, as it does when whoever started it dies; then `job` and `told` are
+/// removed with the directory that they are in, since nobody else will.
+///
+/// # Errors
+/// Only where nobody can be told; what ends a job is an event.
+pub fn agent(job: &Path, told: &Path) -> Result<(), FileSystemError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| FileSystemError::File {
+            what: "cannot use",
+            path,
+            source,
+        }
+    };
+    let mut out = OpenOptions::new()
+        .append(true)
+        .open(told)
+        .map_err(failed(told))?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut lost = None;
+    let mut tell = |event: Event| {
+        let line = serde_json::to_string(&event).map(|line| line + "\n");
+        let told = line
+            .map_err(io::Error::from)
+            .and_then(|line| out.write_all(line.as_bytes()));
+        if let Err(error) = told {
+            // Nobody hears what is measured from here on.
+            stop.store(true, Ordering::Relaxed);
+            lost.get_or_insert(error);
+        }
+    };
+    let text = fs::read_to_string(job).map_err(failed(job))?;
+    match serde_json::from_str::<Job>(&text) {
+        Err(error) => tell(Event::failed(&error.into())),
+        Ok(wanted) => {
+            if !wanted.in_lab {
+                watch_input(&stop);
+            }
+            if let Err(error) = run(&wanted, &stop, &mut tell) {
+                tell(Event::failed(&error));
+            }
+            if !wanted.in_lab && stop.load(Ordering::Relaxed) {
+                for file in [job, told] {
+                    let _ = fs::remove_file(file);
+                }
+                for directory in [Some(wanted.scratch.as_path()), job.parent()] {
+                    let _ = directory.map(fs::remove_dir);
+                }
+            }
+        }
+    }
+    lost.map_or(Ok(()), |error| Err(failed(told)(error)))
+}
+
+/// Sets `stop` when standard input ends, and ends the process if that does not
+/// help.
+fn watch_input(stop: &Arc<AtomicBool>) {
+    let stop = Arc::clone(stop);
+    std::thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        let mut byte = [0];
+        while matches!(input.read(&mut byte), Ok(1)) {}
+        stop.store(true, Ordering::Relaxed);
+        std::thread::sleep(ENDING);
+        std::process::exit(1);
+    });
+}
+
+/// Reads the events of an agent as they come.
+#[derive(Debug)]
+pub struct Told {
+    file: File,
+    /// What came of a line that is not whole yet.
+    rest: Vec<u8>,
+}
+
+impl Told {
+    /// Makes the file at `path` for an agent to write to.
+    ///
+    /// # Errors
+    /// [`FileSystemError::File`].
+    pub fn create(path: &Path) -> Result<Self, FileSystemError> {
+        let made = File::create_new(path).and_then(|_| File::open(path));
+        let file = made.map_err(|source| FileSystemError::File {
+            what: "cannot make",
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            file,
+            rest: Vec::new(),
+        })
+    }
+
+    /// What has come since the last call.
+    ///
+    /// # Errors
+    /// [`FileSystemError::Job`] where it is no event.
+    pub fn read(&mut self) -> Result<Vec<Event>, FileSystemError> {
+        let read = self.file.read_to_end(&mut self.rest);
+        read.map_err(|error| FileSystemError::Job(serde_json::Error::io(error)))?;
+        let whole = match self.rest.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => self.rest.drain(..=end).collect::<Vec<u8>>(),
+            None => return Ok(Vec::new()),
+        };
+        whole
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| Ok(serde_json::from_slice(line)?))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_heard_line_by_line_and_nothing_else_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("told");
+        let mut told = Told::create(&path).unwrap();
+        assert!(Told::create(&path).is_err());
+        let mut out = OpenOptions::new().append(true).open(&path).unwrap();
+        let event = Event::Visiting {
+            cell: 1,
+            operation: 2,
+            round: 3,
+        };
+        let line = serde_json::to_string(&event).unwrap();
+        write!(out, "{line}\n{}", &line[..9]).unwrap();
+        assert_eq!(told.read().unwrap(), std::slice::from_ref(&event));
+        assert_eq!(told.read().unwrap(), []);
+        writeln!(out, "{}\n\"done\"", &line[9..]).unwrap();
+        assert_eq!(told.read().unwrap(), [event, Event::Done]);
+        writeln!(out, "kernel panic").unwrap();
+        assert!(told.read().is_err());
+    }
+
+    #[test]
+    fn a_job_that_is_none_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let [job, path] = ["job", "told"].map(|name| folder.path().join(name));
+        let mut told = Told::create(&path).unwrap();
+        fs::write(&job, "{}").unwrap();
+        agent(&job, &path).unwrap();
+        let events = told.read().unwrap();
+        assert!(matches!(&events[..], [Event::Failed { .. }]), "{events:?}");
+    }
+}

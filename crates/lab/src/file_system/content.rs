@@ -1,0 +1,198 @@
+//! What files of a measurement contain: noise that follows from a seed, so
+//! that what comes back can be compared byte for byte.
+
+use super::Files;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Bytes after which a file's content repeats.
+const PERIOD: usize = 4 << 20;
+
+/// Distance between the beginnings of files: odd, so that no two soon begin alike.
+const STRIDE: usize = 99_991;
+
+/// The noise of a job, from which every write takes its bytes.
+#[derive(Debug)]
+pub struct Noise {
+    /// One period, and its beginning again for slices that cross its end.
+    pool: Vec<u8>,
+    longest: usize,
+}
+
+impl Noise {
+    /// Noise for slices of at most `longest` bytes.
+    pub fn new(seed: u64, longest: usize) -> Self {
+        let mut pool = vec![0; PERIOD];
+        Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(&mut pool);
+        while pool.len() < PERIOD + longest {
+            let more = (PERIOD + longest - pool.len()).min(PERIOD);
+            pool.extend_from_within(..more);
+        }
+        Self { pool, longest }
+    }
+
+    /// `length` bytes of a file's content from `offset`.
+    ///
+    /// # Panics
+    /// Where `length` is more than the longest slice.
+    pub fn slice(&self, file: Place, offset: u64, length: usize) -> &[u8] {
+        assert!(length <= self.longest, "longer than the longest slice");
+        let begin = (u64::from(file.job) << 20 | u64::from(file.index)) as usize;
+        let begin = begin.wrapping_mul(STRIDE) % PERIOD;
+        let at = (begin + (offset % PERIOD as u64) as usize) % PERIOD;
+        &self.pool[at..at + length]
+    }
+
+    /// The most bytes of a slice.
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+}
+
+/// A file by its number, and by whom of several it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Whose it is.
+    pub job: u32,
+    /// Its number.
+    pub index: u32,
+}
+
+impl Place {
+    /// The directory of `job`'s files below `root`.
+    pub fn directory(root: &Path, job: u32) -> PathBuf {
+        root.join(format!("job{job}"))
+    }
+
+    /// Where the file is below `root`.
+    pub fn path(self, root: &Path) -> PathBuf {
+        Self::directory(root, self.job).join(format!("file{:06}", self.index))
+    }
+
+    /// Where its copy is below `root`.
+    pub fn copy(self, root: &Path) -> PathBuf {
+        Self::directory(root, self.job).join(format!("copy{:06}", self.index))
+    }
+}
+
+/// Compares what is below `root` with what was put there.
+///
+/// # Errors
+/// The first file that is missing, unreadable or different, with what is wrong.
+pub fn compare(
+    root: &Path,
+    files: &Files,
+    jobs: u32,
+    copied: bool,
+    noise: &Noise,
+) -> Result<(), String> {
+    for job in 0..jobs {
+        for index in 0..files.count {
+            let place = Place { job, index };
+            compare_file(&place.path(root), place, files.size(index), noise)?;
+            if copied {
+                compare_file(&place.copy(root), place, files.size(index), noise)?;
+            }
+        }
+        let expected = files.count as usize * if copied { 2 } else { 1 };
+        let found = match std::fs::read_dir(Place::directory(root, job)) {
+            Ok(entries) => entries.count(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(format!("{}: {error}", root.display())),
+        };
+        if found != expected {
+            return Err(format!("{found} files instead of {expected}"));
+        }
+    }
+    Ok(())
+}
+
+fn compare_file(path: &Path, place: Place, size: u64, noise: &Noise) -> Result<(), String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let unreadable = |error: io::Error| format!("{name} cannot be read: {error}");
+    let mut file = File::open(path).map_err(unreadable)?;
+    let mut read = vec![0; noise.longest().min(1 << 20)];
+    let mut offset = 0;
+    loop {
+        let length = file.read(&mut read).map_err(unreadable)?;
+        if length == 0 {
+            break;
+        }
+        let expected = noise.slice(place, offset, length);
+        if read[..length] != *expected {
+            return Err(format!("{name} has other content near byte {offset}"));
+        }
+        offset += length as u64;
+    }
+    match offset == size {
+        true => Ok(()),
+        false => Err(format!("{name} has {offset} bytes instead of {size}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(root: &Path, files: &Files, noise: &Noise) {
+        for index in 0..files.count {
+            let place = Place { job: 0, index };
+            let path = place.path(root);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let mut content = Vec::new();
+            while (content.len() as u64) < files.size(index) {
+                let left = files.size(index) as usize - content.len();
+                let slice = noise.slice(place, content.len() as u64, left.min(noise.longest()));
+                content.extend_from_slice(slice);
+            }
+            std::fs::write(path, content).unwrap();
+        }
+    }
+
+    #[test]
+    fn every_kind_of_damage_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let noise = Noise::new(7, 64 << 10);
+        let files = Files {
+            count: 3,
+            sizes: vec![5_000_000, 100],
+        };
+        write(root, &files, &noise);
+        assert_eq!(compare(root, &files, 1, false, &noise), Ok(()));
+        assert!(compare(root, &files, 1, true, &noise).is_err());
+        assert!(compare(root, &files, 2, false, &noise).is_err());
+
+        let victim = Place { job: 0, index: 0 }.path(root);
+        let good = std::fs::read(&victim).unwrap();
+        for damage in 0..3 {
+            let mut bad = good.clone();
+            match damage {
+                0 => bad[4_999_999] ^= 1,
+                1 => bad.truncate(4_999_999),
+                _ => bad.push(0),
+            }
+            std::fs::write(&victim, bad).unwrap();
+            assert!(compare(root, &files, 1, false, &noise).is_err(), "{damage}");
+        }
+        std::fs::write(&victim, good).unwrap();
+        std::fs::write(root.join("job0/foreign"), "x").unwrap();
+        let wrong = compare(root, &files, 1, false, &noise).unwrap_err();
+        assert_eq!(wrong, "4 files instead of 3");
+    }
+
+    #[test]
+    fn files_differ_from_each_other_and_follow_from_the_seed() {
+        let noise = Noise::new(1, 4096);
+        let place = |job, index| Place { job, index };
+        let first = noise.slice(place(0, 0), 0, 4096);
+        assert_ne!(first, noise.slice(place(0, 1), 0, 4096));
+        assert_ne!(first, noise.slice(place(1, 0), 0, 4096));
+        assert_ne!(first, noise.slice(place(0, 0), 4096, 4096));
+        assert_eq!(first, Noise::new(1, 9999).slice(place(0, 0), 0, 4096));
+        assert_ne!(first, Noise::new(2, 4096).slice(place(0, 0), 0, 4096));
+    }
+}

@@ -1,0 +1,168 @@
+//! [`FileSystemError`]: why a job ended.
+
+use crate::target::engine_file::EngineFileError;
+use block::BlockError;
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a job on file systems ended, or a system cannot be measured.
+#[derive(Debug, Error)]
+pub enum FileSystemError {
+    /// Only root may attach and mount.
+    #[error("file systems are measured by root only")]
+    NotRoot,
+    /// The device cannot hold what the plan asks for.
+    #[error("{file_system} needs a device of at least {needed} bytes, and this one has {size}")]
+    TooSmall {
+        /// The file system.
+        file_system: &'static str,
+        /// Smallest device.
+        needed: u64,
+        /// The device.
+        size: u64,
+    },
+    /// The file system is full.
+    #[error("the files of {operation:?} do not fit into {file_system} on {size} bytes")]
+    Full {
+        /// The operation.
+        operation: String,
+        /// The file system.
+        file_system: &'static str,
+        /// The device.
+        size: u64,
+    },
+    /// A program is not installed.
+    #[error("{program} is not installed")]
+    NoProgram {
+        /// Its name.
+        program: String,
+        /// Debian's package with it.
+        package: &'static str,
+    },
+    /// A program failed.
+    #[error("{program} failed: {said}")]
+    Program {
+        /// Its name.
+        program: String,
+        /// The last line that it said.
+        said: String,
+    },
+    /// The user's own command failed.
+    #[error("the command {command:?} failed: {said}")]
+    Command {
+        /// The command line.
+        command: String,
+        /// The last line that it said.
+        said: String,
+    },
+    /// The kernel lacks a part.
+    #[error("this kernel has no {what}")]
+    NoModule {
+        /// The part, for people.
+        what: &'static str,
+        /// The module that brings it.
+        module: &'static str,
+    },
+    /// No kernel that runs here has it.
+    #[error("cryptoloop went with Linux 5.16, and has no {cipher}")]
+    NoCryptoloopCipher {
+        /// dm-crypt notation.
+        cipher: String,
+    },
+    /// Flash that is made of a block device stays for as long as the kernel runs.
+    #[error("jffs2 is measured in the lab kernel only: block2mtd never lets go of a device")]
+    OnlyInLab,
+    /// The file system could not be mounted.
+    #[error("cannot mount {file_system} from {device}")]
+    Mount {
+        /// The file system.
+        file_system: &'static str,
+        /// Where it is.
+        device: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something could not be taken down.
+    #[error("cannot take down {what}")]
+    TakeDown {
+        /// What.
+        what: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// What is in the file system is not what was put there.
+    #[error("{operation:?} on {label}: {what}")]
+    Content {
+        /// The operation after which that was seen.
+        operation: String,
+        /// The system.
+        label: String,
+        /// Which file, and what is wrong with it.
+        what: String,
+    },
+    /// A file or directory.
+    #[error("{what} {path}")]
+    File {
+        /// What could not be done, `cannot write`.
+        what: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The storage or a loop device.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// The engine's server.
+    #[error(transparent)]
+    Engine(#[from] EngineFileError),
+    /// The job is no job.
+    #[error("the job cannot be read")]
+    Job(#[from] serde_json::Error),
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl FileSystemError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::NotRoot => "Run it as root, or inside the lab kernel: --system lab:none.".into(),
+            Self::TooSmall { needed, .. } => format!("Use --size {needed} or more."),
+            Self::Full { .. } => "Use a larger --size, or smaller files.".into(),
+            Self::NoProgram { package, .. } => format!("Install Debian's {package}."),
+            Self::Program { .. } => "Run it by hand on a file of that size to see more.".into(),
+            Self::Command { .. } => {
+                "Try it in an empty directory; it runs in the mounted one, by sh -c.".into()
+            }
+            Self::NoModule { module, .. } => format!(
+                "Load it (modprobe {module}), or use the lab kernel, which has it: --system lab:…"
+            ),
+            Self::NoCryptoloopCipher { .. } => {
+                "Choose a cipher in CBC or ECB mode with plain IVs, as aes-cbc-plain.".into()
+            }
+            Self::OnlyInLab => "Use --system lab:dm-crypt and its like.".into(),
+            Self::Mount { .. } => "Look into the kernel log (dmesg) for its reason.".into(),
+            Self::TakeDown { .. } => {
+                "Close what uses it; nothing of it outlives this program.".into()
+            }
+            Self::Content { .. } => {
+                "Do not trust this system with data; report it with the run's record.".into()
+            }
+            Self::File { .. } => "Check the free space and the permissions.".into(),
+            Self::Block(error) => error.remedy().to_owned(),
+            Self::Engine(error) => error.remedy(),
+            Self::Job(_) => "Use the same version of the program on both sides.".into(),
+            Self::Interrupted => {
+                "What was measured so far is stored: `cryptmark show latest`.".into()
+            }
+        }
+    }
+
+    /// Whether the file system ran out of space.
+    pub(super) fn is_full(error: &io::Error) -> bool {
+        error.kind() == io::ErrorKind::StorageFull
+    }
+}

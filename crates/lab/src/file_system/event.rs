@@ -1,0 +1,105 @@
+//! [`Event`]: what an agent tells, one JSON object a line.
+
+use super::FileSystemError;
+use crate::target::engine_file::EngineBackend;
+use serde::{Deserialize, Serialize};
+
+/// Something happened in a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// The job has begun on this kernel.
+    Begun {
+        /// Name and release.
+        kernel: String,
+        /// What the file system's program says of itself.
+        maker: String,
+        /// Whether it counts user and system time apart without ticks.
+        exact: bool,
+    },
+    /// What the engine encrypts by.
+    Engine {
+        /// The system's place among the job's subjects.
+        subject: usize,
+        /// That.
+        backend: EngineBackend,
+    },
+    /// A system cannot be measured here; its cells stay empty.
+    Absent {
+        /// Its place among the job's subjects.
+        subject: usize,
+        /// Why, and what would bring it.
+        reason: String,
+    },
+    /// An operation is about to begin.
+    Visiting {
+        /// The system's place; the first stands behind the last again.
+        cell: usize,
+        /// The operation's place.
+        operation: usize,
+        /// From 0.
+        round: u32,
+    },
+    /// An operation is done.
+    Sample {
+        /// The system's place; the first stands behind the last again.
+        cell: usize,
+        /// The operation's place.
+        operation: usize,
+        /// From 0.
+        round: u32,
+        /// What it took.
+        sample: OperationSample,
+    },
+    /// All rounds are done, and everything is taken down.
+    Done,
+    /// The job has ended early; everything is taken down.
+    Failed {
+        /// What happened.
+        what: String,
+        /// What to do.
+        remedy: String,
+        /// Whether somebody asked for it.
+        interrupted: bool,
+    },
+}
+
+impl Event {
+    /// The end of a job by an error.
+    pub fn failed(error: &FileSystemError) -> Self {
+        let mut what = error.to_string();
+        let mut source = std::error::Error::source(error);
+        while let Some(cause) = source {
+            let text = cause.to_string();
+            if !what.ends_with(&text) {
+                what.push_str(": ");
+                what.push_str(&text);
+            }
+            source = cause.source();
+        }
+        Self::Failed {
+            what,
+            remedy: error.remedy(),
+            interrupted: matches!(error, FileSystemError::Interrupted),
+        }
+    }
+}
+
+/// What an operation took; seconds. What nobody counted is nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OperationSample {
+    /// Elapsed time.
+    pub wall: f64,
+    /// User CPU time of those who did it, and of the engine's server.
+    pub user: Option<f64>,
+    /// System CPU time of the same.
+    pub sys: Option<f64>,
+    /// CPU time of the kernel's own threads meanwhile.
+    pub workers: Option<f64>,
+    /// Encrypting and decrypting.
+    pub crypto: Option<f64>,
+    /// Bytes of files that were handled.
+    pub bytes: u64,
+    /// Files that were handled, or 1.
+    pub requests: u64,
+}

@@ -1,0 +1,165 @@
+//! [`Job`]: what an agent measures, as plain data.
+
+use super::{FileSystem, Operation};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// One file system on several systems, with all operations, in rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Tells this job's device-mapper devices from others.
+    pub id: String,
+    /// This program, to be started again for what needs a process of its own.
+    pub program: PathBuf,
+    /// Whether the kernel ends with the job, and with it what cannot be taken down.
+    pub in_lab: bool,
+    /// What is made on every system.
+    pub file_system: FileSystem,
+    /// Bytes of the device; a multiple of 4096, and of `erase_bytes` for MTD.
+    pub size: u64,
+    /// Where the bytes live.
+    pub backing: Backing,
+    /// Size of an MTD device's erase blocks, bytes.
+    pub erase_bytes: u32,
+    /// The systems, in the order of a round; the first is visited again at its end.
+    pub subjects: Vec<Subject>,
+    /// What is timed.
+    pub operations: Vec<Operation>,
+    /// Rounds.
+    pub repetitions: u32,
+    /// Whether everything is unmounted, detached and forgotten before an operation.
+    pub cold: bool,
+    /// How many do each operation at the same time, each on files of its own.
+    pub jobs: u32,
+    /// Same seed, same content of files.
+    pub seed: u64,
+    /// An empty directory, on which the agent mounts a file system in memory.
+    pub scratch: PathBuf,
+}
+
+/// Where the bytes of a job live.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backing {
+    /// A file without a name in this directory.
+    File(PathBuf),
+    /// This block device or file of the job's size, which is overwritten.
+    Named(PathBuf),
+    /// A file in memory.
+    Ram,
+}
+
+/// What encrypts between the file system and its storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Encrypter {
+    /// Nothing does.
+    None,
+    /// The kernel's device-mapper target.
+    DmCrypt,
+    /// The loop driver of kernels before 5.16.
+    Cryptoloop,
+    /// This program's engine, behind FUSE and a loop device.
+    BuiltinFuse,
+}
+
+impl Encrypter {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::None,
+        Self::DmCrypt,
+        Self::Cryptoloop,
+        Self::BuiltinFuse,
+    ];
+
+    /// The contract's word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::DmCrypt => "dm-crypt",
+            Self::Cryptoloop => "cryptoloop",
+            Self::BuiltinFuse => "builtin-fuse",
+        }
+    }
+}
+
+/// A system with what it encrypts with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    /// What encrypts.
+    pub encrypter: Encrypter,
+    /// dm-crypt notation; nothing where nothing encrypts.
+    #[serde(default)]
+    pub cipher: Option<String>,
+    /// Bits of the key, counted as cryptsetup counts.
+    #[serde(default)]
+    pub key_bits: u32,
+    /// Encryption sector size, bytes.
+    #[serde(default = "sector")]
+    pub sector_bytes: u32,
+    /// Options of dm-crypt.
+    #[serde(default)]
+    pub options: Vec<DmOption>,
+}
+
+fn sector() -> u32 {
+    512
+}
+
+impl Subject {
+    /// The plain system.
+    pub fn plain() -> Self {
+        Self {
+            encrypter: Encrypter::None,
+            cipher: None,
+            key_bits: 0,
+            sector_bytes: sector(),
+            options: Vec::new(),
+        }
+    }
+
+    /// What people tell it from others by: `dm-crypt aes-cbc-plain`.
+    pub fn label(&self) -> String {
+        let mut label = self.encrypter.name().to_owned();
+        for word in self.cipher.iter().map(String::as_str) {
+            label.push(' ');
+            label.push_str(word);
+        }
+        for option in &self.options {
+            label.push(' ');
+            label.push_str(option.name());
+        }
+        label
+    }
+}
+
+/// A flag of a dm-crypt table line (Documentation/admin-guide/device-mapper/dm-crypt.rst).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DmOption {
+    /// Discards reach the device below.
+    AllowDiscards,
+    /// Encrypt on the core that submitted.
+    SameCpuCrypt,
+    /// Submit writes from the threads that encrypt.
+    SubmitFromCryptCpus,
+    /// Decrypt where the read ended, without a work queue.
+    NoReadWorkqueue,
+    /// Encrypt where the write began, without a work queue.
+    NoWriteWorkqueue,
+}
+
+impl DmOption {
+    /// The kernel's word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AllowDiscards => "allow_discards",
+            Self::SameCpuCrypt => "same_cpu_crypt",
+            Self::SubmitFromCryptCpus => "submit_from_crypt_cpus",
+            Self::NoReadWorkqueue => "no_read_workqueue",
+            Self::NoWriteWorkqueue => "no_write_workqueue",
+        }
+    }
+}

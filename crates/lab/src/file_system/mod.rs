@@ -1,0 +1,117 @@
+//! File systems on encrypted devices, timed operation by operation.
+//!
+//! A [`Job`] says which file system, which systems and which [`Operation`]s.
+//! It is plain data, because it is run by an agent: this program, started once
+//! more as root of a mount namespace of its own, or inside the lab kernel.
+//! [`run`] executes it there and tells each [`Event`]; a session makes records
+//! of them.
+//!
+//! ```text
+//! image ─▶ [FUSE server] ─▶ loop device ─▶ [dm-crypt] ─▶ [block2mtd] ─▶ mkfs, mount
+//!          builtin-fuse      [cryptoloop]
+//! ```
+//!
+//! [`stack`] builds that road and takes it down again. Whatever the agent makes
+//! belongs to its namespaces or closes with its descriptors, so that the kernel
+//! itself takes it away when the agent is killed.
+
+pub mod agent;
+pub mod content;
+mod error;
+mod event;
+mod job;
+mod module;
+mod operation;
+pub mod plan;
+mod runner;
+mod stack;
+mod usage;
+
+pub use error::FileSystemError;
+pub use event::{Event, OperationSample};
+pub use job::{Backing, DmOption, Encrypter, Job, Subject};
+pub use operation::{Files, Operation, OperationError};
+pub use runner::run;
+
+use serde::{Deserialize, Serialize};
+
+/// A file system that can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileSystem {
+    /// The oldest of Linux's own, without a journal.
+    Ext2,
+    /// Compressed and read-only, for small devices.
+    Cramfs,
+    /// Compressed, for raw flash: it wants an MTD device.
+    Jffs2,
+    /// Linux's usual one.
+    Ext4,
+    /// For large files and many threads.
+    Xfs,
+    /// Copy on write, with check sums.
+    Btrfs,
+    /// For flash behind a controller.
+    F2fs,
+}
+
+impl FileSystem {
+    /// As the kernel names it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ext2 => "ext2",
+            Self::Cramfs => "cramfs",
+            Self::Jffs2 => "jffs2",
+            Self::Ext4 => "ext4",
+            Self::Xfs => "xfs",
+            Self::Btrfs => "btrfs",
+            Self::F2fs => "f2fs",
+        }
+    }
+
+    /// The program that makes one.
+    pub const fn maker(self) -> &'static str {
+        match self {
+            Self::Ext2 => "mkfs.ext2",
+            Self::Cramfs => "mkfs.cramfs",
+            Self::Jffs2 => "mkfs.jffs2",
+            Self::Ext4 => "mkfs.ext4",
+            Self::Xfs => "mkfs.xfs",
+            Self::Btrfs => "mkfs.btrfs",
+            Self::F2fs => "mkfs.f2fs",
+        }
+    }
+
+    /// Debian's package with that program.
+    pub const fn package(self) -> &'static str {
+        match self {
+            Self::Ext2 | Self::Ext4 => "e2fsprogs",
+            Self::Cramfs => "util-linux",
+            Self::Jffs2 => "mtd-utils",
+            Self::Xfs => "xfsprogs",
+            Self::Btrfs => "btrfs-progs",
+            Self::F2fs => "f2fs-tools",
+        }
+    }
+
+    /// The smallest device that its program accepts, bytes.
+    pub const fn smallest(self) -> u64 {
+        match self {
+            Self::Ext2 | Self::Cramfs | Self::Jffs2 => 1 << 20,
+            Self::Ext4 => 8 << 20,
+            Self::Xfs => 300 << 20,
+            Self::Btrfs => 109 << 20,
+            Self::F2fs => 64 << 20,
+        }
+    }
+
+    /// Whether nothing can be written into it once it is made.
+    pub const fn is_read_only(self) -> bool {
+        matches!(self, Self::Cramfs)
+    }
+
+    /// Whether its files are put into it when it is made.
+    pub const fn is_made_of_a_tree(self) -> bool {
+        matches!(self, Self::Cramfs | Self::Jffs2)
+    }
+}

@@ -1,0 +1,112 @@
+//! What the kernel has, or can load.
+
+use super::FileSystemError;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A part of the kernel that a measurement needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    /// For people.
+    pub what: &'static str,
+    /// The module that brings it.
+    pub module: &'static str,
+    /// Whether it is there.
+    pub found: fn() -> bool,
+}
+
+/// The device-mapper target.
+pub(super) const DM_CRYPT: Part = Part {
+    what: "dm-crypt",
+    module: "dm-crypt",
+    found: || Path::new("/dev/mapper/control").exists() && has("dm_crypt"),
+};
+
+/// Loop devices that encrypt.
+pub(super) const CRYPTOLOOP: Part = Part {
+    what: "cryptoloop, which went with Linux 5.16",
+    module: "cryptoloop",
+    found: || has("cryptoloop"),
+};
+
+/// Block devices as flash.
+pub(super) const BLOCK2MTD: Part = Part {
+    what: "block2mtd",
+    module: "block2mtd",
+    found: || has("block2mtd"),
+};
+
+/// Whether the kernel has a module loaded or built in; its name with `_`.
+fn has(module: &str) -> bool {
+    let shown = ["/sys/module", "/sys/kernel/cryptmark"];
+    if shown
+        .iter()
+        .any(|folder| Path::new(folder).join(module).exists())
+    {
+        return true;
+    }
+    let name = rustix::system::uname();
+    let release = name.release().to_string_lossy().into_owned();
+    let list = format!("/lib/modules/{release}/modules.builtin");
+    let list = fs::read_to_string(list)
+        .unwrap_or_default()
+        .replace('-', "_");
+    list.lines()
+        .any(|line| line.ends_with(&format!("/{module}.ko")))
+}
+
+impl Part {
+    /// Loads what is not there, if that is allowed.
+    ///
+    /// # Errors
+    /// [`FileSystemError::NoModule`].
+    pub(super) fn provide(self) -> Result<(), FileSystemError> {
+        if (self.found)() {
+            return Ok(());
+        }
+        load(self.module);
+        match (self.found)() {
+            true => Ok(()),
+            false => Err(FileSystemError::NoModule {
+                what: self.what,
+                module: self.module,
+            }),
+        }
+    }
+}
+
+/// Loads a file system's module, if the kernel does not have it.
+///
+/// # Errors
+/// [`FileSystemError::NoModule`].
+pub(super) fn provide_file_system(name: &'static str) -> Result<(), FileSystemError> {
+    if is_known(name) {
+        return Ok(());
+    }
+    load(name);
+    match is_known(name) {
+        true => Ok(()),
+        false => Err(FileSystemError::NoModule {
+            what: name,
+            module: name,
+        }),
+    }
+}
+
+fn is_known(file_system: &str) -> bool {
+    let known = fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    known
+        .lines()
+        .any(|line| line.rsplit('\t').next() == Some(file_system))
+}
+
+fn load(module: &str) {
+    // Whether it worked is seen by what is there afterwards.
+    let _ = Command::new("modprobe")
+        .args(["--quiet", module])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+}

@@ -1,0 +1,280 @@
+//! [`Operation`]: what is done with a file system.
+
+use super::FileSystem;
+use bytesize::ByteSize;
+use serde::{Deserialize, Serialize, Serializer};
+use thiserror::Error;
+
+/// Most bytes that one system call moves.
+const MOST_BUFFER: u64 = 64 << 20;
+
+/// Most files of an operation.
+const MOST_FILES: u32 = 1_000_000;
+
+/// A timed operation, with the files it is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Operation {
+    /// Name in the plan and in records, `read-10m`.
+    pub name: String,
+    /// What is done.
+    pub op: Kind,
+    /// The shell's command line for `op = "command"`, run in the mounted directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// How many files; none where absent, one where a size is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<u32>,
+    /// Their sizes, in turns.
+    #[serde(default, skip_serializing_if = "Sizes::is_empty")]
+    pub file_size: Sizes,
+    /// Bytes of a system call that reads or writes.
+    #[serde(default = "buffer", serialize_with = "exactly")]
+    pub buffer: ByteSize,
+    /// Only on these file systems; on all where empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub on: Vec<FileSystem>,
+    /// Bytes of the device for this operation, where not the plan's.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "exactly_if_any"
+    )]
+    pub size: Option<ByteSize>,
+}
+
+/// What an operation does. What is written has reached the device at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Makes the file system; one that is made of a tree, with the files in it.
+    Mkfs,
+    /// Mounts it with the files in it.
+    Mount,
+    /// Creates the files and writes them.
+    Write,
+    /// Reads the files.
+    Read,
+    /// Copies the files within the file system.
+    Copy,
+    /// Asks for the attributes of the files.
+    Stat,
+    /// Removes the files.
+    Remove,
+    /// Runs a command of the user's own.
+    Command,
+}
+
+impl Kind {
+    /// The word used in plans and records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mkfs => "mkfs",
+            Self::Mount => "mount",
+            Self::Write => "write",
+            Self::Read => "read",
+            Self::Copy => "copy",
+            Self::Stat => "stat",
+            Self::Remove => "remove",
+            Self::Command => "command",
+        }
+    }
+
+    /// Whether it changes what is in the file system.
+    pub const fn writes(self) -> bool {
+        matches!(
+            self,
+            Self::Write | Self::Copy | Self::Remove | Self::Command
+        )
+    }
+}
+
+fn buffer() -> ByteSize {
+    ByteSize::kib(64)
+}
+
+/// Written for people, a size is rounded.
+fn exactly<S: Serializer>(size: &ByteSize, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(size.as_u64())
+}
+
+fn exactly_if_any<S: Serializer>(size: &Option<ByteSize>, to: S) -> Result<S::Ok, S::Error> {
+    size.map(|size| size.as_u64()).serialize(to)
+}
+
+fn all_exactly<S: Serializer>(sizes: &[ByteSize], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(sizes.iter().map(ByteSize::as_u64))
+}
+
+/// One size, or several: `"1 MB"` or `["1 MB", "10 MB"]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "file_size must be a size or a list of sizes")]
+pub enum Sizes {
+    /// No file.
+    #[default]
+    None,
+    /// All files alike.
+    One(#[serde(serialize_with = "exactly")] ByteSize),
+    /// In turns.
+    Several(#[serde(serialize_with = "all_exactly")] Vec<ByteSize>),
+}
+
+impl Sizes {
+    fn is_empty(&self) -> bool {
+        self.all().is_empty()
+    }
+
+    fn all(&self) -> &[ByteSize] {
+        match self {
+            Self::None => &[],
+            Self::One(size) => std::slice::from_ref(size),
+            Self::Several(sizes) => sizes,
+        }
+    }
+}
+
+/// Files by number and size: equal ones have equal content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Files {
+    /// How many.
+    pub count: u32,
+    /// Bytes of each, in turns.
+    pub sizes: Vec<u64>,
+}
+
+impl Files {
+    /// Bytes of file number `index`.
+    pub fn size(&self, index: u32) -> u64 {
+        match self.sizes.len() {
+            0 => 0,
+            sizes => self.sizes[index as usize % sizes],
+        }
+    }
+
+    /// Bytes of all.
+    pub fn bytes(&self) -> u64 {
+        (0..self.count).map(|index| self.size(index)).sum()
+    }
+}
+
+/// What is wrong with an operation, in the words of its own keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum OperationError {
+    /// No command, or one that is not run.
+    #[error("command goes with op = \"command\", and only with that")]
+    Command,
+    /// No files where there must be some.
+    #[error("file_size is missing")]
+    NoFiles,
+    /// Far too many.
+    #[error("files must be 1000000 or fewer")]
+    Files,
+    /// No size of system calls.
+    #[error("buffer must lie between 1 B and 64 MiB")]
+    Buffer,
+    /// A read-only file system cannot do it.
+    #[error("cramfs is read-only: it takes mkfs, mount, read and stat")]
+    ReadOnly,
+}
+
+impl Operation {
+    /// A command of the user's own, as `--op` gives it.
+    pub fn command(line: &str) -> Self {
+        Self {
+            name: line.to_owned(),
+            op: Kind::Command,
+            command: Some(line.to_owned()),
+            files: None,
+            file_size: Sizes::None,
+            buffer: buffer(),
+            on: Vec::new(),
+            size: None,
+        }
+    }
+
+    /// The files it is about.
+    pub fn files(&self) -> Files {
+        let sizes: Vec<u64> = self.file_size.all().iter().map(ByteSize::as_u64).collect();
+        Files {
+            count: self
+                .files
+                .unwrap_or_else(|| sizes.len().try_into().unwrap_or(u32::MAX)),
+            sizes,
+        }
+    }
+
+    /// Whether it can be done on `file_system`.
+    pub fn suits(&self, file_system: FileSystem) -> bool {
+        let wanted = self.on.is_empty() || self.on.contains(&file_system);
+        wanted && !(file_system.is_read_only() && self.op.writes())
+    }
+
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// The first that is impossible.
+    pub fn validate(&self) -> Result<(), OperationError> {
+        let files = self.files();
+        let needs_files = !matches!(self.op, Kind::Mkfs | Kind::Mount | Kind::Command);
+        let fixed = |fs: &FileSystem| fs.is_read_only();
+        match () {
+            () if (self.op == Kind::Command) != self.command.is_some() => {
+                Err(OperationError::Command)
+            }
+            () if needs_files && files.count == 0 => Err(OperationError::NoFiles),
+            () if files.count > 0 && files.sizes.is_empty() => Err(OperationError::NoFiles),
+            () if files.count > MOST_FILES => Err(OperationError::Files),
+            () if !(1..=MOST_BUFFER).contains(&self.buffer.as_u64()) => Err(OperationError::Buffer),
+            () if self.op.writes() && !self.on.is_empty() && self.on.iter().all(fixed) => {
+                Err(OperationError::ReadOnly)
+            }
+            () => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALID: &str = "name = \"r\"\nop = \"read\"\nfile_size = [\"1 MB\", \"10 MB\"]\n";
+
+    #[test]
+    fn sizes_pass_between_processes_exactly() {
+        let operation: Operation = toml::from_str(&format!("{VALID}size = \"33 MB\"")).unwrap();
+        let text = serde_json::to_string(&operation).unwrap();
+        let again: Operation = serde_json::from_str(&text).unwrap();
+        assert_eq!(again, operation);
+        let files = again.files();
+        assert_eq!((files.count, files.bytes()), (2, 11_000_000));
+        assert_eq!(again.size, Some(ByteSize::mb(33)));
+        let three = Files { count: 3, ..files };
+        assert_eq!(three.bytes(), 12_000_000);
+    }
+
+    #[test]
+    fn impossible_operations_are_refused() {
+        let parse = |text: &str| toml::from_str::<Operation>(text).unwrap();
+        assert_eq!(parse(VALID).validate(), Ok(()));
+        let cases = [
+            ("[\"1 MB\", \"10 MB\"]", "[]", OperationError::NoFiles),
+            ("\"r\"", "\"r\"\nfiles = 0", OperationError::NoFiles),
+            ("\"r\"", "\"r\"\nfiles = 1000001", OperationError::Files),
+            ("\"r\"", "\"r\"\nbuffer = \"0 B\"", OperationError::Buffer),
+            ("\"r\"", "\"r\"\ncommand = \"ls\"", OperationError::Command),
+            ("\"read\"", "\"command\"", OperationError::Command),
+            (
+                "\"read\"",
+                "\"write\"\non = [\"cramfs\"]",
+                OperationError::ReadOnly,
+            ),
+        ];
+        for (from, to, error) in cases {
+            assert_eq!(parse(&VALID.replacen(from, to, 1)).validate(), Err(error));
+        }
+        assert_eq!(Operation::command("ls").validate(), Ok(()));
+        assert!(parse(VALID).suits(FileSystem::Cramfs));
+        let write = parse(&VALID.replacen("\"read\"", "\"write\"", 1));
+        assert!(write.suits(FileSystem::Ext2) && !write.suits(FileSystem::Cramfs));
+    }
+}

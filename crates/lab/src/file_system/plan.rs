@@ -1,0 +1,340 @@
+//! [`FileSystemPlan`]: an experiment on file systems as data, one TOML file
+//! each, with `tier = "fs"`.
+
+use super::{Backing, DmOption, Encrypter, FileSystem, Job, Operation, Subject};
+use crate::plan::{PlanError, syntax};
+use crate::record::Tier;
+use crate::target::{Encryption, System};
+use bytesize::ByteSize;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What marks the systems of the lab kernel.
+const LAB: &str = "lab:";
+
+/// File systems × systems × ciphers × operations, repeated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSystemPlan {
+    /// File stem or embedded name; not part of the TOML.
+    #[serde(skip)]
+    pub name: String,
+    /// One line for the list of plans.
+    pub title: String,
+    /// Always `fs`.
+    pub tier: Tier,
+    /// Bytes of the device.
+    pub size: ByteSize,
+    /// Repetitions of every cell, 1 to 1000.
+    #[serde(default = "ten")]
+    pub repetitions: u32,
+    /// What is made on every system.
+    pub file_systems: Vec<FileSystem>,
+    /// Systems beside `none`, or `lab:none` where the lab kernel takes part.
+    pub systems: Vec<System>,
+    /// dm-crypt notation.
+    pub ciphers: Vec<String>,
+    /// Key size in bits as cryptsetup counts; the cipher's default when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_size: Option<u32>,
+    /// Encryption sector size, bytes.
+    #[serde(default = "sector")]
+    pub sector_size: u32,
+    /// Rows of dm-crypt: the flags of each.
+    #[serde(default = "no_options", skip_serializing_if = "is_plain")]
+    pub dm_crypt_options: Vec<Vec<DmOption>>,
+    /// Where the bytes live: at `--at`, or in memory.
+    #[serde(default)]
+    pub backing: BackingKind,
+    /// Whether everything is taken down and forgotten before an operation.
+    #[serde(default)]
+    pub cache: Cache,
+    /// How many do each operation at the same time, 1 to 256.
+    #[serde(default = "one")]
+    pub jobs: u32,
+    /// Size of the erase blocks under jffs2, a power of two.
+    #[serde(default = "erase_size")]
+    pub erase_size: ByteSize,
+    /// What is timed.
+    #[serde(rename = "operation")]
+    pub operations: Vec<Operation>,
+}
+
+/// Where the bytes live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BackingKind {
+    /// At the place that the user names: a file there, or the device itself.
+    #[default]
+    File,
+    /// In memory.
+    Ram,
+}
+
+/// What was there before an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cache {
+    /// Nothing.
+    #[default]
+    Cold,
+    /// What was used last.
+    Warm,
+}
+
+fn ten() -> u32 {
+    10
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn sector() -> u32 {
+    512
+}
+
+fn erase_size() -> ByteSize {
+    ByteSize::kib(128)
+}
+
+fn no_options() -> Vec<Vec<DmOption>> {
+    vec![Vec::new()]
+}
+
+fn is_plain(options: &[Vec<DmOption>]) -> bool {
+    options == no_options()
+}
+
+/// Jobs that run in one kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leg {
+    /// Whether that is the lab kernel.
+    pub in_lab: bool,
+    /// One for each file system and size of device.
+    pub jobs: Vec<Job>,
+}
+
+impl FileSystemPlan {
+    /// Reads a plan from TOML and checks every value.
+    ///
+    /// # Errors
+    /// [`PlanError::Syntax`] with line and suggestion, or whatever value is impossible.
+    pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
+        let mut plan: Self = toml::from_str(text).map_err(|error| syntax(name, text, &error))?;
+        plan.name = name.to_owned();
+        plan.validate()?;
+        Ok(plan)
+    }
+
+    /// Checks every value; called again after a command line changed some.
+    ///
+    /// # Errors
+    /// Whatever value is impossible.
+    pub fn validate(&self) -> Result<(), PlanError> {
+        let erase = self.erase_size.as_u64();
+        let ranges = [
+            ("repetitions", u64::from(self.repetitions), 1, 1000),
+            ("jobs", u64::from(self.jobs), 1, 256),
+            ("size", self.size.as_u64(), 1 << 20, 1 << 44),
+            ("erase_size", erase, 4 << 10, 1 << 20),
+        ];
+        for (key, value, low, high) in ranges {
+            if !(low..=high).contains(&value) || key == "erase_size" && !erase.is_power_of_two() {
+                return Err(PlanError::Range {
+                    key,
+                    value,
+                    low,
+                    high,
+                });
+            }
+        }
+        let lists = [
+            ("file systems", self.file_systems.is_empty()),
+            ("operations", self.operations.is_empty()),
+            ("dm_crypt_options", self.dm_crypt_options.is_empty()),
+        ];
+        if let Some((what, _)) = lists.into_iter().find(|(_, empty)| *empty) {
+            return Err(PlanError::Empty(what));
+        }
+        let mut encrypts = false;
+        for system in &self.systems {
+            let Some((encrypter, _)) = placed(system) else {
+                return Err(PlanError::NotOfTier {
+                    system: system.as_str().to_owned(),
+                    tier: "fs",
+                });
+            };
+            encrypts |= encrypter != Encrypter::None;
+        }
+        if encrypts && self.ciphers.is_empty() {
+            return Err(PlanError::Empty("ciphers"));
+        }
+        self.encryptions()?;
+        for (index, operation) in self.operations.iter().enumerate() {
+            let name = &operation.name;
+            operation
+                .validate()
+                .map_err(|source| PlanError::Operation {
+                    operation: name.clone(),
+                    source,
+                })?;
+            if self.operations[..index].iter().any(|o| o.name == *name) {
+                return Err(PlanError::DuplicateWorkload(name.clone()));
+            }
+            let size = operation.size.unwrap_or(self.size);
+            let copies = if operation.op == super::operation::Kind::Copy {
+                2
+            } else {
+                1
+            };
+            let needed = operation.files().bytes() * copies * u64::from(self.jobs);
+            if needed > size.as_u64() {
+                return Err(PlanError::TooSmall {
+                    workload: name.clone(),
+                    needed: ByteSize(needed),
+                    size,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn encryptions(&self) -> Result<Vec<Encryption>, PlanError> {
+        let parse = |cipher: &String| {
+            Encryption::parse(cipher, self.key_size, self.sector_size, None)
+                .map_err(PlanError::from)
+        };
+        self.ciphers.iter().map(parse).collect()
+    }
+
+    /// The jobs of this plan: on this kernel first, then in the lab kernel.
+    /// `at` is where its files are to be, `base` what all have in common.
+    ///
+    /// # Errors
+    /// [`PlanError::Encryption`].
+    pub fn legs(&self, at: &Backing, base: &Job) -> Result<Vec<Leg>, PlanError> {
+        let mut legs = Vec::new();
+        for in_lab in [false, true] {
+            let subjects = self.subjects(in_lab)?;
+            if subjects.is_empty() {
+                continue;
+            }
+            let mut jobs = Vec::new();
+            for &file_system in &self.file_systems {
+                for size in self.sizes(file_system) {
+                    let of_size = |operation: &&Operation| {
+                        let own = operation.size.unwrap_or(self.size).as_u64();
+                        own == size && operation.suits(file_system)
+                    };
+                    let step = match file_system {
+                        FileSystem::Jffs2 => self.erase_size.as_u64(),
+                        _ => 4096,
+                    };
+                    jobs.push(Job {
+                        id: format!("{}-{}", base.id, jobs.len() + 100 * legs.len()),
+                        in_lab,
+                        file_system,
+                        size: size.next_multiple_of(step),
+                        // The lab kernel's own disks are no faster and no steadier than its memory.
+                        backing: match self.backing {
+                            BackingKind::File if !in_lab => at.clone(),
+                            _ => Backing::Ram,
+                        },
+                        erase_bytes: self.erase_size.as_u64() as u32,
+                        subjects: subjects.clone(),
+                        operations: self.operations.iter().filter(of_size).cloned().collect(),
+                        repetitions: self.repetitions,
+                        cold: self.cache == Cache::Cold,
+                        jobs: self.jobs,
+                        ..base.clone()
+                    });
+                }
+            }
+            jobs.retain(|job| !job.operations.is_empty());
+            legs.push(Leg { in_lab, jobs });
+        }
+        Ok(legs)
+    }
+
+    /// Sizes of devices that operations on `file_system` ask for.
+    fn sizes(&self, file_system: FileSystem) -> Vec<u64> {
+        let mut sizes = Vec::new();
+        for operation in self.operations.iter().filter(|o| o.suits(file_system)) {
+            let size = operation.size.unwrap_or(self.size).as_u64();
+            if !sizes.contains(&size) {
+                sizes.push(size);
+            }
+        }
+        sizes
+    }
+
+    /// The plain system and those asked for, of one kernel; none where that
+    /// takes no part.
+    fn subjects(&self, in_lab: bool) -> Result<Vec<Subject>, PlanError> {
+        let mut subjects = Vec::new();
+        let mut takes_part = false;
+        for system in &self.systems {
+            let Some((encrypter, _)) = placed(system).filter(|(_, lab)| *lab == in_lab) else {
+                continue;
+            };
+            takes_part = true;
+            if encrypter == Encrypter::None {
+                continue;
+            }
+            for encryption in self.encryptions()? {
+                let rows = match encrypter {
+                    Encrypter::DmCrypt => self.dm_crypt_options.clone(),
+                    _ => no_options(),
+                };
+                subjects.extend(rows.into_iter().map(|options| Subject {
+                    encrypter,
+                    cipher: Some(encryption.spec.to_string()),
+                    key_bits: encryption.key_bits,
+                    sector_bytes: self.sector_size,
+                    options,
+                }));
+            }
+        }
+        if takes_part {
+            subjects.insert(0, Subject::plain());
+        }
+        Ok(subjects)
+    }
+}
+
+/// What encrypts in a system of this tier, and whether in the lab kernel.
+fn placed(system: &System) -> Option<(Encrypter, bool)> {
+    let word = system.as_str();
+    let (name, in_lab) = match word.strip_prefix(LAB) {
+        Some(name) => (name, true),
+        None => (word, false),
+    };
+    let encrypter = Encrypter::ALL.into_iter().find(|e| e.name() == name)?;
+    Some((encrypter, in_lab))
+}
+
+/// The contract's word for what `encrypter` makes a system.
+pub fn system_name(encrypter: Encrypter, in_lab: bool) -> String {
+    format!("{}{}", if in_lab { LAB } else { "" }, encrypter.name())
+}
+
+/// What all jobs of a run have in common; the plan says the rest.
+pub fn base_job(id: &str, program: &Path, scratch: &Path, seed: u64) -> Job {
+    Job {
+        id: id.to_owned(),
+        program: program.to_owned(),
+        in_lab: false,
+        file_system: FileSystem::Ext2,
+        size: 0,
+        backing: Backing::Ram,
+        erase_bytes: 0,
+        subjects: Vec::new(),
+        operations: Vec::new(),
+        repetitions: 0,
+        cold: true,
+        jobs: 1,
+        seed,
+        scratch: scratch.to_owned(),
+    }
+}

@@ -1,0 +1,639 @@
+//! [`run`]: a job from its first round to its last.
+//!
+//! Every round visits each system once, with all operations in the plan's
+//! order; odd rounds in reverse, and the first system again at the other end.
+//! An operation begins in a state of its own: an empty file system, or one with
+//! exactly its files, which is made anew where the one before left another.
+//! What is in a file system is compared with what was put there before it is
+//! given up.
+
+use super::content::{self, Noise};
+use super::module::provide_file_system;
+use super::operation::Kind;
+use super::stack::{self, Attached, Image, Mounted, Scratch, drop_caches, make_directory};
+use super::usage::{self, Usage};
+use super::{Event, FileSystem, FileSystemError, Files, Job, Operation, OperationSample, Subject};
+use crate::clock::Clock;
+use crate::target::engine_file::{EngineBackend, VolumeKey};
+use crate::trial::operation::{self as timed, Flash, Load, OnFiles};
+use std::ffi::CString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Runs `job`, and tells what happens. Nothing stays attached or mounted,
+/// whatever happens.
+///
+/// # Errors
+/// [`FileSystemError`]; what was told before is valid.
+pub fn run(
+    job: &Job,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(Event),
+) -> Result<(), FileSystemError> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(FileSystemError::NotRoot);
+    }
+    let file_system = job.file_system;
+    if job.size < file_system.smallest() {
+        return Err(FileSystemError::TooSmall {
+            file_system: file_system.name(),
+            needed: file_system.smallest(),
+            size: job.size,
+        });
+    }
+    // Calibrated before anything is timed: that is work, too.
+    Clock::get();
+    let maker = maker_version(file_system)?;
+    provide_file_system(file_system.name())?;
+    let scratch = Scratch::mount(&job.scratch)?;
+    tell(Event::Begun {
+        kernel: kernel(),
+        maker,
+        exact: usage::is_exact(),
+    });
+    let mut cells = Vec::new();
+    for (place, subject) in job.subjects.iter().enumerate() {
+        match stack::provide(job, subject) {
+            Ok(()) => cells.push(Cell {
+                place,
+                subject,
+                key: VolumeKey::random(subject.key_bits)?,
+                image: None,
+                kept: None,
+                backend: None,
+            }),
+            Err(error) => tell(Event::Absent {
+                subject: place,
+                reason: format!("{error}. {}", error.remedy()),
+            }),
+        }
+    }
+    if job.subjects.len() > 1 && cells.len() == 1 {
+        // The plain system alone says nothing of what was asked for.
+        cells.clear();
+    }
+    let buffer = |operation: &Operation| operation.buffer.as_u64() as usize;
+    let longest = job.operations.iter().map(buffer).max().unwrap_or(0);
+    let context = Context {
+        job,
+        stop,
+        noise: Noise::new(job.seed, longest.max(LONGEST)),
+        tree: job.scratch.join("tree"),
+        mounted: scratch.private().join("mounted"),
+        tick_rate: stack::tick_rate(),
+        kernel_name: CString::new(file_system.name()).expect("a name has no zeros"),
+    };
+    make_directory(&context.mounted)?;
+    // The first system again; by then it is no other.
+    let again = job.subjects.len();
+    let mut order: Vec<(usize, usize)> = cells
+        .iter()
+        .enumerate()
+        .map(|(index, cell)| (index, cell.place))
+        .collect();
+    order.extend((!cells.is_empty()).then_some((0, again)));
+    let shared = match context.permanent() {
+        true => None,
+        false => Some(Image::new(job, stop)?),
+    };
+    for round in 0..job.repetitions {
+        for &(index, told) in &order {
+            context.visit(&mut cells[index], shared.as_ref(), |operation, sample| {
+                let (cell, sample) = (told, sample);
+                tell(match sample {
+                    None => Event::Visiting {
+                        cell,
+                        operation,
+                        round,
+                    },
+                    Some(sample) => Event::Sample {
+                        cell,
+                        operation,
+                        round,
+                        sample,
+                    },
+                });
+            })?;
+            let cell = &cells[index];
+            if let (0, Some(backend)) = (round, &cell.backend) {
+                tell(Event::Engine {
+                    subject: cell.place,
+                    backend: backend.clone(),
+                });
+            }
+        }
+        order.reverse();
+    }
+    tell(Event::Done);
+    Ok(())
+}
+
+/// Bytes of a system call where no clock runs.
+const LONGEST: usize = 1 << 20;
+
+/// A system, with what of it outlives a visit.
+struct Cell<'a> {
+    place: usize,
+    subject: &'a Subject,
+    key: VolumeKey,
+    /// Its own image, where the road to it cannot be taken down.
+    image: Option<Image>,
+    kept: Option<Attached>,
+    /// What the engine encrypts by, once that is known.
+    backend: Option<EngineBackend>,
+}
+
+/// What all visits share.
+struct Context<'a> {
+    job: &'a Job,
+    stop: &'a AtomicBool,
+    noise: Noise,
+    /// Where a tree is put that a file system is made of.
+    tree: PathBuf,
+    /// Where the file system is mounted.
+    mounted: PathBuf,
+    /// Ticks a second of the lab kernel's timers.
+    tick_rate: Option<f64>,
+    kernel_name: CString,
+}
+
+/// What is in a file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Content {
+    /// Nobody knows.
+    Unknown,
+    /// The files of all jobs.
+    Files(Files),
+    /// The same, and a copy of each.
+    Copied(Files),
+}
+
+/// One system in one round.
+struct Visit<'a, 'c> {
+    context: &'a Context<'a>,
+    place: usize,
+    subject: &'a Subject,
+    key: &'c VolumeKey,
+    image: &'c Image,
+    road: Option<Attached>,
+    mounted: Option<Mounted>,
+    content: Content,
+    /// The operation that left it so, until it is compared.
+    unchecked: Option<&'a Operation>,
+}
+
+impl<'a> Context<'a> {
+    /// Whether roads cannot be taken down: block2mtd never lets go.
+    fn permanent(&self) -> bool {
+        self.job.file_system == FileSystem::Jffs2
+    }
+
+    fn stopped(&self) -> Result<(), FileSystemError> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(FileSystemError::Interrupted),
+            false => Ok(()),
+        }
+    }
+
+    /// All operations on one system; `tell` hears of each before and after.
+    fn visit(
+        &'a self,
+        cell: &mut Cell<'a>,
+        shared: Option<&Image>,
+        mut tell: impl FnMut(usize, Option<OperationSample>),
+    ) -> Result<(), FileSystemError> {
+        if shared.is_none() && cell.image.is_none() {
+            cell.image = Some(Image::new(self.job, self.stop)?);
+        }
+        let Some(image) = shared.or(cell.image.as_ref()) else {
+            return Ok(());
+        };
+        let mut visit = Visit {
+            context: self,
+            place: cell.place,
+            subject: cell.subject,
+            key: &cell.key,
+            image,
+            road: cell.kept.take(),
+            mounted: None,
+            content: Content::Unknown,
+            unchecked: None,
+        };
+        for (index, operation) in self.job.operations.iter().enumerate() {
+            if !operation.suits(self.job.file_system) {
+                continue;
+            }
+            self.stopped()?;
+            tell(index, None);
+            let sample = visit.measure(operation)?;
+            tell(index, Some(sample));
+        }
+        visit.check()?;
+        visit.unmount()?;
+        if let Some(road) = &visit.road {
+            cell.backend.clone_from(&road.backend);
+        }
+        if self.permanent() {
+            cell.kept = visit.road.take();
+            return Ok(());
+        }
+        visit.detach()
+    }
+}
+
+impl<'a> Visit<'a, '_> {
+    /// One operation, from the state that it begins in.
+    fn measure(&mut self, operation: &'a Operation) -> Result<OperationSample, FileSystemError> {
+        let job = self.context.job;
+        let files = operation.files();
+        let begins_with = match operation.op {
+            Kind::Mkfs => None,
+            Kind::Write => Some(Files::default()),
+            _ => Some(files.clone()),
+        };
+        match begins_with {
+            None => self.check()?,
+            Some(wanted) if self.content != Content::Files(wanted.clone()) => {
+                self.check()?;
+                self.make(&wanted, operation)?;
+                if !job.file_system.is_made_of_a_tree() && wanted.count > 0 {
+                    self.mount()?;
+                    let populated = timed::populate(self.load(&wanted, LONGEST));
+                    populated.map_err(|error| self.failed(operation, error))?;
+                }
+                self.content = Content::Files(wanted);
+                self.unchecked = Some(operation);
+            }
+            Some(_) => {}
+        }
+        self.get_ready(operation)?;
+        let timer = match &mut self.road {
+            Some(road) => &mut road.timer,
+            None => &mut stack::CryptoTimer::None,
+        };
+        let before = Usage::before(timer);
+        let wall = self.timed(operation, &files)?;
+        let timer = match &mut self.road {
+            Some(road) => &mut road.timer,
+            None => &mut stack::CryptoTimer::None,
+        };
+        let spent = Usage::after(timer).since(before);
+        let every = u64::from(job.jobs);
+        let handled = match operation.op {
+            Kind::Command | Kind::Mkfs | Kind::Mount => 1,
+            _ => u64::from(files.count) * every,
+        };
+        Ok(OperationSample {
+            wall,
+            user: spent.user,
+            sys: spent.sys,
+            workers: spent.workers,
+            crypto: spent.crypto,
+            bytes: match operation.op {
+                Kind::Write | Kind::Read | Kind::Copy => files.bytes() * every,
+                Kind::Mkfs if job.file_system.is_made_of_a_tree() => files.bytes() * every,
+                _ => 0,
+            },
+            requests: handled,
+        })
+    }
+
+    /// Cold: everything is taken down and forgotten; warm: what is read was
+    /// read before. Afterwards the file system is mounted, unless the operation
+    /// makes or mounts it.
+    fn get_ready(&mut self, operation: &'a Operation) -> Result<(), FileSystemError> {
+        let job = self.context.job;
+        let needs_mount = !matches!(operation.op, Kind::Mkfs | Kind::Mount);
+        let files = operation.files();
+        if operation.op == Kind::Mkfs && job.file_system.is_made_of_a_tree() {
+            self.plant(&files, operation)?;
+        }
+        if job.cold || !needs_mount {
+            self.unmount()?;
+        }
+        if job.cold {
+            if !self.context.permanent() {
+                self.detach()?;
+            }
+            drop_caches(self.image)?;
+            if operation.op == Kind::Mkfs {
+                // The program itself is not what is cold.
+                maker_version(job.file_system)?;
+            }
+        }
+        self.attach()?;
+        if needs_mount {
+            self.mount()?;
+        }
+        if job.cold && needs_mount && self.context.permanent() {
+            // Mounting has read all of it.
+            drop_caches(self.image)?;
+        }
+        if !job.cold && matches!(operation.op, Kind::Read | Kind::Stat) {
+            let warm = timed::on_files(OnFiles::Read, self.load(&files, LONGEST));
+            warm.map_err(|error| self.failed(operation, error))?;
+        }
+        Ok(())
+    }
+
+    /// The timed part; seconds.
+    fn timed(&mut self, operation: &'a Operation, files: &Files) -> Result<f64, FileSystemError> {
+        let job = self.context.job;
+        let failed = |error| self.failed(operation, error);
+        let on = |what| {
+            let load = self.load(files, operation.buffer.as_u64() as usize);
+            timed::on_files(what, load).map_err(failed)
+        };
+        let (wall, content) = match operation.op {
+            Kind::Mkfs => {
+                let wall = self.run_maker(operation)?;
+                let made_of = match job.file_system.is_made_of_a_tree() {
+                    true => files.clone(),
+                    false => Files::default(),
+                };
+                (wall, Content::Files(made_of))
+            }
+            Kind::Mount => {
+                let device = self.source();
+                let (wall, mounted) = timed::mount(|| self.mounted_from(&device))
+                    .map_err(|source| self.not_mounted(source))?;
+                self.mounted = Some(mounted);
+                (wall, Content::Files(files.clone()))
+            }
+            Kind::Write => (on(OnFiles::Write)?, Content::Files(files.clone())),
+            Kind::Read => (on(OnFiles::Read)?, Content::Files(files.clone())),
+            Kind::Stat => (on(OnFiles::Stat)?, Content::Files(files.clone())),
+            Kind::Copy => (on(OnFiles::Copy)?, Content::Copied(files.clone())),
+            Kind::Remove => (on(OnFiles::Remove)?, Content::Files(Files::default())),
+            Kind::Command => {
+                let line = operation.command.as_deref().unwrap_or_default();
+                let ran = timed::command(line, &self.context.mounted, job.jobs);
+                let (wall, output) = ran.map_err(failed)?;
+                if let Some(output) = output {
+                    return Err(FileSystemError::Command {
+                        command: line.to_owned(),
+                        said: stack::said(&output),
+                    });
+                }
+                (wall, Content::Unknown)
+            }
+        };
+        self.content = content;
+        self.unchecked = Some(operation);
+        Ok(wall)
+    }
+
+    /// Makes the file system where no clock runs.
+    fn make(&mut self, files: &Files, operation: &'a Operation) -> Result<(), FileSystemError> {
+        self.unmount()?;
+        if self.context.job.file_system.is_made_of_a_tree() {
+            self.plant(files, operation)?;
+        }
+        self.attach()?;
+        self.run_maker(operation).map(|_| ())
+    }
+
+    /// Puts the files where the program that makes the file system looks for them.
+    fn plant(&self, files: &Files, operation: &Operation) -> Result<(), FileSystemError> {
+        let tree = &self.context.tree;
+        let failed = |source| FileSystemError::File {
+            what: "cannot write",
+            path: tree.clone(),
+            source,
+        };
+        match std::fs::remove_dir_all(tree) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        make_directory(tree)?;
+        let load = Load {
+            root: tree,
+            ..self.load(files, LONGEST)
+        };
+        timed::populate(load).map_err(|error| match FileSystemError::is_full(&error) {
+            true => self.failed(operation, error),
+            false => failed(error),
+        })
+    }
+
+    /// Runs the program that makes the file system; seconds.
+    fn run_maker(&self, operation: &Operation) -> Result<f64, FileSystemError> {
+        let job = self.context.job;
+        let device = self.device();
+        let mut maker = maker(job, &self.context.tree, &device);
+        let flash = (job.file_system == FileSystem::Jffs2).then_some(Flash {
+            size: job.size,
+            erase_bytes: job.erase_bytes,
+        });
+        let made = timed::make(&mut maker, &device, flash);
+        let (wall, output) = made.map_err(|error| self.failed(operation, error))?;
+        if output.status.success() {
+            return Ok(wall);
+        }
+        let said = stack::said(&output);
+        let no_space = rustix::io::Errno::NOSPC.to_string();
+        let full = ["No space left", "not enough", "too small", &no_space];
+        match full.iter().any(|words| said.contains(words)) {
+            true => Err(self.full(operation)),
+            false => Err(FileSystemError::Program {
+                program: job.file_system.maker().into(),
+                said,
+            }),
+        }
+    }
+
+    /// Compares what is in the file system with what was put there, through
+    /// all layers where they are cold, and gives it up.
+    fn check(&mut self) -> Result<(), FileSystemError> {
+        let Some(operation) = self.unchecked.take() else {
+            return Ok(());
+        };
+        let content = std::mem::replace(&mut self.content, Content::Unknown);
+        let (files, copied) = match content {
+            Content::Unknown => return Ok(()),
+            Content::Files(files) => (files, false),
+            Content::Copied(files) => (files, true),
+        };
+        self.unmount()?;
+        if !self.context.permanent() {
+            self.detach()?;
+        }
+        self.image_forgotten()?;
+        self.attach()?;
+        self.mount()?;
+        let context = self.context;
+        let root = &context.mounted;
+        content::compare(root, &files, context.job.jobs, copied, &context.noise).map_err(|what| {
+            FileSystemError::Content {
+                operation: operation.name.clone(),
+                label: self.subject.label(),
+                what,
+            }
+        })
+    }
+
+    fn image_forgotten(&self) -> Result<(), FileSystemError> {
+        match self.context.permanent() {
+            // Its pages hang on devices that stay.
+            true => drop_caches(self.image),
+            false => self.image.forget(),
+        }
+    }
+
+    fn load<'l>(&'l self, files: &'l Files, buffer: usize) -> Load<'l> {
+        Load {
+            root: &self.context.mounted,
+            files,
+            jobs: self.context.job.jobs,
+            buffer,
+            noise: &self.context.noise,
+        }
+    }
+
+    fn attach(&mut self) -> Result<(), FileSystemError> {
+        if self.road.is_none() {
+            let wanted = stack::Wanted {
+                job: self.context.job,
+                subject: self.subject,
+                key: self.key,
+                place: self.place,
+                tick_rate: self.context.tick_rate,
+            };
+            self.road = Some(Attached::new(wanted, self.image)?);
+        }
+        Ok(())
+    }
+
+    fn detach(&mut self) -> Result<(), FileSystemError> {
+        self.road.take().map_or(Ok(()), Attached::take_down)
+    }
+
+    fn mount(&mut self) -> Result<(), FileSystemError> {
+        if self.mounted.is_none() {
+            let device = self.source();
+            let mounted = self.mounted_from(&device);
+            self.mounted = Some(mounted.map_err(|source| self.not_mounted(source))?);
+        }
+        Ok(())
+    }
+
+    fn unmount(&mut self) -> Result<(), FileSystemError> {
+        self.mounted.take().map_or(Ok(()), Mounted::take_down)
+    }
+
+    fn mounted_from(&self, device: &Path) -> io::Result<Mounted> {
+        let context = self.context;
+        let read_only = context.job.file_system.is_read_only();
+        Mounted::new(device, &context.mounted, &context.kernel_name, read_only)
+    }
+
+    fn device(&self) -> PathBuf {
+        self.road
+            .as_ref()
+            .map_or_else(PathBuf::new, |road| road.device.clone())
+    }
+
+    fn source(&self) -> PathBuf {
+        self.road
+            .as_ref()
+            .map_or_else(PathBuf::new, |road| road.source.clone())
+    }
+
+    fn not_mounted(&self, source: io::Error) -> FileSystemError {
+        FileSystemError::Mount {
+            file_system: self.context.job.file_system.name(),
+            device: self.source(),
+            source,
+        }
+    }
+
+    fn failed(&self, operation: &Operation, error: io::Error) -> FileSystemError {
+        match FileSystemError::is_full(&error) {
+            true => self.full(operation),
+            false => FileSystemError::File {
+                what: "cannot go on with",
+                path: operation.name.clone().into(),
+                source: error,
+            },
+        }
+    }
+
+    fn full(&self, operation: &Operation) -> FileSystemError {
+        let job = self.context.job;
+        FileSystemError::Full {
+            operation: operation.name.clone(),
+            file_system: job.file_system.name(),
+            size: job.size,
+        }
+    }
+}
+
+impl Drop for Visit<'_, '_> {
+    /// What is mounted goes before what it is mounted from.
+    fn drop(&mut self) {
+        self.mounted = None;
+        self.road = None;
+    }
+}
+
+/// The command that makes a file system of all of `device`. Nothing is
+/// discarded, so that all systems are asked for the same.
+fn maker(job: &Job, tree: &Path, device: &Path) -> Command {
+    let mut command = Command::new(job.file_system.maker());
+    match job.file_system {
+        FileSystem::Ext2 => command.args(["-q", "-F", "-E", "nodiscard"]),
+        FileSystem::Ext4 => command.args([
+            "-q",
+            "-F",
+            "-E",
+            "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
+        ]),
+        FileSystem::Xfs => command.args(["-q", "-f", "-K"]),
+        FileSystem::Btrfs => command.args(["-q", "-f", "-K"]),
+        FileSystem::F2fs => command.args(["-q", "-f", "-t", "0"]),
+        FileSystem::Cramfs => command.arg(tree),
+        FileSystem::Jffs2 => {
+            command.args(["--little-endian", "--squash"]);
+            command.arg(format!("--eraseblock={}", job.erase_bytes));
+            command.arg("-d").arg(tree).arg("-o")
+        }
+    };
+    command.arg(device);
+    command
+}
+
+/// What the program that makes a file system says of itself.
+fn maker_version(file_system: FileSystem) -> Result<String, FileSystemError> {
+    let program = file_system.maker();
+    let output = Command::new(program)
+        .arg("-V")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => FileSystemError::NoProgram {
+                program: program.into(),
+                package: file_system.package(),
+            },
+            _ => FileSystemError::File {
+                what: "cannot run",
+                path: program.into(),
+                source: error,
+            },
+        })?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    Ok(line.unwrap_or(program).to_owned())
+}
+
+/// Name and release of the kernel that runs.
+fn kernel() -> String {
+    let name = rustix::system::uname();
+    format!(
+        "{} {}",
+        name.sysname().to_string_lossy(),
+        name.release().to_string_lossy()
+    )
+}

@@ -1,0 +1,655 @@
+//! [`Attached`]: the road from a job's image to a device for a file system,
+//! and back.
+
+use super::module::{BLOCK2MTD, CRYPTOLOOP, DM_CRYPT};
+use super::usage::counter;
+use super::{Backing, Encrypter, FileSystem, FileSystemError, Job, Subject};
+use crate::target::engine_file::{EngineBackend, EngineClient, EngineTimes, VolumeKey};
+use block::{FileDevice, LoopDevice, TestFile};
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+use std::ffi::CStr;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long something may be in use after who used it has ended.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How often it is tried again meanwhile.
+const RETRY: Duration = Duration::from_millis(2);
+
+/// How long the timers' frequency is measured.
+const CALIBRATION: Duration = Duration::from_millis(100);
+
+/// Where the lab kernel's timers are.
+const TIMERS: &str = "/sys/kernel/cryptmark";
+
+/// The bytes below all roads of a job.
+pub(super) enum Image {
+    /// A file that vanishes with this program.
+    File(FileDevice),
+    /// A file or device that the user gave.
+    Named(PathBuf),
+}
+
+impl Image {
+    /// Makes the image of `job`, full of noise.
+    pub(super) fn new(job: &Job, stop: &AtomicBool) -> Result<Self, FileSystemError> {
+        let directory = match &job.backing {
+            Backing::Named(path) => return Ok(Self::Named(path.clone())),
+            Backing::File(directory) => directory,
+            Backing::Ram => &job.scratch,
+        };
+        let file = TestFile::create(directory, job.size, job.seed, &mut |_| match stop
+            .load(Ordering::Relaxed)
+        {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })?;
+        Ok(Self::File(file.device(None)?))
+    }
+
+    fn path(&self) -> PathBuf {
+        match self {
+            Self::File(device) => device.path_for_others(),
+            Self::Named(path) => path.clone(),
+        }
+    }
+
+    /// Whether it is a block device without a loop device.
+    fn is_device(&self) -> bool {
+        let kind = |path: &PathBuf| Some(fs::metadata(path).ok()?.file_type());
+        match self {
+            Self::File(_) => false,
+            Self::Named(path) => kind(path).is_some_and(|kind| kind.is_block_device()),
+        }
+    }
+
+    /// Lets the kernel forget what it has cached of it.
+    pub(super) fn forget(&self) -> Result<(), FileSystemError> {
+        let path = self.path();
+        let failed = |source| FileSystemError::File {
+            what: "cannot forget",
+            path: path.clone(),
+            source,
+        };
+        let file = File::open(&path).map_err(failed)?;
+        file.sync_all().map_err(failed)?;
+        let forget = rustix::fs::Advice::DontNeed;
+        rustix::fs::fadvise(&file, 0, None, forget).map_err(|errno| failed(errno.into()))
+    }
+}
+
+/// A road that is to be built.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub job: &'a Job,
+    pub subject: &'a Subject,
+    pub key: &'a VolumeKey,
+    /// Tells it from others of the job.
+    pub place: usize,
+    /// Ticks a second of the lab kernel's timers.
+    pub tick_rate: Option<f64>,
+}
+
+/// A road that stands.
+pub(super) struct Attached {
+    /// What `mkfs` gets.
+    pub device: PathBuf,
+    /// What `mount` gets.
+    pub source: PathBuf,
+    /// Counts the time that encryption takes.
+    pub timer: CryptoTimer,
+    /// What the engine encrypts by, where it does.
+    pub backend: Option<EngineBackend>,
+    /// In the order in which they were made.
+    layers: Vec<Layer>,
+    /// Whether the kernel never lets go of it, until it ends itself.
+    permanent: bool,
+}
+
+/// One part of a road.
+enum Layer {
+    /// The engine's server, and where its file is mounted.
+    Engine(PathBuf),
+    /// A loop device, which goes with its last user.
+    Loop(LoopDevice),
+    /// A device-mapper device, which is removed when its last user closes it.
+    Mapper { node: PathBuf, open: File },
+}
+
+impl Attached {
+    /// Builds a road over `image`.
+    ///
+    /// # Errors
+    /// [`FileSystemError`]; nothing of it stays.
+    pub(super) fn new(wanted: Wanted<'_>, image: &Image) -> Result<Self, FileSystemError> {
+        let job = wanted.job;
+        let mut road = Self {
+            device: image.path(),
+            source: PathBuf::new(),
+            timer: CryptoTimer::None,
+            backend: None,
+            layers: Vec::new(),
+            permanent: false,
+        };
+        let raw = image.is_device();
+        match wanted.subject.encrypter {
+            Encrypter::None if raw => {}
+            Encrypter::None => road.attach_loop()?,
+            Encrypter::Cryptoloop => road.attach_cryptoloop(wanted)?,
+            Encrypter::DmCrypt => {
+                if !raw {
+                    road.attach_loop()?;
+                }
+                road.map(wanted)?;
+            }
+            Encrypter::BuiltinFuse => {
+                road.serve(wanted)?;
+                road.attach_loop()?;
+            }
+        }
+        road.source.clone_from(&road.device);
+        if job.file_system == FileSystem::Jffs2 {
+            road.permanent = true;
+            road.source = mtd(&road.device, job.erase_bytes)?;
+        }
+        Ok(road)
+    }
+
+    /// Takes everything down, the last first.
+    ///
+    /// # Errors
+    /// [`FileSystemError::TakeDown`] for the first that would not go; the rest
+    /// is tried as well.
+    pub(super) fn take_down(mut self) -> Result<(), FileSystemError> {
+        self.undo()
+    }
+
+    fn undo(&mut self) -> Result<(), FileSystemError> {
+        let mut outcome = Ok(());
+        while let Some(layer) = self.layers.pop() {
+            let undone = match layer {
+                Layer::Loop(device) => detached(device),
+                Layer::Mapper { node, open } => {
+                    drop(open);
+                    gone(&node, || !node.exists())
+                }
+                Layer::Engine(directory) => {
+                    let unmounted = unmount(&directory);
+                    self.timer = CryptoTimer::None;
+                    // It is empty: what was mounted there is gone.
+                    let _ = fs::remove_dir(&directory);
+                    unmounted
+                }
+            };
+            outcome = outcome.and(undone);
+        }
+        outcome
+    }
+
+    fn attach_loop(&mut self) -> Result<(), FileSystemError> {
+        let device = LoopDevice::attach(&self.device, true)?;
+        self.device = device.path().to_owned();
+        self.layers.push(Layer::Loop(device));
+        Ok(())
+    }
+
+    fn attach_cryptoloop(&mut self, wanted: Wanted<'_>) -> Result<(), FileSystemError> {
+        let notation = wanted.subject.cipher.as_deref().unwrap_or_default();
+        let Some(cipher) = cryptoloop_cipher(notation) else {
+            return Err(FileSystemError::NoCryptoloopCipher {
+                cipher: notation.to_owned(),
+            });
+        };
+        let key = wanted.key;
+        let device =
+            key.with_bytes(|key| LoopDevice::with_cryptoloop(&self.device, true, cipher, key))?;
+        self.device = device.path().to_owned();
+        self.timer = CryptoTimer::of_kernel("cryptoloop", wanted.tick_rate);
+        self.layers.push(Layer::Loop(device));
+        Ok(())
+    }
+
+    fn map(&mut self, wanted: Wanted<'_>) -> Result<(), FileSystemError> {
+        let Wanted {
+            job,
+            subject,
+            key,
+            place,
+            ..
+        } = wanted;
+        let name = format!("cryptmark-{}-{place}", job.id);
+        let dmsetup = |arguments: &[&str]| {
+            let mut command = Command::new("dmsetup");
+            command.args(arguments).env("DM_DISABLE_UDEV", "1");
+            command
+        };
+        let mut create = dmsetup(&["create", &name, "--noudevsync"]);
+        create
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let failed = |source| FileSystemError::File {
+            what: "cannot run",
+            path: "dmsetup".into(),
+            source,
+        };
+        let mut child = create.spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => FileSystemError::NoProgram {
+                program: "dmsetup".into(),
+                package: "dmsetup",
+            },
+            _ => failed(error),
+        })?;
+        let mut options: Vec<String> = subject
+            .options
+            .iter()
+            .map(|option| option.name().to_owned())
+            .collect();
+        if subject.sector_bytes != 512 {
+            options.push(format!("sector_size:{}", subject.sector_bytes));
+        }
+        {
+            let mut table = child.stdin.take().expect("it was asked for");
+            let head = format!(
+                "0 {} crypt {} ",
+                job.size / 512,
+                subject.cipher.as_deref().unwrap_or_default()
+            );
+            let tail = format!(
+                " 0 {} 0 {} {}\n",
+                self.device.display(),
+                options.len(),
+                options.join(" ")
+            );
+            table
+                .write_all(head.as_bytes())
+                .and_then(|()| key.write_hex(&mut table))
+                .and_then(|()| table.write_all(tail.as_bytes()))
+                .map_err(failed)?;
+        }
+        succeeded("dmsetup", child.wait_with_output().map_err(failed)?)?;
+        let named = Path::new("/dev/mapper").join(&name);
+        let opened = File::open(&named);
+        // It goes when nobody has it open any more, however this program ends.
+        let removed = run(&mut dmsetup(&[
+            "remove",
+            "--deferred",
+            "--noudevsync",
+            &name,
+        ]));
+        let number = opened
+            .as_ref()
+            .ok()
+            .and_then(|open| Some(rustix::fs::fstat(open).ok()?.st_rdev));
+        // Without udev the node would stay.
+        let _ = fs::remove_file(&named);
+        let open = opened.map_err(|source| FileSystemError::File {
+            what: "cannot open",
+            path: named,
+            source,
+        })?;
+        removed?;
+        let minor = rustix::fs::minor(number.unwrap_or_default());
+        let node = PathBuf::from(format!("/dev/dm-{minor}"));
+        self.device.clone_from(&node);
+        self.timer = CryptoTimer::of_kernel("dm_crypt", wanted.tick_rate);
+        self.layers.push(Layer::Mapper { node, open });
+        Ok(())
+    }
+
+    fn serve(&mut self, wanted: Wanted<'_>) -> Result<(), FileSystemError> {
+        let Wanted {
+            job,
+            subject,
+            key,
+            place,
+            ..
+        } = wanted;
+        let directory = job.scratch.join(format!("engine{place}"));
+        make_directory(&directory)?;
+        let client = EngineClient::start(
+            &job.program,
+            !job.in_lab,
+            &self.device,
+            &directory,
+            subject.cipher.as_deref().unwrap_or_default(),
+            subject.sector_bytes,
+            key,
+        );
+        let client = client.inspect_err(|_| {
+            let _ = fs::remove_dir(&directory);
+        })?;
+        self.device = client.file();
+        self.backend = client.backend().cloned();
+        self.timer = CryptoTimer::Engine(Box::new(client));
+        self.layers.push(Layer::Engine(directory));
+        Ok(())
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        if self.permanent {
+            // Waiting for it would not help.
+            std::mem::forget(std::mem::take(&mut self.layers));
+            std::mem::forget(std::mem::replace(&mut self.timer, CryptoTimer::None));
+        }
+        // Why it came to this is worth more.
+        let _ = self.undo();
+    }
+}
+
+/// What cryptoloop calls a cipher; nothing where it has no such IVs.
+fn cryptoloop_cipher(notation: &str) -> Option<&str> {
+    let cipher = notation.strip_suffix("-plain")?;
+    (cipher.ends_with("-cbc") || cipher.ends_with("-ecb")).then_some(cipher)
+}
+
+/// Loads what `subject` needs in `job`, if it is not there.
+///
+/// # Errors
+/// Why it cannot be measured here.
+pub(super) fn provide(job: &Job, subject: &Subject) -> Result<(), FileSystemError> {
+    if job.file_system == FileSystem::Jffs2 {
+        if !job.in_lab {
+            return Err(FileSystemError::OnlyInLab);
+        }
+        BLOCK2MTD.provide()?;
+    }
+    match subject.encrypter {
+        Encrypter::None | Encrypter::BuiltinFuse => Ok(()),
+        Encrypter::DmCrypt => DM_CRYPT.provide(),
+        Encrypter::Cryptoloop => {
+            let notation = subject.cipher.as_deref().unwrap_or_default();
+            if cryptoloop_cipher(notation).is_none() || subject.sector_bytes != 512 {
+                return Err(FileSystemError::NoCryptoloopCipher {
+                    cipher: notation.to_owned(),
+                });
+            }
+            CRYPTOLOOP.provide()
+        }
+    }
+}
+
+/// Counts the time that encryption takes.
+pub(super) enum CryptoTimer {
+    /// Nobody does.
+    None,
+    /// The lab kernel, in a file, in so many ticks a second.
+    Kernel(PathBuf, f64),
+    /// The engine's server.
+    Engine(Box<EngineClient>),
+}
+
+impl CryptoTimer {
+    fn of_kernel(name: &str, tick_rate: Option<f64>) -> Self {
+        let path = Path::new(TIMERS).join(name);
+        match tick_rate.filter(|_| path.exists()) {
+            Some(rate) => Self::Kernel(path, rate),
+            None => Self::None,
+        }
+    }
+
+    /// Readings of now. Only a server has CPU time that nobody else counts.
+    pub(super) fn read(&mut self) -> EngineTimes {
+        match self {
+            Self::None => EngineTimes::default(),
+            Self::Kernel(path, rate) => {
+                let text = fs::read_to_string(path).unwrap_or_default();
+                // Transforms that were handed to other hardware are in no timer.
+                let whole = counter(&text, "unfinished") == Some(0);
+                let ticks = counter(&text, "ticks").filter(|_| whole);
+                EngineTimes {
+                    crypto: ticks.map(|ticks| ticks as f64 / *rate),
+                    ..EngineTimes::default()
+                }
+            }
+            Self::Engine(client) => client.times().unwrap_or_default(),
+        }
+    }
+}
+
+/// Ticks a second of the lab kernel's timers; nothing outside of it.
+pub(super) fn tick_rate() -> Option<f64> {
+    let read = || {
+        let text = fs::read_to_string(Path::new(TIMERS).join("clock")).ok()?;
+        Some((counter(&text, "ticks")?, counter(&text, "nanoseconds")?))
+    };
+    let begun = read()?;
+    std::thread::sleep(CALIBRATION);
+    let ended = read()?;
+    let nanoseconds = ended.1.checked_sub(begun.1).filter(|passed| *passed > 0)?;
+    Some(ended.0.checked_sub(begun.0)? as f64 / nanoseconds as f64 * 1e9)
+}
+
+/// Makes flash of `device`: what `mount` takes for it. It stays as long as the
+/// kernel runs, so it is made once.
+fn mtd(device: &Path, erase_bytes: u32) -> Result<PathBuf, FileSystemError> {
+    // As it calls what it makes of a device.
+    let name = format!("block2mtd: {}", device.display());
+    let parameter = Path::new("/sys/module/block2mtd/parameters/block2mtd");
+    let line = format!("{},{erase_bytes}", device.display());
+    let failed = |source| FileSystemError::File {
+        what: "cannot write",
+        path: parameter.to_owned(),
+        source,
+    };
+    fs::write(parameter, line).map_err(failed)?;
+    for entry in fs::read_dir("/sys/class/mtd").map_err(failed)?.flatten() {
+        let called = fs::read_to_string(entry.path().join("name")).unwrap_or_default();
+        if called.trim() == name {
+            return Ok(entry.file_name().into());
+        }
+    }
+    Err(failed(io::ErrorKind::NotFound.into()))
+}
+
+/// A file system that is mounted.
+pub(super) struct Mounted {
+    directory: PathBuf,
+    over: bool,
+}
+
+impl Mounted {
+    /// Mounts `source`; this alone is what mounting takes.
+    pub(super) fn new(
+        source: &Path,
+        directory: &Path,
+        file_system: &CStr,
+        read_only: bool,
+    ) -> io::Result<Self> {
+        let flags = match read_only {
+            true => MountFlags::RDONLY,
+            false => MountFlags::empty(),
+        };
+        rustix::mount::mount(source, directory, file_system, flags, None)?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            over: false,
+        })
+    }
+
+    /// Unmounts it.
+    pub(super) fn take_down(mut self) -> Result<(), FileSystemError> {
+        self.over = true;
+        unmount(&self.directory)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if !self.over {
+            let _ = unmount(&self.directory);
+        }
+    }
+}
+
+/// The file system in memory that holds what belongs to a job.
+///
+/// The engine's servers are in mount namespaces of their own, which share what
+/// is mounted here, but not what is mounted below [`private`](Self::private): a
+/// server that is killed would else be the last who unmounts a file system that
+/// waits for it, and the kernel would wait for ever.
+pub(super) struct Scratch {
+    directory: PathBuf,
+    private: PathBuf,
+}
+
+impl Scratch {
+    pub(super) fn mount(directory: &Path) -> Result<Self, FileSystemError> {
+        let scratch = Self {
+            directory: directory.to_owned(),
+            private: directory.join("private"),
+        };
+        let mount = |at: &Path, propagation| -> Result<(), FileSystemError> {
+            rustix::mount::mount("cryptmark", at, "tmpfs", MountFlags::empty(), None)
+                .and_then(|()| rustix::mount::mount_change(at, propagation))
+                .map_err(|errno| FileSystemError::Mount {
+                    file_system: "tmpfs",
+                    device: at.to_owned(),
+                    source: errno.into(),
+                })
+        };
+        mount(directory, MountPropagationFlags::SHARED)?;
+        make_directory(&scratch.private)?;
+        mount(&scratch.private, MountPropagationFlags::PRIVATE)?;
+        Ok(scratch)
+    }
+
+    /// Where file systems are mounted.
+    pub(super) fn private(&self) -> &Path {
+        &self.private
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = unmount(&self.private);
+        let _ = unmount(&self.directory);
+    }
+}
+
+/// Forgets everything that is cached of `image`, and all that can be forgotten.
+pub(super) fn drop_caches(image: &Image) -> Result<(), FileSystemError> {
+    rustix::fs::sync();
+    image.forget()?;
+    let path = Path::new("/proc/sys/vm/drop_caches");
+    fs::write(path, "3").map_err(|source| FileSystemError::File {
+        what: "cannot write",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+pub(super) fn make_directory(path: &Path) -> Result<(), FileSystemError> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(FileSystemError::File {
+            what: "cannot make",
+            path: path.to_owned(),
+            source: error,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Runs a program to its end.
+pub(super) fn run(command: &mut Command) -> Result<(), FileSystemError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| FileSystemError::File {
+            what: "cannot run",
+            path: program.clone().into(),
+            source: error,
+        })?;
+    succeeded(&program, output)
+}
+
+fn succeeded(program: &str, output: std::process::Output) -> Result<(), FileSystemError> {
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(FileSystemError::Program {
+        program: program.to_owned(),
+        said: said(&output),
+    })
+}
+
+/// The last line that a program said, or how it ended.
+pub(super) fn said(output: &std::process::Output) -> String {
+    let text = [&output.stderr, &output.stdout]
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        .join("\n");
+    let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
+    last.map_or_else(|| output.status.to_string(), str::to_owned)
+}
+
+fn unmount(directory: &Path) -> Result<(), FileSystemError> {
+    let begun = Instant::now();
+    loop {
+        match rustix::mount::unmount(directory, UnmountFlags::NOFOLLOW) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::BUSY) if begun.elapsed() < PATIENCE => {}
+            Err(errno) => {
+                // Out of sight at least; it goes when its last user does.
+                let _ = rustix::mount::unmount(directory, UnmountFlags::DETACH);
+                return Err(FileSystemError::TakeDown {
+                    what: directory.to_owned(),
+                    source: errno.into(),
+                });
+            }
+        }
+        std::thread::sleep(RETRY);
+    }
+}
+
+fn detached(device: LoopDevice) -> Result<(), FileSystemError> {
+    let path = device.path().to_owned();
+    drop(device);
+    gone(&path, || LoopDevice::backing_of(&path).is_none())
+}
+
+/// Waits until something has gone by itself.
+fn gone(what: &Path, is_gone: impl Fn() -> bool) -> Result<(), FileSystemError> {
+    let begun = Instant::now();
+    while !is_gone() {
+        if begun.elapsed() >= PATIENCE {
+            return Err(FileSystemError::TakeDown {
+                what: what.to_owned(),
+                source: io::ErrorKind::ResourceBusy.into(),
+            });
+        }
+        std::thread::sleep(RETRY);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cryptoloop_has_ciphers_without_iv_generators_only() {
+        assert_eq!(cryptoloop_cipher("aes-cbc-plain"), Some("aes-cbc"));
+        assert_eq!(
+            cryptoloop_cipher("des3_ede-ecb-plain"),
+            Some("des3_ede-ecb")
+        );
+        for other in [
+            "aes-cbc-plain64",
+            "aes-xts-plain",
+            "aes-cbc-essiv:sha256",
+            "aes",
+        ] {
+            assert_eq!(cryptoloop_cipher(other), None, "{other}");
+        }
+    }
+}

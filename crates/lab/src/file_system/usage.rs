@@ -1,0 +1,150 @@
+//! [`Usage`]: CPU and crypto time, read before and after an operation.
+
+use super::stack::CryptoTimer;
+use crate::probe::CpuTimes;
+use crate::target::engine_file::EngineTimes;
+use std::fs;
+use std::path::Path;
+
+/// `PF_KTHREAD` of the kernel's include/linux/sched.h.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// What the one processor of the lab kernel has done, nanoseconds by kind.
+const LAB_CPU: &str = "/sys/kernel/cryptmark/cpu";
+
+/// Readings of all counters at a moment; seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usage {
+    pub user: Option<f64>,
+    pub sys: Option<f64>,
+    pub workers: Option<f64>,
+    pub crypto: Option<f64>,
+}
+
+impl Usage {
+    /// Reads them, of this process and the children that it has waited for, of
+    /// the engine's server, of the kernel's threads and of the crypto timer. What
+    /// takes longest to read comes first, so that it is no part of what follows.
+    pub(super) fn before(crypto: &mut CryptoTimer) -> Self {
+        let workers = kernel_threads();
+        let engine = crypto.read();
+        let busy = lab_busy();
+        let own = CpuTimes::precise();
+        Self::of(own, busy, engine, workers)
+    }
+
+    /// Reads them in the opposite order.
+    pub(super) fn after(crypto: &mut CryptoTimer) -> Self {
+        let own = CpuTimes::precise();
+        let busy = lab_busy();
+        let engine = crypto.read();
+        let workers = kernel_threads();
+        Self::of(own, busy, engine, workers)
+    }
+
+    fn of(
+        own: Option<CpuTimes>,
+        busy: Option<f64>,
+        engine: EngineTimes,
+        workers: Option<f64>,
+    ) -> Self {
+        let user = own.map(|own| own.user.as_secs_f64() + engine.user.unwrap_or(0.0));
+        let sys = own.map(|own| own.sys.as_secs_f64() + engine.sys.unwrap_or(0.0));
+        let known = user.zip(sys).map(|(user, sys)| user + sys);
+        Self {
+            user,
+            sys,
+            // What the lab's processor did for nobody who is known was the kernel's own.
+            workers: match busy {
+                Some(busy) => known.map(|known| busy - known),
+                None => workers,
+            },
+            crypto: engine.crypto,
+        }
+    }
+
+    /// What was added since `earlier`.
+    pub(super) fn since(self, earlier: Self) -> Self {
+        let since = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
+        Self {
+            user: since(self.user, earlier.user),
+            sys: since(self.sys, earlier.sys),
+            workers: since(self.workers, earlier.workers),
+            crypto: since(self.crypto, earlier.crypto),
+        }
+    }
+}
+
+/// Whether user and system time are told apart without ticks.
+pub(super) fn is_exact() -> bool {
+    lab_busy().is_some()
+}
+
+/// Seconds that the lab kernel's processor was busy.
+fn lab_busy() -> Option<f64> {
+    let text = fs::read_to_string(LAB_CPU).ok()?;
+    let of = |name| counter(&text, name);
+    Some((of("user")? + of("system")? + of("irq")?) as f64 / 1e9)
+}
+
+/// The number behind `name` in one of the lab kernel's files.
+pub(super) fn counter(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+    let (_, number) = lines.find(|(known, _)| *known == name)?;
+    number.trim().parse().ok()
+}
+
+/// Time that the kernel's own threads have run, by the scheduler's counters in
+/// nanoseconds; nothing where it has none. What a thread did that has ended
+/// meanwhile is lost.
+fn kernel_threads() -> Option<f64> {
+    let mut sum = None;
+    for entry in fs::read_dir("/proc").ok()?.flatten() {
+        let name = entry.file_name();
+        if !name.as_encoded_bytes()[0].is_ascii_digit() {
+            continue;
+        }
+        let path = entry.path();
+        if let Some(nanoseconds) = kernel_thread(&path) {
+            *sum.get_or_insert(0.0) += nanoseconds as f64 / 1e9;
+        }
+    }
+    sum.filter(|sum| *sum > 0.0)
+}
+
+fn kernel_thread(process: &Path) -> Option<u64> {
+    let stat = fs::read_to_string(process.join("stat")).ok()?;
+    // The command's name may hold blanks and brackets: fields count from behind it.
+    let flags = stat.rsplit_once(')')?.1.split_whitespace().nth(6)?;
+    if flags.parse::<u64>().ok()? & KERNEL_THREAD == 0 {
+        return None;
+    }
+    let scheduled = fs::read_to_string(process.join("schedstat")).ok()?;
+    scheduled.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_the_lab_kernel_are_read_by_name() {
+        let text = "ticks 12\nbytes 512\n";
+        assert_eq!(counter(text, "bytes"), Some(512));
+        assert_eq!(counter(text, "byte"), None);
+        assert_eq!(counter("ticks x", "ticks"), None);
+    }
+
+    #[test]
+    fn counters_grow_and_differences_know_what_is_missing() {
+        let mut none = CryptoTimer::None;
+        let before = Usage::before(&mut none);
+        let mut x = 1_u64;
+        for i in 0..60_000_000_u64 {
+            x = std::hint::black_box(x.wrapping_mul(i | 1));
+        }
+        let spent = Usage::after(&mut none).since(before);
+        assert!(spent.user.unwrap() > 0.0, "{x} {spent:?}");
+        assert_eq!(spent.crypto, None);
+    }
+}

@@ -1,0 +1,519 @@
+//! [`FileSystems`]: a plan on file systems, run by agents and made into records.
+//!
+//! Each job of the plan is run by an agent of its own, on this kernel or in the
+//! lab kernel. What it tells becomes records as it comes.
+
+use super::{Observer, STEAL, SessionError, Visit};
+use crate::file_system::agent::{self, Ended, Told};
+use crate::file_system::plan::{FileSystemPlan, Leg, base_job, system_name};
+use crate::file_system::{Backing, Event, FileSystemError, Job, OperationSample, Subject};
+use crate::probe::{self, StealMeter};
+use crate::record::{Device, Noise, Run, SCHEMA, Tier, Trial};
+use crate::stats;
+use crate::summary::Identity;
+use crate::summary::operation::{self as summary, Against};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How soon what an agent tells is heard.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Runs this program with arguments as an agent in the lab kernel, where it may
+/// write in a directory, to its end, or until it is to stop.
+pub type Boot<'a> =
+    dyn Fn(&[OsString], &Path, &AtomicBool) -> Result<Ended, SessionError> + Sync + 'a;
+
+/// What a run needs beside its plan.
+pub struct Surroundings<'a> {
+    /// This program.
+    pub program: &'a Path,
+    /// Where the bytes are to live.
+    pub at: Backing,
+    /// The path that the user gave for that.
+    pub named: &'a Path,
+    /// How an agent is run in the lab kernel; or why it cannot be.
+    pub lab: Result<&'a Boot<'a>, String>,
+}
+
+/// A plan on file systems on its way through its rounds.
+pub struct FileSystems<'a> {
+    surroundings: Surroundings<'a>,
+    folder: TempDir,
+    legs: Vec<Leg>,
+    run: Run,
+    rounds: u32,
+    /// Visits done, and in all.
+    done: u64,
+    visits: u64,
+    /// Rates of the first system's second visits ÷ its first, of all operations.
+    pairs: Vec<f64>,
+    steal: StealMeter,
+}
+
+/// Sets a flag when it is dropped.
+struct Halt<'a>(&'a AtomicBool);
+
+impl Drop for Halt<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A job on its way.
+struct Course<'j> {
+    job: &'j Job,
+    identities: Vec<Identity>,
+    exact: bool,
+    /// By operation, then by cell: the subjects, and the first again.
+    samples: Vec<Vec<Vec<OperationSample>>>,
+    /// Places in the run's trials.
+    places: Vec<Vec<Option<usize>>>,
+}
+
+impl<'a> FileSystems<'a> {
+    /// A session of `plan`; `id` names the run.
+    ///
+    /// # Errors
+    /// [`SessionError::Plan`], [`SessionError::Absent`] where nothing can be
+    /// measured, [`SessionError::FileSystem`].
+    pub fn open(
+        plan: &FileSystemPlan,
+        surroundings: Surroundings<'a>,
+        seed: u64,
+        id: String,
+    ) -> Result<Self, SessionError> {
+        tidy();
+        let folder = tempfile::Builder::new()
+            .prefix(&format!("{FOLDER}{}-", std::process::id()))
+            .tempdir()
+            .map_err(|source| FileSystemError::File {
+                what: "cannot make a directory in",
+                path: std::env::temp_dir(),
+                source,
+            })?;
+        let name = std::process::id().to_string();
+        let base = base_job(
+            &name,
+            surroundings.program,
+            &folder.path().join("scratch"),
+            seed,
+        );
+        let mut legs = plan.legs(&surroundings.at, &base)?;
+        let mut warnings = Vec::new();
+        if let Err(reason) = &surroundings.lab
+            && legs.iter().any(|leg| leg.in_lab)
+        {
+            legs.retain(|leg| !leg.in_lab);
+            let absent = format!("the lab kernel ({reason})");
+            if legs.is_empty() {
+                return Err(SessionError::Absent(vec![absent]));
+            }
+            warnings.push(format!("absent: {absent}"));
+        }
+        if legs.iter().any(|leg| leg.in_lab) {
+            warnings.push(
+                "the lab kernel's ciphers are plain C and its storage is memory: its figures tell \
+                 systems, ciphers and file systems apart, and say nothing of dm-crypt's speed on \
+                 this machine"
+                    .to_owned(),
+            );
+        }
+        let visits = legs
+            .iter()
+            .flat_map(|leg| &leg.jobs)
+            .map(|job| {
+                let cells = job.subjects.len() as u64 + 1;
+                cells * job.operations.len() as u64 * u64::from(job.repetitions)
+            })
+            .sum();
+        Ok(Self {
+            surroundings,
+            folder,
+            legs,
+            rounds: plan.repetitions,
+            done: 0,
+            visits,
+            pairs: Vec::new(),
+            steal: StealMeter::start(),
+            run: Run {
+                schema: SCHEMA.to_owned(),
+                run: id,
+                plan: plan.name.clone(),
+                started: jiff::Zoned::now()
+                    .strftime("%Y-%m-%dT%H:%M:%S%:z")
+                    .to_string(),
+                partial: true,
+                seed,
+                host: probe::host(),
+                noise: Noise::default(),
+                trials: Vec::new(),
+                warnings,
+            },
+        })
+    }
+
+    /// What is known before anything is measured; to be stored first.
+    pub fn header(&self) -> &Run {
+        &self.run
+    }
+
+    /// Measures the whole plan.
+    ///
+    /// Whatever happens, the returned run holds what was measured; it says
+    /// `partial` unless the plan was completed.
+    pub fn measure(
+        mut self,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> (Run, Result<(), SessionError>) {
+        let mut outcome = Ok(());
+        for leg in std::mem::take(&mut self.legs) {
+            for job in &leg.jobs {
+                if outcome.is_ok() {
+                    outcome = self.course(job, stop, observer);
+                }
+            }
+        }
+        if outcome.is_ok() && self.run.trials.is_empty() {
+            let absent = self.run.warnings.iter();
+            let absent = absent.filter_map(|warning| warning.strip_prefix("absent: "));
+            outcome = Err(SessionError::Absent(absent.map(str::to_owned).collect()));
+        }
+        self.run.partial = outcome.is_err();
+        self.run.host.steal = self.steal.share();
+        if let Some(steal) = self.run.host.steal.filter(|steal| *steal > STEAL) {
+            self.run.warnings.push(format!(
+                "the hypervisor took {:.0} % of the CPU time away; run again when the host is quieter",
+                steal * 100.0
+            ));
+        }
+        (self.run, outcome)
+    }
+
+    /// One job, by one agent.
+    fn course(
+        &mut self,
+        job: &Job,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), SessionError> {
+        let [told, file] = ["told", "job"].map(|name| self.folder.path().join(name));
+        for stale in [&told, &file] {
+            // Of the job before.
+            let _ = fs::remove_file(stale);
+        }
+        let unwritable = |path: &Path| {
+            let path = path.to_owned();
+            move |source| FileSystemError::File {
+                what: "cannot write",
+                path,
+                source,
+            }
+        };
+        fs::create_dir_all(&job.scratch).map_err(unwritable(&job.scratch))?;
+        let text = serde_json::to_vec(job).map_err(FileSystemError::Job)?;
+        fs::write(&file, text).map_err(unwritable(&file))?;
+        let mut events = Told::create(&told)?;
+        let arguments = agent::arguments(&file, &told);
+        let cells = job.subjects.len() + 1;
+        let mut course = Course {
+            job,
+            identities: self.identities(job),
+            exact: false,
+            samples: vec![vec![Vec::new(); cells]; job.operations.len()],
+            places: vec![vec![None; cells]; job.operations.len()],
+        };
+        let program = self.surroundings.program;
+        let lab = self.surroundings.lab.clone();
+        let folder = self.folder.path().to_owned();
+        // Whatever ends this ends the agent.
+        let halt = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let _halt = Halt(&halt);
+            let halt = &halt;
+            let agent = scope.spawn(move || match (job.in_lab, lab) {
+                (true, Ok(boot)) => boot(&arguments, &folder, halt),
+                (true, Err(reason)) => Err(SessionError::Absent(vec![reason])),
+                (false, _) => Ok(agent::run_here(program, &arguments, halt)?),
+            });
+            let mut kept = Instant::now();
+            let mut over = None;
+            loop {
+                let ended = agent.is_finished();
+                for event in events.read()? {
+                    match event {
+                        Event::Done => over = Some(Ok(())),
+                        Event::Failed {
+                            interrupted: true, ..
+                        } => over = Some(Err(SessionError::Interrupted)),
+                        Event::Failed { what, remedy, .. } => {
+                            over = Some(Err(SessionError::Agent { what, remedy }));
+                        }
+                        event => self.hear(event, &mut course, observer),
+                    }
+                }
+                if ended || kept.elapsed() >= super::KEPT_EVERY {
+                    self.keep(&mut course, observer)?;
+                    kept = Instant::now();
+                }
+                if ended {
+                    break;
+                }
+                halt.fetch_or(stop.load(Ordering::Relaxed), Ordering::Relaxed);
+                std::thread::sleep(TICK);
+            }
+            let ended = match agent.join() {
+                Ok(ended) => ended,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            self.pairs.extend(course.pairs());
+            match (over, ended) {
+                (Some(outcome), _) => outcome,
+                _ if stop.load(Ordering::Relaxed) => Err(SessionError::Interrupted),
+                (None, Ok(ended)) => Err(died(job, &ended)),
+                (None, Err(error)) => Err(error),
+            }
+        })
+    }
+
+    fn hear(&mut self, event: Event, course: &mut Course<'_>, observer: &mut dyn Observer) {
+        let job = course.job;
+        match event {
+            Event::Begun {
+                kernel,
+                maker,
+                exact,
+            } => {
+                course.exact = exact;
+                for identity in &mut course.identities {
+                    identity.system_version.clone_from(&kernel);
+                }
+                let versions = &mut self.run.host.versions;
+                versions.insert(job.file_system.maker().to_owned(), maker);
+                if job.in_lab {
+                    versions.insert("lab kernel".to_owned(), kernel);
+                }
+            }
+            Event::Engine { subject, backend } => {
+                if let Some(identity) = course.identities.get_mut(subject) {
+                    identity.backend = Some(backend.backend);
+                    identity.constant_time = Some(backend.constant_time);
+                    identity.system_version = env!("CARGO_PKG_VERSION").to_owned();
+                }
+            }
+            Event::Absent { subject, reason } => {
+                let subject = &job.subjects[subject.min(job.subjects.len() - 1)];
+                let name = system_name(subject.encrypter, job.in_lab);
+                let absent = format!("absent: {name} ({reason})");
+                if !self.run.warnings.contains(&absent) {
+                    self.run.warnings.push(absent);
+                }
+            }
+            Event::Visiting {
+                cell,
+                operation,
+                round,
+            } => {
+                let subject = &job.subjects[cell % job.subjects.len()];
+                let workload = job.operations.get(operation);
+                observer.visiting(&Visit {
+                    workload: &format!(
+                        "{} · {}",
+                        job.file_system.name(),
+                        workload.map_or("", |operation| &operation.name)
+                    ),
+                    label: &label(subject, job.in_lab),
+                    round: round + 1,
+                    rounds: self.rounds,
+                    done: self.done,
+                    visits: self.visits,
+                });
+                self.done += 1;
+            }
+            Event::Sample {
+                cell,
+                operation,
+                sample,
+                ..
+            } => {
+                if let Some(samples) = course
+                    .samples
+                    .get_mut(operation)
+                    .and_then(|cells| cells.get_mut(cell))
+                {
+                    samples.push(sample);
+                }
+            }
+            Event::Done | Event::Failed { .. } => {}
+        }
+    }
+
+    /// Brings the records of a job up to date.
+    fn keep(
+        &mut self,
+        course: &mut Course<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), SessionError> {
+        let mut changed = Vec::new();
+        let mut pairs = self.pairs.clone();
+        let again = course.job.subjects.len();
+        pairs.extend(course.pairs());
+        for operation in 0..course.job.operations.len() {
+            let cells = &course.samples[operation];
+            let (first, second) = (summary::rates(&cells[0]), summary::rates(&cells[again]));
+            let floor = stats::noise_floor(stats::paired_ratio(&second, &first));
+            for cell in 0..=again {
+                let Some(trial) = course.trial(operation, cell, floor, self.run.host.cores) else {
+                    continue;
+                };
+                match course.places[operation][cell] {
+                    Some(place) if self.run.trials[place] == trial => {}
+                    Some(place) => {
+                        self.run.trials[place] = trial;
+                        changed.push(place);
+                    }
+                    None => {
+                        changed.push(self.run.trials.len());
+                        course.places[operation][cell] = Some(self.run.trials.len());
+                        self.run.trials.push(trial);
+                    }
+                }
+            }
+        }
+        self.run.noise = stats::noise(&pairs);
+        if changed.is_empty() {
+            return Ok(());
+        }
+        observer
+            .keep(&self.run, &changed)
+            .map_err(SessionError::Keep)
+    }
+
+    fn identities(&self, job: &Job) -> Vec<Identity> {
+        let mut device = match (&job.backing, job.in_lab) {
+            (Backing::Ram, _) => Device {
+                kind: "ram".to_owned(),
+                path_kind: "file".to_owned(),
+                filesystem: Some("tmpfs".to_owned()),
+                cache: "buffered".to_owned(),
+                ..Device::default()
+            },
+            _ => Device {
+                cache: "direct".to_owned(),
+                ..probe::describe(self.surroundings.named)
+            },
+        };
+        device.engine = "loop".to_owned();
+        device.size = job.size;
+        let identity = |subject: &Subject| Identity {
+            tier: Tier::Fs,
+            system: system_name(subject.encrypter, job.in_lab),
+            system_version: String::new(),
+            backend: match subject.options.is_empty() {
+                true => None,
+                false => {
+                    let names: Vec<&str> = subject.options.iter().map(|o| o.name()).collect();
+                    Some(names.join(" "))
+                }
+            },
+            cipher: subject.cipher.clone(),
+            key_bits: subject.cipher.as_ref().map(|_| subject.key_bits),
+            sector_bytes: subject.cipher.as_ref().map(|_| subject.sector_bytes),
+            constant_time: None,
+            device: device.clone(),
+            served: false,
+        };
+        job.subjects.iter().map(identity).collect()
+    }
+}
+
+impl Course<'_> {
+    /// Rates of the first system's second visits ÷ its first.
+    fn pairs(&self) -> Vec<f64> {
+        let again = self.job.subjects.len();
+        let of = |cells: &Vec<Vec<OperationSample>>| {
+            let (first, second) = (summary::rates(&cells[0]), summary::rates(&cells[again]));
+            let pairs = second.iter().zip(&first).map(|(b, a)| b / a);
+            pairs.collect::<Vec<f64>>()
+        };
+        self.samples.iter().flat_map(of).collect()
+    }
+
+    fn trial(&self, operation: usize, cell: usize, floor: f64, cores: u32) -> Option<Trial> {
+        let job = self.job;
+        let cells = &self.samples[operation];
+        let identity = &self.identities[cell % job.subjects.len()];
+        let described = summary::Cell {
+            identity,
+            file_system: job.file_system.name(),
+            operation: &job.operations[operation],
+            jobs: job.jobs,
+            cold: job.cold,
+            exact: self.exact,
+            cores: if job.in_lab { 1 } else { cores },
+        };
+        let against = (cell > 0).then_some(Against {
+            system: &self.identities[0].system,
+            samples: &cells[0],
+            floor,
+        });
+        summary::trial(&described, &cells[cell], against)
+    }
+}
+
+fn label(subject: &Subject, in_lab: bool) -> String {
+    format!("{}{}", if in_lab { "lab:" } else { "" }, subject.label())
+}
+
+/// Why an agent has ended without a word.
+fn died(job: &Job, ended: &Ended) -> SessionError {
+    let said = String::from_utf8_lossy(&ended.said).into_owned();
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let who = match job.in_lab {
+        true => "the agent in the lab kernel",
+        false => "the agent",
+    };
+    SessionError::Agent {
+        what: format!(
+            "{who} has ended early ({}): {}",
+            ended.how,
+            last.unwrap_or("it said nothing")
+        ),
+        remedy:
+            "What was measured so far is stored; run it again, and report it if it ends so again."
+                .to_owned(),
+    }
+}
+
+/// What directories of runs begin with, followed by the process that made them.
+const FOLDER: &str = "cryptmark-fs-";
+
+/// Removes what runs have left that were killed together with their agents.
+fn tidy() {
+    for entry in fs::read_dir(std::env::temp_dir())
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(process) = name
+            .strip_prefix(FOLDER)
+            .and_then(|rest| rest.split('-').next())
+        else {
+            continue;
+        };
+        if !PathBuf::from(format!("/proc/{process}")).exists() {
+            // Only what such a run makes: nothing is mounted there any more.
+            let folder = entry.path();
+            for file in ["job", "told"] {
+                let _ = fs::remove_file(folder.join(file));
+            }
+            let _ = fs::remove_dir(folder.join("scratch"));
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}

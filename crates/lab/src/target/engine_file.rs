@@ -1,0 +1,487 @@
+//! The built-in engine as a file for a loop device: `builtin-fuse` under a
+//! file system.
+//!
+//! A process of its own serves it, because whoever mounts a file system waits
+//! in the kernel for it. [`serve`] is that process; [`EngineClient`] starts it
+//! and asks it for its times. It ends when its standard input does.
+
+use crate::clock::Clock;
+use crate::probe::CpuTimes;
+use ::serve::fuse::{FuseError, FuseMount};
+use ::serve::{Access, Export};
+use block::{
+    BlockDevice, BlockError, ByteRange, Completion, FileDevice, FileOptions, Geometry, Meter, Part,
+    Queue, QueueOptions, Request, Wait,
+};
+use cipher::{CipherError, IvSector, Key, SectorLayout, SectorSize};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use thiserror::Error;
+use volume::{CryptDevice, Mapping, VolumeError};
+
+/// What the file is called.
+const FILE: &str = "volume";
+
+/// The hidden subcommand that serves.
+pub const SUBCOMMAND: &str = "engine-file";
+
+/// Cores that are worth encrypting on for one file.
+const MOST_THREADS: usize = 16;
+
+/// Why the engine does not serve.
+#[derive(Debug, Error)]
+pub enum EngineFileError {
+    /// The server could not be started, or spoken to.
+    #[error("the engine's server cannot be spoken to")]
+    Server(#[source] io::Error),
+    /// The server said why.
+    #[error("the engine does not serve: {said}")]
+    Refused {
+        /// Its reason.
+        said: String,
+    },
+    /// What it was asked for cannot be read.
+    #[error("the engine's server was asked for nothing that it knows")]
+    Request(#[from] serde_json::Error),
+    /// The cipher.
+    #[error(transparent)]
+    Cipher(#[from] CipherError),
+    /// The volume.
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
+    /// The storage.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// The mount.
+    #[error(transparent)]
+    Fuse(#[from] FuseError),
+}
+
+impl EngineFileError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Server(_) | Self::Request(_) => {
+                "Start the program from where it is installed.".into()
+            }
+            Self::Refused { .. } => "Check /dev/fuse: `cryptmark doctor`.".into(),
+            Self::Cipher(error) => error.remedy(),
+            Self::Volume(error) => error.remedy(),
+            Self::Block(error) => error.remedy().into(),
+            Self::Fuse(error) => error.remedy().into(),
+        }
+    }
+}
+
+/// The key of a system under test, which all layers get in their own way.
+#[derive(Debug)]
+pub struct VolumeKey(Key);
+
+impl VolumeKey {
+    /// A random key.
+    ///
+    /// # Errors
+    /// [`EngineFileError::Cipher`] if the system has no random numbers.
+    pub fn random(bits: u32) -> Result<Self, EngineFileError> {
+        Ok(Self(Key::random(bits as usize / 8)?))
+    }
+
+    /// Writes it as hexadecimal digits; `-` where it is empty.
+    pub fn write_hex(&self, to: &mut impl Write) -> io::Result<()> {
+        if self.0.is_empty() {
+            return to.write_all(b"-");
+        }
+        self.0
+            .as_bytes()
+            .iter()
+            .try_for_each(|byte| write!(to, "{byte:02x}"))
+    }
+
+    /// Lends the bytes.
+    pub fn with_bytes<T>(&self, lend: impl FnOnce(&[u8]) -> T) -> T {
+        lend(self.0.as_bytes())
+    }
+
+    fn read_hex(digits: &str) -> Option<Self> {
+        let length = digits.len() / 2;
+        let key = Key::filled(length, |bytes| {
+            for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks(2)) {
+                let pair = std::str::from_utf8(pair).map_err(|_| ())?;
+                *byte = u8::from_str_radix(pair, 16).map_err(|_| ())?;
+            }
+            Ok::<(), ()>(())
+        });
+        key.ok().map(Self)
+    }
+}
+
+/// What a server is asked for; the key follows on a line of its own.
+#[derive(Debug, Serialize, Deserialize)]
+struct Wanted {
+    backing: PathBuf,
+    directory: PathBuf,
+    cipher: String,
+    sector_bytes: u32,
+}
+
+/// What a server says when the file is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineBackend {
+    /// What it encrypts by, `vaes512`.
+    pub backend: String,
+    /// Whether that is constant-time.
+    pub constant_time: bool,
+}
+
+/// Times of a server since its start, seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EngineTimes {
+    /// Encrypting and decrypting, all threads.
+    pub crypto: Option<f64>,
+    /// User CPU time.
+    pub user: Option<f64>,
+    /// System CPU time.
+    pub sys: Option<f64>,
+}
+
+/// A server in a process of its own; it ends when this is dropped.
+#[derive(Debug)]
+pub struct EngineClient {
+    child: Child,
+    ask: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    directory: PathBuf,
+    backend: Option<EngineBackend>,
+}
+
+impl EngineClient {
+    /// Lets `program`, which is this one, encrypt `backing` as a file in
+    /// `directory`. If `apart`, it gets a mount namespace of its own, which shares
+    /// mounts with this one where this one lets it.
+    ///
+    /// # Errors
+    /// [`EngineFileError::Server`], or [`EngineFileError::Refused`] with its reason.
+    pub fn start(
+        program: &Path,
+        apart: bool,
+        backing: &Path,
+        directory: &Path,
+        cipher: &str,
+        sector_bytes: u32,
+        key: &VolumeKey,
+    ) -> Result<Self, EngineFileError> {
+        let wanted = Wanted {
+            backing: backing.to_owned(),
+            directory: directory.to_owned(),
+            cipher: cipher.to_owned(),
+            sector_bytes,
+        };
+        let mut command = match apart {
+            false => Command::new(program),
+            true => {
+                let mut command = Command::new("unshare");
+                command.args(["--mount", "--propagation", "unchanged", "--"]);
+                command.arg(program);
+                command
+            }
+        };
+        let mut child = command
+            .arg(SUBCOMMAND)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(EngineFileError::Server)?;
+        let ask = child.stdin.take();
+        let answers = BufReader::new(child.stdout.take().expect("it was asked for"));
+        let mut client = Self {
+            child,
+            ask,
+            answers,
+            directory: directory.to_owned(),
+            backend: None,
+        };
+        let request = serde_json::to_string(&wanted)?;
+        let asked = client.say(|ask| {
+            writeln!(ask, "{request}")?;
+            key.write_hex(ask)?;
+            writeln!(ask)
+        });
+        asked.map_err(EngineFileError::Server)?;
+        let answer = client.hear().map_err(EngineFileError::Server)?;
+        match serde_json::from_str(&answer) {
+            Ok(backend) => client.backend = backend,
+            Err(_) => return Err(EngineFileError::Refused { said: answer }),
+        }
+        Ok(client)
+    }
+
+    /// What it encrypts by; nothing before it serves.
+    pub fn backend(&self) -> Option<&EngineBackend> {
+        self.backend.as_ref()
+    }
+
+    /// The file that it serves.
+    pub fn file(&self) -> PathBuf {
+        self.directory.join(FILE)
+    }
+
+    /// Its times so far; nothing where it has ended.
+    pub fn times(&mut self) -> Option<EngineTimes> {
+        self.say(|ask| writeln!(ask, "times")).ok()?;
+        serde_json::from_str(&self.hear().ok()?).ok()
+    }
+
+    fn say(&mut self, words: impl FnOnce(&mut ChildStdin) -> io::Result<()>) -> io::Result<()> {
+        let ask = self.ask.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        words(ask)?;
+        ask.flush()
+    }
+
+    fn hear(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        match self.answers.read_line(&mut line)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(line.trim_end().to_owned()),
+        }
+    }
+}
+
+impl Drop for EngineClient {
+    fn drop(&mut self) {
+        self.ask = None;
+        // It ends when it hears nothing more.
+        let _ = self.child.wait();
+    }
+}
+
+/// Serves what standard input asks for, until that ends. The first line on
+/// standard output is an [`EngineBackend`], or says why it does not serve.
+///
+/// # Errors
+/// [`EngineFileError`] where nothing is served.
+pub fn serve() -> Result<(), EngineFileError> {
+    let mut lines = io::stdin().lock();
+    let mut out = io::stdout().lock();
+    let crypto = Arc::new(AtomicU64::new(0));
+    let mounted = begin(&mut lines, &crypto);
+    let told = match &mounted {
+        Ok((_, backend)) => writeln!(out, "{}", serde_json::to_string(backend)?),
+        Err(error) => writeln!(out, "{}", in_one_line(error)),
+    };
+    let _mounted = mounted?;
+    told.and_then(|()| out.flush())
+        .map_err(EngineFileError::Server)?;
+    let mut line = String::new();
+    while lines.read_line(&mut line).is_ok_and(|length| length > 0) {
+        line.clear();
+        let cpu = CpuTimes::precise();
+        let times = EngineTimes {
+            crypto: Some(Clock::get().seconds(crypto.load(Ordering::Relaxed))),
+            user: cpu.map(|cpu| cpu.user.as_secs_f64()),
+            sys: cpu.map(|cpu| cpu.sys.as_secs_f64()),
+        };
+        let text = serde_json::to_string(&times)?;
+        if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// An error with its causes.
+fn in_one_line(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let _ = write!(text, ": {cause}");
+        source = cause.source();
+    }
+    text.replace('\n', " ")
+}
+
+fn begin(
+    lines: &mut impl BufRead,
+    crypto: &Arc<AtomicU64>,
+) -> Result<(FuseMount, EngineBackend), EngineFileError> {
+    let mut line = String::new();
+    lines
+        .read_line(&mut line)
+        .map_err(EngineFileError::Server)?;
+    let wanted: Wanted = serde_json::from_str(&line)?;
+    line.clear();
+    lines
+        .read_line(&mut line)
+        .map_err(EngineFileError::Server)?;
+    let key = VolumeKey::read_hex(line.trim_end());
+    zeroize::Zeroize::zeroize(&mut line);
+    let VolumeKey(key) = key.ok_or_else(|| {
+        EngineFileError::Server(io::Error::new(io::ErrorKind::InvalidData, "no key"))
+    })?;
+    let storage = FileDevice::open(
+        &wanted.backing,
+        &FileOptions {
+            write: true,
+            direct: true,
+            engine: None,
+            exclusive: false,
+        },
+    )?;
+    let size = SectorSize::from_bytes(wanted.sector_bytes).unwrap_or(SectorSize::B512);
+    let data = ByteRange::new(0, storage.geometry().size);
+    let mapping = Mapping {
+        spec: wanted.cipher.parse()?,
+        key,
+        layout: SectorLayout {
+            size,
+            large_iv: false,
+        },
+        data,
+        first: IvSector::new(0),
+        backend: None,
+        sharing: None,
+        allow_discards: false,
+    };
+    let device = CryptDevice::new(storage, mapping)?;
+    let backend = EngineBackend {
+        backend: device.cipher().backend().to_string(),
+        constant_time: device.cipher().constant_time(),
+    };
+    let device = Metered {
+        device,
+        crypto: Arc::clone(crypto),
+    };
+    // Calibrated before anybody asks for times.
+    Clock::get();
+    let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let export = Export::new(Arc::new(device), Access::Write);
+    let threads = threads.min(MOST_THREADS);
+    let mounted = FuseMount::new(Arc::new(export), &wanted.directory, FILE, threads)?;
+    Ok((mounted, backend))
+}
+
+/// A device whose queues add the time of encryption to one counter, in ticks.
+struct Metered<D> {
+    device: D,
+    crypto: Arc<AtomicU64>,
+}
+
+impl<D: BlockDevice> BlockDevice for Metered<D> {
+    fn geometry(&self) -> Geometry {
+        self.device.geometry()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
+        self.device.read_at(offset, into)
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
+        self.device.write_at(offset, data)
+    }
+
+    fn flush(&self) -> Result<(), BlockError> {
+        self.device.flush()
+    }
+
+    fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
+        self.device.discard(range)
+    }
+
+    fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
+        let meter = Rc::new(Meter::new(Clock::get().reader()));
+        let options = QueueOptions {
+            meter: Rc::clone(&meter),
+            ..options
+        };
+        Ok(Box::new(MeteredQueue {
+            below: self.device.queue(options)?,
+            meter,
+            told: 0,
+            crypto: &self.crypto,
+        }))
+    }
+}
+
+struct MeteredQueue<'a> {
+    below: Box<dyn Queue + 'a>,
+    meter: Rc<Meter>,
+    /// What the counter has of the meter.
+    told: u64,
+    crypto: &'a AtomicU64,
+}
+
+impl Queue for MeteredQueue<'_> {
+    fn submit(&mut self, request: Request) {
+        self.below.submit(request);
+    }
+
+    fn reap(&mut self, wait: Wait) -> Option<Completion> {
+        let completion = self.below.reap(wait);
+        let spent = self.meter.spent(Part::Crypto);
+        self.crypto.fetch_add(spent - self.told, Ordering::Relaxed);
+        self.told = spent;
+        completion
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.below.in_flight()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_pass_as_digits_and_nothing_else_is_one() {
+        let key = VolumeKey::random(256).unwrap();
+        let mut digits = Vec::new();
+        key.write_hex(&mut digits).unwrap();
+        assert_eq!(digits.len(), 64);
+        let again = VolumeKey::read_hex(std::str::from_utf8(&digits).unwrap()).unwrap();
+        key.with_bytes(|one| again.with_bytes(|other| assert_eq!(one, other)));
+        assert!(VolumeKey::read_hex("0g").is_none());
+        assert!(format!("{key:?}").find("32 bytes").is_some());
+    }
+
+    #[test]
+    fn the_meter_counts_what_encryption_takes() {
+        let crypto = Arc::new(AtomicU64::new(0));
+        let spec: cipher::CipherSpec = "serpent-cbc-plain".parse().unwrap();
+        let mapping = Mapping {
+            spec,
+            key: Key::random(32).unwrap(),
+            layout: SectorLayout {
+                size: SectorSize::B512,
+                large_iv: false,
+            },
+            data: ByteRange::new(0, 1 << 20),
+            first: IvSector::new(0),
+            backend: None,
+            sharing: None,
+            allow_discards: false,
+        };
+        let device = Metered {
+            device: CryptDevice::new(block::RamDevice::new(1 << 20), mapping).unwrap(),
+            crypto: Arc::clone(&crypto),
+        };
+        let mut queue = device.queue(QueueOptions::new(1)).unwrap();
+        let mut last = 0;
+        for operation in [block::Operation::Write, block::Operation::Read] {
+            let buffer = block::AlignedBuffer::new(1 << 20);
+            queue.submit(Request::new(operation, 0, buffer, 0));
+            queue.reap(Wait::Yes).unwrap().result.unwrap();
+            let now = crypto.load(Ordering::Relaxed);
+            assert!(now > last);
+            last = now;
+        }
+        assert!(queue.reap(Wait::No).is_none());
+        assert_eq!(crypto.load(Ordering::Relaxed), last);
+    }
+}

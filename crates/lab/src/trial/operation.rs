@@ -1,0 +1,238 @@
+//! One operation on a file system, timed from its first system call until what
+//! it wrote has reached the device.
+
+use crate::clock::Clock;
+use crate::file_system::Files;
+use crate::file_system::content::{Noise, Place};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Barrier;
+
+/// What is done with the files of each job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFiles {
+    /// Create and write.
+    Write,
+    /// Read.
+    Read,
+    /// Copy beside themselves.
+    Copy,
+    /// Ask for the attributes.
+    Stat,
+    /// Remove.
+    Remove,
+}
+
+/// Which files, where, and how many do it.
+#[derive(Clone, Copy, Debug)]
+pub struct Load<'a> {
+    /// The mounted directory.
+    pub root: &'a Path,
+    /// The files of each job.
+    pub files: &'a Files,
+    /// How many do the same at a time, each with files of its own.
+    pub jobs: u32,
+    /// Bytes of a system call.
+    pub buffer: usize,
+    /// What is written.
+    pub noise: &'a Noise,
+}
+
+/// Does `what` with all files; seconds.
+///
+/// # Errors
+/// The first of any job.
+pub fn on_files(what: OnFiles, load: Load<'_>) -> io::Result<f64> {
+    let clock = Clock::get();
+    let start_line = Barrier::new(load.jobs as usize + 1);
+    let end = |outcomes: Vec<io::Result<()>>| outcomes.into_iter().collect::<io::Result<()>>();
+    if load.jobs == 1 {
+        let begun = clock.now();
+        lane(what, load, 0)?;
+        settle(what, load)?;
+        return Ok(clock.seconds(clock.now() - begun));
+    }
+    std::thread::scope(|scope| {
+        let lanes: Vec<_> = (0..load.jobs)
+            .map(|job| {
+                let start_line = &start_line;
+                scope.spawn(move || {
+                    start_line.wait();
+                    lane(what, load, job)
+                })
+            })
+            .collect();
+        start_line.wait();
+        let begun = clock.now();
+        let outcomes = lanes
+            .into_iter()
+            .map(|lane| match lane.join() {
+                Ok(outcome) => outcome,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+            .collect();
+        end(outcomes)?;
+        settle(what, load)?;
+        Ok(clock.seconds(clock.now() - begun))
+    })
+}
+
+/// What was changed reaches the device.
+fn settle(what: OnFiles, load: Load<'_>) -> io::Result<()> {
+    match what {
+        OnFiles::Read | OnFiles::Stat => Ok(()),
+        OnFiles::Write | OnFiles::Copy | OnFiles::Remove => synced(load.root),
+    }
+}
+
+/// Everything of the file system that holds `path` reaches the device.
+fn synced(path: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(path)?)?)
+}
+
+/// One job's part.
+fn lane(what: OnFiles, load: Load<'_>, job: u32) -> io::Result<()> {
+    let directory = Place::directory(load.root, job);
+    if what == OnFiles::Write {
+        fs::create_dir(&directory)?;
+    }
+    let mut buffer = match what {
+        OnFiles::Read | OnFiles::Copy => vec![0; load.buffer],
+        _ => Vec::new(),
+    };
+    for index in 0..load.files.count {
+        let place = Place { job, index };
+        let path = place.path(load.root);
+        match what {
+            OnFiles::Write => write(&path, place, load)?,
+            OnFiles::Read => {
+                let mut file = File::open(&path)?;
+                while file.read(&mut buffer)? > 0 {}
+            }
+            OnFiles::Copy => {
+                let (mut from, mut to) =
+                    (File::open(&path)?, File::create_new(place.copy(load.root))?);
+                loop {
+                    match from.read(&mut buffer)? {
+                        0 => break,
+                        length => to.write_all(&buffer[..length])?,
+                    }
+                }
+            }
+            OnFiles::Stat => {
+                fs::symlink_metadata(&path)?;
+            }
+            OnFiles::Remove => fs::remove_file(&path)?,
+        }
+    }
+    match what {
+        OnFiles::Remove => fs::remove_dir(&directory),
+        _ => Ok(()),
+    }
+}
+
+fn write(path: &Path, place: Place, load: Load<'_>) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    let size = load.files.size(place.index);
+    let mut offset = 0;
+    while offset < size {
+        let length = (load.buffer as u64).min(size - offset);
+        file.write_all(load.noise.slice(place, offset, length as usize))?;
+        offset += length;
+    }
+    Ok(())
+}
+
+/// Puts the files where there is no clock: into a tree that a file system is
+/// made of, or into one that is to be read.
+///
+/// # Errors
+/// Those of the system.
+pub fn populate(load: Load<'_>) -> io::Result<()> {
+    if load.files.count == 0 {
+        return Ok(());
+    }
+    (0..load.jobs).try_for_each(|job| lane(OnFiles::Write, load, job))?;
+    synced(load.root)
+}
+
+/// Flash that has to be erased before a file system is made on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Flash {
+    /// Bytes of all.
+    pub size: u64,
+    /// Bytes of an erase block.
+    pub erase_bytes: u32,
+}
+
+/// A block's mark that it was erased whole: node type 0x2003 of
+/// include/uapi/linux/jffs2.h with its length and check sum, little-endian.
+const CLEAN_MARKER: [u8; 12] = [
+    0x85, 0x19, 0x03, 0x20, 0x0c, 0, 0, 0, 0xb1, 0xb0, 0x1e, 0xe4,
+];
+
+/// Writes what erased blocks with their marks hold, as `mkfs.jffs2 --pad` does
+/// 16 bytes at a time.
+fn erase(device: &Path, flash: Flash) -> io::Result<()> {
+    let mut block = vec![0xff; flash.erase_bytes as usize];
+    block[..CLEAN_MARKER.len()].copy_from_slice(&CLEAN_MARKER);
+    let mut device = OpenOptions::new().write(true).open(device)?;
+    (0..flash.size / u64::from(flash.erase_bytes)).try_for_each(|_| device.write_all(&block))
+}
+
+/// Runs `maker`, which makes a file system on `device`, once that is erased if
+/// it is flash; seconds until the device has it, and what the program said.
+///
+/// # Errors
+/// Where it could not be run, or the device does not take it.
+pub fn make(maker: &mut Command, device: &Path, flash: Option<Flash>) -> io::Result<(f64, Output)> {
+    let clock = Clock::get();
+    maker.stdin(Stdio::null());
+    let begun = clock.now();
+    flash.map_or(Ok(()), |flash| erase(device, flash))?;
+    let output = maker.output()?;
+    if output.status.success() {
+        OpenOptions::new().write(true).open(device)?.sync_all()?;
+    }
+    Ok((clock.seconds(clock.now() - begun), output))
+}
+
+/// Mounts; seconds, and what is mounted.
+///
+/// # Errors
+/// Those of `mount`.
+pub fn mount<T>(mount: impl FnOnce() -> io::Result<T>) -> io::Result<(f64, T)> {
+    let clock = Clock::get();
+    let begun = clock.now();
+    let mounted = mount()?;
+    Ok((clock.seconds(clock.now() - begun), mounted))
+}
+
+/// Runs a command of the user's own in `root`, `jobs` times side by side;
+/// seconds, and what the first that failed said.
+///
+/// # Errors
+/// Where it could not be run.
+pub fn command(line: &str, root: &Path, jobs: u32) -> io::Result<(f64, Option<Output>)> {
+    let clock = Clock::get();
+    let begun = clock.now();
+    let mut running = Vec::new();
+    for job in 0..jobs {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).current_dir(root);
+        shell.env("CRYPTMARK_JOB", job.to_string());
+        shell.stdin(Stdio::null()).stdout(Stdio::null());
+        running.push(shell.stderr(Stdio::piped()).spawn()?);
+    }
+    let mut failed = None;
+    for shell in running {
+        let output = shell.wait_with_output()?;
+        if !output.status.success() && failed.is_none() {
+            failed = Some(output);
+        }
+    }
+    synced(root)?;
+    Ok((clock.seconds(clock.now() - begun), failed))
+}

@@ -1,0 +1,271 @@
+//! Runs on file systems as people compare them: one table a file system, a row
+//! for each operation on each system, with real, system and crypto time.
+
+use crate::figure;
+use crate::group;
+use crate::markdown::escape;
+use crate::text::Style;
+use comfy_table::CellAlignment;
+use lab::record::{Run, Tier, Trial, Verdict};
+use maud::{Markup, html};
+
+/// Whether a run measured operations on file systems and nothing else.
+pub(crate) fn is_fs(run: &Run) -> bool {
+    !run.trials.is_empty() && run.trials.iter().all(|trial| trial.tier == Tier::Fs)
+}
+
+/// Columns of the tables; the first two are words.
+const COLUMNS: [&str; 7] = [
+    "operation",
+    "system",
+    "real",
+    "sys",
+    "kernel threads",
+    "crypto",
+    "against plain",
+];
+
+/// Columns that fit where the table does not: fewer and fewer.
+const NARROWER: [&[usize]; 3] = [&[0, 1, 2, 3, 5, 6], &[0, 1, 2, 5, 6], &[0, 1, 2, 6]];
+
+/// What the columns mean.
+const NOTE: &str = "Times are of one operation: real is the median of all repetitions, the others are means. \
+sys is the CPU time in the kernel of who did it, kernel threads that of the kernel's own, which work for \
+everybody; crypto is part of sys, of the kernel threads or of the engine's server. A dash is what nobody counted.";
+
+/// A table: a file system on devices of a size, alone or with others.
+struct Table<'a> {
+    title: String,
+    /// In the order of operations; the plain system comes first.
+    rows: Vec<&'a Trial>,
+}
+
+/// Real kernels first, then the lab's; file systems in the order of the run.
+fn tables(run: &Run) -> Vec<Table<'_>> {
+    let title = |trial: &Trial| {
+        let lab = if trial.system.starts_with("lab:") {
+            " in the lab kernel"
+        } else {
+            ""
+        };
+        let cold = if trial.cold { "cold" } else { "warm" };
+        let jobs = match trial.threads {
+            0 | 1 => String::new(),
+            jobs => format!(", {jobs} jobs"),
+        };
+        format!(
+            "{}{lab}, {}, {cold}{jobs}",
+            trial.fs.as_deref().unwrap_or(figure::UNKNOWN),
+            figure::bytes(trial.device.size),
+        )
+    };
+    let mut tables: Vec<Table<'_>> = Vec::new();
+    for trial in run.trials.iter().filter(|trial| !group::is_again(trial)) {
+        let title = title(trial);
+        match tables.iter_mut().find(|table| table.title == title) {
+            Some(table) => table.rows.push(trial),
+            None => tables.push(Table {
+                title,
+                rows: vec![trial],
+            }),
+        }
+    }
+    for table in &mut tables {
+        let mut operations: Vec<&str> = Vec::new();
+        for trial in &table.rows {
+            if !operations.contains(&trial.workload.as_str()) {
+                operations.push(&trial.workload);
+            }
+        }
+        // Stable: systems stay in the order of the plan.
+        let place = |trial: &&Trial| operations.iter().position(|o| *o == trial.workload);
+        let mut rows = std::mem::take(&mut table.rows);
+        rows.sort_by_key(place);
+        table.rows = rows;
+    }
+    tables
+}
+
+/// A row's cells; `same` is true where the row above is of the same operation.
+fn cells(trial: &Trial, same: bool) -> [String; 7] {
+    let each = |sum: Option<f64>| {
+        let mean = sum.map(|sum| sum / f64::from(trial.repetitions.max(1)));
+        mean.filter(|mean| mean.is_finite()).map_or_else(
+            || figure::UNKNOWN.to_owned(),
+            |s| figure::duration_us(s * 1e6),
+        )
+    };
+    let operation = match same {
+        true => String::new(),
+        false => trial.workload.clone(),
+    };
+    [
+        operation,
+        system(trial),
+        figure::duration_us(trial.latency_us.p50),
+        each(trial.time_s.sys),
+        each(trial.time_s.workers),
+        each(trial.time_s.crypto),
+        trial
+            .overhead
+            .as_ref()
+            .map_or_else(String::new, figure::overhead),
+    ]
+}
+
+fn system(trial: &Trial) -> String {
+    let system = trial.system.strip_prefix("lab:").unwrap_or(&trial.system);
+    let name = group::name(trial.cipher.as_deref(), trial.key_bits, system);
+    match (&trial.backend, system) {
+        (Some(options), "dm-crypt") => format!("{name}, {options}"),
+        _ => name,
+    }
+}
+
+/// The rows with their cells.
+fn lines(table: &Table<'_>) -> Vec<[String; 7]> {
+    let mut above = "";
+    table
+        .rows
+        .iter()
+        .map(|trial| {
+            let same = above == trial.workload;
+            above = &trial.workload;
+            cells(trial, same)
+        })
+        .collect()
+}
+
+/// Which systems cost least, in the operation that each costs most in.
+pub(crate) fn sentence(run: &Run) -> String {
+    let mut setups: Vec<(String, &Trial, f64)> = Vec::new();
+    for trial in run.trials.iter().filter(|trial| !group::is_again(trial)) {
+        let Some(overhead) = &trial.overhead else {
+            continue;
+        };
+        if !figure::finite(overhead.ratio) || overhead.verdict == Verdict::NotDistinguishable {
+            continue;
+        }
+        let name = system(trial);
+        let ratio = overhead.ratio.median;
+        match setups.iter_mut().find(|(known, ..)| *known == name) {
+            Some(known) if known.2 > ratio => (known.1, known.2) = (trial, ratio),
+            Some(_) => {}
+            None => setups.push((name, trial, ratio)),
+        }
+    }
+    setups.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let Some((name, trial, ratio)) = setups.first() else {
+        return "No encrypted system can be told from the plain one here: raise --repeat, or stop other load."
+            .to_owned();
+    };
+    let told = match ratio < &1.0 {
+        true => format!("takes {} × as long as plain", figure::number(1.0 / ratio)),
+        false => "is never slower than plain".to_owned(),
+    };
+    format!(
+        "{name} costs least in its worst operation: {} on {} {told}.",
+        trial.workload,
+        trial.fs.as_deref().unwrap_or(figure::UNKNOWN)
+    )
+}
+
+/// The tables on a terminal.
+pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
+    let mut out = Vec::new();
+    for table in tables(run) {
+        style.wrap(&mut out, &table.title);
+        let fits = |lines: &Vec<String>| {
+            let width = |line: &String| line.chars().count();
+            lines.iter().all(|line| width(line) <= style.columns())
+        };
+        let all: Vec<usize> = (0..COLUMNS.len()).collect();
+        let laid_out = [all.as_slice()]
+            .into_iter()
+            .chain(NARROWER)
+            .map(|columns| laid_out(&table, style, columns))
+            .find(fits)
+            .unwrap_or_else(|| stacked(&table, style));
+        out.extend(laid_out.iter().map(|line| style.paint(line)));
+        out.push(String::new());
+    }
+    style.wrap(&mut out, NOTE);
+    out
+}
+
+fn laid_out(table: &Table<'_>, style: &Style, columns: &[usize]) -> Vec<String> {
+    let header: Vec<&str> = columns.iter().map(|&place| COLUMNS[place]).collect();
+    let mut drawn = style.table(&header);
+    for cells in lines(table) {
+        drawn.add_row(columns.iter().map(|&place| style.text(&cells[place])));
+    }
+    for (place, column) in columns.iter().enumerate() {
+        if (2..6).contains(column)
+            && let Some(column) = drawn.column_mut(place)
+        {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    drawn
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
+}
+
+/// No table, for what is too narrow.
+fn stacked(table: &Table<'_>, style: &Style) -> Vec<String> {
+    let mut out = Vec::new();
+    for trial in &table.rows {
+        let cells = cells(trial, false);
+        style.wrap(
+            &mut out,
+            &format!("{}, {}: {}", cells[0], cells[1], cells[2]),
+        );
+        if !cells[6].is_empty() {
+            style.wrap(&mut out, &format!("    {}", cells[6]));
+        }
+    }
+    out
+}
+
+/// The tables as Markdown.
+pub(crate) fn markdown(run: &Run) -> String {
+    let mut out = String::new();
+    for table in tables(run) {
+        out.push_str(&format!(
+            "\n## {}\n\n| {} |\n|---|---|---:|---:|---:|---:|---|\n",
+            escape(&table.title),
+            COLUMNS.join(" | ")
+        ));
+        for cells in lines(&table) {
+            let cells = cells.map(|cell| escape(&cell));
+            out.push_str(&format!("| {} |\n", cells.join(" | ")));
+        }
+    }
+    out + "\n" + &escape(NOTE) + "\n"
+}
+
+/// The tables as a section of the page.
+pub(crate) fn html(run: &Run) -> Markup {
+    html! {
+        @for table in tables(run) {
+            section {
+                h3 { (table.title) }
+                div class="scroll" { table class="ciphers" {
+                    thead { tr { @for name in COLUMNS { th scope="col" { (name) } } } }
+                    tbody {
+                        @for cells in lines(&table) {
+                            tr {
+                                th scope="row" { (cells[0]) }
+                                @for (name, cell) in COLUMNS.iter().zip(&cells).skip(1) {
+                                    td data-name=(name) { (cell) }
+                                }
+                            }
+                        }
+                    }
+                } }
+            }
+        }
+        p class="note" { (NOTE) }
+    }
+}

@@ -1,0 +1,199 @@
+//! A folder to measure file systems in, and a look at what is left behind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+
+/// A plan of what takes milliseconds.
+pub const PLAN: &str = r#"
+title = "a test"
+tier = "fs"
+size = "32 MiB"
+repetitions = 2
+file_systems = ["ext2"]
+systems = ["builtin-fuse"]
+ciphers = ["aes-cbc-plain"]
+key_size = 256
+
+[[operation]]
+name = "mkfs"
+op = "mkfs"
+
+[[operation]]
+name = "mount"
+op = "mount"
+files = 2
+file_size = ["10 kB", "1 MB"]
+
+[[operation]]
+name = "write"
+op = "write"
+file_size = "3 MB"
+
+[[operation]]
+name = "read"
+op = "read"
+file_size = "3 MB"
+
+[[operation]]
+name = "copy"
+op = "copy"
+file_size = "3 MB"
+
+[[operation]]
+name = "remove"
+op = "remove"
+file_size = "3 MB"
+
+[[operation]]
+name = "stat"
+op = "stat"
+files = 20
+file_size = "4 KiB"
+
+[[operation]]
+name = "own"
+op = "command"
+command = "touch a && sleep 0.05"
+"#;
+
+pub struct Desk {
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    /// A folder; nothing, and a word about it, where nothing can be mounted.
+    pub fn new() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: file systems: they need root");
+            return None;
+        }
+        for node in ["/dev/fuse", "/dev/loop-control"] {
+            if let Err(error) = fs::File::open(node) {
+                println!("skipped: file systems: {node}: {error}");
+                return None;
+            }
+        }
+        for program in ["mkfs.ext2", "unshare"] {
+            if Command::new(program).arg("-V").output().is_err() {
+                println!("skipped: file systems: there is no {program}");
+                return None;
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("at")).unwrap();
+        fs::create_dir(folder.path().join("tmp")).unwrap();
+        Some(Self { folder })
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `cryptmark run` with a plan of this text.
+    pub fn run(&self, plan: &str) -> Command {
+        fs::write(self.path("plan.toml"), plan).unwrap();
+        let mut command = Command::new(PROGRAM);
+        command.arg("--store").arg(self.path("store"));
+        command.args(["run", "plan.toml", "--no-progress", "--at", "at"]);
+        self.prepared(command)
+    }
+
+    pub fn prepared(&self, mut command: Command) -> Command {
+        command.current_dir(self.folder.path());
+        command.env("TMPDIR", self.path("tmp")).stdin(Stdio::null());
+        command
+    }
+
+    /// What is left of runs in this folder: nothing, given a moment.
+    pub fn is_clean(&self) -> Result<(), String> {
+        let begun = Instant::now();
+        loop {
+            match self.left() {
+                None => return Ok(()),
+                Some(left) if begun.elapsed() > Duration::from_secs(90) => return Err(left),
+                Some(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    fn left(&self) -> Option<String> {
+        let folder = self.folder.path().to_str().unwrap();
+        let processes = self.processes(&[folder]);
+        if !processes.is_empty() {
+            return Some(format!("processes {processes:?}"));
+        }
+        for entry in fs::read_dir("/sys/block").unwrap().flatten() {
+            let backing = entry.path().join("loop/backing_file");
+            let backing = fs::read_to_string(backing).unwrap_or_default();
+            if backing.contains(folder) || backing.contains("/engine") {
+                return Some(format!("{}: {backing}", entry.path().display()));
+            }
+        }
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        if let Some(mount) = mounts.lines().find(|line| line.contains(folder)) {
+            return Some(mount.to_owned());
+        }
+        let files = fs::read_dir(self.path("at")).unwrap().flatten();
+        files.map(|entry| entry.path().display().to_string()).next()
+    }
+
+    /// What runs have left in the folder for temporary files.
+    pub fn temporary(&self) -> usize {
+        fs::read_dir(self.path("tmp")).unwrap().count()
+    }
+
+    /// Processes whose command line holds all of `words`.
+    pub fn processes(&self, words: &[&str]) -> Vec<i32> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            let process = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok());
+            if let Some(process) = process.filter(|_| words.iter().all(|word| line.contains(word)))
+            {
+                found.push(process);
+            }
+        }
+        found
+    }
+}
+
+/// What a program said on standard error, if it ended with `code`.
+pub fn refused(output: &Output, code: i32) -> String {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert!(
+        lines[0].starts_with("error: ") && lines[1].starts_with("  "),
+        "{said}"
+    );
+    said
+}
+
+/// Whether the kernel has a file system.
+pub fn kernel_has(file_system: &str) -> bool {
+    let known = fs::read_to_string("/proc/filesystems").unwrap();
+    known.lines().any(|line| line.ends_with(file_system))
+}
+
+/// A folder with links to programs, to be all of `PATH`.
+pub fn only(folder: &Path, programs: &[&str]) -> PathBuf {
+    let bin = folder.join("bin");
+    fs::create_dir(&bin).unwrap();
+    for program in programs {
+        let found = ["/usr/bin", "/usr/sbin", "/bin", "/sbin"]
+            .map(|path| Path::new(path).join(program))
+            .into_iter()
+            .find(|path| path.exists());
+        std::os::unix::fs::symlink(found.unwrap(), bin.join(program)).unwrap();
+    }
+    bin
+}

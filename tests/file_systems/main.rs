@@ -1,0 +1,189 @@
+//! File systems on encrypted devices, measured on this kernel as root: what a
+//! run records, how it fails, and that nothing of it stays.
+
+mod desk;
+mod ending;
+
+use desk::{Desk, PLAN, kernel_has, only, refused};
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn record(output: &Output) -> Value {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let run: Value = serde_json::from_slice(&output.stdout).unwrap();
+    match run {
+        Value::Array(mut runs) => runs.remove(0),
+        run => run,
+    }
+}
+
+#[test]
+fn a_run_times_every_operation_plain_and_encrypted() {
+    let Some(desk) = Desk::new() else { return };
+    let run = record(&desk.run(PLAN).args(["--json", "-"]).output().unwrap());
+    assert_eq!(desk.is_clean(), Ok(()));
+    assert_eq!(desk.temporary(), 0);
+
+    let trials = run["trials"].as_array().unwrap();
+    let operations = PLAN.matches("[[operation]]").count();
+    assert_eq!(
+        trials.len(),
+        3 * operations,
+        "plain, encrypted, plain again"
+    );
+    for trial in trials {
+        let what = format!("{} on {}", trial["workload"], trial["system"]);
+        assert_eq!(
+            (&trial["tier"], &trial["fs"]),
+            (&"fs".into(), &"ext2".into())
+        );
+        assert_eq!(trial["repetitions"], 2, "{what}");
+        assert_eq!(trial["samples_s"].as_array().unwrap().len(), 2, "{what}");
+        assert!(trial["time_s"]["wall"].as_f64().unwrap() > 0.0, "{what}");
+        assert!(trial["time_s"]["cpu"].as_f64().is_some(), "{what}");
+        let crypto = trial["time_s"]["crypto"].as_f64();
+        match trial["system"].as_str().unwrap() {
+            "none" => assert_eq!(crypto, None, "{what}"),
+            system => {
+                assert_eq!(system, "builtin-fuse");
+                assert_eq!(trial["cipher"], "aes-cbc-plain");
+                assert!(trial["backend"].is_string(), "{what}");
+                assert_eq!(trial["overhead"]["against"], "none");
+                if ["write", "read", "copy", "mkfs"].contains(&trial["op"].as_str().unwrap()) {
+                    let wall = trial["time_s"]["wall"].as_f64().unwrap();
+                    assert!(crypto.is_some_and(|c| c > 0.0 && c < 64.0 * wall), "{what}");
+                }
+            }
+        }
+    }
+    let of = |name: &str| {
+        let found = trials.iter().find(|trial| trial["workload"] == name);
+        found.unwrap()
+    };
+    assert_eq!(of("copy")["bytes"], 6_000_000);
+    assert_eq!(of("stat")["requests"], 40);
+    assert!(of("own")["latency_us"]["p50"].as_f64().unwrap() >= 50_000.0);
+}
+
+#[test]
+fn several_do_the_same_at_a_time_in_a_warm_cache() {
+    let Some(desk) = Desk::new() else { return };
+    let plan = PLAN.replacen("repetitions = 2", "repetitions = 1\ncache = \"warm\"", 1);
+    let mut run = desk.run(&plan);
+    let run = record(&run.args(["--jobs", "3", "--json", "-"]).output().unwrap());
+    assert_eq!(desk.is_clean(), Ok(()));
+    let trials = run["trials"].as_array().unwrap();
+    let write = trials.iter().find(|trial| trial["workload"] == "write");
+    assert_eq!(write.unwrap()["bytes"], 9_000_000);
+    assert!(
+        trials
+            .iter()
+            .all(|trial| trial["threads"] == 3 && trial["cold"] == false)
+    );
+}
+
+#[test]
+fn an_own_command_is_an_operation() {
+    let Some(desk) = Desk::new() else { return };
+    let mut run = desk.run(PLAN);
+    let run = run.args(["--op", "echo x > y", "--repeat", "1", "--json", "-"]);
+    let run = record(&run.output().unwrap());
+    let trials = run["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 3);
+    assert!(trials.iter().all(|trial| trial["workload"] == "echo x > y"));
+
+    let failing = desk.run(PLAN).args(["--op", "echo no >&2; false"]).output();
+    let said = refused(&failing.unwrap(), 1);
+    assert!(said.contains("failed: no"), "{said}");
+    assert_eq!(desk.is_clean(), Ok(()));
+}
+
+#[test]
+fn other_file_systems_are_made_where_the_host_has_them() {
+    let Some(desk) = Desk::new() else { return };
+    for (name, size) in [("ext4", "32 MiB"), ("xfs", "320 MiB"), ("btrfs", "128 MiB")] {
+        let missing = Command::new(format!("mkfs.{name}"))
+            .arg("-V")
+            .output()
+            .is_err();
+        if missing || !kernel_has(name) {
+            println!("skipped: {name}: the kernel or its program is not there");
+            continue;
+        }
+        let plan = PLAN
+            .replacen("ext2", name, 1)
+            .replacen("32 MiB", size, 1)
+            .replacen("repetitions = 2", "repetitions = 1", 1);
+        let run = record(&desk.run(&plan).args(["--json", "-"]).output().unwrap());
+        assert_eq!(run["trials"][0]["fs"], name);
+        assert_eq!(desk.is_clean(), Ok(()), "{name}");
+    }
+}
+
+#[test]
+fn failures_say_what_and_what_to_do() {
+    let Some(desk) = Desk::new() else { return };
+    let said = |command: &mut Command, code: i32| refused(&command.output().unwrap(), code);
+
+    let small = PLAN
+        .replacen("ext2", "ext4", 1)
+        .replacen("32 MiB", "4 MiB", 1);
+    let small = small.replace("3 MB", "100 kB").replace("1 MB", "100 kB");
+    let told = said(&mut desk.run(&small), 1);
+    assert!(
+        told.contains("at least 8388608") && told.contains("--size"),
+        "{told}"
+    );
+
+    // As much as the device has, and no room for the file system's own.
+    let full = PLAN.replacen("\"3 MB\"", "\"32 MiB\"", 1);
+    let told = said(&mut desk.run(&full), 1);
+    assert!(told.contains("\"write\" do not fit into ext2"), "{told}");
+
+    let told = said(&mut desk.run(&PLAN.replacen("\"3 MB\"", "\"40 MB\"", 1)), 2);
+    assert!(told.contains("test extent"), "{told}");
+
+    let bin = only(&desk.path(""), &["unshare", "sh"]);
+    let told = said(desk.run(PLAN).env("PATH", &bin), 1);
+    assert!(
+        told.contains("mkfs.ext2 is not installed") && told.contains("e2fsprogs"),
+        "{told}"
+    );
+
+    if !std::path::Path::new("/dev/mapper/control").exists() {
+        let told = said(desk.run(PLAN).args(["--system", "dm-crypt"]), 2);
+        assert!(told.contains("no dm-crypt"), "{told}");
+    }
+    let jffs2 = PLAN.replacen("ext2", "jffs2", 1);
+    if Command::new("mkfs.jffs2").arg("-V").output().is_ok() && kernel_has("jffs2") {
+        let told = said(&mut desk.run(&jffs2), 2);
+        assert!(told.contains("lab kernel"), "{told}");
+    }
+    let told = said(desk.run(PLAN).args(["--system", "qemu"]), 2);
+    assert!(
+        told.contains("qemu is not measured in the tier fs"),
+        "{told}"
+    );
+    let told = said(desk.run(PLAN).args(["--threads", "2"]), 2);
+    assert!(told.contains("--threads"), "{told}");
+
+    let mut user = Command::new("setpriv");
+    user.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+    user.args([desk::PROGRAM, "--store", "/dev/null/x", "run", "plan.toml"]);
+    let mut permissions = std::fs::metadata(desk.path("")).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o777);
+    for path in ["", "tmp", "at"] {
+        std::fs::set_permissions(desk.path(path), permissions.clone()).unwrap();
+    }
+    let mut user = desk.prepared(user);
+    user.args(["--no-progress", "--at", "at", "--store"])
+        .arg(desk.path("tmp/store"));
+    let output = user.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        told.contains("root only") || told.contains("Permission denied"),
+        "{told}"
+    );
+    assert_eq!(desk.is_clean(), Ok(()));
+}
