@@ -7,7 +7,7 @@
 
 use crate::clock::Clock;
 use crate::probe::CpuTimes;
-use ::serve::fuse::{FuseError, FuseMount};
+use ::serve::fuse::{self, FuseError, FuseMount, Visibility};
 use ::serve::{Access, Export};
 use block::{
     BlockDevice, BlockError, ByteRange, Completion, FileDevice, FileOptions, Geometry, Meter, Part,
@@ -362,7 +362,11 @@ fn begin(
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let export = Export::new(Arc::new(device), Access::Write);
     let threads = threads.min(MOST_THREADS);
-    let mounted = FuseMount::new(Arc::new(export), &wanted.directory, FILE, threads)?;
+    let place = fuse::Place::In {
+        directory: wanted.directory.clone(),
+        name: FILE.into(),
+    };
+    let mounted = FuseMount::new(Arc::new(export), &place, threads, Visibility::Owner)?;
     Ok((mounted, backend))
 }
 
