@@ -32,7 +32,7 @@ fn begun(desk: &Desk) -> Child {
     run.stdout(Stdio::null()).stderr(Stdio::null());
     let child = run.spawn().unwrap();
     let begun = Instant::now();
-    while desk.processes(&["engine-file"]).is_empty() {
+    while of_run(desk, &child, &["engine-file"]).is_empty() {
         assert!(
             begun.elapsed() < Duration::from_secs(60),
             "it does not begin"
