@@ -110,8 +110,7 @@ impl Progress {
         if self.bar.message() != name {
             self.bar.set_message(name.to_owned());
             // Some say nothing for a while.
-            self.bar
-                .enable_steady_tick(Duration::from_millis(200));
+            self.bar.enable_steady_tick(Duration::from_millis(200));
         }
         self.bar.set_length(total.max(done).max(1));
         self.bar.set_position(done);

@@ -152,7 +152,7 @@ fn play(ftl: &mut Ftl, chips: &mut Chips, steps: &[Step], logs: &[u32]) -> Vec<O
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_page_is_found(

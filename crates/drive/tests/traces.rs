@@ -155,6 +155,8 @@ fn entries() -> impl Strategy<Value = Vec<Entry>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
     /// What is written is read again, where the format can say it.
     #[test]
     fn there_and_back(entries in entries()) {
