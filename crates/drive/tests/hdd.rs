@@ -31,7 +31,7 @@ fn run(preset: HddPreset, demands: ClosedLoop) -> Rates {
     rates
 }
 
-/// METHOD section 3: 1.04 MB/s over the full stroke at depth 1, and 1.79 MB/s
+/// Of the whitepaper and its analysis: 1.04 MB/s over the full stroke at depth 1, and 1.79 MB/s
 /// within 200 MB at depth 20.
 #[test]
 fn published_rates() {
