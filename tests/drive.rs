@@ -282,6 +282,10 @@ fn faults_are_told_in_two_lines() {
         (vec!["run", "--measure", "0"], "measure"),
         (vec!["run", "--workload", "/nowhere"], "/nowhere"),
         (vec!["run", "--warmup", "nan"], "warmup"),
+        (
+            vec!["lifetime", "--device", "mlc-128g", "--compression", "1%"],
+            "compression",
+        ),
         (vec!["trace", "/nowhere", "--format", "fio"], "/nowhere"),
         (vec!["trace", "/nowhere", "--format", "csv"], "blkparse"),
         (vec!["predict", "--device", "nothing"], "drive list"),

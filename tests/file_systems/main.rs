@@ -3,6 +3,7 @@
 
 mod desk;
 mod ending;
+mod paper;
 
 use desk::{Desk, PLAN, kernel_has, only, refused};
 use serde_json::Value;

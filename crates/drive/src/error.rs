@@ -23,6 +23,14 @@ pub enum DriveError {
         /// The fewest that work.
         needed: u64,
     },
+    /// The map of so large a flash does not fit this machine's memory.
+    #[error("the map of {pages} pages takes {} MB of memory, which are not to be had", bytes / 1_000_000)]
+    Memory {
+        /// Physical pages.
+        pages: u64,
+        /// Bytes of the map.
+        bytes: u64,
+    },
     /// A description of a drive that cannot be read.
     #[error("{}{message}", .line.map(|line| format!("line {line}: ")).unwrap_or_default())]
     Toml {
@@ -50,6 +58,9 @@ impl DriveError {
             Self::OutOfRange { .. } => "Choose a number in that range.",
             Self::NoSpare { .. } => {
                 "Give the drive more --over-provisioning, or smaller blocks in larger number."
+            }
+            Self::Memory { .. } => {
+                "Simulate fewer or larger pages; write amplification does not depend on their number."
             }
             Self::Unknown { .. } => "Choose one of these.",
             Self::Toml { .. } => {

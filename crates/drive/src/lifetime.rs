@@ -74,7 +74,7 @@ pub struct Life<'a> {
     pub overwrites: f64,
     /// How long.
     pub years: f64,
-    /// What the controller makes of a plain byte, 0 to 1; encrypted ones do
+    /// What the controller makes of a plain byte, 0.1 to 1; encrypted ones do
     /// not compress.
     pub compression: f64,
     /// Same seed, same life.
@@ -236,8 +236,8 @@ impl Life<'_> {
             (
                 "compression",
                 self.compression,
-                self.compression > 0.0 && self.compression <= 1.0,
-                "above 0, and 1 at most",
+                (0.1..=1.0).contains(&self.compression),
+                "0.1 to 1",
             ),
         ] {
             if !within {

@@ -4,6 +4,7 @@ use super::share;
 use crate::cli::progress::Progress;
 use crate::cli::report::put;
 use crate::cli::{Failure, print, stop_on_signal};
+use ::drive::DriveError;
 use ::drive::ftl::{Layout, Policy, WearLevelling};
 use ::drive::replay::{Replay, ReplayError};
 use ::drive::trace::Reader;
@@ -227,8 +228,13 @@ impl RunOptions {
     }
 
     fn layout(&self) -> Result<Layout, Failure> {
-        let layout = Layout::new(self.blocks, self.pages_per_block, self.over_provisioning);
-        Ok(layout?)
+        let layout = Layout::new(self.blocks, self.pages_per_block, self.over_provisioning)?;
+        let (pages, bytes) = (layout.pages(), layout.memory());
+        // What is given may not be there when it is used.
+        match lab::probe::available_memory() {
+            Some(available) if available < bytes => Err(DriveError::Memory { pages, bytes }.into()),
+            _ => Ok(layout),
+        }
     }
 
     fn levelling(&self) -> WearLevelling {

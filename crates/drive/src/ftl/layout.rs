@@ -87,6 +87,12 @@ impl Layout {
         u64::from(self.blocks) * u64::from(self.pages_per_block)
     }
 
+    /// Bytes of memory that a translation layer of this size takes.
+    pub fn memory(&self) -> u64 {
+        // Both ways between pages; a count and erases of each block.
+        4 * (u64::from(self.logical_pages) + self.pages()) + 6 * u64::from(self.blocks)
+    }
+
     /// Physical ÷ logical pages.
     pub fn alpha(&self) -> f64 {
         self.pages() as f64 / f64::from(self.logical_pages)

@@ -121,11 +121,25 @@ pub struct Ftl {
     moving: Vec<(u32, u32)>,
 }
 
+/// So many page numbers, none of them set.
+fn pages(layout: Layout, count: u64) -> Result<Vec<u32>, DriveError> {
+    let mut pages = Vec::new();
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    pages
+        .try_reserve_exact(count)
+        .map_err(|_| DriveError::Memory {
+            pages: layout.pages(),
+            bytes: layout.memory(),
+        })?;
+    pages.resize(count, NONE);
+    Ok(pages)
+}
+
 impl Ftl {
     /// An erased flash with one log.
     ///
     /// # Errors
-    /// [`DriveError::NoSpare`].
+    /// [`DriveError::NoSpare`], [`DriveError::Memory`].
     pub fn new(layout: Layout, policy: Policy, seed: u64) -> Result<Self, DriveError> {
         Self::split(layout, policy, seed, &[layout.blocks])
     }
@@ -134,7 +148,7 @@ impl Ftl {
     ///
     /// # Errors
     /// [`DriveError::NoSpare`] where a log has less than three blocks, or the
-    /// flash too few pages in all.
+    /// flash too few pages in all; [`DriveError::Memory`].
     ///
     /// # Panics
     /// Where the logs are not all of the blocks.
@@ -176,8 +190,8 @@ impl Ftl {
         }
         Ok(Self {
             wear_levelling: WearLevelling::None,
-            map: vec![NONE; layout.logical_pages as usize],
-            owner: vec![NONE; layout.pages() as usize],
+            map: pages(layout, u64::from(layout.logical_pages))?,
+            owner: pages(layout, layout.pages())?,
             valid,
             erases: vec![0; layout.blocks as usize],
             most_erased: 0,

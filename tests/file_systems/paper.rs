@@ -1,0 +1,58 @@
+//! The file-system paper's experiment in the lab kernel, in its short form.
+
+use crate::desk::Desk;
+use crate::record;
+use lab::kernel::Lab;
+use std::collections::BTreeSet;
+
+const SHORT: &str = include_str!("../../plans/crypto-fs-short.toml");
+
+/// Every system under every file system, with the times that only the kernel
+/// itself can tell.
+#[test]
+fn the_paper_is_repeated_in_short() {
+    let Some(desk) = Desk::new() else { return };
+    if let Err(error) = Lab::find() {
+        println!("skipped: file systems in the lab kernel: {error} (cargo xtask lab-kernel)");
+        return;
+    }
+    let run = record(&desk.run(SHORT).args(["--json", "-"]).output().unwrap());
+    assert_eq!(desk.is_clean(), Ok(()));
+    let warnings = run["warnings"].to_string();
+    assert!(!warnings.contains("absent"), "{warnings}");
+    assert_eq!(run["partial"], false);
+
+    let trials = run["trials"].as_array().unwrap();
+    let cells: BTreeSet<String> = trials
+        .iter()
+        .map(|trial| {
+            let cipher = trial["cipher"].as_str().unwrap_or("plain");
+            format!("{} {cipher} {}", trial["system"], trial["fs"])
+        })
+        .collect();
+    // Plain, and three systems with two ciphers, under three file systems.
+    assert_eq!(cells.len(), 7 * 3, "{cells:?}");
+    for trial in trials {
+        let text = |name: &str| trial[name].as_str().unwrap_or_default();
+        let (system, op) = (text("system"), text("op"));
+        let what = format!(
+            "{system} {} {} {}",
+            text("cipher"),
+            text("fs"),
+            text("workload")
+        );
+        assert_eq!(trial["repetitions"], 3, "{what}");
+        let time = |part: &str| trial["time_s"][part].as_f64();
+        assert!(
+            time("user").is_some() && time("sys").is_some(),
+            "{what}: no ticks here"
+        );
+        match (system, op) {
+            ("lab:none", _) => assert_eq!(time("crypto"), None, "{what}"),
+            (_, "mkfs" | "read" | "write") => {
+                assert!(time("crypto").is_some_and(|crypto| crypto > 0.0), "{what}");
+            }
+            _ => {}
+        }
+    }
+}
