@@ -83,17 +83,21 @@ impl Replay {
                 return Err(ReplayError::TooSmall { number, end, size });
             }
             // Both fit: the drive has fewer pages than 2³².
-            let page = |bytes: u64| bytes as u32;
+            let pages = |first: u64, end: u64| first as u32..end as u32;
             match entry.action {
                 Action::Write => {
-                    let first = page(entry.offset / self.page_bytes);
-                    for logical in first..page(end.div_ceil(self.page_bytes)) {
+                    for logical in pages(
+                        entry.offset / self.page_bytes,
+                        end.div_ceil(self.page_bytes),
+                    ) {
                         ftl.write(0, logical, &mut ());
                     }
                 }
                 Action::Discard => {
-                    let first = page(entry.offset.div_ceil(self.page_bytes));
-                    for logical in first..page(end / self.page_bytes) {
+                    for logical in pages(
+                        entry.offset.div_ceil(self.page_bytes),
+                        end / self.page_bytes,
+                    ) {
                         ftl.discard(logical);
                     }
                 }

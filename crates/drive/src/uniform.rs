@@ -5,7 +5,7 @@
 
 use crate::DriveError;
 use crate::analytic::{self, Share};
-use crate::ftl::{Counts, Ftl, Layout, Policy, WearLevelling};
+use crate::ftl::{Counts, Ftl, Layout, LogLayout, Policy, WearLevelling};
 use crate::workload::{Hot, PageRequest, PageWorkload};
 use std::ops::ControlFlow;
 
@@ -115,7 +115,7 @@ impl Experiment {
             counts: ftl.counts().since(&counts),
             erases: worn.map(|(after, before)| after - before).collect(),
             in_use: ftl.in_use(),
-            logs,
+            logs: logs.iter().map(|log| log.blocks).collect(),
         }))
     }
 
@@ -157,14 +157,21 @@ impl Experiment {
         self.hot.map_or(0, |hot| (pages * hot.pages).round() as u32)
     }
 
-    /// Blocks of each log.
-    fn logs(&self) -> Vec<u32> {
-        let blocks = self.layout.blocks;
+    /// One log, or one of hot pages and one of cold ones.
+    fn logs(&self) -> Vec<LogLayout> {
+        let whole = self.layout.whole();
         let Some(shares) = self.shares().filter(|_| self.separated) else {
-            return vec![blocks];
+            return vec![whole];
         };
         let split = analytic::best_split(self.layout.alpha(), shares);
-        let first = (f64::from(blocks) * split).round() as u32;
-        vec![first, blocks - first]
+        let hot = LogLayout {
+            blocks: (f64::from(whole.blocks) * split).round() as u32,
+            logical_pages: self.hot_pages(),
+        };
+        let cold = LogLayout {
+            blocks: whole.blocks - hot.blocks,
+            logical_pages: whole.logical_pages - hot.logical_pages,
+        };
+        vec![hot, cold]
     }
 }

@@ -3,7 +3,8 @@
 
 extern crate cryptmark_drive as drive;
 
-use drive::ftl::{Flash, Ftl, Layout, Policy, Stamps, WearLevelling};
+use drive::DriveError;
+use drive::ftl::{Flash, Ftl, Layout, LogLayout, Policy, Stamps, WearLevelling};
 use proptest::prelude::*;
 
 const LAYOUT: Layout = Layout {
@@ -78,14 +79,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..1500)
 }
 
+const POLICIES: [Policy; 5] = [
+    Policy::Greedy,
+    Policy::Fifo,
+    Policy::Random,
+    Policy::Choices(3),
+    Policy::CostBenefit,
+];
+
 fn policies() -> impl Strategy<Value = Policy> {
-    prop::sample::select(vec![
-        Policy::Greedy,
-        Policy::Fifo,
-        Policy::Random,
-        Policy::Choices(3),
-        Policy::CostBenefit,
-    ])
+    prop::sample::select(POLICIES.to_vec())
 }
 
 fn levelling() -> impl Strategy<Value = WearLevelling> {
@@ -96,13 +99,21 @@ fn levelling() -> impl Strategy<Value = WearLevelling> {
     ])
 }
 
+fn log(blocks: u32, logical_pages: u32) -> LogLayout {
+    LogLayout {
+        blocks,
+        logical_pages,
+    }
+}
+
 /// One log, or two.
-fn logs() -> impl Strategy<Value = Vec<u32>> {
-    prop::sample::select(vec![vec![24], vec![8, 16]])
+fn logs() -> impl Strategy<Value = Vec<LogLayout>> {
+    let two = vec![log(8, 44), log(16, 86)];
+    prop::sample::select(vec![vec![LAYOUT.whole()], two])
 }
 
 /// Pages alternate between the logs; a page always goes to the same one.
-fn log_of(logs: &[u32], logical: u32) -> usize {
+fn log_of(logs: &[LogLayout], logical: u32) -> usize {
     match logs.len() {
         1 => 0,
         // The first log has room for a third of the pages.
@@ -126,7 +137,7 @@ fn check(ftl: &Ftl, chips: &Chips, model: &[Option<u64>]) {
 }
 
 /// Does the steps; the model, and the place of the step in which the power goes.
-fn play(ftl: &mut Ftl, chips: &mut Chips, steps: &[Step], logs: &[u32]) -> Vec<Option<u64>> {
+fn play(ftl: &mut Ftl, chips: &mut Chips, steps: &[Step], logs: &[LogLayout]) -> Vec<Option<u64>> {
     let mut model = vec![None; LAYOUT.logical_pages as usize];
     for (number, step) in (1..).zip(steps) {
         match *step {
@@ -225,6 +236,33 @@ fn static_wear_levelling_keeps_blocks_together() {
     };
     assert!(spread(WearLevelling::None) > 300);
     assert!(spread(WearLevelling::Static { spread: 20 }) <= 30);
+}
+
+/// Two blocks and a page more than it holds are enough for a log, less is refused.
+#[test]
+fn the_least_spare_pages() {
+    let layout = Layout {
+        blocks: 24,
+        pages_per_block: 8,
+        logical_pages: 24 * 8 - 34,
+    };
+    let few = 6 * 8 - 17;
+    let least = [log(6, few), log(18, layout.logical_pages - few)];
+    for (policy, levelling) in POLICIES.into_iter().flat_map(|policy| {
+        [WearLevelling::None, WearLevelling::Static { spread: 3 }].map(|levels| (policy, levels))
+    }) {
+        let ftl = Ftl::split(layout, policy, 1, &least).unwrap();
+        let mut ftl = ftl.levelling(levelling);
+        for number in 0..20_000_u32 {
+            let logical = number.wrapping_mul(2_654_435_761) % layout.logical_pages;
+            ftl.write(usize::from(logical >= few), logical, &mut ());
+        }
+        assert_eq!(ftl.in_use(), layout.logical_pages);
+    }
+    let less = [log(6, few + 1), log(18, layout.logical_pages - few - 1)];
+    let refused = Ftl::split(layout, Policy::Greedy, 1, &less).expect_err("a log is too full");
+    let (spare, needed) = (16, 17);
+    assert_eq!(refused, DriveError::NoSpare { spare, needed });
 }
 
 #[test]

@@ -5,6 +5,29 @@ use crate::DriveError;
 /// Pages of a block, at most; the count of valid ones has a mark beside it.
 pub const MOST_PAGES_PER_BLOCK: u32 = 1 << 14;
 
+/// What a log of the translation layer has, and what it must hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogLayout {
+    /// Its erase blocks.
+    pub blocks: u32,
+    /// The most logical pages whose newest version is in it at any time.
+    pub logical_pages: u32,
+}
+
+impl LogLayout {
+    /// Refuses a log that could not be cleaned when all of its pages are in use.
+    pub(super) fn checked(self, pages_per_block: u32) -> Result<(), DriveError> {
+        let pages = u64::from(self.blocks) * u64::from(pages_per_block);
+        let spare = pages.saturating_sub(u64::from(self.logical_pages));
+        // An open block and an erased one, and something to clean.
+        let needed = 2 * u64::from(pages_per_block) + 1;
+        match spare >= needed {
+            true => Ok(()),
+            false => Err(DriveError::NoSpare { spare, needed }),
+        }
+    }
+}
+
 /// Sizes of a flash behind a translation layer, in pages and blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -68,17 +91,15 @@ impl Layout {
         if self.logical_pages == 0 {
             return refused("logical pages", 0, "1 at least");
         }
-        let spare = self.pages().saturating_sub(u64::from(self.logical_pages));
-        self.needs(spare, 1)
+        self.whole().checked(self.pages_per_block)?;
+        Ok(self)
     }
 
-    /// Whether `logs` logs find `spare` pages enough.
-    pub(super) fn needs(self, spare: u64, logs: u32) -> Result<Self, DriveError> {
-        // A log has an open block and an erased one, and something to clean.
-        let needed = u64::from(logs) * 2 * u64::from(self.pages_per_block) + 1;
-        match spare >= needed {
-            true => Ok(self),
-            false => Err(DriveError::NoSpare { spare, needed }),
+    /// One log of everything.
+    pub fn whole(&self) -> LogLayout {
+        LogLayout {
+            blocks: self.blocks,
+            logical_pages: self.logical_pages,
         }
     }
 

@@ -14,7 +14,7 @@ mod log;
 mod policy;
 mod recovery;
 
-pub use layout::{Layout, MOST_PAGES_PER_BLOCK};
+pub use layout::{Layout, LogLayout, MOST_PAGES_PER_BLOCK};
 pub use policy::Policy;
 pub use recovery::Stamps;
 
@@ -141,14 +141,15 @@ impl Ftl {
     /// # Errors
     /// [`DriveError::NoSpare`], [`DriveError::Memory`].
     pub fn new(layout: Layout, policy: Policy, seed: u64) -> Result<Self, DriveError> {
-        Self::split(layout, policy, seed, &[layout.blocks])
+        Self::split(layout, policy, seed, &[layout.whole()])
     }
 
-    /// An erased flash with several logs, of so many blocks each.
+    /// An erased flash with several logs. The host's writes must not bring more
+    /// logical pages into a log than are said here.
     ///
     /// # Errors
-    /// [`DriveError::NoSpare`] where a log has less than three blocks, or the
-    /// flash too few pages in all; [`DriveError::Memory`].
+    /// [`DriveError::NoSpare`] where a log could not be cleaned;
+    /// [`DriveError::Memory`].
     ///
     /// # Panics
     /// Where the logs are not all of the blocks.
@@ -156,29 +157,23 @@ impl Ftl {
         layout: Layout,
         policy: Policy,
         seed: u64,
-        logs: &[u32],
+        logs: &[LogLayout],
     ) -> Result<Self, DriveError> {
         let layout = layout.checked()?;
         assert_eq!(
-            logs.iter().sum::<u32>(),
+            logs.iter().map(|log| log.blocks).sum::<u32>(),
             layout.blocks,
             "every block has a log"
         );
-        let spare = layout.pages() - u64::from(layout.logical_pages);
-        let layout = layout.needs(spare, logs.len() as u32)?;
-        if let Some(few) = logs.iter().find(|blocks| **blocks < 3) {
-            let block = u64::from(layout.pages_per_block);
-            return Err(DriveError::NoSpare {
-                spare: u64::from(*few) * block,
-                needed: 3 * block,
-            });
+        for log in logs {
+            log.checked(layout.pages_per_block)?;
         }
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut first = 0;
         let logs = logs
             .iter()
-            .map(|blocks| {
-                let range = first..first + blocks;
+            .map(|log| {
+                let range = first..first + log.blocks;
                 first = range.end;
                 rng.jump();
                 Log::new(range, policy, rng.clone())

@@ -4,7 +4,7 @@
 //! sequence number, in the bytes beside its data. After a power loss the newest
 //! page of each number is the valid one.
 
-use super::{ERASED, Flash, Ftl, Layout, NONE, OPEN, Policy};
+use super::{ERASED, Flash, Ftl, Layout, LogLayout, NONE, OPEN, Policy};
 use crate::DriveError;
 
 /// What stands beside the data of each page.
@@ -92,7 +92,7 @@ impl Ftl {
         layout: Layout,
         policy: Policy,
         seed: u64,
-        logs: &[u32],
+        logs: &[LogLayout],
         stamps: &Stamps,
         flash: &mut F,
     ) -> Result<Self, DriveError> {

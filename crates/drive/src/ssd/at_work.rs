@@ -7,7 +7,7 @@
 use super::Ssd;
 use crate::DriveError;
 use crate::closed_loop::{Demand, Drive};
-use crate::ftl::{Flash, Ftl, Layout, MOST_PAGES_PER_BLOCK, Policy};
+use crate::ftl::{Flash, Ftl, Layout, LogLayout, MOST_PAGES_PER_BLOCK, Policy};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -95,7 +95,13 @@ impl SsdDrive {
             pages_per_block: units_per_block,
             logical_pages: u32::try_from(ssd.capacity.as_u64() / UNIT).unwrap_or(u32::MAX),
         };
-        let ftl = Ftl::split(layout, policy, seed, &vec![blocks_per_log; logs as usize])?;
+        // Flash pages go to the logs in turn, `log_of`.
+        let flash_pages = layout.logical_pages.div_ceil(units_per_page);
+        let log = LogLayout {
+            blocks: blocks_per_log,
+            logical_pages: flash_pages.div_ceil(logs) * units_per_page,
+        };
+        let ftl = Ftl::split(layout, policy, seed, &vec![log; logs as usize])?;
         let nanoseconds = |us: f64| (us * 1e3) as u64;
         let on_channel = |bytes: u64| (bytes as f64 * 1e3 / ssd.channel_mb_s) as u64;
         Ok(Self {
