@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::List => cli::stored::list(store.as_deref()),
         Command::Show(options) => cli::stored::show(&options, store.as_deref()),
         Command::Baseline(options) => cli::baseline::run(&options, store.as_deref()),
+        Command::Import(options) => cli::import::run(&options, store.as_deref()),
         Command::Compare(options) => cli::compare::run(&options, store.as_deref()),
         Command::Report(options) => cli::report::run(&options, store.as_deref()),
         Command::Volume(options) => cli::volume::run(&options),

@@ -605,6 +605,53 @@ fn a_threshold_that_is_exceeded_is_exit_code_5() {
     sandbox.fails(2, &["compare", fast, "zz-slow", "--fail-if-slower", "101"]);
 }
 
+/// Before and after by a program that knows nothing of this one, and a run that
+/// comes from another machine.
+#[test]
+fn results_of_others_are_imported() {
+    let sandbox = Sandbox::new();
+    let samples = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/crates/lab/tests/import/samples"
+    );
+    let before = format!("{samples}/crystaldiskmark.txt");
+    let text = std::fs::read_to_string(&before).unwrap();
+    let after = sandbox.path("after.txt");
+    std::fs::write(&after, text.replace("562.430", "281.215")).unwrap();
+    let after = after.to_str().unwrap();
+    let id = |said: &str| {
+        let said = said.trim_end().trim_end_matches('.');
+        said.rsplit(' ').next().unwrap().to_owned()
+    };
+    let said = sandbox.ok(&["import", &before]);
+    assert!(
+        said.starts_with("Imported 7 cells of crystaldiskmark as run "),
+        "{said}"
+    );
+    let (before, after) = (id(&said), id(&sandbox.ok(&["import", after])));
+    let compared = sandbox.ok(&["compare", &before, &after]);
+    assert!(
+        compared.contains("seq1m-q8t1-read") && compared.contains("0.5"),
+        "{compared}"
+    );
+    // Of one measurement each nothing is certain.
+    sandbox.ok(&["compare", &before, &after, "--fail-if-slower", "3"]);
+
+    sandbox.ok(&["report", &before, "-o", "before.json"]);
+    sandbox.fails(1, &["import", "before.json"]);
+    let elsewhere = sandbox.path("elsewhere.db");
+    let elsewhere = elsewhere.to_str().unwrap();
+    let said = sandbox.ok(&["--store", elsewhere, "import", "before.json"]);
+    assert_eq!(id(&said), before);
+    let shown = |store: &[&str]| sandbox.ok(&[store, &["show", "--json", &before]].concat());
+    assert_eq!(shown(&["--store", elsewhere]), shown(&[]));
+
+    for file in ["tiny.toml", "nothing.json", "/dev/zero", "at"] {
+        let said = sandbox.fails(2, &["import", file]);
+        assert!(said.contains(file), "{said}");
+    }
+}
+
 #[test]
 fn derivations_are_described_and_take_no_cipher() {
     let sandbox = Sandbox::new();

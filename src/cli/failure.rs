@@ -3,6 +3,7 @@
 use block::BlockError;
 use block::transfer::TransferError;
 use lab::file_system::FileSystemError;
+use lab::import::ImportError;
 use lab::plan::PlanError;
 use lab::session::SessionError;
 use lab::store::StoreError;
@@ -72,6 +73,12 @@ impl Failure {
             eprintln!("error: {}\n  {}", self.what, self.remedy);
         }
         ExitCode::from(self.code)
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        Self::of(2, &error, error.remedy())
     }
 }
 

@@ -6,6 +6,7 @@ pub mod compare;
 pub mod doctor;
 pub mod drive;
 mod failure;
+pub mod import;
 pub mod lab;
 pub mod plans;
 mod progress;
@@ -50,6 +51,8 @@ pub enum Command {
     Show(stored::ShowOptions),
     /// Name a stored run, to compare others with
     Baseline(baseline::BaselineOptions),
+    /// Take over results of fio, hyperfine, CrystalDiskMark and others, or runs of other machines
+    Import(import::ImportOptions),
     /// Compare two stored runs, pair by pair
     Compare(compare::CompareOptions),
     /// Write a report of stored runs: .html, .md, .csv or .json

@@ -349,7 +349,7 @@ fn check_writable(path: &Path) -> Result<(), Failure> {
 }
 
 /// Sortable by start time, with a tail that tells concurrent runs apart.
-fn run_id() -> String {
+pub(super) fn run_id() -> String {
     let now = jiff::Timestamp::now();
     let tail = seed_of_now() ^ u64::from(std::process::id()).rotate_left(32);
     format!(

@@ -13,6 +13,7 @@
 #[allow(unsafe_code)]
 pub mod clock;
 pub mod file_system;
+pub mod import;
 #[cfg(target_os = "linux")]
 pub mod kernel;
 pub mod plan;

@@ -212,7 +212,7 @@ impl StoreError {
                 "Report this as a bug of cryptmark: a measurement may not yield such a number."
                     .into()
             }
-            Self::RunExists { run } => format!("Start a new run, or delete {run} first."),
+            Self::RunExists { run } => format!("See what it is: cryptmark show {run}."),
             Self::Empty { .. } => "Measure first: cryptmark run.".into(),
             Self::NoSuchRun { .. } => "See what is stored: cryptmark list.".into(),
             Self::Ambiguous { .. } => "Give more characters of the id.".into(),

@@ -260,18 +260,21 @@ fn side(run: &Run) -> Side {
 fn pair(a: &Trial, b: &Trial, floor: f64, options: &Options) -> Pair {
     let ratio =
         ratio_of_medians(&rates(b), &rates(a), options.seed).filter(|ratio| figure::finite(*ratio));
-    let exceeds = ratio
-        .zip(options.slower_than)
-        .is_some_and(|(ratio, percent)| ratio.high < 1.0 - percent / 100.0);
+    let verdict = ratio.map_or(Verdict::NotDistinguishable, |ratio| {
+        stats::verdict(ratio, floor)
+    });
+    // Of one or two repetitions nothing is certain.
+    let exceeds = verdict == Verdict::Slower
+        && ratio
+            .zip(options.slower_than)
+            .is_some_and(|(ratio, percent)| ratio.high < 1.0 - percent / 100.0);
     Pair {
         key: key(a),
         label: group::label(a),
         a_mb_s: a.throughput_mb_s,
         b_mb_s: b.throughput_mb_s,
         ratio,
-        verdict: ratio.map_or(Verdict::NotDistinguishable, |ratio| {
-            stats::verdict(ratio, floor)
-        }),
+        verdict,
         exceeds,
     }
 }

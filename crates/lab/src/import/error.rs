@@ -1,0 +1,70 @@
+//! [`ImportError`]: results that cannot be read.
+
+use thiserror::Error;
+
+/// Why a result of another program is not taken over.
+#[derive(Debug, Error)]
+pub enum ImportError {
+    /// None of the formats that are known.
+    #[error("this is neither a run of cryptmark nor a result that it can read")]
+    Unknown,
+    /// A text would change the terminal that it is printed to.
+    #[error("it has control characters in its text")]
+    Control,
+    /// JSON that is broken, or has other fields than the program writes.
+    #[error("its JSON cannot be read")]
+    Json(#[from] serde_json::Error),
+    /// A run of another version of this program.
+    #[error(
+        "the run has the schema {found}, and this program reads {}",
+        crate::record::SCHEMA
+    )]
+    Schema {
+        /// What it says.
+        found: String,
+    },
+    /// A line with a result that cannot be read.
+    #[error("line {number} cannot be read")]
+    Line {
+        /// From 1.
+        number: usize,
+    },
+    /// fio before version 3 counts in other units.
+    #[error("{version} wrote it, whose units are not those of fio 3")]
+    OldFio {
+        /// As the file says it.
+        version: String,
+    },
+    /// Nothing was measured to its end.
+    #[error("there is no finished measurement in this result of {tool}")]
+    Empty {
+        /// The program.
+        tool: &'static str,
+    },
+    /// Files of several programs.
+    #[error("results of {first} and of {second} make no run together")]
+    Mixed {
+        /// The program of the first file.
+        first: &'static str,
+        /// The other program.
+        second: &'static str,
+    },
+}
+
+impl ImportError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Unknown => {
+                "Give JSON of cryptmark, fio or hyperfine, or text of CrystalDiskMark, KDiskMark or cryptsetup benchmark."
+            }
+            Self::Control | Self::Json(_) | Self::Line { .. } => {
+                "Give the file as the program has written it."
+            }
+            Self::Schema { .. } => "Export it again with this version of cryptmark.",
+            Self::OldFio { .. } => "Measure with fio 3 or later.",
+            Self::Empty { .. } => "Let the measurement come to its end.",
+            Self::Mixed { .. } => "Import the results of each program by themselves.",
+        }
+    }
+}

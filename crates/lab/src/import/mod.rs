@@ -1,0 +1,271 @@
+//! Results of other programs as runs to compare with: fio, hyperfine,
+//! CrystalDiskMark, KDiskMark and `cryptsetup benchmark`; and runs of this
+//! program that were measured elsewhere.
+//!
+//! What such a file does not say stays unknown: above all the machine.
+
+mod cryptsetup;
+mod diskmark;
+mod error;
+mod fio;
+mod hyperfine;
+
+pub use error::ImportError;
+
+use crate::record::{
+    Bottleneck, Device, Host, Latency, Noise, Run, SCHEMA, Tier, TimeSplit, Trial,
+};
+use crate::stats;
+use serde_json::Value;
+
+/// What a file holds.
+#[derive(Debug)]
+pub enum Imported {
+    /// Runs of this program.
+    Runs(Vec<Run>),
+    /// What another program has measured.
+    Results(Results),
+}
+
+/// What another program has measured, as its file says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    /// The program, as the plan of the run: `fio`, `crystaldiskmark`, …
+    pub tool: &'static str,
+    /// Its version, where the file says it.
+    pub version: Option<String>,
+    /// When it was run, RFC 3339, where the file says it.
+    pub started: Option<String>,
+    /// What the file has beside measurements that are taken over.
+    pub left_out: Vec<&'static str>,
+    measurements: Vec<Measurement>,
+}
+
+/// What was done.
+#[derive(Clone, Debug, PartialEq)]
+struct Work {
+    tier: Tier,
+    cipher: Option<String>,
+    key_bits: Option<u32>,
+    workload: String,
+    op: &'static str,
+    block_bytes: u64,
+    queue_depth: u32,
+    threads: u32,
+    device: Device,
+}
+
+/// One repetition of it, or what a program makes of several.
+#[derive(Clone, Debug, PartialEq)]
+struct Measurement {
+    work: Work,
+    /// 0 where only rates are known.
+    seconds: f64,
+    bytes: u64,
+    requests: u64,
+    mb_s: f64,
+    iops: f64,
+    latency_us: Latency,
+    user: Option<f64>,
+    sys: Option<f64>,
+}
+
+/// Reads a file, whatever of these it is.
+///
+/// # Errors
+/// [`ImportError`] says what is wrong with it, and where.
+pub fn read(text: &str) -> Result<Imported, ImportError> {
+    if text
+        .chars()
+        .any(|c| c.is_control() && !"\n\r\t".contains(c))
+    {
+        return Err(ImportError::Control);
+    }
+    if let Some(json) = json(text) {
+        return from_json(json);
+    }
+    let results = match () {
+        () if text.contains("MB/s") && text.contains("(Q=") => diskmark::read(text)?,
+        () if text.contains("Algorithm |") => cryptsetup::read(text)?,
+        () => return Err(ImportError::Unknown),
+    };
+    Ok(Imported::Results(results))
+}
+
+/// Where JSON begins; fio has remarks before it.
+fn json(text: &str) -> Option<&str> {
+    let list = text.trim_start().strip_prefix('[');
+    if list.is_some_and(|list| list.trim_start().starts_with('{')) {
+        return Some(text);
+    }
+    let at_a_line = |(at, _): &(usize, &str)| *at == 0 || text[..*at].ends_with('\n');
+    let (at, _) = text.match_indices('{').find(at_a_line)?;
+    Some(&text[at..])
+}
+
+/// Whether any text in it would change the terminal that it is printed to.
+fn has_control(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(char::is_control),
+        Value::Array(values) => values.iter().any(has_control),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(name, value)| name.contains(char::is_control) || has_control(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn from_json(text: &str) -> Result<Imported, ImportError> {
+    let value: Value = serde_json::from_str(text)?;
+    if has_control(&value) {
+        return Err(ImportError::Control);
+    }
+    let first = match &value {
+        Value::Array(values) => values.first().ok_or(ImportError::Unknown)?,
+        one => one,
+    };
+    if let Some(schema) = first.get("schema").and_then(Value::as_str) {
+        if schema != SCHEMA {
+            let found = schema.to_owned();
+            return Err(ImportError::Schema { found });
+        }
+        let runs = match value {
+            Value::Array(_) => serde_json::from_value(value)?,
+            one => vec![serde_json::from_value(one)?],
+        };
+        return Ok(Imported::Runs(runs));
+    }
+    if first.get("fio version").is_some() {
+        return fio::read(serde_json::from_value(value)?).map(Imported::Results);
+    }
+    if first.get("results").is_some() {
+        return hyperfine::read(serde_json::from_value(value)?).map(Imported::Results);
+    }
+    Err(ImportError::Unknown)
+}
+
+/// One run of the results of one program; what several of them have in common
+/// are repetitions. `system` is CONTRACT's word for what was measured.
+///
+/// # Errors
+/// [`ImportError::Mixed`] where the programs differ.
+pub fn run(
+    id: String,
+    system: &str,
+    started: String,
+    results: &[Results],
+) -> Result<Run, ImportError> {
+    let first = results.first().ok_or(ImportError::Unknown)?;
+    let mut groups: Vec<Vec<&Measurement>> = Vec::new();
+    for result in results {
+        if result.tool != first.tool {
+            let (first, second) = (first.tool, result.tool);
+            return Err(ImportError::Mixed { first, second });
+        }
+        for measurement in &result.measurements {
+            match groups
+                .iter_mut()
+                .find(|group| group[0].work == measurement.work)
+            {
+                Some(group) => group.push(measurement),
+                None => groups.push(vec![measurement]),
+            }
+        }
+    }
+    let version = first.version.clone().unwrap_or_default();
+    let trials = groups
+        .iter()
+        .filter_map(|group| trial(group, system, &version));
+    let mut warnings = vec![format!(
+        "These are results of {}: the machine is not known, and how it was measured is {}'s.",
+        first.tool, first.tool
+    )];
+    let mut left_out: Vec<_> = results.iter().flat_map(|result| &result.left_out).collect();
+    left_out.dedup();
+    warnings.extend(left_out.iter().map(|what| format!("Left out: {what}.")));
+    Ok(Run {
+        schema: SCHEMA.to_owned(),
+        run: id,
+        plan: first.tool.to_owned(),
+        started: first.started.clone().unwrap_or(started),
+        partial: false,
+        seed: 0,
+        host: Host::default(),
+        noise: Noise::default(),
+        trials: trials.collect(),
+        warnings,
+    })
+}
+
+fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
+    let Measurement { work, .. } = *group.first()?;
+    let each = |value: fn(&Measurement) -> f64| group.iter().map(|one| value(one)).collect();
+    let sum = |value: fn(&Measurement) -> Option<f64>| {
+        group.iter().map(|one| value(one)).sum::<Option<f64>>()
+    };
+    let (mb_s, iops): (Vec<f64>, Vec<f64>) = (each(|one| one.mb_s), each(|one| one.iops));
+    let moves_bytes = mb_s.iter().any(|rate| *rate > 0.0);
+    Some(Trial {
+        tier: work.tier,
+        system: system.to_owned(),
+        system_version: version.to_owned(),
+        backend: None,
+        cipher: work.cipher.clone(),
+        key_bits: work.key_bits,
+        sector_bytes: None,
+        format: None,
+        device: work.device.clone(),
+        fs: None,
+        workload: work.workload.clone(),
+        op: work.op.to_owned(),
+        block_bytes: work.block_bytes,
+        queue_depth: work.queue_depth,
+        threads: work.threads,
+        cold: false,
+        repetitions: group.len() as u32,
+        bytes: group.iter().map(|one| one.bytes).sum(),
+        requests: group.iter().map(|one| one.requests).sum(),
+        throughput_mb_s: stats::interval(&mb_s)?,
+        iops: stats::interval(&iops)?,
+        cycles_per_byte: None,
+        latency_us: group.last()?.latency_us.clone(),
+        time_s: TimeSplit {
+            wall: group.iter().map(|one| one.seconds).sum(),
+            user: sum(|one| one.user),
+            sys: sum(|one| one.sys),
+            ..TimeSplit::default()
+        },
+        latency_split_us: None,
+        overhead: None,
+        bottleneck: Bottleneck::Unknown,
+        steady_state: None,
+        constant_time: None,
+        samples_s: match moves_bytes {
+            true => Vec::new(),
+            false => each(|one| one.seconds),
+        },
+        samples_mb_s: mb_s,
+        warnings: Vec::new(),
+        published: Vec::new(),
+        kdf: None,
+    })
+}
+
+/// Where the bytes lived, as far as a result says it.
+fn device(cache: &str, engine: &str) -> Device {
+    let unknown = || "unknown".to_owned();
+    Device {
+        kind: unknown(),
+        path_kind: unknown(),
+        cache: cache.to_owned(),
+        engine: engine.to_owned(),
+        ..Device::default()
+    }
+}
+
+/// Bytes a second in a unit of 10⁶, and requests a second; `None` where the
+/// numbers make no rate.
+fn rates(bytes: u64, requests: u64, seconds: f64) -> Option<(f64, f64)> {
+    let usable = seconds.is_finite() && seconds > 0.0;
+    usable.then(|| (bytes as f64 / 1e6 / seconds, requests as f64 / seconds))
+}

@@ -1,0 +1,312 @@
+//! Results of other programs, as they wrote them, and spoilt ones.
+
+extern crate cryptmark_lab as lab;
+
+use lab::import::{ImportError, Imported, Results, read, run};
+use lab::record::{Run, Tier, Trial};
+use std::path::Path;
+
+/// fio 3.33 and hyperfine 1.15 on one machine; the others by their documents.
+fn sample(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/import/samples");
+    std::fs::read_to_string(Path::new(folder).join(name)).unwrap()
+}
+
+fn results(text: &str) -> Results {
+    match read(text) {
+        Ok(Imported::Results(results)) => results,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn imported(names: &[&str]) -> Run {
+    let results: Vec<_> = names.iter().map(|name| results(&sample(name))).collect();
+    run("id".to_owned(), "none", "then".to_owned(), &results).unwrap()
+}
+
+fn one<'a>(run: &'a Run, workload: &str, op: &str) -> &'a Trial {
+    let mut found = run
+        .trials
+        .iter()
+        .filter(|trial| trial.workload == workload && trial.op == op);
+    let trial = found.next().unwrap_or_else(|| panic!("{workload} {op}"));
+    assert!(found.next().is_none(), "{workload} {op} is there twice");
+    trial
+}
+
+#[track_caller]
+fn near(value: f64, expected: f64) {
+    assert!(
+        (value / expected - 1.0).abs() < 1e-6,
+        "{value}, {expected} expected"
+    );
+}
+
+#[test]
+fn a_job_of_fio() {
+    let run = imported(&["fio-read.json"]);
+    assert_eq!((run.plan.as_str(), run.partial), ("fio", false));
+    assert_eq!(run.trials.len(), 1);
+    let trial = one(&run, "rand-4k-read", "read");
+    near(trial.throughput_mb_s.median, 36.282368 / 1.001);
+    near(trial.iops.median, 8858.0 / 1.001);
+    near(trial.latency_us.p99, 3293.184);
+    near(trial.latency_us.max, 12014.21);
+    assert_eq!(
+        (trial.block_bytes, trial.queue_depth, trial.threads),
+        (4096, 1, 1)
+    );
+    assert_eq!((trial.bytes, trial.requests), (36_282_368, 8858));
+    assert_eq!(
+        (trial.device.cache.as_str(), trial.device.engine.as_str()),
+        ("buffered", "psync")
+    );
+    assert_eq!(trial.system_version, "fio-3.33");
+    // Nobody knows on which machine it was.
+    assert_eq!(run.host.cpu, "");
+}
+
+/// What two processes of a job do at once adds up, and is one repetition.
+#[test]
+fn two_processes_of_fio() {
+    let run = imported(&["fio-two-processes.json"]);
+    let trial = one(&run, "mix", "mixed");
+    assert_eq!(
+        (trial.threads, trial.repetitions, trial.block_bytes),
+        (2, 1, 16384)
+    );
+    let rates = (8.126464 + 8.650752) / 0.063 + (7.962624 + 8.814592) / 0.069;
+    near(trial.throughput_mb_s.median, rates);
+}
+
+/// The same job in several files is repeated.
+#[test]
+fn repetitions() {
+    let run = imported(&["fio-read.json", "fio-read.json", "fio-read.json"]);
+    let trial = one(&run, "rand-4k-read", "read");
+    assert_eq!((trial.repetitions, trial.samples_mb_s.len()), (3, 3));
+    assert_eq!(trial.throughput_mb_s.n, 3);
+    near(trial.throughput_mb_s.median, 36.282368 / 1.001);
+    near(trial.time_s.wall, 3.003);
+}
+
+#[test]
+fn commands_of_hyperfine() {
+    let run = imported(&["hyperfine.json"]);
+    let trial = one(&run, "sleep 0.01", "command");
+    assert_eq!(trial.tier, Tier::Fs);
+    assert_eq!(
+        trial.samples_s,
+        [
+            0.015284686,
+            0.024514001,
+            0.020168631000000003,
+            0.011330624000000001
+        ]
+    );
+    one(&run, "sleep 0.02", "command");
+}
+
+#[test]
+fn crystaldiskmark() {
+    let run = imported(&["crystaldiskmark.txt"]);
+    assert_eq!(run.plan, "crystaldiskmark");
+    assert_eq!(run.started, "2026-05-09T12:00:00Z");
+    // One of the eight was not measured.
+    assert_eq!(run.trials.len(), 7);
+    let trial = one(&run, "rnd4k-q32t1-read", "read");
+    near(trial.throughput_mb_s.median, 300.163);
+    near(trial.iops.median, 73282.0);
+    assert_eq!(
+        (trial.block_bytes, trial.queue_depth, trial.threads),
+        (4096, 32, 1)
+    );
+    assert_eq!(trial.system_version, "8.0.4");
+    near(
+        one(&run, "seq1m-q8t1-write", "write")
+            .throughput_mb_s
+            .median,
+        520.811,
+    );
+}
+
+/// What the plan of the same name measures can be compared with it.
+#[test]
+fn workloads_have_the_names_of_the_plan() {
+    let run = imported(&["crystaldiskmark.txt"]);
+    let plan = lab::plan::Plan::load("crystaldiskmark").unwrap();
+    for trial in &run.trials {
+        let same = plan
+            .workloads
+            .iter()
+            .find(|workload| workload.name == trial.workload);
+        let workload = same.unwrap_or_else(|| panic!("{}", trial.workload));
+        assert_eq!(workload.block_size.as_u64(), trial.block_bytes);
+        assert_eq!(workload.queue_depth, trial.queue_depth);
+    }
+}
+
+#[test]
+fn kdiskmark() {
+    let run = imported(&["kdiskmark.txt"]);
+    assert_eq!(
+        (run.plan.as_str(), run.started.as_str()),
+        ("kdiskmark", "2026-10-13T10:20:30Z")
+    );
+    assert_eq!(run.trials.len(), 4);
+    assert_eq!(run.trials[0].system_version, "3.0.0");
+    assert_eq!(
+        one(&run, "seq128k-q32t1-write", "write").block_bytes,
+        128 << 10
+    );
+    near(
+        one(&run, "rnd4k-q1t1-mixed", "mixed")
+            .throughput_mb_s
+            .median,
+        41.0,
+    );
+}
+
+#[test]
+fn benchmark_of_cryptsetup() {
+    let run = imported(&["cryptsetup.txt"]);
+    // What the kernel lacks is no cell.
+    assert_eq!(run.trials.len(), 4);
+    let rates = run.trials.iter().map(|trial| {
+        let cipher = trial.cipher.as_deref().unwrap();
+        (
+            cipher,
+            trial.key_bits,
+            trial.op.as_str(),
+            trial.throughput_mb_s.median,
+        )
+    });
+    let mib = 1.048_576;
+    assert_eq!(
+        rates.collect::<Vec<_>>(),
+        [
+            ("aes-cbc-plain64", Some(128), "encrypt", 1205.5 * mib),
+            ("aes-cbc-plain64", Some(128), "decrypt", 3869.1 * mib),
+            ("aes-xts-plain64", Some(512), "encrypt", 3000.0 * mib),
+            ("aes-xts-plain64", Some(512), "decrypt", 2990.0 * mib),
+        ]
+    );
+    assert!(
+        run.warnings
+            .iter()
+            .any(|warning| warning.contains("key derivations"))
+    );
+}
+
+/// A run of this program comes back as it went out.
+#[test]
+fn runs_of_this_program() {
+    let run = imported(&["crystaldiskmark.txt"]);
+    let other = imported(&["fio-read.json"]);
+    let single = serde_json::to_string_pretty(&run).unwrap();
+    let both = serde_json::to_string_pretty(&[run.clone(), other.clone()]).unwrap();
+    for (text, expected) in [(single, vec![run.clone()]), (both, vec![run, other])] {
+        match read(&text) {
+            Ok(Imported::Runs(runs)) => assert_eq!(runs, expected),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_refused() {
+    let fio = sample("fio-read.json");
+    let diskmark = sample("crystaldiskmark.txt");
+    let cryptsetup = sample("cryptsetup.txt");
+    for (text, says) in [
+        (String::new(), "neither"),
+        ("a letter".to_owned(), "neither"),
+        ("{}".to_owned(), "neither"),
+        ("[{}]".to_owned(), "neither"),
+        ("[]".to_owned(), "neither"),
+        ("{\"results\": 7}".to_owned(), "JSON"),
+        ("{\"results\": []}".to_owned(), "no finished measurement"),
+        (r#"{"schema": "cryptmark/9"}"#.to_owned(), "cryptmark/9"),
+        (r#"{"schema": "cryptmark/1"}"#.to_owned(), "JSON"),
+        (fio[..fio.len() / 2].to_owned(), "JSON"),
+        (fio.replace("fio-3.33", "fio-2.21"), "fio-2.21"),
+        (fio.replace("fio-3.33", "fio"), "units"),
+        (
+            fio.replace("\"error\" : 0", "\"error\" : 5"),
+            "no finished measurement",
+        ),
+        (
+            fio.replace("\"runtime\" : 1001", "\"runtime\" : 0"),
+            "no finished measurement",
+        ),
+        (fio.replace("rand-4k-read", "\\u001b[2J"), "control"),
+        (diskmark.replace("Q= 32", "Q= -2"), "line 11"),
+        (diskmark.replace("33.906", "fast"), "line 12"),
+        (diskmark.replace("33.906", "inf"), "line 12"),
+        (diskmark.replace("4KiB", "4KB"), "line 11"),
+        (diskmark.replace("1MiB", "99999999999999999MiB"), "line 9"),
+        (diskmark.replace("[Read]", ""), "line 9"),
+        (diskmark.replace("hiyohiyo", "\u{1b}[2J"), "control"),
+        (cryptsetup.replace("3869.1", "-1"), "line 6"),
+        (cryptsetup.replace("128b", "128"), "line 6"),
+        (
+            cryptsetup.replace("MiB/s", "GiB/s"),
+            "no finished measurement",
+        ),
+    ] {
+        let refused = match read(&text) {
+            Err(refused) => refused,
+            Ok(read) => panic!("{says}: {read:?}"),
+        };
+        assert!(
+            refused.to_string().contains(says),
+            "{refused}, {says} expected"
+        );
+        assert!(!refused.remedy().is_empty());
+    }
+}
+
+#[test]
+fn programs_do_not_mix() {
+    let both = ["fio-read.json", "hyperfine.json"].map(|name| results(&sample(name)));
+    let refused = run("id".to_owned(), "none", "then".to_owned(), &both).unwrap_err();
+    assert!(matches!(
+        refused,
+        ImportError::Mixed {
+            first: "fio",
+            second: "hyperfine"
+        }
+    ));
+}
+
+/// Any spoilt file is read or refused.
+#[test]
+fn spoilt_files() {
+    for name in [
+        "fio-read.json",
+        "hyperfine.json",
+        "crystaldiskmark.txt",
+        "kdiskmark.txt",
+        "cryptsetup.txt",
+    ] {
+        let whole = sample(name);
+        // A prime, so that all columns come up.
+        let places = (0..whole.len()).step_by(7);
+        for at in places.filter(|at| whole.is_char_boundary(*at)) {
+            let (before, after) = whole.split_at(at);
+            let rest = after
+                .char_indices()
+                .nth(1)
+                .map_or("", |(at, _)| &after[at..]);
+            for text in [
+                before.to_owned(),
+                format!("{before}{rest}"),
+                format!("{before}9{rest}"),
+            ] {
+                if let Ok(Imported::Results(results)) = read(&text) {
+                    run("id".to_owned(), "none", "then".to_owned(), &[results]).unwrap();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `cryptmark import`: results of other programs, and runs from other machines.
+
+use super::{Failure, open_store, print};
+use clap::Args;
+use lab::import::{self, Imported, Results};
+use lab::record::Run;
+use lab::store::Store;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A file that is larger is no result of these programs.
+const MOST: u64 = 64 << 20;
+
+/// Options of `cryptmark import`.
+#[derive(Debug, Args)]
+pub struct ImportOptions {
+    /// JSON of cryptmark, fio or hyperfine, or text of CrystalDiskMark, KDiskMark or cryptsetup benchmark; of several files of another program what they have in common are repetitions
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// What another program has measured: none for a plain device, or the name that runs compared with it have
+    #[arg(long, value_name = "SYSTEM", default_value = "none")]
+    system: String,
+}
+
+/// Runs the command.
+pub fn run(options: &ImportOptions, store: Option<&str>) -> Result<(), Failure> {
+    let mut runs = Vec::new();
+    let mut results = Vec::new();
+    let mut written = None;
+    for path in &options.files {
+        let name = path.display().to_string();
+        match read(path).map_err(|failure| failure.within(&name))? {
+            Imported::Runs(found) => runs.extend(found),
+            Imported::Results(found) => {
+                results.push(found);
+                written = written.or_else(|| when(path));
+            }
+        }
+    }
+    if !results.is_empty() {
+        runs.push(foreign(&results, options, written)?);
+    }
+    let store = open_store(store)?;
+    let mut text = String::new();
+    for run in &runs {
+        keep(&store, run)?;
+        let _ = writeln!(
+            text,
+            "Imported {} cells of {} as run {}.",
+            run.trials.len(),
+            run.plan,
+            run.run
+        );
+    }
+    print(&text)
+}
+
+fn read(path: &Path) -> Result<Imported, Failure> {
+    let unreadable = |error: std::io::Error| {
+        Failure::of(2, &error, "Give a file that exists and that you may read.")
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    let taken = file.take(MOST + 1).read_to_end(&mut bytes);
+    if taken.map_err(unreadable)? as u64 > MOST {
+        return Err(Failure::new(
+            2,
+            "it is larger than 64 MiB",
+            "Give the result of one measurement.",
+        ));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Failure::new(
+            2,
+            "it is no text in UTF-8",
+            "Save the result as UTF-8, and give that file.",
+        )
+    })?;
+    // As editors of another system begin a file.
+    let text = text.trim_start_matches('\u{feff}');
+    Ok(import::read(text)?)
+}
+
+/// When a file was written.
+fn when(path: &Path) -> Option<jiff::Timestamp> {
+    let modified = path.metadata().ok()?.modified().ok()?;
+    jiff::Timestamp::try_from(modified).ok()
+}
+
+fn foreign(
+    results: &[Results],
+    options: &ImportOptions,
+    written: Option<jiff::Timestamp>,
+) -> Result<Run, Failure> {
+    let started = written.unwrap_or_else(jiff::Timestamp::now).to_string();
+    let id = super::run::run_id();
+    Ok(import::run(id, &options.system, started, results)?)
+}
+
+fn keep(store: &Store, run: &Run) -> Result<(), Failure> {
+    let trials: Vec<_> = (0..).zip(&run.trials).collect();
+    store.begin(run)?;
+    store.put_trials(&run.run, &trials)?;
+    Ok(store.finish(run)?)
+}
