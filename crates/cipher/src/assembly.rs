@@ -13,8 +13,7 @@ use crate::block::lanes::{AnyCpu, Lanes};
 use crate::cascade::cascade;
 use crate::iv::{Counted, Elephant, Essiv, Ivs, Lmk, Tcw};
 use crate::mode::{
-    Adiantum, BlockMode, Blocks, Cbc, Ctr, Ecb, HashEncryptHash, Hctr2, LRW_KEY_BYTES, Lrw,
-    Sectors, Wide, Xts,
+    Adiantum, BlockMode, Blocks, Cbc, Ctr, Ecb, HashEncryptHash, Hctr2, Lrw, Sectors, Wide, Xts,
 };
 use crate::multikey::MultiKey;
 use crate::{
@@ -85,12 +84,18 @@ impl OneKey<'_> {
 
     /// The modes for blocks of any size.
     fn any<C: BlockCipher<N>, const N: usize>(self, keyed: impl Fn(&[u8]) -> C) -> KeyedCipher {
-        let cipher = keyed(self.key);
+        let cipher = || keyed(self.key);
         match self.mode {
-            Mode::Cbc => self.sectors::<C, N>(Cbc { cipher }, keyed),
-            Mode::Ctr => self.sectors::<C, N>(Ctr { cipher }, keyed),
-            Mode::Ecb => self.sectors::<C, N>(Ecb { cipher }, keyed),
-            Mode::Xts | Mode::Lrw | Mode::Adiantum(_) | Mode::Hctr2 => {
+            Mode::Cbc => self.sectors::<C, N>(Cbc { cipher: cipher() }, keyed),
+            Mode::Ctr => self.sectors::<C, N>(Ctr { cipher: cipher() }, keyed),
+            Mode::Ecb => self.sectors::<C, N>(Ecb { cipher: cipher() }, keyed),
+            Mode::Lrw => {
+                let (key, tweak_key) = self.key.split_at(self.key.len() - N);
+                let secret_index = self.iv.is_some_and(|iv| !iv.is_public());
+                let mode = Lrw::new(keyed(key), tweak_key, secret_index);
+                self.sectors::<C, N>(mode, keyed)
+            }
+            Mode::Xts | Mode::Adiantum(_) | Mode::Hctr2 => {
                 unreachable!("CipherSpec refuses {} for {N}-byte blocks", self.mode)
             }
         }
@@ -141,12 +146,6 @@ impl Visitor for OneKey<'_> {
                 let mode = Xts::new(&keyed, self.key);
                 self.sectors::<C, 16>(mode, keyed)
             }
-            Mode::Lrw => {
-                let (key, tweak_key) = self.key.split_at(self.key.len() - LRW_KEY_BYTES);
-                let secret_index = self.iv.is_some_and(|iv| !iv.is_public());
-                let mode = Lrw::new(keyed(key), tweak_key, secret_index);
-                self.sectors::<C, 16>(mode, keyed)
-            }
             // None of their IV generators needs the data's cipher.
             Mode::Adiantum(_) | Mode::Hctr2 => KeyedCipher {
                 sectors: Box::new(Sectors {
@@ -159,7 +158,7 @@ impl Visitor for OneKey<'_> {
                 backend: C::BACKEND,
                 constant_time: C::CONSTANT_TIME,
             },
-            Mode::Cbc | Mode::Ctr | Mode::Ecb => self.any::<C, 16>(keyed),
+            Mode::Cbc | Mode::Lrw | Mode::Ctr | Mode::Ecb => self.any::<C, 16>(keyed),
         }
     }
 

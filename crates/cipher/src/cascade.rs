@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 use crate::assembly::{AnyBlocks, OneKey, blocks, keyless_ivs};
 use crate::iv::WHITENING_BYTES;
-use crate::mode::{Blocks, Cbc, Chain, GROUP, LRW_KEY_BYTES, Lrw, Sectors, assert_whole};
+use crate::mode::{Blocks, Cbc, Chain, GROUP, Lrw, Sectors, assert_whole};
 use crate::spec::CASCADE_SECRET_BYTES;
 use crate::{
     Algorithm, Backend, CipherSpec, IvGenerator, IvSector, KeyedCipher, Mode, SectorCipher,
@@ -132,7 +132,7 @@ fn in_a_row<'a>(
     if spec.mode() == Mode::Lrw {
         let ciphers = Chain { ciphers: wide };
         // No IV generator of a cascade's LRW has a key.
-        let mode = Lrw::new(ciphers, &secret[..LRW_KEY_BYTES], false);
+        let mode = Lrw::new(ciphers, &secret[..16], false);
         return KeyedCipher {
             sectors: Box::new(Sectors {
                 mode,

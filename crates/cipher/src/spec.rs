@@ -5,7 +5,6 @@ use std::fmt;
 
 use crate::assembly::assemble;
 use crate::iv::{SEED_BYTES, WHITENING_BYTES};
-use crate::mode::LRW_KEY_BYTES;
 use crate::{
     Algorithm, Backend, CipherError, EssivHash, IvGenerator, Key, KeyedCipher, Mode, SectorLayout,
     SectorSize,
@@ -20,6 +19,13 @@ pub(crate) const MOST_KEYS: usize = 64;
 /// Where TrueCrypt's keys of a cascade begin in the modes before XTS: what
 /// stands before them is the tweak key of LRW, or the seeds of CBC.
 pub(crate) const CASCADE_SECRET_BYTES: usize = 32;
+
+/// Ciphers with 8-byte blocks that TrueCrypt 4 has in LRW; the kernel has none.
+const TRUECRYPT_4: [Algorithm; 3] = [
+    Algorithm::BlowfishLe,
+    Algorithm::Cast5,
+    Algorithm::TripleDes,
+];
 
 /// The key that Adiantum derives all others from, and its block cipher's.
 const ADIANTUM_KEY_BYTES: usize = 32;
@@ -170,7 +176,8 @@ impl CipherSpec {
             return single && mode == Mode::Ecb;
         }
         match mode {
-            Mode::Xts | Mode::Lrw => wide,
+            Mode::Xts => wide,
+            Mode::Lrw => wide || single && TRUECRYPT_4.contains(&self.named[0]),
             Mode::Cbc => true,
             Mode::Ctr | Mode::Ecb => !self.is_cascade(),
             Mode::Adiantum(_) => {
@@ -194,6 +201,7 @@ impl CipherSpec {
                 .any(|size| aes.contains(size))
         };
         match (self.mode, iv) {
+            (Mode::Lrw, _) if self.named[0].block_bytes() == 8 => iv == Benbi,
             (_, Null | Plain | Plain64 | Plain64Be) => true,
             (Mode::Cbc, Tcw) | (Mode::Lrw, Benbi) => true,
             (Mode::Adiantum(_) | Mode::Hctr2, _) => iv == Benbi,
@@ -260,7 +268,7 @@ impl CipherSpec {
     fn whole_keys(&self, cipher_key: usize) -> Vec<usize> {
         let key = match self.mode {
             Mode::Xts => 2 * cipher_key,
-            Mode::Lrw => cipher_key + LRW_KEY_BYTES,
+            Mode::Lrw => cipher_key + self.named[0].block_bytes(),
             Mode::Adiantum(_) if cipher_key != ADIANTUM_KEY_BYTES => return Vec::new(),
             Mode::Cbc | Mode::Ctr | Mode::Ecb | Mode::Adiantum(_) | Mode::Hctr2 => cipher_key,
         };

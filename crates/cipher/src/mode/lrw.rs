@@ -5,7 +5,8 @@
 //! ```
 //!
 //! I is the IV as a big-endian number, K₂ and the product are elements of
-//! GF(2¹²⁸) modulo x¹²⁸ + x⁷ + x² + x + 1 whose last byte holds x⁰.
+//! GF(2¹²⁸) modulo x¹²⁸ + x⁷ + x² + x + 1 whose last byte holds x⁰. TrueCrypt 4
+//! has the same for blocks of 8 bytes, in GF(2⁶⁴) modulo x⁶⁴ + x⁴ + x³ + x + 1.
 //!
 //! The product is needed once a sector: from one index to the next only the
 //! bits up to the lowest zero change, and K₂ ⊗ (2ᵏ⁺¹ − 1) is kept for every k.
@@ -18,28 +19,37 @@
 use zeroize::Zeroize;
 
 use super::polyval::multiply;
-use super::{BATCH, BlockMode, Blocks, add_all, blocks, times_x};
+use super::{BATCH, BlockMode, Blocks, add_all, blocks};
 
-/// Length of the tweak key K₂.
-pub(crate) const LRW_KEY_BYTES: usize = 16;
-
-/// A block cipher in LRW mode.
-pub(crate) struct Lrw<C> {
+/// A block cipher in LRW mode, with blocks of `N` bytes, 8 or 16.
+pub(crate) struct Lrw<C, const N: usize> {
     cipher: C,
-    products: Box<Products>,
+    products: Box<Products<N>>,
     secret_index: bool,
 }
 
-struct Products {
+struct Products<const N: usize> {
     /// K₂.
     key: u128,
     /// K₂ ⊗ (2ᵏ⁺¹ − 1).
     steps: [u128; 128],
 }
 
-impl<C: Blocks<16>> Lrw<C> {
-    /// `tweak_key` has [`LRW_KEY_BYTES`]; `secret_index` says that IVs are not
-    /// to show in the timing.
+/// The number that bytes are, big end first.
+fn number<const N: usize>(bytes: &[u8; N]) -> u128 {
+    let append = |number, byte: &u8| number << 8 | u128::from(*byte);
+    bytes.iter().fold(0, append)
+}
+
+/// The last bytes of a number.
+fn block<const N: usize>(number: u128) -> [u8; N] {
+    let bytes = number.to_be_bytes();
+    std::array::from_fn(|i| bytes[16 - N + i])
+}
+
+impl<C: Blocks<N>, const N: usize> Lrw<C, N> {
+    /// `tweak_key` has as many bytes as a block; `secret_index` says that IVs
+    /// are not to show in the timing.
     pub(crate) fn new(cipher: C, tweak_key: &[u8], secret_index: bool) -> Self {
         let mut products = Box::new(Products {
             key: 0,
@@ -50,8 +60,8 @@ impl<C: Blocks<16>> Lrw<C> {
         }
         // K₂ ⊗ (2ᵏ⁺¹ − 1) = K₂ ⊗ (2ᵏ − 1)·x + K₂.
         let mut step = 0;
-        for place in &mut products.steps {
-            step = times_x(step) ^ products.key;
+        for place in &mut products.steps[..8 * N] {
+            step = Products::<N>::fold(step << 1, step >> (8 * N - 1)) ^ products.key;
             *place = step;
         }
         Self {
@@ -61,8 +71,8 @@ impl<C: Blocks<16>> Lrw<C> {
         }
     }
 
-    fn run(&self, ivs: &[[u8; 16]], data: &mut [u8], crypt: impl Fn(&mut [[u8; 16]])) {
-        let first = u128::from_be_bytes(ivs[0]);
+    fn run(&self, ivs: &[[u8; N]], data: &mut [u8], crypt: impl Fn(&mut [[u8; N]])) {
+        let first = number(&ivs[0]);
         if self.secret_index {
             let products = &self.products;
             self.run_along(
@@ -82,23 +92,23 @@ impl<C: Blocks<16>> Lrw<C> {
     fn run_along(
         &self,
         mut tweak: impl Tweak,
-        ivs: &[[u8; 16]],
+        ivs: &[[u8; N]],
         data: &mut [u8],
-        crypt: impl Fn(&mut [[u8; 16]]),
+        crypt: impl Fn(&mut [[u8; N]]),
     ) {
-        let sector_blocks = data.len() / 16 / ivs.len();
+        let sector_blocks = data.len() / N / ivs.len();
         let mut ivs = ivs.iter();
         let mut left = 0;
-        let mut tweaks = [[0; 16]; BATCH];
+        let mut tweaks = [[0; N]; BATCH];
         for batch in blocks(data).chunks_mut(BATCH) {
             let tweaks = &mut tweaks[..batch.len()];
-            for block in &mut *tweaks {
+            for place in &mut *tweaks {
                 if left == 0 {
                     let iv = ivs.next().expect("an IV for every sector");
-                    tweak.go_to(u128::from_be_bytes(*iv));
+                    tweak.go_to(number(iv));
                     left = sector_blocks;
                 }
-                *block = tweak.take().to_be_bytes();
+                *place = block(tweak.take());
                 left -= 1;
             }
             add_all(batch, tweaks);
@@ -118,14 +128,14 @@ trait Tweak {
 }
 
 /// By the steps.
-struct Stepped<'a> {
-    products: &'a Products,
+struct Stepped<'a, const N: usize> {
+    products: &'a Products<N>,
     index: u128,
     tweak: u128,
 }
 
-impl<'a> Stepped<'a> {
-    fn new(products: &'a Products, index: u128) -> Self {
+impl<'a, const N: usize> Stepped<'a, N> {
+    fn new(products: &'a Products<N>, index: u128) -> Self {
         let tweak = products.times(index);
         Self {
             products,
@@ -135,7 +145,7 @@ impl<'a> Stepped<'a> {
     }
 }
 
-impl Tweak for Stepped<'_> {
+impl<const N: usize> Tweak for Stepped<'_, N> {
     fn go_to(&mut self, index: u128) {
         // `benbi` goes on where the sector before ended.
         if self.index != index {
@@ -146,53 +156,69 @@ impl Tweak for Stepped<'_> {
     fn take(&mut self) -> u128 {
         let tweak = self.tweak;
         // Of an index of all ones every bit changes.
-        let changed = self.index.trailing_ones().min(127);
+        let changed = self.index.trailing_ones().min(8 * N as u32 - 1);
         self.tweak ^= self.products.steps[changed as usize];
-        self.index = self.index.wrapping_add(1);
+        self.index = Products::<N>::ELEMENT & self.index.wrapping_add(1);
         tweak
     }
 }
 
 /// By multiplication, whatever the index.
-struct Multiplied<'a> {
-    products: &'a Products,
+struct Multiplied<'a, const N: usize> {
+    products: &'a Products<N>,
     index: u128,
 }
 
-impl Tweak for Multiplied<'_> {
+impl<const N: usize> Tweak for Multiplied<'_, N> {
     fn go_to(&mut self, index: u128) {
         self.index = index;
     }
 
     fn take(&mut self) -> u128 {
         let tweak = self.products.times(self.index);
-        self.index = self.index.wrapping_add(1);
+        self.index = Products::<N>::ELEMENT & self.index.wrapping_add(1);
         tweak
     }
 }
 
-impl Products {
+impl<const N: usize> Products<N> {
+    /// The bits of an element.
+    const ELEMENT: u128 = u128::MAX >> (128 - 8 * N);
+
     fn times(&self, index: u128) -> u128 {
-        let (low, high) = multiply(self.key, index);
-        // x¹²⁸ is x⁷ + x² + x + 1, and so once more for what that carries out.
-        let fold = |x: u128| x ^ x << 1 ^ x << 2 ^ x << 7;
-        let over = high >> 127 ^ high >> 126 ^ high >> 121;
-        low ^ fold(high) ^ fold(over)
+        match (multiply(self.key, index), N) {
+            ((product, _), 8) => Self::fold(product & Self::ELEMENT, product >> 64),
+            ((low, high), _) => Self::fold(low, high),
+        }
+    }
+
+    /// What is left of a product whose halves these are.
+    fn fold(low: u128, high: u128) -> u128 {
+        // x¹²⁸ is x⁷ + x² + x + 1, x⁶⁴ is x⁴ + x³ + x + 1, and so once more for what
+        // that carries out.
+        let [a, b, c] = match N {
+            8 => [1, 3, 4],
+            _ => [1, 2, 7],
+        };
+        let folded = |x: u128| x ^ x << a ^ x << b ^ x << c;
+        let over = [a, b, c].map(|shift| high >> (8 * N - shift));
+        let over = over[0] ^ over[1] ^ over[2];
+        (low ^ folded(high) ^ folded(over)) & Self::ELEMENT
     }
 }
 
-impl<C: Blocks<16>> BlockMode<16> for Lrw<C> {
-    fn encrypt(&self, ivs: &mut [[u8; 16]], data: &mut [u8]) {
+impl<C: Blocks<N>, const N: usize> BlockMode<N> for Lrw<C, N> {
+    fn encrypt(&self, ivs: &mut [[u8; N]], data: &mut [u8]) {
         self.run(ivs, data, |blocks| self.cipher.encrypt_blocks(blocks));
     }
 
-    fn decrypt(&self, ivs: &mut [[u8; 16]], data: &mut [u8]) {
+    fn decrypt(&self, ivs: &mut [[u8; N]], data: &mut [u8]) {
         self.run(ivs, data, |blocks| self.cipher.decrypt_blocks(blocks));
     }
 
-    fn encrypt_zeros(&self, ivs: &mut [[u8; 16]]) {
+    fn encrypt_zeros(&self, ivs: &mut [[u8; N]]) {
         for iv in &mut *ivs {
-            let tweak = self.products.times(u128::from_be_bytes(*iv)).to_be_bytes();
+            let tweak = block(self.products.times(number(iv)));
             *iv = tweak;
             self.cipher.encrypt_blocks(std::slice::from_mut(iv));
             super::add(iv, &tweak);
@@ -200,7 +226,7 @@ impl<C: Blocks<16>> BlockMode<16> for Lrw<C> {
     }
 }
 
-impl Drop for Products {
+impl<const N: usize> Drop for Products<N> {
     fn drop(&mut self) {
         self.key.zeroize();
         self.steps.zeroize();

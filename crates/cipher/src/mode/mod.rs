@@ -24,7 +24,7 @@ pub(crate) use self::chain::{Blocks, Chain};
 pub(crate) use self::ctr::Ctr;
 pub(crate) use self::ecb::Ecb;
 pub(crate) use self::hctr2::Hctr2;
-pub(crate) use self::lrw::{LRW_KEY_BYTES, Lrw};
+pub(crate) use self::lrw::Lrw;
 pub(crate) use self::sectors::{Sectors, assert_whole};
 pub(crate) use self::wide::{HashEncryptHash, Wide};
 pub(crate) use self::xts::Xts;
@@ -37,7 +37,8 @@ pub enum Mode {
     /// NIST SP 800-38A, section 6.2: `cbc`.
     Cbc,
     /// Liskov, Rivest, Wagner 2002 as in the drafts of IEEE 1619, cipher key
-    /// before tweak key, for 16-byte blocks: `lrw`.
+    /// before tweak key, for 16-byte blocks, and as in TrueCrypt 4 for its
+    /// ciphers with 8-byte blocks: `lrw`.
     Lrw,
     /// NIST SP 800-38A, section 6.5, the whole IV a big-endian counter: `ctr`.
     ///

@@ -361,8 +361,6 @@ impl ReferenceMode {
                     }
                     (Mode::Xts, Direction::Encrypt) => encrypt_xts::<C>,
                     (Mode::Xts, Direction::Decrypt) => decrypt_xts::<C>,
-                    (Mode::Lrw, Direction::Encrypt) => encrypt_lrw::<C>,
-                    (Mode::Lrw, Direction::Decrypt) => decrypt_lrw::<C>,
                     _ => return any::<C, 16>(direction, mode, key, iv, unit),
                 };
                 crypt(key, iv.try_into().expect("a block"), unit);
@@ -391,6 +389,8 @@ fn any<C: ReferenceCipher<N>, const N: usize>(
     match (mode, direction) {
         (Mode::Cbc, Direction::Encrypt) => encrypt_cbc::<C, N>(key, block(), unit),
         (Mode::Cbc, Direction::Decrypt) => decrypt_cbc::<C, N>(key, block(), unit),
+        (Mode::Lrw, Direction::Encrypt) => encrypt_lrw::<C, N>(key, block(), unit),
+        (Mode::Lrw, Direction::Decrypt) => decrypt_lrw::<C, N>(key, block(), unit),
         (Mode::Ctr, _) => crypt_ctr::<C, N>(key, block(), unit),
         (Mode::Ecb, _) => {
             let cipher = C::new(key);
@@ -401,7 +401,7 @@ fn any<C: ReferenceCipher<N>, const N: usize>(
                 };
             }
         }
-        (Mode::Xts | Mode::Lrw | Mode::Adiantum(_) | Mode::Hctr2, _) => {
+        (Mode::Xts | Mode::Adiantum(_) | Mode::Hctr2, _) => {
             unreachable!("not defined for {N}-byte blocks")
         }
     }

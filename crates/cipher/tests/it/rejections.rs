@@ -427,10 +427,26 @@ fn what_needs_blocks_of_16_bytes() {
     let narrow = |cipher: &Algorithm| cipher.block_bytes() == 8;
     assert_eq!(Algorithm::ALL.iter().filter(|c| narrow(c)).count(), 6);
     for cipher in Algorithm::ALL.into_iter().filter(narrow) {
-        for mode in ["xts-plain64", "xts-essiv:md5", "lrw-benbi", "lrw-plain64"] {
+        // In LRW those of TrueCrypt 4 only, and as it counts only.
+        let truecrypt = ["blowfish_le", "cast5", "des3_ede"].contains(&cipher.name());
+        let possible = match truecrypt {
+            true => "Possible are cbc, lrw, ctr, ecb.",
+            false => "Possible are cbc, ctr, ecb.",
+        };
+        for mode in ["xts-plain64", "xts-essiv:md5"] {
             let error = error(&format!("{cipher}-{mode}"));
             assert!(matches!(error, CipherError::UnfitMode { .. }), "{cipher}");
-            assert_eq!(error.remedy(), "Possible are cbc, ctr, ecb.");
+            assert_eq!(error.remedy(), possible);
+        }
+        let benbi = format!("{cipher}-lrw-benbi").parse::<CipherSpec>();
+        assert_eq!(benbi.is_ok(), truecrypt, "{cipher}");
+        for mode in ["lrw-plain64", "lrw-null", "lrw-essiv:md5"] {
+            let error = error(&format!("{cipher}-{mode}"));
+            let as_expected = match truecrypt {
+                true => matches!(error, CipherError::UnfitIv { .. }),
+                false => matches!(error, CipherError::UnfitMode { .. }),
+            };
+            assert!(as_expected, "{cipher}-{mode}: {error}");
         }
         let elephant = error(&format!("{cipher}-cbc-elephant"));
         assert!(matches!(elephant, CipherError::UnfitIv { .. }), "{cipher}");
@@ -555,6 +571,7 @@ fn key_sizes_are_cryptsetups() {
         ("aes-xts-plain64", &[32, 48, 64][..]),
         ("aes-cbc-plain", &[16, 24, 32]),
         ("aes-lrw-benbi", &[32, 40, 48]),
+        ("des3_ede-lrw-benbi", &[24, 32]),
         ("aes-ecb", &[16, 24, 32]),
         ("aes-cbc-elephant", &[32, 48, 64]),
         ("aes-cbc-tcw", &[48, 56, 64]),

@@ -21,7 +21,6 @@ pub(super) type Sector = Zeroizing<[u8; 512]>;
 
 /// What stands before the keys in the modes before XTS.
 const SECRET_BYTES: usize = 32;
-const LRW_KEY_BYTES: usize = 16;
 const WHITENING_BYTES: usize = 16;
 
 /// VeraCrypt's names, of which the last encrypts first.
@@ -44,7 +43,7 @@ const VERACRYPT_XTS: [&str; 7] = [
     "kuznyechik-serpent-camellia-xts-plain64",
     "kuznyechik-twofish-xts-plain64",
 ];
-const LRW: [&str; 8] = [
+const LRW: [&str; 11] = [
     "aes-lrw-benbi",
     "serpent-lrw-benbi",
     "twofish-lrw-benbi",
@@ -53,6 +52,9 @@ const LRW: [&str; 8] = [
     "serpent-aes-lrw-benbi",
     "serpent-twofish-aes-lrw-benbi",
     "twofish-serpent-lrw-benbi",
+    "blowfish_le-lrw-benbi",
+    "cast5-lrw-benbi",
+    "des3_ede-lrw-benbi",
 ];
 const CBC: [&str; 13] = [
     "aes-cbc-tcw",
@@ -145,9 +147,10 @@ pub(super) fn key(spec: CipherSpec, material: &[u8]) -> Key {
     // Of one cipher, dm-crypt has the key first.
     let (secret, keys) = material.split_at(SECRET_BYTES);
     let cipher_key = &keys[..keys_bytes(spec)];
+    let block_bytes = spec.algorithms()[0].block_bytes();
     let secret = match spec.mode() {
-        Mode::Lrw => &secret[..LRW_KEY_BYTES],
-        _ => &secret[..spec.algorithms()[0].block_bytes() + WHITENING_BYTES],
+        Mode::Lrw => &secret[..block_bytes],
+        _ => &secret[..block_bytes + WHITENING_BYTES],
     };
     filled(cipher_key.len() + secret.len(), |key| {
         let (first, second) = key.split_at_mut(cipher_key.len());

@@ -26,15 +26,20 @@ fn keyed<'a>(spec: &CipherSpec, keys: &'a [u8]) -> Vec<(Algorithm, &'a [u8])> {
     layers
 }
 
-/// Multiplies by x in GF(2^128), bits in the order of LRW: the last bit of the
-/// last byte is the constant.
-fn times_x(field: u128) -> u128 {
-    (field << 1) ^ ((field >> 127) * 0x87)
+/// The product in GF(2^128), bits in the order of LRW: the last bit of the last
+/// byte is the constant.
+fn times(a: u128, b: u128) -> u128 {
+    (0..128).rev().fold(0, |sum: u128, bit| {
+        let times_x = sum << 1 ^ (sum >> 127) * 0x87;
+        times_x ^ (if b >> bit & 1 == 1 { a } else { 0 })
+    })
 }
 
-fn times(a: u128, b: u128) -> u128 {
-    (0..128).rev().fold(0, |sum, bit| {
-        times_x(sum) ^ (if b >> bit & 1 == 1 { a } else { 0 })
+/// The same in GF(2^64), as TrueCrypt 4 has it for blocks of 8 bytes.
+fn times_64(a: u64, b: u64) -> u64 {
+    (0..64).rev().fold(0, |sum: u64, bit| {
+        let times_x = sum << 1 ^ (sum >> 63) * 0x1b;
+        times_x ^ (if b >> bit & 1 == 1 { a } else { 0 })
     })
 }
 
@@ -43,11 +48,17 @@ fn encrypt_header(spec: &CipherSpec, material: &[u8], header: &mut [u8]) {
     let (secret, keys) = material.split_at(32);
     let layers = keyed(spec, keys);
     if spec.mode() == Mode::Lrw {
+        let block_bytes = layers[0].0.block_bytes();
         let tweak_key = u128::from_be_bytes(*secret.first_chunk().unwrap());
-        for (index, block) in (1..).zip(header.chunks_mut(16)) {
-            let tweak = times(tweak_key, index).to_be_bytes();
+        for (index, block) in (1..).zip(header.chunks_mut(block_bytes)) {
+            let tweak = match block_bytes {
+                16 => times(tweak_key, index).to_be_bytes().to_vec(),
+                _ => times_64((tweak_key >> 64) as u64, index as u64)
+                    .to_be_bytes()
+                    .to_vec(),
+            };
             let whiten = |block: &mut [u8]| {
-                for (byte, tweak) in block.iter_mut().zip(tweak) {
+                for (byte, tweak) in block.iter_mut().zip(&tweak) {
                     *byte ^= tweak;
                 }
             };
@@ -117,7 +128,7 @@ fn old_device(spec: &CipherSpec, prf: Prf, version: u16, hidden: bool) -> RamDev
     device
 }
 
-/// Every cipher of TrueCrypt 3 and 4 that can be built, found among all.
+/// Every cipher of TrueCrypt 3 and 4, found among all.
 #[test]
 fn volumes_before_xts_open_in_every_cipher() {
     let before_xts = |spec: &CipherSpec| spec.mode() != Mode::Xts;
@@ -144,7 +155,7 @@ fn volumes_before_xts_open_in_every_cipher() {
             opened += 1;
         }
     }
-    assert_eq!(opened, 2 * (8 + 13));
+    assert_eq!(opened, 2 * (11 + 13));
 }
 
 /// The key of the data, where the cipher crate and TrueCrypt order it
@@ -162,6 +173,9 @@ fn keys_are_cut_from_the_key_area_as_truecrypt_did() {
         ("aes-twofish-xts-plain64", bytes(&[(0, 128)])),
         ("aes-lrw-benbi", bytes(&[(32, 64), (0, 16)])),
         ("twofish-serpent-lrw-benbi", bytes(&[(0, 96)])),
+        ("cast5-lrw-benbi", bytes(&[(32, 48), (0, 8)])),
+        ("des3_ede-lrw-benbi", bytes(&[(32, 56), (0, 8)])),
+        ("blowfish_le-lrw-benbi", bytes(&[(32, 88), (0, 8)])),
         ("aes-cbc-tcw", bytes(&[(32, 64), (0, 32)])),
         ("cast5-cbc-tcw", bytes(&[(32, 48), (0, 24)])),
         ("des3_ede-cbc-tcw", bytes(&[(32, 56), (0, 24)])),
