@@ -17,6 +17,7 @@ pub mod file_system;
 pub mod kernel;
 pub mod plan;
 pub mod probe;
+pub mod published;
 pub mod record;
 pub mod session;
 pub mod stats;

@@ -54,6 +54,7 @@ pub fn run() -> Run {
             verdict: NoiseVerdict::Quiet,
         },
         trials,
+        paper: None,
         warnings: vec!["the device was not preconditioned; --precondition fills it first".into()],
     }
 }
@@ -216,6 +217,8 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
         published: Vec::new(),
         kdf: None,
         samples_s: Vec::new(),
+        samples_crypto_s: Vec::new(),
+        samples_sys_s: Vec::new(),
     }
 }
 
@@ -365,8 +368,18 @@ pub fn hostile() -> Run {
             value: 1.0,
             unit: text(),
             figure: text(),
+            row: 1,
+            system: text(),
+            device: text(),
+            cipher: text(),
+            measure: Measure::Rate,
         }];
     }
+    run.paper = Some(Paper {
+        document: text(),
+        differs: text(),
+        base: text(),
+    });
     run
 }
 
