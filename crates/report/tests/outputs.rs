@@ -595,52 +595,9 @@ fn file_systems_have_tables_with_real_system_and_crypto_time() {
     );
 }
 
-/// A run that repeats a document: two of its drives, three ciphers, of which
-/// one is the other way round here.
-fn beside_a_paper() -> Run {
-    let mut run = sample::run();
-    let paper = Paper {
-        document: "A paper, 2007".into(),
-        differs: "There: drives of then. Here: this one.".into(),
-        base: "AES".into(),
-    };
-    let published = |cipher: &str, device: &str, value: f64, measure| Published {
-        document: paper.document.clone(),
-        value,
-        unit: if measure == Measure::Rate {
-            "Mb/s"
-        } else {
-            "%"
-        }
-        .into(),
-        figure: "Figure 2".into(),
-        row: 1,
-        system: "TrueCrypt".into(),
-        device: device.into(),
-        cipher: cipher.into(),
-        measure,
-    };
-    // AES at 0.97 of plain, Serpent at 0.91, Twofish at 0.93.
-    for (trial, cipher, hdd, ssd) in [
-        (2, "AES", 0.5, 20.0),
-        (3, "Serpent", 0.43, 10.0),
-        (4, "Twofish", 0.42, 15.0),
-    ] {
-        run.trials[trial].system = "builtin".into();
-        run.trials[trial].published = vec![
-            published(cipher, "a disk", hdd, Measure::Rate),
-            published(cipher, "an SSD", ssd, Measure::Rate),
-        ];
-    }
-    let loss = published("AES", "", 5.1, Measure::Loss);
-    run.trials[2].published.push(loss);
-    run.paper = Some(paper);
-    run
-}
-
 #[test]
 fn published_figures_stand_beside_ours() {
-    let run = beside_a_paper();
+    let run = sample::beside_a_paper();
     let [text, markdown, csv, html, _] = everything(&run);
     for (report, kind) in [(&text, "text"), (&markdown, "Markdown"), (&html, "HTML")] {
         let report = flat(report);
@@ -691,7 +648,7 @@ fn published_figures_stand_beside_ours() {
 
 #[test]
 fn an_order_that_cannot_be_told_is_not_judged() {
-    let mut run = beside_a_paper();
+    let mut run = sample::beside_a_paper();
     // Noise as large as the difference between AES and Serpent.
     run.trials[1].overhead = Some(sample::overhead(1.0, 0.08, Verdict::NotDistinguishable));
     let text = flat(&table(&run, 110));
@@ -704,7 +661,7 @@ fn an_order_that_cannot_be_told_is_not_judged() {
         "{text}"
     );
     // Neither is one with two repetitions.
-    let mut run = beside_a_paper();
+    let mut run = sample::beside_a_paper();
     for trial in &mut run.trials {
         trial.samples_mb_s.truncate(2);
     }

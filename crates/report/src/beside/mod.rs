@@ -5,6 +5,7 @@ mod render;
 
 pub(crate) use render::{html, markdown, text};
 
+use crate::html::chart::ratios::Ratio;
 use crate::{figure, group};
 use lab::record::{Interval, Measure, Paper, Published, Run, Tier, Trial, Verdict};
 use lab::stats;
@@ -159,6 +160,26 @@ impl<'a> Block<'a> {
     fn base(&self, paper: &Paper) -> Option<Member<'a>> {
         let is_base = |member: &&Member<'_>| member.published.cipher == paper.base;
         self.members.iter().find(is_base).copied()
+    }
+
+    /// The ratios to the base that are known both there and here.
+    fn ratios(&self, paper: &Paper) -> Vec<Ratio> {
+        let Some(base) = self.base(paper) else {
+            return Vec::new();
+        };
+        let others = self
+            .members
+            .iter()
+            .filter(|member| member.name() != base.name());
+        let ratio = |member: &Member<'_>| {
+            let there = member.published.value / base.published.value;
+            Some(Ratio {
+                name: member.name(),
+                there: Some(there).filter(|there| there.is_finite())?,
+                here: member.ratio(&base)?,
+            })
+        };
+        others.filter_map(ratio).collect()
     }
 
     /// Nothing where there is one cipher, or nothing to tell from.
@@ -335,16 +356,17 @@ impl Member<'_> {
     }
 
     /// Here, this ÷ `base`, repetition by repetition.
+    fn ratio(&self, base: &Self) -> Option<Interval> {
+        stats::paired_ratio(&self.figures(), &base.figures()).filter(|ratio| figure::finite(*ratio))
+    }
+
     fn ratio_here(&self, base: &Self) -> String {
-        let ratio = stats::paired_ratio(&self.figures(), &base.figures());
-        match ratio.filter(|ratio| figure::finite(*ratio)) {
-            Some(Interval {
-                median, low, high, ..
-            }) => {
-                format!("{median:.2} ({low:.2}–{high:.2})")
-            }
-            None => figure::UNKNOWN.to_owned(),
-        }
+        self.ratio(base).map_or_else(
+            || figure::UNKNOWN.to_owned(),
+            |Interval {
+                 median, low, high, ..
+             }| format!("{median:.2} ({low:.2}–{high:.2})"),
+        )
     }
 }
 

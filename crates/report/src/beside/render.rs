@@ -1,6 +1,7 @@
 //! The section of published figures as text, Markdown and HTML.
 
 use super::{Beside, Block, cost_here, printed};
+use crate::html::chart::ratios;
 use crate::markdown::escape;
 use crate::text::Style;
 use comfy_table::CellAlignment;
@@ -69,6 +70,16 @@ impl Beside<'_> {
         cells.collect()
     }
 
+    /// A chart for each block that has ratios to its base.
+    fn charts(&self) -> Vec<(String, Markup)> {
+        let chart = |block: &Block<'_>| {
+            let ratios = block.ratios(self.paper);
+            let title = block.title();
+            (!ratios.is_empty()).then(|| (title.clone(), ratios::render(&title, &ratios)))
+        };
+        self.blocks.iter().filter_map(chart).collect()
+    }
+
     fn about(&self) -> String {
         format!("{HEADING}: {}.", self.paper.document)
     }
@@ -88,7 +99,10 @@ pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
     let columns = beside.columns();
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let rows: Vec<[String; 6]> = beside.blocks.iter().flat_map(|b| beside.cells(b)).collect();
-    let mut lines = drawn(&columns, &[&[0, 1, 2, 3, 4, 5], &[0, 2, 5]], &rows, style).into_iter();
+    let lines = drawn(&columns, &[0, 1, 2, 3, 4, 5], &rows, style)
+        .or_else(|| drawn(&columns, &[0, 2, 5], &rows, style))
+        .unwrap_or_else(|| stacked(&columns, &rows, style));
+    let mut lines = lines.into_iter();
     if !rows.is_empty() {
         out.push(String::new());
         // The header and its rule, then a line for each row.
@@ -102,67 +116,68 @@ pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
         }
     }
     for (columns, rows) in [(SYSTEMS, beside.systems()), (COSTS, beside.costs())] {
-        if !rows.is_empty() {
-            out.push(String::new());
-            out.extend(drawn(&columns, &[&[0, 1, 2, 3]], &rows, style));
+        if rows.is_empty() {
+            continue;
+        }
+        out.push(String::new());
+        match drawn(&columns, &[0, 1, 2, 3], &rows, style) {
+            Some(lines) => out.extend(lines),
+            None => {
+                for [what, of, there, here] in rows {
+                    style.wrap(
+                        &mut out,
+                        &format!("{what}: {there} there ({of}), here {here}"),
+                    );
+                }
+            }
         }
     }
     out
 }
 
-/// A table of the first of `choices` of columns that fits, and the last choice
-/// broken off at the edge where none does: two lines of header, one for each row.
+/// Some columns of a table as two lines of header and one for each row, if they
+/// fit.
 fn drawn<const N: usize>(
     names: &[&str],
-    choices: &[&[usize]],
+    columns: &[usize],
     rows: &[[String; N]],
     style: &Style,
-) -> Vec<String> {
-    let draw = |columns: &[usize]| {
-        let header: Vec<&str> = columns.iter().map(|&place| names[place]).collect();
-        let header: Vec<String> = header.iter().map(|name| style.text(name)).collect();
-        let header: Vec<&str> = header.iter().map(String::as_str).collect();
-        let mut table = style.table(&header);
-        for row in rows {
-            let indented = |place: usize| match place {
-                0 => format!("  {}", row[0]),
-                place => row[place].clone(),
-            };
-            table.add_row(columns.iter().map(|&place| style.text(&indented(place))));
+) -> Option<Vec<String>> {
+    let header: Vec<String> = columns
+        .iter()
+        .map(|&place| style.text(names[place]))
+        .collect();
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let mut table = style.table(&header);
+    for row in rows {
+        let cell = |place: usize| match place {
+            0 => style.text(&format!("  {}", row[0])),
+            place => style.text(&row[place]),
+        };
+        table.add_row(columns.iter().map(|&place| cell(place)));
+    }
+    for place in 1..columns.len() {
+        // Of the lists the second column is words.
+        let is_word = N == SYSTEMS.len() && columns[place] == 1;
+        if let Some(column) = table.column_mut(place).filter(|_| !is_word) {
+            column.set_cell_alignment(CellAlignment::Right);
         }
-        for place in 1..columns.len() {
-            // Words stand on the left, numbers on the right.
-            let is_word = N == 4 && columns[place] == 1;
-            if let Some(column) = table.column_mut(place).filter(|_| !is_word) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        let lines = table.lines().map(|line| line.trim_end().to_owned());
-        lines.collect::<Vec<String>>()
-    };
-    let width = |line: &String| line.chars().count();
-    let mut drawings = choices.iter().map(|columns| draw(columns));
-    let fits = |lines: &Vec<String>| lines.iter().all(|line| width(line) <= style.columns());
-    drawings
-        .find(fits)
-        .unwrap_or_else(|| stacked(names, rows, style))
+    }
+    let lines = table.lines().map(|line| line.trim_end().to_owned());
+    let lines: Vec<String> = lines.collect();
+    let fits = |line: &String| line.chars().count() <= style.columns();
+    lines.iter().all(fits).then_some(lines)
 }
 
-/// No table, for what is too narrow: as many lines all the same.
+/// No table, for what is too narrow: as many lines all the same, cut off at
+/// the edge.
 fn stacked<const N: usize>(names: &[&str], rows: &[[String; N]], style: &Style) -> Vec<String> {
-    let cut = |line: String| {
-        let line = style.text(&line);
+    let line = |first: &str, last: &str| {
+        let line = style.text(&format!("  {first}: {last}"));
         line.chars().take(style.columns()).collect::<String>()
     };
-    let ends = |cells: &[&str]| {
-        let (first, last) = (cells.first(), cells.last());
-        format!("  {}: {}", first.unwrap_or(&""), last.unwrap_or(&""))
-    };
-    let mut lines = vec![cut(ends(names)), String::new()];
-    for row in rows {
-        let cells: Vec<&str> = row.iter().map(String::as_str).collect();
-        lines.push(cut(ends(&cells)));
-    }
+    let mut lines = vec![line(names[0], names[N - 1]), String::new()];
+    lines.extend(rows.iter().map(|row| line(&row[0], &row[N - 1])));
     lines
 }
 
@@ -219,6 +234,18 @@ pub(crate) fn html(run: &Run) -> Option<Markup> {
             p { (beside.paper.document) }
             p class="note" { (beside.paper.differs) }
             @if let Some(sentence) = beside.sentence() { p { (sentence) } }
+            @let charts = beside.charts();
+            @if !charts.is_empty() {
+                p class="note" {
+                    "The diamond is the published ratio to " (beside.paper.base)
+                    ", the dot with its 95 % interval is ours."
+                }
+                div class="charts" {
+                    @for (title, svg) in charts {
+                        figure { figcaption { (title) } (svg) }
+                    }
+                }
+            }
             @if !beside.blocks.is_empty() {
                 div class="scroll" { table class="ciphers" {
                     (head(&columns))
