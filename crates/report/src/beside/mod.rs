@@ -139,21 +139,26 @@ impl<'a> Block<'a> {
 
     /// `rand-4k-read, throughput: TrueCrypt, Western Digital HDD, Figure 2; here builtin tcrypt`.
     fn title(&self) -> String {
-        let Member { published, trial } = self.members[0];
+        let what = self.members[0].what();
+        format!("{what}: {}; here {}", self.source(), self.ours())
+    }
+
+    /// Where the document has its figures of.
+    fn source(&self) -> String {
+        let published = self.members[0].published;
         let there = [&published.system, &published.device, &published.figure];
-        let there: Vec<&str> = there
-            .into_iter()
-            .map(String::as_str)
-            .filter(|word| !word.is_empty())
-            .collect();
-        let format = trial.format.as_ref();
-        let format = format.map_or_else(String::new, |format| format!(" {format}"));
-        format!(
-            "{}: {}; here {}{format}",
-            self.members[0].what(),
-            there.join(", "),
-            trial.system
-        )
+        let words = there.into_iter().map(String::as_str);
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        words.join(", ")
+    }
+
+    /// Our system and its format.
+    fn ours(&self) -> String {
+        let trial = self.members[0].trial;
+        match &trial.format {
+            Some(format) => format!("{} {format}", trial.system),
+            None => trial.system.clone(),
+        }
     }
 
     /// The document's cipher that the others are divided by.

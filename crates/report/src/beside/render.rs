@@ -1,6 +1,6 @@
 //! The section of published figures as text, Markdown and HTML.
 
-use super::{Beside, Block, cost_here, printed};
+use super::{Beside, Block, Member, cost_here, printed};
 use crate::html::chart::ratios;
 use crate::markdown::escape;
 use crate::text::Style;
@@ -14,7 +14,7 @@ const HEADING: &str = "Beside the paper";
 const SYSTEMS: [&str; 4] = ["what", "systems", "there", "here"];
 const COSTS: [&str; 4] = ["workload", "published", "there", "here"];
 
-impl Beside<'_> {
+impl<'a> Beside<'a> {
     /// Columns of the ciphers.
     fn columns(&self) -> [String; 6] {
         let base = &self.paper.base;
@@ -39,6 +39,25 @@ impl Beside<'_> {
         cells.collect()
     }
 
+    /// `AES 0.5 Mb/s; Serpent 0.49 Mb/s, 0.98`: each cipher's figure, and its
+    /// ratio to the base's.
+    fn in_a_line(
+        &self,
+        block: &Block<'a>,
+        figure: fn(&Member<'a>) -> String,
+        ratio: fn(&Member<'a>, &Member<'a>) -> String,
+    ) -> String {
+        let base = block.base(self.paper);
+        let ciphers = block.members.iter().map(|member| {
+            let told = format!("{} {}", member.name(), figure(member));
+            match base.filter(|base| base.name() != member.name()) {
+                Some(base) => format!("{told}, {}", ratio(member, &base)),
+                None => told,
+            }
+        });
+        ciphers.collect::<Vec<_>>().join("; ")
+    }
+
     fn systems(&self) -> Vec<[String; 4]> {
         let cells = self.systems.iter().map(|pair| {
             let (first, second) = (pair.first, pair.second);
@@ -54,7 +73,7 @@ impl Beside<'_> {
 
     fn costs(&self) -> Vec<[String; 4]> {
         let cells = self.costs.iter().map(|&(published, trial)| {
-            let member = super::Member { published, trial };
+            let member = Member { published, trial };
             [
                 member.what(),
                 format!(
@@ -96,31 +115,38 @@ pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
     if let Some(sentence) = beside.sentence() {
         style.wrap(&mut out, &sentence);
     }
-    let columns = beside.columns();
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let rows: Vec<[String; 6]> = beside.blocks.iter().flat_map(|b| beside.cells(b)).collect();
-    let lines = drawn(&columns, &[0, 1, 2, 3, 4, 5], &rows, style)
-        .or_else(|| drawn(&columns, &[0, 2, 5], &rows, style))
-        .unwrap_or_else(|| stacked(&columns, &rows, style));
-    let mut lines = lines.into_iter();
-    if !rows.is_empty() {
-        out.push(String::new());
-        // The header and its rule, then a line for each row.
-        out.extend(lines.by_ref().take(2));
+    if beside
+        .blocks
+        .iter()
+        .any(|block| block.base(beside.paper).is_some())
+    {
+        let base = &beside.paper.base;
+        let note =
+            format!("Behind a figure stands its ratio to {base}'s, ours with its 95 % interval.");
+        style.wrap(&mut out, &note);
     }
+    let mut above = String::new();
     for block in &beside.blocks {
-        style.wrap(&mut out, &block.title());
-        out.extend(lines.by_ref().take(block.members.len()));
-        if let Some(order) = block.order_in_words() {
-            style.wrap(&mut out, &format!("  {order}"));
+        // Several of the document's drives may stand beside the same cells.
+        let what = format!("{}, {}", block.members[0].what(), block.ours());
+        if what != above {
+            out.push(String::new());
+            style.wrap(&mut out, &what);
+            above = what;
+            let here = beside.in_a_line(block, Member::median, Member::ratio_here);
+            style.wrap(&mut out, &format!("  here: {here}"));
         }
+        let there = beside.in_a_line(block, Member::there, Member::ratio_there);
+        let order = block.order_in_words();
+        let order = order.map_or_else(String::new, |order| format!(". {order}"));
+        style.wrap(&mut out, &format!("  {}: {there}{order}", block.source()));
     }
     for (columns, rows) in [(SYSTEMS, beside.systems()), (COSTS, beside.costs())] {
         if rows.is_empty() {
             continue;
         }
         out.push(String::new());
-        match drawn(&columns, &[0, 1, 2, 3], &rows, style) {
+        match drawn(&columns, &rows, style) {
             Some(lines) => out.extend(lines),
             None => {
                 for [what, of, there, here] in rows {
@@ -135,31 +161,14 @@ pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
     out
 }
 
-/// Some columns of a table as two lines of header and one for each row, if they
-/// fit.
-fn drawn<const N: usize>(
-    names: &[&str],
-    columns: &[usize],
-    rows: &[[String; N]],
-    style: &Style,
-) -> Option<Vec<String>> {
-    let header: Vec<String> = columns
-        .iter()
-        .map(|&place| style.text(names[place]))
-        .collect();
-    let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    let mut table = style.table(&header);
+/// The rows as a table, if it fits.
+fn drawn(columns: &[&str; 4], rows: &[[String; 4]], style: &Style) -> Option<Vec<String>> {
+    let mut table = style.table(&columns.map(|name| name));
     for row in rows {
-        let cell = |place: usize| match place {
-            0 => style.text(&format!("  {}", row[0])),
-            place => style.text(&row[place]),
-        };
-        table.add_row(columns.iter().map(|&place| cell(place)));
+        table.add_row(row.iter().map(|cell| style.text(cell)));
     }
-    for place in 1..columns.len() {
-        // Of the lists the second column is words.
-        let is_word = N == SYSTEMS.len() && columns[place] == 1;
-        if let Some(column) = table.column_mut(place).filter(|_| !is_word) {
+    for place in [2, 3] {
+        if let Some(column) = table.column_mut(place) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -167,18 +176,6 @@ fn drawn<const N: usize>(
     let lines: Vec<String> = lines.collect();
     let fits = |line: &String| line.chars().count() <= style.columns();
     lines.iter().all(fits).then_some(lines)
-}
-
-/// No table, for what is too narrow: as many lines all the same, cut off at
-/// the edge.
-fn stacked<const N: usize>(names: &[&str], rows: &[[String; N]], style: &Style) -> Vec<String> {
-    let line = |first: &str, last: &str| {
-        let line = style.text(&format!("  {first}: {last}"));
-        line.chars().take(style.columns()).collect::<String>()
-    };
-    let mut lines = vec![line(names[0], names[N - 1]), String::new()];
-    lines.extend(rows.iter().map(|row| line(&row[0], &row[N - 1])));
-    lines
 }
 
 /// The section as Markdown; empty where there is none.
