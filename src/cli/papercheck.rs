@@ -42,7 +42,7 @@ pub fn run(options: &PapercheckOptions) -> Result<(), Failure> {
         wrong => Err(Failure::new(
             5,
             format!(
-                "{wrong} of {} claimed percentages do not hold",
+                "of {} claimed percentages, {wrong} cannot be relied on",
                 claims.len()
             ),
             "Do not repeat them; the rows above say what the document's own figures give.",
@@ -77,7 +77,7 @@ fn told(file: &Path, claims: &[Claim<'_>]) -> String {
     let count = |is: fn(&Finding<'_>) -> bool| claims.iter().filter(|c| is(&c.finding)).count();
     let _ = writeln!(
         text,
-        "{} claimed percentages: {} follow from their figures, {} do not, {} are claimed in two ways, {} have no figures here",
+        "{} claimed percentages; following from their figures: {}, not following: {}, claimed in two ways: {}, without figures: {}",
         claims.len(),
         count(|finding| *finding == Finding::Follows),
         count(|finding| matches!(finding, Finding::DoesNotFollow { .. })),

@@ -31,6 +31,7 @@ impl<'a> Beside<'a> {
     fn cells(&self, block: &Block<'_>) -> Vec<[String; 6]> {
         let base = block.base(self.paper);
         let cells = block.members.iter().map(|member| {
+            let base = base.filter(|base| base.name() != member.name());
             let ratios = base.map(|base| (member.ratio_there(&base), member.ratio_here(&base)));
             let (there, here) = ratios.unwrap_or_default();
             let [median, mean] = [member.median(), member.mean()];
