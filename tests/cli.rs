@@ -874,6 +874,9 @@ fn help_man_completions_and_dry_run_need_no_store() {
     let plan = sandbox.ok(&["run", "--dry-run", "--repeat", "2"]);
     assert!(plan.contains("40 visits"), "{plan}");
     assert!(sandbox.ok(&["plans"]).contains("crystaldiskmark"));
+    // What is too long even for three repetitions names a shorter plan.
+    let quick = sandbox.ok(&["run", "crypto-fs", "--quick", "--dry-run"]);
+    assert!(quick.starts_with("plan crypto-fs-short: "), "{quick}");
     let toml = sandbox.ok(&["plans", "show", "quick"]);
     std::fs::write(sandbox.path("mine.toml"), toml).unwrap();
     sandbox.ok(&["run", "mine.toml", "--dry-run"]);
