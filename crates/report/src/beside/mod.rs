@@ -286,10 +286,17 @@ impl Member<'_> {
 
     /// The cipher in the document's words, or in ours where it has none.
     fn name(&self) -> String {
-        match (self.published.cipher.as_str(), &self.trial.cipher) {
-            ("", Some(cipher)) => figure::cipher(cipher, self.trial.key_bits),
-            ("", None) => "plain".to_owned(),
-            (cipher, _) => cipher.to_owned(),
+        match self.published.cipher.as_str() {
+            "" => self.our_name(),
+            cipher => cipher.to_owned(),
+        }
+    }
+
+    /// The cipher as people call it.
+    fn our_name(&self) -> String {
+        match &self.trial.cipher {
+            Some(cipher) => figure::cipher(cipher, self.trial.key_bits),
+            None => "plain".to_owned(),
         }
     }
 

@@ -45,12 +45,13 @@ impl<'a> Beside<'a> {
     fn in_a_line(
         &self,
         block: &Block<'a>,
+        name: fn(&Member<'a>) -> String,
         figure: fn(&Member<'a>) -> String,
         ratio: fn(&Member<'a>, &Member<'a>) -> String,
     ) -> String {
         let base = block.base(self.paper);
         let ciphers = block.members.iter().map(|member| {
-            let told = format!("{} {}", member.name(), figure(member));
+            let told = format!("{} {}", name(member), figure(member));
             match base.filter(|base| base.name() != member.name()) {
                 Some(base) => format!("{told}, {}", ratio(member, &base)),
                 None => told,
@@ -134,10 +135,11 @@ pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
             out.push(String::new());
             style.wrap(&mut out, &what);
             above = what;
-            let here = beside.in_a_line(block, Member::median, Member::ratio_here);
+            let here =
+                beside.in_a_line(block, Member::our_name, Member::median, Member::ratio_here);
             style.wrap(&mut out, &format!("  here: {here}"));
         }
-        let there = beside.in_a_line(block, Member::there, Member::ratio_there);
+        let there = beside.in_a_line(block, Member::name, Member::there, Member::ratio_there);
         let order = block.order_in_words();
         let order = order.map_or_else(String::new, |order| format!(". {order}"));
         style.wrap(&mut out, &format!("  {}: {there}{order}", block.source()));
