@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Import(options) => cli::import::run(&options, store.as_deref()),
         Command::Compare(options) => cli::compare::run(&options, store.as_deref()),
         Command::Report(options) => cli::report::run(&options, store.as_deref()),
+        Command::Papercheck(options) => cli::papercheck::run(&options),
         Command::Volume(options) => cli::volume::run(&options),
         Command::Drive(options) => cli::drive::run(&options),
         Command::Lab(options) => cli::lab::run(options),

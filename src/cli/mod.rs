@@ -8,6 +8,7 @@ pub mod drive;
 mod failure;
 pub mod import;
 pub mod lab;
+pub mod papercheck;
 pub mod plans;
 mod progress;
 pub mod report;
@@ -57,6 +58,8 @@ pub enum Command {
     Compare(compare::CompareOptions),
     /// Write a report of stored runs: .html, .md, .csv or .json
     Report(report::ReportOptions),
+    /// Recompute the percentages that a document claims from its own figures
+    Papercheck(papercheck::PapercheckOptions),
     /// Open and keep encrypted volumes
     Volume(Box<volume::VolumeOptions>),
     /// Simulate drives that are not here

@@ -12,7 +12,7 @@ use lab::record::{Run, Tier};
 use lab::session::unlock::PLAN;
 use lab::session::{Observer, Session, Visit};
 use lab::store::Store;
-use lab::target::{Backend, Place, Storage, System};
+use lab::target::{Backend, Place, Storage, System, VolumeFormat};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct RunOptions {
     /// Repetitions of every cell
     #[arg(long, value_name = "N")]
     repeat: Option<u32>,
-    /// Three repetitions of a quarter of the length: a first look, with wide intervals
+    /// Three repetitions of a tenth of a second or 64 MB at most: a first look, with wide intervals
     #[arg(long)]
     quick: bool,
     /// Measure this system; can be repeated
@@ -175,12 +175,10 @@ impl RunOptions {
         if self.quick {
             plan.repetitions = 3;
             for workload in &mut plan.workloads {
-                workload.seconds = workload
-                    .seconds
-                    .map(|seconds| (seconds / 4.0).max(seconds.min(0.05)));
-                workload.bytes = workload
-                    .bytes
-                    .map(|bytes| ByteSize((bytes.as_u64() / 4).max(workload.block_bytes())));
+                workload.seconds = workload.seconds.map(|seconds| seconds.min(0.1));
+                let least = workload.block_bytes();
+                let short = |bytes: ByteSize| bytes.min(ByteSize::mb(64)).max(ByteSize(least));
+                workload.bytes = workload.bytes.map(short);
             }
         }
         if let Some(repeat) = self.repeat {
@@ -289,6 +287,12 @@ fn describe(plan: &Plan, at: &Path) -> String {
         let name = system.as_str();
         match system.directory() {
             Some(_) => targets.push(name.to_owned()),
+            None if *system == System::Builtin && !plan.formats.is_empty() => {
+                for cipher in &plan.ciphers {
+                    let of = |format: &VolumeFormat| format!("{name} {} {cipher}", format.name());
+                    targets.extend(plan.formats.iter().map(of));
+                }
+            }
             None if system.takes_ciphers() => {
                 targets.extend(plan.ciphers.iter().map(|cipher| format!("{name} {cipher}")));
             }

@@ -18,6 +18,7 @@ pub mod import;
 pub mod kernel;
 pub mod plan;
 pub mod probe;
+pub mod published;
 pub mod record;
 pub mod session;
 pub mod stats;

@@ -6,8 +6,9 @@
 
 use crate::file_system::OperationError;
 use crate::file_system::plan::FileSystemPlan;
+use crate::published::repeats::{Repeats, RepeatsError};
 use crate::record::Tier;
-use crate::target::{Backend, Encryption, EncryptionError, System};
+use crate::target::{Backend, Encryption, EncryptionError, System, VolumeFormat};
 use crate::workload::{Workload, WorkloadError};
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
@@ -19,8 +20,18 @@ const EMBEDDED: &[(&str, &str)] = &[
     ("quick", include_str!("../../../plans/quick.toml")),
     ("ciphers", include_str!("../../../plans/ciphers.toml")),
     ("java-os", include_str!("../../../plans/java-os.toml")),
-    ("anvil", include_str!("../../../plans/anvil.toml")),
-    ("passmark", include_str!("../../../plans/passmark.toml")),
+    (
+        "storage-ciphers",
+        include_str!("../../../plans/storage-ciphers.toml"),
+    ),
+    (
+        "fde-passmark",
+        include_str!("../../../plans/fde-passmark.toml"),
+    ),
+    (
+        "ssd-truecrypt",
+        include_str!("../../../plans/ssd-truecrypt.toml"),
+    ),
     (
         "crystaldiskmark",
         include_str!("../../../plans/crystaldiskmark.toml"),
@@ -30,7 +41,6 @@ const EMBEDDED: &[(&str, &str)] = &[
         include_str!("../../../plans/crystaldiskmark-nvme.toml"),
     ),
     ("as-ssd", include_str!("../../../plans/as-ssd.toml")),
-    ("ssd-blog", include_str!("../../../plans/ssd-blog.toml")),
     ("crypto-fs", include_str!("../../../plans/crypto-fs.toml")),
     (
         "crypto-fs-short",
@@ -40,6 +50,13 @@ const EMBEDDED: &[(&str, &str)] = &[
         "file-systems",
         include_str!("../../../plans/file-systems.toml"),
     ),
+];
+
+/// Plans by the names that they had, or that the tools have which they follow.
+const ALIASES: &[(&str, &str)] = &[
+    ("anvil", "storage-ciphers"),
+    ("passmark", "fde-passmark"),
+    ("ssd-blog", "ssd-truecrypt"),
 ];
 
 /// One experiment: systems × ciphers × workloads, repeated.
@@ -74,10 +91,17 @@ pub struct Plan {
     /// Encryption sector size, bytes; several are measured side by side.
     #[serde(default)]
     pub sector_size: SectorSizes,
+    /// Formats in which the built-in engine's volumes are made, each measured;
+    /// without any, all of the extent is data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub formats: Vec<VolumeFormat>,
     /// Cores that share a large request of the built-in engine where that is
     /// measured to be faster; one when absent.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub cores: u32,
+    /// The published figures that it repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Repeats>,
     /// What is asked of every system.
     #[serde(rename = "workload")]
     pub workloads: Vec<Workload>,
@@ -230,6 +254,9 @@ pub enum PlanError {
     /// A cipher, key size or sector size cannot be used.
     #[error(transparent)]
     Encryption(#[from] EncryptionError),
+    /// Published figures are not to be found.
+    #[error(transparent)]
+    Published(#[from] RepeatsError),
 }
 
 impl PlanError {
@@ -273,6 +300,7 @@ impl PlanError {
                 format!("Use --size {} or more.", needed.display().si_short())
             }
             Self::Encryption(error) => error.remedy(),
+            Self::Published(error) => error.remedy(),
         }
     }
 }
@@ -297,6 +325,7 @@ impl Plan {
     /// # Errors
     /// [`PlanError::Unknown`].
     pub fn toml(name: &str) -> Result<&'static str, PlanError> {
+        let name = shipped_name(name);
         EMBEDDED
             .iter()
             .find(|(known, _)| *known == name)
@@ -336,6 +365,9 @@ impl Plan {
             }
         }
         plan.validate()?;
+        if let Some(published) = &plan.published {
+            published.validate(plan.workloads.iter().map(|workload| workload.name.as_str()))?;
+        }
         Ok(plan)
     }
 
@@ -529,7 +561,13 @@ fn read(name_or_path: &str) -> Result<(String, String), PlanError> {
         return Ok((stem.into_owned(), text));
     }
     let text = Plan::toml(name_or_path)?;
-    Ok((name_or_path.to_owned(), text.to_owned()))
+    Ok((shipped_name(name_or_path).to_owned(), text.to_owned()))
+}
+
+/// The name of today of a shipped plan.
+fn shipped_name(name: &str) -> &str {
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+    alias.map_or(name, |(_, name)| *name)
 }
 
 /// Turns the parser's error into a line and, for an unknown word, a suggestion.

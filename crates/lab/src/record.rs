@@ -29,6 +29,9 @@ pub struct Run {
     pub host: Host,
     /// What two measurements of the same thing differed by.
     pub noise: Noise,
+    /// The document that the plan repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<Paper>,
     /// One entry a cell of the plan, in the order of the plan.
     pub trials: Vec<Trial>,
     /// Remarks on the run as a whole, each with what to do about it.
@@ -198,6 +201,13 @@ pub struct Trial {
     /// which need not move bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples_s: Vec<f64>,
+    /// Time of encryption in every repetition, seconds, where it is known of an
+    /// operation on a file system.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples_crypto_s: Vec<f64>,
+    /// System time of every repetition, seconds, likewise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples_sys_s: Vec<f64>,
     /// Remarks on this cell, each with what to do about it.
     pub warnings: Vec<String>,
     /// Published figures that this cell repeats.
@@ -345,7 +355,18 @@ pub enum Bottleneck {
     Unknown,
 }
 
-/// A figure that a source document prints for this cell.
+/// A document whose experiment a run repeats.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Paper {
+    /// The document.
+    pub document: String,
+    /// How the setting of the run differs from the document's.
+    pub differs: String,
+    /// The document's word for the cipher that the others are divided by.
+    pub base: String,
+}
+
+/// A figure that a source document prints for this cell, in its words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// The document.
@@ -356,4 +377,32 @@ pub struct Published {
     pub unit: String,
     /// Figure or table.
     pub figure: String,
+    /// Its row in the document's file in `plans/published`.
+    pub row: u32,
+    /// The system.
+    pub system: String,
+    /// The machine or drive.
+    pub device: String,
+    /// The cipher; empty where the document names none.
+    pub cipher: String,
+    /// Which of the cell's figures it stands beside.
+    pub measure: Measure,
+}
+
+/// Which of a cell's figures a published one stands beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// Throughput, 10⁶ bytes a second.
+    Rate,
+    /// Time of a request or an operation.
+    Time,
+    /// Time of encryption within an operation.
+    Crypto,
+    /// System time of an operation.
+    Sys,
+    /// What encryption takes from the plain rate, per cent.
+    Loss,
+    /// What encryption adds to the plain time, per cent.
+    Slowdown,
 }

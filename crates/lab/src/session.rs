@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::file_system::FileSystemError;
 use crate::plan::{Plan, PlanError};
 use crate::probe::{self, StealMeter};
+use crate::published::repeats::Beside;
 use crate::record::{Noise, Run, SCHEMA};
 use crate::stats;
 use crate::summary::{self, Reference};
@@ -161,6 +162,8 @@ pub struct Session<'a> {
     /// Workloads measured since the last summary.
     fresh: BTreeSet<usize>,
     core_hz: Option<f64>,
+    /// What was published of the plan's cells.
+    beside: Beside,
     steal: StealMeter,
 }
 
@@ -179,6 +182,7 @@ impl<'a> Session<'a> {
         seed: u64,
         id: String,
     ) -> Result<Self, SessionError> {
+        let beside = Beside::of(plan.published.as_ref()).map_err(PlanError::from)?;
         let opened = if plan.is_bare() {
             Opened::bare(plan, backend)?
         } else {
@@ -198,6 +202,7 @@ impl<'a> Session<'a> {
             seed,
             host: probe::host(),
             noise: Noise::default(),
+            paper: beside.paper(),
             trials: Vec::new(),
             warnings: storage.warnings.clone(),
         };
@@ -214,6 +219,7 @@ impl<'a> Session<'a> {
             cells: opened.cells,
             fresh: BTreeSet::new(),
             steal: StealMeter::start(),
+            beside,
             plan,
             run,
         })
@@ -370,7 +376,7 @@ impl<'a> Session<'a> {
                 }
             });
             let subject = &self.cells[cell];
-            let Some(trial) = summary::trial(
+            let Some(mut trial) = summary::trial(
                 &subject.identity,
                 &self.plan.workloads[workload],
                 &subject.samples[workload],
@@ -379,6 +385,7 @@ impl<'a> Session<'a> {
             ) else {
                 continue;
             };
+            self.beside.fill(&mut trial);
             let place = match self.places[workload][cell] {
                 Some(place) => {
                     self.run.trials[place] = trial;

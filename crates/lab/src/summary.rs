@@ -38,6 +38,8 @@ pub struct Identity {
     pub key_bits: Option<u32>,
     /// Encryption sector size.
     pub sector_bytes: Option<u32>,
+    /// On-disk format.
+    pub format: Option<String>,
     /// Whether the backend is constant-time.
     pub constant_time: Option<bool>,
     /// Where the bytes live.
@@ -86,7 +88,7 @@ pub fn trial(
         cipher: identity.cipher.clone(),
         key_bits: identity.key_bits,
         sector_bytes: identity.sector_bytes,
-        format: None,
+        format: identity.format.clone(),
         device: identity.device.clone(),
         fs: None,
         workload: workload.name.clone(),
@@ -109,6 +111,8 @@ pub fn trial(
         constant_time: identity.constant_time,
         samples_mb_s: rates,
         samples_s: Vec::new(),
+        samples_crypto_s: Vec::new(),
+        samples_sys_s: Vec::new(),
         warnings: warnings(steady, &ledger),
         published: Vec::new(),
         kdf: None,
@@ -281,6 +285,7 @@ mod tests {
             cipher: None,
             key_bits: None,
             sector_bytes: None,
+            format: None,
             constant_time: None,
             device: Device::default(),
             served: false,

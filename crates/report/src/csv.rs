@@ -1,10 +1,11 @@
 //! One row a trial, every scalar field, for spreadsheets and data frames.
 
-use lab::record::{Interval, Overhead, Run, Trial};
+use crate::beside::printed;
+use lab::record::{Interval, Overhead, Published, Run, Trial};
 use serde::Serialize;
 
 /// The columns, in order; new ones are only ever added at the end.
-pub const HEADER: [&str; 80] = [
+pub const HEADER: [&str; 81] = [
     "run",
     "plan",
     "started",
@@ -85,10 +86,11 @@ pub const HEADER: [&str; 80] = [
     "governor",
     "hypervisor",
     "warnings",
+    "published",
 ];
 
 /// The runs as CSV with [`HEADER`]; unknown values are empty fields, several
-/// warnings are separated by ` | `.
+/// warnings or published figures are separated by ` | `.
 pub fn render(runs: &[Run]) -> String {
     let mut writer = ::csv::WriterBuilder::new()
         .flexible(true)
@@ -193,8 +195,23 @@ fn row(run: &Run, trial: &Trial) -> Vec<String> {
         text(&host.governor),
         text(&host.hypervisor),
         trial.warnings.join(" | "),
+        published(trial).join(" | "),
     ]);
     row
+}
+
+/// `0.47 Mb/s (TrueCrypt, Western Digital HDD, Figure 2)` and so on.
+fn published(trial: &Trial) -> Vec<String> {
+    let figures = trial.published.iter().map(|published| {
+        let Published {
+            system,
+            device,
+            figure,
+            ..
+        } = published;
+        format!("{} ({system}, {device}, {figure})", printed(published))
+    });
+    figures.collect()
 }
 
 fn interval(interval: Option<Interval>) -> [String; 4] {

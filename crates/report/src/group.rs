@@ -130,14 +130,14 @@ impl Group<'_> {
 }
 
 /// A label for each cell; what a plain label leaves equal is told apart by
-/// notation, sector size, format and backend, as far as those differ.
+/// notation, format, sector size and backend, as far as those differ.
 fn labels(cells: &[&Trial]) -> Vec<String> {
     let mut labels: Vec<String> = cells.iter().map(|trial| label(trial)).collect();
     let details: [fn(&Trial) -> Option<String>; 5] = [
         |trial| trial.cipher.clone(),
         |trial| trial.key_bits.map(|bits| format!("{bits}-bit key")),
-        |trial| trial.sector_bytes.map(|bytes| format!("{bytes} B sectors")),
         |trial| trial.format.clone(),
+        |trial| trial.sector_bytes.map(|bytes| format!("{bytes} B sectors")),
         |trial| trial.backend.clone(),
     ];
     for detail in details {

@@ -15,6 +15,7 @@ pub mod json;
 pub mod markdown;
 pub mod text;
 
+mod beside;
 mod ciphers;
 mod figure;
 mod file_systems;

@@ -1,7 +1,7 @@
 //! Runs as Markdown: for issues, wikis and change logs.
 
 use crate::group::{self, Group};
-use crate::{advice, ciphers, figure, file_systems, kdf};
+use crate::{advice, beside, ciphers, figure, file_systems, kdf};
 use lab::record::Run;
 
 /// A section a run: advice, environment, noise floor, a table a workload, warnings.
@@ -38,6 +38,7 @@ fn section(run: &Run) -> String {
             out.push_str(&table(&group));
         }
     }
+    out.push_str(&beside::markdown(run));
     let warnings = group::warnings(run);
     if !warnings.is_empty() {
         out.push_str("\n## Warnings\n\n");

@@ -1,6 +1,7 @@
 //! The answer on a terminal: one table that also survives a ticket.
 
 use crate::advice;
+use crate::beside;
 use crate::ciphers;
 use crate::figure;
 use crate::file_systems;
@@ -62,6 +63,11 @@ pub fn table(run: &Run, style: &Style) -> String {
         lines.extend(cells(&groups, style));
     }
     lines.push(String::new());
+    let beside = beside::text(run, style);
+    if !beside.is_empty() {
+        lines.extend(beside);
+        lines.push(String::new());
+    }
     style.wrap(&mut lines, &advice::sentence(run));
     for warning in group::warnings(run) {
         style.wrap(&mut lines, &format!("warning: {warning}"));

@@ -115,7 +115,7 @@ fn it_fits_a_phone_and_a_desk() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(
         directory.path().join("report.html"),
-        html::render(&[sample::run(), sample::ciphers()]),
+        html::render(&[sample::run(), sample::ciphers(), sample::beside_a_paper()]),
     )
     .unwrap();
     for width in [360, 768, 1030, 1200] {

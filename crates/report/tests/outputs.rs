@@ -5,7 +5,9 @@ mod sample;
 
 use cryptmark_report::text::Style;
 use cryptmark_report::{advice, csv, html, json, markdown, text};
-use lab::record::{Bottleneck, Interval, NoiseVerdict, Run, Tier, Verdict};
+use lab::record::{
+    Bottleneck, Interval, Measure, NoiseVerdict, Paper, Published, Run, Tier, Verdict,
+};
 
 fn table(run: &Run, width: u16) -> String {
     text::table(
@@ -591,4 +593,129 @@ fn file_systems_have_tables_with_real_system_and_crypto_time() {
         advice.contains("costs least in its worst operation"),
         "{advice}"
     );
+}
+
+#[test]
+fn published_figures_stand_beside_ours() {
+    let run = sample::beside_a_paper();
+    let [text, markdown, csv, html, _] = everything(&run);
+    for (report, kind) in [(&text, "text"), (&markdown, "Markdown"), (&html, "HTML")] {
+        let report = flat(report);
+        for word in [
+            "Beside the paper",
+            "A paper, 2007",
+            "There: drives of then.",
+            "TrueCrypt, a disk, Figure 2",
+            "builtin luks2",
+            "0.43 Mb/s",
+            "0.86",
+            // 0.91 ÷ 0.97, in every repetition.
+            "0.94 (0.94–0.94)",
+            "holds here in 1 of 2 comparisons, does not in 1, and cannot be told in 0",
+        ] {
+            assert!(
+                report.contains(word),
+                "{word} is not in the {kind}: {report}"
+            );
+        }
+        let order = report.replace("&gt;", ">");
+        assert!(
+            order.contains("there: AES > Serpent > Twofish. So here? no: Twofish > Serpent."),
+            "{kind}: {order}"
+        );
+        assert!(
+            order.contains("there: AES > Twofish > Serpent. So here? yes."),
+            "{kind}: {order}"
+        );
+    }
+    assert!(
+        flat(&text).contains(
+            "a disk, Figure 2: AES 0.5 Mb/s; Serpent 0.43 Mb/s, 0.86; Twofish 0.42 Mb/s, 0.84."
+        ),
+        "{text}"
+    );
+    assert!(
+        flat(&text).contains("TrueCrypt, AES, Figure 2 5.1 % 3.0 % (1.1–4.9)"),
+        "{text}"
+    );
+    assert!(
+        csv.contains("0.5 Mb/s (TrueCrypt, a disk, Figure 2) | 20 Mb/s"),
+        "{csv}"
+    );
+    for width in [20, 40, 60, 80, 110] {
+        let text = table(&run, width);
+        assert!(
+            text.lines()
+                .all(|line| line.chars().count() <= usize::from(width).max(60)),
+            "{width}: {text}"
+        );
+        assert!(flat(&text).contains("So here? yes."), "{width}: {text}");
+    }
+}
+
+#[test]
+fn an_order_that_cannot_be_told_is_not_judged() {
+    let mut run = sample::beside_a_paper();
+    // Noise as large as the difference between AES and Serpent.
+    run.trials[1].overhead = Some(sample::overhead(1.0, 0.08, Verdict::NotDistinguishable));
+    let text = flat(&table(&run, 110));
+    assert!(
+        text.contains("not distinguishable: AES and Serpent"),
+        "{text}"
+    );
+    assert!(
+        text.contains("does not in 0, and cannot be told in 2"),
+        "{text}"
+    );
+    // Neither is one with two repetitions.
+    let mut run = sample::beside_a_paper();
+    for trial in &mut run.trials {
+        trial.samples_mb_s.truncate(2);
+    }
+    let text = flat(&table(&run, 110));
+    assert!(text.contains("cannot be told in 2"), "{text}");
+}
+
+/// Times: less is faster, and two systems are compared cipher by cipher.
+#[test]
+fn published_times_of_two_systems_are_compared() {
+    let mut run = on_file_systems();
+    let mut other = run.trials[2].clone();
+    other.system = "lab:cryptoloop".into();
+    run.trials.push(other);
+    let last = run.trials.len() - 1;
+    for (at, system, value, crypto) in [(2, "dm-crypt", 0.02, 0.3), (last, "Cryptoloop", 0.01, 0.2)]
+    {
+        let trial = &mut run.trials[at];
+        trial.samples_crypto_s = vec![crypto; 5];
+        trial.published = vec![Published {
+            document: "A paper".into(),
+            value,
+            unit: "s".into(),
+            figure: "Table III".into(),
+            row: 1,
+            system: system.into(),
+            device: "32 MB ext2".into(),
+            cipher: "aes".into(),
+            measure: Measure::Crypto,
+        }];
+    }
+    run.paper = Some(Paper {
+        document: "A paper".into(),
+        differs: String::new(),
+        base: "aes".into(),
+    });
+    let [text, markdown, _, html, _] = everything(&run);
+    for report in [text, markdown, html] {
+        let report = flat(&report);
+        assert!(report.contains("dm-crypt ÷ Cryptoloop"), "{report}");
+        assert!(
+            report.contains("2.00") && report.contains("1.50 (1.50–1.50)"),
+            "{report}"
+        );
+        assert!(
+            !report.contains("So here?"),
+            "one cipher has no order: {report}"
+        );
+    }
 }

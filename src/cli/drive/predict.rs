@@ -49,7 +49,7 @@ pub struct PredictOptions {
     )]
     cipher: Vec<String>,
     /// The experiment; `cryptmark plans` lists them
-    #[arg(long, value_name = "NAME|FILE", default_value = "anvil")]
+    #[arg(long, value_name = "NAME|FILE", default_value = "storage-ciphers")]
     plan: String,
     /// Rate of a cipher on the processor that there would be, aes=145MB/s; measured here without it
     #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = rate)]
@@ -114,7 +114,7 @@ pub fn run(options: &PredictOptions) -> Result<(), Failure> {
         return Err(Failure::new(
             2,
             format!("the plan {} asks a drive for nothing", plan.name),
-            "Choose one of block devices: anvil, passmark, crystaldiskmark.",
+            "Choose one of block devices: storage-ciphers, fde-passmark, crystaldiskmark.",
         ));
     }
     let ciphers = options.ciphers()?;

@@ -50,6 +50,12 @@ pub(super) fn plan(options: &RunOptions) -> Result<Option<FileSystemPlan>, Failu
         }
         (Experiment::Storage(_), _) => return Ok(None),
     };
+    if options.quick
+        && let Some(quick) = &plan.quick
+        && let Experiment::FileSystems(quick) = Experiment::load(quick)?
+    {
+        plan = quick;
+    }
     options.refuse_what_is_no_file_systems()?;
     if let Some(size) = options.size {
         plan.size = size;

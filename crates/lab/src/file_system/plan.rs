@@ -3,6 +3,7 @@
 
 use super::{Backing, DmOption, Encrypter, FileSystem, Job, Operation, Subject};
 use crate::plan::{PlanError, syntax};
+use crate::published::repeats::Repeats;
 use crate::record::Tier;
 use crate::target::{Encryption, System};
 use bytesize::ByteSize;
@@ -55,6 +56,12 @@ pub struct FileSystemPlan {
     /// Size of the erase blocks under jffs2, a power of two.
     #[serde(default = "erase_size")]
     pub erase_size: ByteSize,
+    /// The plan of which `--quick` makes a first look, where this one is too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quick: Option<String>,
+    /// The published figures that it repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Repeats>,
     /// What is timed.
     #[serde(rename = "operation")]
     pub operations: Vec<Operation>,
@@ -124,6 +131,13 @@ impl FileSystemPlan {
         let mut plan: Self = toml::from_str(text).map_err(|error| syntax(name, text, &error))?;
         plan.name = name.to_owned();
         plan.validate()?;
+        if let Some(published) = &plan.published {
+            published.validate(
+                plan.operations
+                    .iter()
+                    .map(|operation| operation.name.as_str()),
+            )?;
+        }
         Ok(plan)
     }
 

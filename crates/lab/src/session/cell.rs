@@ -64,9 +64,18 @@ impl Opened {
                     for encryption in plan.encryptions(backend)? {
                         let encryption = encryption.shared_among(plan.cores)?;
                         warnings.extend(encryption.tell_sharing(plan.cores));
-                        let target = Target::builtin(Arc::clone(&storage.device), encryption)?;
-                        target.self_check(&*storage.device)?;
-                        targets.push(target);
+                        let device = || Arc::clone(&storage.device);
+                        let mut made = Vec::new();
+                        for format in &plan.formats {
+                            made.push(Target::volume(device(), encryption, *format)?);
+                        }
+                        if made.is_empty() {
+                            made.push(Target::builtin(device(), encryption)?);
+                        }
+                        for target in made {
+                            target.self_check(&*storage.device)?;
+                            targets.push(target);
+                        }
                     }
                 }
                 System::BuiltinNbd => {
@@ -279,7 +288,15 @@ impl Cell {
     fn device(target: Target, plan: &Plan, storage: &Storage) -> Self {
         let encryption = target.encryption;
         let label = match &encryption {
-            Some(encryption) => format!("{} {}", target.system.as_str(), encryption.spec),
+            Some(encryption) => match target.format {
+                Some(format) => format!(
+                    "{} {} {}",
+                    target.system.as_str(),
+                    format.name(),
+                    encryption.spec
+                ),
+                None => format!("{} {}", target.system.as_str(), encryption.spec),
+            },
             None if target.system == System::None => "plain".to_owned(),
             None => target.system.as_str().to_owned(),
         };
@@ -293,6 +310,7 @@ impl Cell {
                 cipher: encryption.map(|encryption| encryption.spec.to_string()),
                 key_bits: encryption.map(|encryption| encryption.key_bits),
                 sector_bytes: encryption.map(|encryption| encryption.sector_size.bytes() as u32),
+                format: target.format.map(|format| format.name().to_owned()),
                 constant_time: target.constant_time,
                 device: target
                     .elsewhere
@@ -489,6 +507,7 @@ fn in_memory(encryption: &Encryption, plan: &Plan) -> Identity {
         cipher: Some(encryption.spec.to_string()),
         key_bits: Some(encryption.key_bits),
         sector_bytes: Some(encryption.sector_size.bytes() as u32),
+        format: None,
         constant_time: None,
         served: false,
         device: Device {

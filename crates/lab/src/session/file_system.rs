@@ -7,7 +7,9 @@ use super::{Observer, STEAL, SessionError, Visit};
 use crate::file_system::agent::{self, Ended, Told};
 use crate::file_system::plan::{FileSystemPlan, Leg, base_job, system_name};
 use crate::file_system::{Backing, Event, FileSystemError, Job, OperationSample, Subject};
+use crate::plan::PlanError;
 use crate::probe::{self, StealMeter};
+use crate::published::repeats::Beside;
 use crate::record::{Device, Noise, Run, SCHEMA, Tier, Trial};
 use crate::stats;
 use crate::summary::Identity;
@@ -51,6 +53,8 @@ pub struct FileSystems<'a> {
     visits: u64,
     /// Rates of the first system's second visits ÷ its first, of all operations.
     pairs: Vec<f64>,
+    /// What was published of the plan's cells.
+    beside: Beside,
     steal: StealMeter,
 }
 
@@ -86,6 +90,7 @@ impl<'a> FileSystems<'a> {
         seed: u64,
         id: String,
     ) -> Result<Self, SessionError> {
+        let beside = Beside::of(plan.published.as_ref()).map_err(PlanError::from)?;
         tidy();
         let folder = tempfile::Builder::new()
             .prefix(&format!("{FOLDER}{}-", std::process::id()))
@@ -150,9 +155,11 @@ impl<'a> FileSystems<'a> {
                 seed,
                 host: probe::host(),
                 noise: Noise::default(),
+                paper: beside.paper(),
                 trials: Vec::new(),
                 warnings,
             },
+            beside,
         })
     }
 
@@ -367,9 +374,11 @@ impl<'a> FileSystems<'a> {
             let (first, second) = (summary::rates(&cells[0]), summary::rates(&cells[again]));
             let floor = stats::noise_floor(stats::paired_ratio(&second, &first));
             for cell in 0..=again {
-                let Some(trial) = course.trial(operation, cell, floor, self.run.host.cores) else {
+                let Some(mut trial) = course.trial(operation, cell, floor, self.run.host.cores)
+                else {
                     continue;
                 };
+                self.beside.fill(&mut trial);
                 match course.places[operation][cell] {
                     Some(place) if self.run.trials[place] == trial => {}
                     Some(place) => {
@@ -423,6 +432,7 @@ impl<'a> FileSystems<'a> {
             cipher: subject.cipher.clone(),
             key_bits: subject.cipher.as_ref().map(|_| subject.key_bits),
             sector_bytes: subject.cipher.as_ref().map(|_| subject.sector_bytes),
+            format: None,
             constant_time: None,
             device: device.clone(),
             served: false,

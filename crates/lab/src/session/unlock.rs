@@ -57,6 +57,7 @@ impl Unlocks {
                 seed,
                 host: probe::host(),
                 noise: Noise::default(),
+                paper: None,
                 trials: Vec::new(),
                 warnings: Vec::new(),
             },
@@ -217,6 +218,7 @@ impl Cell {
             cipher: None,
             key_bits: Some(key_bytes as u32 * 8),
             sector_bytes: None,
+            format: None,
             constant_time: None,
             served: false,
             device: Device {

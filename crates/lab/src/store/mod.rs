@@ -440,6 +440,7 @@ fn header(run: &Run, partial: bool) -> Result<String, StoreError> {
         seed: run.seed,
         host: run.host.clone(),
         noise: run.noise.clone(),
+        paper: run.paper.clone(),
         warnings: run.warnings.clone(),
     };
     let text = serde_json::to_string(&header).map_err(unstorable)?;

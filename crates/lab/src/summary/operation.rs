@@ -72,7 +72,7 @@ pub fn trial(
         cipher: identity.cipher.clone(),
         key_bits: identity.key_bits,
         sector_bytes: identity.sector_bytes,
-        format: None,
+        format: identity.format.clone(),
         device: identity.device.clone(),
         fs: Some(cell.file_system.to_owned()),
         workload: cell.operation.name.clone(),
@@ -95,11 +95,22 @@ pub fn trial(
         constant_time: identity.constant_time,
         samples_mb_s: mb_s,
         samples_s: samples.iter().map(|sample| sample.wall).collect(),
+        samples_crypto_s: all_known(samples, |sample| sample.crypto),
+        samples_sys_s: match time.sys {
+            Some(_) => all_known(samples, |sample| sample.sys),
+            None => Vec::new(),
+        },
         warnings: warnings(&time, cell.cores),
         published: Vec::new(),
         kdf: None,
         time_s: time,
     })
+}
+
+/// A part of the time of every repetition; nothing where one is not known.
+fn all_known(samples: &[OperationSample], part: fn(&OperationSample) -> Option<f64>) -> Vec<f64> {
+    let parts: Option<Vec<f64>> = samples.iter().map(part).collect();
+    parts.unwrap_or_default()
 }
 
 fn time_split(samples: &[OperationSample], exact: bool) -> TimeSplit {
@@ -204,6 +215,7 @@ mod tests {
             cipher: Some("aes-cbc-plain".into()),
             key_bits: Some(256),
             sector_bytes: Some(512),
+            format: None,
             constant_time: None,
             device: Device::default(),
             served: false,
@@ -245,6 +257,8 @@ mod tests {
         );
         assert!((trial.throughput_mb_s.median - 50.0).abs() < 1e-9);
         assert_eq!(trial.samples_s, [0.020, 0.022, 0.018]);
+        assert_eq!(trial.samples_crypto_s, [0.010, 0.011, 0.009]);
+        assert_eq!(trial.samples_sys_s.len(), 3);
         assert!((trial.time_s.sys.unwrap() - 0.012).abs() < 1e-9);
         assert!((trial.time_s.cpu.unwrap() - 0.018).abs() < 1e-9);
         assert!(trial.warnings.is_empty(), "{:?}", trial.warnings);
@@ -255,7 +269,7 @@ mod tests {
         let short = [0.01, 0.01].map(sample);
         let trial = summed(&short, &short, false);
         assert_eq!((trial.time_s.user, trial.time_s.sys), (None, None));
-        assert!(trial.time_s.cpu.is_some());
+        assert!(trial.time_s.cpu.is_some() && trial.samples_sys_s.is_empty());
         let long = [1.0, 1.0].map(sample);
         assert!(summed(&long, &long, false).time_s.sys.is_some());
     }

@@ -6,6 +6,7 @@
 
 mod bare;
 pub mod engine_file;
+mod format;
 pub mod java;
 #[allow(unsafe_code)]
 pub mod peer;
@@ -15,6 +16,7 @@ mod storage;
 pub mod unlock;
 
 pub use bare::{Bare, BareError};
+pub use format::VolumeFormat;
 use peer::Library;
 use served::Program;
 pub use storage::{Place, Storage, StorageError};
@@ -364,6 +366,8 @@ pub struct Target {
     pub constant_time: Option<bool>,
     /// What its data are on, where that is not the session's own extent.
     pub elsewhere: Option<Device>,
+    /// The format of its volume; `None` where all of the storage is data.
+    pub format: Option<VolumeFormat>,
     device: Box<dyn BlockDevice>,
     /// Where on the storage the data begins.
     data_offset: u64,
@@ -379,6 +383,7 @@ impl Target {
             backend: None,
             constant_time: None,
             elsewhere: None,
+            format: None,
             device: Box::new(storage),
             data_offset: 0,
         }
@@ -413,17 +418,32 @@ impl Target {
             offset: 0,
             length: storage.geometry().size,
         };
+        let mapping = Mapping {
+            spec: encryption.spec,
+            key,
+            layout,
+            data,
+            first: IvSector::new(0),
+            backend: None,
+            sharing: None,
+            allow_discards: false,
+        };
+        Self::mapped(storage, encryption, mapping)
+    }
+
+    /// The built-in engine over what `mapping` says of `storage`.
+    fn mapped(
+        storage: Arc<dyn BlockDevice>,
+        encryption: Encryption,
+        mapping: Mapping,
+    ) -> Result<Self, TargetError> {
+        let data_offset = mapping.data.offset;
         let crypt = CryptDevice::new(
             storage,
             Mapping {
-                spec: encryption.spec,
-                key,
-                layout,
-                data,
-                first: IvSector::new(0),
                 backend: encryption.backend,
                 sharing: encryption.sharing,
-                allow_discards: false,
+                ..mapping
             },
         )?;
         Ok(Self {
@@ -433,8 +453,9 @@ impl Target {
             constant_time: Some(crypt.cipher().constant_time()),
             encryption: Some(encryption),
             elsewhere: None,
+            format: None,
             device: Box::new(crypt),
-            data_offset: 0,
+            data_offset,
         })
     }
 

@@ -366,6 +366,7 @@ pub fn foreign(
         backend: None,
         constant_time: None,
         elsewhere: None,
+        format: None,
         device: Box::new(Served {
             client,
             _server: Box::new(guard),

@@ -18,6 +18,11 @@ pub fn run(id: &str, trials: u32) -> Run {
             load_average: Some(0.1),
             ..Host::default()
         },
+        paper: Some(Paper {
+            document: "a paper".into(),
+            differs: "The machine.".into(),
+            base: "AES".into(),
+        }),
         noise: Noise {
             aa_ratio: Some(interval(1.000_000_000_000_000_2)),
             verdict: NoiseVerdict::Quiet,
@@ -75,9 +80,21 @@ pub fn trial(number: u32) -> Trial {
         constant_time: None,
         samples_mb_s: vec![1.0 / 3.0; 10],
         warnings: Vec::new(),
-        published: Vec::new(),
+        published: vec![Published {
+            document: "a paper".into(),
+            value: 58.7,
+            unit: "Mb/s".into(),
+            figure: "Figure 1".into(),
+            row: 1,
+            system: "TrueCrypt".into(),
+            device: "HDD".into(),
+            cipher: "AES".into(),
+            measure: Measure::Rate,
+        }],
         kdf: None,
         samples_s: Vec::new(),
+        samples_crypto_s: Vec::new(),
+        samples_sys_s: Vec::new(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::chart::{bars, forest, latency, ledger};
 use crate::group::{self, Group};
-use crate::{advice, ciphers, figure, file_systems, kdf};
+use crate::{advice, beside, ciphers, figure, file_systems, kdf};
 use lab::record::{NoiseVerdict, Run, Trial};
 use maud::{Markup, html};
 
@@ -30,6 +30,7 @@ pub(super) fn article(run: &Run) -> Markup {
                 (charts(&groups))
                 (table(&groups))
             }
+            @if let Some(beside) = beside::html(run) { (beside) }
             (warnings(run))
             (environment(run))
         }
@@ -163,15 +164,6 @@ fn cells(label: &str, trial: &Trial) -> Markup {
             th scope="row" title=[trial.cipher.as_deref()] { (label) }
             @for (name, value) in COLUMNS.iter().zip(&values) {
                 td data-name=(name) { (value) }
-            }
-        }
-        @for published in &trial.published {
-            tr class="published" {
-                th scope="row" { "published" }
-                td colspan=(COLUMNS.len()) data-name="Figure" {
-                    (figure::number(published.value)) " " (published.unit)
-                    ", " (published.document) ", " (published.figure)
-                }
             }
         }
     }

@@ -54,6 +54,7 @@ pub fn run() -> Run {
             verdict: NoiseVerdict::Quiet,
         },
         trials,
+        paper: None,
         warnings: vec!["the device was not preconditioned; --precondition fills it first".into()],
     }
 }
@@ -216,6 +217,8 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
         published: Vec::new(),
         kdf: None,
         samples_s: Vec::new(),
+        samples_crypto_s: Vec::new(),
+        samples_sys_s: Vec::new(),
     }
 }
 
@@ -365,8 +368,18 @@ pub fn hostile() -> Run {
             value: 1.0,
             unit: text(),
             figure: text(),
+            row: 1,
+            system: text(),
+            device: text(),
+            cipher: text(),
+            measure: Measure::Rate,
         }];
     }
+    run.paper = Some(Paper {
+        document: text(),
+        differs: text(),
+        base: text(),
+    });
     run
 }
 
@@ -484,4 +497,47 @@ pub fn kdf_run() -> Run {
         trials,
         ..run()
     }
+}
+
+/// A run that repeats a document: two of its drives, three ciphers, of which
+/// one is the other way round here.
+pub fn beside_a_paper() -> Run {
+    let mut run = run();
+    let paper = Paper {
+        document: "A paper, 2007".into(),
+        differs: "There: drives of then. Here: this one.".into(),
+        base: "AES".into(),
+    };
+    let published = |cipher: &str, device: &str, value: f64, measure| Published {
+        document: paper.document.clone(),
+        value,
+        unit: if measure == Measure::Rate {
+            "Mb/s"
+        } else {
+            "%"
+        }
+        .into(),
+        figure: "Figure 2".into(),
+        row: 1,
+        system: "TrueCrypt".into(),
+        device: device.into(),
+        cipher: cipher.into(),
+        measure,
+    };
+    // AES at 0.97 of plain, Serpent at 0.91, Twofish at 0.93.
+    for (trial, cipher, hdd, ssd) in [
+        (2, "AES", 0.5, 20.0),
+        (3, "Serpent", 0.43, 10.0),
+        (4, "Twofish", 0.42, 15.0),
+    ] {
+        run.trials[trial].system = "builtin".into();
+        run.trials[trial].published = vec![
+            published(cipher, "a disk", hdd, Measure::Rate),
+            published(cipher, "an SSD", ssd, Measure::Rate),
+        ];
+    }
+    let loss = published("AES", "", 5.1, Measure::Loss);
+    run.trials[2].published.push(loss);
+    run.paper = Some(paper);
+    run
 }

@@ -9,6 +9,7 @@ pub(super) mod latency;
 pub(super) mod ledger;
 pub(super) mod palette;
 pub(crate) mod rates;
+pub(crate) mod ratios;
 pub(crate) mod sizes;
 
 use maud::{Escaper, Markup, PreEscaped, html};

@@ -1,0 +1,343 @@
+//! What documents print about encrypted storage, as rows: those that ship with
+//! the program (`plans/published`), and files of the same shape.
+//!
+//! [`repeats`] says which of our cells repeats which row, [`claims`] whether a
+//! document's percentages follow from its own figures. Pure functions.
+
+pub mod claims;
+pub mod repeats;
+
+use serde::{Deserialize, Serialize};
+use std::io::Read;
+use thiserror::Error;
+
+/// A document whose figures ship with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Document {
+    /// AES, Serpent and Twofish on three drives under two programs.
+    StorageCiphers,
+    /// The whitepaper on full-disk encryption, with PassMark's disk tests.
+    FdePassmark,
+    /// Java's ciphers on two operating systems.
+    JavaOs,
+    /// The article on SSDs and TrueCrypt.
+    SsdTruecrypt,
+    /// File systems on cryptoloop and dm-crypt.
+    CryptoFs,
+}
+
+impl Document {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::StorageCiphers,
+        Self::FdePassmark,
+        Self::JavaOs,
+        Self::SsdTruecrypt,
+        Self::CryptoFs,
+    ];
+
+    /// Its rows as CSV.
+    pub const fn csv(self) -> &'static str {
+        match self {
+            Self::StorageCiphers => include_str!("../../../../plans/published/storage-ciphers.csv"),
+            Self::FdePassmark => include_str!("../../../../plans/published/fde-passmark.csv"),
+            Self::JavaOs => include_str!("../../../../plans/published/java-os.csv"),
+            Self::SsdTruecrypt => include_str!("../../../../plans/published/ssd-truecrypt.csv"),
+            Self::CryptoFs => include_str!("../../../../plans/published/crypto-fs.csv"),
+        }
+    }
+
+    /// Its rows.
+    ///
+    /// # Errors
+    /// None as long as the test of all rows passes.
+    pub fn rows(self) -> Result<Vec<Row>, TableError> {
+        rows(self.csv().as_bytes())
+    }
+}
+
+/// Columns that a table of published figures must have; others are ignored.
+const COLUMNS: [&str; 12] = [
+    "document",
+    "row",
+    "kind",
+    "system",
+    "device",
+    "cipher",
+    "pattern",
+    "direction",
+    "metric",
+    "unit",
+    "value",
+    "figure",
+];
+
+/// A printed number, in the document's words.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Row {
+    /// Line of the file on which it begins, from 1.
+    #[serde(skip)]
+    pub line: u64,
+    /// The document.
+    pub document: String,
+    /// Its number in the file.
+    pub row: String,
+    /// `measurement`, `claimed difference`, or what no program reads.
+    pub kind: String,
+    /// The system; `A over B` of a claimed difference.
+    pub system: String,
+    /// The machine or drive.
+    pub device: String,
+    /// The cipher.
+    pub cipher: String,
+    /// The access pattern or operation.
+    pub pattern: String,
+    /// `read`, `encrypt` and so on.
+    pub direction: String,
+    /// What was measured, `throughput`.
+    pub metric: String,
+    /// The unit as printed.
+    pub unit: String,
+    /// The number as printed.
+    pub value: String,
+    /// Figure, table or section.
+    pub figure: String,
+}
+
+impl Row {
+    /// The printed number.
+    ///
+    /// # Errors
+    /// [`TableError::NotANumber`].
+    pub fn number(&self) -> Result<f64, TableError> {
+        Printed::parse(&self.value)
+            .map(|printed| printed.value)
+            .ok_or_else(|| TableError::NotANumber {
+                line: self.line,
+                value: self.value.clone(),
+            })
+    }
+}
+
+/// Why a table of published figures cannot be read.
+#[derive(Debug, Error)]
+pub enum TableError {
+    /// A column is missing.
+    #[error("line 1: the header has no column {0:?}")]
+    Column(&'static str),
+    /// A row has more or fewer fields than the header.
+    #[error("line {line}: {fields} fields, where the header has {expected}")]
+    Fields {
+        /// Line, from 1.
+        line: u64,
+        /// What is there.
+        fields: u64,
+        /// What the header says.
+        expected: u64,
+    },
+    /// A row is not in UTF-8.
+    #[error("line {line} is not in UTF-8")]
+    Encoding {
+        /// Line, from 1.
+        line: u64,
+    },
+    /// A number is none.
+    #[error("line {line}: {value:?} is not a number")]
+    NotANumber {
+        /// Line, from 1.
+        line: u64,
+        /// What is there.
+        value: String,
+    },
+    /// There is no row.
+    #[error("there is no row below the header")]
+    Empty,
+    /// The bytes could not be read, or are no CSV.
+    #[error(transparent)]
+    Csv(csv::Error),
+}
+
+impl TableError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Column(_) | Self::Empty => format!(
+                "The first line names the columns, and a row follows for each number: {}.",
+                COLUMNS.join(", ")
+            ),
+            Self::Fields { .. } => {
+                "Put a field that holds a comma into double quotes, and give every row all columns."
+                    .to_owned()
+            }
+            Self::Encoding { .. } => "Save the file as UTF-8.".to_owned(),
+            Self::NotANumber { .. } => {
+                "Give measurements and percentages as printed, 58.70 or 58,70, without their unit."
+                    .to_owned()
+            }
+            Self::Csv(_) => "Give a file of comma-separated values that can be read.".to_owned(),
+        }
+    }
+}
+
+impl From<csv::Error> for TableError {
+    fn from(error: csv::Error) -> Self {
+        let line = |position: &Option<csv::Position>| position.as_ref().map_or(0, |p| p.line());
+        match error.kind() {
+            csv::ErrorKind::UnequalLengths {
+                pos,
+                expected_len,
+                len,
+            } => Self::Fields {
+                line: line(pos),
+                fields: *len,
+                expected: *expected_len,
+            },
+            csv::ErrorKind::Utf8 { pos, .. } => Self::Encoding { line: line(pos) },
+            _ => Self::Csv(error),
+        }
+    }
+}
+
+/// Reads a table of published figures.
+///
+/// # Errors
+/// [`TableError`] with the line.
+pub fn rows(csv: impl Read) -> Result<Vec<Row>, TableError> {
+    let mut reader = csv::Reader::from_reader(csv);
+    let header = reader.headers()?.clone();
+    for column in COLUMNS {
+        if !header.iter().any(|name| name == column) {
+            return Err(TableError::Column(column));
+        }
+    }
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record?;
+        rows.push(Row {
+            line: record.position().map_or(0, csv::Position::line),
+            ..record.deserialize(Some(&header))?
+        });
+    }
+    match rows.is_empty() {
+        true => Err(TableError::Empty),
+        false => Ok(rows),
+    }
+}
+
+/// A number as somebody printed it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Printed {
+    value: f64,
+    /// One in its last digit.
+    last_digit: f64,
+}
+
+impl Printed {
+    /// Commas are decimal, unless every one has three digits behind it or there
+    /// is a point: `9,5` is 9.5, and `5,400` is 5400.
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let in_thousands =
+            text.contains('.') || text.split(',').skip(1).all(|group| group.len() == 3);
+        let plain = match in_thousands {
+            true => text.replace(',', ""),
+            false => text.replacen(',', ".", 1),
+        };
+        let digits = plain
+            .trim_start_matches(['-', '+'])
+            .chars()
+            .all(|c| c.is_ascii_digit() || c == '.');
+        let value = plain.parse::<f64>().ok().filter(|_| digits)?;
+        let decimals = plain.split_once('.').map_or(0, |(_, after)| after.len());
+        Some(Self {
+            value,
+            last_digit: 0.1_f64.powi(decimals as i32),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_as_people_print_them() {
+        for (text, value, last_digit) in [
+            ("58.70", 58.7, 0.01),
+            ("9,5", 9.5, 0.1),
+            ("5,400", 5400.0, 1.0),
+            ("1,234,567.8", 1_234_567.8, 0.1),
+            ("-2.9", -2.9, 0.1),
+            ("9", 9.0, 1.0),
+        ] {
+            let printed = Printed::parse(text).expect(text);
+            assert!((printed.value - value).abs() < 1e-9, "{text}: {printed:?}");
+            assert!((printed.last_digit - last_digit).abs() < 1e-12, "{text}");
+        }
+        for text in [
+            "",
+            "significantly higher",
+            "1,2,3",
+            "inf",
+            "NaN",
+            "1e3",
+            "5 %",
+        ] {
+            assert_eq!(Printed::parse(text), None, "{text:?}");
+        }
+    }
+
+    /// Every row of all five, with the numbers that a program reads.
+    #[test]
+    fn every_shipped_row_is_read() {
+        let counts = [129, 36, 69, 15, 132];
+        for (document, count) in Document::ALL.into_iter().zip(counts) {
+            let rows = document.rows().unwrap();
+            assert_eq!(rows.len(), count, "{document:?}");
+            for (index, row) in rows.iter().enumerate() {
+                assert_eq!(row.row, (index + 1).to_string(), "{document:?}");
+                assert_eq!(row.document, rows[0].document, "{row:?}");
+                if matches!(row.kind.as_str(), "measurement" | "setup") {
+                    assert!(row.number().is_ok(), "{row:?}");
+                }
+            }
+        }
+        // A note with commas and quotes stands between these.
+        let blog = Document::SsdTruecrypt.rows().unwrap();
+        assert_eq!(blog[1].number().unwrap(), 9.5);
+        assert_eq!(blog[6].kind, "claim in words");
+        let whitepaper = Document::FdePassmark.rows().unwrap();
+        assert_eq!(whitepaper[19].number().unwrap(), 5400.0);
+    }
+
+    #[test]
+    fn bad_tables_are_refused_with_their_line() {
+        let header = COLUMNS.join(",");
+        let of = |rest: &str| rows(format!("{header}\n{rest}").as_bytes());
+        assert!(matches!(of(""), Err(TableError::Empty)));
+        assert!(matches!(
+            rows(&b"a,b\n1,2\n"[..]),
+            Err(TableError::Column("document"))
+        ));
+        let whole = "d,1,measurement,s,v,c,p,r,t,u,1,f\n";
+        let short = of(&format!("{whole}d,2\n"));
+        assert!(matches!(
+            short,
+            Err(TableError::Fields {
+                line: 3,
+                fields: 2,
+                expected: 12
+            })
+        ));
+        let mut bytes = format!("{header}\n{whole}").into_bytes();
+        bytes.extend(b"d,2,x,\xff,v,c,p,r,t,u,1,f\n");
+        assert!(matches!(
+            rows(&bytes[..]),
+            Err(TableError::Encoding { line: 3 })
+        ));
+        for error in [of("").unwrap_err(), of("d\n").unwrap_err()] {
+            assert!(!error.to_string().is_empty() && error.remedy().ends_with('.'));
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! [`Repeats`]: which cells of a plan repeat which figures of a document.
+
+use super::{Document, Row, TableError};
+use crate::record::{Measure, Paper, Published, Trial};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// What a plan says of the document that it repeats.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repeats {
+    /// Whose figures stand beside ours.
+    pub document: Document,
+    /// How the setting here differs from the document's, a sentence or two.
+    pub differs: String,
+    /// The document's word for the cipher that the others are divided by.
+    pub base: String,
+    /// Only cells of volumes of this format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// The document's words for systems, and ours.
+    pub systems: BTreeMap<String, String>,
+    /// The document's words for ciphers, and ours; an empty word is that of rows
+    /// that name none.
+    pub ciphers: BTreeMap<String, String>,
+    /// What was repeated.
+    pub figures: Vec<Repeated>,
+}
+
+/// A workload or operation with the rows that it repeats.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repeated {
+    /// Name of the workload or operation in the plan.
+    pub workload: String,
+    /// The file system that it is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fs: Option<String>,
+    /// What the document's numbers are.
+    pub measure: Measure,
+    /// Rows of the document.
+    pub rows: Vec<u32>,
+}
+
+/// Why a plan's figures are not to be found.
+#[derive(Debug, Error)]
+pub enum RepeatsError {
+    /// The plan has no such workload.
+    #[error("published: there is no workload or operation {0:?}")]
+    Workload(String),
+    /// The document has no such row.
+    #[error("published: the document has no row {0}")]
+    Row(u32),
+    /// The plan does not say what a row's system or cipher is called here.
+    #[error("published: row {row} is of {word:?}, which is not among the {what}")]
+    Unnamed {
+        /// The row.
+        row: u32,
+        /// The document's word.
+        word: String,
+        /// `systems` or `ciphers`.
+        what: &'static str,
+    },
+    /// The row has no number.
+    #[error("published: row {row} has no number")]
+    Number {
+        /// The row.
+        row: u32,
+        /// What it has.
+        source: TableError,
+    },
+    /// The document's table cannot be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+impl RepeatsError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Workload(_) => "Name one of the plan's.".into(),
+            Self::Unnamed { what, .. } => {
+                format!("Say in published.{what} what it is called here, or leave the row out.")
+            }
+            Self::Row(_) | Self::Number { .. } => {
+                "Leave the row out; `plans/published` of the source has the documents' rows.".into()
+            }
+            Self::Table(error) => error.remedy(),
+        }
+    }
+}
+
+/// The figures of a plan's document, ready to stand beside cells.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    paper: Option<Paper>,
+    entries: Vec<Entry>,
+}
+
+/// A figure and the cell that repeats it.
+#[derive(Clone, Debug)]
+struct Entry {
+    workload: String,
+    fs: Option<String>,
+    format: Option<String>,
+    system: String,
+    cipher: Option<String>,
+    published: Published,
+}
+
+impl Beside {
+    /// The figures that `repeats` names; none where a plan repeats nothing.
+    ///
+    /// # Errors
+    /// [`RepeatsError`].
+    pub fn of(repeats: Option<&Repeats>) -> Result<Self, RepeatsError> {
+        let Some(repeats) = repeats else {
+            return Ok(Self::default());
+        };
+        let rows = repeats.document.rows()?;
+        let mut entries = Vec::new();
+        for repeated in &repeats.figures {
+            for &number in &repeated.rows {
+                let word = number.to_string();
+                let row = rows.iter().find(|row| row.row == word);
+                let row = row.ok_or(RepeatsError::Row(number))?;
+                entries.push(repeats.entry(repeated, number, row)?);
+            }
+        }
+        let paper = rows.first().map(|row| Paper {
+            document: row.document.clone(),
+            differs: repeats.differs.clone(),
+            base: repeats.base.clone(),
+        });
+        Ok(Self { paper, entries })
+    }
+
+    /// What a run's record says of the document.
+    pub fn paper(&self) -> Option<Paper> {
+        self.paper.clone()
+    }
+
+    /// Puts the published figures beside `trial`, unless it is a second
+    /// measurement of the same.
+    pub fn fill(&self, trial: &mut Trial) {
+        let against = trial.overhead.as_ref().map(|overhead| &overhead.against);
+        if against == Some(&trial.system) {
+            return;
+        }
+        let repeats = |entry: &&Entry| {
+            entry.workload == trial.workload
+                && entry.system == trial.system
+                // The plain system has no cipher, whatever the document says.
+                && (trial.cipher.is_none() || entry.cipher == trial.cipher)
+                && entry.fs.as_ref().is_none_or(|fs| trial.fs.as_ref() == Some(fs))
+                && (trial.cipher.is_none() || entry.format == trial.format)
+        };
+        let found = self.entries.iter().filter(repeats);
+        trial.published = found.map(|entry| entry.published.clone()).collect();
+    }
+}
+
+impl Repeats {
+    /// Checks that every row and every name is there; `workloads` are the
+    /// plan's.
+    ///
+    /// # Errors
+    /// [`RepeatsError`].
+    pub fn validate<'a>(
+        &self,
+        workloads: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<(), RepeatsError> {
+        for Repeated { workload, .. } in &self.figures {
+            if !workloads.clone().any(|name| name == workload) {
+                return Err(RepeatsError::Workload(workload.clone()));
+            }
+        }
+        Beside::of(Some(self)).map(|_| ())
+    }
+
+    fn entry(&self, repeated: &Repeated, number: u32, row: &Row) -> Result<Entry, RepeatsError> {
+        let named = |names: &BTreeMap<String, String>, word: &str, what| {
+            names
+                .get(word)
+                .cloned()
+                .ok_or_else(|| RepeatsError::Unnamed {
+                    row: number,
+                    word: word.to_owned(),
+                    what,
+                })
+        };
+        let value = row.number().map_err(|source| RepeatsError::Number {
+            row: number,
+            source,
+        })?;
+        Ok(Entry {
+            workload: repeated.workload.clone(),
+            fs: repeated.fs.clone(),
+            format: self.format.clone(),
+            system: named(&self.systems, &row.system, "systems")?,
+            cipher: Some(named(&self.ciphers, &row.cipher, "ciphers")?),
+            published: Published {
+                document: row.document.clone(),
+                value,
+                unit: row.unit.clone(),
+                figure: row.figure.clone(),
+                row: number,
+                system: row.system.clone(),
+                device: row.device.clone(),
+                cipher: row.cipher.clone(),
+                measure: repeated.measure,
+            },
+        })
+    }
+}

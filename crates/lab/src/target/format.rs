@@ -1,0 +1,105 @@
+//! Volumes as a format lays them out: header, offset, sector size, IV numbers.
+
+use super::{Encryption, Target, TargetError};
+use block::BlockDevice;
+use cipher::{Key, SectorSize};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use volume::luks2::{self, KeyslotOptions};
+use volume::tcrypt::{self, Family, Prf, Sealing};
+use volume::{Format, Hash, Kdf, Limits};
+
+/// The passphrase of a volume that lives as long as a measurement.
+const PASSPHRASE: &[u8] = b"measured and thrown away";
+
+/// Unlocking is not what is measured: the least that LUKS2 takes, and the least PIM.
+const ITERATIONS: u32 = 1000;
+const PIM: u32 = 1;
+
+/// A format in which volumes are made to be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum VolumeFormat {
+    /// LUKS2, with the plan's sector size.
+    Luks2,
+    /// TrueCrypt: XTS, 512-byte sectors.
+    Tcrypt,
+    /// VeraCrypt: the same under another header.
+    Veracrypt,
+}
+
+impl VolumeFormat {
+    /// The contract's word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Luks2 => Format::Luks2.name(),
+            Self::Tcrypt => Format::Tcrypt.name(),
+            Self::Veracrypt => Format::Veracrypt.name(),
+        }
+    }
+}
+
+impl Target {
+    /// The built-in engine over a new volume of all of `storage`, which is
+    /// overwritten where headers lie.
+    ///
+    /// # Errors
+    /// [`TargetError::Volume`] where the format has no such cipher or no room.
+    pub fn volume(
+        storage: Arc<dyn BlockDevice>,
+        encryption: Encryption,
+        format: VolumeFormat,
+    ) -> Result<Self, TargetError> {
+        let family = match format {
+            VolumeFormat::Luks2 => None,
+            VolumeFormat::Tcrypt => Some(Family::TrueCrypt),
+            VolumeFormat::Veracrypt => Some(Family::VeraCrypt),
+        };
+        let passphrase = Key::from_slice(PASSPHRASE);
+        let (encryption, mapping) = match family {
+            None => {
+                let key = Key::random(encryption.key_bits as usize / 8)?;
+                let creation = luks2::Creation {
+                    spec: encryption.spec,
+                    key_bytes: key.len(),
+                    sector_size: encryption.sector_size,
+                    keyslot: KeyslotOptions::new(Kdf::Pbkdf2 {
+                        hash: Hash::Sha256,
+                        iterations: ITERATIONS,
+                    }),
+                    data_offset: None,
+                    detached: false,
+                    label: String::new(),
+                    subsystem: String::new(),
+                    uuid: None,
+                };
+                let header = luks2::Header::create(&*storage, &creation, &key, &passphrase)?;
+                (encryption, header.mapping(key, &*storage)?)
+            }
+            Some(family) => {
+                let creation = tcrypt::Creation {
+                    family,
+                    algorithms: encryption.spec.algorithms().to_vec(),
+                    sealing: Sealing {
+                        pim: (family == Family::VeraCrypt).then_some(PIM),
+                        ..Sealing::new(Prf::Pbkdf2(Hash::Sha512))
+                    },
+                };
+                let made = creation.create(&*storage, &passphrase, &Limits::default())?;
+                let mapping = made.mapping(&*storage)?;
+                let encryption = Encryption {
+                    spec: mapping.spec,
+                    key_bits: mapping.key.len() as u32 * 8,
+                    sector_size: SectorSize::B512,
+                    ..encryption
+                };
+                (encryption, mapping)
+            }
+        };
+        storage.flush()?;
+        Ok(Self {
+            format: Some(format),
+            ..Self::mapped(storage, encryption, mapping)?
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! `cryptmark papercheck`: whether a document's percentages follow from its own figures.
+
+use super::{Failure, print};
+use clap::Args;
+use lab::published::claims::{Claim, Finding, check};
+use lab::published::{Row, TableError, rows};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Options of `cryptmark papercheck`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A claimed difference \"A over B\" of p % follows if numbers that round to the printed figures of A and B give it.
+The exit code is 5 if a claim does not follow, or if another one of the same says another number; 0 otherwise,
+also for claims whose figures the document does not print.")]
+pub struct PapercheckOptions {
+    /// A document's figures, one row each, with the columns of plans/published
+    #[arg(value_name = "FILE.csv")]
+    file: PathBuf,
+}
+
+/// Runs the command.
+pub fn run(options: &PapercheckOptions) -> Result<(), Failure> {
+    let file = &options.file;
+    let within = |error: TableError| {
+        Failure::of(2, &error, error.remedy()).within(&file.display().to_string())
+    };
+    let open = File::open(file).map_err(|error| {
+        Failure::new(
+            2,
+            format!("cannot open {}: {error}", file.display()),
+            "Give a CSV file with the columns of plans/published.",
+        )
+    })?;
+    let rows = rows(open).map_err(within)?;
+    let claims = check(&rows).map_err(within)?;
+    print(&told(file, &claims))?;
+    let wrong = claims.iter().filter(|claim| claim.finding.is_wrong());
+    match wrong.count() {
+        0 => Ok(()),
+        wrong => Err(Failure::new(
+            5,
+            format!(
+                "of {} claimed percentages, {wrong} cannot be relied on",
+                claims.len()
+            ),
+            "Do not repeat them; the rows above say what the document's own figures give.",
+        )),
+    }
+}
+
+/// What is wrong first, then what there is.
+fn told(file: &Path, claims: &[Claim<'_>]) -> String {
+    let mut text = String::new();
+    for Claim { row, finding } in claims {
+        let place = format!("{}, line {}, row {}", file.display(), row.line, row.row);
+        let claim = format!("{}: {} %", about(row), row.value.trim());
+        let _ = match finding {
+            Finding::DoesNotFollow {
+                better,
+                than,
+                gives,
+            } => writeln!(
+                text,
+                "{place}: {claim} does not follow: {} {} and {} {} (rows {} and {}) give {gives:.2} %",
+                better.value, better.unit, than.value, than.unit, better.row, than.row
+            ),
+            Finding::Contradicted { by } => writeln!(
+                text,
+                "{place}: {claim}, and {} % in line {}, row {} ({})",
+                by.value, by.line, by.row, by.figure
+            ),
+            Finding::Follows | Finding::Unfounded => continue,
+        };
+    }
+    let count = |is: fn(&Finding<'_>) -> bool| claims.iter().filter(|c| is(&c.finding)).count();
+    let _ = writeln!(
+        text,
+        "{} claimed percentages; following from their figures: {}, not following: {}, claimed in two ways: {}, without figures: {}",
+        claims.len(),
+        count(|finding| *finding == Finding::Follows),
+        count(|finding| matches!(finding, Finding::DoesNotFollow { .. })),
+        count(|finding| matches!(finding, Finding::Contradicted { .. })),
+        count(|finding| *finding == Finding::Unfounded),
+    );
+    text
+}
+
+/// What a row is about, as far as it says.
+fn about(row: &Row) -> String {
+    let words = [
+        &row.figure,
+        &row.system,
+        &row.device,
+        &row.cipher,
+        &row.pattern,
+        &row.direction,
+        &row.metric,
+    ];
+    let words: Vec<&str> = words
+        .into_iter()
+        .map(|word| word.trim())
+        .filter(|word| !word.is_empty())
+        .collect();
+    words.join(", ")
+}
