@@ -192,6 +192,7 @@ pub fn run(
         seed: 0,
         host: Host::default(),
         noise: Noise::default(),
+        paper: None,
         trials: trials.collect(),
         warnings,
     })
@@ -245,6 +246,8 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
             false => each(|one| one.seconds),
         },
         samples_mb_s: mb_s,
+        samples_crypto_s: Vec::new(),
+        samples_sys_s: Vec::new(),
         warnings: Vec::new(),
         published: Vec::new(),
         kdf: None,
