@@ -2,47 +2,12 @@
 //! processor that encrypts what it writes and decrypts what it reads.
 
 use crate::DriveError;
+use crate::demand::{Demand, Drive};
+use block::OperationKind;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// What a drive is asked for; times are nanoseconds of virtual time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Demand {
-    /// Returned with the completion.
-    pub tag: u64,
-    /// When it comes.
-    pub arrival: u64,
-    /// First byte.
-    pub offset: u64,
-    /// Length, bytes.
-    pub bytes: u64,
-    /// Whether it is written.
-    pub write: bool,
-}
-
-/// A drive in virtual time.
-pub trait Drive {
-    /// Bytes.
-    fn capacity(&self) -> u64;
-
-    /// Puts a request into the queue.
-    ///
-    /// # Panics
-    /// Beyond the end of the drive.
-    fn submit(&mut self, demand: Demand);
-
-    /// When it would begin with its next request; `None` where it has none.
-    fn next_start(&self) -> Option<u64>;
-
-    /// Serves the next request; it and when it is done. Whatever arrives before
-    /// [`next_start`](Self::next_start) must have been submitted.
-    fn serve(&mut self) -> Option<(Demand, u64)>;
-
-    /// Share of the time until `end` in which its busiest part was at work.
-    fn utilisation(&self, end: u64) -> f64;
-}
 
 /// Where requests go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +95,8 @@ impl ClosedLoop {
             };
             if drives_turn {
                 let (demand, finished) = drive.serve().expect("what is not done is with the drive");
-                let Demand { tag, write, .. } = demand;
+                let write = demand.operation == OperationKind::Write;
+                let tag = demand.tag;
                 events.push(Reverse((finished, Event::Done { tag, write })));
                 continue;
             }
@@ -155,11 +121,14 @@ impl ClosedLoop {
                         arrival = cpu_free;
                     }
                     drive.submit(Demand {
-                        tag,
                         arrival,
+                        tag,
+                        operation: match write {
+                            true => OperationKind::Write,
+                            false => OperationKind::Read,
+                        },
                         offset: self.offset + block * self.request,
                         bytes: self.request,
-                        write,
                     });
                     started.push(now);
                 }

@@ -5,6 +5,7 @@
 
 pub mod analytic;
 pub mod closed_loop;
+pub mod demand;
 mod error;
 pub mod ftl;
 pub mod hdd;

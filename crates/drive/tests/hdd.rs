@@ -2,7 +2,9 @@
 
 extern crate cryptmark_drive as drive;
 
+use block::OperationKind;
 use drive::closed_loop::{ClosedLoop, Pattern, Rates};
+use drive::demand::{Demand, Drive};
 use drive::hdd::{Hdd, HddPreset, Order};
 use drive::preset::Preset;
 
@@ -132,6 +134,31 @@ fn the_cipher_matters_to_streams() {
     let stream = encrypted(stream);
     assert!((0.9..0.96).contains(&random), "{random}");
     assert!(stream < 0.75, "{stream}");
+}
+
+/// What is written is on the medium, and nothing on it can be discarded: the
+/// arm stays where it is, and a stream goes on behind.
+#[test]
+fn flushes_and_discards_move_nothing() {
+    let mut disk = Hdd::new(preset()).unwrap();
+    let mut now = 0;
+    let mut takes = |operation, offset, bytes| {
+        disk.submit(Demand {
+            arrival: now,
+            tag: 0,
+            operation,
+            offset,
+            bytes,
+        });
+        let (_, done) = disk.serve().unwrap();
+        done - std::mem::replace(&mut now, done)
+    };
+    takes(OperationKind::Read, 1 << 30, 65_536);
+    let stream = takes(OperationKind::Read, (1 << 30) + 65_536, 65_536);
+    assert_eq!(takes(OperationKind::Flush, 0, 0), 300_000);
+    assert_eq!(takes(OperationKind::Discard, 0, 65_536), 300_000);
+    let after = takes(OperationKind::Read, (1 << 30) + 131_072, 65_536);
+    assert!(stream.abs_diff(after) <= 1, "{stream} {after}");
 }
 
 #[test]

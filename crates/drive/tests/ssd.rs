@@ -3,7 +3,9 @@
 
 extern crate cryptmark_drive as drive;
 
+use block::OperationKind;
 use drive::closed_loop::{ClosedLoop, Pattern, Rates};
+use drive::demand::{Demand, Drive};
 use drive::ftl::Policy;
 use drive::preset::Preset;
 use drive::ssd::{Ssd, SsdDrive};
@@ -120,4 +122,40 @@ fn cleaning_slows_writes_down() {
         "{} {expected}",
         rates.mb_s
     );
+}
+
+/// A write is done in the drive's memory, a flush on the flash; what is
+/// discarded is not read from there any more.
+#[test]
+fn flushes_and_discards_reach_the_flash() {
+    let mut drive = SsdDrive::new(&preset(|_| ()), Policy::Greedy, 1).unwrap();
+    let mut now = 0;
+    let mut takes_us = |operation, offset, bytes| {
+        drive.submit(Demand {
+            arrival: now,
+            tag: 0,
+            operation,
+            offset,
+            bytes,
+        });
+        let (_, done) = drive.serve().unwrap();
+        (done - std::mem::replace(&mut now, done)) as f64 / 1e3
+    };
+    let near = |got: f64, expected: f64| {
+        assert!((got - expected).abs() < 1.0, "{got} for {expected}");
+    };
+    let transfer = 30.0 + 4096.0 / 550.0;
+    near(takes_us(OperationKind::Write, 0, 4096), transfer);
+    // Half a page of 8 KiB: it is programmed all the same.
+    let programmed = 30.0 + 8192.0 / 333.0 + 750.0;
+    near(takes_us(OperationKind::Flush, 0, 0), programmed);
+    near(takes_us(OperationKind::Flush, 0, 0), 30.0);
+    let read = transfer + 75.0 + 4096.0 / 333.0;
+    near(takes_us(OperationKind::Read, 0, 4096), read);
+    // Less than a unit stays.
+    near(takes_us(OperationKind::Discard, 512, 4096), 30.0);
+    near(takes_us(OperationKind::Read, 0, 4096), read);
+    near(takes_us(OperationKind::Discard, 0, 4096), 30.0);
+    near(takes_us(OperationKind::Read, 0, 4096), transfer);
+    assert_eq!(drive.ftl().counts().discarded, 1);
 }

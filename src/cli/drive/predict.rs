@@ -5,12 +5,8 @@ use super::named;
 use crate::cli::report::put;
 use crate::cli::{Failure, print, stop_on_signal};
 use ::drive::DriveError;
-use ::drive::closed_loop::{ClosedLoop, Drive, Pattern, Rates};
-use ::drive::ftl::Policy;
-use ::drive::hdd::Hdd;
+use ::drive::closed_loop::{ClosedLoop, Pattern, Rates};
 use ::drive::preset::Preset;
-use ::drive::ssd::SsdDrive;
-use bytesize::ByteSize;
 use clap::Args;
 use lab::plan::Plan;
 use lab::record::Run;
@@ -29,10 +25,6 @@ const MATTERS: f64 = 0.05;
 
 /// Steps of the search for the rate at which it does.
 const STEPS: u32 = 20;
-
-/// Of a large SSD so many times the extent is simulated: all that a plan writes
-/// goes into erased blocks there as it would on the whole drive.
-const ENOUGH: u64 = 8;
 
 /// Options of `cryptmark drive predict`.
 #[derive(Debug, Args)]
@@ -176,7 +168,7 @@ fn cell(
             cipher_mb_s: rate,
             ..*demands
         };
-        serve(preset, &demands)
+        demands.run(&mut *preset.drive(demands.extent, demands.seed)?)
     };
     let plain = with(None)?;
     let mut encrypted = Vec::new();
@@ -222,22 +214,6 @@ fn threshold(
         }
     }
     Ok(Some(high))
-}
-
-/// On a drive at rest, whose extent is written.
-fn serve(preset: &Preset, demands: &ClosedLoop) -> Result<Rates, DriveError> {
-    let mut drive: Box<dyn Drive> = match preset {
-        Preset::Hdd(preset) => Box::new(Hdd::new(preset.clone())?),
-        Preset::Ssd(ssd) => {
-            let mut ssd = ssd.clone();
-            let enough = demands.extent.saturating_mul(ENOUGH);
-            ssd.capacity = ByteSize::b(ssd.capacity.as_u64().min(enough));
-            let mut drive = SsdDrive::new(&ssd, Policy::Greedy, demands.seed)?;
-            drive.fill(0, demands.extent.min(drive.capacity()));
-            Box::new(drive)
-        }
-    };
-    demands.run(&mut *drive)
 }
 
 fn text(prediction: &Prediction<'_>) -> String {
