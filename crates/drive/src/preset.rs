@@ -98,7 +98,7 @@ impl Preset {
     /// A drive at rest, whose first `extent` bytes were written once, in order.
     ///
     /// # Errors
-    /// [`DriveError::OutOfRange`] where the extent is larger than the drive;
+    /// [`DriveError::TooSmall`] where the extent is larger than the drive;
     /// [`DriveError::NoSpare`], [`DriveError::Memory`].
     pub fn drive(&self, extent: u64, seed: u64) -> Result<Box<dyn Drive>, DriveError> {
         let capacity = match self {
@@ -106,10 +106,9 @@ impl Preset {
             Self::Hdd(hdd) => hdd.capacity,
         };
         if extent > capacity.as_u64() {
-            return Err(DriveError::OutOfRange {
-                name: "extent",
-                value: extent.to_string(),
-                possible: "within the drive",
+            return Err(DriveError::TooSmall {
+                capacity: capacity.as_u64(),
+                needed: extent,
             });
         }
         match self {
