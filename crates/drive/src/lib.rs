@@ -4,7 +4,6 @@
 #![forbid(unsafe_code)]
 
 pub mod analytic;
-pub mod closed_loop;
 pub mod demand;
 mod device;
 mod error;

@@ -2,11 +2,13 @@
 
 extern crate cryptmark_drive as drive;
 
+mod host;
+
 use block::OperationKind;
-use drive::closed_loop::{ClosedLoop, Pattern, Rates};
 use drive::demand::{Demand, Drive};
 use drive::hdd::{Hdd, HddPreset, Order};
 use drive::preset::Preset;
+use host::{ClosedLoop, Pattern, Rates};
 
 fn preset() -> HddPreset {
     match Preset::named("hdd-desktop-2003") {
@@ -24,13 +26,12 @@ const RANDOM: ClosedLoop = ClosedLoop {
     queue_depth: 1,
     requests: 20_000,
     cipher_mb_s: None,
+    cores: 1,
     seed: 1,
 };
 
 fn run(preset: HddPreset, demands: ClosedLoop) -> Rates {
-    let rates = demands.run(&mut Hdd::new(preset).unwrap()).unwrap();
-    println!("{demands:?}\n{rates:?}");
-    rates
+    demands.run(Hdd::new(preset).unwrap())
 }
 
 /// Of the whitepaper and its analysis: 1.04 MB/s over the full stroke at depth 1, and 1.79 MB/s
@@ -97,8 +98,8 @@ fn zones() {
     let stream = |offset| {
         let demands = ClosedLoop {
             offset,
-            extent: 100_000_000,
-            request: 1_000_000,
+            extent: 100 << 20,
+            request: 1 << 20,
             pattern: Pattern::Sequential,
             writes: 0.0,
             requests: 100,
@@ -107,7 +108,7 @@ fn zones() {
         run(preset(), demands).mb_s
     };
     assert!((stream(0) / 21.0 - 1.0).abs() < 0.01);
-    assert!((stream(9_900_000_000) / 12.0 - 1.0).abs() < 0.02);
+    assert!((stream(9_889_999_872) / 12.0 - 1.0).abs() < 0.02);
 }
 
 /// A slow processor costs a stream more than seeks: those hide it.
@@ -173,10 +174,4 @@ fn impossible_disks() {
     assert!(refused(&|p| p.full_seek_ms = 9.0).contains("full_seek_ms"));
     assert!(refused(&|p| p.full_seek_ms = 60.0).contains("full_seek_ms"));
     assert!(refused(&|p| p.inner_mb_s = f64::NAN).contains("inner_mb_s"));
-    let outside = ClosedLoop {
-        extent: 20_000_000_000,
-        ..RANDOM
-    };
-    let error = outside.run(&mut Hdd::new(preset()).unwrap()).unwrap_err();
-    assert!(error.to_string().contains("extent"));
 }
