@@ -48,6 +48,7 @@ fn clock(text: &mut String) {
     let source = match clock.source {
         Source::Tsc => "time-stamp counter",
         Source::Monotonic => "monotonic clock",
+        Source::Virtual => "virtual time",
     };
     let _ = writeln!(
         text,

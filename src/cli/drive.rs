@@ -10,8 +10,8 @@ use ::drive::DriveError;
 use ::drive::preset::Preset;
 use ::drive::ssd::Ssd;
 use clap::{Args, Subcommand};
+use lab::target::simulated::{SimulatedError, preset};
 use std::fmt::Write as _;
-use std::path::Path;
 
 /// Options of `cryptmark drive`.
 #[derive(Debug, Args)]
@@ -63,24 +63,9 @@ fn list() -> Result<(), Failure> {
     print(&text)
 }
 
-/// A drive that ships, or one in a file that ends in .toml.
-fn named(name: &str) -> Result<Preset, Failure> {
-    if !name.ends_with(".toml") {
-        return Ok(Preset::named(name)?);
-    }
-    let text = std::fs::read_to_string(Path::new(name)).map_err(|error| {
-        Failure::new(
-            2,
-            format!("cannot read {name}: {error}"),
-            "Give the TOML file of a drive, or a name from `cryptmark drive list`.",
-        )
-    })?;
-    Preset::parse(&text).map_err(|error| Failure::from(error).within(name))
-}
-
-/// The same, which must have flash.
+/// A drive that must have flash.
 fn named_ssd(name: &str) -> Result<Ssd, Failure> {
-    match named(name)? {
+    match preset(name)? {
         Preset::Ssd(ssd) => Ok(ssd),
         Preset::Hdd(_) => Err(Failure::new(
             2,
@@ -92,6 +77,12 @@ fn named_ssd(name: &str) -> Result<Ssd, Failure> {
 
 impl From<DriveError> for Failure {
     fn from(error: DriveError) -> Self {
+        Self::of(2, &error, error.remedy())
+    }
+}
+
+impl From<SimulatedError> for Failure {
+    fn from(error: SimulatedError) -> Self {
         Self::of(2, &error, error.remedy())
     }
 }

@@ -173,7 +173,7 @@ impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
         let code = match &error {
             SessionError::Interrupted => 130,
-            SessionError::Plan(_) | SessionError::Absent(_) => 2,
+            SessionError::Plan(_) | SessionError::Absent(_) | SessionError::Simulated(_) => 2,
             _ => 1,
         };
         Self::of(code, &error, error.remedy())

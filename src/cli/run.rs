@@ -12,6 +12,7 @@ use lab::record::{Run, Tier};
 use lab::session::unlock::PLAN;
 use lab::session::{Observer, Session, Visit};
 use lab::store::Store;
+use lab::target::simulated::{CipherRate, NoRate};
 use lab::target::{Backend, Place, Storage, System, VolumeFormat};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -48,9 +49,12 @@ pub struct RunOptions {
     /// Driving threads of every workload; can be repeated
     #[arg(long, value_name = "N")]
     threads: Vec<u32>,
-    /// Cores that share a large request of the built-in engine, where they are measured to be faster
+    /// Cores that share a large request of the built-in engine, where they are measured to be faster; before a simulated drive, cores that encrypt
     #[arg(long, value_name = "N")]
     cores: Option<u32>,
+    /// Rate of a cipher on the processor before simulated drives, aes=145MB/s; measured here without it
+    #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = rate)]
+    cpu: Vec<(String, CipherRate)>,
     /// Encryption sector size in bytes; can be repeated
     #[arg(long = "sector-size", value_name = "BYTES")]
     sector_sizes: Vec<u32>,
@@ -126,6 +130,7 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
     let progress = Progress::new(options.no_progress, plan.extent_bytes());
     let storage = match plan.tier {
         Tier::Cipher => Storage::memory(plan.extent_bytes(), seed),
+        _ if plan.is_simulated() => Ok(Storage::none()),
         _ => Storage::prepare(
             Place {
                 at: &options.at,
@@ -205,6 +210,7 @@ impl RunOptions {
         if let Some(cores) = self.cores {
             plan.cores = cores;
         }
+        plan.cpu.extend(self.cpu.iter().cloned());
         if !self.sector_sizes.is_empty() {
             plan.sector_size = SectorSizes::Several(self.sector_sizes.clone());
         }
@@ -299,22 +305,28 @@ fn describe(plan: &Plan, at: &Path) -> String {
             None => {}
         }
     }
-    let encrypted = targets.len();
-    let visits = plan.workloads.len() * plan.repetitions as usize * (encrypted + 2);
+    // Each drive has its own plain side, and what is not simulated another one.
+    let drives = plan.systems.iter().filter(|s| s.drive().is_some()).count();
+    let places = drives + usize::from(!plan.is_simulated());
+    let cells = targets.len() + 2 * places;
+    let visits = plan.workloads.len() * plan.repetitions as usize * cells;
     let seconds: f64 = plan
         .workloads
         .iter()
         .filter_map(|workload| workload.seconds)
         .sum::<f64>()
         * f64::from(plan.repetitions)
-        * (encrypted + 2) as f64;
-    let mut text = format!(
-        "plan {}: {}\n{} at {}, filled first and removed afterwards\n",
-        plan.name,
-        plan.title,
-        plan.size.display().si(),
-        at.display(),
-    );
+        * cells as f64;
+    let mut text = format!("plan {}: {}\n", plan.name, plan.title);
+    let size = plan.size.display().si();
+    let _ = match plan.is_simulated() {
+        true => writeln!(text, "the first {size} of simulated drives"),
+        false => writeln!(
+            text,
+            "{size} at {}, filled first and removed afterwards",
+            at.display()
+        ),
+    };
     for workload in &plan.workloads {
         let _ = writeln!(
             text,
@@ -326,11 +338,25 @@ fn describe(plan: &Plan, at: &Path) -> String {
         );
     }
     let _ = writeln!(text, "on: plain (twice), {}", targets.join(", "));
-    let _ = writeln!(
-        text,
-        "{visits} visits, at least {seconds:.0} s of measuring"
-    );
+    let _ = match plan.is_simulated() {
+        true => writeln!(text, "{visits} visits in virtual time"),
+        false => writeln!(
+            text,
+            "{visits} visits, at least {seconds:.0} s of measuring"
+        ),
+    };
     text
+}
+
+/// A cipher and its rate.
+pub fn rate(text: &str) -> Result<(String, CipherRate), String> {
+    let (cipher, rate) = text
+        .split_once('=')
+        .ok_or_else(|| format!("{text} is not a rate; write aes=145MB/s"))?;
+    match rate.parse() {
+        Ok(rate) => Ok((cipher.to_owned(), rate)),
+        Err(error) => Err(NoRate::to_string(&error)),
+    }
 }
 
 /// A file that cannot be written is better refused before the measurement.

@@ -38,7 +38,7 @@ impl Operation {
 }
 
 /// The four things a device can be asked for; an index from 0 to 3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OperationKind {
     /// Bytes from the device.
     Read,

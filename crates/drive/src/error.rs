@@ -15,6 +15,14 @@ pub enum DriveError {
         /// What is possible.
         possible: &'static str,
     },
+    /// More is asked for than the drive holds.
+    #[error("the drive holds {capacity} bytes, and {needed} are needed")]
+    TooSmall {
+        /// Bytes of the drive.
+        capacity: u64,
+        /// Bytes that it should hold.
+        needed: u64,
+    },
     /// Too few spare pages to write anything a second time.
     #[error("{spare} spare pages are too few: cleaning needs {needed}")]
     NoSpare {
@@ -56,6 +64,9 @@ impl DriveError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::OutOfRange { .. } => "Choose a number in that range.",
+            Self::TooSmall { .. } => {
+                "Choose a larger drive, or a plan or --size that asks for less of it."
+            }
             Self::NoSpare { .. } => {
                 "Give the drive more --over-provisioning, or smaller blocks in larger number."
             }

@@ -10,8 +10,9 @@
 //! linearly; rates are those that last, with head switches in them.
 
 use crate::DriveError;
-use crate::closed_loop::{Demand, Drive};
+use crate::demand::{Demand, Drive};
 use crate::preset::Kind;
+use block::OperationKind;
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -176,7 +177,7 @@ impl Hdd {
     fn positioned(&self, now: u64, demand: &Demand) -> u64 {
         let spot = self.spot(demand.offset);
         let mut arrived = now as f64 + self.seek((spot.stroke - self.arm).abs());
-        if demand.write {
+        if demand.operation == OperationKind::Write {
             arrived += self.preset.write_settle_ms * 1e6;
         }
         let angle = (arrived / self.revolution).fract();
@@ -220,9 +221,23 @@ impl Hdd {
     }
 }
 
+/// Whether the arm has to do with it: what is written is on the medium when its
+/// request is done, so a flush finds nothing to do.
+fn moves(demand: &Demand) -> bool {
+    matches!(demand.operation, OperationKind::Read | OperationKind::Write)
+}
+
 impl Drive for Hdd {
+    fn duplicate(&self) -> Box<dyn Drive> {
+        Box::new(self.clone())
+    }
+
     fn capacity(&self) -> u64 {
         self.preset.capacity.as_u64()
+    }
+
+    fn discard_granularity(&self) -> Option<u32> {
+        None
     }
 
     fn submit(&mut self, demand: Demand) {
@@ -240,7 +255,10 @@ impl Drive for Hdd {
         let now = self.next_start()?;
         let here = |demand: &&Demand| demand.arrival <= now;
         let candidates = self.waiting.iter().filter(here);
+        // What moves nothing waits for nothing.
+        let still = |demand: &&Demand| !moves(demand);
         let chosen = match self.preset.queue {
+            _ if let Some(demand) = candidates.clone().find(still) => Some(demand),
             Order::Fifo => candidates.min_by_key(|demand| (demand.arrival, demand.tag)),
             Order::Elevator => {
                 let ahead = |demand: &Demand| self.spot(demand.offset).stroke < self.arm;
@@ -251,6 +269,11 @@ impl Drive for Hdd {
         let demand = *chosen?;
         self.waiting.retain(|other| other.tag != demand.tag);
         let overhead = (self.preset.overhead_ms * 1e6) as u64;
+        if !moves(&demand) {
+            self.busy += overhead;
+            self.free_at = now + overhead;
+            return Some((demand, self.free_at));
+        }
         let start = match self.behind {
             // The medium has gone on, and its buffer has what comes next.
             Some(next) if next == demand.offset => now,

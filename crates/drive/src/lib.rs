@@ -4,17 +4,22 @@
 #![forbid(unsafe_code)]
 
 pub mod analytic;
-pub mod closed_loop;
+pub mod demand;
+mod device;
 mod error;
 pub mod ftl;
 pub mod hdd;
 pub mod host;
 pub mod lifetime;
 pub mod preset;
+mod processor;
 pub mod replay;
 pub mod ssd;
+pub mod time;
 pub mod trace;
 pub mod uniform;
 pub mod workload;
 
+pub use device::SimulatedDevice;
 pub use error::DriveError;
+pub use processor::Processor;

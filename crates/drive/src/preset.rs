@@ -2,9 +2,11 @@
 //! where it comes from.
 
 use crate::DriveError;
-use crate::hdd::Hdd;
-use crate::hdd::HddPreset;
-use crate::ssd::Ssd;
+use crate::demand::Drive;
+use crate::ftl::Policy;
+use crate::hdd::{Hdd, HddPreset};
+use crate::ssd::{Ssd, SsdDrive};
+use bytesize::ByteSize;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,13 @@ const SHIPPED: &[(&str, &str)] = &[
         include_str!("../presets/hdd-desktop-2003.toml"),
     ),
 ];
+
+/// Of a large SSD so many times the extent is simulated: all that is written to
+/// the extent goes into erased blocks there as it would on the whole drive.
+const ENOUGH: u64 = 8;
+
+/// No less of it is simulated, bytes: blocks are large, and cleaning needs several.
+const LEAST: u64 = 8_000_000_000;
 
 /// A kind of drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +91,37 @@ impl Preset {
             Kind::Hdd => {
                 let preset: HddPreset = read(toml)?;
                 Ok(Self::Hdd(Hdd::new(preset)?.preset().clone()))
+            }
+        }
+    }
+
+    /// A drive at rest, whose first `extent` bytes were written once, in order.
+    ///
+    /// # Errors
+    /// [`DriveError::TooSmall`] where the extent is larger than the drive;
+    /// [`DriveError::NoSpare`], [`DriveError::Memory`].
+    pub fn drive(&self, extent: u64, seed: u64) -> Result<Box<dyn Drive>, DriveError> {
+        let capacity = match self {
+            Self::Ssd(ssd) => ssd.capacity,
+            Self::Hdd(hdd) => hdd.capacity,
+        };
+        if extent > capacity.as_u64() {
+            return Err(DriveError::TooSmall {
+                capacity: capacity.as_u64(),
+                needed: extent,
+            });
+        }
+        match self {
+            Self::Hdd(preset) => Ok(Box::new(Hdd::new(preset.clone())?)),
+            Self::Ssd(ssd) => {
+                let enough = extent.saturating_mul(ENOUGH).max(LEAST);
+                let ssd = Ssd {
+                    capacity: ByteSize::b(enough.min(capacity.as_u64())),
+                    ..ssd.clone()
+                };
+                let mut drive = SsdDrive::new(&ssd, Policy::Greedy, seed)?;
+                drive.fill(0, extent.min(drive.capacity()));
+                Ok(Box::new(drive))
             }
         }
     }

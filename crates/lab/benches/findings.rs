@@ -77,6 +77,7 @@ fn measure(device: &dyn BlockDevice, workload: &Workload, seed: u64) -> Sample {
         seed,
         metered: true,
         stop: &GO_ON,
+        clock: Clock::get(),
     };
     trial::run(device, workload, options).expect("memory answers")
 }

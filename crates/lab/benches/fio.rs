@@ -12,6 +12,7 @@
 
 use block::{BlockDevice, Engine, FileDevice, FileOptions, NullDevice};
 use bytesize::ByteSize;
+use cryptmark_lab::clock::Clock;
 use cryptmark_lab::stats;
 use cryptmark_lab::trial::{self, Options};
 use cryptmark_lab::workload::{Mix, Pattern, Workload};
@@ -185,6 +186,7 @@ fn row(
             seed,
             metered: true,
             stop: &stop,
+            clock: Clock::get(),
         };
         let sample = trial::run(device, workload, options).expect("the device answers");
         if iops { sample.iops() } else { sample.mb_s() }

@@ -8,10 +8,12 @@ use crate::file_system::OperationError;
 use crate::file_system::plan::FileSystemPlan;
 use crate::published::repeats::{Repeats, RepeatsError};
 use crate::record::Tier;
+use crate::target::simulated::{CipherRate, rate_of};
 use crate::target::{Backend, Encryption, EncryptionError, System, VolumeFormat};
 use crate::workload::{Workload, WorkloadError};
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -96,12 +98,17 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub formats: Vec<VolumeFormat>,
     /// Cores that share a large request of the built-in engine where that is
-    /// measured to be faster; one when absent.
+    /// measured to be faster, and cores before simulated drives, each of which
+    /// encrypts a request; one when absent.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub cores: u32,
     /// The published figures that it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Repeats>,
+    /// Rates of ciphers on a core of the machine before simulated drives, by
+    /// name or notation; this machine's are measured when absent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cpu: BTreeMap<String, CipherRate>,
     /// What is asked of every system.
     #[serde(rename = "workload")]
     pub workloads: Vec<Workload>,
@@ -251,6 +258,9 @@ pub enum PlanError {
         /// The tier's.
         tier: &'static str,
     },
+    /// A rate of a cipher is given that nothing asks for.
+    #[error("the rate of {0:?} is given, and no simulated drive of the plan has this cipher")]
+    UnusedRate(String),
     /// A cipher, key size or sector size cannot be used.
     #[error(transparent)]
     Encryption(#[from] EncryptionError),
@@ -289,6 +299,9 @@ impl PlanError {
             }
             Self::DuplicateWorkload(_) => "Give every workload a name of its own.".into(),
             Self::Empty(what) => format!("Name at least one of the {what}."),
+            Self::UnusedRate(_) => {
+                "Name the cipher by its name or its whole notation, and a system drive:NAME.".into()
+            }
             Self::BlockSector { .. } => {
                 "Use a block_size that is a multiple of sector_size.".into()
             }
@@ -374,6 +387,15 @@ impl Plan {
     /// Whether the plan asks for bare ciphers in memory and not for a device.
     pub fn is_bare(&self) -> bool {
         self.workloads.iter().all(|workload| workload.op.is_bare())
+    }
+
+    /// Whether all its systems are simulated drives: nothing of this machine's
+    /// storage takes part.
+    pub fn is_simulated(&self) -> bool {
+        let drives = |system: &System| *system == System::None || system.drive().is_some();
+        !self.is_bare()
+            && self.systems.iter().all(drives)
+            && self.systems.iter().any(|system| system.drive().is_some())
     }
 
     /// Leaves only the ciphers that have keys of `bits` bits; none is left out
@@ -465,7 +487,16 @@ impl Plan {
         if self.systems.iter().any(System::takes_ciphers) && self.ciphers.is_empty() {
             return Err(PlanError::Empty("ciphers"));
         }
-        self.encryptions(None)?;
+        let encryptions = self.encryptions(None)?;
+        let simulated = self.systems.iter().any(|system| system.drive().is_some());
+        let used: Vec<&str> = encryptions
+            .iter()
+            .filter(|_| simulated)
+            .filter_map(|encryption| Some(rate_of(encryption, &self.cpu)?.0))
+            .collect();
+        if let Some(unused) = self.cpu.keys().find(|name| !used.contains(&name.as_str())) {
+            return Err(PlanError::UnusedRate(unused.clone()));
+        }
         for (index, workload) in self.workloads.iter().enumerate() {
             workload.validate().map_err(|source| PlanError::Workload {
                 workload: workload.name.clone(),

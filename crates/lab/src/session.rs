@@ -4,13 +4,15 @@
 //! repeated. Odd rounds visit the systems in reverse (A B C, C B A, …), so
 //! that a machine that slows down or warms up hits all of them alike. The
 //! plain system stands at both ends of a round: its second visit is the A/A
-//! pair that says what the machine's noise is. Bare ciphers have no plain
+//! pair that says what the machine's noise is. Each simulated drive is a place
+//! of its own, with a plain system at both ends. Bare ciphers have no plain
 //! system: there the first cipher is visited twice, the engine is compared
 //! with the fastest library, and every library with the engine. A library that
 //! takes seconds for one request is left out of the later rounds.
 
 mod cell;
 pub mod file_system;
+pub mod simulated;
 pub mod unlock;
 
 use self::cell::{Cell, Opened};
@@ -23,6 +25,7 @@ use crate::record::{Noise, Run, SCHEMA};
 use crate::stats;
 use crate::summary::{self, Reference};
 use crate::target::served::ServedError;
+use crate::target::simulated::SimulatedError;
 use crate::target::unlock::UnlockError;
 use crate::target::{Backend, BareError, Storage, TargetError};
 use crate::trial::{Sample, TrialError};
@@ -53,6 +56,9 @@ pub enum SessionError {
     /// Our own server cannot be reached.
     #[error(transparent)]
     Served(#[from] ServedError),
+    /// A drive cannot be simulated.
+    #[error(transparent)]
+    Simulated(#[from] SimulatedError),
     /// A bare cipher cannot be opened or failed its self-check.
     #[error(transparent)]
     Bare(#[from] BareError),
@@ -100,6 +106,7 @@ impl SessionError {
         match self {
             Self::Target(error) => error.remedy(),
             Self::Served(error) => error.remedy(),
+            Self::Simulated(error) => error.remedy().to_owned(),
             Self::Bare(error) => error.remedy(),
             Self::Unlock(error) => error.remedy(),
             Self::Trial { source, .. } => source.remedy().to_owned(),
@@ -173,7 +180,7 @@ impl<'a> Session<'a> {
     /// the run.
     ///
     /// # Errors
-    /// [`SessionError::Target`], [`SessionError::Bare`],
+    /// [`SessionError::Target`], [`SessionError::Simulated`], [`SessionError::Bare`],
     /// [`SessionError::Plan`], [`SessionError::Absent`].
     pub fn open(
         plan: &'a Plan,
@@ -247,7 +254,8 @@ impl<'a> Session<'a> {
         };
         self.run.partial = outcome.is_err();
         self.run.host.steal = self.steal.share();
-        if let Some(steal) = self.run.host.steal.filter(|steal| *steal > STEAL) {
+        let counts = |steal: &f64| *steal > STEAL && !self.plan.is_simulated();
+        if let Some(steal) = self.run.host.steal.filter(counts) {
             self.run.warnings.push(format!(
                 "the hypervisor took {:.0} % of the CPU time away; run again when the host is quieter",
                 steal * 100.0
@@ -319,6 +327,13 @@ impl<'a> Session<'a> {
             .collect()
     }
 
+    /// The same, those of each place for themselves.
+    fn places_of(&self, workload: usize) -> Vec<Vec<usize>> {
+        let cells = self.cells_of(&self.plan.workloads[workload]);
+        let together = |a: &usize, b: &usize| self.cells[*a].place == self.cells[*b].place;
+        cells.chunk_by(together).map(<[usize]>::to_vec).collect()
+    }
+
     /// Brings the records of fresh workloads up to date and tells `observer`.
     fn hand_over(&mut self, observer: &mut dyn Observer) -> Result<(), SessionError> {
         let mut changed = Vec::new();
@@ -330,7 +345,12 @@ impl<'a> Session<'a> {
         }
         changed.sort_unstable();
         let pairs: Vec<f64> = (0..self.plan.workloads.len())
-            .filter_map(|workload| self.pairs(workload))
+            .flat_map(|workload| {
+                self.places_of(workload)
+                    .into_iter()
+                    .map(move |p| (workload, p))
+            })
+            .filter_map(|(workload, cells)| self.pairs(workload, &cells))
             .flat_map(|(again, first)| again.into_iter().zip(first))
             .map(|(again, first)| again / first)
             .collect();
@@ -341,9 +361,8 @@ impl<'a> Session<'a> {
     }
 
     /// Rates of the cell that is visited twice: of its second visits, and its first.
-    fn pairs(&self, workload: usize) -> Option<(Vec<f64>, Vec<f64>)> {
-        let cells = self.cells_of(&self.plan.workloads[workload]);
-        let (first, again) = self.twice(&cells)?;
+    fn pairs(&self, workload: usize, cells: &[usize]) -> Option<(Vec<f64>, Vec<f64>)> {
+        let (first, again) = self.twice(cells)?;
         let rates = |cell: usize| {
             let samples = &self.cells[cell].samples[workload];
             samples.iter().map(Sample::mb_s).collect::<Vec<_>>()
@@ -360,14 +379,21 @@ impl<'a> Session<'a> {
 
     /// Brings the records of one workload up to date; returns their places.
     fn summarise(&mut self, workload: usize) -> Vec<usize> {
+        let places = self.places_of(workload);
+        places
+            .iter()
+            .flat_map(|cells| self.summarise_place(workload, cells))
+            .collect()
+    }
+
+    fn summarise_place(&mut self, workload: usize, cells: &[usize]) -> Vec<usize> {
         let floor = stats::noise_floor(
-            self.pairs(workload)
+            self.pairs(workload, cells)
                 .and_then(|(again, first)| stats::paired_ratio(&again, &first)),
         );
-        let cells = self.cells_of(&self.plan.workloads[workload]);
         let mut changed = Vec::new();
-        for &cell in &cells {
-            let reference = self.reference(workload, cell, &cells).map(|other| {
+        for &cell in cells {
+            let reference = self.reference(workload, cell, cells).map(|other| {
                 let other = &self.cells[other];
                 Reference {
                     against: &other.identity.system,
@@ -381,7 +407,7 @@ impl<'a> Session<'a> {
                 &self.plan.workloads[workload],
                 &subject.samples[workload],
                 reference,
-                self.core_hz,
+                self.core_hz.filter(|_| !subject.is_simulated()),
             ) else {
                 continue;
             };

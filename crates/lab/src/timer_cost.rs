@@ -1,5 +1,6 @@
 //! What the crypto timers cost: the same work with and without them.
 
+use crate::clock::Clock;
 use crate::record::Interval;
 use crate::stats;
 use crate::target::{Encryption, Storage, Target, TargetError};
@@ -53,6 +54,7 @@ pub fn timer_cost(
             seed,
             metered,
             stop: &stop,
+            clock: Clock::get(),
         };
         Ok(trial::run(target.device(), &workload, options)?.mb_s())
     };

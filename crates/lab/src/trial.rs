@@ -22,7 +22,7 @@ pub mod bare;
 pub mod operation;
 pub mod unlock;
 
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::probe::CpuTimes;
 use crate::target::java::JavaError;
 use crate::workload::{Extent, Pattern, Workload};
@@ -33,6 +33,7 @@ use block::{
 use hdrhistogram::Histogram;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -177,9 +178,14 @@ pub struct Options<'a> {
     pub metered: bool,
     /// Set from outside to end the repetition early.
     pub stop: &'a AtomicBool,
+    /// What times it.
+    pub clock: &'a Clock,
 }
 
 /// Runs `workload` once on `device`.
+///
+/// In virtual time the workload's threads are one: it keeps as many requests in
+/// flight as all of them, each from its own share.
 ///
 /// # Errors
 /// [`TrialError`]; every buffer is back by then and nothing is in flight.
@@ -190,15 +196,20 @@ pub fn run(
 ) -> Result<Sample, TrialError> {
     let threads = workload.threads;
     let start_line = Barrier::new(threads as usize);
-    let cpu = CpuTimes::now();
-    let lanes = if threads == 1 {
-        vec![Lane::drive(device, workload, options, 0, &start_line)]
+    let clock = options.clock;
+    let in_virtual_time = clock.source == clock::Source::Virtual;
+    let cpu = CpuTimes::now().filter(|_| !in_virtual_time);
+    let lanes = if threads == 1 || in_virtual_time {
+        vec![Lane::drive(device, workload, options, 0..threads, None)]
     } else {
         std::thread::scope(|scope| {
             let handles: Vec<_> = (0..threads)
                 .map(|index| {
                     let start_line = &start_line;
-                    scope.spawn(move || Lane::drive(device, workload, options, index, start_line))
+                    scope.spawn(move || {
+                        let one = index..index + 1;
+                        Lane::drive(device, workload, options, one, Some(start_line))
+                    })
                 })
                 .collect();
             handles
@@ -214,7 +225,6 @@ pub fn run(
         .zip(cpu)
         .map(|(after, before)| after.since(before));
 
-    let clock = Clock::get();
     let mut total: Option<Sample> = None;
     for lane in lanes {
         let lane = lane?;
@@ -327,26 +337,31 @@ struct Lane {
 }
 
 impl Lane {
+    /// Drives the requests of some of the workload's threads.
     fn drive(
         device: &dyn BlockDevice,
         workload: &Workload,
         options: Options<'_>,
-        index: u32,
-        start_line: &Barrier,
+        threads: Range<u32>,
+        start_line: Option<&Barrier>,
     ) -> Result<Self, TrialError> {
-        let clock = Clock::get();
+        let clock = options.clock;
         let meter = Rc::new(if options.metered {
             Meter::new(clock.reader())
         } else {
             Meter::off()
         });
         let queue = device.queue(QueueOptions {
-            depth: workload.queue_depth,
+            depth: workload.queue_depth * threads.len() as u32,
             meter: Rc::clone(&meter),
         });
-        let source = Source::new(device.geometry().size, workload, options.seed, index);
+        let size = device.geometry().size;
+        let sources = threads.map(|index| Source::new(size, workload, options, index));
+        let sources: Vec<Source> = sources.collect();
         // Every thread must arrive, also one that got no queue.
-        start_line.wait();
+        if let Some(start_line) = start_line {
+            start_line.wait();
+        }
         let mut lane = Self {
             wall: 0,
             metered: 0,
@@ -363,7 +378,7 @@ impl Lane {
             crypto_sum: 0,
             device_sum: 0,
         };
-        lane.timed_loop(clock, &meter, &mut *queue?, source, options.stop)?;
+        lane.timed_loop(clock, &meter, &mut *queue?, sources, options.stop)?;
         lane.crypto = meter.spent(Part::Crypto);
         lane.copy = meter.spent(Part::Copy);
         lane.submit = meter.spent(Part::Submit);
@@ -377,13 +392,14 @@ impl Lane {
         clock: &Clock,
         meter: &Meter,
         queue: &mut dyn Queue,
-        mut source: Source,
+        mut sources: Vec<Source>,
         stop: &AtomicBool,
     ) -> Result<(), TrialError> {
         let nanoseconds = 1e9 / clock.hz;
         // (time, window) of submission
-        let mut started = vec![(0_u64, 0_u64); source.depth as usize];
-        let mut buffers = source.buffers();
+        let depth = sources[0].depth as usize;
+        let mut started = vec![(0_u64, 0_u64); depth * sources.len()];
+        let mut buffers: Vec<_> = sources.iter_mut().flat_map(Source::buffers).collect();
         let mut outcome = Ok(());
 
         let start = clock.now();
@@ -391,14 +407,14 @@ impl Lane {
         let mut windows = Windows::new(clock, start);
         let mut tag = 0;
         while let Some(buffer) = buffers.pop() {
-            let Some(request) = source.next(buffer, tag, 0, clock) else {
-                break;
-            };
-            let enter = clock.now();
-            self.other += enter - leave;
-            started[tag as usize] = (enter, windows.epoch);
-            queue.submit(request);
-            leave = clock.now();
+            let source = &mut sources[tag / depth];
+            if let Some(request) = source.next(buffer, tag as u64, 0, clock) {
+                let enter = clock.now();
+                self.other += enter - leave;
+                started[tag] = (enter, windows.epoch);
+                queue.submit(request);
+                leave = clock.now();
+            }
             tag += 1;
         }
         while let Some(completion) = queue.reap(Wait::Yes) {
@@ -433,6 +449,7 @@ impl Lane {
             } else if stop.load(Ordering::Relaxed) {
                 outcome = outcome.and(Err(TrialError::Interrupted));
             }
+            let source = &mut sources[request.tag as usize / depth];
             let next = match outcome {
                 Ok(()) => source.next(request.buffer, request.tag, leave - start, clock),
                 Err(_) => None,
@@ -508,7 +525,7 @@ struct Source {
 const MARK: usize = 512;
 
 impl Source {
-    fn new(size: u64, workload: &Workload, seed: u64, index: u32) -> Self {
+    fn new(size: u64, workload: &Workload, options: Options<'_>, index: u32) -> Self {
         let block = workload.block_bytes();
         let threads = u64::from(workload.threads);
         let all = size / block;
@@ -522,12 +539,14 @@ impl Source {
         };
         let (left, limit) = match workload.extent() {
             Extent::Bytes(bytes) => ((bytes / block / threads).max(1), u64::MAX),
-            Extent::Time(time) => (u64::MAX, Clock::get().ticks(time)),
+            Extent::Time(time) => (u64::MAX, options.clock.ticks(time)),
         };
         let mut source = Self {
             // Threads of one seed must not visit the same blocks in step.
             rng: Xoshiro256PlusPlus::seed_from_u64(
-                seed.wrapping_add(u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+                options
+                    .seed
+                    .wrapping_add(u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
             ),
             pattern: workload.pattern,
             block,
@@ -592,7 +611,10 @@ impl Source {
         let operation = if reads {
             Operation::Read
         } else {
-            self.freshen(&mut buffer, clock.now());
+            // Nothing looks at what is written to a simulated drive.
+            if clock.source != clock::Source::Virtual {
+                self.freshen(&mut buffer, clock.now());
+            }
             Operation::Write
         };
         Some(Request {

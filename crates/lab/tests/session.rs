@@ -2,6 +2,7 @@
 
 use block::layer::{Count, Effect, Fault, Rule, Trace, Trigger};
 use block::{BlockDevice, OperationKind, RamDevice};
+use cryptmark_lab::clock::Clock;
 use cryptmark_lab::plan::Plan;
 use cryptmark_lab::record::{Bottleneck, Device, Run, Tier};
 use cryptmark_lab::session::{Observer, Session, SessionError, Visit};
@@ -153,6 +154,7 @@ fn a_round_visits_the_same_extents_on_every_system() {
             seed,
             metered: true,
             stop: &AtomicBool::new(false),
+            clock: Clock::get(),
         };
         trial::run(&*storage.device, &plan.workloads[0], options).unwrap();
         let offsets: Vec<u64> = trace.take().iter().map(|entry| entry.offset).collect();
@@ -237,11 +239,11 @@ fn absent_systems_are_named() {
         let text = PLAN.replacen("ciphers", &format!("systems = [{systems}]\nciphers"), 1);
         Plan::parse("test", &text).unwrap()
     };
-    let plan = with("\"builtin\", \"dm-crypt\", \"drive:hdd\"");
+    let plan = with("\"builtin\", \"dm-crypt\", \"lab:dm-crypt\"");
     let session = Session::open(&plan, &device, None, 1, "id".into()).unwrap();
     let warnings = session.header().warnings.join("\n");
     assert!(warnings.contains("absent: dm-crypt"), "{warnings}");
-    assert!(warnings.contains("absent: drive:hdd"), "{warnings}");
+    assert!(warnings.contains("absent: lab:dm-crypt"), "{warnings}");
 
     let plan = with("\"veracrypt\"");
     assert!(matches!(
@@ -325,6 +327,7 @@ fn the_depth_is_kept_in_flight_by_refilling_one_by_one() {
         seed: 1,
         metered: true,
         stop: &AtomicBool::new(false),
+        clock: Clock::get(),
     };
     let sample = trial::run(&device, &plan.workloads[0], options).unwrap();
     assert_eq!(sample.requests, 256);
@@ -352,6 +355,7 @@ fn mixed_and_compressible_workloads_do_what_they_say() {
         seed: 3,
         metered: true,
         stop: &AtomicBool::new(false),
+        clock: Clock::get(),
     };
     trial::run(&count, &plan.workloads[0], options).unwrap();
     let reads = count.of(OperationKind::Read).operations;

@@ -1,38 +1,35 @@
 //! `cryptmark drive predict`: what a plan would measure on a drive that is not
 //! here, plain and encrypted.
 
-use super::named;
 use crate::cli::report::put;
 use crate::cli::{Failure, print, stop_on_signal};
-use ::drive::DriveError;
-use ::drive::closed_loop::{ClosedLoop, Drive, Pattern, Rates};
-use ::drive::ftl::Policy;
-use ::drive::hdd::Hdd;
-use ::drive::preset::Preset;
-use ::drive::ssd::SsdDrive;
 use bytesize::ByteSize;
 use clap::Args;
-use lab::plan::Plan;
-use lab::record::Run;
-use lab::session::{Observer, Session, Visit};
-use lab::target::Storage;
-use lab::workload::{self, Extent, Mix, Workload};
+use lab::plan::{Plan, PlanError};
+use lab::record::Bottleneck;
+use lab::session::simulated::rate;
+use lab::summary;
+use lab::target::Encryption;
+use lab::target::simulated::{self, CipherRate, Simulated};
+use lab::trial::{self, Options, Sample, TrialError};
+use lab::workload::Workload;
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
-/// Requests of a workload that the plan gives a time.
+/// Requests of a workload that the plan gives a time, unless fewer fill its extent.
 const REQUESTS: u64 = 20_000;
+
+/// Encryption sectors of a disk, bytes.
+const SECTOR: u32 = 512;
 
 /// Overhead from which on a cipher is said to matter.
 const MATTERS: f64 = 0.05;
 
 /// Steps of the search for the rate at which it does.
 const STEPS: u32 = 20;
-
-/// Of a large SSD so many times the extent is simulated: all that a plan writes
-/// goes into erased blocks there as it would on the whole drive.
-const ENOUGH: u64 = 8;
 
 /// Options of `cryptmark drive predict`.
 #[derive(Debug, Args)]
@@ -52,8 +49,8 @@ pub struct PredictOptions {
     #[arg(long, value_name = "NAME|FILE", default_value = "storage-ciphers")]
     plan: String,
     /// Rate of a cipher on the processor that there would be, aes=145MB/s; measured here without it
-    #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = rate)]
-    cpu: Vec<(String, f64)>,
+    #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = crate::cli::run::rate)]
+    cpu: Vec<(String, CipherRate)>,
     /// Another seed makes other requests; the same gives the same outcome
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -88,11 +85,11 @@ struct Encrypted {
     mb_s: f64,
     /// Encrypted ÷ plain.
     ratio: f64,
-    /// Share of the time in which the processor encrypted.
+    /// Share of the time in which the host waited for the cipher.
     crypto: f64,
     /// Share of the time in which the drive's busiest part was at work.
     drive: f64,
-    bottleneck: &'static str,
+    bottleneck: Bottleneck,
 }
 
 #[derive(Debug, Serialize)]
@@ -108,7 +105,7 @@ struct Prediction<'a> {
 
 /// Runs the command.
 pub fn run(options: &PredictOptions) -> Result<(), Failure> {
-    let preset = named(&options.device)?;
+    let preset = simulated::preset(&options.device)?;
     let plan = Plan::load(&options.plan)?;
     if plan.is_bare() {
         return Err(Failure::new(
@@ -117,11 +114,16 @@ pub fn run(options: &PredictOptions) -> Result<(), Failure> {
             "Choose one of block devices: storage-ciphers, fde-passmark, crystaldiskmark.",
         ));
     }
+    let extent = plan.extent_bytes();
+    let host = Host {
+        drive: Simulated::open(&options.device, extent, options.seed)?,
+        seed: options.seed,
+        stop: &*stop_on_signal()?,
+    };
     let ciphers = options.ciphers()?;
     let mut cells = Vec::new();
     for workload in &plan.workloads {
-        let demands = demands(workload, plan.extent_bytes(), options.seed);
-        cells.push(cell(workload, &demands, &preset, &ciphers)?);
+        cells.push(host.cell(&counted(workload, extent), &ciphers)?);
     }
     let prediction = Prediction {
         schema: "cryptmark-predict/1",
@@ -140,104 +142,92 @@ pub fn run(options: &PredictOptions) -> Result<(), Failure> {
     put(path, &json)
 }
 
-fn demands(workload: &Workload, extent: u64, seed: u64) -> ClosedLoop {
-    let request = workload.block_bytes();
-    ClosedLoop {
-        offset: 0,
-        extent,
-        request,
-        pattern: match workload.pattern {
-            workload::Pattern::Sequential => Pattern::Sequential,
-            workload::Pattern::Random => Pattern::Random,
-        },
-        writes: match workload.op {
-            Mix::Read | Mix::Decrypt => 0.0,
-            Mix::Write | Mix::Encrypt => 1.0,
-            Mix::Mixed => 1.0 - f64::from(workload.read_percent.unwrap_or(50)) / 100.0,
-        },
-        queue_depth: workload.queue_depth * workload.threads,
-        requests: match workload.extent() {
-            Extent::Bytes(bytes) => (bytes / request).max(1),
-            Extent::Time(_) => REQUESTS,
-        },
-        cipher_mb_s: None,
-        seed,
+/// The same, where the plan gives it a time, so often that its figure is steady.
+fn counted(workload: &Workload, extent: u64) -> Workload {
+    let mut workload = workload.clone();
+    if workload.seconds.take().is_some() {
+        let block = workload.block_bytes();
+        let bytes = (REQUESTS * block).min(extent / block * block);
+        workload.bytes = Some(ByteSize::b(bytes));
     }
+    workload
 }
 
-fn cell(
-    workload: &Workload,
-    demands: &ClosedLoop,
-    preset: &Preset,
-    ciphers: &[Cipher],
-) -> Result<Cell, DriveError> {
-    let with = |rate: Option<f64>| {
-        let demands = ClosedLoop {
-            cipher_mb_s: rate,
-            ..*demands
+/// A host with a drive that is not here.
+struct Host<'a> {
+    drive: Simulated,
+    seed: u64,
+    stop: &'a AtomicBool,
+}
+
+impl Host<'_> {
+    fn cell(&self, workload: &Workload, ciphers: &[Cipher]) -> Result<Cell, Failure> {
+        let (plain, _) = self.serve(workload, None)?;
+        let plain_mb_s = plain.mb_s();
+        let mut encrypted = Vec::new();
+        for cipher in ciphers {
+            let (sample, drive) = self.serve(workload, Some(cipher.mb_s))?;
+            encrypted.push(Encrypted {
+                cipher: cipher.name.clone(),
+                mb_s: sample.mb_s(),
+                ratio: sample.mb_s() / plain_mb_s,
+                crypto: sample.ledger.crypto / sample.ledger.threads,
+                drive,
+                bottleneck: summary::bottleneck(&sample.ledger),
+            });
+        }
+        Ok(Cell {
+            workload: workload.name.clone(),
+            plain_mb_s,
+            plain_iops: plain.iops(),
+            matters_below_mb_s: self.threshold(workload, plain_mb_s)?,
+            encrypted,
+        })
+    }
+
+    /// The rate at which a cipher costs what matters, by halving on a scale of
+    /// powers; `None` where it does at any rate that is looked at, or at none.
+    fn threshold(&self, workload: &Workload, plain: f64) -> Result<Option<f64>, Failure> {
+        let matters = |rate: f64| {
+            let (sample, _) = self.serve(workload, Some(rate))?;
+            Ok::<bool, Failure>(sample.mb_s() < plain * (1.0 - MATTERS))
         };
-        serve(preset, &demands)
-    };
-    let plain = with(None)?;
-    let mut encrypted = Vec::new();
-    for cipher in ciphers {
-        let rates = with(Some(cipher.mb_s))?;
-        encrypted.push(Encrypted {
-            cipher: cipher.name.clone(),
-            mb_s: rates.mb_s,
-            ratio: rates.mb_s / plain.mb_s,
-            crypto: rates.crypto,
-            drive: rates.drive,
-            bottleneck: match rates.crypto > rates.drive {
-                true => "cipher",
-                false => "device",
-            },
-        });
+        let (mut low, mut high) = (0.1_f64, 1e6_f64);
+        if !matters(low)? || matters(high)? {
+            return Ok(None);
+        }
+        for _ in 0..STEPS {
+            let middle = (low * high).sqrt();
+            match matters(middle)? {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        Ok(Some(high))
     }
-    Ok(Cell {
-        workload: workload.name.clone(),
-        plain_mb_s: plain.mb_s,
-        plain_iops: plain.iops,
-        matters_below_mb_s: threshold(plain.mb_s, &with)?,
-        encrypted,
-    })
-}
 
-/// The rate at which a cipher costs what matters, by halving on a scale of
-/// powers; `None` where it does at any rate that is looked at, or at none.
-fn threshold(
-    plain: f64,
-    with: &dyn Fn(Option<f64>) -> Result<Rates, DriveError>,
-) -> Result<Option<f64>, DriveError> {
-    let matters = |rate: f64| Ok(with(Some(rate))?.mb_s < plain * (1.0 - MATTERS));
-    let (mut low, mut high) = (0.1_f64, 1e6_f64);
-    if !matters(low)? || matters(high)? {
-        return Ok(None);
-    }
-    for _ in 0..STEPS {
-        let middle = (low * high).sqrt();
-        match matters(middle)? {
-            true => low = middle,
-            false => high = middle,
+    /// Plain, or with a cipher of this rate on one core; with it the share of
+    /// the time in which the drive's busiest part was at work.
+    fn serve(&self, workload: &Workload, rate: Option<f64>) -> Result<(Sample, f64), Failure> {
+        let processor = rate.map(|mb_s| simulated::processor(NonZeroU32::MIN, mb_s));
+        let device = self.drive.device(processor.transpose()?);
+        let options = Options {
+            seed: self.seed,
+            metered: true,
+            stop: self.stop,
+            clock: &simulated::clock(),
+        };
+        match trial::run(&device, workload, options) {
+            Ok(sample) => Ok((sample, device.utilisation())),
+            Err(error) => {
+                let code = match error {
+                    TrialError::Interrupted => 130,
+                    _ => 1,
+                };
+                Err(Failure::of(code, &error, error.remedy()))
+            }
         }
     }
-    Ok(Some(high))
-}
-
-/// On a drive at rest, whose extent is written.
-fn serve(preset: &Preset, demands: &ClosedLoop) -> Result<Rates, DriveError> {
-    let mut drive: Box<dyn Drive> = match preset {
-        Preset::Hdd(preset) => Box::new(Hdd::new(preset.clone())?),
-        Preset::Ssd(ssd) => {
-            let mut ssd = ssd.clone();
-            let enough = demands.extent.saturating_mul(ENOUGH);
-            ssd.capacity = ByteSize::b(ssd.capacity.as_u64().min(enough));
-            let mut drive = SsdDrive::new(&ssd, Policy::Greedy, demands.seed)?;
-            drive.fill(0, demands.extent.min(drive.capacity()));
-            Box::new(drive)
-        }
-    };
-    demands.run(&mut *drive)
 }
 
 fn text(prediction: &Prediction<'_>) -> String {
@@ -300,8 +290,11 @@ impl PredictOptions {
             };
             let told = self.cpu.iter().find(|(cipher, _)| cipher == given);
             let mb_s = match told {
-                Some((_, rate)) => *rate,
-                None => measured(&notation)?,
+                Some((_, given)) => given.0,
+                None => {
+                    let encryption = Encryption::parse(&notation, None, SECTOR, None);
+                    rate(encryption.map_err(PlanError::from)?)?
+                }
             };
             ciphers.push(Cipher {
                 name: given.clone(),
@@ -322,63 +315,5 @@ impl PredictOptions {
                 "Name the cipher there as well, in the same words.",
             )),
         }
-    }
-}
-
-/// The slower of both directions, in requests of 1 MiB, on one core.
-fn measured(notation: &str) -> Result<f64, Failure> {
-    let plan = format!(
-        r#"
-title = "the rate of a cipher"
-tier = "cipher"
-size = "1 MiB"
-repetitions = 5
-ciphers = ["{notation}"]
-sector_size = 512
-[[workload]]
-name = "encrypt"
-pattern = "sequential"
-op = "encrypt"
-block_size = "1 MiB"
-seconds = 0.02
-[[workload]]
-name = "decrypt"
-pattern = "sequential"
-op = "decrypt"
-block_size = "1 MiB"
-seconds = 0.02
-"#
-    );
-    let plan = Plan::parse("rate", &plan)?;
-    let storage = Storage::memory(plan.extent_bytes(), 1)?;
-    let session = Session::open(&plan, &storage, None, 1, "rate".to_owned())?;
-    let (run, outcome) = session.measure(&*stop_on_signal()?, &mut Nobody);
-    outcome?;
-    let rates = run.trials.iter().map(|trial| trial.throughput_mb_s.median);
-    Ok(rates.fold(f64::INFINITY, f64::min))
-}
-
-/// Nobody watches.
-struct Nobody;
-
-impl Observer for Nobody {
-    fn visiting(&mut self, _: &Visit<'_>) {}
-
-    fn keep(
-        &mut self,
-        _: &Run,
-        _: &[usize],
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Ok(())
-    }
-}
-
-fn rate(text: &str) -> Result<(String, f64), String> {
-    let wrong = || format!("{text} is not a rate; write aes=145MB/s");
-    let (cipher, rate) = text.split_once('=').ok_or_else(wrong)?;
-    let number = rate.strip_suffix("MB/s").ok_or_else(wrong)?;
-    match number.trim().parse::<f64>() {
-        Ok(rate) if rate > 0.0 && rate.is_finite() => Ok((cipher.to_owned(), rate)),
-        _ => Err(wrong()),
     }
 }

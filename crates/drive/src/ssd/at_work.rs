@@ -6,8 +6,9 @@
 
 use super::Ssd;
 use crate::DriveError;
-use crate::closed_loop::{Demand, Drive};
+use crate::demand::{Demand, Drive};
 use crate::ftl::{Flash, Ftl, Layout, LogLayout, MOST_PAGES_PER_BLOCK, Policy};
+use block::OperationKind;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -29,11 +30,8 @@ pub struct SsdDrive {
     /// Units that fit into the memory, and those in it, with when they leave.
     cache: u64,
     cached: VecDeque<u64>,
-    waiting: BinaryHeap<Reverse<(u64, u64, Asked)>>,
+    waiting: BinaryHeap<Reverse<Demand>>,
 }
-
-/// A request in the order of its arrival.
-type Asked = (u64, u64, bool);
 
 /// What the translation layer keeps busy.
 #[derive(Clone, Debug)]
@@ -57,6 +55,8 @@ struct Chips {
     unit: u64,
     /// When the last program ends.
     programmed: u64,
+    /// The last unit of each log, where its page is not full.
+    begun: Vec<Option<u32>>,
     /// Units that are being moved out of a block: from and to.
     moving: Vec<(u32, u32)>,
 }
@@ -130,6 +130,7 @@ impl SsdDrive {
                 page: on_channel(page),
                 unit: on_channel(UNIT),
                 programmed: 0,
+                begun: vec![None; logs as usize],
                 moving: Vec::new(),
             },
         })
@@ -198,6 +199,26 @@ impl SsdDrive {
             _ => done,
         }
     }
+
+    /// What is in pages that are not full yet is programmed elsewhere, and with
+    /// its page again.
+    fn flush(&mut self, now: u64) -> u64 {
+        let mut done = now.max(self.chips.programmed);
+        for log in 0..self.chips.begun.len() {
+            if let Some(unit) = self.chips.begun[log].take() {
+                done = done.max(self.chips.program_page(unit, now));
+            }
+        }
+        self.cached.drain(..).fold(done, u64::max)
+    }
+
+    /// Only whole units are forgotten.
+    fn discard(&mut self, now: u64, offset: u64, bytes: u64) -> u64 {
+        for unit in offset.div_ceil(UNIT)..(offset + bytes) / UNIT {
+            self.ftl.discard(unit as u32);
+        }
+        now
+    }
 }
 
 impl Chips {
@@ -235,11 +256,19 @@ impl Chips {
 
     /// Programs a page with its last unit.
     fn unit_written(&mut self, unit: u32, now: u64) {
-        if unit % self.units_per_page == self.units_per_page - 1 {
-            let chip = self.chip(unit);
-            let there = self.carry(chip, now, self.page);
-            self.programmed = self.occupy(chip, there, self.program);
+        let log = (unit / self.units_per_block / self.blocks_per_log) as usize;
+        let last = unit % self.units_per_page == self.units_per_page - 1;
+        self.begun[log] = (!last).then_some(unit);
+        if last {
+            self.programmed = self.program_page(unit, now);
         }
+    }
+
+    /// Programs the page of a unit; when it is done.
+    fn program_page(&mut self, unit: u32, now: u64) -> u64 {
+        let chip = self.chip(unit);
+        let there = self.carry(chip, now, self.page);
+        self.occupy(chip, there, self.program)
     }
 }
 
@@ -287,40 +316,37 @@ impl Flash for Chips {
 }
 
 impl Drive for SsdDrive {
+    fn duplicate(&self) -> Box<dyn Drive> {
+        Box::new(self.clone())
+    }
+
     fn capacity(&self) -> u64 {
         u64::from(self.ftl.layout().logical_pages) * UNIT
     }
 
+    fn discard_granularity(&self) -> Option<u32> {
+        Some(UNIT as u32)
+    }
+
     fn submit(&mut self, demand: Demand) {
-        let Demand {
-            tag,
-            arrival,
-            offset,
-            bytes,
-            write,
-        } = demand;
-        assert!(offset + bytes <= self.capacity(), "within the drive");
-        self.waiting
-            .push(Reverse((arrival, tag, (offset, bytes, write))));
+        let end = demand.offset + demand.bytes;
+        assert!(end <= self.capacity(), "within the drive");
+        self.waiting.push(Reverse(demand));
     }
 
     fn next_start(&self) -> Option<u64> {
-        self.waiting.peek().map(|Reverse((arrival, ..))| *arrival)
+        self.waiting.peek().map(|Reverse(demand)| demand.arrival)
     }
 
     fn serve(&mut self) -> Option<(Demand, u64)> {
-        let Reverse((arrival, tag, (offset, bytes, write))) = self.waiting.pop()?;
-        let begun = arrival + self.command;
-        let done = match write {
-            true => self.write(begun, offset, bytes),
-            false => self.read(begun, offset, bytes),
-        };
-        let demand = Demand {
-            tag,
-            arrival,
-            offset,
-            bytes,
-            write,
+        let Reverse(demand) = self.waiting.pop()?;
+        let begun = demand.arrival + self.command;
+        let Demand { offset, bytes, .. } = demand;
+        let done = match demand.operation {
+            OperationKind::Read => self.read(begun, offset, bytes),
+            OperationKind::Write => self.write(begun, offset, bytes),
+            OperationKind::Flush => self.flush(begun),
+            OperationKind::Discard => self.discard(begun, offset, bytes),
         };
         Some((demand, done))
     }

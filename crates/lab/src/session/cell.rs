@@ -1,12 +1,15 @@
 //! The cells of a session: a system each, with its samples.
 
+use super::simulated::Ciphers;
 use super::{SLOW, SessionError, WARM_UP};
+use crate::clock::Clock;
 use crate::plan::Plan;
 use crate::record::Device;
 use crate::summary::Identity;
 use crate::target::java::{Java, JavaCipher, JavaError};
 use crate::target::peer::Absent;
 use crate::target::served::{self, ServedError};
+use crate::target::simulated::{self, Processor, Simulated};
 use crate::target::{Backend, Bare, Encryption, Place, Storage, StorageError, System, Target};
 use crate::trial::{self, Options, Sample, TrialError};
 use crate::workload::{Mix, Workload};
@@ -14,6 +17,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,6 +25,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) enum Subject {
     /// A device, plain or encrypted.
     Device(Box<Target>),
+    /// A drive that is not here, and what encrypts before it.
+    Simulated(Rc<Simulated>, Option<Processor>),
     /// A bare cipher.
     Bare(Arc<Bare>),
     /// A cipher of Java's. It takes so long to start and to warm up that it
@@ -30,14 +36,16 @@ pub(super) enum Subject {
 
 /// One system in a session, with its samples by workload.
 pub(super) struct Cell {
-    subject: Subject,
+    pub(super) subject: Subject,
     /// The system and its cipher, for progress.
     pub(super) label: String,
     pub(super) identity: Identity,
+    /// Cells with the same number are on the same extent, and are compared.
+    pub(super) place: usize,
     pub(super) samples: Vec<Vec<Sample>>,
 }
 
-/// The cells of a plan, in its order; the last is the first again.
+/// The cells of a plan, in its order; the last of each place is its first again.
 pub(super) struct Opened {
     pub(super) cells: Vec<Cell>,
     /// What was asked for and is not there, with what would bring it.
@@ -47,7 +55,8 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// The plain device, the encrypted systems over it, and the plain device again.
+    /// The plain device, the encrypted systems over it, and the plain device
+    /// again; and the same of every simulated drive.
     pub(super) fn over(
         storage: &Storage,
         plan: &Plan,
@@ -56,10 +65,12 @@ impl Opened {
     ) -> Result<Self, SessionError> {
         let mut absent = Vec::new();
         let mut warnings: Vec<String> = Vec::new();
+        let mut drives = Vec::new();
         let mut targets = vec![Target::plain(Arc::clone(&storage.device))];
         for system in &plan.systems {
             match system {
                 System::None => {}
+                System::Simulated(_) => drives.push(system),
                 System::Builtin => {
                     for encryption in plan.encryptions(backend)? {
                         let encryption = encryption.shared_among(plan.cores)?;
@@ -129,21 +140,31 @@ impl Opened {
                 System::Absent(_) => absent.push(unsupported(system)),
             }
         }
-        if targets.len() == 1 && !absent.is_empty() {
+        if plan.is_simulated() || targets.len() == 1 && !absent.is_empty() {
             targets.clear();
         } else {
             targets.push(Target::plain(Arc::clone(&storage.device)));
         }
-        for warning in targets.iter().flat_map(Target::warnings) {
+        let ciphers = match drives.is_empty() {
+            true => None,
+            false => Some(Ciphers::of(plan, backend)?),
+        };
+        let of_targets = targets.iter().flat_map(Target::warnings);
+        for warning in of_targets.chain(ciphers.iter().flat_map(Ciphers::warnings)) {
             // Sizes of sectors and keys do not change it.
             if !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }
-        let cells = targets
+        let mut cells: Vec<Cell> = targets
             .into_iter()
             .map(|target| Cell::device(target, plan, storage))
             .collect();
+        if let Some(ciphers) = ciphers {
+            for (number, system) in drives.into_iter().enumerate() {
+                cells.extend(ciphers.before(system, plan, number + 1, seed)?);
+            }
+        }
         Ok(Self {
             cells,
             absent,
@@ -164,7 +185,7 @@ impl Opened {
                     Err(reason) => absent.push(reason.to_string()),
                 },
                 System::Builtin => {}
-                served if served.is_served() => absent.push(format!(
+                served if served.is_served() || served.drive().is_some() => absent.push(format!(
                     "{} (it is measured by `cryptmark run`)",
                     system.as_str()
                 )),
@@ -320,6 +341,7 @@ impl Cell {
                 served: target.system.is_served(),
             },
             subject: Subject::Device(Box::new(target)),
+            place: 0,
             samples: plan.workloads.iter().map(|_| Vec::new()).collect(),
         }
     }
@@ -351,6 +373,7 @@ impl Cell {
             label: format!("{} {cipher} {sector_bytes}", identity.system),
             subject,
             identity,
+            place: 0,
             samples: plan.workloads.iter().map(|_| Vec::new()).collect(),
         }
     }
@@ -364,6 +387,7 @@ impl Cell {
             subject: Subject::Bare(Arc::clone(bare)),
             label: self.label.clone(),
             identity: self.identity.clone(),
+            place: self.place,
             samples: self.samples.clone(),
         })
     }
@@ -384,8 +408,14 @@ impl Cell {
         match &self.subject {
             Subject::Device(target) => target.system == System::Builtin,
             Subject::Bare(bare) => bare.system == System::Builtin,
-            Subject::Java(..) => false,
+            Subject::Simulated(..) | Subject::Java(..) => false,
         }
+    }
+
+    /// Whether its time is virtual: what this machine's clock counts has nothing
+    /// to do with it.
+    pub(super) fn is_simulated(&self) -> bool {
+        matches!(self.subject, Subject::Simulated(..))
     }
 
     /// Whether `workload` can be asked of it: ciphers take whole sectors, and
@@ -396,7 +426,7 @@ impl Cell {
             workload.op.is_bare() && workload.block_bytes().is_multiple_of(sector)
         };
         match &self.subject {
-            Subject::Device(_) => !workload.op.is_bare(),
+            Subject::Device(_) | Subject::Simulated(..) => !workload.op.is_bare(),
             Subject::Bare(bare) => whole(&bare.encryption) && !workload.cold,
             Subject::Java(java, _) => whole(&java.encryption) && workload.threads == 1,
         }
@@ -427,7 +457,7 @@ impl Cell {
         match &self.subject {
             Subject::Device(_) => {}
             // They warm up by themselves in each visit, or must not.
-            Subject::Bare(_) | Subject::Java(..) => return Ok(()),
+            Subject::Simulated(..) | Subject::Bare(_) | Subject::Java(..) => return Ok(()),
         }
         let short = Workload {
             seconds: Some(WARM_UP),
@@ -450,9 +480,18 @@ impl Cell {
             seed,
             metered: true,
             stop,
+            clock: Clock::get(),
         };
         let sample = match &self.subject {
             Subject::Device(target) => trial::run(target.device(), workload, options),
+            Subject::Simulated(drive, processor) => {
+                let clock = simulated::clock();
+                let options = Options {
+                    clock: &clock,
+                    ..options
+                };
+                trial::run(&drive.device(processor.clone()), workload, options)
+            }
             Subject::Bare(bare) => {
                 trial::bare::run(bare, workload, plan.extent_bytes(), repetition, options)
             }

@@ -12,6 +12,7 @@ pub mod java;
 pub mod peer;
 pub mod served;
 mod sharing;
+pub mod simulated;
 mod storage;
 pub mod unlock;
 
@@ -19,6 +20,7 @@ pub use bare::{Bare, BareError};
 pub use format::VolumeFormat;
 use peer::Library;
 use served::Program;
+use simulated::DRIVE;
 pub use storage::{Place, Storage, StorageError};
 
 use crate::record::Device;
@@ -47,6 +49,8 @@ pub enum System {
     Path(String),
     /// Another program's volumes, behind its NBD server.
     Served(Program),
+    /// A drive that is not here, plain and encrypted: `drive:` and its name.
+    Simulated(String),
     /// A cipher library, in the cipher tier only.
     Library(Library),
     /// Java's own ciphers, in the cipher tier only.
@@ -73,7 +77,6 @@ const ABSENT: &[(&str, &str)] = &[
         "veracrypt",
         "starting it: mount its volume, and measure it by --system path:DIR",
     ),
-    ("drive:", "simulated drives"),
 ];
 
 /// What the names of mounted systems begin with.
@@ -97,7 +100,7 @@ impl System {
             Self::Builtin => "builtin",
             Self::BuiltinNbd => "builtin-nbd",
             Self::BuiltinFuse => "builtin-fuse",
-            Self::Path(name) => name,
+            Self::Path(name) | Self::Simulated(name) => name,
             Self::Served(program) => program.name(),
             Self::Library(library) => library.name(),
             Self::Java => "java",
@@ -109,6 +112,14 @@ impl System {
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Self::Path(name) => name.strip_prefix(PATH).map(Path::new),
+            _ => None,
+        }
+    }
+
+    /// The simulated drive: its name, or the file that describes it.
+    pub fn drive(&self) -> Option<&str> {
+        match self {
+            Self::Simulated(name) => name.strip_prefix(DRIVE),
             _ => None,
         }
     }
@@ -126,7 +137,11 @@ impl System {
     pub fn takes_ciphers(&self) -> bool {
         matches!(
             self,
-            Self::Builtin | Self::BuiltinNbd | Self::BuiltinFuse | Self::Served(_)
+            Self::Builtin
+                | Self::BuiltinNbd
+                | Self::BuiltinFuse
+                | Self::Served(_)
+                | Self::Simulated(_)
         )
     }
 
@@ -144,9 +159,10 @@ impl System {
     /// Every system of the contract, with what would bring it where it is absent.
     pub fn all() -> impl Iterator<Item = Self> {
         let path = Self::Path(format!("{PATH}…"));
+        let drive = Self::Simulated(format!("{DRIVE}…"));
         [Self::None, Self::Builtin, Self::BuiltinNbd]
             .into_iter()
-            .chain([Self::BuiltinFuse, path])
+            .chain([Self::BuiltinFuse, path, drive])
             .chain(Program::ALL.map(Self::Served))
             .chain(Library::ALL.map(Self::Library))
             .chain([Self::Java])
@@ -178,6 +194,7 @@ impl std::str::FromStr for System {
             "nbdkit" => Ok(Self::Served(Program::Nbdkit)),
             "java" => Ok(Self::Java),
             _ if is_named(PATH, name) => Ok(Self::Path(name.to_owned())),
+            _ if is_named(DRIVE, name) => Ok(Self::Simulated(name.to_owned())),
             _ if let Some(library) = Library::ALL.into_iter().find(|l| l.name() == name) => {
                 Ok(Self::Library(library))
             }
@@ -202,7 +219,7 @@ impl TryFrom<String> for System {
 impl From<System> for String {
     fn from(system: System) -> Self {
         match system {
-            System::Absent(name) | System::Path(name) => name,
+            System::Absent(name) | System::Path(name) | System::Simulated(name) => name,
             known => known.as_str().to_owned(),
         }
     }

@@ -6,8 +6,8 @@ use crate::probe;
 use crate::record::Device;
 use block::layer::Slice;
 use block::{
-    BlockDevice, BlockError, ByteRange, Engine, FileDevice, FileOptions, RamDevice, TestFile,
-    signature,
+    BlockDevice, BlockError, ByteRange, Engine, FileDevice, FileOptions, NullDevice, RamDevice,
+    TestFile, signature,
 };
 use std::fs;
 use std::ops::ControlFlow;
@@ -198,6 +198,16 @@ impl Storage {
         let direct = self.description.cache == "direct" && self.description.kind != "ram";
         let reach = self.reach.as_ref();
         served::foreign(program, &*self.device, reach, direct, encryption)
+    }
+
+    /// None at all, for plans of simulated drives.
+    pub fn none() -> Self {
+        Self {
+            device: Arc::new(NullDevice::new(0)),
+            reach: None,
+            description: Device::default(),
+            warnings: Vec::new(),
+        }
     }
 
     /// An extent in memory, for the cipher tier.

@@ -1,0 +1,174 @@
+//! Cells of drives that are not here, and what encrypts before them.
+
+use super::SessionError;
+use super::cell::{Cell, Subject};
+use crate::clock::Clock;
+use crate::plan::Plan;
+use crate::stats;
+use crate::summary::Identity;
+use crate::target::simulated::{self, Processor, Simulated};
+use crate::target::{Backend, Bare, Encryption, System};
+use crate::trial::{self, Options};
+use crate::workload::{Mix, Pattern, Workload};
+use bytesize::ByteSize;
+use std::num::NonZeroU32;
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+
+/// Repetitions of each direction, and their length in seconds.
+const REPETITIONS: u32 = 5;
+const SECONDS: f64 = 0.02;
+
+/// The ciphers of a plan, each on a processor of its own.
+pub(super) struct Ciphers {
+    cores: NonZeroU32,
+    ciphers: Vec<Encrypting>,
+}
+
+/// A cipher on its processor.
+struct Encrypting {
+    encryption: Encryption,
+    processor: Processor,
+    /// 10⁶ bytes a second on one core.
+    mb_s: f64,
+    given: bool,
+}
+
+impl Ciphers {
+    /// Those of `plan`, at the rates that it gives, or at this machine's.
+    pub(super) fn of(plan: &Plan, backend: Option<Backend>) -> Result<Self, SessionError> {
+        let cores = NonZeroU32::new(plan.cores).unwrap_or(NonZeroU32::MIN);
+        let mut ciphers = Vec::new();
+        for encryption in plan.encryptions(backend)? {
+            let given = simulated::rate_of(&encryption, &plan.cpu);
+            let mb_s = match given {
+                Some((_, given)) => given.0,
+                None => rate(encryption)?,
+            };
+            ciphers.push(Encrypting {
+                encryption,
+                processor: simulated::processor(cores, mb_s)?,
+                mb_s,
+                given: given.is_some(),
+            });
+        }
+        Ok(Self { cores, ciphers })
+    }
+
+    /// What a user should know about them.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let cores = match self.cores.get() {
+            1 => "one core".to_owned(),
+            cores => format!("each of {cores} cores"),
+        };
+        let mut warnings = Vec::new();
+        for cipher in &self.ciphers {
+            let spec = cipher.encryption.spec;
+            let weak = spec.weaknesses().into_iter();
+            warnings.extend(weak.map(|weak| format!("{spec}: {weak}")));
+            warnings.push(format!(
+                "{spec}, {}-byte sectors: {:.0} MB/s on {cores}, {}; on simulated drives that is what encryption takes",
+                cipher.encryption.sector_size.bytes(),
+                cipher.mb_s,
+                match cipher.given {
+                    true => "as given",
+                    false => "measured here",
+                }
+            ));
+        }
+        warnings
+    }
+
+    /// A simulated drive plain, with each cipher, and plain again.
+    pub(super) fn before(
+        &self,
+        system: &System,
+        plan: &Plan,
+        place: usize,
+        seed: u64,
+    ) -> Result<Vec<Cell>, SessionError> {
+        let name = system.drive().unwrap_or_default();
+        let drive = Rc::new(Simulated::open(name, plan.extent_bytes(), seed)?);
+        let cell = |cipher: Option<&Encrypting>| {
+            let encryption = cipher.map(|cipher| cipher.encryption);
+            let system = cipher.map_or(&System::None, |_| system).as_str();
+            Cell {
+                label: match encryption {
+                    Some(encryption) => format!("{system} {}", encryption.spec),
+                    None => format!("plain {name}"),
+                },
+                identity: Identity {
+                    tier: plan.tier,
+                    system: system.to_owned(),
+                    system_version: env!("CARGO_PKG_VERSION").to_owned(),
+                    backend: None,
+                    cipher: encryption.map(|encryption| encryption.spec.to_string()),
+                    key_bits: encryption.map(|encryption| encryption.key_bits),
+                    sector_bytes: encryption.map(|by| by.sector_size.bytes() as u32),
+                    format: None,
+                    constant_time: None,
+                    device: drive.description(),
+                    served: false,
+                },
+                subject: Subject::Simulated(
+                    Rc::clone(&drive),
+                    cipher.map(|cipher| cipher.processor.clone()),
+                ),
+                place,
+                samples: plan.workloads.iter().map(|_| Vec::new()).collect(),
+            }
+        };
+        let mut cells = vec![cell(None)];
+        cells.extend(self.ciphers.iter().map(|cipher| cell(Some(cipher))));
+        cells.push(cell(None));
+        Ok(cells)
+    }
+}
+
+/// How fast one core of this machine encrypts in requests of 1 MiB, 10⁶ bytes a
+/// second of the slower direction.
+///
+/// # Errors
+/// [`SessionError::Bare`] where the cipher cannot be built, or fails its
+/// self-check.
+pub fn rate(encryption: Encryption) -> Result<f64, SessionError> {
+    let (systems, _) = Bare::open(encryption, &[])?;
+    let engine = &systems[0];
+    let stop = AtomicBool::new(false);
+    let options = Options {
+        seed: 1,
+        metered: true,
+        stop: &stop,
+        clock: Clock::get(),
+    };
+    let mut slower = f64::INFINITY;
+    for op in [Mix::Encrypt, Mix::Decrypt] {
+        let workload = Workload {
+            name: op.as_str().to_owned(),
+            pattern: Pattern::Sequential,
+            op,
+            read_percent: None,
+            block_size: ByteSize::mib(1),
+            queue_depth: 1,
+            threads: 1,
+            seconds: Some(SECONDS),
+            bytes: None,
+            cold: false,
+            compressible: 0,
+        };
+        let rates: Result<Vec<f64>, _> = (0..REPETITIONS)
+            .map(|repetition| {
+                let extent = workload.block_bytes();
+                let sample = trial::bare::run(engine, &workload, extent, repetition, options);
+                Ok(sample?.mb_s())
+            })
+            .collect();
+        let rates = rates.map_err(|source| SessionError::Trial {
+            workload: workload.name.clone(),
+            label: encryption.spec.to_string(),
+            source: Box::new(source),
+        })?;
+        slower = slower.min(stats::median(&rates).unwrap_or(slower));
+    }
+    Ok(slower)
+}

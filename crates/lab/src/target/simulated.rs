@@ -1,0 +1,195 @@
+//! [`Simulated`]: a drive that is not here as a system under test, in virtual
+//! time.
+//!
+//! Nothing is encrypted and nothing kept: how long it takes is known, and only
+//! that counts. Every visit begins with the drive as it was opened, so that no
+//! system finds what another one has left.
+
+use crate::clock::Clock;
+use crate::record::Device;
+use block::NullDevice;
+pub use drive::Processor;
+use drive::demand::Drive;
+use drive::preset::Preset;
+use drive::{DriveError, SimulatedDevice};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use thiserror::Error;
+
+/// What the names of simulated drives begin with.
+pub const DRIVE: &str = "drive:";
+
+/// Why a drive cannot be simulated.
+#[derive(Debug, Error)]
+pub enum SimulatedError {
+    /// Its file cannot be read.
+    #[error("cannot read {path}")]
+    Read {
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// No drive has this name, or no processor this rate.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// What the name stands for is no drive, or too small a one.
+    #[error("{name}: {source}")]
+    Impossible {
+        /// What was given.
+        name: String,
+        /// Why.
+        source: DriveError,
+    },
+}
+
+impl SimulatedError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => {
+                "Give the TOML file of a drive, or a name from `cryptmark drive list`."
+            }
+            Self::Drive(source) | Self::Impossible { source, .. } => source.remedy(),
+        }
+    }
+}
+
+/// A drive that ships, or one in a file that ends in .toml.
+///
+/// # Errors
+/// [`SimulatedError`].
+pub fn preset(name: &str) -> Result<Preset, SimulatedError> {
+    if !name.ends_with(".toml") {
+        return Ok(Preset::named(name)?);
+    }
+    let text = std::fs::read_to_string(name).map_err(|source| SimulatedError::Read {
+        path: name.to_owned(),
+        source,
+    })?;
+    Preset::parse(&text).map_err(|source| SimulatedError::Impossible {
+        name: name.to_owned(),
+        source,
+    })
+}
+
+/// The beginning of a drive, which was written once, in order.
+pub struct Simulated {
+    name: String,
+    drive: Box<dyn Drive>,
+    size: u64,
+}
+
+impl Simulated {
+    /// The first `size` bytes of the drive with a name that [`preset`] knows.
+    ///
+    /// # Errors
+    /// [`SimulatedError`].
+    pub fn open(name: &str, size: u64, seed: u64) -> Result<Self, SimulatedError> {
+        let told = |source| SimulatedError::Impossible {
+            name: name.to_owned(),
+            source,
+        };
+        let drive = preset(name)?.drive(size, seed).map_err(told)?;
+        let simulated = Self {
+            name: name.to_owned(),
+            drive,
+            size,
+        };
+        // Fits now, fits always.
+        simulated.try_device(None).map_err(told)?;
+        Ok(simulated)
+    }
+
+    /// What a record says of it.
+    pub fn description(&self) -> Device {
+        Device {
+            kind: "simulated".to_owned(),
+            model: Some(self.name.clone()),
+            path_kind: "block-device".to_owned(),
+            cache: "direct".to_owned(),
+            engine: "virtual time".to_owned(),
+            size: self.size,
+            ..Device::default()
+        }
+    }
+
+    /// The drive at rest, behind a processor that takes time for what it is to
+    /// encrypt.
+    pub fn device(&self, processor: Option<Processor>) -> SimulatedDevice<NullDevice> {
+        let device = self.try_device(processor);
+        device.expect("it was tried when it was opened")
+    }
+
+    fn try_device(
+        &self,
+        processor: Option<Processor>,
+    ) -> Result<SimulatedDevice<NullDevice>, DriveError> {
+        let nowhere = NullDevice::new(self.size);
+        SimulatedDevice::new(self.drive.duplicate(), nowhere, processor)
+    }
+}
+
+/// `cores` that encrypt at `mb_s` each, 10⁶ bytes a second.
+///
+/// # Errors
+/// [`SimulatedError::Drive`] where the rate is none.
+pub fn processor(cores: NonZeroU32, mb_s: f64) -> Result<Processor, SimulatedError> {
+    Ok(Processor::new(cores, mb_s)?)
+}
+
+/// The clock of simulated drives.
+pub fn clock() -> Clock {
+    Clock::virtual_time(drive::time::now)
+}
+
+/// How fast one core encrypts, 10⁶ bytes a second; written as `145MB/s`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CipherRate(pub f64);
+
+impl std::str::FromStr for CipherRate {
+    type Err = NoRate;
+
+    fn from_str(text: &str) -> Result<Self, NoRate> {
+        let number = text.strip_suffix("MB/s").map(str::trim);
+        match number.and_then(|number| number.parse::<f64>().ok()) {
+            Some(rate) if rate > 0.0 && rate.is_finite() => Ok(Self(rate)),
+            _ => Err(NoRate(text.to_owned())),
+        }
+    }
+}
+
+impl TryFrom<String> for CipherRate {
+    type Error = NoRate;
+
+    fn try_from(text: String) -> Result<Self, NoRate> {
+        text.parse()
+    }
+}
+
+impl From<CipherRate> for String {
+    fn from(rate: CipherRate) -> Self {
+        format!("{}MB/s", rate.0)
+    }
+}
+
+/// A word that is no rate.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0} is not a rate; write 145MB/s")]
+pub struct NoRate(String);
+
+/// The rate that was given for a cipher, by its notation or by its name alone:
+/// `aes` is `aes-xts-plain64`, and no cascade.
+pub fn rate_of<'a>(
+    cipher: &super::Encryption,
+    rates: &'a BTreeMap<String, CipherRate>,
+) -> Option<(&'a str, CipherRate)> {
+    let notation = cipher.spec.to_string();
+    let names: Vec<&str> = cipher.spec.algorithms().iter().map(|a| a.name()).collect();
+    let name = names.join("-");
+    let given = rates.iter().find(|(given, _)| **given == notation);
+    let given = given.or_else(|| rates.iter().find(|(given, _)| **given == name));
+    given.map(|(given, rate)| (given.as_str(), *rate))
+}
