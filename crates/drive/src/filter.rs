@@ -44,8 +44,6 @@ pub struct Filtered {
     waiting: BinaryHeap<Reverse<Demand>>,
     threads: Threads,
     held: u64,
-    /// Nanoseconds of encryption.
-    busy: u64,
 }
 
 /// When TrueCrypt's threads have nothing more to do.
@@ -84,20 +82,12 @@ impl Filtered {
             waiting: BinaryHeap::new(),
             threads: Threads::default(),
             held: 0,
-            busy: 0,
         })
     }
 
-    /// Share of the time until `end` in which the processor encrypted.
-    pub fn crypto(&self, end: u64) -> f64 {
-        self.busy as f64 / end as f64
-    }
-
     /// Nanoseconds for so many bytes.
-    fn encryption(&mut self, bytes: u64) -> u64 {
-        let time = (bytes as f64 * 1e3 / self.filter.cipher_mb_s) as u64;
-        self.busy += time;
-        time
+    fn encryption(&self, bytes: u64) -> u64 {
+        (bytes as f64 * 1e3 / self.filter.cipher_mb_s) as u64
     }
 
     /// When a thread that has done all else at `free` begins with what comes to
@@ -183,7 +173,6 @@ impl Drive for Filtered {
             waiting: self.waiting.clone(),
             threads: self.threads,
             held: self.held,
-            busy: self.busy,
         })
     }
 

@@ -2,41 +2,13 @@
 
 use crate::DriveError;
 use crate::demand::{Demand, Drive};
+use crate::hdd::Placement;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::HashMap;
 
 /// Bytes that the places of pieces are multiples of.
 const CLUSTER: u64 = 4096;
-
-/// Where a file lies.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fragmentation {
-    /// Bytes of the file.
-    pub file: u64,
-    /// Mean bytes of its pieces, whose lengths are distributed geometrically;
-    /// `None` keeps it in one.
-    pub piece: Option<u64>,
-    /// Share of the drive, from its beginning, that is used: pieces lie all over
-    /// it, a file in one piece behind it.
-    pub used: f64,
-    /// Same seed, same places.
-    pub seed: u64,
-}
-
-impl Fragmentation {
-    /// A disk that was defragmented a month ago: half of it used, files in pieces
-    /// of half a megabyte on average. The whitepaper shows such a disk in a
-    /// picture, without a number; these are assumed.
-    pub fn one_month(file: u64, seed: u64) -> Self {
-        Self {
-            file,
-            piece: Some(512 << 10),
-            used: 0.5,
-            seed,
-        }
-    }
-}
 
 /// A drive on which there is nothing but the file.
 pub struct Fragmented {
@@ -52,27 +24,38 @@ pub struct Fragmented {
 }
 
 impl Fragmented {
-    /// Lays a file out over a drive.
+    /// Lays a file of so many bytes out over a drive; the same seed gives the
+    /// same places.
     ///
     /// # Errors
     /// [`DriveError::OutOfRange`] where it does not fit.
-    pub fn new(below: Box<dyn Drive>, layout: &Fragmentation) -> Result<Self, DriveError> {
-        let used = below.capacity() as f64 * layout.used;
-        let fits = match layout.piece {
+    pub fn new(
+        below: Box<dyn Drive>,
+        file: u64,
+        placement: Placement,
+        seed: u64,
+    ) -> Result<Self, DriveError> {
+        let Placement { used, pieces } = placement;
+        let bytes = below.capacity() as f64 * used;
+        let fits = match pieces {
             // As much again as the file, so that the rest has room between its pieces.
-            Some(_) => layout.file as f64 * 2.0 <= used,
-            None => used + layout.file as f64 <= below.capacity() as f64,
+            Some(pieces) => pieces.as_u64() > 0 && file as f64 * 2.0 <= bytes,
+            None => bytes + file as f64 <= below.capacity() as f64,
         };
-        if !((0.0..=1.0).contains(&layout.used) && fits && layout.file > 0) {
+        if !((0.0..=1.0).contains(&used) && fits && file > 0) {
             return Err(DriveError::OutOfRange {
-                name: "used",
-                value: layout.used.to_string(),
-                possible: "0 to 1, with room for the file",
+                name: "placement.used",
+                value: used.to_string(),
+                possible: "0 to 1: pieces need room for twice the file in it, a file in one piece room behind it",
             });
         }
+        let used = bytes as u64;
         Ok(Self {
-            file: layout.file,
-            pieces: places(layout, used as u64),
+            file,
+            pieces: match pieces {
+                Some(mean) => places(file, mean.as_u64(), used, seed),
+                None => vec![(0, used / CLUSTER * CLUSTER)],
+            },
             below,
             parts: HashMap::new(),
             requests: HashMap::new(),
@@ -107,18 +90,15 @@ impl Fragmented {
 
 /// Lengths of pieces, and places in equal strips of what is used, one a strip,
 /// in no order.
-fn places(layout: &Fragmentation, used: u64) -> Vec<(u64, u64)> {
-    let Some(mean) = layout.piece else {
-        return vec![(0, used / CLUSTER * CLUSTER)];
-    };
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(layout.seed);
+fn places(file: u64, mean: u64, used: u64, seed: u64) -> Vec<(u64, u64)> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut share = || (rng.next_u64() >> 11) as f64 / 2.0_f64.powi(53);
     let mut firsts = vec![0];
     let mut first = 0;
     loop {
         let length = -(1.0 - share()).ln() * mean as f64;
         first += (length as u64 / CLUSTER + 1) * CLUSTER;
-        if first >= layout.file {
+        if first >= file {
             break;
         }
         firsts.push(first);
@@ -129,9 +109,9 @@ fn places(layout: &Fragmentation, used: u64) -> Vec<(u64, u64)> {
         strips.swap(place, (share() * (place + 1) as f64) as usize);
     }
     // Strips as long as the pieces need: each has its share of the rest before it.
-    let rest = (used - layout.file) / pieces as u64;
+    let rest = (used - file) / pieces as u64;
     let length = |piece: usize| {
-        let end = firsts.get(piece + 1).copied().unwrap_or(layout.file);
+        let end = firsts.get(piece + 1).copied().unwrap_or(file);
         end - firsts[piece]
     };
     let mut lies = vec![0; pieces];

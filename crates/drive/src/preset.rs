@@ -3,6 +3,7 @@
 
 use crate::DriveError;
 use crate::demand::Drive;
+use crate::fragmented::Fragmented;
 use crate::ftl::Policy;
 use crate::hdd::{Hdd, HddPreset};
 use crate::ssd::{Ssd, SsdDrive};
@@ -129,7 +130,15 @@ impl Preset {
             });
         }
         match self {
-            Self::Hdd(preset) => Ok(Box::new(Hdd::new(preset.clone())?)),
+            Self::Hdd(preset) => {
+                let disk = Box::new(Hdd::new(preset.clone())?);
+                match preset.placement {
+                    None => Ok(disk),
+                    Some(placement) => {
+                        Ok(Box::new(Fragmented::new(disk, extent, placement, seed)?))
+                    }
+                }
+            }
             Self::Ssd(ssd) => {
                 let enough = extent.saturating_mul(ENOUGH).max(LEAST);
                 let ssd = Ssd {

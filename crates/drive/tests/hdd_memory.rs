@@ -8,8 +8,8 @@ use bytesize::ByteSize;
 use drive::closed_loop::{ClosedLoop, Pattern, Rates};
 use drive::demand::{Demand, Drive};
 use drive::filter::{Filter, Filtered, Manner};
-use drive::fragmented::{Fragmentation, Fragmented};
-use drive::hdd::{Hdd, HddPreset};
+use drive::fragmented::Fragmented;
+use drive::hdd::{Hdd, HddPreset, Placement};
 use drive::preset::Preset;
 
 fn preset(name: &str) -> HddPreset {
@@ -181,38 +181,38 @@ fn stream(extent: u64) -> ClosedLoop {
 #[test]
 fn fragmented_files() {
     const FILE: u64 = 200 * MIB;
-    let on = |layout: Fragmentation| {
-        let disk = Box::new(Hdd::new(preset("hdd-wd")).unwrap());
-        let mut file = Fragmented::new(disk, &layout).unwrap();
+    let disk = || Box::new(Hdd::new(preset("hdd-wd")).unwrap());
+    let on = |placement| {
+        let mut file = Fragmented::new(disk(), FILE, placement, 1).unwrap();
         let rates = stream(FILE).run(&mut file).unwrap();
         (rates.mb_s, file.pieces())
     };
-    let whole = |used| {
-        let (piece, file, seed) = (None, FILE, 1);
-        on(Fragmentation {
-            file,
-            piece,
-            used,
-            seed,
-        })
-    };
+    let whole = |used| on(Placement { used, pieces: None });
     let (outside, pieces) = whole(0.0);
     assert_eq!(pieces, 1);
     assert!((outside / 60.0 - 1.0).abs() < 0.03, "{outside}");
     // Nearly full: the inner tracks.
     let (inside, _) = whole(0.99);
     assert!((0.48..0.56).contains(&(inside / outside)), "{inside}");
-    let (month, pieces) = on(Fragmentation::one_month(FILE, 1));
+    let (month, pieces) = on(Placement::ONE_MONTH);
     assert!((300..500).contains(&pieces), "{pieces}");
     // Seek, half a revolution and the piece itself, about.
     let expected = 0.5243 / (0.5243 / 50.0 + 0.0055 + 0.009);
     assert!((month / expected - 1.0).abs() < 0.25, "{month} {expected}");
-    let disk = || Box::new(Hdd::new(preset("hdd-wd")).unwrap());
-    let full = Fragmentation {
-        used: 0.999,
-        ..Fragmentation::one_month(260_000_000_000, 1)
+    // The same by a preset.
+    let mut placed = preset("hdd-wd");
+    placed.placement = Some(Placement::ONE_MONTH);
+    let mut drive = Preset::Hdd(placed).drive(FILE, 1).unwrap();
+    assert_eq!(stream(FILE).run(&mut *drive).unwrap().mb_s, month);
+    let refused = |used, pieces| {
+        let placement = Placement { used, pieces };
+        let error = Fragmented::new(disk(), FILE, placement, 1).err().unwrap();
+        assert!(error.to_string().contains("placement.used"), "{error}");
     };
-    assert!(Fragmented::new(disk(), &full).is_err());
+    refused(1.0, None);
+    refused(0.001, Some(ByteSize::mib(1)));
+    refused(0.5, Some(ByteSize::b(0)));
+    refused(f64::NAN, None);
 }
 
 /// Parts of a file are where they belong, no two of them in the same place.
@@ -253,13 +253,11 @@ fn pieces_do_not_overlap() {
     const FILE: u64 = 64 * MIB;
     let asked = std::sync::Arc::default();
     let below = Box::new(Notes(std::sync::Arc::clone(&asked), Vec::new()));
-    let layout = Fragmentation {
-        file: FILE,
-        piece: Some(128 << 10),
+    let placement = Placement {
         used: 0.3,
-        seed: 7,
+        pieces: Some(ByteSize::kib(128)),
     };
-    let mut file = Fragmented::new(below, &layout).unwrap();
+    let mut file = Fragmented::new(below, FILE, placement, 7).unwrap();
     stream(FILE).run(&mut file).unwrap();
     let mut asked = std::mem::take(&mut *asked.lock().unwrap());
     asked.sort_unstable();

@@ -55,14 +55,11 @@ impl Ahead {
         }
     }
 
-    /// Whether a read at `now` is in it, or comes next.
+    /// Whether a read at `now` is in it, or goes on where the head is reading.
     pub fn has(&self, now: u64, offset: u64, bytes: u64) -> bool {
-        let end = match self.rate {
-            Some(_) => self.limit,
-            None => self.end,
-        };
-        let (next, within) = (self.reach(now), offset + bytes <= end);
-        self.room > 0 && (self.from..=next).contains(&offset) && within
+        let (next, within) = (self.reach(now), offset + bytes <= self.end);
+        let goes_on = self.rate.is_some();
+        self.room > 0 && (self.from..=next).contains(&offset) && (goes_on || within)
     }
 
     /// When all of a read that it [`has`](Self::has) is there, and nanoseconds of
@@ -72,10 +69,15 @@ impl Ahead {
         let Some(rate) = self.rate else {
             return (now, 0);
         };
-        let missing = end.saturating_sub(self.end) as f64 / rate;
-        let there = now.max(self.since + missing as u64);
-        self.end = self.reach(there).max(end);
-        self.since = there;
+        // The head may have come to the limit, and waits there.
+        let from = now.max(self.since);
+        let come = self.reach(from);
+        let there = match end.checked_sub(come) {
+            Some(missing) => from + (missing as f64 / rate) as u64,
+            None => now,
+        };
+        self.since = there.max(from);
+        self.end = come.max(end);
         self.from = self.from.max(end.saturating_sub(self.room));
         self.limit = (end + self.room).min(capacity);
         (there, (bytes as f64 / rate) as u64)

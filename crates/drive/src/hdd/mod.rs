@@ -20,7 +20,7 @@ mod mechanics;
 mod nand;
 mod preset;
 
-pub use preset::{HddPreset, NandPreset, Order};
+pub use preset::{HddPreset, NandPreset, Order, Placement};
 
 use crate::DriveError;
 use crate::demand::{Demand, Drive};

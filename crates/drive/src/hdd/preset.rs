@@ -53,9 +53,35 @@ pub struct HddPreset {
     /// Flash that learns what is read often.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nand: Option<NandPreset>,
+    /// Where on the disk the file lies that is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
     /// Where each number comes from.
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
+}
+
+/// Where a file lies.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Placement {
+    /// Share of the disk, from its outermost track on, that is used: pieces lie
+    /// all over it, a file in one piece behind it.
+    pub used: f64,
+    /// Mean bytes of its pieces, whose lengths are distributed geometrically;
+    /// without it the file is in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pieces: Option<ByteSize>,
+}
+
+impl Placement {
+    /// A disk that was defragmented a month ago: half of it used, files in pieces
+    /// of half a megabyte on average. The whitepaper shows such a disk in a
+    /// picture, without a number; these are assumed.
+    pub const ONE_MONTH: Self = Self {
+        used: 0.5,
+        pieces: Some(ByteSize::kib(512)),
+    };
 }
 
 /// Numbers of a disk's flash.

@@ -9,6 +9,7 @@
 
 use drive::closed_loop::{ClosedLoop, Pattern};
 use drive::filter::{Filter, Filtered, Manner};
+use drive::hdd::Placement;
 use drive::preset::Preset;
 
 const MACHINES: [(&str, &str, f64); 3] = [
@@ -115,4 +116,60 @@ fn overheads_follow_from_processors_of_that_time() {
         println!("{drive}: 5.1 to 2.4 % lost takes a cipher of {least:.0} to {most:.0} MB/s.");
         assert!((20.0..60.0).contains(&least) && (50.0..120.0).contains(&most));
     }
+}
+
+/// "performance can be degraded by more than 50 percent if the disk is almost
+/// full, compared to if the disk is newly formatted and almost empty"; and files
+/// are scattered a month after all was in one piece, which makes a stream of them
+/// as little of the processor's business as random access.
+#[test]
+fn full_and_fragmented_disks() {
+    let (_, drive, mb_s) = MACHINES[0];
+    let preset = Preset::named(drive).unwrap();
+    let stream = passmark(Pattern::Sequential, 0.0);
+    let month = Placement::ONE_MONTH;
+    let behind = |used| Placement { used, pieces: None };
+    let places = [
+        ("empty", behind(0.0)),
+        ("almost full, in one piece", behind(0.97)),
+        ("a month later", month),
+        (
+            "almost full, a month later",
+            Placement {
+                used: 0.97,
+                ..month
+            },
+        ),
+    ];
+    println!("| disk | 200 MB read, MB/s | encrypted beside | encrypted in turn |");
+    println!("|---|---:|---:|---:|");
+    let rates = places.map(|(name, placement)| {
+        let fresh = || {
+            let Preset::Hdd(mut disk) = without_memory(&preset) else {
+                panic!("it is a disk");
+            };
+            disk.placement = Some(placement);
+            Preset::Hdd(disk).drive(stream.extent, 1).unwrap()
+        };
+        let plain = stream.run(&mut *fresh()).unwrap().mb_s;
+        let beside = ClosedLoop {
+            cipher_mb_s: Some(mb_s),
+            ..stream
+        };
+        let beside = beside.run(&mut *fresh()).unwrap().mb_s;
+        let filter = Filter {
+            cipher_mb_s: mb_s,
+            wake_us: 0.0,
+            manner: Manner::InTurn,
+        };
+        let in_turn = stream.run(&mut Filtered::new(fresh(), filter).unwrap());
+        let in_turn = in_turn.unwrap().mb_s;
+        println!("| {name} | {plain:.1} | {beside:.1} | {in_turn:.1} |");
+        (plain, in_turn)
+    });
+    let lost = |now: (f64, f64)| 1.0 - now.0 / rates[0].0;
+    // Inner tracks alone are not so slow; with pieces on them they are.
+    assert!(lost(rates[1]) < 0.5 && lost(rates[3]) > 0.4, "{rates:?}");
+    let cost = |(plain, in_turn): (f64, f64)| 1.0 - in_turn / plain;
+    assert!(cost(rates[2]) < cost(rates[0]), "{rates:?}");
 }

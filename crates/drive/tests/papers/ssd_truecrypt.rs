@@ -3,7 +3,7 @@
 
 use super::{one_by_one, rate, truecrypt};
 use drive::closed_loop::Pattern;
-use drive::filter::{Filter, Filtered, Manner};
+use drive::filter::{Filter, Manner};
 use drive::lifetime::{Life, Lived, Setup};
 use drive::preset::Preset;
 use drive::ssd::Ssd;
@@ -61,7 +61,7 @@ fn four_kilobytes_on_the_fast_desktop() {
     row(
         "58 % less at 4 KiB random reads on the fast desktop",
         &experiment,
-        "supported, and not by the chipset: the driver reads as much again behind each read",
+        "supported, if not quite as much; not by the chipset: the driver reads as much again behind each read",
     );
     assert!((48.0..68.0).contains(&read), "{read}");
     assert!(cipher < 15.0 && write < read, "{cipher} {write}");
@@ -80,23 +80,14 @@ fn four_kilobytes_on_the_fast_desktop() {
 /// "Given a bandwith of 145 MB/s my T8100 CPU can handle […], this seems to be
 /// caused by the CPU limitating transfer speed"; 9.5 and 27.7 MB/s at 4 KiB.
 fn the_notebooks_processor() {
-    let mut drive =
-        Filtered::new(ssd().drive(1_000_000_000, 1).unwrap(), truecrypt(NOTEBOOK)).unwrap();
-    let stream = one_by_one(Pattern::Sequential, 1 << 20, 0.0, 900);
-    let rates = stream.run(&mut drive).unwrap();
-    let crypto = drive.crypto((rates.seconds * 1e9) as u64);
-    let plain = rate(&ssd(), &stream, None);
-    let experiment = format!(
-        "streams read at {plain:.0} MB/s plain and {:.0} encrypted, the processor encrypting {:.0} % of the time",
-        rates.mb_s,
-        crypto * 100.0
-    );
+    let (stream_loss, plain, encrypted) =
+        loss(1 << 20, Pattern::Sequential, 0.0, truecrypt(NOTEBOOK));
     row(
         "145 MB/s of the notebook's processor limit streams",
-        &experiment,
+        &format!("streams are read at {plain:.0} MB/s plain and {encrypted:.0} encrypted"),
         "supported",
     );
-    assert!(crypto > 0.9 && rates.mb_s < 150.0, "{crypto} {rates:?}");
+    assert!((encrypted / NOTEBOOK - 1.0).abs() < 0.03, "{encrypted}");
 
     let (read_loss, _, read) = loss(4096, Pattern::Random, 0.0, truecrypt(NOTEBOOK));
     let (write_loss, _, write) = loss(4096, Pattern::Random, 1.0, truecrypt(NOTEBOOK));
@@ -111,11 +102,12 @@ fn the_notebooks_processor() {
     assert!((read / 9.5 - 1.0).abs() < 0.25, "{read}");
     assert!((write / 27.7 - 1.0).abs() < 0.25, "{write}");
 
-    let stream_loss = (1.0 - rates.mb_s / plain) * 100.0;
     let experiment = format!("4 KiB {read_loss:.0} %, streams {stream_loss:.0} % less");
     let verdict = match read_loss < stream_loss {
         true => "supported",
-        false => "contradicted: the second read behind each small one costs the notebook as much",
+        false => {
+            "contradicted, as far as the model goes: the second read behind each small one costs as much here"
+        }
     };
     row(
         "on the notebook small reads lose less than streams",
