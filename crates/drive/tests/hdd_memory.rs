@@ -95,6 +95,41 @@ fn writes_are_done_in_memory_until_it_is_full() {
     assert!(asked.takes(OperationKind::Flush, 0, 0) < 0.2);
 }
 
+/// Writes that come later do not keep a flush waiting.
+#[test]
+fn a_flush_waits_for_what_was_there() {
+    let mut disk = Hdd::new(preset("hdd-wd")).unwrap();
+    let mut submit = |operation, arrival, tag: u64| {
+        let written = operation == OperationKind::Write;
+        disk.submit(Demand {
+            arrival,
+            tag,
+            operation,
+            offset: tag * 7_919 % 60_000 * 4_096,
+            bytes: if written { 4_096 } else { 0 },
+        });
+    };
+    for tag in 0..100 {
+        submit(OperationKind::Write, 0, tag);
+    }
+    submit(OperationKind::Flush, 50_000_000, 100);
+    // One a millisecond, for ten seconds.
+    for tag in 101..10_000 {
+        submit(OperationKind::Write, tag * 1_000_000, tag);
+    }
+    let mut served = 0;
+    let flushed = loop {
+        let (demand, done) = disk.serve().unwrap();
+        served += 1;
+        if demand.operation == OperationKind::Flush {
+            break done;
+        }
+    };
+    // A hundred writes, a few milliseconds each.
+    assert!((100_000_000..3_000_000_000).contains(&flushed), "{flushed}");
+    assert!(served < 5_000, "{served}");
+}
+
 /// Without write-back a write is done on the medium.
 #[test]
 fn writes_through() {

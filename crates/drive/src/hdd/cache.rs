@@ -148,6 +148,11 @@ impl Written {
         self.leaving = (job.bytes, until(&job));
     }
 
+    /// Whether anything waits that was there at `time`.
+    pub fn has_before(&self, time: u64) -> bool {
+        self.waiting.iter().any(|waiting| waiting.since <= time)
+    }
+
     /// When what has left the memory is on the medium.
     pub fn on_medium(&self) -> u64 {
         self.leaving.1

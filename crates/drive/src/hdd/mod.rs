@@ -37,6 +37,7 @@ pub struct Hdd {
     ahead: Ahead,
     written: Written,
     learnt: Option<Learnt>,
+    /// In the order in which they were submitted.
     waiting: Vec<Demand>,
     /// When the arm is free, and when the interface is.
     free_at: u64,
@@ -99,7 +100,7 @@ impl Hdd {
             OperationKind::Write => {
                 !self.written.takes(bytes) || !self.written.fits(now, &self.job(demand))
             }
-            OperationKind::Flush => !self.written.waiting.is_empty(),
+            OperationKind::Flush => self.written.has_before(demand.arrival),
             OperationKind::Discard => false,
         }
     }
@@ -261,7 +262,7 @@ impl Drive for Hdd {
             let now = self.next_start()?;
             self.use_idle_time(now);
             if let Some(place) = self.quick(now) {
-                let demand = self.waiting.swap_remove(place);
+                let demand = self.waiting.remove(place);
                 let done = self.without_arm(now, &demand);
                 return Some((demand, done));
             }
@@ -282,7 +283,7 @@ impl Drive for Hdd {
             }
             match self.choose(now, &host, memory) {
                 Some(Next::Host(place)) => {
-                    let demand = self.waiting.swap_remove(place);
+                    let demand = self.waiting.remove(place);
                     let job = self.job(&demand);
                     let done = self.move_arm(now, &job);
                     if job.write {
