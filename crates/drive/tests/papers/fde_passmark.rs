@@ -5,7 +5,7 @@
 //! 48.229 MiB/s, so 72 MB/s at 3 GHz. Pentium II and III, AES-256: about 500 cycles
 //! a block in Gladman's C, so 24 MB/s at 750 MHz, and about 320 in the best
 //! assembler, so 38 MB/s. All are published figures of that time, of other programs
-//! than the one that was tested.
+//! than the one that was tested; their sources were not at hand again.
 
 use drive::closed_loop::{ClosedLoop, Pattern};
 use drive::filter::{Filter, Filtered, Manner};
