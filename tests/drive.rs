@@ -225,17 +225,9 @@ fn a_trace_is_written_in_another_format() {
 /// A slow cipher costs a fast drive's streams more than a slow drive's seeks.
 #[test]
 fn a_prediction_answers_in_text_and_json() {
-    let predict = |device| {
+    let predict = |device, cpu| {
         json(&[
-            "predict",
-            "--device",
-            device,
-            "--cipher",
-            "aes",
-            "--cpu",
-            "aes=60MB/s",
-            "--json",
-            "-",
+            "predict", "--device", device, "--cipher", "aes", "--cpu", cpu, "--json", "-",
         ])
     };
     let ratio = |prediction: &serde_json::Value, workload: &str| {
@@ -246,10 +238,10 @@ fn a_prediction_answers_in_text_and_json() {
             .unwrap();
         cell["encrypted"][0]["ratio"].as_f64().unwrap()
     };
-    let disk = predict("hdd-desktop-2003");
-    assert!(ratio(&disk, "rand-4k-read") > 0.99, "{disk}");
+    let disk = predict("hdd-desktop-2003", "aes=20MB/s");
+    assert!(ratio(&disk, "rand-4k-read") > 0.97, "{disk}");
     assert!(ratio(&disk, "seq-4m-read") < 0.85, "{disk}");
-    let ssd = predict("mlc-128g");
+    let ssd = predict("mlc-128g", "aes=60MB/s");
     assert!(ratio(&ssd, "seq-4m-read") < 0.2, "{ssd}");
     assert_eq!(ssd["cells"][0]["encrypted"][0]["bottleneck"], "cipher");
 

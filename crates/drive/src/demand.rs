@@ -44,6 +44,9 @@ pub trait Drive: Send {
     /// done when all that was written before is on the medium.
     fn serve(&mut self) -> Option<(Demand, u64)>;
 
+    /// Begins nothing before `until`: whoever serves it is not there.
+    fn hold(&mut self, until: u64);
+
     /// Share of the time until `end` in which its busiest part was at work.
     fn utilisation(&self, end: u64) -> f64;
 }

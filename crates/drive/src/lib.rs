@@ -7,6 +7,8 @@ pub mod analytic;
 pub mod demand;
 mod device;
 mod error;
+pub mod filter;
+pub mod fragmented;
 pub mod ftl;
 pub mod hdd;
 pub mod host;

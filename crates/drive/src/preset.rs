@@ -3,6 +3,7 @@
 
 use crate::DriveError;
 use crate::demand::Drive;
+use crate::fragmented::Fragmented;
 use crate::ftl::Policy;
 use crate::hdd::{Hdd, HddPreset};
 use crate::ssd::{Ssd, SsdDrive};
@@ -17,6 +18,20 @@ const SHIPPED: &[(&str, &str)] = &[
     (
         "hdd-desktop-2003",
         include_str!("../presets/hdd-desktop-2003.toml"),
+    ),
+    (
+        "hdd-laptop-2003",
+        include_str!("../presets/hdd-laptop-2003.toml"),
+    ),
+    ("hdd-wd", include_str!("../presets/hdd-wd.toml")),
+    ("sshd-seagate", include_str!("../presets/sshd-seagate.toml")),
+    (
+        "ssd-samsung-128g",
+        include_str!("../presets/ssd-samsung-128g.toml"),
+    ),
+    (
+        "ssd-x25m-160g",
+        include_str!("../presets/ssd-x25m-160g.toml"),
     ),
 ];
 
@@ -35,6 +50,8 @@ pub enum Kind {
     Ssd,
     /// A turning disk.
     Hdd,
+    /// A turning disk with flash that learns.
+    Sshd,
 }
 
 /// The numbers of a drive.
@@ -42,7 +59,7 @@ pub enum Kind {
 pub enum Preset {
     /// Flash behind a translation layer.
     Ssd(Ssd),
-    /// A turning disk.
+    /// A turning disk, with flash or without.
     Hdd(HddPreset),
 }
 
@@ -88,7 +105,7 @@ impl Preset {
         }
         match read::<Which>(toml)?.kind {
             Kind::Ssd => Ok(Self::Ssd(read::<Ssd>(toml)?.checked()?)),
-            Kind::Hdd => {
+            Kind::Hdd | Kind::Sshd => {
                 let preset: HddPreset = read(toml)?;
                 Ok(Self::Hdd(Hdd::new(preset)?.preset().clone()))
             }
@@ -112,7 +129,15 @@ impl Preset {
             });
         }
         match self {
-            Self::Hdd(preset) => Ok(Box::new(Hdd::new(preset.clone())?)),
+            Self::Hdd(preset) => {
+                let disk = Box::new(Hdd::new(preset.clone())?);
+                match preset.placement {
+                    None => Ok(disk),
+                    Some(placement) => {
+                        Ok(Box::new(Fragmented::new(disk, extent, placement, seed)?))
+                    }
+                }
+            }
             Self::Ssd(ssd) => {
                 let enough = extent.saturating_mul(ENOUGH).max(LEAST);
                 let ssd = Ssd {
@@ -147,6 +172,7 @@ fn read<T: DeserializeOwned>(toml: &str) -> Result<T, DriveError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     /// Every number of every drive that ships says where it comes from.
     #[test]
@@ -158,11 +184,21 @@ mod tests {
                 Preset::Hdd(hdd) => &hdd.sources,
             };
             let toml: toml::Table = Preset::toml(name).expect(name).parse().expect("TOML");
-            let plain = ["title", "kind", "sources"];
-            for key in toml.keys().filter(|key| !plain.contains(&key.as_str())) {
-                assert!(sources.contains_key(key), "{name}: {key}");
+            let numbers = |table: &toml::Table| {
+                let plain = ["title", "kind", "sources", "nand"];
+                let keys = table.keys().filter(|key| !plain.contains(&key.as_str()));
+                keys.cloned().collect::<BTreeSet<String>>()
+            };
+            let named: BTreeSet<String> = sources.keys().cloned().collect();
+            assert_eq!(named, numbers(&toml), "{name}");
+            if let Preset::Hdd(HddPreset {
+                nand: Some(nand), ..
+            }) = &preset
+            {
+                let named: BTreeSet<String> = nand.sources.keys().cloned().collect();
+                let nand = toml["nand"].as_table().expect("it is a table");
+                assert_eq!(named, numbers(nand), "{name}");
             }
-            assert_eq!(sources.len(), toml.len() - plain.len(), "{name}");
         }
     }
 
@@ -182,6 +218,6 @@ mod tests {
         assert!(ssd("kind = \"ssd\"", "kind = \"tape\"").contains("line 2"));
         let hdd = |from, to| with("hdd-desktop-2003", from, to);
         assert!(hdd("rpm = 5400", "rpm = 0").contains("rpm"));
-        assert!(hdd("queue = \"elevator\"", "queue = \"lift\"").contains("line 12"));
+        assert!(hdd("queue = \"elevator\"", "queue = \"lift\"").contains("line 15"));
     }
 }

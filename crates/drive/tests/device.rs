@@ -159,7 +159,7 @@ fn ssd(demands: ClosedLoop) -> host::Rates {
     small.capacity = bytesize::ByteSize::gb(8);
     let mut drive = drive::ssd::SsdDrive::new(&small, drive::ftl::Policy::Greedy, 1).unwrap();
     drive.fill(0, demands.extent);
-    demands.run(drive)
+    demands.run(Box::new(drive))
 }
 
 /// One core is a bottleneck that four are not: as fast as so many cores, until

@@ -31,7 +31,9 @@ const RANDOM: ClosedLoop = ClosedLoop {
 };
 
 fn run(preset: HddPreset, demands: ClosedLoop) -> Rates {
-    demands.run(Hdd::new(preset).unwrap())
+    let rates = demands.run(Box::new(Hdd::new(preset).unwrap()));
+    println!("{demands:?}\n{rates:?}");
+    rates
 }
 
 /// Of the whitepaper and its analysis: 1.04 MB/s over the full stroke at depth 1, and 1.79 MB/s
@@ -159,7 +161,8 @@ fn flushes_and_discards_move_nothing() {
     assert_eq!(takes(OperationKind::Flush, 0, 0), 300_000);
     assert_eq!(takes(OperationKind::Discard, 0, 65_536), 300_000);
     let after = takes(OperationKind::Read, (1 << 30) + 131_072, 65_536);
-    assert!(stream.abs_diff(after) <= 1, "{stream} {after}");
+    // Meanwhile the disk has read ahead; it counts whole bytes.
+    assert!(stream.abs_diff(after + 600_000) < 60, "{stream} {after}");
 }
 
 #[test]

@@ -43,7 +43,9 @@ const RANDOM_READ: ClosedLoop = ClosedLoop {
 fn run(ssd: &Ssd, demands: ClosedLoop) -> Rates {
     let mut drive = SsdDrive::new(ssd, Policy::Greedy, 1).unwrap();
     drive.fill(0, demands.extent);
-    demands.run(drive)
+    let rates = demands.run(Box::new(drive));
+    println!("{demands:?}\n{rates:?}");
+    rates
 }
 
 /// Command, cells, channel, interface.

@@ -31,6 +31,7 @@ pub struct SsdDrive {
     cache: u64,
     cached: VecDeque<u64>,
     waiting: BinaryHeap<Reverse<Demand>>,
+    held: u64,
 }
 
 /// What the translation layer keeps busy.
@@ -114,6 +115,7 @@ impl SsdDrive {
             cache: ssd.cache.as_u64() / UNIT,
             cached: VecDeque::new(),
             waiting: BinaryHeap::new(),
+            held: 0,
             chips: Chips {
                 now: 0,
                 free: vec![0; all as usize],
@@ -166,20 +168,24 @@ impl SsdDrive {
         self.interface_free
     }
 
+    /// What is in the drive's memory passes the interface while the rest comes.
     fn read(&mut self, now: u64, offset: u64, bytes: u64) -> u64 {
-        let mut there = now;
+        let mut done = now;
         let mut last = None;
-        for unit in offset / UNIT..(offset + bytes).div_ceil(UNIT) {
-            let Some(place) = self.ftl.lookup(unit as u32) else {
-                continue;
-            };
-            // A page is read from its cells once for all its units.
-            let page = place / self.chips.units_per_page;
-            let from_cells = last != Some(page);
-            last = Some(page);
-            there = there.max(self.chips.fetch(now, place, from_cells));
+        let end = offset + bytes;
+        for unit in offset / UNIT..end.div_ceil(UNIT) {
+            let mut there = now;
+            if let Some(place) = self.ftl.lookup(unit as u32) {
+                // A page is read from its cells once for all its units.
+                let page = place / self.chips.units_per_page;
+                let from_cells = last != Some(page);
+                last = Some(page);
+                there = self.chips.fetch(now, place, from_cells);
+            }
+            let part = (unit * UNIT + UNIT).min(end) - (unit * UNIT).max(offset);
+            done = self.transfer(there, part);
         }
-        self.transfer(there, bytes)
+        done
     }
 
     fn write(&mut self, now: u64, offset: u64, bytes: u64) -> u64 {
@@ -334,13 +340,18 @@ impl Drive for SsdDrive {
         self.waiting.push(Reverse(demand));
     }
 
+    fn hold(&mut self, until: u64) {
+        self.held = self.held.max(until);
+    }
+
     fn next_start(&self) -> Option<u64> {
-        self.waiting.peek().map(|Reverse(demand)| demand.arrival)
+        let first = self.waiting.peek();
+        first.map(|Reverse(demand)| demand.arrival.max(self.held))
     }
 
     fn serve(&mut self) -> Option<(Demand, u64)> {
         let Reverse(demand) = self.waiting.pop()?;
-        let begun = demand.arrival + self.command;
+        let begun = demand.arrival.max(self.held) + self.command;
         let Demand { offset, bytes, .. } = demand;
         let done = match demand.operation {
             OperationKind::Read => self.read(begun, offset, bytes),

@@ -53,13 +53,13 @@ pub struct Rates {
 
 impl ClosedLoop {
     /// Lets `drive` serve it.
-    pub fn run(&self, drive: impl Drive + 'static) -> Rates {
+    pub fn run(&self, drive: Box<dyn Drive>) -> Rates {
         let cores = NonZeroU32::new(self.cores).unwrap();
         let processor = self
             .cipher_mb_s
             .map(|rate| Processor::new(cores, rate).unwrap());
         let nowhere = NullDevice::new(drive.capacity());
-        let device = SimulatedDevice::new(Box::new(drive), nowhere, processor).unwrap();
+        let device = SimulatedDevice::new(drive, nowhere, processor).unwrap();
         let meter = Rc::new(Meter::new(time::now));
         let mut queue = device
             .queue(QueueOptions {
@@ -103,7 +103,7 @@ impl ClosedLoop {
         }
         let wall = (time::now() - begin) as f64;
         let requests = self.requests as f64;
-        let rates = Rates {
+        Rates {
             seconds: wall / 1e9,
             mb_s: requests * self.request as f64 * 1e3 / wall,
             iops: requests * 1e9 / wall,
@@ -111,8 +111,6 @@ impl ClosedLoop {
             crypto: meter.spent(Part::Crypto) as f64 / wall,
             wait: meter.spent(Part::Wait) as f64 / wall,
             utilisation: device.utilisation(),
-        };
-        println!("{self:?}\n{rates:?}");
-        rates
+        }
     }
 }
