@@ -99,6 +99,7 @@ pub fn trial(
         repetitions: samples.len() as u32,
         bytes: samples.iter().map(|sample| sample.bytes).sum(),
         requests,
+        moved: None,
         throughput_mb_s: throughput,
         iops: stats::interval(&iops)?,
         cycles_per_byte: core_hz.and_then(|hz| cycles_per_byte(samples, hz)),

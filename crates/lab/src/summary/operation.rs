@@ -73,6 +73,7 @@ pub fn trial(
         repetitions: samples.len() as u32,
         bytes: samples.iter().map(|sample| sample.bytes).sum(),
         requests: samples.iter().map(|sample| sample.requests).sum(),
+        moved: samples.iter().map(|sample| sample.moved).sum(),
         throughput_mb_s: stats::interval(&mb_s)?,
         iops: stats::interval(&iops)?,
         cycles_per_byte: None,
@@ -154,7 +155,7 @@ fn warnings(time: &TimeSplit, cores: u32) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Device, Tier, Verdict};
+    use crate::record::{Device, Moved, Tier, Verdict};
 
     fn sample(wall: f64) -> OperationSample {
         OperationSample {
@@ -163,6 +164,11 @@ mod tests {
             sys: Some(wall / 5.0),
             workers: Some(wall / 10.0),
             crypto: Some(wall / 2.0),
+            moved: Some(Moved {
+                read_bytes: 4096,
+                writes: 1,
+                ..Moved::default()
+            }),
             bytes: 1_000_000,
             requests: 1,
         }
@@ -223,6 +229,11 @@ mod tests {
         assert_eq!(trial.samples_s, [0.020, 0.022, 0.018]);
         assert!((trial.time_s.sys.unwrap() - 0.012).abs() < 1e-9);
         assert!((trial.time_s.cpu.unwrap() - 0.018).abs() < 1e-9);
+        let moved = trial.moved.unwrap();
+        assert_eq!(
+            (moved.read_bytes, moved.reads, moved.writes),
+            (12_288, 0, 3)
+        );
         assert!(trial.warnings.is_empty(), "{:?}", trial.warnings);
     }
 
