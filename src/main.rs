@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Command::Baseline(options) => cli::baseline::run(&options, store.as_deref()),
         Command::Compare(options) => cli::compare::run(&options, store.as_deref()),
         Command::Report(options) => cli::report::run(&options, store.as_deref()),
+        Command::Advise(options) => cli::advise::run(&options, store.as_deref()),
         Command::Volume(options) => cli::volume::run(&options),
         Command::Drive(options) => cli::drive::run(&options),
         Command::Lab(options) => cli::lab::run(options),

@@ -2,6 +2,7 @@
 
 use block::BlockError;
 use block::transfer::TransferError;
+use lab::estimate::EstimateError;
 use lab::file_system::FileSystemError;
 use lab::plan::PlanError;
 use lab::session::SessionError;
@@ -77,6 +78,12 @@ impl Failure {
 
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
+        Self::of(2, &error, error.remedy())
+    }
+}
+
+impl From<EstimateError> for Failure {
+    fn from(error: EstimateError) -> Self {
         Self::of(2, &error, error.remedy())
     }
 }

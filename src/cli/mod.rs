@@ -1,11 +1,13 @@
 //! The command line: one subcommand a file, and what they share.
 
+pub mod advise;
 pub mod agent;
 pub mod baseline;
 pub mod compare;
 pub mod doctor;
 pub mod drive;
 mod failure;
+mod in_memory;
 pub mod lab;
 pub mod plans;
 mod progress;
@@ -54,6 +56,8 @@ pub enum Command {
     Compare(compare::CompareOptions),
     /// Write a report of stored runs: .html, .md, .csv or .json
     Report(report::ReportOptions),
+    /// Say what to expect of a machine that is not here
+    Advise(advise::AdviseOptions),
     /// Open and keep encrypted volumes
     Volume(Box<volume::VolumeOptions>),
     /// Simulate drives that are not here

@@ -2,8 +2,9 @@
 //! here, plain and encrypted.
 
 use super::named;
+use crate::cli::in_memory::in_memory;
 use crate::cli::report::put;
-use crate::cli::{Failure, print, stop_on_signal};
+use crate::cli::{Failure, print};
 use ::drive::DriveError;
 use ::drive::closed_loop::{ClosedLoop, Drive, Pattern, Rates};
 use ::drive::ftl::Policy;
@@ -13,9 +14,6 @@ use ::drive::ssd::SsdDrive;
 use bytesize::ByteSize;
 use clap::Args;
 use lab::plan::Plan;
-use lab::record::Run;
-use lab::session::{Observer, Session, Visit};
-use lab::target::Storage;
 use lab::workload::{self, Extent, Mix, Workload};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -325,52 +323,11 @@ impl PredictOptions {
     }
 }
 
-/// The slower of both directions, in requests of 1 MiB, on one core.
+/// The slower of both directions.
 fn measured(notation: &str) -> Result<f64, Failure> {
-    let plan = format!(
-        r#"
-title = "the rate of a cipher"
-tier = "cipher"
-size = "1 MiB"
-repetitions = 5
-ciphers = ["{notation}"]
-sector_size = 512
-[[workload]]
-name = "encrypt"
-pattern = "sequential"
-op = "encrypt"
-block_size = "1 MiB"
-seconds = 0.02
-[[workload]]
-name = "decrypt"
-pattern = "sequential"
-op = "decrypt"
-block_size = "1 MiB"
-seconds = 0.02
-"#
-    );
-    let plan = Plan::parse("rate", &plan)?;
-    let storage = Storage::memory(plan.extent_bytes(), 1)?;
-    let session = Session::open(&plan, &storage, None, 1, "rate".to_owned())?;
-    let (run, outcome) = session.measure(&*stop_on_signal()?, &mut Nobody);
-    outcome?;
+    let run = in_memory(notation, None, 512, None)?;
     let rates = run.trials.iter().map(|trial| trial.throughput_mb_s.median);
     Ok(rates.fold(f64::INFINITY, f64::min))
-}
-
-/// Nobody watches.
-struct Nobody;
-
-impl Observer for Nobody {
-    fn visiting(&mut self, _: &Visit<'_>) {}
-
-    fn keep(
-        &mut self,
-        _: &Run,
-        _: &[usize],
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Ok(())
-    }
 }
 
 fn rate(text: &str) -> Result<(String, f64), String> {

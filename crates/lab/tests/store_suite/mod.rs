@@ -77,6 +77,7 @@ pub fn trial(number: u32) -> Trial {
         warnings: Vec::new(),
         published: Vec::new(),
         kdf: None,
+        moved: None,
         samples_s: Vec::new(),
     }
 }
