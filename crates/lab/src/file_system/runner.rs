@@ -482,10 +482,7 @@ impl<'a> Visit<'a, '_> {
             Content::Copied(files) => (files, true),
         };
         self.unmount()?;
-        if !self.context.permanent() {
-            self.detach()?;
-        }
-        self.image_forgotten()?;
+        self.forget()?;
         self.attach()?;
         self.mount()?;
         let context = self.context;
@@ -499,11 +496,13 @@ impl<'a> Visit<'a, '_> {
         })
     }
 
-    fn image_forgotten(&self) -> Result<(), FileSystemError> {
-        match self.context.permanent() {
-            // Its pages hang on devices that stay.
-            true => drop_caches(self.image),
-            false => self.image.forget(),
+    /// Lets all layers forget what they have cached; they stay where they are.
+    fn forget(&self) -> Result<(), FileSystemError> {
+        match &self.road {
+            // The pages of flash hang on another device than its road's last.
+            Some(_) if self.context.permanent() => drop_caches(self.image),
+            Some(road) => road.forget().and_then(|()| self.image.forget()),
+            None => self.image.forget(),
         }
     }
 

@@ -177,6 +177,16 @@ impl Attached {
         Ok(road)
     }
 
+    /// Lets the kernel forget what it has cached of the device that the file
+    /// system was mounted from, and of what the engine serves.
+    pub(super) fn forget(&self) -> Result<(), FileSystemError> {
+        forget(&self.device)?;
+        match self.layers.first() {
+            Some(Layer::Engine) => forget(&self.served),
+            _ => Ok(()),
+        }
+    }
+
     /// Takes everything down, the last first, but for the engine's server.
     ///
     /// # Errors
