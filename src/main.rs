@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Compare(options) => cli::compare::run(&options, store.as_deref()),
         Command::Report(options) => cli::report::run(&options, store.as_deref()),
         Command::Papercheck(options) => cli::papercheck::run(&options),
+        Command::Advise(options) => cli::advise::run(&options, store.as_deref()),
         Command::Volume(options) => cli::volume::run(&options),
         Command::Drive(options) => cli::drive::run(&options),
         Command::Lab(options) => cli::lab::run(options),

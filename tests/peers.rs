@@ -1,6 +1,7 @@
 //! Volumes back and forth with the programs that people have: cryptsetup and
 //! qemu-img open what is made here, and the other way round.
 
+use block::TestFile;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -93,20 +94,6 @@ fn present(program: &str) -> bool {
         println!("skipped: {program} is not installed");
     }
     found
-}
-
-/// Bytes that repeat nowhere.
-fn noise(length: usize) -> Vec<u8> {
-    let mut state = 1_u64;
-    let mut bytes = Vec::with_capacity(length);
-    while bytes.len() < length {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        bytes.extend_from_slice(&(state ^ state >> 33).to_le_bytes());
-    }
-    bytes.truncate(length);
-    bytes
 }
 
 /// Cheap key derivations: what is tested is the format.
@@ -333,7 +320,8 @@ fn qemu_img_reads_and_writes_the_same_luks1() {
         return;
     }
     let desk = Desk::new();
-    let plain = noise(3 << 20);
+    let mut plain = vec![0; 3 << 20];
+    TestFile::content(1, 0, &mut plain);
     fs::write(desk.path("plain"), &plain).unwrap();
     let secret = ["--object", "secret,id=s,file=one"];
     let options = |image: &str| format!("driver=luks,key-secret=s,file.filename={image}");

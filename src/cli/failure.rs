@@ -2,6 +2,7 @@
 
 use block::BlockError;
 use block::transfer::TransferError;
+use lab::estimate::EstimateError;
 use lab::file_system::FileSystemError;
 use lab::import::ImportError;
 use lab::plan::PlanError;
@@ -84,6 +85,12 @@ impl From<ImportError> for Failure {
 
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
+        Self::of(2, &error, error.remedy())
+    }
+}
+
+impl From<EstimateError> for Failure {
+    fn from(error: EstimateError) -> Self {
         Self::of(2, &error, error.remedy())
     }
 }

@@ -1,5 +1,6 @@
 //! The command line: one subcommand a file, and what they share.
 
+pub mod advise;
 pub mod agent;
 pub mod baseline;
 pub mod compare;
@@ -7,6 +8,7 @@ pub mod doctor;
 pub mod drive;
 mod failure;
 pub mod import;
+mod in_memory;
 pub mod lab;
 pub mod papercheck;
 pub mod plans;
@@ -58,6 +60,8 @@ pub enum Command {
     Compare(compare::CompareOptions),
     /// Write a report of stored runs: .html, .md, .csv or .json
     Report(report::ReportOptions),
+    /// Say what to expect of a machine that is not here
+    Advise(advise::AdviseOptions),
     /// Recompute the percentages that a document claims from its own figures
     Papercheck(papercheck::PapercheckOptions),
     /// Open and keep encrypted volumes

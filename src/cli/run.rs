@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use lab::plan::{Plan, SectorSizes};
 use lab::record::{Run, Tier};
 use lab::session::unlock::PLAN;
-use lab::session::{Observer, Session, Visit};
+use lab::session::{Observer, Session, SessionError, Visit};
 use lab::store::Store;
 use lab::target::simulated::{CipherRate, NoRate};
 use lab::target::{Backend, Place, Storage, System, VolumeFormat};
@@ -116,14 +116,7 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
     if options.dry_run {
         return print(&describe(&plan, &options.at));
     }
-    for path in [&options.html, &options.json].into_iter().flatten() {
-        check_writable(path)?;
-    }
-    let store = open_store(store)?;
-    let baseline = match &options.baseline {
-        Some(name) => Some(store.load(name)?),
-        None => None,
-    };
+    let destination = Destination::open(options, store)?;
 
     let stop = stop_on_signal()?;
     let seed = options.seed.unwrap_or_else(seed_of_now);
@@ -151,23 +144,8 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
     .inspect_err(|_| progress.finish())?;
 
     let session = Session::open(&plan, &storage, options.backend, seed, run_id())?;
-    store.begin(session.header())?;
-    let mut keeper = Keeper {
-        store: &store,
-        progress: &progress,
-    };
-    let (run, outcome) = session.measure(&stop, &mut keeper);
-    progress.finish();
-    store.finish(&run)?;
-
-    if !run.trials.is_empty() {
-        options.tell(&run)?;
-    }
-    outcome?;
-    if let Some(baseline) = baseline {
-        return super::compare::against(&baseline, &run, options.fail_if_slower);
-    }
-    Ok(())
+    destination.begin(session.header())?;
+    destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }
 
 impl RunOptions {
@@ -258,6 +236,60 @@ impl RunOptions {
             Ok(())
         } else {
             print(&footer)
+        }
+    }
+}
+
+/// Where a run goes: into the store, to whoever asked, beside a baseline.
+struct Destination<'a> {
+    options: &'a RunOptions,
+    store: Store,
+    baseline: Option<Run>,
+}
+
+impl<'a> Destination<'a> {
+    /// Refuses before anything is measured what could not be kept afterwards.
+    fn open(options: &'a RunOptions, store: Option<&str>) -> Result<Self, Failure> {
+        for path in [&options.html, &options.json].into_iter().flatten() {
+            check_writable(path)?;
+        }
+        let store = open_store(store)?;
+        let baseline = match &options.baseline {
+            Some(name) => Some(store.load(name)?),
+            None => None,
+        };
+        Ok(Self {
+            options,
+            store,
+            baseline,
+        })
+    }
+
+    /// Stores what is known before anything is measured.
+    fn begin(&self, header: &Run) -> Result<(), Failure> {
+        Ok(self.store.begin(header)?)
+    }
+
+    /// Stores what `measure` tells and returns, prints it and compares it.
+    fn receive(
+        self,
+        progress: &Progress,
+        measure: impl FnOnce(&mut dyn Observer) -> (Run, Result<(), SessionError>),
+    ) -> Result<(), Failure> {
+        let mut keeper = Keeper {
+            store: &self.store,
+            progress,
+        };
+        let (run, outcome) = measure(&mut keeper);
+        progress.finish();
+        self.store.finish(&run)?;
+        if !run.trials.is_empty() {
+            self.options.tell(&run)?;
+        }
+        outcome?;
+        match self.baseline {
+            Some(baseline) => super::compare::against(&baseline, &run, self.options.fail_if_slower),
+            None => Ok(()),
         }
     }
 }

@@ -62,9 +62,90 @@ fn a_run_times_every_operation_plain_and_encrypted() {
         let found = trials.iter().find(|trial| trial["workload"] == name);
         found.unwrap()
     };
+    for name in ["none", "builtin-fuse"] {
+        let cold = |op: &str| {
+            let found = trials
+                .iter()
+                .find(|trial| trial["op"] == op && trial["system"] == name);
+            found.unwrap()["moved"].clone()
+        };
+        // Nothing was left in a cache: both repetitions have reached the device,
+        // or the engine, with all of their 3 MB.
+        for (op, bytes) in [("read", "read_bytes"), ("write", "written_bytes")] {
+            let moved = cold(op)[bytes].as_u64().unwrap();
+            assert!(moved >= 6_000_000, "{name}: {op} {moved}");
+        }
+    }
     assert_eq!(of("copy")["bytes"], 6_000_000);
     assert_eq!(of("stat")["requests"], 40);
     assert!(of("own")["latency_us"]["p50"].as_f64().unwrap() >= 50_000.0);
+    advised(&desk, operations);
+}
+
+/// What `advise` makes of the run in the store.
+fn advised(desk: &Desk, operations: usize) {
+    let spec = r#"
+title = "a slow box"
+clock_mhz = 1000
+speed = 0.5
+[device]
+read_mb_s = 10
+write_mb_s = 5
+[[cipher]]
+name = "serpent-cbc-plain"
+key_size = 256
+encrypt = 40
+decrypt = 30
+[[cipher]]
+name = "aes-cbc-plain"
+key_size = 256
+"#;
+    let advise = |spec: &str, json: bool| {
+        std::fs::write(desk.path("spec.toml"), spec).unwrap();
+        let mut command = Command::new(desk::PROGRAM);
+        command.arg("--store").arg(desk.path("store"));
+        command.args(["advise", "--target", "spec.toml"]);
+        command.args(json.then_some("--json"));
+        desk.prepared(command).output().unwrap()
+    };
+    let answer = record(&advise(spec, true));
+    let estimates = answer["estimates"].as_array().unwrap();
+    assert_eq!(estimates.len(), 3 * operations, "plain and two ciphers");
+    let of = |operation: &str, cipher: Option<&str>| {
+        let found = estimates
+            .iter()
+            .find(|e| e["operation"] == operation && e["cipher"].as_str() == cipher);
+        found.unwrap()
+    };
+    let number = |value: &Value| value.as_f64().unwrap();
+    // 3 MB at 10 MB/s, and 30 cycles for each byte at 1 GHz.
+    let read = of("read", Some("serpent-cbc-plain"));
+    assert!((0.3..0.35).contains(&number(&read["device_s"])), "{read}");
+    assert!((0.09..0.105).contains(&number(&read["crypto_s"])), "{read}");
+    assert_eq!(read["recorded_with"], serde_json::json!(["aes-cbc-plain"]));
+    assert_eq!(number(&of("read", None)["crypto_s"]), 0.0);
+    assert_eq!(answer["costs"][1]["measured"], true);
+
+    let table = advise(spec, false);
+    let table = String::from_utf8(table.stdout).unwrap();
+    assert!(
+        table.contains("a slow box") && table.contains("measured here"),
+        "{table}"
+    );
+
+    for (from, to, told) in [
+        (
+            "read_mb_s = 10",
+            "read_mb_s = 0",
+            "read_mb_s = 0 is impossible",
+        ),
+        ("clock_mhz", "clock_ghz", "spec.toml, line 3"),
+        ("serpent-cbc", "snake-cbc", "snake"),
+        ("speed", "run = \"nothing\"\nspeed", "nothing"),
+    ] {
+        let said = refused(&advise(&spec.replacen(from, to, 1), false), 2);
+        assert!(said.contains(told), "{said}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod boot;
 
+use block::TestFile;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::fs;
@@ -188,15 +189,8 @@ impl Desk {
 }
 
 fn noise(length: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed;
-    let mut bytes = Vec::with_capacity(length + 8);
-    while bytes.len() < length {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        bytes.extend_from_slice(&(state ^ state >> 31).to_le_bytes());
-    }
-    bytes.truncate(length);
+    let mut bytes = vec![0; length];
+    TestFile::content(seed, 0, &mut bytes);
     bytes
 }
 

@@ -1,5 +1,6 @@
 //! A folder of the test's own, and the program run in it.
 
+use block::TestFile;
 use lab::kernel::{Lab, standard_cache};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -119,15 +120,8 @@ impl Desk {
 
 /// Bytes of which no two sectors are equal.
 pub fn noise(length: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed;
-    let mut bytes = Vec::with_capacity(length + 8);
-    while bytes.len() < length {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        bytes.extend_from_slice(&(state ^ state >> 31).to_le_bytes());
-    }
-    bytes.truncate(length);
+    let mut bytes = vec![0; length];
+    TestFile::content(seed, 0, &mut bytes);
     bytes
 }
 

@@ -12,6 +12,7 @@
 
 #[allow(unsafe_code)]
 pub mod clock;
+pub mod estimate;
 pub mod file_system;
 pub mod import;
 #[cfg(target_os = "linux")]

@@ -173,6 +173,10 @@ pub struct Trial {
     pub bytes: u64,
     /// Requests completed in all repetitions.
     pub requests: u64,
+    /// What all repetitions of an operation on a file system moved between that
+    /// and its device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Moved>,
     /// Throughput, 10⁶ bytes a second.
     pub throughput_mb_s: Interval,
     /// Requests a second.
@@ -215,6 +219,42 @@ pub struct Trial {
     /// The key derivation, of trials with the op `unlock` or `guess`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kdf: Option<Kdf>,
+}
+
+/// Bytes and requests that went to a device and came from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Requests that read.
+    pub reads: u64,
+    /// Requests that wrote.
+    pub writes: u64,
+}
+
+impl Moved {
+    /// What was added since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
+            reads: self.reads.saturating_sub(earlier.reads),
+            writes: self.writes.saturating_sub(earlier.writes),
+        }
+    }
+}
+
+impl std::iter::Sum for Moved {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            read_bytes: sum.read_bytes + one.read_bytes,
+            written_bytes: sum.written_bytes + one.written_bytes,
+            reads: sum.reads + one.reads,
+            writes: sum.writes + one.writes,
+        })
+    }
 }
 
 /// A key derivation with its costs.

@@ -159,6 +159,39 @@ pub trait Observer {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
 }
 
+/// A run that begins now, named `id`; nothing is measured yet.
+fn begun(plan: &str, seed: u64, id: String, warnings: Vec<String>) -> Run {
+    Run {
+        schema: SCHEMA.to_owned(),
+        run: id,
+        plan: plan.to_owned(),
+        started: jiff::Zoned::now()
+            .strftime("%Y-%m-%dT%H:%M:%S%:z")
+            .to_string(),
+        partial: true,
+        seed,
+        host: probe::host(),
+        noise: Noise::default(),
+        paper: None,
+        trials: Vec::new(),
+        warnings,
+    }
+}
+
+/// The run at its end; `whole` if nothing of its plan is missing. `steal` is what
+/// a hypervisor took of the time.
+fn ended(mut run: Run, steal: Option<f64>, whole: bool) -> Run {
+    run.partial = !whole;
+    run.host.steal = steal;
+    if let Some(steal) = run.host.steal.filter(|steal| *steal > STEAL) {
+        run.warnings.push(format!(
+            "the hypervisor took {:.0} % of the CPU time away; run again when the host is quieter",
+            steal * 100.0
+        ));
+    }
+    run
+}
+
 /// A plan on its way through one extent.
 pub struct Session<'a> {
     plan: &'a Plan,
@@ -198,28 +231,14 @@ impl<'a> Session<'a> {
         if opened.cells.is_empty() {
             return Err(SessionError::Absent(opened.absent));
         }
-        let mut run = Run {
-            schema: SCHEMA.to_owned(),
-            run: id,
-            plan: plan.name.clone(),
-            started: jiff::Zoned::now()
-                .strftime("%Y-%m-%dT%H:%M:%S%:z")
-                .to_string(),
-            partial: true,
-            seed,
-            host: probe::host(),
-            noise: Noise::default(),
+        let absent = opened.absent.into_iter();
+        let mut warnings = storage.warnings.clone();
+        warnings.extend(opened.warnings);
+        warnings.extend(absent.map(|system| format!("absent: {system}")));
+        let run = Run {
             paper: beside.paper(),
-            trials: Vec::new(),
-            warnings: storage.warnings.clone(),
+            ..begun(&plan.name, seed, id, warnings)
         };
-        run.warnings.extend(opened.warnings);
-        run.warnings.extend(
-            opened
-                .absent
-                .into_iter()
-                .map(|system| format!("absent: {system}")),
-        );
         Ok(Self {
             core_hz: run.host.clock_hz,
             places: vec![vec![None; opened.cells.len()]; plan.workloads.len()],
@@ -252,16 +271,12 @@ impl<'a> Session<'a> {
             Err(error) if outcome.is_ok() => Err(error),
             _ => outcome,
         };
-        self.run.partial = outcome.is_err();
-        self.run.host.steal = self.steal.share();
-        let counts = |steal: &f64| *steal > STEAL && !self.plan.is_simulated();
-        if let Some(steal) = self.run.host.steal.filter(counts) {
-            self.run.warnings.push(format!(
-                "the hypervisor took {:.0} % of the CPU time away; run again when the host is quieter",
-                steal * 100.0
-            ));
-        }
-        (self.run, outcome)
+        // It takes nothing of virtual time.
+        let steal = match self.plan.is_simulated() {
+            true => None,
+            false => self.steal.share(),
+        };
+        (ended(self.run, steal, outcome.is_ok()), outcome)
     }
 
     fn rounds(

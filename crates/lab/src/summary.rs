@@ -8,6 +8,7 @@ use crate::record::{
 use crate::stats::{self, Steady};
 use crate::trial::{Ledger, Sample, histogram};
 use crate::workload::Workload;
+use hdrhistogram::Histogram;
 
 /// Share of a cell's time above which a part is its bottleneck.
 const DOMINANT: f64 = 0.4;
@@ -48,13 +49,13 @@ pub struct Identity {
     pub served: bool,
 }
 
-/// The samples a cell is compared with.
-#[derive(Clone, Copy, Debug)]
-pub struct Reference<'a> {
+/// The samples that a cell is compared with.
+#[derive(Debug)]
+pub struct Reference<'a, S> {
     /// The contract's word for the system compared with.
     pub against: &'a str,
     /// Its samples, in the order of repetitions.
-    pub samples: &'a [Sample],
+    pub samples: &'a [S],
     /// The noise floor, a relative difference.
     pub floor: f64,
 }
@@ -64,7 +65,7 @@ pub fn trial(
     identity: &Identity,
     workload: &Workload,
     samples: &[Sample],
-    reference: Option<Reference<'_>>,
+    reference: Option<Reference<'_, Sample>>,
     core_hz: Option<f64>,
 ) -> Option<Trial> {
     let rates: Vec<f64> = samples.iter().map(Sample::mb_s).collect();
@@ -100,12 +101,16 @@ pub fn trial(
         repetitions: samples.len() as u32,
         bytes: samples.iter().map(|sample| sample.bytes).sum(),
         requests,
+        moved: None,
         throughput_mb_s: throughput,
         iops: stats::interval(&iops)?,
         cycles_per_byte: core_hz.and_then(|hz| cycles_per_byte(samples, hz)),
         latency_us: latency(samples),
         latency_split_us: latency_split(&ledger, requests).filter(|_| !identity.served),
-        overhead: reference.and_then(|reference| overhead(&rates, reference)),
+        overhead: reference.and_then(|reference| {
+            let others: Vec<f64> = reference.samples.iter().map(Sample::mb_s).collect();
+            overhead(&rates, &others, reference)
+        }),
         bottleneck: limit,
         steady_state: steady.map(Steady::reached),
         constant_time: identity.constant_time,
@@ -163,6 +168,11 @@ fn latency(samples: &[Sample]) -> Latency {
     for sample in samples {
         all += &sample.latency;
     }
+    percentiles(&all)
+}
+
+/// Percentiles of times in nanoseconds.
+fn percentiles(all: &Histogram<u64>) -> Latency {
     let at = |percentile: f64| all.value_at_percentile(percentile) as f64 / 1e3;
     Latency {
         p50: at(50.0),
@@ -186,9 +196,9 @@ fn latency_split(ledger: &Ledger, requests: u64) -> Option<LatencySplit> {
     })
 }
 
-fn overhead(rates: &[f64], reference: Reference<'_>) -> Option<Overhead> {
-    let others: Vec<f64> = reference.samples.iter().map(Sample::mb_s).collect();
-    let ratio = stats::paired_ratio(rates, &others)?;
+/// `rates` against those of the samples that `reference` has.
+fn overhead<S>(rates: &[f64], others: &[f64], reference: Reference<'_, S>) -> Option<Overhead> {
+    let ratio = stats::paired_ratio(rates, others)?;
     Some(Overhead {
         against: reference.against.to_owned(),
         ratio,

@@ -1,6 +1,6 @@
 //! `cryptmark run` on the tier of file systems.
 
-use super::{Failure, Keeper, Progress, RunOptions, TierName, check_writable, open_store, print};
+use super::{Destination, Failure, Progress, RunOptions, TierName, print};
 use super::{run_id, seed_of_now, stop_on_signal};
 use block::signature;
 use bytesize::ByteSize;
@@ -101,14 +101,7 @@ pub(super) fn run(
     if options.dry_run {
         return print(&describe(&plan, &options.at));
     }
-    for path in [&options.html, &options.json].into_iter().flatten() {
-        check_writable(path)?;
-    }
-    let store = open_store(store)?;
-    let baseline = match &options.baseline {
-        Some(name) => Some(store.load(name)?),
-        None => None,
-    };
+    let destination = Destination::open(options, store)?;
     let at = options.backing(&mut plan)?;
     let program = std::env::current_exe().map_err(|error| {
         Failure::new(
@@ -136,22 +129,8 @@ pub(super) fn run(
         lab,
     };
     let session = FileSystems::open(&plan, surroundings, seed, run_id())?;
-    store.begin(session.header())?;
-    let mut keeper = Keeper {
-        store: &store,
-        progress: &progress,
-    };
-    let (run, outcome) = session.measure(&stop, &mut keeper);
-    progress.finish();
-    store.finish(&run)?;
-    if !run.trials.is_empty() {
-        options.tell(&run)?;
-    }
-    outcome?;
-    if let Some(baseline) = baseline {
-        return super::super::compare::against(&baseline, &run, options.fail_if_slower);
-    }
-    Ok(())
+    destination.begin(session.header())?;
+    destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }
 
 /// Memory of the lab kernel, MiB: every system under jffs2 has an image and the

@@ -1,7 +1,7 @@
 //! `cryptmark run kdf`: what unlocking a volume costs here, and what a guess
 //! at its passphrase costs.
 
-use super::{Failure, Keeper, Progress, RunOptions, check_writable, open_store, print, run_id};
+use super::{Destination, Failure, Progress, RunOptions, print, run_id};
 use super::{seed_of_now, stop_on_signal};
 use lab::session::unlock::Unlocks;
 use lab::target::unlock::{ITER_TIME_MS, RECIPES};
@@ -25,34 +25,13 @@ pub(super) fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failu
     if options.dry_run {
         return print(&describe(rounds));
     }
-    for path in [&options.html, &options.json].into_iter().flatten() {
-        check_writable(path)?;
-    }
-    let store = open_store(store)?;
-    let baseline = match &options.baseline {
-        Some(name) => Some(store.load(name)?),
-        None => None,
-    };
+    let destination = Destination::open(options, store)?;
     let stop = stop_on_signal()?;
     let progress = Progress::new(options.no_progress, 0);
     let seed = options.seed.unwrap_or_else(seed_of_now);
     let session = Unlocks::new(RECIPES, rounds, seed, run_id());
-    store.begin(session.header())?;
-    let mut keeper = Keeper {
-        store: &store,
-        progress: &progress,
-    };
-    let (run, outcome) = session.measure(&stop, &mut keeper);
-    progress.finish();
-    store.finish(&run)?;
-    if !run.trials.is_empty() {
-        options.tell(&run)?;
-    }
-    outcome?;
-    if let Some(baseline) = baseline {
-        return super::super::compare::against(&baseline, &run, options.fail_if_slower);
-    }
-    Ok(())
+    destination.begin(session.header())?;
+    destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }
 
 impl RunOptions {

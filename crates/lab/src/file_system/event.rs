@@ -1,6 +1,7 @@
 //! [`Event`]: what an agent tells, one JSON object a line.
 
 use super::FileSystemError;
+use crate::record::Moved;
 use crate::target::engine_file::EngineBackend;
 use serde::{Deserialize, Serialize};
 
@@ -98,6 +99,8 @@ pub struct OperationSample {
     pub workers: Option<f64>,
     /// Encrypting and decrypting.
     pub crypto: Option<f64>,
+    /// What moved between the file system and its device.
+    pub moved: Option<Moved>,
     /// Bytes of files that were handled.
     pub bytes: u64,
     /// Files that were handled, or 1.

@@ -151,6 +151,12 @@ impl Files {
         }
     }
 
+    /// What tells them from others, in a word: equal ones have the same.
+    pub fn word(&self) -> String {
+        let sizes = self.sizes.iter().map(|size| format!("-{size}"));
+        sizes.fold(self.count.to_string(), |word, size| word + &size)
+    }
+
     /// Bytes of all.
     pub fn bytes(&self) -> u64 {
         (0..self.count).map(|index| self.size(index)).sum()

@@ -10,7 +10,9 @@
 use super::content::{self, Noise};
 use super::module::provide_file_system;
 use super::operation::Kind;
-use super::stack::{self, Attached, Image, Mounted, Scratch, drop_caches, make_directory};
+use super::stack::{
+    self, Attached, CryptoTimer, Engine, Image, Mounted, Scratch, drop_caches, make_directory,
+};
 use super::usage::{self, Usage};
 use super::{Event, FileSystem, FileSystemError, Files, Job, Operation, OperationSample, Subject};
 use crate::clock::Clock;
@@ -62,6 +64,7 @@ pub fn run(
                 key: VolumeKey::random(subject.key_bits)?,
                 image: None,
                 kept: None,
+                engine: None,
                 backend: None,
             }),
             Err(error) => tell(Event::Absent {
@@ -81,11 +84,13 @@ pub fn run(
         stop,
         noise: Noise::new(job.seed, longest.max(LONGEST)),
         tree: job.scratch.join("tree"),
+        made: job.scratch.join("made"),
         mounted: scratch.private().join("mounted"),
         tick_rate: stack::tick_rate(),
         kernel_name: CString::new(file_system.name()).expect("a name has no zeros"),
     };
     make_directory(&context.mounted)?;
+    make_directory(&context.made)?;
     // The first system again; by then it is no other.
     let again = job.subjects.len();
     let mut order: Vec<(usize, usize)> = cells
@@ -126,6 +131,9 @@ pub fn run(
         }
         order.reverse();
     }
+    for cell in &mut cells {
+        cell.engine.take().map_or(Ok(()), Engine::end)?;
+    }
     tell(Event::Done);
     Ok(())
 }
@@ -141,6 +149,7 @@ struct Cell<'a> {
     /// Its own image, where the road to it cannot be taken down.
     image: Option<Image>,
     kept: Option<Attached>,
+    engine: Option<Engine>,
     /// What the engine encrypts by, once that is known.
     backend: Option<EngineBackend>,
 }
@@ -152,6 +161,8 @@ struct Context<'a> {
     noise: Noise,
     /// Where a tree is put that a file system is made of.
     tree: PathBuf,
+    /// Where file systems are kept that were made of trees, each in a file.
+    made: PathBuf,
     /// Where the file system is mounted.
     mounted: PathBuf,
     /// Ticks a second of the lab kernel's timers.
@@ -178,6 +189,8 @@ struct Visit<'a, 'c> {
     key: &'c VolumeKey,
     image: &'c Image,
     road: Option<Attached>,
+    /// The engine's server while it is on no road.
+    engine: Option<Engine>,
     mounted: Option<Mounted>,
     content: Content,
     /// The operation that left it so, until it is compared.
@@ -217,6 +230,7 @@ impl<'a> Context<'a> {
             key: &cell.key,
             image,
             road: cell.kept.take(),
+            engine: cell.engine.take(),
             mounted: None,
             content: Content::Unknown,
             unchecked: None,
@@ -239,7 +253,9 @@ impl<'a> Context<'a> {
             cell.kept = visit.road.take();
             return Ok(());
         }
-        visit.detach()
+        visit.detach()?;
+        cell.engine = visit.engine.take();
+        Ok(())
     }
 }
 
@@ -269,17 +285,9 @@ impl<'a> Visit<'a, '_> {
             Some(_) => {}
         }
         self.get_ready(operation)?;
-        let timer = match &mut self.road {
-            Some(road) => &mut road.timer,
-            None => &mut stack::CryptoTimer::None,
-        };
-        let before = Usage::before(timer);
+        let before = self.usage(Usage::before);
         let wall = self.timed(operation, &files)?;
-        let timer = match &mut self.road {
-            Some(road) => &mut road.timer,
-            None => &mut stack::CryptoTimer::None,
-        };
-        let spent = Usage::after(timer).since(before);
+        let spent = self.usage(Usage::after).since(before);
         let every = u64::from(job.jobs);
         let handled = match operation.op {
             Kind::Command | Kind::Mkfs | Kind::Mount => 1,
@@ -291,6 +299,7 @@ impl<'a> Visit<'a, '_> {
             sys: spent.sys,
             workers: spent.workers,
             crypto: spent.crypto,
+            moved: spent.moved,
             bytes: match operation.op {
                 Kind::Write | Kind::Read | Kind::Copy => files.bytes() * every,
                 Kind::Mkfs if job.file_system.is_made_of_a_tree() => files.bytes() * every,
@@ -348,7 +357,7 @@ impl<'a> Visit<'a, '_> {
         };
         let (wall, content) = match operation.op {
             Kind::Mkfs => {
-                let wall = self.run_maker(operation)?;
+                let wall = self.run_maker(operation, &self.device(), self.flash())?;
                 let made_of = match job.file_system.is_made_of_a_tree() {
                     true => files.clone(),
                     false => Files::default(),
@@ -388,11 +397,26 @@ impl<'a> Visit<'a, '_> {
     /// Makes the file system where no clock runs.
     fn make(&mut self, files: &Files, operation: &'a Operation) -> Result<(), FileSystemError> {
         self.unmount()?;
-        if self.context.job.file_system.is_made_of_a_tree() {
-            self.plant(files, operation)?;
-        }
         self.attach()?;
-        self.run_maker(operation).map(|_| ())
+        let device = self.device();
+        if !self.context.job.file_system.is_made_of_a_tree() {
+            return self.run_maker(operation, &device, self.flash()).map(|_| ());
+        }
+        // To make it takes longer than all that is timed: it is made once, in a file.
+        let made = self.context.made.join(files.word());
+        if !made.exists() {
+            self.plant(files, operation)?;
+            self.run_maker(operation, &made, None)?;
+        }
+        timed::put(&made, &device, self.flash()).map_err(|error| self.failed(operation, error))
+    }
+
+    fn flash(&self) -> Option<Flash> {
+        let job = self.context.job;
+        (job.file_system == FileSystem::Jffs2).then_some(Flash {
+            size: job.size,
+            erase_bytes: job.erase_bytes,
+        })
     }
 
     /// Puts the files where the program that makes the file system looks for them.
@@ -418,16 +442,17 @@ impl<'a> Visit<'a, '_> {
         })
     }
 
-    /// Runs the program that makes the file system; seconds.
-    fn run_maker(&self, operation: &Operation) -> Result<f64, FileSystemError> {
+    /// Runs the program that makes the file system on `device`, which is `flash`
+    /// or none; seconds.
+    fn run_maker(
+        &self,
+        operation: &Operation,
+        device: &Path,
+        flash: Option<Flash>,
+    ) -> Result<f64, FileSystemError> {
         let job = self.context.job;
-        let device = self.device();
-        let mut maker = maker(job, &self.context.tree, &device);
-        let flash = (job.file_system == FileSystem::Jffs2).then_some(Flash {
-            size: job.size,
-            erase_bytes: job.erase_bytes,
-        });
-        let made = timed::make(&mut maker, &device, flash);
+        let mut maker = maker(job, &self.context.tree, device);
+        let made = timed::make(&mut maker, device, flash);
         let (wall, output) = made.map_err(|error| self.failed(operation, error))?;
         if output.status.success() {
             return Ok(wall);
@@ -457,10 +482,7 @@ impl<'a> Visit<'a, '_> {
             Content::Copied(files) => (files, true),
         };
         self.unmount()?;
-        if !self.context.permanent() {
-            self.detach()?;
-        }
-        self.image_forgotten()?;
+        self.forget()?;
         self.attach()?;
         self.mount()?;
         let context = self.context;
@@ -474,11 +496,13 @@ impl<'a> Visit<'a, '_> {
         })
     }
 
-    fn image_forgotten(&self) -> Result<(), FileSystemError> {
-        match self.context.permanent() {
-            // Its pages hang on devices that stay.
-            true => drop_caches(self.image),
-            false => self.image.forget(),
+    /// Lets all layers forget what they have cached; they stay where they are.
+    fn forget(&self) -> Result<(), FileSystemError> {
+        match &self.road {
+            // The pages of flash hang on another device than its road's last.
+            Some(_) if self.context.permanent() => drop_caches(self.image),
+            Some(road) => road.forget().and_then(|()| self.image.forget()),
+            None => self.image.forget(),
         }
     }
 
@@ -501,13 +525,16 @@ impl<'a> Visit<'a, '_> {
                 place: self.place,
                 tick_rate: self.context.tick_rate,
             };
-            self.road = Some(Attached::new(wanted, self.image)?);
+            self.road = Some(Attached::new(wanted, self.image, self.engine.take())?);
         }
         Ok(())
     }
 
     fn detach(&mut self) -> Result<(), FileSystemError> {
-        self.road.take().map_or(Ok(()), Attached::take_down)
+        if let Some(road) = self.road.take() {
+            self.engine = road.take_down()?;
+        }
+        Ok(())
     }
 
     fn mount(&mut self) -> Result<(), FileSystemError> {
@@ -527,6 +554,14 @@ impl<'a> Visit<'a, '_> {
         let context = self.context;
         let read_only = context.job.file_system.is_read_only();
         Mounted::new(device, &context.mounted, &context.kernel_name, read_only)
+    }
+
+    /// Readings of the road, as it stands.
+    fn usage(&mut self, read: fn(&mut CryptoTimer, &Path) -> Usage) -> Usage {
+        match &mut self.road {
+            Some(road) => read(&mut road.timer, &road.device),
+            None => read(&mut CryptoTimer::None, Path::new("")),
+        }
     }
 
     fn device(&self) -> PathBuf {

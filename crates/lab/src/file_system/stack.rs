@@ -72,17 +72,21 @@ impl Image {
 
     /// Lets the kernel forget what it has cached of it.
     pub(super) fn forget(&self) -> Result<(), FileSystemError> {
-        let path = self.path();
-        let failed = |source| FileSystemError::File {
-            what: "cannot forget",
-            path: path.clone(),
-            source,
-        };
-        let file = File::open(&path).map_err(failed)?;
-        file.sync_all().map_err(failed)?;
-        let forget = rustix::fs::Advice::DontNeed;
-        rustix::fs::fadvise(&file, 0, None, forget).map_err(|errno| failed(errno.into()))
+        forget(&self.path())
     }
+}
+
+/// Lets the kernel forget what it has cached of a file or a block device.
+fn forget(path: &Path) -> Result<(), FileSystemError> {
+    let failed = |source| FileSystemError::File {
+        what: "cannot forget",
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(failed)?;
+    file.sync_all().map_err(failed)?;
+    let forget = rustix::fs::Advice::DontNeed;
+    rustix::fs::fadvise(&file, 0, None, forget).map_err(|errno| failed(errno.into()))
 }
 
 /// A road that is to be built.
@@ -109,14 +113,16 @@ pub(super) struct Attached {
     pub backend: Option<EngineBackend>,
     /// In the order in which they were made.
     layers: Vec<Layer>,
+    /// The file that the engine serves.
+    served: PathBuf,
     /// Whether the kernel never lets go of it, until it ends itself.
     permanent: bool,
 }
 
 /// One part of a road.
 enum Layer {
-    /// The engine's server, and where its file is mounted.
-    Engine(PathBuf),
+    /// The engine's server, which is [`Attached::timer`]: it outlives the road.
+    Engine,
     /// A loop device, which goes with its last user.
     Loop(LoopDevice),
     /// A device-mapper device, which is removed when its last user closes it.
@@ -124,11 +130,16 @@ enum Layer {
 }
 
 impl Attached {
-    /// Builds a road over `image`.
+    /// Builds a road over `image`, with `engine` where that is there from an
+    /// earlier one.
     ///
     /// # Errors
     /// [`FileSystemError`]; nothing of it stays.
-    pub(super) fn new(wanted: Wanted<'_>, image: &Image) -> Result<Self, FileSystemError> {
+    pub(super) fn new(
+        wanted: Wanted<'_>,
+        image: &Image,
+        engine: Option<Engine>,
+    ) -> Result<Self, FileSystemError> {
         let job = wanted.job;
         let mut road = Self {
             device: image.path(),
@@ -136,6 +147,7 @@ impl Attached {
             timer: CryptoTimer::None,
             backend: None,
             layers: Vec::new(),
+            served: PathBuf::new(),
             permanent: false,
         };
         let raw = image.is_device();
@@ -150,7 +162,10 @@ impl Attached {
                 road.map(wanted)?;
             }
             Encrypter::BuiltinFuse => {
-                road.serve(wanted)?;
+                road.serve(match engine {
+                    Some(engine) => engine,
+                    None => Engine::start(wanted, &road.device)?,
+                })?;
                 road.attach_loop()?;
             }
         }
@@ -162,13 +177,29 @@ impl Attached {
         Ok(road)
     }
 
-    /// Takes everything down, the last first.
+    /// Lets the kernel forget what it has cached of the device that the file
+    /// system was mounted from, and of what the engine serves.
+    pub(super) fn forget(&self) -> Result<(), FileSystemError> {
+        forget(&self.device)?;
+        match self.layers.first() {
+            Some(Layer::Engine) => forget(&self.served),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes everything down, the last first, but for the engine's server.
     ///
     /// # Errors
     /// [`FileSystemError::TakeDown`] for the first that would not go; the rest
     /// is tried as well.
-    pub(super) fn take_down(mut self) -> Result<(), FileSystemError> {
-        self.undo()
+    pub(super) fn take_down(mut self) -> Result<Option<Engine>, FileSystemError> {
+        self.undo()?;
+        Ok(
+            match std::mem::replace(&mut self.timer, CryptoTimer::None) {
+                CryptoTimer::Engine(engine) => Some(*engine),
+                _ => None,
+            },
+        )
     }
 
     fn undo(&mut self) -> Result<(), FileSystemError> {
@@ -180,13 +211,9 @@ impl Attached {
                     drop(open);
                     gone(&node, || !node.exists())
                 }
-                Layer::Engine(directory) => {
-                    let unmounted = unmount(&directory);
-                    self.timer = CryptoTimer::None;
-                    // It is empty: what was mounted there is gone.
-                    let _ = fs::remove_dir(&directory);
-                    unmounted
-                }
+                // What the loop device has written without a cache is there; what
+                // others have read through one is not to be read again.
+                Layer::Engine => forget(&self.served),
             };
             outcome = outcome.and(undone);
         }
@@ -304,20 +331,36 @@ impl Attached {
         Ok(())
     }
 
-    fn serve(&mut self, wanted: Wanted<'_>) -> Result<(), FileSystemError> {
+    fn serve(&mut self, engine: Engine) -> Result<(), FileSystemError> {
+        self.device = engine.client.file();
+        self.served.clone_from(&self.device);
+        self.backend = engine.client.backend().cloned();
+        self.timer = CryptoTimer::Engine(Box::new(engine));
+        self.layers.push(Layer::Engine);
+        Ok(())
+    }
+}
+
+/// The engine's server over an image. It keeps nothing of what it has read or
+/// written, so it serves all roads of its system.
+pub(super) struct Engine {
+    client: EngineClient,
+    /// Where its file is mounted.
+    directory: PathBuf,
+    over: bool,
+}
+
+impl Engine {
+    fn start(wanted: Wanted<'_>, backing: &Path) -> Result<Self, FileSystemError> {
         let Wanted {
-            job,
-            subject,
-            key,
-            place,
-            ..
+            job, subject, key, ..
         } = wanted;
-        let directory = job.scratch.join(format!("engine{place}"));
+        let directory = job.scratch.join(format!("engine{}", wanted.place));
         make_directory(&directory)?;
         let client = EngineClient::start(
             &job.program,
             !job.in_lab,
-            &self.device,
+            backing,
             &directory,
             subject.cipher.as_deref().unwrap_or_default(),
             subject.sector_bytes,
@@ -326,11 +369,29 @@ impl Attached {
         let client = client.inspect_err(|_| {
             let _ = fs::remove_dir(&directory);
         })?;
-        self.device = client.file();
-        self.backend = client.backend().cloned();
-        self.timer = CryptoTimer::Engine(Box::new(client));
-        self.layers.push(Layer::Engine(directory));
-        Ok(())
+        Ok(Self {
+            client,
+            directory,
+            over: false,
+        })
+    }
+
+    /// Unmounts its file and ends it.
+    ///
+    /// # Errors
+    /// [`FileSystemError::TakeDown`].
+    pub(super) fn end(mut self) -> Result<(), FileSystemError> {
+        self.over = true;
+        unmount(&self.directory)
+    }
+}
+
+impl Drop for Engine {
+    /// The client ends the server when it is dropped, behind this.
+    fn drop(&mut self) {
+        if !self.over {
+            let _ = unmount(&self.directory);
+        }
     }
 }
 
@@ -385,7 +446,7 @@ pub(super) enum CryptoTimer {
     /// The lab kernel, in a file, in so many ticks a second.
     Kernel(PathBuf, f64),
     /// The engine's server.
-    Engine(Box<EngineClient>),
+    Engine(Box<Engine>),
 }
 
 impl CryptoTimer {
@@ -411,7 +472,7 @@ impl CryptoTimer {
                     ..EngineTimes::default()
                 }
             }
-            Self::Engine(client) => client.times().unwrap_or_default(),
+            Self::Engine(engine) => engine.client.times().unwrap_or_default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::stack::CryptoTimer;
 use crate::probe::CpuTimes;
+use crate::record::Moved;
 use crate::target::engine_file::EngineTimes;
 use std::fs;
 use std::path::Path;
@@ -19,27 +20,30 @@ pub(super) struct Usage {
     pub sys: Option<f64>,
     pub workers: Option<f64>,
     pub crypto: Option<f64>,
+    pub moved: Option<Moved>,
 }
 
 impl Usage {
     /// Reads them, of this process and the children that it has waited for, of
-    /// the engine's server, of the kernel's threads and of the crypto timer. What
-    /// takes longest to read comes first, so that it is no part of what follows.
-    pub(super) fn before(crypto: &mut CryptoTimer) -> Self {
+    /// the engine's server, of the kernel's threads, of the crypto timer and of the
+    /// block device that the file system is on. What takes longest to read comes
+    /// first, so that it is no part of what follows.
+    pub(super) fn before(crypto: &mut CryptoTimer, device: &Path) -> Self {
+        let moved = moved(device);
         let workers = kernel_threads();
         let engine = crypto.read();
         let busy = lab_busy();
         let own = CpuTimes::precise();
-        Self::of(own, busy, engine, workers)
+        Self::of(own, busy, engine, workers, moved)
     }
 
     /// Reads them in the opposite order.
-    pub(super) fn after(crypto: &mut CryptoTimer) -> Self {
+    pub(super) fn after(crypto: &mut CryptoTimer, device: &Path) -> Self {
         let own = CpuTimes::precise();
         let busy = lab_busy();
         let engine = crypto.read();
         let workers = kernel_threads();
-        Self::of(own, busy, engine, workers)
+        Self::of(own, busy, engine, workers, moved(device))
     }
 
     fn of(
@@ -47,6 +51,7 @@ impl Usage {
         busy: Option<f64>,
         engine: EngineTimes,
         workers: Option<f64>,
+        moved: Option<Moved>,
     ) -> Self {
         let user = own.map(|own| own.user.as_secs_f64() + engine.user.unwrap_or(0.0));
         let sys = own.map(|own| own.sys.as_secs_f64() + engine.sys.unwrap_or(0.0));
@@ -60,6 +65,8 @@ impl Usage {
                 None => workers,
             },
             crypto: engine.crypto,
+            // The engine knows what reached it.
+            moved: engine.moved.or(moved),
         }
     }
 
@@ -71,8 +78,29 @@ impl Usage {
             sys: since(self.sys, earlier.sys),
             workers: since(self.workers, earlier.workers),
             crypto: since(self.crypto, earlier.crypto),
+            moved: self
+                .moved
+                .zip(earlier.moved)
+                .map(|(now, then)| now.since(then)),
         }
     }
+}
+
+/// What a block device has moved since it is there, by Documentation/block/stat.rst;
+/// its sectors have 512 bytes.
+fn moved(device: &Path) -> Option<Moved> {
+    let name = device.file_name()?;
+    let text = fs::read_to_string(Path::new("/sys/class/block").join(name).join("stat")).ok()?;
+    let fields: Vec<u64> = text
+        .split_whitespace()
+        .map_while(|field| field.parse().ok())
+        .collect();
+    Some(Moved {
+        read_bytes: fields.get(2)? * 512,
+        written_bytes: fields.get(6)? * 512,
+        reads: *fields.first()?,
+        writes: *fields.get(4)?,
+    })
 }
 
 /// Whether user and system time are told apart without ticks.
@@ -138,13 +166,13 @@ mod tests {
     #[test]
     fn counters_grow_and_differences_know_what_is_missing() {
         let mut none = CryptoTimer::None;
-        let before = Usage::before(&mut none);
+        let before = Usage::before(&mut none, Path::new("/dev/null"));
         let mut x = 1_u64;
         for i in 0..60_000_000_u64 {
             x = std::hint::black_box(x.wrapping_mul(i | 1));
         }
-        let spent = Usage::after(&mut none).since(before);
+        let spent = Usage::after(&mut none, Path::new("/dev/null")).since(before);
         assert!(spent.user.unwrap() > 0.0, "{x} {spent:?}");
-        assert_eq!(spent.crypto, None);
+        assert_eq!((spent.crypto, spent.moved), (None, None));
     }
 }

@@ -248,6 +248,7 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
         samples_mb_s: mb_s,
         samples_crypto_s: Vec::new(),
         samples_sys_s: Vec::new(),
+        moved: None,
         warnings: Vec::new(),
         published: Vec::new(),
         kdf: None,

@@ -3,17 +3,17 @@
 //! Each job of the plan is run by an agent of its own, on this kernel or in the
 //! lab kernel. What it tells becomes records as it comes.
 
-use super::{Observer, STEAL, SessionError, Visit};
+use super::{Observer, SessionError, Visit, begun, ended};
 use crate::file_system::agent::{self, Ended, Told};
 use crate::file_system::plan::{FileSystemPlan, Leg, base_job, system_name};
 use crate::file_system::{Backing, Event, FileSystemError, Job, OperationSample, Subject};
 use crate::plan::PlanError;
 use crate::probe::{self, StealMeter};
 use crate::published::repeats::Beside;
-use crate::record::{Device, Noise, Run, SCHEMA, Tier, Trial};
+use crate::record::{Device, Run, Tier, Trial};
 use crate::stats;
-use crate::summary::Identity;
-use crate::summary::operation::{self as summary, Against};
+use crate::summary::operation as summary;
+use crate::summary::{Identity, Reference};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -145,19 +145,8 @@ impl<'a> FileSystems<'a> {
             pairs: Vec::new(),
             steal: StealMeter::start(),
             run: Run {
-                schema: SCHEMA.to_owned(),
-                run: id,
-                plan: plan.name.clone(),
-                started: jiff::Zoned::now()
-                    .strftime("%Y-%m-%dT%H:%M:%S%:z")
-                    .to_string(),
-                partial: true,
-                seed,
-                host: probe::host(),
-                noise: Noise::default(),
                 paper: beside.paper(),
-                trials: Vec::new(),
-                warnings,
+                ..begun(&plan.name, seed, id, warnings)
             },
             beside,
         })
@@ -190,15 +179,7 @@ impl<'a> FileSystems<'a> {
             let absent = absent.filter_map(|warning| warning.strip_prefix("absent: "));
             outcome = Err(SessionError::Absent(absent.map(str::to_owned).collect()));
         }
-        self.run.partial = outcome.is_err();
-        self.run.host.steal = self.steal.share();
-        if let Some(steal) = self.run.host.steal.filter(|steal| *steal > STEAL) {
-            self.run.warnings.push(format!(
-                "the hypervisor took {:.0} % of the CPU time away; run again when the host is quieter",
-                steal * 100.0
-            ));
-        }
-        (self.run, outcome)
+        (ended(self.run, self.steal.share(), outcome.is_ok()), outcome)
     }
 
     /// One job, by one agent.
@@ -466,12 +447,12 @@ impl Course<'_> {
             exact: self.exact,
             cores: if job.in_lab { 1 } else { cores },
         };
-        let against = (cell > 0).then_some(Against {
-            system: &self.identities[0].system,
+        let reference = (cell > 0).then_some(Reference {
+            against: &self.identities[0].system,
             samples: &cells[0],
             floor,
         });
-        summary::trial(&described, &cells[cell], against)
+        summary::trial(&described, &cells[cell], reference)
     }
 }
 

@@ -4,9 +4,9 @@
 //! guesses; odd rounds in reverse. The first recipe is unlocked again at the
 //! other end of the round: the A/A pair.
 
-use super::{Observer, STEAL, SessionError, Visit};
+use super::{Observer, SessionError, Visit, begun, ended};
 use crate::probe::{self, StealMeter};
-use crate::record::{Device, Noise, Run, SCHEMA, Tier};
+use crate::record::{Device, Run, Tier};
 use crate::stats;
 use crate::summary::{self, Identity, Reference};
 use crate::target::unlock::{Purpose, Recipe, Unlock, UnlockError};
@@ -46,21 +46,7 @@ impl Unlocks {
             cells: Vec::new(),
             rounds,
             done: 0,
-            run: Run {
-                schema: SCHEMA.to_owned(),
-                run: id,
-                plan: PLAN.to_owned(),
-                started: jiff::Zoned::now()
-                    .strftime("%Y-%m-%dT%H:%M:%S%:z")
-                    .to_string(),
-                partial: true,
-                seed,
-                host: probe::host(),
-                noise: Noise::default(),
-                paper: None,
-                trials: Vec::new(),
-                warnings: Vec::new(),
-            },
+            run: begun(PLAN, seed, id, Vec::new()),
             steal: StealMeter::start(),
         }
     }
@@ -82,15 +68,7 @@ impl Unlocks {
         let outcome = self
             .first_round(stop, observer)
             .and_then(|()| self.more_rounds(stop, observer));
-        self.run.partial = outcome.is_err();
-        self.run.host.steal = self.steal.share();
-        if let Some(steal) = self.run.host.steal.filter(|steal| *steal > STEAL) {
-            self.run.warnings.push(format!(
-                "the hypervisor took {:.0} % of the CPU time away; run again when the host is quieter",
-                steal * 100.0
-            ));
-        }
-        (self.run, outcome)
+        (ended(self.run, self.steal.share(), outcome.is_ok()), outcome)
     }
 
     /// Settles the costs of each recipe and visits it, so that something is
@@ -207,7 +185,7 @@ const SYSTEM: &str = "builtin";
 impl Cell {
     /// The record of the visits so far. Rates are bytes of derived keys and
     /// keys a second; a latency is the time of one derivation.
-    fn trial(&self, reference: Option<Reference<'_>>) -> Option<crate::record::Trial> {
+    fn trial(&self, reference: Option<Reference<'_, Sample>>) -> Option<crate::record::Trial> {
         let kdf = self.unlock.record();
         let key_bytes = self.unlock.key_bytes(self.purpose);
         let identity = Identity {

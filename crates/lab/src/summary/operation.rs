@@ -1,8 +1,8 @@
 //! From what operations on file systems took to records.
 
-use super::{CURVE, DOMINANT, Identity};
+use super::{DOMINANT, Identity, Reference, overhead, percentiles};
 use crate::file_system::{Operation, OperationSample};
-use crate::record::{Bottleneck, Latency, Overhead, TimeSplit, Trial};
+use crate::record::{Bottleneck, Latency, TimeSplit, Trial};
 use crate::stats;
 use crate::trial::histogram;
 
@@ -32,17 +32,6 @@ pub struct Cell<'a> {
     pub cores: u32,
 }
 
-/// The samples that a cell is compared with.
-#[derive(Clone, Copy, Debug)]
-pub struct Against<'a> {
-    /// The contract's word for the system.
-    pub system: &'a str,
-    /// Its samples, in the order of repetitions.
-    pub samples: &'a [OperationSample],
-    /// The noise floor, a relative difference.
-    pub floor: f64,
-}
-
 /// How often each of `samples` could be done in a second.
 pub fn rates(samples: &[OperationSample]) -> Vec<f64> {
     samples.iter().map(|sample| 1.0 / sample.wall).collect()
@@ -52,7 +41,7 @@ pub fn rates(samples: &[OperationSample]) -> Vec<f64> {
 pub fn trial(
     cell: &Cell<'_>,
     samples: &[OperationSample],
-    against: Option<Against<'_>>,
+    reference: Option<Reference<'_, OperationSample>>,
 ) -> Option<Trial> {
     let identity = cell.identity;
     let mb_s: Vec<f64> = samples
@@ -84,12 +73,14 @@ pub fn trial(
         repetitions: samples.len() as u32,
         bytes: samples.iter().map(|sample| sample.bytes).sum(),
         requests: samples.iter().map(|sample| sample.requests).sum(),
+        moved: samples.iter().map(|sample| sample.moved).sum(),
         throughput_mb_s: stats::interval(&mb_s)?,
         iops: stats::interval(&iops)?,
         cycles_per_byte: None,
         latency_us: latency(samples),
         latency_split_us: None,
-        overhead: against.and_then(|against| overhead(samples, against)),
+        overhead: reference
+            .and_then(|reference| overhead(&rates(samples), &rates(reference.samples), reference)),
         bottleneck: bottleneck(&time),
         steady_state: None,
         constant_time: identity.constant_time,
@@ -139,24 +130,7 @@ fn latency(samples: &[OperationSample]) -> Latency {
     for sample in samples {
         all.saturating_record((sample.wall * 1e9) as u64);
     }
-    let at = |percentile: f64| all.value_at_percentile(percentile) as f64 / 1e3;
-    Latency {
-        p50: at(50.0),
-        p90: at(90.0),
-        p99: at(99.0),
-        p99_9: at(99.9),
-        max: all.max() as f64 / 1e3,
-        curve: CURVE.iter().map(|&p| (p, at(p))).collect(),
-    }
-}
-
-fn overhead(samples: &[OperationSample], against: Against<'_>) -> Option<Overhead> {
-    let ratio = stats::paired_ratio(&rates(samples), &rates(against.samples))?;
-    Some(Overhead {
-        against: against.system.to_owned(),
-        ratio,
-        verdict: stats::verdict(ratio, against.floor),
-    })
+    percentiles(&all)
 }
 
 /// Only encryption can be told from the rest.
@@ -192,7 +166,7 @@ fn warnings(time: &TimeSplit, cores: u32) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Device, Tier, Verdict};
+    use crate::record::{Device, Moved, Tier, Verdict};
 
     fn sample(wall: f64) -> OperationSample {
         OperationSample {
@@ -201,6 +175,11 @@ mod tests {
             sys: Some(wall / 5.0),
             workers: Some(wall / 10.0),
             crypto: Some(wall / 2.0),
+            moved: Some(Moved {
+                read_bytes: 4096,
+                writes: 1,
+                ..Moved::default()
+            }),
             bytes: 1_000_000,
             requests: 1,
         }
@@ -222,24 +201,27 @@ mod tests {
         }
     }
 
-    fn summed(samples: &[OperationSample], plain: &[OperationSample], exact: bool) -> Trial {
-        let operation = Operation::command("tar");
-        let identity = identity();
-        let cell = Cell {
-            identity: &identity,
+    fn cell<'a>(identity: &'a Identity, operation: &'a Operation, exact: bool) -> Cell<'a> {
+        Cell {
+            identity,
             file_system: "ext2",
-            operation: &operation,
+            operation,
             jobs: 1,
             cold: true,
             exact,
             cores: 1,
-        };
-        let against = Against {
-            system: "lab:none",
+        }
+    }
+
+    fn summed(samples: &[OperationSample], plain: &[OperationSample], exact: bool) -> Trial {
+        let (identity, operation) = (identity(), Operation::command("tar"));
+        let cell = cell(&identity, &operation, exact);
+        let reference = Reference {
+            against: "lab:none",
             samples: plain,
             floor: 0.01,
         };
-        trial(&cell, samples, Some(against)).unwrap()
+        trial(&cell, samples, Some(reference)).unwrap()
     }
 
     #[test]
@@ -261,6 +243,11 @@ mod tests {
         assert_eq!(trial.samples_sys_s.len(), 3);
         assert!((trial.time_s.sys.unwrap() - 0.012).abs() < 1e-9);
         assert!((trial.time_s.cpu.unwrap() - 0.018).abs() < 1e-9);
+        let moved = trial.moved.unwrap();
+        assert_eq!(
+            (moved.read_bytes, moved.reads, moved.writes),
+            (12_288, 0, 3)
+        );
         assert!(trial.warnings.is_empty(), "{:?}", trial.warnings);
     }
 
@@ -288,15 +275,6 @@ mod tests {
     #[test]
     fn nothing_measured_is_no_record() {
         let (identity, operation) = (identity(), Operation::command("x"));
-        let cell = Cell {
-            identity: &identity,
-            file_system: "ext2",
-            operation: &operation,
-            jobs: 1,
-            cold: true,
-            exact: true,
-            cores: 1,
-        };
-        assert!(trial(&cell, &[], None).is_none());
+        assert!(trial(&cell(&identity, &operation, true), &[], None).is_none());
     }
 }

@@ -7,11 +7,13 @@
 
 use crate::clock::Clock;
 use crate::probe::CpuTimes;
+use crate::record::Moved;
 use ::serve::fuse::{self, FuseError, FuseMount, Visibility};
 use ::serve::{Access, Export};
+use block::layer::Count;
 use block::{
-    BlockDevice, BlockError, ByteRange, Completion, FileDevice, FileOptions, Geometry, Meter, Part,
-    Queue, QueueOptions, Request, Wait,
+    BlockDevice, BlockError, ByteRange, Completion, FileDevice, FileOptions, Geometry, Meter,
+    OperationKind, Part, Queue, QueueOptions, Request, Wait,
 };
 use cipher::{CipherError, IvSector, Key, SectorLayout, SectorSize};
 use serde::{Deserialize, Serialize};
@@ -148,6 +150,8 @@ pub struct EngineTimes {
     pub user: Option<f64>,
     /// System CPU time.
     pub sys: Option<f64>,
+    /// What it was asked to read and to write.
+    pub moved: Option<Moved>,
 }
 
 /// A server in a process of its own; it ends when this is dropped.
@@ -272,10 +276,10 @@ pub fn serve() -> Result<(), EngineFileError> {
     let crypto = Arc::new(AtomicU64::new(0));
     let mounted = begin(&mut lines, &crypto);
     let told = match &mounted {
-        Ok((_, backend)) => writeln!(out, "{}", serde_json::to_string(backend)?),
+        Ok((.., backend)) => writeln!(out, "{}", serde_json::to_string(backend)?),
         Err(error) => writeln!(out, "{}", in_one_line(error)),
     };
-    let _mounted = mounted?;
+    let (_mounted, volume, _) = mounted?;
     told.and_then(|()| out.flush())
         .map_err(EngineFileError::Server)?;
     let mut line = String::new();
@@ -286,6 +290,7 @@ pub fn serve() -> Result<(), EngineFileError> {
             crypto: Some(Clock::get().seconds(crypto.load(Ordering::Relaxed))),
             user: cpu.map(|cpu| cpu.user.as_secs_f64()),
             sys: cpu.map(|cpu| cpu.sys.as_secs_f64()),
+            moved: Some(moved(&volume)),
         };
         let text = serde_json::to_string(&times)?;
         if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
@@ -293,6 +298,20 @@ pub fn serve() -> Result<(), EngineFileError> {
         }
     }
     Ok(())
+}
+
+/// What `volume` was asked for since it is there.
+fn moved(volume: &Volume) -> Moved {
+    let (read, written) = (
+        volume.of(OperationKind::Read),
+        volume.of(OperationKind::Write),
+    );
+    Moved {
+        read_bytes: read.bytes,
+        written_bytes: written.bytes,
+        reads: read.operations,
+        writes: written.operations,
+    }
 }
 
 /// An error with its causes.
@@ -309,7 +328,7 @@ fn in_one_line(error: &dyn std::error::Error) -> String {
 fn begin(
     lines: &mut impl BufRead,
     crypto: &Arc<AtomicU64>,
-) -> Result<(FuseMount, EngineBackend), EngineFileError> {
+) -> Result<(FuseMount, Arc<Volume>, EngineBackend), EngineFileError> {
     let mut line = String::new();
     lines
         .read_line(&mut line)
@@ -353,22 +372,25 @@ fn begin(
         backend: device.cipher().backend().to_string(),
         constant_time: device.cipher().constant_time(),
     };
-    let device = Metered {
+    let device = Arc::new(Count::new(Metered {
         device,
         crypto: Arc::clone(crypto),
-    };
+    }));
     // Calibrated before anybody asks for times.
     Clock::get();
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    let export = Export::new(Arc::new(device), Access::Write);
+    let export = Export::new(Arc::clone(&device) as Arc<dyn BlockDevice>, Access::Write);
     let threads = threads.min(MOST_THREADS);
     let place = fuse::Place::In {
         directory: wanted.directory.clone(),
         name: FILE.into(),
     };
     let mounted = FuseMount::new(Arc::new(export), &place, threads, Visibility::Owner)?;
-    Ok((mounted, backend))
+    Ok((mounted, device, backend))
 }
+
+/// What a server serves.
+type Volume = Count<Metered<CryptDevice<FileDevice>>>;
 
 /// A device whose queues add the time of encryption to one counter, in ticks.
 struct Metered<D> {

@@ -6,6 +6,7 @@ use crate::file_system::Files;
 use crate::file_system::content::{Noise, Place};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Barrier;
@@ -167,6 +168,12 @@ pub struct Flash {
     pub erase_bytes: u32,
 }
 
+impl Flash {
+    fn blocks(self) -> u64 {
+        self.size / u64::from(self.erase_bytes)
+    }
+}
+
 /// A block's mark that it was erased whole: node type 0x2003 of
 /// include/uapi/linux/jffs2.h with its length and check sum, little-endian.
 const CLEAN_MARKER: [u8; 12] = [
@@ -175,11 +182,32 @@ const CLEAN_MARKER: [u8; 12] = [
 
 /// Writes what erased blocks with their marks hold, as `mkfs.jffs2 --pad` does
 /// 16 bytes at a time.
-fn erase(device: &Path, flash: Flash) -> io::Result<()> {
+fn erase(device: &mut File, flash: Flash, blocks: Range<u64>) -> io::Result<()> {
     let mut block = vec![0xff; flash.erase_bytes as usize];
     block[..CLEAN_MARKER.len()].copy_from_slice(&CLEAN_MARKER);
-    let mut device = OpenOptions::new().write(true).open(device)?;
-    (0..flash.size / u64::from(flash.erase_bytes)).try_for_each(|_| device.write_all(&block))
+    blocks
+        .into_iter()
+        .try_for_each(|_| device.write_all(&block))
+}
+
+/// Puts a file system that was made before, in the file `image`, on `device`,
+/// where there is no clock; what is left of flash is erased.
+///
+/// # Errors
+/// Those of the system.
+pub fn put(image: &Path, device: &Path, flash: Option<Flash>) -> io::Result<()> {
+    let (mut image, mut device) = (
+        File::open(image)?,
+        OpenOptions::new().write(true).open(device)?,
+    );
+    let length = io::copy(&mut image, &mut device)?;
+    if let Some(flash) = flash {
+        let blocks = length.div_ceil(u64::from(flash.erase_bytes));
+        let rest = blocks * u64::from(flash.erase_bytes) - length;
+        device.write_all(&vec![0xff; rest as usize])?;
+        erase(&mut device, flash, blocks..flash.blocks())?;
+    }
+    device.sync_all()
 }
 
 /// Runs `maker`, which makes a file system on `device`, once that is erased if
@@ -191,7 +219,10 @@ pub fn make(maker: &mut Command, device: &Path, flash: Option<Flash>) -> io::Res
     let clock = Clock::get();
     maker.stdin(Stdio::null());
     let begun = clock.now();
-    flash.map_or(Ok(()), |flash| erase(device, flash))?;
+    if let Some(flash) = flash {
+        let mut device = OpenOptions::new().write(true).open(device)?;
+        erase(&mut device, flash, 0..flash.blocks())?;
+    }
     let output = maker.output()?;
     if output.status.success() {
         OpenOptions::new().write(true).open(device)?.sync_all()?;

@@ -92,6 +92,7 @@ pub fn trial(number: u32) -> Trial {
             measure: Measure::Rate,
         }],
         kdf: None,
+        moved: None,
         samples_s: Vec::new(),
         samples_crypto_s: Vec::new(),
         samples_sys_s: Vec::new(),

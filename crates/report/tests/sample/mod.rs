@@ -216,6 +216,7 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
         warnings: Vec::new(),
         published: Vec::new(),
         kdf: None,
+        moved: None,
         samples_s: Vec::new(),
         samples_crypto_s: Vec::new(),
         samples_sys_s: Vec::new(),
