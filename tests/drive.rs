@@ -404,7 +404,8 @@ fn cores_and_threads_of_a_simulated_run() {
     let serial = rate("4", "1");
     let parallel = rate("4", "4");
     assert!(alone < serial && serial < 101.0, "{alone} {serial}");
-    assert!(parallel > 3.0 * serial, "{parallel} {serial}");
+    // The first requests and the last ones have not all cores at work.
+    assert!(parallel > 2.5 * serial, "{parallel} {serial}");
 }
 
 /// What an encrypted volume on a simulated drive keeps, and that its discards

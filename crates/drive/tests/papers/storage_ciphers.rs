@@ -12,7 +12,7 @@ use super::{one_by_one, rate, solve, truecrypt};
 use drive::preset::Preset;
 use std::collections::BTreeMap;
 
-const PUBLISHED: &str = include_str!("storage-ciphers.csv");
+const PUBLISHED: &str = include_str!("../../../../plans/published/storage-ciphers.csv");
 
 /// Under TrueCrypt on a desktop processor of four cores of 2011 (FX-4100, its
 /// built-in benchmark, buffers of 50 MB, mean of ten; Serpent "slightly above half" of
@@ -20,13 +20,20 @@ const PUBLISHED: &str = include_str!("storage-ciphers.csv");
 /// 4 to 8 times as fast, says TrueCrypt's documentation.
 const RATES: [(&str, f64); 3] = [("AES", 6.0 * 306.6), ("Serpent", 165.0), ("Twofish", 280.8)];
 
-const DRIVES: [&str; 3] = ["ssd-samsung-128g", "hdd-wd", "sshd-seagate"];
+/// The paper's drives and the presets for them.
+const DRIVES: [(&str, &str); 3] = [
+    ("Samsung 128 GB MLC NAND SSD", "ssd-samsung-128g"),
+    ("Western Digital HDD", "hdd-wd"),
+    ("Seagate SSHD", "sshd-seagate"),
+];
+
+const PATTERNS: [(&str, &str); 2] = [("sequential 4 MB", "seq-4m"), ("random 4K", "rand-4k")];
 
 struct Cell {
-    figure: &'static str,
+    figure: String,
     drive: &'static str,
-    workload: &'static str,
-    cipher: &'static str,
+    workload: String,
+    cipher: String,
     /// TrueCrypt's and BestCrypt's.
     published: [f64; 2],
 }
@@ -38,17 +45,45 @@ impl Cell {
     }
 }
 
-fn cells() -> impl Iterator<Item = Cell> {
-    PUBLISHED.lines().skip(1).map(|line| {
-        let words: Vec<&str> = line.split(',').collect();
-        Cell {
-            figure: words[0],
-            drive: words[1],
-            workload: words[2],
-            cipher: words[3],
-            published: [words[4].parse().unwrap(), words[5].parse().unwrap()],
+/// Every pair of measurements, in the order of the paper.
+fn cells() -> Vec<Cell> {
+    let mut cells: Vec<Cell> = Vec::new();
+    let mut reader = csv::Reader::from_reader(PUBLISHED.as_bytes());
+    let rows = reader.deserialize::<BTreeMap<String, String>>();
+    for row in rows.map(Result::unwrap) {
+        if row["kind"] != "measurement" {
+            continue;
         }
-    })
+        let named = |names: &[(&str, &'static str)], column: &str| {
+            let found = names.iter().find(|(name, _)| *name == row[column]);
+            found.unwrap_or_else(|| panic!("{}", row[column])).1
+        };
+        let drive = named(&DRIVES, "device");
+        let workload = format!("{}-{}", named(&PATTERNS, "pattern"), row["direction"]);
+        let place = match row["system"].as_str() {
+            "TrueCrypt" => 0,
+            _ => 1,
+        };
+        let is_it = |cell: &&mut Cell| {
+            cell.drive == drive && cell.workload == workload && cell.cipher == row["cipher"]
+        };
+        let value = row["value"].parse().unwrap();
+        match cells.iter_mut().find(is_it) {
+            Some(cell) => cell.published[place] = value,
+            None => {
+                let mut published = [f64::NAN; 2];
+                published[place] = value;
+                cells.push(Cell {
+                    figure: row["figure"].trim_start_matches("Figure ").to_owned(),
+                    drive,
+                    workload,
+                    cipher: row["cipher"].clone(),
+                    published,
+                });
+            }
+        }
+    }
+    cells
 }
 
 fn demands(workload: &str) -> ClosedLoop {
@@ -87,9 +122,9 @@ fn with(preset: &Preset, times: f64) -> (Preset, String) {
 /// The drive on which TrueCrypt reads with AES at the published rate.
 fn calibrated(name: &str) -> (Preset, String) {
     let preset = Preset::named(name).unwrap();
-    let mut all = cells();
-    let is_it = |cell: &Cell| cell.drive == name && cell.given();
-    let target = all.find(is_it).unwrap().published[0];
+    let all = cells();
+    let is_it = |cell: &&Cell| cell.drive == name && cell.given();
+    let target = all.iter().find(is_it).unwrap().published[0];
     let times = solve(target, 0.1, 10.0, |times| {
         let (preset, _) = with(&preset, times);
         rate(
@@ -115,7 +150,8 @@ fn unexplained() {
             "rand-4k-write",
         ] {
             let is_it = |cell: &Cell| cell.drive == drive && cell.workload == workload;
-            let all = cells().filter(is_it).flat_map(|cell| cell.published);
+            let all = cells().into_iter().filter(is_it);
+            let all = all.flat_map(|cell| cell.published);
             let (low, high) = all.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), rate| {
                 (low.min(rate), high.max(rate))
             });
@@ -140,7 +176,7 @@ fn cells_follow_from_presets_and_one_figure_a_drive() {
     println!("| drive | calibrated by TrueCrypt's sequential read with AES |");
     println!("|---|---|");
     let mut presets = BTreeMap::new();
-    for name in DRIVES {
+    for (_, name) in DRIVES {
         let (preset, says) = calibrated(name);
         println!("| {name} | {says} |");
         presets.insert(name, preset);
@@ -155,8 +191,8 @@ fn cells_follow_from_presets_and_one_figure_a_drive() {
     // How far a prediction must be off that knows no software from the other.
     let mut least = Vec::new();
     for cell in cells() {
-        let filter = truecrypt(mb_s(cell.cipher));
-        let predicted = rate(&presets[cell.drive], &demands(cell.workload), Some(filter));
+        let filter = truecrypt(mb_s(&cell.cipher));
+        let predicted = rate(&presets[cell.drive], &demands(&cell.workload), Some(filter));
         let mut columns = String::new();
         for (place, published) in cell.published.into_iter().enumerate() {
             let error = (predicted / published - 1.0) * 100.0;

@@ -378,7 +378,7 @@ impl<'a> Visit<'a, '_> {
             Kind::Remove => (on(OnFiles::Remove)?, Content::Files(Files::default())),
             Kind::Command => {
                 let line = operation.command.as_deref().unwrap_or_default();
-                let ran = timed::command(line, &self.context.mounted, job.jobs);
+                let ran = timed::command(line, self.load(files, LONGEST));
                 let (wall, output) = ran.map_err(failed)?;
                 if let Some(output) = output {
                     return Err(FileSystemError::Command {
@@ -434,6 +434,7 @@ impl<'a> Visit<'a, '_> {
         make_directory(tree)?;
         let load = Load {
             root: tree,
+            caching: None,
             ..self.load(files, LONGEST)
         };
         timed::populate(load).map_err(|error| match FileSystemError::is_full(&error) {
@@ -513,7 +514,14 @@ impl<'a> Visit<'a, '_> {
             jobs: self.context.job.jobs,
             buffer,
             noise: &self.context.noise,
+            caching: self.caching(),
         }
+    }
+
+    /// The device under block2mtd, which writes to that one's cache.
+    fn caching(&self) -> Option<&Path> {
+        let road = self.road.as_ref()?;
+        self.flash().map(|_| road.device.as_path())
     }
 
     fn attach(&mut self) -> Result<(), FileSystemError> {

@@ -179,7 +179,10 @@ impl<'a> FileSystems<'a> {
             let absent = absent.filter_map(|warning| warning.strip_prefix("absent: "));
             outcome = Err(SessionError::Absent(absent.map(str::to_owned).collect()));
         }
-        (ended(self.run, self.steal.share(), outcome.is_ok()), outcome)
+        (
+            ended(self.run, self.steal.share(), outcome.is_ok()),
+            outcome,
+        )
     }
 
     /// One job, by one agent.

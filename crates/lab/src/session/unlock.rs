@@ -68,7 +68,10 @@ impl Unlocks {
         let outcome = self
             .first_round(stop, observer)
             .and_then(|()| self.more_rounds(stop, observer));
-        (ended(self.run, self.steal.share(), outcome.is_ok()), outcome)
+        (
+            ended(self.run, self.steal.share(), outcome.is_ok()),
+            outcome,
+        )
     }
 
     /// Settles the costs of each recipe and visits it, so that something is

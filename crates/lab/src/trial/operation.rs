@@ -39,6 +39,9 @@ pub struct Load<'a> {
     pub buffer: usize,
     /// What is written.
     pub noise: &'a Noise,
+    /// The device, where it keeps what the file system has written in a cache of
+    /// its own.
+    pub caching: Option<&'a Path>,
 }
 
 /// Does `what` with all files; seconds.
@@ -84,13 +87,17 @@ pub fn on_files(what: OnFiles, load: Load<'_>) -> io::Result<f64> {
 fn settle(what: OnFiles, load: Load<'_>) -> io::Result<()> {
     match what {
         OnFiles::Read | OnFiles::Stat => Ok(()),
-        OnFiles::Write | OnFiles::Copy | OnFiles::Remove => synced(load.root),
+        OnFiles::Write | OnFiles::Copy | OnFiles::Remove => synced(load.root, load.caching),
     }
 }
 
 /// Everything of the file system that holds `path` reaches the device.
-fn synced(path: &Path) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(File::open(path)?)?)
+fn synced(path: &Path, caching: Option<&Path>) -> io::Result<()> {
+    rustix::fs::syncfs(File::open(path)?)?;
+    match caching {
+        Some(device) => File::open(device)?.sync_all(),
+        None => Ok(()),
+    }
 }
 
 /// One job's part.
@@ -156,7 +163,7 @@ pub fn populate(load: Load<'_>) -> io::Result<()> {
         return Ok(());
     }
     (0..load.jobs).try_for_each(|job| lane(OnFiles::Write, load, job))?;
-    synced(load.root)
+    synced(load.root, load.caching)
 }
 
 /// Flash that has to be erased before a file system is made on it.
@@ -241,18 +248,18 @@ pub fn mount<T>(mount: impl FnOnce() -> io::Result<T>) -> io::Result<(f64, T)> {
     Ok((clock.seconds(clock.now() - begun), mounted))
 }
 
-/// Runs a command of the user's own in `root`, `jobs` times side by side;
-/// seconds, and what the first that failed said.
+/// Runs a command of the user's own in the mounted directory, once for every job,
+/// side by side; seconds, and what the first that failed said.
 ///
 /// # Errors
 /// Where it could not be run.
-pub fn command(line: &str, root: &Path, jobs: u32) -> io::Result<(f64, Option<Output>)> {
+pub fn command(line: &str, load: Load<'_>) -> io::Result<(f64, Option<Output>)> {
     let clock = Clock::get();
     let begun = clock.now();
     let mut running = Vec::new();
-    for job in 0..jobs {
+    for job in 0..load.jobs {
         let mut shell = Command::new("sh");
-        shell.args(["-c", line]).current_dir(root);
+        shell.args(["-c", line]).current_dir(load.root);
         shell.env("CRYPTMARK_JOB", job.to_string());
         shell.stdin(Stdio::null()).stdout(Stdio::null());
         running.push(shell.stderr(Stdio::piped()).spawn()?);
@@ -264,6 +271,6 @@ pub fn command(line: &str, root: &Path, jobs: u32) -> io::Result<(f64, Option<Ou
             failed = Some(output);
         }
     }
-    synced(root)?;
+    synced(load.root, load.caching)?;
     Ok((clock.seconds(clock.now() - begun), failed))
 }

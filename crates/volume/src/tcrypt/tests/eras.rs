@@ -219,5 +219,5 @@ fn veracrypt_has_fifteen_ciphers() {
         .collect();
     assert_eq!(names.len(), 15);
     assert!(names.contains(&"kuznyechik-serpent-camellia-xts-plain64".to_owned()));
-    assert_eq!(specs(Family::TrueCrypt).len(), 8 + 8 + 13);
+    assert_eq!(specs(Family::TrueCrypt).len(), 8 + 11 + 13);
 }
