@@ -6,6 +6,7 @@
 
 use super::KernelError;
 use super::script::{EXIT, FAILED, STARTED, script};
+use crate::probe::on_one_core;
 use command_fds::{CommandFdExt, FdMapping};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -266,7 +267,9 @@ fn start(
         .stderr(console)
         .fd_mappings(mappings)
         .map_err(|_| failed(io::ErrorKind::InvalidInput.into()))?;
-    command.spawn().map_err(failed)
+    // It is one processor whose programs are processes that it traces: from core to
+    // core each of their system calls would wait until a sleeping one has woken.
+    on_one_core(|| command.spawn()).map_err(failed)
 }
 
 /// The script, in memory: a caller's environment is in no file.

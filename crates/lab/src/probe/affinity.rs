@@ -1,6 +1,6 @@
 //! Which core a thread runs on.
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// Keeps the calling thread on the `nth` of the cores it may use, counted
 /// around; it stays where it is where the kernel does not allow that.
@@ -14,8 +14,24 @@ pub fn pin_to_core(nth: u32) {
     let Some(core) = cores.get(nth as usize % cores.len().max(1)) else {
         return;
     };
-    let mut one = CpuSet::new();
-    one.set(*core);
     // An unpinned thread measures the same thing, less steadily.
-    let _ = sched_setaffinity(None, &one);
+    let _ = sched_setaffinity(None, &only(*core));
+}
+
+/// Starts processes that stay on one core, the one where the calling thread is
+/// now; that thread itself goes on wherever it may.
+pub fn on_one_core<T>(start: impl FnOnce() -> T) -> T {
+    let allowed = sched_getaffinity(None);
+    let _ = sched_setaffinity(None, &only(sched_getcpu()));
+    let started = start();
+    if let Ok(allowed) = allowed {
+        let _ = sched_setaffinity(None, &allowed);
+    }
+    started
+}
+
+fn only(core: usize) -> CpuSet {
+    let mut one = CpuSet::new();
+    one.set(core);
+    one
 }

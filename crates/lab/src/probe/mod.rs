@@ -8,7 +8,7 @@ mod host;
 mod storage;
 mod usage;
 
-pub use affinity::pin_to_core;
+pub use affinity::{on_one_core, pin_to_core};
 pub use capability::{Capability, capabilities};
 pub use host::{available_memory, host, total_memory};
 pub use storage::describe;
