@@ -140,9 +140,13 @@ fn a_cipher_is_estimated_from_another() {
         .trials
         .retain(|trial| trial.cipher.as_deref() != serpent);
     for system in ["lab:dm-crypt", "lab:builtin-fuse"] {
-        // What the cipher costs is known of one operation, as it would be of a
-        // measurement in memory; the others are estimated from AES.
-        let cost = cost(find(&run, system, serpent, "copy-10m"));
+        // What the cipher costs is known of small files, as it would be of a
+        // measurement in memory; large ones are estimated from AES.
+        let of_small = |operation| cost(find(&run, system, serpent, operation));
+        let cost = Cost {
+            decrypt: of_small("read-1m").decrypt,
+            ..of_small("write-1m")
+        };
         let estimates = estimate(&known, &memory(), &[cost]).unwrap();
         for operation in ["write-10m", "read-10m"] {
             let estimate = of(&estimates, system, serpent, operation);
@@ -152,10 +156,9 @@ fn a_cipher_is_estimated_from_another() {
             let off = estimate.seconds.expected / measured;
             println!("{system} {operation}: estimated ÷ measured {off:.3}");
             assert_eq!(estimate.recorded_with, ["aes-cbc-plain"]);
-            if system == "lab:dm-crypt" {
-                // Most of the time is the cipher's there; the machine was noisy when it was recorded.
-                assert!((off - 1.0).abs() < (aes / measured - 1.0).abs());
-            }
+            // Recorded, so that it does not vary: what was asked for is 15 %.
+            assert!((off - 1.0).abs() < 0.15, "{system} {operation}: {off}");
+            assert!((off - 1.0).abs() < (aes / measured - 1.0).abs());
         }
     }
 }

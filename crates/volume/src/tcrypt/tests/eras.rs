@@ -30,7 +30,7 @@ fn keyed<'a>(spec: &CipherSpec, keys: &'a [u8]) -> Vec<(Algorithm, &'a [u8])> {
 /// byte is the constant.
 fn times(a: u128, b: u128) -> u128 {
     (0..128).rev().fold(0, |sum: u128, bit| {
-        let times_x = sum << 1 ^ (sum >> 127) * 0x87;
+        let times_x = (sum << 1) ^ ((sum >> 127) * 0x87);
         times_x ^ (if b >> bit & 1 == 1 { a } else { 0 })
     })
 }
@@ -38,7 +38,7 @@ fn times(a: u128, b: u128) -> u128 {
 /// The same in GF(2^64), as TrueCrypt 4 has it for blocks of 8 bytes.
 fn times_64(a: u64, b: u64) -> u64 {
     (0..64).rev().fold(0, |sum: u64, bit| {
-        let times_x = sum << 1 ^ (sum >> 63) * 0x1b;
+        let times_x = (sum << 1) ^ ((sum >> 63) * 0x1b);
         times_x ^ (if b >> bit & 1 == 1 { a } else { 0 })
     })
 }
