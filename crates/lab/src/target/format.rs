@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use volume::luks2::{self, KeyslotOptions};
 use volume::tcrypt::{self, Family, Prf, Sealing};
-use volume::{Format, Hash, Kdf, Limits};
+use volume::{Format, Hash, Kdf, Limits, Mapping};
 
 /// The passphrase of a volume that lives as long as a measurement.
-const PASSPHRASE: &[u8] = b"measured and thrown away";
+pub(super) const PASSPHRASE: &[u8] = b"measured and thrown away";
 
 /// Unlocking is not what is measured: the least that LUKS2 takes, and the least PIM.
 const ITERATIONS: u32 = 1000;
-const PIM: u32 = 1;
+pub(super) const PIM: u32 = 1;
 
 /// A format in which volumes are made to be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,25 +76,7 @@ impl Target {
                 let header = luks2::Header::create(&*storage, &creation, &key, &passphrase)?;
                 (encryption, header.mapping(key, &*storage)?)
             }
-            Some(family) => {
-                let creation = tcrypt::Creation {
-                    family,
-                    algorithms: encryption.spec.algorithms().to_vec(),
-                    sealing: Sealing {
-                        pim: (family == Family::VeraCrypt).then_some(PIM),
-                        ..Sealing::new(Prf::Pbkdf2(Hash::Sha512))
-                    },
-                };
-                let made = creation.create(&*storage, &passphrase, &Limits::default())?;
-                let mapping = made.mapping(&*storage)?;
-                let encryption = Encryption {
-                    spec: mapping.spec,
-                    key_bits: mapping.key.len() as u32 * 8,
-                    sector_size: SectorSize::B512,
-                    ..encryption
-                };
-                (encryption, mapping)
-            }
+            Some(family) => tcrypt_volume(&*storage, family, encryption, &passphrase)?,
         };
         storage.flush()?;
         Ok(Self {
@@ -102,4 +84,34 @@ impl Target {
             ..Self::mapped(storage, encryption, mapping)?
         })
     }
+}
+
+/// Makes a volume of TrueCrypt's family on all of `storage`: what it encrypts
+/// with, and where.
+///
+/// # Errors
+/// [`TargetError::Volume`] where the family has no such cipher or no room.
+pub(super) fn tcrypt_volume(
+    storage: &dyn BlockDevice,
+    family: Family,
+    encryption: Encryption,
+    passphrase: &Key,
+) -> Result<(Encryption, Mapping), TargetError> {
+    let creation = tcrypt::Creation {
+        family,
+        algorithms: encryption.spec.algorithms().to_vec(),
+        sealing: Sealing {
+            pim: (family == Family::VeraCrypt).then_some(PIM),
+            ..Sealing::new(Prf::Pbkdf2(Hash::Sha512))
+        },
+    };
+    let made = creation.create(storage, passphrase, &Limits::default())?;
+    let mapping = made.mapping(storage)?;
+    let encryption = Encryption {
+        spec: mapping.spec,
+        key_bits: mapping.key.len() as u32 * 8,
+        sector_size: SectorSize::B512,
+        ..encryption
+    };
+    Ok((encryption, mapping))
 }

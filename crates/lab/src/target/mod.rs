@@ -15,6 +15,7 @@ mod sharing;
 pub mod simulated;
 mod storage;
 pub mod unlock;
+mod veracrypt;
 
 pub use bare::{Bare, BareError};
 pub use format::VolumeFormat;
@@ -67,17 +68,15 @@ const ABSENT: &[(&str, &str)] = &[
         "builtin-ublk",
         "ublk here: serve a volume by `volume serve --ublk`, and measure it by --at /dev/ublkbN",
     ),
-    ("dm-crypt", "kernel systems"),
-    ("cryptoloop", "kernel systems"),
-    ("lab:none", "the lab kernel"),
-    ("lab:builtin-fuse", "the lab kernel"),
-    ("lab:dm-crypt", "the lab kernel"),
-    ("lab:cryptoloop", "the lab kernel"),
-    (
-        "veracrypt",
-        "starting it: mount its volume, and measure it by --system path:DIR",
-    ),
+    ("dm-crypt", UNDER_A_FILE_SYSTEM),
+    ("cryptoloop", UNDER_A_FILE_SYSTEM),
+    ("lab:none", UNDER_A_FILE_SYSTEM),
+    ("lab:builtin-fuse", UNDER_A_FILE_SYSTEM),
+    ("lab:dm-crypt", UNDER_A_FILE_SYSTEM),
+    ("lab:cryptoloop", UNDER_A_FILE_SYSTEM),
 ];
+
+const UNDER_A_FILE_SYSTEM: &str = "it as a bare device: measure it under a file system, --tier fs";
 
 /// What the names of mounted systems begin with.
 const PATH: &str = "path:";
@@ -192,6 +191,7 @@ impl std::str::FromStr for System {
             "builtin-fuse" => Ok(Self::BuiltinFuse),
             "qemu" => Ok(Self::Served(Program::Qemu)),
             "nbdkit" => Ok(Self::Served(Program::Nbdkit)),
+            "veracrypt" => Ok(Self::Served(Program::Veracrypt)),
             "java" => Ok(Self::Java),
             _ if is_named(PATH, name) => Ok(Self::Path(name.to_owned())),
             _ if is_named(DRIVE, name) => Ok(Self::Simulated(name.to_owned())),

@@ -1,12 +1,14 @@
 //! Programs that serve encrypted volumes: this one's own NBD server and its file
-//! by FUSE, qemu-nbd with its LUKS driver, and nbdkit with its LUKS filter.
+//! by FUSE, qemu-nbd with its LUKS driver, nbdkit with its LUKS filter, and
+//! VeraCrypt with its file by FUSE.
 //!
 //! Each serves the extent on a socket of its own, or as a file, and this process
 //! is its client. Ours runs on threads of this process; the others are programs that
-//! reach the extent as a file, and keep it in a LUKS1 volume, which has 512-byte
-//! sectors.
+//! reach the extent as a file, and keep it in a volume with 512-byte sectors: LUKS1,
+//! or VeraCrypt's own.
 
-use super::{Encryption, System, Target, TargetError};
+use super::format::PASSPHRASE;
+use super::{Encryption, System, Target, TargetError, veracrypt};
 use ::serve::fuse::{self, FuseError, FuseMount, Unmount, Visibility, unmount};
 use ::serve::nbd::{ClientError, End, Named, NbdDevice, Place, ServeError, Server};
 use ::serve::{Access, Export};
@@ -29,8 +31,6 @@ use volume::{Hash, luks1};
 
 /// How long a program may take to begin to serve.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The passphrase of a volume that lives as long as a measurement.
-const PASSPHRASE: &[u8] = b"measured and thrown away";
 /// The volume's key is not what is measured.
 const ITERATIONS: u32 = 1000;
 
@@ -38,7 +38,7 @@ const ITERATIONS: u32 = 1000;
 #[derive(Debug, Error)]
 pub enum ServedError {
     /// The program is not installed.
-    #[error("{program} is not installed; Debian's {package} brings it")]
+    #[error("{program} is not installed; {package} brings it")]
     Missing {
         /// The program.
         program: &'static str,
@@ -106,17 +106,20 @@ pub enum Program {
     Qemu,
     /// `nbdkit`.
     Nbdkit,
+    /// `veracrypt`, without the kernel's cryptography.
+    Veracrypt,
 }
 
 impl Program {
     /// All programs.
-    pub const ALL: [Self; 2] = [Self::Qemu, Self::Nbdkit];
+    pub const ALL: [Self; 3] = [Self::Qemu, Self::Nbdkit, Self::Veracrypt];
 
     /// The contract's word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Qemu => "qemu",
             Self::Nbdkit => "nbdkit",
+            Self::Veracrypt => "veracrypt",
         }
     }
 
@@ -124,56 +127,65 @@ impl Program {
         match self {
             Self::Qemu => "qemu-nbd",
             Self::Nbdkit => "nbdkit",
+            Self::Veracrypt => veracrypt::COMMAND,
         }
     }
 
-    /// The Debian package that brings it.
+    /// Who brings it.
     pub const fn package(self) -> &'static str {
         match self {
-            Self::Qemu => "qemu-utils",
-            Self::Nbdkit => "nbdkit",
+            Self::Qemu => "Debian's qemu-utils",
+            Self::Nbdkit => "Debian's nbdkit",
+            Self::Veracrypt => "the console package of its makers",
         }
     }
 
     /// The version that is installed, if one is.
     pub fn version(self) -> Option<String> {
-        let output = Command::new(self.command()).arg("--version").output();
+        let mut command = Command::new(self.command());
+        if self == Self::Veracrypt {
+            command.arg("--text");
+        }
+        let output = command.arg("--version").output();
         let said = output.ok().filter(|output| output.status.success())?.stdout;
         let line = String::from_utf8_lossy(&said).lines().next()?.to_owned();
         Some(line.split(" (").next().unwrap_or_default().to_owned())
     }
+}
 
-    /// The command that serves the LUKS1 volume at `path` on the socket
-    /// `nbd` in `folder`, where the passphrase is in `line`.
-    fn serve(self, folder: &Path, path: &Path, direct: bool) -> Command {
-        let mut command = Command::new(self.command());
-        let (socket, line) = (folder.join("nbd"), folder.join("line"));
-        match self {
-            Self::Qemu => {
-                let cache = if direct { "none" } else { "writeback" };
-                command
-                    .args(["--persistent", "--shared=64", "--cache", cache])
-                    .arg(format!("--socket={}", socket.display()))
-                    .arg("--object")
-                    .arg(format!("secret,id=line,file={}", line.display()))
-                    .arg("--image-opts")
-                    .arg(format!(
-                        "driver=luks,key-secret=line,file.filename={}",
-                        path.display()
-                    ));
-            }
-            Self::Nbdkit => {
-                // It has no way around the page cache.
-                command
-                    .args(["--foreground", "--exit-with-parent", "--filter=luks"])
-                    .arg(format!("--unix={}", socket.display()))
-                    .arg("file")
-                    .arg(format!("file={}", path.display()))
-                    .arg(format!("passphrase=+{}", line.display()));
-            }
-        }
-        command
-    }
+/// The command that serves the LUKS1 volume at `path` on the socket `nbd` in
+/// `folder`, where the passphrase is in `line`.
+type Serve = fn(folder: &Path, path: &Path, direct: bool) -> Command;
+
+fn qemu_nbd(folder: &Path, path: &Path, direct: bool) -> Command {
+    let mut command = Command::new("qemu-nbd");
+    let cache = if direct { "none" } else { "writeback" };
+    command
+        .args(["--persistent", "--shared=64", "--cache", cache])
+        .arg(format!("--socket={}", folder.join("nbd").display()))
+        .arg("--object")
+        .arg(format!(
+            "secret,id=line,file={}",
+            folder.join("line").display()
+        ))
+        .arg("--image-opts")
+        .arg(format!(
+            "driver=luks,key-secret=line,file.filename={}",
+            path.display()
+        ));
+    command
+}
+
+/// It has no way around the page cache.
+fn nbdkit(folder: &Path, path: &Path, _: bool) -> Command {
+    let mut command = Command::new("nbdkit");
+    command
+        .args(["--foreground", "--exit-with-parent", "--filter=luks"])
+        .arg(format!("--unix={}", folder.join("nbd").display()))
+        .arg("file")
+        .arg(format!("file={}", path.display()))
+        .arg(format!("passphrase=+{}", folder.join("line").display()));
+    command
 }
 
 /// How other processes reach an extent.
@@ -191,13 +203,17 @@ pub enum Reach {
 }
 
 /// A name that an extent has while a program serves it.
-struct Name {
+pub(super) struct Name {
     path: PathBuf,
     lent: bool,
 }
 
 impl Name {
-    fn of(reach: &Reach) -> io::Result<Self> {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn of(reach: &Reach) -> io::Result<Self> {
         match reach {
             Reach::Named(path) => Ok(Self {
                 path: path.clone(),
@@ -309,9 +325,9 @@ pub fn builtin_file(
     })
 }
 
-/// A program's server, over a LUKS1 volume that is made on all of `storage`,
-/// which the program reaches by `reach`; the name that is lent to it goes
-/// with the target.
+/// A program's server, over a volume of its format that is made on all of
+/// `storage`, which the program reaches by `reach`; the name that is lent to it
+/// goes with the target.
 ///
 /// # Errors
 /// Any of [`ServedError`].
@@ -328,6 +344,11 @@ pub fn foreign(
         package: program.package(),
     })?;
     let reach = reach.ok_or(ServedError::Unreachable { program: name })?;
+    let serve: Serve = match program {
+        Program::Qemu => qemu_nbd,
+        Program::Nbdkit => nbdkit,
+        Program::Veracrypt => return veracrypt::mount(version, storage, reach, encryption),
+    };
     let encryption = Encryption {
         sector_size: SectorSize::B512,
         backend: None,
@@ -345,8 +366,7 @@ pub fn foreign(
         source,
     };
     fs::write(folder.path().join("line"), PASSPHRASE).map_err(failed)?;
-    let child = program
-        .serve(folder.path(), &path.path, direct)
+    let child = serve(folder.path(), &path.path, direct)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -393,15 +413,15 @@ fn make(storage: &dyn BlockDevice, encryption: &Encryption) -> Result<u64, Targe
 }
 
 /// A folder that only this user sees into.
-fn folder(program: &'static str) -> Result<TempDir, ServedError> {
+pub(super) fn folder(program: &'static str) -> Result<TempDir, ServedError> {
     TempDir::new().map_err(|source| ServedError::Failed { program, source })
 }
 
 /// A client's device, with what serves it.
-struct Served<D> {
+pub(super) struct Served<D> {
     /// Goes before the server does.
-    client: D,
-    _server: Box<dyn Send + Sync>,
+    pub(super) client: D,
+    pub(super) _server: Box<dyn Send + Sync>,
 }
 
 impl<D: BlockDevice> BlockDevice for Served<D> {

@@ -1,8 +1,11 @@
-//! What serving costs, beside other servers: `cargo xtask bench-serve [ROUNDS SECONDS nbd|files]`.
+//! What serving costs, beside other servers: `cargo xtask bench-serve [ROUNDS SECONDS nbd|files|mounting]`.
 //!
 //! Every server and its client (fio) share one core and a file in memory; they
 //! take turns, and a figure is the median of its rounds with its range. Needs
 //! root for FUSE and loop devices, fio, nbdkit, libnbd-bin, qemu-utils and qemu-system-common.
+//! VeraCrypt's console program takes part where it is installed.
+
+mod veracrypt;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -148,11 +151,12 @@ fn main() {
     let folder = tempfile::tempdir_in("/dev/shm").expect("a file system in memory");
     prepare(folder.path());
     let only = given.get(2).map_or("", String::as_str);
+    let is_wanted = |group: &str| only.is_empty() || only == group;
     let mut nbd = Figures::new();
     let mut files = Figures::new();
     for round in 0..rounds {
         eprintln!("round {} of {rounds}", round + 1);
-        for (place, server) in NBD.iter().enumerate().filter(|_| only != "files") {
+        for (place, server) in NBD.iter().enumerate().filter(|_| is_wanted("nbd")) {
             let mut child = start(
                 (server.command)(folder.path()),
                 &folder.path().join("socket"),
@@ -171,7 +175,10 @@ fn main() {
             }
             stop(&mut child);
         }
-        for (place, (name, image)) in MOUNTS.iter().enumerate().filter(|_| only != "nbd") {
+        for (place, (name, image)) in MOUNTS.iter().enumerate().filter(|_| is_wanted("files")) {
+            if image.ends_with(veracrypt::IMAGE) && !veracrypt::is_installed() {
+                continue;
+            }
             let mounted = Mounted::new(folder.path(), image);
             for (load, words) in FILE_LOADS.iter().enumerate() {
                 let target = direct(&mounted.file);
@@ -190,7 +197,9 @@ fn main() {
                         fio(&direct(&device), words, seconds),
                     );
                 }
-                run(Command::new("losetup").arg("--detach").arg(device));
+                if mounted.device.is_none() {
+                    run(Command::new("losetup").arg("--detach").arg(device));
+                }
             }
         }
     }
@@ -200,9 +209,12 @@ fn main() {
         FILE_LOADS,
         &files,
     );
+    if is_wanted("mounting") {
+        veracrypt::mounting(folder.path(), rounds);
+    }
 }
 
-/// What is mounted, by the images' names; the last two are other programs'.
+/// What is mounted, by the images' names; the last are other programs'.
 const MOUNTS: &[(&str, &str)] = &[
     ("plain", "plain"),
     ("aes, 512", "aes"),
@@ -211,6 +223,10 @@ const MOUNTS: &[(&str, &str)] = &[
     ("aes-twofish-serpent", "cascade"),
     ("nbdfuse, nbdkit memory", "nbdfuse"),
     ("qemu-storage-daemon plain", "qemu"),
+    ("veracrypt aes", "aes.hc"),
+    ("veracrypt serpent", "serpent.hc"),
+    ("veracrypt twofish", "twofish.hc"),
+    ("veracrypt aes-twofish-serpent", "cascade.hc"),
 ];
 const LOOPS: &[&str] = &[
     "loop on plain",
@@ -220,6 +236,10 @@ const LOOPS: &[&str] = &[
     "loop on aes-twofish-serpent",
     "loop on nbdfuse",
     "loop on qemu-storage-daemon",
+    "its loop on veracrypt aes",
+    "its loop on serpent",
+    "its loop on twofish",
+    "its loop on the cascade",
 ];
 
 fn prepare(folder: &Path) {
@@ -233,19 +253,29 @@ fn prepare(folder: &Path) {
     let cheap =
         "--passphrase-file line --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --yes --no-progress";
     for (image, how) in [
-        ("aes", format!("--type luks1 --cipher aes-xts-plain64 --key-size 512 {cheap}")),
-        ("serpent", format!("--type luks1 --cipher serpent-xts-plain64 --key-size 512 {cheap}")),
-        ("twofish", format!("--type luks1 --cipher twofish-xts-plain64 --key-size 512 {cheap}")),
-        ("aes.luks2", format!("--cipher aes-xts-plain64 --key-size 512 --sector-size 4096 {cheap}")),
         (
-            "cascade",
-            "--type veracrypt --cipher aes-twofish-serpent --hash sha512 --veracrypt-pim 1 --passphrase-file long \
-             --yes --no-progress --quick"
-                .to_owned(),
+            "aes",
+            format!("--type luks1 --cipher aes-xts-plain64 --key-size 512 {cheap}"),
         ),
+        (
+            "serpent",
+            format!("--type luks1 --cipher serpent-xts-plain64 --key-size 512 {cheap}"),
+        ),
+        (
+            "twofish",
+            format!("--type luks1 --cipher twofish-xts-plain64 --key-size 512 {cheap}"),
+        ),
+        (
+            "aes.luks2",
+            format!("--cipher aes-xts-plain64 --key-size 512 --sector-size 4096 {cheap}"),
+        ),
+        ("aes.hc", veracrypt::creation("aes")),
+        ("serpent.hc", veracrypt::creation("serpent")),
+        ("twofish.hc", veracrypt::creation("twofish")),
+        ("cascade.hc", veracrypt::creation("aes-twofish-serpent")),
     ] {
         std::fs::copy(folder.join("plain"), folder.join(image)).expect("room in memory");
-        std::fs::write(folder.join("long"), "twenty characters at least").expect("room in memory");
+        std::fs::write(folder.join("long"), veracrypt::PASSPHRASE).expect("room in memory");
         run(Command::new(PROGRAM)
             .args(["volume", "create", image])
             .args(how.split_whitespace())
@@ -293,6 +323,8 @@ struct Mounted {
     directory: PathBuf,
     servers: Vec<Child>,
     image: String,
+    /// A loop device of the server's own.
+    device: Option<PathBuf>,
 }
 
 impl Mounted {
@@ -300,7 +332,11 @@ impl Mounted {
         let directory = folder.join("mounted");
         let mut file = directory.join("volume");
         let mut servers = Vec::new();
+        let mut device = None;
         match image {
+            _ if image.ends_with(veracrypt::IMAGE) => {
+                (file, device) = veracrypt::mount(folder, image);
+            }
             "nbdfuse" => {
                 let kit = nbdkit(folder, &["memory", "600M"]);
                 servers.push(start(kit, &folder.join("socket")));
@@ -330,10 +366,15 @@ impl Mounted {
             image => {
                 let line = if image == "cascade" { "long" } else { "line" };
                 let mut mount = pinned(PROGRAM);
+                let volume = if image == "cascade" {
+                    "cascade.hc"
+                } else {
+                    image
+                };
                 mount.args([
                     "volume",
                     "mount",
-                    image,
+                    volume,
                     "mounted",
                     "--as",
                     "file",
@@ -342,14 +383,7 @@ impl Mounted {
                 ]);
                 match image {
                     "plain" => mount.args(["--type", "plain", "--cipher", "cipher_null-ecb"]),
-                    "cascade" => mount.args([
-                        "--type",
-                        "veracrypt",
-                        "--hash",
-                        "sha512",
-                        "--veracrypt-pim",
-                        "1",
-                    ]),
+                    "cascade" => mount.args(veracrypt::OPENED),
                     _ => &mut mount,
                 };
                 servers.push(mount.current_dir(folder).spawn().expect("this program"));
@@ -361,11 +395,15 @@ impl Mounted {
             directory,
             servers,
             image: image.to_owned(),
+            device,
         }
     }
 
     /// A loop device that goes around the page cache, where it can.
     fn attach(&self) -> Option<PathBuf> {
+        if self.device.is_some() {
+            return self.device.clone();
+        }
         let output = Command::new("losetup")
             .args(["--find", "--show", "--direct-io=on"])
             .arg(&self.file)
@@ -378,6 +416,12 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
+        if self.image.ends_with(veracrypt::IMAGE) {
+            veracrypt::dismount(
+                &self.image,
+                self.directory.parent().expect("it is in a folder"),
+            );
+        }
         if self.image == "nbdfuse" {
             let _ = Command::new("umount").arg(&self.directory).status();
         }

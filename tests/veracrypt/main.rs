@@ -1,5 +1,7 @@
 //! VeraCrypt and TrueCrypt volumes through their life, as a user leads it.
 
+mod itself;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
