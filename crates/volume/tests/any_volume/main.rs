@@ -76,12 +76,12 @@ fn at_length() {
     let value = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"));
     let wanted = value("FUZZ_TARGET");
     let executions: u64 = value("FUZZ_EXECUTIONS").parse().unwrap();
+    let mut done: u64 = value("FUZZ_DONE").parse().unwrap();
     let found = TARGETS.iter().find(|(name, _)| *name == wanted);
     let names = TARGETS.map(|(name, _)| name).join(", ");
     let (name, target) = found.unwrap_or_else(|| panic!("the targets are {names}"));
     let corpus = corpus(name);
     const ROUND: u64 = 1_000_000;
-    let mut done = 0;
     while done < executions {
         let round = ROUND.min(executions - done);
         let (longest, most) = drive(*target, &corpus, round, done);
