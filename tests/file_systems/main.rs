@@ -3,6 +3,7 @@
 
 mod desk;
 mod ending;
+mod in_lab;
 mod paper;
 
 use desk::{Desk, PLAN, kernel_has, only, refused};
@@ -184,7 +185,12 @@ fn an_own_command_is_an_operation() {
 #[test]
 fn other_file_systems_are_made_where_the_host_has_them() {
     let Some(desk) = Desk::new() else { return };
-    for (name, size) in [("ext4", "32 MiB"), ("xfs", "320 MiB"), ("btrfs", "128 MiB")] {
+    for (name, size) in [
+        ("ext4", "32 MiB"),
+        ("xfs", "320 MiB"),
+        ("btrfs", "128 MiB"),
+        ("f2fs", "64 MiB"),
+    ] {
         let missing = Command::new(format!("mkfs.{name}"))
             .arg("-V")
             .output()
@@ -233,9 +239,22 @@ fn failures_say_what_and_what_to_do() {
         "{told}"
     );
 
-    if !std::path::Path::new("/dev/mapper/control").exists() {
+    if !std::path::Path::new("/sys/module/dm_crypt").exists() {
         let told = said(desk.run(PLAN).args(["--system", "dm-crypt"]), 2);
-        assert!(told.contains("no dm-crypt"), "{told}");
+        assert!(
+            told.contains("no dm-crypt") && told.contains("modprobe dm-crypt"),
+            "{told}"
+        );
+    }
+    // A file system that the kernel lacks, though its program is there.
+    let f2fs = PLAN.replacen("ext2", "f2fs", 1);
+    let f2fs = f2fs.replacen("32 MiB", "64 MiB", 1);
+    if Command::new("mkfs.f2fs").arg("-V").output().is_ok() && !kernel_has("f2fs") {
+        let told = said(&mut desk.run(&f2fs), 1);
+        assert!(
+            told.contains("no f2fs") && told.contains("modprobe f2fs"),
+            "{told}"
+        );
     }
     let jffs2 = PLAN.replacen("ext2", "jffs2", 1);
     if Command::new("mkfs.jffs2").arg("-V").output().is_ok() && kernel_has("jffs2") {

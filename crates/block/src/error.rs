@@ -146,6 +146,14 @@ pub enum BlockError {
         /// Why not.
         source: io::Error,
     },
+    /// The device mapper made no device.
+    #[error("the device mapper makes no {target} of this")]
+    Mapper {
+        /// The target's name in the kernel.
+        target: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
     /// The system did not provide an I/O engine.
     #[error("the {engine} engine is not available")]
     Engine {
@@ -208,6 +216,7 @@ impl BlockError {
             | Self::Create { source, .. }
             | Self::Examine { source, .. }
             | Self::Loop { source, .. }
+            | Self::Mapper { source, .. }
             | Self::Engine { source, .. }
             | Self::Io { source, .. } => source.raw_os_error().unwrap_or(errno::EIO),
         }
@@ -260,6 +269,9 @@ impl BlockError {
             },
             Self::Loop { .. } => {
                 "Run as root, and load the module: modprobe loop. A container has to let loop devices through."
+            }
+            Self::Mapper { .. } => {
+                "Look into the kernel log (dmesg) for its reason: a cipher, an option or a key that this kernel does not take."
             }
             Self::Engine { .. } => {
                 "Choose the engine `threads` or `pread`, or allow io_uring (sysctl kernel.io_uring_disabled, container seccomp profile)."

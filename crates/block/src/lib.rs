@@ -30,6 +30,8 @@ mod file;
 #[cfg(target_os = "linux")]
 mod loop_device;
 #[cfg(target_os = "linux")]
+mod mapped_device;
+#[cfg(target_os = "linux")]
 pub mod signature;
 #[cfg(target_os = "linux")]
 mod testfile;
@@ -58,5 +60,7 @@ pub use range::ByteRange;
 pub use file::{Engine, FileDevice, FileOptions, PathKind};
 #[cfg(target_os = "linux")]
 pub use loop_device::LoopDevice;
+#[cfg(target_os = "linux")]
+pub use mapped_device::MappedDevice;
 #[cfg(target_os = "linux")]
 pub use testfile::{TestFile, fill};

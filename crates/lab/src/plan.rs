@@ -52,6 +52,10 @@ const EMBEDDED: &[(&str, &str)] = &[
         "file-systems",
         include_str!("../../../plans/file-systems.toml"),
     ),
+    (
+        "dm-crypt-options",
+        include_str!("../../../plans/dm-crypt-options.toml"),
+    ),
 ];
 
 /// Plans by the names that they had, or that the tools have which they follow.

@@ -3,6 +3,7 @@
 
 use crate::figure;
 use crate::group;
+use crate::html::chart::parts;
 use crate::markdown::escape;
 use crate::text::Style;
 use comfy_table::CellAlignment;
@@ -15,10 +16,11 @@ pub(crate) fn is_fs(run: &Run) -> bool {
 }
 
 /// Columns of the tables; the first two are words.
-const COLUMNS: [&str; 7] = [
+const COLUMNS: [&str; 8] = [
     "operation",
     "system",
     "real",
+    "user",
     "sys",
     "kernel threads",
     "crypto",
@@ -26,11 +28,16 @@ const COLUMNS: [&str; 7] = [
 ];
 
 /// Columns that fit where the table does not: fewer and fewer.
-const NARROWER: [&[usize]; 3] = [&[0, 1, 2, 3, 5, 6], &[0, 1, 2, 5, 6], &[0, 1, 2, 6]];
+const NARROWER: [&[usize]; 4] = [
+    &[0, 1, 2, 4, 5, 6, 7],
+    &[0, 1, 2, 4, 6, 7],
+    &[0, 1, 2, 6, 7],
+    &[0, 1, 2, 7],
+];
 
 /// What the columns mean.
 const NOTE: &str = "Times are of one operation: real is the median of all repetitions, the others are means. \
-sys is the CPU time in the kernel of who did it, kernel threads that of the kernel's own, which work for \
+user and sys are the CPU time of who did it, kernel threads that of the kernel's own, which work for \
 everybody; crypto is part of sys, of the kernel threads or of the engine's server. A dash is what nobody counted.";
 
 /// A table: a file system on devices of a size, alone or with others.
@@ -87,14 +94,8 @@ fn tables(run: &Run) -> Vec<Table<'_>> {
 }
 
 /// A row's cells; `same` is true where the row above is of the same operation.
-fn cells(trial: &Trial, same: bool) -> [String; 7] {
-    let each = |sum: Option<f64>| {
-        let mean = sum.map(|sum| sum / f64::from(trial.repetitions.max(1)));
-        mean.filter(|mean| mean.is_finite()).map_or_else(
-            || figure::UNKNOWN.to_owned(),
-            |s| figure::duration_us(s * 1e6),
-        )
-    };
+fn cells(trial: &Trial, same: bool) -> [String; 8] {
+    let each = |sum| each(trial, sum);
     let operation = match same {
         true => String::new(),
         false => trial.workload.clone(),
@@ -103,6 +104,7 @@ fn cells(trial: &Trial, same: bool) -> [String; 7] {
         operation,
         system(trial),
         figure::duration_us(trial.latency_us.p50),
+        each(trial.time_s.user),
         each(trial.time_s.sys),
         each(trial.time_s.workers),
         each(trial.time_s.crypto),
@@ -113,17 +115,95 @@ fn cells(trial: &Trial, same: bool) -> [String; 7] {
     ]
 }
 
+/// A time of all repetitions, of one.
+fn each(trial: &Trial, sum: Option<f64>) -> String {
+    let mean = sum.map(|sum| sum / f64::from(trial.repetitions.max(1)));
+    mean.filter(|mean| mean.is_finite()).map_or_else(
+        || figure::UNKNOWN.to_owned(),
+        |s| figure::duration_us(s * 1e6),
+    )
+}
+
 fn system(trial: &Trial) -> String {
-    let system = trial.system.strip_prefix("lab:").unwrap_or(&trial.system);
-    let name = group::name(trial.cipher.as_deref(), trial.key_bits, system);
-    match (&trial.backend, system) {
-        (Some(options), "dm-crypt") => format!("{name}, {options}"),
-        _ => name,
+    let name = group::name(trial.cipher.as_deref(), trial.key_bits, kernel_free(trial));
+    format!("{name}{}", options(trial))
+}
+
+/// The system's name without the kernel that it is in, which the title says.
+fn kernel_free(trial: &Trial) -> &str {
+    trial.system.strip_prefix("lab:").unwrap_or(&trial.system)
+}
+
+/// dm-crypt's options, behind a comma.
+fn options(trial: &Trial) -> String {
+    match (&trial.backend, kernel_free(trial)) {
+        (Some(options), "dm-crypt") => format!(", {options}"),
+        _ => String::new(),
     }
 }
 
+/// Encryption alone: an operation on a system in every row, a cipher in every
+/// column.
+struct ByCipher {
+    ciphers: Vec<String>,
+    /// Operation, system, and a time for each cipher.
+    rows: Vec<[String; 2]>,
+    times: Vec<Vec<String>>,
+}
+
+/// Nothing where there are no two ciphers to compare.
+fn by_cipher(table: &Table<'_>) -> Option<ByCipher> {
+    let mut found = ByCipher {
+        ciphers: Vec::new(),
+        rows: Vec::new(),
+        times: Vec::new(),
+    };
+    for trial in &table.rows {
+        let (Some(cipher), Some(crypto)) = (&trial.cipher, trial.time_s.crypto) else {
+            continue;
+        };
+        let cipher = figure::cipher(cipher, trial.key_bits);
+        let system = format!("{}{}", kernel_free(trial), options(trial));
+        let row = [trial.workload.clone(), system];
+        let column = found.ciphers.iter().position(|known| *known == cipher);
+        let column = column.unwrap_or_else(|| {
+            found.ciphers.push(cipher);
+            found.ciphers.len() - 1
+        });
+        let place = found.rows.iter().position(|known| *known == row);
+        let place = place.unwrap_or_else(|| {
+            found.rows.push(row);
+            found.times.push(Vec::new());
+            found.rows.len() - 1
+        });
+        let times = &mut found.times[place];
+        times.resize(times.len().max(column + 1), figure::UNKNOWN.to_owned());
+        times[column] = each(trial, Some(crypto));
+    }
+    for times in &mut found.times {
+        times.resize(found.ciphers.len(), figure::UNKNOWN.to_owned());
+    }
+    (found.ciphers.len() > 1).then_some(found)
+}
+
+/// What that table is called.
+const BY_CIPHER: &str = "encryption alone, by cipher";
+
+/// The operations of a table, each with its rows and their labels.
+fn by_operation<'t>(table: &Table<'t>) -> Vec<(&'t str, Vec<(String, &'t Trial)>)> {
+    let mut operations: Vec<(&str, Vec<(String, &Trial)>)> = Vec::new();
+    for &trial in &table.rows {
+        let row = (system(trial), trial);
+        match operations.last_mut() {
+            Some((name, rows)) if *name == trial.workload => rows.push(row),
+            _ => operations.push((&trial.workload, vec![row])),
+        }
+    }
+    operations
+}
+
 /// The rows with their cells.
-fn lines(table: &Table<'_>) -> Vec<[String; 7]> {
+fn lines(table: &Table<'_>) -> Vec<[String; 8]> {
     let mut above = "";
     table
         .rows
@@ -200,7 +280,7 @@ fn laid_out(table: &Table<'_>, style: &Style, columns: &[usize]) -> Vec<String> 
         drawn.add_row(columns.iter().map(|&place| style.text(&cells[place])));
     }
     for (place, column) in columns.iter().enumerate() {
-        if (2..6).contains(column)
+        if (2..7).contains(column)
             && let Some(column) = drawn.column_mut(place)
         {
             column.set_cell_alignment(CellAlignment::Right);
@@ -221,8 +301,8 @@ fn stacked(table: &Table<'_>, style: &Style) -> Vec<String> {
             &mut out,
             &format!("{}, {}: {}", cells[0], cells[1], cells[2]),
         );
-        if !cells[6].is_empty() {
-            style.wrap(&mut out, &format!("    {}", cells[6]));
+        if !cells[7].is_empty() {
+            style.wrap(&mut out, &format!("    {}", cells[7]));
         }
     }
     out
@@ -233,7 +313,7 @@ pub(crate) fn markdown(run: &Run) -> String {
     let mut out = String::new();
     for table in tables(run) {
         out.push_str(&format!(
-            "\n## {}\n\n| {} |\n|---|---|---:|---:|---:|---:|---|\n",
+            "\n## {}\n\n| {} |\n|---|---|---:|---:|---:|---:|---:|---|\n",
             escape(&table.title),
             COLUMNS.join(" | ")
         ));
@@ -241,31 +321,102 @@ pub(crate) fn markdown(run: &Run) -> String {
             let cells = cells.map(|cell| escape(&cell));
             out.push_str(&format!("| {} |\n", cells.join(" | ")));
         }
+        if let Some(by_cipher) = by_cipher(&table) {
+            out.push_str(&format!(
+                "\n### {}: {BY_CIPHER}\n\n| operation | system | {} |\n|---|---|{}\n",
+                escape(&table.title),
+                by_cipher.ciphers.join(" | "),
+                "---:|".repeat(by_cipher.ciphers.len())
+            ));
+            for (row, times) in by_cipher.rows.iter().zip(&by_cipher.times) {
+                let [operation, system] = row.each_ref().map(|cell| escape(cell));
+                let times = times.join(" | ");
+                out.push_str(&format!("| {operation} | {system} | {times} |\n"));
+            }
+        }
     }
     out + "\n" + &escape(NOTE) + "\n"
 }
 
-/// The tables as a section of the page.
+/// The charts and tables as sections of the page.
 pub(crate) fn html(run: &Run) -> Markup {
     html! {
         @for table in tables(run) {
             section {
                 h3 { (table.title) }
-                div class="scroll" { table class="ciphers" {
-                    thead { tr { @for name in COLUMNS { th scope="col" { (name) } } } }
-                    tbody {
-                        @for cells in lines(&table) {
-                            tr {
-                                th scope="row" { (cells[0]) }
-                                @for (name, cell) in COLUMNS.iter().zip(&cells).skip(1) {
-                                    td data-name=(name) { (cell) }
+                p class="note" {
+                    "Mean times of one operation in their parts. Each chart has its own scale."
+                }
+                div class="charts" {
+                    @for (operation, rows) in by_operation(&table) {
+                        figure {
+                            figcaption { strong { (operation) } }
+                            (parts::render(&format!("{operation} on {}", table.title), &rows))
+                        }
+                    }
+                }
+            }
+            section {
+                h3 { (table.title) ": all figures" }
+                div class="scroll" { table class="ciphers files" {
+                    thead { tr { @for name in &COLUMNS[1..] { th scope="col" { (name) } } } }
+                    @for (operation, rows) in by_operation(&table) {
+                        tbody {
+                            tr class="group" {
+                                th colspan=(COLUMNS.len() - 1) scope="rowgroup" { (operation) }
+                            }
+                            @for (label, trial) in rows {
+                                tr {
+                                    th scope="row" { (label) }
+                                    @for (name, cell) in COLUMNS.iter().zip(&cells(trial, true)).skip(2) {
+                                        td data-name=(name) { (cell) }
+                                    }
                                 }
                             }
                         }
                     }
                 } }
             }
+            @if let Some(by_cipher) = by_cipher(&table) { (ciphers_side_by_side(&table.title, &by_cipher)) }
         }
         p class="note" { (NOTE) }
+    }
+}
+
+fn ciphers_side_by_side(title: &str, by_cipher: &ByCipher) -> Markup {
+    let mut above = "";
+    let rows = by_cipher.rows.iter().zip(&by_cipher.times);
+    let rows: Vec<_> = rows
+        .map(|([operation, system], times)| {
+            let begins = above != operation;
+            above = operation;
+            (begins, operation, system, times)
+        })
+        .collect();
+    html! {
+        section {
+            h3 { (title) ": " (BY_CIPHER) }
+            div class="scroll" { table class="ciphers files" {
+                thead { tr {
+                    th scope="col" { "system" }
+                    @for cipher in &by_cipher.ciphers { th scope="col" { (cipher) } }
+                } }
+                tbody {
+                    @for (begins, operation, system, times) in rows {
+                        @if begins {
+                            tr class="group" {
+                                th colspan=(by_cipher.ciphers.len() + 1) scope="rowgroup" { (operation) }
+                            }
+                        }
+                        tr {
+                            th scope="row" { (system) }
+                            @for (cipher, time) in by_cipher.ciphers.iter().zip(times) {
+                                td data-name=(cipher) { (time) }
+                            }
+                        }
+                    }
+                }
+            } }
+        }
     }
 }

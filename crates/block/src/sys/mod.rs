@@ -11,9 +11,12 @@
 //!   that safe code can reach.
 //! * [`ioctl`] passes the kernel a reference to an array of the size that the
 //!   request code names, a number, or nothing.
+//! * [`mapper`] passes it one to as many bytes as their head says.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod ioctl;
+#[cfg(target_os = "linux")]
+pub(crate) mod mapper;
 pub(crate) mod memory;
 #[cfg(target_os = "linux")]
 pub(crate) mod ring;

@@ -110,6 +110,32 @@ pub fn compare(
     Ok(())
 }
 
+/// Compares what stands on a device, one file's bytes after the other, with what
+/// was written there.
+///
+/// # Errors
+/// The first that is unreadable or different.
+pub fn compare_device(
+    device: &Path,
+    files: &Files,
+    jobs: u32,
+    noise: &Noise,
+) -> Result<(), String> {
+    let unreadable = |error: io::Error| format!("the device cannot be read: {error}");
+    let mut open = File::open(device).map_err(unreadable)?;
+    for job in 0..jobs {
+        for index in 0..files.count {
+            let size = files.size(index) as usize;
+            let mut read = vec![0; size];
+            open.read_exact(&mut read).map_err(unreadable)?;
+            if read != noise.slice(Place { job, index }, 0, size) {
+                return Err(format!("the device has other content in request {index}"));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn compare_file(path: &Path, place: Place, size: u64, noise: &Noise) -> Result<(), String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let unreadable = |error: io::Error| format!("{name} cannot be read: {error}");
@@ -182,6 +208,32 @@ mod tests {
         std::fs::write(root.join("job0/foreign"), "x").unwrap();
         let wrong = compare(root, &files, 1, false, &noise).unwrap_err();
         assert_eq!(wrong, "4 files instead of 3");
+    }
+
+    #[test]
+    fn a_changed_byte_on_a_device_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = folder.path().join("device");
+        let noise = Noise::new(7, 64 << 10);
+        let files = Files {
+            count: 3,
+            sizes: vec![1024, 512],
+        };
+        let mut bytes = Vec::new();
+        for job in 0..2 {
+            for index in 0..3 {
+                let size = files.size(index) as usize;
+                bytes.extend_from_slice(noise.slice(Place { job, index }, 0, size));
+            }
+        }
+        std::fs::write(&device, &bytes).unwrap();
+        assert_eq!(compare_device(&device, &files, 2, &noise), Ok(()));
+        assert!(compare_device(&device, &files, 3, &noise).is_err());
+        bytes[2560 + 1024] ^= 1;
+        std::fs::write(&device, &bytes).unwrap();
+        let wrong = compare_device(&device, &files, 2, &noise).unwrap_err();
+        assert!(wrong.ends_with("in request 1"), "{wrong}");
+        assert_eq!(compare_device(&device, &files, 1, &noise), Ok(()));
     }
 
     #[test]

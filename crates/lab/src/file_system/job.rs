@@ -99,10 +99,14 @@ pub struct Subject {
     /// Encryption sector size, bytes.
     #[serde(default = "sector")]
     pub sector_bytes: u32,
-    /// Options of dm-crypt.
+    /// Options of dm-crypt; the sector size is among them where it is one of a
+    /// row.
     #[serde(default)]
     pub options: Vec<DmOption>,
 }
+
+/// Bits of HMAC-SHA256's key.
+const TAG_KEY_BITS: u32 = 256;
 
 fn sector() -> u32 {
     512
@@ -117,6 +121,19 @@ impl Subject {
             key_bits: 0,
             sector_bytes: sector(),
             options: Vec::new(),
+        }
+    }
+
+    /// Whether every sector has a tag that authenticates it.
+    pub(super) fn has_tags(&self) -> bool {
+        self.options.contains(&DmOption::IntegrityHmacSha256)
+    }
+
+    /// Bits of all keys together: that of the tags follows the cipher's.
+    pub(super) fn all_key_bits(&self) -> u32 {
+        match self.has_tags() {
+            true => self.key_bits + TAG_KEY_BITS,
+            false => self.key_bits,
         }
     }
 
@@ -135,7 +152,7 @@ impl Subject {
     }
 }
 
-/// A flag of a dm-crypt table line (Documentation/admin-guide/device-mapper/dm-crypt.rst).
+/// An option of dm-crypt (Documentation/admin-guide/device-mapper/dm-crypt.rst).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DmOption {
@@ -149,10 +166,17 @@ pub enum DmOption {
     NoReadWorkqueue,
     /// Encrypt where the write began, without a work queue.
     NoWriteWorkqueue,
+    /// Sectors of 4096 bytes.
+    #[serde(rename = "sector_size:4096")]
+    SectorSize4096,
+    /// A tag for every sector, which dm-integrity keeps below dm-crypt with a
+    /// journal, as `cryptsetup luksFormat --integrity hmac-sha256` has it.
+    #[serde(rename = "integrity:hmac-sha256")]
+    IntegrityHmacSha256,
 }
 
 impl DmOption {
-    /// The kernel's word.
+    /// The word in plans and reports; the kernel's, where it is one of its flags.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AllowDiscards => "allow_discards",
@@ -160,6 +184,16 @@ impl DmOption {
             Self::SubmitFromCryptCpus => "submit_from_crypt_cpus",
             Self::NoReadWorkqueue => "no_read_workqueue",
             Self::NoWriteWorkqueue => "no_write_workqueue",
+            Self::SectorSize4096 => "sector_size:4096",
+            Self::IntegrityHmacSha256 => "integrity:hmac-sha256",
+        }
+    }
+
+    /// What stands for it in a table line.
+    pub(super) const fn in_table(self) -> &'static str {
+        match self {
+            Self::IntegrityHmacSha256 => "integrity:32:aead",
+            flag => flag.name(),
         }
     }
 }

@@ -23,6 +23,14 @@ pub(super) const DM_CRYPT: Part = Part {
     found: || Path::new("/dev/mapper/control").exists() && has("dm_crypt"),
 };
 
+/// The device-mapper target that keeps tags beside sectors.
+pub(super) const DM_INTEGRITY: Part = Part {
+    what: "dm-integrity",
+    module: "dm-integrity",
+    // Without parameters it is nowhere in sysfs, and the lab kernel always has it.
+    found: || Path::new("/sys/kernel/cryptmark").exists() || has("dm_integrity"),
+};
+
 /// Loop devices that encrypt.
 pub(super) const CRYPTOLOOP: Part = Part {
     what: "cryptoloop, which went with Linux 5.16",

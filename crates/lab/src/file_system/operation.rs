@@ -61,6 +61,9 @@ pub enum Kind {
     Stat,
     /// Removes the files.
     Remove,
+    /// Writes to the device itself as many bytes as the files have, each file's in
+    /// one request, around all caches and without a file system.
+    Encrypt,
     /// Runs a command of the user's own.
     Command,
 }
@@ -76,6 +79,7 @@ impl Kind {
             Self::Copy => "copy",
             Self::Stat => "stat",
             Self::Remove => "remove",
+            Self::Encrypt => "encrypt",
             Self::Command => "command",
         }
     }
@@ -84,7 +88,7 @@ impl Kind {
     pub const fn writes(self) -> bool {
         matches!(
             self,
-            Self::Write | Self::Copy | Self::Remove | Self::Command
+            Self::Write | Self::Copy | Self::Remove | Self::Encrypt | Self::Command
         )
     }
 }
@@ -178,6 +182,11 @@ pub enum OperationError {
     /// No size of system calls.
     #[error("buffer must lie between 1 B and 64 MiB")]
     Buffer,
+    /// Requests around caches consist of whole blocks of the device.
+    #[error(
+        "file_size must be a multiple of 512 bytes, and no more than buffer, where op = \"encrypt\""
+    )]
+    Blocks,
     /// A read-only file system cannot do it.
     #[error("cramfs is read-only: it takes mkfs, mount, read and stat")]
     ReadOnly,
@@ -212,7 +221,9 @@ impl Operation {
     /// Whether it can be done on `file_system`.
     pub fn suits(&self, file_system: FileSystem) -> bool {
         let wanted = self.on.is_empty() || self.on.contains(&file_system);
-        wanted && !(file_system.is_read_only() && self.op.writes())
+        // Flash keeps in a cache of its own what another has written below it.
+        let under = self.op == Kind::Encrypt && file_system == FileSystem::Jffs2;
+        wanted && !under && !(file_system.is_read_only() && self.op.writes())
     }
 
     /// Checks every value.
@@ -223,6 +234,7 @@ impl Operation {
         let files = self.files();
         let needs_files = !matches!(self.op, Kind::Mkfs | Kind::Mount | Kind::Command);
         let fixed = |fs: &FileSystem| fs.is_read_only();
+        let is_request = |size: &u64| size % 512 == 0 && *size <= self.buffer.as_u64();
         match () {
             () if (self.op == Kind::Command) != self.command.is_some() => {
                 Err(OperationError::Command)
@@ -230,6 +242,9 @@ impl Operation {
             () if needs_files && files.count == 0 => Err(OperationError::NoFiles),
             () if files.count > 0 && files.sizes.is_empty() => Err(OperationError::NoFiles),
             () if files.count > MOST_FILES => Err(OperationError::Files),
+            () if self.op == Kind::Encrypt && !files.sizes.iter().all(is_request) => {
+                Err(OperationError::Blocks)
+            }
             () if !(1..=MOST_BUFFER).contains(&self.buffer.as_u64()) => Err(OperationError::Buffer),
             () if self.op.writes() && !self.on.is_empty() && self.on.iter().all(fixed) => {
                 Err(OperationError::ReadOnly)
@@ -269,6 +284,12 @@ mod tests {
             ("\"r\"", "\"r\"\nbuffer = \"0 B\"", OperationError::Buffer),
             ("\"r\"", "\"r\"\ncommand = \"ls\"", OperationError::Command),
             ("\"read\"", "\"command\"", OperationError::Command),
+            ("\"read\"", "\"encrypt\"", OperationError::Blocks),
+            (
+                "\"read\"\nfile_size = [\"1 MB\", \"10 MB\"]",
+                "\"encrypt\"\nfile_size = \"1000 B\"",
+                OperationError::Blocks,
+            ),
             (
                 "\"read\"",
                 "\"write\"\non = [\"cramfs\"]",

@@ -41,7 +41,7 @@ pub struct FileSystemPlan {
     /// Encryption sector size, bytes.
     #[serde(default = "sector")]
     pub sector_size: u32,
-    /// Rows of dm-crypt: the flags of each.
+    /// Rows of dm-crypt: the options of each.
     #[serde(default = "no_options", skip_serializing_if = "is_plain")]
     pub dm_crypt_options: Vec<Vec<DmOption>>,
     /// Where the bytes live: at `--at`, or in memory.
@@ -305,7 +305,10 @@ impl FileSystemPlan {
                     encrypter,
                     cipher: Some(encryption.spec.to_string()),
                     key_bits: encryption.key_bits,
-                    sector_bytes: self.sector_size,
+                    sector_bytes: match options.contains(&DmOption::SectorSize4096) {
+                        true => 4096,
+                        false => self.sector_size,
+                    },
                     options,
                 }));
             }

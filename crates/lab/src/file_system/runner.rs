@@ -9,10 +9,9 @@
 
 use super::content::{self, Noise};
 use super::module::provide_file_system;
+use super::mounted::{Mounted, Scratch, make_directory};
 use super::operation::Kind;
-use super::stack::{
-    self, Attached, CryptoTimer, Engine, Image, Mounted, Scratch, drop_caches, make_directory,
-};
+use super::stack::{self, Attached, CryptoTimer, Engine, Image, drop_caches};
 use super::usage::{self, Usage};
 use super::{Event, FileSystem, FileSystemError, Files, Job, Operation, OperationSample, Subject};
 use crate::clock::Clock;
@@ -49,7 +48,7 @@ pub fn run(
     Clock::get();
     let maker = maker_version(file_system)?;
     provide_file_system(file_system.name())?;
-    let scratch = Scratch::mount(&job.scratch)?;
+    let scratch = Scratch::mount(&job.scratch, is_permanent(job))?;
     tell(Event::Begun {
         kernel: kernel(),
         maker,
@@ -61,7 +60,7 @@ pub fn run(
             Ok(()) => cells.push(Cell {
                 place,
                 subject,
-                key: VolumeKey::random(subject.key_bits)?,
+                key: VolumeKey::random(subject.all_key_bits())?,
                 image: None,
                 kept: None,
                 engine: None,
@@ -138,6 +137,11 @@ pub fn run(
     Ok(())
 }
 
+/// Whether roads cannot be taken down: block2mtd never lets go.
+fn is_permanent(job: &Job) -> bool {
+    job.file_system == FileSystem::Jffs2
+}
+
 /// Bytes of a system call where no clock runs.
 const LONGEST: usize = 1 << 20;
 
@@ -179,6 +183,8 @@ enum Content {
     Files(Files),
     /// The same, and a copy of each.
     Copied(Files),
+    /// No file system: the device itself has the bytes of all jobs' files.
+    Bare(Files),
 }
 
 /// One system in one round.
@@ -189,6 +195,8 @@ struct Visit<'a, 'c> {
     key: &'c VolumeKey,
     image: &'c Image,
     road: Option<Attached>,
+    /// Whether it has had one before: then the image is as that has left it.
+    had_road: bool,
     /// The engine's server while it is on no road.
     engine: Option<Engine>,
     mounted: Option<Mounted>,
@@ -198,9 +206,8 @@ struct Visit<'a, 'c> {
 }
 
 impl<'a> Context<'a> {
-    /// Whether roads cannot be taken down: block2mtd never lets go.
     fn permanent(&self) -> bool {
-        self.job.file_system == FileSystem::Jffs2
+        is_permanent(self.job)
     }
 
     fn stopped(&self) -> Result<(), FileSystemError> {
@@ -230,6 +237,7 @@ impl<'a> Context<'a> {
             key: &cell.key,
             image,
             road: cell.kept.take(),
+            had_road: false,
             engine: cell.engine.take(),
             mounted: None,
             content: Content::Unknown,
@@ -265,7 +273,7 @@ impl<'a> Visit<'a, '_> {
         let job = self.context.job;
         let files = operation.files();
         let begins_with = match operation.op {
-            Kind::Mkfs => None,
+            Kind::Mkfs | Kind::Encrypt => None,
             Kind::Write => Some(Files::default()),
             _ => Some(files.clone()),
         };
@@ -301,7 +309,7 @@ impl<'a> Visit<'a, '_> {
             crypto: spent.crypto,
             moved: spent.moved,
             bytes: match operation.op {
-                Kind::Write | Kind::Read | Kind::Copy => files.bytes() * every,
+                Kind::Write | Kind::Read | Kind::Copy | Kind::Encrypt => files.bytes() * every,
                 Kind::Mkfs if job.file_system.is_made_of_a_tree() => files.bytes() * every,
                 _ => 0,
             },
@@ -314,7 +322,7 @@ impl<'a> Visit<'a, '_> {
     /// makes or mounts it.
     fn get_ready(&mut self, operation: &'a Operation) -> Result<(), FileSystemError> {
         let job = self.context.job;
-        let needs_mount = !matches!(operation.op, Kind::Mkfs | Kind::Mount);
+        let needs_mount = !matches!(operation.op, Kind::Mkfs | Kind::Mount | Kind::Encrypt);
         let files = operation.files();
         if operation.op == Kind::Mkfs && job.file_system.is_made_of_a_tree() {
             self.plant(&files, operation)?;
@@ -376,6 +384,15 @@ impl<'a> Visit<'a, '_> {
             Kind::Stat => (on(OnFiles::Stat)?, Content::Files(files.clone())),
             Kind::Copy => (on(OnFiles::Copy)?, Content::Copied(files.clone())),
             Kind::Remove => (on(OnFiles::Remove)?, Content::Files(Files::default())),
+            Kind::Encrypt => {
+                let device = self.device();
+                let load = Load {
+                    root: &device,
+                    ..self.load(files, LONGEST)
+                };
+                let wall = timed::on_files(OnFiles::Encrypt, load).map_err(failed)?;
+                (wall, Content::Bare(files.clone()))
+            }
             Kind::Command => {
                 let line = operation.command.as_deref().unwrap_or_default();
                 let ran = timed::command(line, self.load(files, LONGEST));
@@ -413,8 +430,9 @@ impl<'a> Visit<'a, '_> {
 
     fn flash(&self) -> Option<Flash> {
         let job = self.context.job;
+        let road = self.road.as_ref()?;
         (job.file_system == FileSystem::Jffs2).then_some(Flash {
-            size: job.size,
+            size: road.size,
             erase_bytes: job.erase_bytes,
         })
     }
@@ -477,23 +495,27 @@ impl<'a> Visit<'a, '_> {
             return Ok(());
         };
         let content = std::mem::replace(&mut self.content, Content::Unknown);
-        let (files, copied) = match content {
-            Content::Unknown => return Ok(()),
-            Content::Files(files) => (files, false),
-            Content::Copied(files) => (files, true),
-        };
+        if content == Content::Unknown {
+            return Ok(());
+        }
         self.unmount()?;
         self.forget()?;
         self.attach()?;
-        self.mount()?;
         let context = self.context;
-        let root = &context.mounted;
-        content::compare(root, &files, context.job.jobs, copied, &context.noise).map_err(|what| {
-            FileSystemError::Content {
-                operation: operation.name.clone(),
-                label: self.subject.label(),
-                what,
+        let (root, jobs, noise) = (&context.mounted, context.job.jobs, &context.noise);
+        let compared = match &content {
+            Content::Bare(files) => content::compare_device(&self.device(), files, jobs, noise),
+            Content::Files(files) | Content::Copied(files) => {
+                self.mount()?;
+                let copied = matches!(content, Content::Copied(_));
+                content::compare(root, files, jobs, copied, noise)
             }
+            Content::Unknown => Ok(()),
+        };
+        compared.map_err(|what| FileSystemError::Content {
+            operation: operation.name.clone(),
+            label: self.subject.label(),
+            what,
         })
     }
 
@@ -531,9 +553,11 @@ impl<'a> Visit<'a, '_> {
                 subject: self.subject,
                 key: self.key,
                 place: self.place,
+                fresh: !self.had_road,
                 tick_rate: self.context.tick_rate,
             };
             self.road = Some(Attached::new(wanted, self.image, self.engine.take())?);
+            self.had_road = true;
         }
         Ok(())
     }

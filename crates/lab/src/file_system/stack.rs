@@ -1,27 +1,26 @@
 //! [`Attached`]: the road from a job's image to a device for a file system,
 //! and back.
 
-use super::module::{BLOCK2MTD, CRYPTOLOOP, DM_CRYPT};
+use super::mapping;
+use super::module::{BLOCK2MTD, CRYPTOLOOP, DM_CRYPT, DM_INTEGRITY};
+use super::mounted::{make_directory, unmount};
 use super::usage::counter;
 use super::{Backing, Encrypter, FileSystem, FileSystemError, Job, Subject};
 use crate::target::engine_file::{EngineBackend, EngineClient, EngineTimes, VolumeKey};
-use block::{FileDevice, LoopDevice, TestFile};
-use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
-use std::ffi::CStr;
+use block::{FileDevice, LoopDevice, MappedDevice, TestFile};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long something may be in use after who used it has ended.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How often it is tried again meanwhile.
-const RETRY: Duration = Duration::from_millis(2);
+pub(super) const RETRY: Duration = Duration::from_millis(2);
 
 /// How long the timers' frequency is measured.
 const CALIBRATION: Duration = Duration::from_millis(100);
@@ -97,8 +96,17 @@ pub(super) struct Wanted<'a> {
     pub key: &'a VolumeKey,
     /// Tells it from others of the job.
     pub place: usize,
+    /// Whether nothing that an earlier road of it has written is there.
+    pub fresh: bool,
     /// Ticks a second of the lab kernel's timers.
     pub tick_rate: Option<f64>,
+}
+
+impl Wanted<'_> {
+    /// What a device-mapper device of the road is called.
+    pub(super) fn name(&self, what: &str) -> String {
+        format!("cryptmark-{}-{}-{what}", self.job.id, self.place)
+    }
 }
 
 /// A road that stands.
@@ -107,6 +115,8 @@ pub(super) struct Attached {
     pub device: PathBuf,
     /// What `mount` gets.
     pub source: PathBuf,
+    /// Bytes of the device.
+    pub size: u64,
     /// Counts the time that encryption takes.
     pub timer: CryptoTimer,
     /// What the engine encrypts by, where it does.
@@ -126,7 +136,7 @@ enum Layer {
     /// A loop device, which goes with its last user.
     Loop(LoopDevice),
     /// A device-mapper device, which is removed when its last user closes it.
-    Mapper { node: PathBuf, open: File },
+    Mapped(MappedDevice),
 }
 
 impl Attached {
@@ -144,6 +154,7 @@ impl Attached {
         let mut road = Self {
             device: image.path(),
             source: PathBuf::new(),
+            size: job.size,
             timer: CryptoTimer::None,
             backend: None,
             layers: Vec::new(),
@@ -207,10 +218,7 @@ impl Attached {
         while let Some(layer) = self.layers.pop() {
             let undone = match layer {
                 Layer::Loop(device) => detached(device),
-                Layer::Mapper { node, open } => {
-                    drop(open);
-                    gone(&node, || !node.exists())
-                }
+                Layer::Mapped(device) => unmapped(device),
                 // What the loop device has written without a cache is there; what
                 // others have read through one is not to be read again.
                 Layer::Engine => forget(&self.served),
@@ -243,92 +251,24 @@ impl Attached {
         Ok(())
     }
 
+    /// Puts dm-crypt on it, and dm-integrity below that where its sectors have tags.
     fn map(&mut self, wanted: Wanted<'_>) -> Result<(), FileSystemError> {
-        let Wanted {
-            job,
-            subject,
-            key,
-            place,
-            ..
-        } = wanted;
-        let name = format!("cryptmark-{}-{place}", job.id);
-        let dmsetup = |arguments: &[&str]| {
-            let mut command = Command::new("dmsetup");
-            command.args(arguments).env("DM_DISABLE_UDEV", "1");
-            command
-        };
-        let mut create = dmsetup(&["create", &name, "--noudevsync"]);
-        create
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let failed = |source| FileSystemError::File {
-            what: "cannot run",
-            path: "dmsetup".into(),
-            source,
-        };
-        let mut child = create.spawn().map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => FileSystemError::NoProgram {
-                program: "dmsetup".into(),
-                package: "dmsetup",
-            },
-            _ => failed(error),
-        })?;
-        let mut options: Vec<String> = subject
-            .options
-            .iter()
-            .map(|option| option.name().to_owned())
-            .collect();
-        if subject.sector_bytes != 512 {
-            options.push(format!("sector_size:{}", subject.sector_bytes));
+        let mut size = wanted.job.size;
+        if wanted.subject.has_tags() {
+            let tagged = mapping::tagged(wanted, &self.device)?;
+            self.device = tagged.device.path().to_owned();
+            self.layers.push(Layer::Mapped(tagged.device));
+            size = tagged.size;
         }
-        {
-            let mut table = child.stdin.take().expect("it was asked for");
-            let head = format!(
-                "0 {} crypt {} ",
-                job.size / 512,
-                subject.cipher.as_deref().unwrap_or_default()
-            );
-            let tail = format!(
-                " 0 {} 0 {} {}\n",
-                self.device.display(),
-                options.len(),
-                options.join(" ")
-            );
-            table
-                .write_all(head.as_bytes())
-                .and_then(|()| key.write_hex(&mut table))
-                .and_then(|()| table.write_all(tail.as_bytes()))
-                .map_err(failed)?;
-        }
-        succeeded("dmsetup", child.wait_with_output().map_err(failed)?)?;
-        let named = Path::new("/dev/mapper").join(&name);
-        let opened = File::open(&named);
-        // It goes when nobody has it open any more, however this program ends.
-        let removed = run(&mut dmsetup(&[
-            "remove",
-            "--deferred",
-            "--noudevsync",
-            &name,
-        ]));
-        let number = opened
-            .as_ref()
-            .ok()
-            .and_then(|open| Some(rustix::fs::fstat(open).ok()?.st_rdev));
-        // Without udev the node would stay.
-        let _ = fs::remove_file(&named);
-        let open = opened.map_err(|source| FileSystemError::File {
-            what: "cannot open",
-            path: named,
-            source,
-        })?;
-        removed?;
-        let minor = rustix::fs::minor(number.unwrap_or_default());
-        let node = PathBuf::from(format!("/dev/dm-{minor}"));
-        self.device.clone_from(&node);
+        let device = mapping::crypt(wanted, &self.device, size)?;
+        self.device = device.path().to_owned();
+        self.size = size;
         self.timer = CryptoTimer::of_kernel("dm_crypt", wanted.tick_rate);
-        self.layers.push(Layer::Mapper { node, open });
-        Ok(())
+        self.layers.push(Layer::Mapped(device));
+        match wanted.subject.has_tags() && wanted.fresh {
+            true => mapping::fill(&self.device, size),
+            false => Ok(()),
+        }
     }
 
     fn serve(&mut self, engine: Engine) -> Result<(), FileSystemError> {
@@ -426,7 +366,12 @@ pub(super) fn provide(job: &Job, subject: &Subject) -> Result<(), FileSystemErro
     }
     match subject.encrypter {
         Encrypter::None | Encrypter::BuiltinFuse => Ok(()),
-        Encrypter::DmCrypt => DM_CRYPT.provide(),
+        Encrypter::DmCrypt => {
+            if subject.has_tags() {
+                DM_INTEGRITY.provide()?;
+            }
+            DM_CRYPT.provide()
+        }
         Encrypter::Cryptoloop => {
             let notation = subject.cipher.as_deref().unwrap_or_default();
             if cryptoloop_cipher(notation).is_none() || subject.sector_bytes != 512 {
@@ -512,91 +457,6 @@ fn mtd(device: &Path, erase_bytes: u32) -> Result<PathBuf, FileSystemError> {
     Err(failed(io::ErrorKind::NotFound.into()))
 }
 
-/// A file system that is mounted.
-pub(super) struct Mounted {
-    directory: PathBuf,
-    over: bool,
-}
-
-impl Mounted {
-    /// Mounts `source`; this alone is what mounting takes.
-    pub(super) fn new(
-        source: &Path,
-        directory: &Path,
-        file_system: &CStr,
-        read_only: bool,
-    ) -> io::Result<Self> {
-        let flags = match read_only {
-            true => MountFlags::RDONLY,
-            false => MountFlags::empty(),
-        };
-        rustix::mount::mount(source, directory, file_system, flags, None)?;
-        Ok(Self {
-            directory: directory.to_owned(),
-            over: false,
-        })
-    }
-
-    /// Unmounts it.
-    pub(super) fn take_down(mut self) -> Result<(), FileSystemError> {
-        self.over = true;
-        unmount(&self.directory)
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        if !self.over {
-            let _ = unmount(&self.directory);
-        }
-    }
-}
-
-/// The file system in memory that holds what belongs to a job.
-///
-/// The engine's servers are in mount namespaces of their own, which share what
-/// is mounted here, but not what is mounted below [`private`](Self::private): a
-/// server that is killed would else be the last who unmounts a file system that
-/// waits for it, and the kernel would wait for ever.
-pub(super) struct Scratch {
-    directory: PathBuf,
-    private: PathBuf,
-}
-
-impl Scratch {
-    pub(super) fn mount(directory: &Path) -> Result<Self, FileSystemError> {
-        let scratch = Self {
-            directory: directory.to_owned(),
-            private: directory.join("private"),
-        };
-        let mount = |at: &Path, propagation| -> Result<(), FileSystemError> {
-            rustix::mount::mount("cryptmark", at, "tmpfs", MountFlags::empty(), None)
-                .and_then(|()| rustix::mount::mount_change(at, propagation))
-                .map_err(|errno| FileSystemError::Mount {
-                    file_system: "tmpfs",
-                    device: at.to_owned(),
-                    source: errno.into(),
-                })
-        };
-        mount(directory, MountPropagationFlags::SHARED)?;
-        make_directory(&scratch.private)?;
-        mount(&scratch.private, MountPropagationFlags::PRIVATE)?;
-        Ok(scratch)
-    }
-
-    /// Where file systems are mounted.
-    pub(super) fn private(&self) -> &Path {
-        &self.private
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = unmount(&self.private);
-        let _ = unmount(&self.directory);
-    }
-}
-
 /// Forgets everything that is cached of `image`, and all that can be forgotten.
 pub(super) fn drop_caches(image: &Image) -> Result<(), FileSystemError> {
     rustix::fs::sync();
@@ -609,41 +469,6 @@ pub(super) fn drop_caches(image: &Image) -> Result<(), FileSystemError> {
     })
 }
 
-pub(super) fn make_directory(path: &Path) -> Result<(), FileSystemError> {
-    match fs::create_dir(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(FileSystemError::File {
-            what: "cannot make",
-            path: path.to_owned(),
-            source: error,
-        }),
-        _ => Ok(()),
-    }
-}
-
-/// Runs a program to its end.
-pub(super) fn run(command: &mut Command) -> Result<(), FileSystemError> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| FileSystemError::File {
-            what: "cannot run",
-            path: program.clone().into(),
-            source: error,
-        })?;
-    succeeded(&program, output)
-}
-
-fn succeeded(program: &str, output: std::process::Output) -> Result<(), FileSystemError> {
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(FileSystemError::Program {
-        program: program.to_owned(),
-        said: said(&output),
-    })
-}
-
 /// The last line that a program said, or how it ended.
 pub(super) fn said(output: &std::process::Output) -> String {
     let text = [&output.stderr, &output.stdout]
@@ -653,29 +478,17 @@ pub(super) fn said(output: &std::process::Output) -> String {
     last.map_or_else(|| output.status.to_string(), str::to_owned)
 }
 
-fn unmount(directory: &Path) -> Result<(), FileSystemError> {
-    let begun = Instant::now();
-    loop {
-        match rustix::mount::unmount(directory, UnmountFlags::NOFOLLOW) {
-            Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::BUSY) if begun.elapsed() < PATIENCE => {}
-            Err(errno) => {
-                // Out of sight at least; it goes when its last user does.
-                let _ = rustix::mount::unmount(directory, UnmountFlags::DETACH);
-                return Err(FileSystemError::TakeDown {
-                    what: directory.to_owned(),
-                    source: errno.into(),
-                });
-            }
-        }
-        std::thread::sleep(RETRY);
-    }
-}
-
 fn detached(device: LoopDevice) -> Result<(), FileSystemError> {
     let path = device.path().to_owned();
     drop(device);
     gone(&path, || LoopDevice::backing_of(&path).is_none())
+}
+
+/// Closes a device-mapper device, and waits until it has gone.
+pub(super) fn unmapped(device: MappedDevice) -> Result<(), FileSystemError> {
+    let node = device.path().to_owned();
+    drop(device);
+    gone(&node, || !node.exists())
 }
 
 /// Waits until something has gone by itself.

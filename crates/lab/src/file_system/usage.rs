@@ -30,7 +30,7 @@ impl Usage {
     /// first, so that it is no part of what follows.
     pub(super) fn before(crypto: &mut CryptoTimer, device: &Path) -> Self {
         let moved = moved(device);
-        let workers = kernel_threads();
+        let workers = threads_outside();
         let engine = crypto.read();
         let busy = lab_busy();
         let own = CpuTimes::precise();
@@ -42,7 +42,7 @@ impl Usage {
         let own = CpuTimes::precise();
         let busy = lab_busy();
         let engine = crypto.read();
-        let workers = kernel_threads();
+        let workers = threads_outside();
         Self::of(own, busy, engine, workers, moved(device))
     }
 
@@ -120,6 +120,14 @@ pub(super) fn counter(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     let (_, number) = lines.find(|(known, _)| *known == name)?;
     number.trim().parse().ok()
+}
+
+/// Time of the kernel's threads where it is no lab kernel, which says it itself.
+fn threads_outside() -> Option<f64> {
+    match is_exact() {
+        true => None,
+        false => kernel_threads(),
+    }
 }
 
 /// Time that the kernel's own threads have run, by the scheduler's counters in

@@ -4,9 +4,9 @@
 use crate::clock::Clock;
 use crate::file_system::Files;
 use crate::file_system::content::{Noise, Place};
+use block::{AlignedBuffer, BlockDevice, BlockError, FileDevice, FileOptions};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Barrier;
@@ -24,12 +24,14 @@ pub enum OnFiles {
     Stat,
     /// Remove.
     Remove,
+    /// Write to the device at the root itself, each file's bytes in one request.
+    Encrypt,
 }
 
 /// Which files, where, and how many do it.
 #[derive(Clone, Copy, Debug)]
 pub struct Load<'a> {
-    /// The mounted directory.
+    /// The mounted directory, or a device.
     pub root: &'a Path,
     /// The files of each job.
     pub files: &'a Files,
@@ -86,7 +88,7 @@ pub fn on_files(what: OnFiles, load: Load<'_>) -> io::Result<f64> {
 /// What was changed reaches the device.
 fn settle(what: OnFiles, load: Load<'_>) -> io::Result<()> {
     match what {
-        OnFiles::Read | OnFiles::Stat => Ok(()),
+        OnFiles::Read | OnFiles::Stat | OnFiles::Encrypt => Ok(()),
         OnFiles::Write | OnFiles::Copy | OnFiles::Remove => synced(load.root, load.caching),
     }
 }
@@ -102,6 +104,9 @@ fn synced(path: &Path, caching: Option<&Path>) -> io::Result<()> {
 
 /// One job's part.
 fn lane(what: OnFiles, load: Load<'_>, job: u32) -> io::Result<()> {
+    if what == OnFiles::Encrypt {
+        return encrypt(load, job).map_err(as_system);
+    }
     let directory = Place::directory(load.root, job);
     if what == OnFiles::Write {
         fs::create_dir(&directory)?;
@@ -133,12 +138,29 @@ fn lane(what: OnFiles, load: Load<'_>, job: u32) -> io::Result<()> {
                 fs::symlink_metadata(&path)?;
             }
             OnFiles::Remove => fs::remove_file(&path)?,
+            OnFiles::Encrypt => {}
         }
     }
     match what {
         OnFiles::Remove => fs::remove_dir(&directory),
         _ => Ok(()),
     }
+}
+
+/// Writes one job's bytes to the device at the root.
+fn encrypt(load: Load<'_>, job: u32) -> Result<(), BlockError> {
+    let options = FileOptions {
+        write: true,
+        ..FileOptions::default()
+    };
+    let device = FileDevice::open(load.root, &options)?;
+    let mut offset = u64::from(job) * load.files.bytes();
+    for index in 0..load.files.count {
+        let (place, size) = (Place { job, index }, load.files.size(index));
+        device.write_at(offset, load.noise.slice(place, 0, size as usize))?;
+        offset += size;
+    }
+    device.flush()
 }
 
 fn write(path: &Path, place: Place, load: Load<'_>) -> io::Result<()> {
@@ -175,46 +197,85 @@ pub struct Flash {
     pub erase_bytes: u32,
 }
 
-impl Flash {
-    fn blocks(self) -> u64 {
-        self.size / u64::from(self.erase_bytes)
-    }
-}
-
 /// A block's mark that it was erased whole: node type 0x2003 of
 /// include/uapi/linux/jffs2.h with its length and check sum, little-endian.
 const CLEAN_MARKER: [u8; 12] = [
     0x85, 0x19, 0x03, 0x20, 0x0c, 0, 0, 0, 0xb1, 0xb0, 0x1e, 0xe4,
 ];
 
-/// Writes what erased blocks with their marks hold, as `mkfs.jffs2 --pad` does
-/// 16 bytes at a time.
-fn erase(device: &mut File, flash: Flash, blocks: Range<u64>) -> io::Result<()> {
-    let mut block = vec![0xff; flash.erase_bytes as usize];
-    block[..CLEAN_MARKER.len()].copy_from_slice(&CLEAN_MARKER);
-    blocks
-        .into_iter()
-        .try_for_each(|_| device.write_all(&block))
+/// Fills `bytes` with what erased blocks with their marks hold.
+fn erased(bytes: &mut [u8], flash: Flash) {
+    bytes.fill(0xff);
+    for block in bytes.chunks_mut(flash.erase_bytes as usize) {
+        block[..CLEAN_MARKER.len()].copy_from_slice(&CLEAN_MARKER);
+    }
 }
 
+/// Writes what all of erased flash holds, as `mkfs.jffs2 --pad` does 16 bytes at a
+/// time.
+fn erase(device: &mut File, flash: Flash) -> io::Result<()> {
+    let mut block = vec![0; flash.erase_bytes as usize];
+    erased(&mut block, flash);
+    (0..flash.size / u64::from(flash.erase_bytes)).try_for_each(|_| device.write_all(&block))
+}
+
+/// Bytes of a request where no clock runs: whole erase blocks, and few requests.
+const PIECE: usize = 1 << 20;
+
+/// Bytes that all devices take at once.
+const BLOCK: usize = 4096;
+
 /// Puts a file system that was made before, in the file `image`, on `device`,
-/// where there is no clock; what is left of flash is erased.
+/// where there is no clock; what is left of flash is erased. It goes around the
+/// device's cache.
 ///
 /// # Errors
 /// Those of the system.
 pub fn put(image: &Path, device: &Path, flash: Option<Flash>) -> io::Result<()> {
-    let (mut image, mut device) = (
-        File::open(image)?,
-        OpenOptions::new().write(true).open(device)?,
-    );
-    let length = io::copy(&mut image, &mut device)?;
-    if let Some(flash) = flash {
-        let blocks = length.div_ceil(u64::from(flash.erase_bytes));
-        let rest = blocks * u64::from(flash.erase_bytes) - length;
-        device.write_all(&vec![0xff; rest as usize])?;
-        erase(&mut device, flash, blocks..flash.blocks())?;
+    let mut image = File::open(image)?;
+    let options = FileOptions {
+        write: true,
+        ..FileOptions::default()
+    };
+    let device = FileDevice::open(device, &options).map_err(as_system)?;
+    let mut piece = AlignedBuffer::new(PIECE);
+    let mut offset = 0;
+    loop {
+        if let Some(flash) = flash {
+            erased(&mut piece, flash);
+        }
+        let length = read_whole(&mut image, &mut piece)?;
+        let end = match flash {
+            Some(flash) => {
+                let block = length.next_multiple_of(flash.erase_bytes as usize);
+                piece[length..block].fill(0xff);
+                (flash.size - offset).min(PIECE as u64) as usize
+            }
+            None => length.next_multiple_of(BLOCK),
+        };
+        if end == 0 {
+            break;
+        }
+        device.write_at(offset, &piece[..end]).map_err(as_system)?;
+        offset += end as u64;
     }
-    device.sync_all()
+    device.flush().map_err(as_system)
+}
+
+/// As many bytes as there are, and as fit.
+fn read_whole(from: &mut File, into: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while length < into.len() {
+        match from.read(&mut into[length..])? {
+            0 => break,
+            more => length += more,
+        }
+    }
+    Ok(length)
+}
+
+fn as_system(error: BlockError) -> io::Error {
+    io::Error::from_raw_os_error(error.errno())
 }
 
 /// Runs `maker`, which makes a file system on `device`, once that is erased if
@@ -228,7 +289,7 @@ pub fn make(maker: &mut Command, device: &Path, flash: Option<Flash>) -> io::Res
     let begun = clock.now();
     if let Some(flash) = flash {
         let mut device = OpenOptions::new().write(true).open(device)?;
-        erase(&mut device, flash, 0..flash.blocks())?;
+        erase(&mut device, flash)?;
     }
     let output = maker.output()?;
     if output.status.success() {

@@ -8,6 +8,7 @@ pub(super) mod forest;
 pub(super) mod latency;
 pub(super) mod ledger;
 pub(super) mod palette;
+pub(crate) mod parts;
 pub(crate) mod rates;
 pub(crate) mod ratios;
 pub(crate) mod sizes;

@@ -1,0 +1,132 @@
+//! [`Mounted`]: a file system that is mounted, and [`Scratch`], where that is.
+
+use super::FileSystemError;
+use super::stack::{PATIENCE, RETRY};
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+use std::ffi::CStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// A file system that is mounted.
+pub(super) struct Mounted {
+    directory: PathBuf,
+    over: bool,
+}
+
+impl Mounted {
+    /// Mounts `source`; this alone is what mounting takes.
+    pub(super) fn new(
+        source: &Path,
+        directory: &Path,
+        file_system: &CStr,
+        read_only: bool,
+    ) -> io::Result<Self> {
+        let flags = match read_only {
+            true => MountFlags::RDONLY,
+            false => MountFlags::empty(),
+        };
+        rustix::mount::mount(source, directory, file_system, flags, None)?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            over: false,
+        })
+    }
+
+    /// Unmounts it.
+    pub(super) fn take_down(mut self) -> Result<(), FileSystemError> {
+        self.over = true;
+        unmount(&self.directory)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if !self.over {
+            let _ = unmount(&self.directory);
+        }
+    }
+}
+
+/// The file system in memory that holds what belongs to a job.
+///
+/// The engine's servers are in mount namespaces of their own, which share what
+/// is mounted here, but not what is mounted below [`private`](Self::private): a
+/// server that is killed would else be the last who unmounts a file system that
+/// waits for it, and the kernel would wait for ever.
+pub(super) struct Scratch {
+    directory: PathBuf,
+    private: PathBuf,
+    /// Whether something in it stays in use until the kernel ends.
+    permanent: bool,
+}
+
+impl Scratch {
+    pub(super) fn mount(directory: &Path, permanent: bool) -> Result<Self, FileSystemError> {
+        let scratch = Self {
+            directory: directory.to_owned(),
+            private: directory.join("private"),
+            permanent,
+        };
+        let mount = |at: &Path, propagation| -> Result<(), FileSystemError> {
+            rustix::mount::mount("cryptmark", at, "tmpfs", MountFlags::empty(), None)
+                .and_then(|()| rustix::mount::mount_change(at, propagation))
+                .map_err(|errno| FileSystemError::Mount {
+                    file_system: "tmpfs",
+                    device: at.to_owned(),
+                    source: errno.into(),
+                })
+        };
+        mount(directory, MountPropagationFlags::SHARED)?;
+        make_directory(&scratch.private)?;
+        mount(&scratch.private, MountPropagationFlags::PRIVATE)?;
+        Ok(scratch)
+    }
+
+    /// Where file systems are mounted.
+    pub(super) fn private(&self) -> &Path {
+        &self.private
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = unmount(&self.private);
+        let _ = match self.permanent {
+            // Waiting for it would not help.
+            true => rustix::mount::unmount(&self.directory, UnmountFlags::DETACH).map_err(drop),
+            false => unmount(&self.directory).map_err(drop),
+        };
+    }
+}
+
+pub(super) fn make_directory(path: &Path) -> Result<(), FileSystemError> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(FileSystemError::File {
+            what: "cannot make",
+            path: path.to_owned(),
+            source: error,
+        }),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn unmount(directory: &Path) -> Result<(), FileSystemError> {
+    let begun = Instant::now();
+    loop {
+        match rustix::mount::unmount(directory, UnmountFlags::NOFOLLOW) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::BUSY) if begun.elapsed() < PATIENCE => {}
+            Err(errno) => {
+                // Out of sight at least; it goes when its last user does.
+                let _ = rustix::mount::unmount(directory, UnmountFlags::DETACH);
+                return Err(FileSystemError::TakeDown {
+                    what: directory.to_owned(),
+                    source: errno.into(),
+                });
+            }
+        }
+        std::thread::sleep(RETRY);
+    }
+}
