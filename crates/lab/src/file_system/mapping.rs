@@ -3,17 +3,14 @@
 
 use super::stack::{Wanted, unmapped};
 use super::{DmOption, FileSystem, FileSystemError};
+use crate::target::dm_crypt::table_line;
 use block::{BlockDevice, FileDevice, FileOptions, MappedDevice};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
-use zeroize::Zeroizing;
 
 /// Bytes of a tag of HMAC-SHA256.
 const TAG: u32 = 32;
-
-/// Room for a table line: it must not be moved, which would leave the key behind.
-const LINE: usize = 4096;
 
 /// What dm-integrity's superblock begins with, and where it says how many
 /// 512-byte sectors it has (drivers/md/dm-integrity.c).
@@ -49,14 +46,8 @@ pub(super) fn crypt(
     if subject.sector_bytes != 512 {
         options.push(format!("sector_size:{}", subject.sector_bytes));
     }
-    let mut line = Zeroizing::new(Vec::with_capacity(LINE));
-    let written = write!(line, "{cipher} ")
-        .and_then(|()| wanted.key.write_hex(&mut *line))
-        .and_then(|()| {
-            let (count, options) = (options.len(), options.join(" "));
-            write!(line, " 0 {} 0 {count} {options}", below.display())
-        });
-    written.map_err(|source| unwritable(below, source))?;
+    let line = table_line(&cipher, wanted.key, below, &options)
+        .map_err(|source| unwritable(below, source))?;
     Ok(MappedDevice::new(
         &wanted.name("crypt"),
         size,

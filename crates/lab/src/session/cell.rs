@@ -112,6 +112,17 @@ impl Opened {
                         }
                     }
                 }
+                System::DmCrypt => {
+                    for encryption in plan.encryptions(None)? {
+                        match storage.mapped(encryption) {
+                            Ok(target) => {
+                                target.self_check(&*storage.device)?;
+                                targets.push(target);
+                            }
+                            Err(reason) => absent.push(told(&reason)),
+                        }
+                    }
+                }
                 System::Path(name) => match mounted(system, plan, seed) {
                     Ok(there) => {
                         warnings.extend(there.warnings.iter().map(|w| format!("{name}: {w}")));

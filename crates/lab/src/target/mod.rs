@@ -5,6 +5,7 @@
 //! never left out silently and never replaced.
 
 mod bare;
+pub(crate) mod dm_crypt;
 pub mod engine_file;
 mod format;
 pub mod java;
@@ -46,6 +47,8 @@ pub enum System {
     BuiltinNbd,
     /// This program's engine behind a file of its own, by FUSE.
     BuiltinFuse,
+    /// The kernel's dm-crypt.
+    DmCrypt,
     /// Whatever is mounted on a directory: `path:` and the directory.
     Path(String),
     /// Another program's volumes, behind its NBD server.
@@ -68,7 +71,6 @@ const ABSENT: &[(&str, &str)] = &[
         "builtin-ublk",
         "ublk here: serve a volume by `volume serve --ublk`, and measure it by --at /dev/ublkbN",
     ),
-    ("dm-crypt", UNDER_A_FILE_SYSTEM),
     ("cryptoloop", UNDER_A_FILE_SYSTEM),
     ("lab:none", UNDER_A_FILE_SYSTEM),
     ("lab:builtin-fuse", UNDER_A_FILE_SYSTEM),
@@ -99,6 +101,7 @@ impl System {
             Self::Builtin => "builtin",
             Self::BuiltinNbd => "builtin-nbd",
             Self::BuiltinFuse => "builtin-fuse",
+            Self::DmCrypt => "dm-crypt",
             Self::Path(name) | Self::Simulated(name) => name,
             Self::Served(program) => program.name(),
             Self::Library(library) => library.name(),
@@ -128,7 +131,7 @@ impl System {
     pub fn is_served(&self) -> bool {
         matches!(
             self,
-            Self::BuiltinNbd | Self::BuiltinFuse | Self::Served(_) | Self::Path(_)
+            Self::BuiltinNbd | Self::BuiltinFuse | Self::DmCrypt | Self::Served(_) | Self::Path(_)
         )
     }
 
@@ -139,6 +142,7 @@ impl System {
             Self::Builtin
                 | Self::BuiltinNbd
                 | Self::BuiltinFuse
+                | Self::DmCrypt
                 | Self::Served(_)
                 | Self::Simulated(_)
         )
@@ -161,7 +165,7 @@ impl System {
         let drive = Self::Simulated(format!("{DRIVE}…"));
         [Self::None, Self::Builtin, Self::BuiltinNbd]
             .into_iter()
-            .chain([Self::BuiltinFuse, path, drive])
+            .chain([Self::BuiltinFuse, Self::DmCrypt, path, drive])
             .chain(Program::ALL.map(Self::Served))
             .chain(Library::ALL.map(Self::Library))
             .chain([Self::Java])
@@ -189,6 +193,7 @@ impl std::str::FromStr for System {
             "builtin" => Ok(Self::Builtin),
             "builtin-nbd" => Ok(Self::BuiltinNbd),
             "builtin-fuse" => Ok(Self::BuiltinFuse),
+            "dm-crypt" => Ok(Self::DmCrypt),
             "qemu" => Ok(Self::Served(Program::Qemu)),
             "nbdkit" => Ok(Self::Served(Program::Nbdkit)),
             "veracrypt" => Ok(Self::Served(Program::Veracrypt)),

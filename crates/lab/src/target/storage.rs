@@ -1,7 +1,7 @@
 //! [`Storage`]: the extent that all systems of a run share.
 
 use super::served::{self, Program, Reach, ServedError};
-use super::{Encryption, Target};
+use super::{Encryption, Target, dm_crypt};
 use crate::probe;
 use crate::record::Device;
 use block::layer::Slice;
@@ -198,6 +198,15 @@ impl Storage {
         let direct = self.description.cache == "direct" && self.description.kind != "ram";
         let reach = self.reach.as_ref();
         served::foreign(program, &*self.device, reach, direct, encryption)
+    }
+
+    /// The kernel's dm-crypt over the extent.
+    ///
+    /// # Errors
+    /// Those of a system that is not there: [`ServedError`].
+    pub fn mapped(&self, encryption: Encryption) -> Result<Target, ServedError> {
+        let size = self.device.geometry().size;
+        dm_crypt::target(self.reach.as_ref(), size, encryption)
     }
 
     /// None at all, for plans of simulated drives.

@@ -1,0 +1,111 @@
+//! The kernel's dm-crypt over the extent: as root, where the kernel has it.
+
+use super::engine_file::VolumeKey;
+use super::served::{Reach, Served, ServedError};
+use super::{Encryption, System, Target, TargetError};
+use block::{BlockError, FileDevice, FileOptions, LoopDevice, MappedDevice};
+use rustix::system::uname;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use zeroize::Zeroizing;
+
+/// What it is called.
+const NAME: &str = "dm-crypt";
+
+/// Room for a table line: it must not be moved, which would leave the key behind.
+const LINE: usize = 4096;
+
+/// Devices that this process has made, which no two are to be named alike.
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+/// What a table of dm-crypt says of all of `below`, from sector 0 on
+/// (Documentation/admin-guide/device-mapper/dm-crypt.rst); `cipher` in its
+/// notation.
+///
+/// # Errors
+/// [`io::Error`] only if memory does not take it.
+pub(crate) fn table_line(
+    cipher: &str,
+    key: &VolumeKey,
+    below: &Path,
+    options: &[String],
+) -> io::Result<Zeroizing<Vec<u8>>> {
+    let mut line = Zeroizing::new(Vec::with_capacity(LINE));
+    write!(line, "{cipher} ")?;
+    key.write_hex(&mut *line)?;
+    let (count, options) = (options.len(), options.join(" "));
+    write!(line, " 0 {} 0 {count} {options}", below.display())?;
+    Ok(line)
+}
+
+/// dm-crypt over `size` bytes of what `reach` leads to, under a fresh random key.
+/// A file gets a loop device, which goes around the page cache where it can.
+///
+/// # Errors
+/// [`ServedError::Unreachable`]; [`ServedError::Refused`] where the kernel has no
+/// dm-crypt or not this cipher; [`ServedError::Failed`] and [`ServedError::Target`].
+pub(super) fn target(
+    reach: Option<&Reach>,
+    size: u64,
+    encryption: Encryption,
+) -> Result<Target, ServedError> {
+    let path = match reach.ok_or(ServedError::Unreachable { program: NAME })? {
+        Reach::Named(path) | Reach::Nameless { open: path, .. } => path,
+    };
+    let is_device = fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device());
+    let file = match is_device {
+        true => None,
+        false => Some(LoopDevice::attach(path, true).map_err(TargetError::Block)?),
+    };
+    let below = file.as_ref().map_or(path.as_path(), LoopDevice::path);
+    let encryption = Encryption {
+        backend: None,
+        sharing: None,
+        ..encryption
+    };
+    let cipher = encryption.spec.to_string();
+    let failed = |source| ServedError::Failed {
+        program: NAME,
+        source,
+    };
+    let key =
+        VolumeKey::random(encryption.key_bits).map_err(|error| failed(io::Error::other(error)))?;
+    let options = match encryption.sector_size.bytes() {
+        512 => Vec::new(),
+        sector => vec![format!("sector_size:{sector}")],
+    };
+    let line = table_line(&cipher, &key, below, &options).map_err(failed)?;
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let name = format!("cryptmark-{}-block{number}", std::process::id());
+    let mapped = MappedDevice::new(&name, size, "crypt", &line).map_err(|error| match error {
+        BlockError::Mapper { source, .. } => ServedError::Refused {
+            program: NAME,
+            cipher,
+            said: format!("{source}; it may not be in this kernel at all (modprobe dm-crypt)"),
+        },
+        other => TargetError::Block(other).into(),
+    })?;
+    let options = FileOptions {
+        write: true,
+        direct: true,
+        ..FileOptions::default()
+    };
+    Ok(Target {
+        system: System::DmCrypt,
+        version: format!("Linux {}", uname().release().to_string_lossy()),
+        encryption: Some(encryption),
+        backend: None,
+        constant_time: None,
+        elsewhere: None,
+        format: None,
+        device: Box::new(Served {
+            client: FileDevice::open(mapped.path(), &options).map_err(TargetError::Block)?,
+            // Each goes with its last user: the upper one first.
+            _server: Box::new((mapped, file)),
+        }),
+        data_offset: 0,
+    })
+}
