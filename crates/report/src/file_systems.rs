@@ -118,10 +118,12 @@ fn cells(trial: &Trial, same: bool) -> [String; 8] {
 /// A time of all repetitions, of one.
 fn each(trial: &Trial, sum: Option<f64>) -> String {
     let mean = sum.map(|sum| sum / f64::from(trial.repetitions.max(1)));
-    mean.filter(|mean| mean.is_finite()).map_or_else(
-        || figure::UNKNOWN.to_owned(),
-        |s| figure::duration_us(s * 1e6),
-    )
+    match mean.filter(|mean| mean.is_finite()) {
+        None => figure::UNKNOWN.to_owned(),
+        // It was counted.
+        Some(0.0) => "0".to_owned(),
+        Some(seconds) => figure::duration_us(seconds * 1e6),
+    }
 }
 
 fn system(trial: &Trial) -> String {
@@ -358,7 +360,7 @@ pub(crate) fn html(run: &Run) -> Markup {
             }
             section {
                 h3 { (table.title) ": all figures" }
-                div class="scroll" { table class="ciphers files" {
+                div class="scroll" { table class="ciphers" {
                     thead { tr { @for name in &COLUMNS[1..] { th scope="col" { (name) } } } }
                     @for (operation, rows) in by_operation(&table) {
                         tbody {
@@ -396,7 +398,7 @@ fn ciphers_side_by_side(title: &str, by_cipher: &ByCipher) -> Markup {
     html! {
         section {
             h3 { (title) ": " (BY_CIPHER) }
-            div class="scroll" { table class="ciphers files" {
+            div class="scroll" { table class="ciphers" {
                 thead { tr {
                     th scope="col" { "system" }
                     @for cipher in &by_cipher.ciphers { th scope="col" { (cipher) } }

@@ -234,7 +234,7 @@ impl Operation {
         let files = self.files();
         let needs_files = !matches!(self.op, Kind::Mkfs | Kind::Mount | Kind::Command);
         let fixed = |fs: &FileSystem| fs.is_read_only();
-        let is_request = |size: &u64| size % 512 == 0 && *size <= self.buffer.as_u64();
+        let is_request = |size: &u64| size.is_multiple_of(512) && *size <= self.buffer.as_u64();
         match () {
             () if (self.op == Kind::Command) != self.command.is_some() => {
                 Err(OperationError::Command)
