@@ -215,7 +215,7 @@ impl Life {
 }
 
 /// A time in the unit that suits.
-fn time(years: f64) -> String {
+pub(crate) fn time(years: f64) -> String {
     let days = years / DAY;
     let (value, unit) = match days {
         days if days < 2.0 => (days * 24.0, "hours"),

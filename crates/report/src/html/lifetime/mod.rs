@@ -8,7 +8,7 @@ mod series;
 use super::chart::palette;
 use super::document;
 use crate::figure;
-use crate::lifetime::{Lifetime, Moment, SHARES, Setup, daily, lasts, seen};
+use crate::lifetime::{Lifetime, Moment, SHARES, Setup, daily, lasts, seen, time};
 use maud::{Markup, html};
 use plotters::style::RGBColor;
 
@@ -51,7 +51,7 @@ fn premises(record: &Lifetime) -> Markup {
         p class="meta" {
             "Simulated drive " (record.device) " · " (daily(record.daily_bytes)) " a day into a file system that is "
             (figure::share(Some(record.fill))) " full · " (figure::share(Some(record.overwrites)))
-            " of the writes within files · looked at for " (figure::with_unit(record.years, "years"))
+            " of the writes within files · looked at for " (time(record.years))
             " · seed " (record.seed)
         }
     }

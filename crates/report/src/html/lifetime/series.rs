@@ -32,7 +32,7 @@ fn paint(canvas: &Canvas<'_>, record: &Lifetime, value: fn(&Moment) -> f64) -> D
         .build_cartesian_2d((begin..end * 1.0001).log_scale(), 0.0..highest)?;
     let (left, foot) = chart.backend_coord(&(begin, 0.0));
     let (right, _) = chart.backend_coord(&(end, 0.0));
-    for tick in ticks(0.0, highest, 5) {
+    for tick in ticks(0.0, highest, 6) {
         let (_, y) = chart.backend_coord(&(begin, tick));
         canvas.line((left, y), (right, y), 1, palette::GRID)?;
         let name = figure::number(tick);
@@ -53,11 +53,14 @@ fn paint(canvas: &Canvas<'_>, record: &Lifetime, value: fn(&Moment) -> f64) -> D
         }
     }
     for life in &record.setups {
-        let mut points: Vec<(f64, f64)> = life
-            .moments
-            .iter()
-            .map(|moment| (moment.years.min(end), value(moment)))
-            .collect();
+        // A moment tells of the time since the one before it.
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        let mut since = begin;
+        for moment in &life.moments {
+            let until = moment.years.clamp(begin, end);
+            points.extend([(since, value(moment)), (until, value(moment))]);
+            since = until;
+        }
         // It goes on as it was last.
         points.extend(points.last().map(|(_, last)| (end, *last)));
         let style = colour(life.setup).stroke_width(stroke(life));
