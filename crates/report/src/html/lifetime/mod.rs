@@ -189,7 +189,7 @@ fn wear(record: &Lifetime) -> Markup {
 }
 
 /// Parts of the drive of which the table tells the noise.
-const PARTS: usize = 8;
+const PARTS: usize = 4;
 
 fn leaks(record: &Lifetime) -> Markup {
     let mut columns = names(["Sees", "Is right about"]);
@@ -213,7 +213,7 @@ fn leaks(record: &Lifetime) -> Markup {
         .collect();
     pair(
         "What the drive tells without the key",
-        "The drive from its start to its end: coloured is noise, empty is visibly unused. The table has the share of noise in each eighth.",
+        "The drive from its start to its end: coloured is noise, empty is visibly unused. The table has the share of noise in each quarter.",
         &map::render(record),
         &table("Setup", &columns, &rows),
     )
