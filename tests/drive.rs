@@ -98,8 +98,12 @@ fn a_lifetime_answers_in_text_and_json() {
     let arguments = [
         "lifetime", "--device", "mlc-128g", "--daily", "20GB", "--fill", "80%", "--years", "0.2",
     ];
-    let output = run_drive(&arguments);
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("lives.html");
+    let output = run_drive(&[&arguments[..], &["--html", page.to_str().unwrap()]].concat());
     let text = String::from_utf8(output.stdout).unwrap();
+    let page = std::fs::read_to_string(page).unwrap();
+    assert_eq!(page.matches("<svg").count(), 5);
     for words in [
         "TRIM passed",
         "TRIM blocked",
@@ -116,6 +120,12 @@ fn a_lifetime_answers_in_text_and_json() {
         found["write_amplification"].as_f64().unwrap()
     };
     assert!(of("passed") < of("unpartitioned") && of("unpartitioned") < of("filled"));
+    let blocked = &json["setups"][2];
+    assert_eq!(blocked["setup"], "blocked");
+    for series in ["moments", "erases"] {
+        assert!(blocked[series].as_array().unwrap().len() > 8, "{blocked}");
+    }
+    assert_eq!(blocked["leak"]["map"].as_array().unwrap().len(), 64);
 }
 
 /// A drive of the user's own, from what `show` prints.
@@ -244,6 +254,22 @@ fn a_prediction_answers_in_text_and_json() {
     let ssd = predict("mlc-128g", "aes=60MB/s");
     assert!(ratio(&ssd, "seq-4m-read") < 0.2, "{ssd}");
     assert_eq!(ssd["cells"][0]["encrypted"][0]["bottleneck"], "cipher");
+
+    let in_turn = json(&[
+        "predict",
+        "--device",
+        "mlc-128g",
+        "--cipher",
+        "aes",
+        "--cpu",
+        "aes=60MB/s",
+        "--driver",
+        "in-turn",
+        "--json",
+        "-",
+    ]);
+    assert_eq!(in_turn["driver"], "in-turn");
+    assert!(ratio(&in_turn, "seq-4m-read") < ratio(&ssd, "seq-4m-read") * 1.001);
 
     let text = run_drive(&["predict", "--device", "hdd-desktop-2003", "--cipher", "aes"]).stdout;
     let text = String::from_utf8(text).unwrap();
@@ -408,6 +434,69 @@ fn cores_and_threads_of_a_simulated_run() {
     assert!(parallel > 2.5 * serial, "{parallel} {serial}");
 }
 
+/// A drive that waits while its driver encrypts is slower than a queue, and
+/// one that reads behind each read slower still, through no fault of the cipher.
+#[test]
+fn drivers_of_a_simulated_run() {
+    let run = |driver: &str, cores: &str| {
+        figures(&[
+            "anvil",
+            "--quick",
+            "--size",
+            "128MiB",
+            "--seed",
+            "5",
+            "--system",
+            "drive:mlc-128g",
+            "--cipher",
+            "aes-xts-plain64",
+            "--cpu",
+            "aes=400MB/s",
+            "--threads",
+            "4",
+            "--cores",
+            cores,
+            "--driver",
+            driver,
+        ])
+    };
+    let rate = |run: &Value, workload: &str| {
+        let trials = run["trials"].as_array().unwrap();
+        let is_it = |trial: &&Value| {
+            trial["workload"].as_str().unwrap().starts_with(workload)
+                && trial["cipher"] != Value::Null
+        };
+        let trial = trials.iter().find(is_it).unwrap();
+        (
+            trial["throughput_mb_s"]["median"].as_f64().unwrap(),
+            trial["bottleneck"].clone(),
+        )
+    };
+    let (queue, in_turn) = (run("queue", "1"), run("in-turn", "1"));
+    let truecrypt = run("truecrypt", "2");
+    for (run, driver) in [
+        (&queue, "queue"),
+        (&in_turn, "in-turn"),
+        (&truecrypt, "truecrypt"),
+    ] {
+        assert_eq!(run["trials"][0]["device"]["driver"], Value::Null);
+        assert_eq!(run["trials"][1]["device"]["driver"], driver);
+    }
+    let told = in_turn["warnings"][0].as_str().unwrap();
+    assert!(told.contains("wait meanwhile"), "{told}");
+    let (beside, _) = rate(&queue, "seq-4m-read");
+    let (waiting, _) = rate(&in_turn, "seq-4m-read");
+    // 550 MB/s of the interface and 400 MB/s of the cipher, one behind the other.
+    assert!(
+        waiting < 240.0 && beside > 1.5 * waiting,
+        "{waiting} {beside}"
+    );
+    let (random, limit) = rate(&truecrypt, "rand-4k-read");
+    let (beside, _) = rate(&queue, "rand-4k-read");
+    assert!(random < 0.7 * beside, "{random} {beside}");
+    assert_eq!(limit, "device");
+}
+
 /// What an encrypted volume on a simulated drive keeps, and that its discards
 /// arrive there.
 #[test]
@@ -473,6 +562,25 @@ fn drives_that_cannot_be_measured_are_told_in_two_lines() {
         (
             vec!["--system", "drive:mlc-128g", "--cpu", "aes=fast"],
             "145MB/s",
+        ),
+        (
+            vec!["--system", "drive:mlc-128g", "--driver", "veracrypt"],
+            "in-turn",
+        ),
+        (
+            vec!["--system", "builtin", "--driver", "in-turn"],
+            "drive:NAME",
+        ),
+        (
+            vec![
+                "--system",
+                "drive:mlc-128g",
+                "--driver",
+                "in-turn",
+                "--cores",
+                "2",
+            ],
+            "one core",
         ),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -567,6 +675,20 @@ fn faults_are_told_in_two_lines() {
         (
             vec!["lifetime", "--device", "mlc-128g", "--unpartitioned", "95%"],
             "unpartitioned",
+        ),
+        (
+            vec![
+                "lifetime",
+                "--device",
+                "mlc-128g",
+                "--html",
+                "/nowhere/x.html",
+            ],
+            "/nowhere/x.html",
+        ),
+        (
+            vec!["predict", "--device", "mlc-128g", "--driver", "bestcrypt"],
+            "in-turn",
         ),
     ] {
         let output = run_drive(&arguments);

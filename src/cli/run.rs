@@ -12,7 +12,7 @@ use lab::record::{Run, Tier};
 use lab::session::unlock::PLAN;
 use lab::session::{Observer, Session, SessionError, Visit};
 use lab::store::Store;
-use lab::target::simulated::{CipherRate, NoRate};
+use lab::target::simulated::{CipherRate, Driver, NoRate};
 use lab::target::{Backend, Place, Storage, System, VolumeFormat};
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -55,6 +55,9 @@ pub struct RunOptions {
     /// Rate of a cipher on the processor before simulated drives, aes=145MB/s; measured here without it
     #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = rate)]
     cpu: Vec<(String, CipherRate)>,
+    /// How a driver encrypts before simulated drives: queue (beside the drive), in-turn (the drive waits) or truecrypt (its threads for Windows) [default: queue]
+    #[arg(long, value_name = "DRIVER")]
+    driver: Option<Driver>,
     /// Encryption sector size in bytes; can be repeated
     #[arg(long = "sector-size", value_name = "BYTES")]
     sector_sizes: Vec<u32>,
@@ -189,6 +192,9 @@ impl RunOptions {
             plan.cores = cores;
         }
         plan.cpu.extend(self.cpu.iter().cloned());
+        if let Some(driver) = self.driver {
+            plan.driver = driver;
+        }
         if !self.sector_sizes.is_empty() {
             plan.sector_size = SectorSizes::Several(self.sector_sizes.clone());
         }
@@ -392,7 +398,7 @@ pub fn rate(text: &str) -> Result<(String, CipherRate), String> {
 }
 
 /// A file that cannot be written is better refused before the measurement.
-fn check_writable(path: &Path) -> Result<(), Failure> {
+pub fn check_writable(path: &Path) -> Result<(), Failure> {
     if path == Path::new("-") {
         return Ok(());
     }

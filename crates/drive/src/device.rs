@@ -5,12 +5,17 @@
 //!    now        (a write)          arrival … done     (a read)          back
 //! ```
 //!
+//! That is the driver [`Driver::Queue`]; others stand between host and drive, and
+//! the drive has requests from them (`filter.rs`).
+//!
 //! Nothing waits: [`time::now`] jumps to the end of the request that is reaped.
 //! What a thread waits for is what that request is in at the time, so a stretch
 //! of the wait is charged as crypto or as waiting for the device.
 
 use crate::demand::{Demand, Drive};
-use crate::{DriveError, Processor, time};
+use crate::filter::{Filter, Filtered, TrueCrypt};
+use crate::processor::Workers;
+use crate::{DriveError, Driver, Processor, time};
 use block::{
     BlockDevice, BlockError, ByteRange, Completion, Geometry, Meter, Operation, OperationKind,
     Part, Queue, QueueOptions, Request, Wait,
@@ -38,7 +43,7 @@ pub struct SimulatedDevice<D> {
 /// Between the host and the drive, and back; times are the drive's.
 struct Road {
     drive: Box<dyn Drive>,
-    processor: Option<Processor>,
+    encryption: Encryption,
     /// What the drive is done with, by the time of it.
     served: BinaryHeap<Reverse<(u64, Demand)>>,
     /// What is back with the host, by the time of it.
@@ -49,12 +54,37 @@ struct Road {
     queues: u64,
 }
 
+/// What encrypts on that road.
+enum Encryption {
+    None,
+    Workers(Workers),
+    Filter(Filter),
+}
+
+impl From<Option<Processor>> for Encryption {
+    fn from(processor: Option<Processor>) -> Self {
+        let Some(processor) = processor else {
+            return Self::None;
+        };
+        match processor.driver() {
+            Driver::Queue => Self::Workers(Workers::new(processor)),
+            Driver::InTurn => Self::Filter(Filter::InTurn(processor)),
+            Driver::TrueCrypt => {
+                let driver = Box::new(TrueCrypt::new(processor));
+                Self::Filter(Filter::TrueCrypt(driver))
+            }
+        }
+    }
+}
+
 /// A request that is done; in the order in which they come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finished {
     back: u64,
     done: u64,
     demand: Demand,
+    /// How long it was encrypted; of a filter, how much of the wait that was.
+    crypto: u64,
 }
 
 /// The tag of a request that belongs to no queue.
@@ -93,7 +123,7 @@ impl<D: BlockDevice> SimulatedDevice<D> {
             epoch: time::now(),
             road: Mutex::new(Road {
                 drive,
-                processor,
+                encryption: processor.into(),
                 served: BinaryHeap::new(),
                 back: BinaryHeap::new(),
                 found: HashMap::new(),
@@ -133,19 +163,53 @@ impl<D: BlockDevice> SimulatedDevice<D> {
 
 impl Road {
     fn submit(&mut self, now: u64, tag: u64, operation: OperationKind, range: ByteRange) {
-        let arrival = match &mut self.processor {
-            Some(processor) if operation == OperationKind::Write => {
-                processor.take(now, range.length)
-            }
-            _ => now,
-        };
-        self.drive.submit(Demand {
-            arrival,
+        let demand = Demand {
+            arrival: now,
             tag,
             operation,
             offset: range.offset,
             bytes: range.length,
-        });
+        };
+        match &mut self.encryption {
+            Encryption::Workers(workers) if operation == OperationKind::Write => {
+                let arrival = workers.take(now, range.length);
+                self.drive.submit(Demand { arrival, ..demand });
+            }
+            Encryption::None | Encryption::Workers(_) => self.drive.submit(demand),
+            Encryption::Filter(filter) => filter.submit(&mut *self.drive, demand),
+        }
+    }
+
+    /// When the drive, or the filter before it, begins with its next request.
+    fn next_start(&self) -> Option<u64> {
+        match &self.encryption {
+            Encryption::Filter(filter) => filter.next_start(&*self.drive),
+            Encryption::None | Encryption::Workers(_) => self.drive.next_start(),
+        }
+    }
+
+    /// Lets it begin, where it has a request.
+    fn serve(&mut self) -> Option<()> {
+        match &mut self.encryption {
+            Encryption::None | Encryption::Workers(_) => {
+                let (demand, done) = self.drive.serve()?;
+                self.served.push(Reverse((done, demand)));
+            }
+            Encryption::Filter(filter) => {
+                let Filtered {
+                    demand,
+                    done,
+                    crypto,
+                } = filter.serve(&mut *self.drive)?;
+                self.back.push(Reverse(Finished {
+                    back: done,
+                    done: done - crypto,
+                    demand,
+                    crypto,
+                }));
+            }
+        }
+        Some(())
     }
 
     /// The first request of `mine` that is back, if one is until `limit`.
@@ -172,14 +236,13 @@ impl Road {
             let back = self.back.peek().map(|Reverse(finished)| finished.back);
             let event = served.into_iter().chain(back).min();
             // The host may react to an event before the drive begins anew.
-            if let Some(start) = self.drive.next_start()
+            if let Some(start) = self.next_start()
                 && event.is_none_or(|event| start < event)
             {
                 if start > limit {
                     return None;
                 }
-                let (demand, done) = self.drive.serve().expect("it has a request");
-                self.served.push(Reverse((done, demand)));
+                self.serve().expect("it has a request");
                 continue;
             }
             if event? > limit {
@@ -187,13 +250,21 @@ impl Road {
             }
             if served.is_some_and(|done| back.is_none_or(|back| done <= back)) {
                 let Reverse((done, demand)) = self.served.pop()?;
-                let back = match &mut self.processor {
-                    Some(processor) if demand.operation == OperationKind::Read => {
-                        processor.take(done, demand.bytes)
+                let (back, crypto) = match (&mut self.encryption, demand.operation) {
+                    (Encryption::Workers(workers), OperationKind::Read) => {
+                        (workers.take(done, demand.bytes), workers.time(demand.bytes))
                     }
-                    _ => done,
+                    (Encryption::Workers(workers), OperationKind::Write) => {
+                        (done, workers.time(demand.bytes))
+                    }
+                    _ => (done, 0),
                 };
-                self.back.push(Reverse(Finished { back, done, demand }));
+                self.back.push(Reverse(Finished {
+                    back,
+                    done,
+                    demand,
+                    crypto,
+                }));
                 continue;
             }
             let Reverse(finished) = self.back.pop()?;
@@ -283,7 +354,9 @@ impl<D: BlockDevice> SimulatedQueue<'_, D> {
 
     /// Lets time pass until a request is back, and charges what it was in.
     fn pass(&self, finished: &Finished) {
-        let Finished { back, done, demand } = *finished;
+        let Finished {
+            back, done, demand, ..
+        } = *finished;
         for (until, part) in [
             (demand.arrival, Part::Crypto),
             (done, Part::Wait),
@@ -334,15 +407,16 @@ impl<D: BlockDevice> Queue for SimulatedQueue<'_, D> {
         };
         let mut road = self.device.road();
         let finished = road.wait(limit, |tag| tag >> SLOT_BITS == self.number)?;
-        let Finished { done, demand, .. } = finished;
+        let Finished {
+            done,
+            demand,
+            crypto,
+            ..
+        } = finished;
         let slot = demand.tag as u32;
         let mut request = self.slots[slot as usize].take()?;
-        if let Some(processor) = &road.processor
-            && matches!(demand.operation, OperationKind::Read | OperationKind::Write)
-        {
-            request.timeline.crypto += processor.time(demand.bytes);
-        }
         drop(road);
+        request.timeline.crypto += crypto;
         self.free.push(slot);
         self.pass(&finished);
         request.timeline.device += done - demand.arrival;

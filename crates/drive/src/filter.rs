@@ -1,7 +1,7 @@
-//! [`Filter`]: a driver that encrypts between a host and a drive, and the
-//! processor that it does it with.
+//! [`Filter`]: a driver that keeps the drive from its next request while it
+//! encrypts, or that works on pieces of requests.
 
-use crate::DriveError;
+use crate::Processor;
 use crate::demand::{Demand, Drive};
 use block::OperationKind;
 use std::cmp::Reverse;
@@ -10,137 +10,206 @@ use std::collections::BinaryHeap;
 /// Largest piece that TrueCrypt asks a drive for, bytes.
 const PIECE: u64 = 256 << 10;
 
-/// How a driver encrypts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Filter {
-    /// Rate of the cipher on all cores that it uses, 10⁶ bytes a second.
-    pub cipher_mb_s: f64,
-    /// What it takes until a thread works that was asleep, microseconds.
-    pub wake_us: f64,
-    /// What it does meanwhile.
-    pub manner: Manner,
+/// Until a thread works that was asleep, nanoseconds: an event, a scheduler and
+/// a core that wakes. Assumed.
+const WAKE: u64 = 15_000;
+
+/// A driver before a drive, which it is handed at every call.
+#[derive(Debug)]
+pub(crate) enum Filter {
+    /// [`Driver::InTurn`](crate::Driver::InTurn).
+    InTurn(Processor),
+    /// [`Driver::TrueCrypt`](crate::Driver::TrueCrypt).
+    TrueCrypt(Box<TrueCrypt>),
 }
 
-/// What a driver does while the processor encrypts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
-    /// The drive waits: data are encrypted where its interrupt is served, as
-    /// simple filter drivers do. No thread is woken.
-    InTurn,
-    /// As TrueCrypt's driver for Windows, versions 5.0 and later. Its first
-    /// thread takes a request, cuts it into pieces of 256 KiB and encrypts what
-    /// is written, into one of two buffers; its second one reads or writes a
-    /// piece at a time; its third one decrypts what was read. Behind the last
-    /// piece of a read the second thread reads as much again, unless it has
-    /// something else to do: a stream finds that there, a random read waits for it.
-    TrueCrypt,
-}
-
-/// A drive as seen through a filter.
-pub struct Filtered {
-    filter: Filter,
-    below: Box<dyn Drive>,
-    /// For [`Manner::TrueCrypt`].
+/// TrueCrypt's driver.
+#[derive(Debug)]
+pub(crate) struct TrueCrypt {
+    processor: Processor,
     waiting: BinaryHeap<Reverse<Demand>>,
     threads: Threads,
-    held: u64,
+}
+
+/// A request that a filter is done with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Filtered {
+    pub(crate) demand: Demand,
+    /// When.
+    pub(crate) done: u64,
+    /// How much later it is done, since the host saw the request before it,
+    /// because of the cipher and of threads that wake; nanoseconds.
+    pub(crate) crypto: u64,
 }
 
 /// When TrueCrypt's threads have nothing more to do.
 #[derive(Clone, Copy, Debug, Default)]
 struct Threads {
-    requests: u64,
-    drive: u64,
-    decryption: u64,
+    requests: Mark,
+    drive: Mark,
+    decryption: Mark,
     /// When each of the two buffers is free.
-    buffers: [u64; 2],
+    buffers: [Mark; 2],
     /// What was read ahead: first byte and length.
     ahead: Option<(u64, u64)>,
+    /// When the host had its last request back.
+    host: Mark,
 }
 
-impl Filtered {
-    /// `below` through a filter.
-    ///
-    /// # Errors
-    /// [`DriveError::OutOfRange`] names the number.
-    pub fn new(below: Box<dyn Drive>, filter: Filter) -> Result<Self, DriveError> {
-        for (name, value, right) in [
-            ("cipher rate", filter.cipher_mb_s, filter.cipher_mb_s > 0.0),
-            ("wake_us", filter.wake_us, filter.wake_us >= 0.0),
-        ] {
-            if !(right && value < 1e9) {
-                return Err(DriveError::OutOfRange {
-                    name,
-                    value: value.to_string(),
-                    possible: "more than 0, and less than 1000000000",
-                });
+/// A point in time, and how much of the way there the driver took: of several
+/// things that something waits for, the last one is the way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    at: u64,
+    driver: u64,
+}
+
+impl Mark {
+    fn or_later(self, other: Self) -> Self {
+        match other.at > self.at {
+            true => other,
+            false => self,
+        }
+    }
+
+    /// The same while the driver works.
+    fn working(self, time: u64) -> Self {
+        Self {
+            at: self.at + time,
+            driver: self.driver + time,
+        }
+    }
+
+    /// When a thread begins with what comes now, that has done all else at
+    /// `free`.
+    fn woken(self, free: Self) -> Self {
+        match free.at > self.at {
+            true => free,
+            false => self.working(WAKE),
+        }
+    }
+}
+
+impl Filter {
+    /// As [`Drive::submit`].
+    pub(crate) fn submit(&mut self, drive: &mut dyn Drive, demand: Demand) {
+        match self {
+            Self::InTurn(_) => drive.submit(demand),
+            Self::TrueCrypt(driver) => driver.waiting.push(Reverse(demand)),
+        }
+    }
+
+    /// As [`Drive::next_start`].
+    pub(crate) fn next_start(&self, drive: &dyn Drive) -> Option<u64> {
+        match self {
+            Self::InTurn(_) => drive.next_start(),
+            Self::TrueCrypt(driver) => {
+                let first = driver.waiting.peek();
+                first.map(|Reverse(demand)| demand.arrival)
             }
         }
-        Ok(Self {
-            filter,
-            below,
+    }
+
+    /// As [`Drive::serve`].
+    pub(crate) fn serve(&mut self, drive: &mut dyn Drive) -> Option<Filtered> {
+        match self {
+            Self::InTurn(processor) => {
+                let (demand, moved) = drive.serve()?;
+                let crypto = match demand.operation {
+                    OperationKind::Read | OperationKind::Write => processor.time(demand.bytes),
+                    OperationKind::Flush | OperationKind::Discard => 0,
+                };
+                // Encrypting before or behind a request takes the same from the drive.
+                let done = moved + crypto;
+                drive.hold(done);
+                Some(Filtered {
+                    demand,
+                    done,
+                    crypto,
+                })
+            }
+            Self::TrueCrypt(driver) => {
+                let Reverse(demand) = driver.waiting.pop()?;
+                Some(driver.through_threads(drive, demand))
+            }
+        }
+    }
+}
+
+impl TrueCrypt {
+    pub(crate) fn new(processor: Processor) -> Self {
+        Self {
+            processor,
             waiting: BinaryHeap::new(),
             threads: Threads::default(),
-            held: 0,
-        })
+        }
     }
 
-    /// Nanoseconds for so many bytes.
-    fn encryption(&self, bytes: u64) -> u64 {
-        (bytes as f64 * 1e3 / self.filter.cipher_mb_s) as u64
-    }
-
-    /// When a thread that has done all else at `free` begins with what comes to
-    /// it at `now`.
-    fn woken(&self, free: u64, now: u64) -> u64 {
-        match free > now {
-            true => free,
-            false => now + (self.filter.wake_us * 1e3) as u64,
+    fn through_threads(&mut self, drive: &mut dyn Drive, demand: Demand) -> Filtered {
+        let arrived = Mark {
+            at: demand.arrival,
+            driver: self.threads.host.driver,
+        };
+        let last = match demand.operation {
+            OperationKind::Write => self.pieces(drive, demand, arrived, true),
+            OperationKind::Read => self.pieces(drive, demand, arrived, false),
+            OperationKind::Flush | OperationKind::Discard => {
+                let begun = arrived.or_later(self.threads.drive);
+                self.ask(drive, begun, demand)
+            }
+        };
+        let before = self.threads.host;
+        let waited = last.at.saturating_sub(before.at.max(demand.arrival));
+        let crypto = last.driver.saturating_sub(before.driver).min(waited);
+        self.threads.host = before.or_later(last);
+        Filtered {
+            demand,
+            done: last.at,
+            crypto,
         }
     }
 
     /// The second thread asks the drive, and waits.
-    fn ask(&mut self, now: u64, demand: Demand) -> u64 {
-        self.below.submit(Demand {
-            arrival: now,
+    fn ask(&mut self, drive: &mut dyn Drive, begun: Mark, demand: Demand) -> Mark {
+        drive.submit(Demand {
+            arrival: begun.at,
             ..demand
         });
-        let (_, done) = self.below.serve().expect("it was asked for something");
-        self.threads.drive = done;
-        done
+        let (_, at) = drive.serve().expect("it was asked for something");
+        self.threads.drive = Mark { at, ..begun };
+        self.threads.drive
     }
 
-    fn through_threads(&mut self, demand: Demand) -> u64 {
-        let write = match demand.operation {
-            OperationKind::Write => true,
-            OperationKind::Read => false,
-            OperationKind::Flush | OperationKind::Discard => {
-                let now = demand.arrival.max(self.held).max(self.threads.drive);
-                return self.ask(now, demand);
-            }
-        };
-        let mut now = self.woken(self.threads.requests, demand.arrival.max(self.held));
+    /// Reads or writes a request piece by piece; when the last one is done.
+    fn pieces(
+        &mut self,
+        drive: &mut dyn Drive,
+        demand: Demand,
+        arrived: Mark,
+        write: bool,
+    ) -> Mark {
+        let mut now = arrived.woken(self.threads.requests);
         let end = demand.offset + demand.bytes;
         let mut piece = demand;
         let mut last = now;
         while piece.offset < end {
             piece.bytes = PIECE.min(end - piece.offset);
-            now = now.max(self.threads.buffers[0]);
+            let encryption = self.processor.shared_time(piece.bytes);
+            now = now.or_later(self.threads.buffers[0]);
             if write {
-                now += self.encryption(piece.bytes);
+                now = now.working(encryption);
             }
-            let begun = self.woken(self.threads.drive, now);
+            let begun = now.woken(self.threads.drive);
             let read = self.threads.ahead == Some((piece.offset, piece.bytes));
             let moved = match read && !write {
                 true => begun,
-                false => self.ask(begun, piece),
+                false => self.ask(drive, begun, piece),
             };
             self.threads.drive = moved;
             self.threads.buffers = [self.threads.buffers[1], moved];
             last = moved;
             if !write {
-                let decrypting = self.woken(self.threads.decryption, moved);
-                last = decrypting + self.encryption(piece.bytes);
+                last = moved.woken(self.threads.decryption).working(encryption);
                 self.threads.decryption = last;
             }
             self.threads.ahead = None;
@@ -148,82 +217,19 @@ impl Filtered {
         }
         self.threads.requests = now;
         if !write {
-            self.read_ahead(piece);
+            self.read_ahead(drive, piece);
         }
         last
     }
 
     /// `piece` is the last one that was read, but begins where that ended.
-    fn read_ahead(&mut self, piece: Demand) {
+    fn read_ahead(&mut self, drive: &mut dyn Drive, piece: Demand) {
         let now = self.threads.drive;
         let next = self.waiting.peek();
-        let pending = next.is_some_and(|Reverse(demand)| demand.arrival < now);
-        if !pending && piece.offset + piece.bytes <= self.capacity() {
-            self.ask(now, piece);
+        let pending = next.is_some_and(|Reverse(demand)| demand.arrival < now.at);
+        if !pending && piece.offset + piece.bytes <= drive.capacity() {
+            self.ask(drive, now, piece);
             self.threads.ahead = Some((piece.offset, piece.bytes));
         }
-    }
-}
-
-impl Drive for Filtered {
-    fn duplicate(&self) -> Box<dyn Drive> {
-        Box::new(Self {
-            filter: self.filter,
-            below: self.below.duplicate(),
-            waiting: self.waiting.clone(),
-            threads: self.threads,
-            held: self.held,
-        })
-    }
-
-    fn capacity(&self) -> u64 {
-        self.below.capacity()
-    }
-
-    fn discard_granularity(&self) -> Option<u32> {
-        self.below.discard_granularity()
-    }
-
-    fn submit(&mut self, demand: Demand) {
-        match self.filter.manner {
-            Manner::InTurn => self.below.submit(demand),
-            Manner::TrueCrypt => self.waiting.push(Reverse(demand)),
-        }
-    }
-
-    fn hold(&mut self, until: u64) {
-        self.held = self.held.max(until);
-        self.below.hold(until);
-    }
-
-    fn next_start(&self) -> Option<u64> {
-        match self.filter.manner {
-            Manner::InTurn => self.below.next_start(),
-            Manner::TrueCrypt => {
-                let first = self.waiting.peek();
-                first.map(|Reverse(demand)| demand.arrival.max(self.held))
-            }
-        }
-    }
-
-    fn serve(&mut self) -> Option<(Demand, u64)> {
-        match self.filter.manner {
-            // Encrypting before or behind a request takes the same from the drive.
-            Manner::InTurn => {
-                let (demand, done) = self.below.serve()?;
-                let done = done + self.encryption(demand.bytes);
-                self.below.hold(done);
-                Some((demand, done))
-            }
-            Manner::TrueCrypt => {
-                let Reverse(demand) = self.waiting.pop()?;
-                let done = self.through_threads(demand);
-                Some((demand, done))
-            }
-        }
-    }
-
-    fn utilisation(&self, end: u64) -> f64 {
-        self.below.utilisation(end)
     }
 }

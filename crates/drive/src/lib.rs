@@ -7,7 +7,7 @@ pub mod analytic;
 pub mod demand;
 mod device;
 mod error;
-pub mod filter;
+mod filter;
 pub mod fragmented;
 pub mod ftl;
 pub mod hdd;
@@ -24,4 +24,4 @@ pub mod workload;
 
 pub use device::SimulatedDevice;
 pub use error::DriveError;
-pub use processor::Processor;
+pub use processor::{Driver, Processor};

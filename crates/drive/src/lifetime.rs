@@ -10,7 +10,6 @@ use crate::DriveError;
 use crate::ftl::{Counts, Ftl, Policy, WearLevelling};
 use crate::host::{Event, Extent, FileSystem};
 use crate::ssd::Ssd;
-use serde::Serialize;
 use std::ops::ControlFlow;
 
 /// Blocks that are simulated, at most.
@@ -24,6 +23,10 @@ const CELLS: u32 = 64;
 
 /// Writes are counted over so many capacities before their rate is compared.
 const STRETCH: f64 = 0.5;
+
+/// The first stretches are shorter, each half as long as the one behind it:
+/// nothing changes as fast as at the beginning.
+const SHORTER: i32 = 4;
 
 /// Stretches of which the amplification must agree to be steady, twice over.
 const STEADY: usize = 4;
@@ -82,7 +85,7 @@ pub struct Life<'a> {
 }
 
 /// A point in time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
     /// Since the beginning.
     pub years: f64,
@@ -93,7 +96,7 @@ pub struct Moment {
 }
 
 /// What somebody learns who sees the encrypted drive, but has no key.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Leak {
     /// Share of the drive that is visibly unused.
     pub unused: f64,
@@ -104,7 +107,7 @@ pub struct Leak {
 }
 
 /// A life.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Lived {
     /// From the beginning until the end, or until nothing changed any more.
     pub moments: Vec<Moment>,
@@ -139,7 +142,7 @@ impl Life<'_> {
         let real_capacity = self.ssd.capacity.as_u64() as f64;
         let total_pages = self.years * DAYS_PER_YEAR * self.daily as f64 / real_capacity * capacity;
         let years_of = |pages: f64| pages / total_pages * self.years;
-        let stretch = (capacity * STRETCH).min(total_pages / 8.0).max(1.0);
+        let stretch = (capacity * STRETCH).min(total_pages / 8.0);
 
         let mut moments: Vec<Moment> = Vec::new();
         let mut steady_after = None;
@@ -157,6 +160,8 @@ impl Life<'_> {
                 steady_after = Some(years_of(written));
                 break;
             }
+            let halvings = SHORTER.saturating_sub(moments.len() as i32).max(0);
+            let stretch = (stretch * 0.5_f64.powi(halvings)).max(1.0);
             while ((run.ftl.counts().host - before.host) as f64) < stretch {
                 run.step();
             }

@@ -11,15 +11,15 @@ use block::{
     QueueOptions, RamDevice, Request, Wait,
 };
 use drive::preset::Preset;
-use drive::{DriveError, Processor, SimulatedDevice, time};
+use drive::{DriveError, Driver, Processor, SimulatedDevice, time};
 use host::{ClosedLoop, Pattern};
 use std::num::NonZeroU32;
 use std::rc::Rc;
 
 const SIZE: u64 = 2 << 20;
 
-fn processor(cores: u32, mb_s: f64) -> Option<Processor> {
-    Some(Processor::new(NonZeroU32::new(cores).unwrap(), mb_s).unwrap())
+fn processor(driver: Driver, cores: u32, mb_s: f64) -> Option<Processor> {
+    Some(Processor::new(driver, NonZeroU32::new(cores).unwrap(), mb_s).unwrap())
 }
 
 fn device<D: BlockDevice>(
@@ -35,7 +35,13 @@ fn device<D: BlockDevice>(
 #[test]
 fn every_preset_keeps_what_is_written() {
     for name in Preset::names() {
-        for processor in [None, processor(1, 50.0), processor(4, 500.0)] {
+        for processor in [
+            None,
+            processor(Driver::Queue, 1, 50.0),
+            processor(Driver::Queue, 4, 500.0),
+            processor(Driver::InTurn, 1, 50.0),
+            processor(Driver::TrueCrypt, 2, 500.0),
+        ] {
             let device = device(name, RamDevice::new(SIZE), processor);
             let discarded = match device.geometry().discard_granularity {
                 Some(_) => Discarded::Zeros,
@@ -104,7 +110,7 @@ fn time_is_charged_where_it_passes() {
             spent.map(|spent| spent as f64)
         };
         let [none, plain] = took(None);
-        let [charged, device] = took(processor(1, 100.0));
+        let [charged, device] = took(processor(Driver::Queue, 1, 100.0));
         assert_eq!(none, 0.0);
         assert!((charged - crypto).abs() <= 1.0 && device == plain);
     }
@@ -148,6 +154,7 @@ const STREAM: ClosedLoop = ClosedLoop {
     requests: 1000,
     cipher_mb_s: Some(100.0),
     cores: 1,
+    driver: Driver::Queue,
     seed: 1,
 };
 

@@ -5,6 +5,7 @@ extern crate cryptmark_drive as drive;
 mod host;
 
 use block::OperationKind;
+use drive::Driver;
 use drive::demand::{Demand, Drive};
 use drive::hdd::{Hdd, HddPreset, Order};
 use drive::preset::Preset;
@@ -27,6 +28,7 @@ const RANDOM: ClosedLoop = ClosedLoop {
     requests: 20_000,
     cipher_mb_s: None,
     cores: 1,
+    driver: Driver::Queue,
     seed: 1,
 };
 

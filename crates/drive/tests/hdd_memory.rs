@@ -7,8 +7,8 @@ mod host;
 
 use block::OperationKind;
 use bytesize::ByteSize;
+use drive::Driver;
 use drive::demand::{Demand, Drive};
-use drive::filter::{Filter, Filtered, Manner};
 use drive::fragmented::Fragmented;
 use drive::hdd::{Hdd, HddPreset, Placement};
 use drive::preset::Preset;
@@ -156,6 +156,7 @@ fn mixed_requests_at_depth_are_all_served() {
         requests: 10_000,
         cipher_mb_s: None,
         cores: 1,
+        driver: Driver::Queue,
         seed: 1,
     };
     let run = |reorders| {
@@ -214,6 +215,7 @@ fn stream(extent: u64) -> ClosedLoop {
         requests: extent / MIB,
         cipher_mb_s: None,
         cores: 1,
+        driver: Driver::Queue,
         seed: 1,
     }
 }
@@ -317,11 +319,6 @@ fn truecrypts_threads() {
         Ok(preset) => preset.drive(1 << 30, 1).unwrap(),
         Err(error) => panic!("{error}"),
     };
-    let filter = Filter {
-        cipher_mb_s: 400.0,
-        wake_us: 10.0,
-        manner: Manner::TrueCrypt,
-    };
     let single = |writes, requests| ClosedLoop {
         request: 4_096,
         pattern: Pattern::Random,
@@ -329,47 +326,39 @@ fn truecrypts_threads() {
         requests,
         ..stream(1 << 30)
     };
-    let latency = |demands: ClosedLoop, filter: Option<Filter>| {
-        let rates = match filter {
-            None => demands.run(ssd()),
-            Some(filter) => demands.run(Box::new(Filtered::new(ssd(), filter).unwrap())),
-        };
-        rates.latency_us
+    let encrypted = |demands: ClosedLoop, mb_s| ClosedLoop {
+        driver: Driver::TrueCrypt,
+        cipher_mb_s: Some(mb_s),
+        ..demands
     };
+    let plain = |demands: ClosedLoop| demands.run(ssd()).latency_us;
+    let latency = |demands| encrypted(demands, 400.0).run(ssd()).latency_us;
     let near = |got: f64, expected: f64| {
         assert!((got / expected - 1.0).abs() < 0.03, "{got} for {expected}");
     };
     // Two threads are woken for a write, three for a read, and the cipher works.
     let cipher = 4_096.0 / 400.0;
-    let (write, read) = (30.0 + 4_096.0 / 550.0, latency(single(0.0, 500), None));
+    let (write, read) = (30.0 + 4_096.0 / 550.0, plain(single(0.0, 500)));
+    near(latency(single(1.0, 100)), write + 30.0 + cipher);
     near(
-        latency(single(1.0, 100), Some(filter)),
-        write + 20.0 + cipher,
-    );
-    near(
-        latency(single(0.0, 1), Some(filter)),
-        latency(single(0.0, 1), None) + 30.0 + cipher,
+        latency(single(0.0, 1)),
+        plain(single(0.0, 1)) + 45.0 + cipher,
     );
     // From the second one on, a read waits for what the first read ahead.
-    let second = latency(single(0.0, 2_000), Some(filter));
+    let second = latency(single(0.0, 2_000));
     assert!(
-        (1.8 * read..2.0 * read + 30.0).contains(&second),
+        (1.8 * read..2.0 * read + 45.0).contains(&second),
         "{second} {read}"
     );
+    // That is the drive's doing, and hides the cipher.
+    let rates = encrypted(single(0.0, 2_000), 400.0).run(ssd());
+    assert!(rates.crypto < 0.05 && rates.wait > 0.95, "{rates:?}");
     // Streams: the cipher is the narrowest part, whatever the drive does beside.
-    let slow = Filter {
-        cipher_mb_s: 100.0,
-        ..filter
-    };
-    let rates = stream(1 << 30).run(Box::new(Filtered::new(ssd(), slow).unwrap()));
+    let rates = encrypted(stream(1 << 30), 100.0).run(ssd());
     near(rates.mb_s, 98.0);
-    let wrong = |change: &dyn Fn(&mut Filter)| {
-        let mut filter = filter;
-        change(&mut filter);
-        Filtered::new(ssd(), filter).err().unwrap().to_string()
-    };
-    assert!(wrong(&|filter| filter.cipher_mb_s = 0.0).contains("cipher rate"));
-    assert!(wrong(&|filter| filter.wake_us = f64::NAN).contains("wake_us"));
+    assert!(rates.crypto > 0.9, "{rates:?}");
+    let rates = encrypted(stream(1 << 30), 10_000.0).run(ssd());
+    assert!(rates.crypto < 0.1, "{rates:?}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ extern crate cryptmark_drive as drive;
 mod host;
 
 use block::OperationKind;
+use drive::Driver;
 use drive::demand::{Demand, Drive};
 use drive::ftl::Policy;
 use drive::preset::Preset;
@@ -37,6 +38,7 @@ const RANDOM_READ: ClosedLoop = ClosedLoop {
     requests: 20_000,
     cipher_mb_s: None,
     cores: 1,
+    driver: Driver::Queue,
     seed: 1,
 };
 

@@ -8,7 +8,7 @@ use crate::file_system::OperationError;
 use crate::file_system::plan::FileSystemPlan;
 use crate::published::repeats::{Repeats, RepeatsError};
 use crate::record::Tier;
-use crate::target::simulated::{CipherRate, rate_of};
+use crate::target::simulated::{CipherRate, Driver, rate_of};
 use crate::target::{Backend, Encryption, EncryptionError, System, VolumeFormat};
 use crate::workload::{Workload, WorkloadError};
 use bytesize::ByteSize;
@@ -113,6 +113,9 @@ pub struct Plan {
     /// name or notation; this machine's are measured when absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cpu: BTreeMap<String, CipherRate>,
+    /// What a driver that encrypts does before simulated drives.
+    #[serde(default, skip_serializing_if = "Driver::is_queue")]
+    pub driver: Driver,
     /// What is asked of every system.
     #[serde(rename = "workload")]
     pub workloads: Vec<Workload>,
@@ -265,6 +268,17 @@ pub enum PlanError {
     /// A rate of a cipher is given that nothing asks for.
     #[error("the rate of {0:?} is given, and no simulated drive of the plan has this cipher")]
     UnusedRate(String),
+    /// A driver is given that stands before nothing.
+    #[error("the driver {0} stands before simulated drives, and the plan has none")]
+    UnusedDriver(Driver),
+    /// A driver that encrypts on one core has more of them.
+    #[error("the driver {driver} encrypts on one core, and is given {cores}")]
+    DriverCores {
+        /// The driver.
+        driver: Driver,
+        /// Its cores.
+        cores: u32,
+    },
     /// A cipher, key size or sector size cannot be used.
     #[error(transparent)]
     Encryption(#[from] EncryptionError),
@@ -305,6 +319,10 @@ impl PlanError {
             Self::Empty(what) => format!("Name at least one of the {what}."),
             Self::UnusedRate(_) => {
                 "Name the cipher by its name or its whole notation, and a system drive:NAME.".into()
+            }
+            Self::UnusedDriver(_) => "Name a system drive:NAME as well, or no driver.".into(),
+            Self::DriverCores { .. } => {
+                "Leave the cores away, or use the driver queue or truecrypt.".into()
             }
             Self::BlockSector { .. } => {
                 "Use a block_size that is a multiple of sector_size.".into()
@@ -500,6 +518,15 @@ impl Plan {
             .collect();
         if let Some(unused) = self.cpu.keys().find(|name| !used.contains(&name.as_str())) {
             return Err(PlanError::UnusedRate(unused.clone()));
+        }
+        if !self.driver.is_queue() && !simulated {
+            return Err(PlanError::UnusedDriver(self.driver));
+        }
+        if self.driver == Driver::InTurn && self.cores > 1 {
+            return Err(PlanError::DriverCores {
+                driver: self.driver,
+                cores: self.cores,
+            });
         }
         for (index, workload) in self.workloads.iter().enumerate() {
             workload.validate().map_err(|source| PlanError::Workload {

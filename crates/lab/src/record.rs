@@ -294,6 +294,9 @@ pub struct Device {
     pub engine: String,
     /// I/O scheduler of the device below.
     pub scheduler: Option<String>,
+    /// Driver that encrypts before a simulated drive: `queue`, `in-turn`, `truecrypt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
     /// Bytes of the test extent.
     pub size: u64,
 }

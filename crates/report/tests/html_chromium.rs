@@ -1,6 +1,8 @@
 //! The HTML as a browser shows it: opened in headless Chromium, on a phone and
 //! on a desk, light and dark.
 
+#[path = "lifetime/sample.rs"]
+mod lifetime;
 mod sample;
 
 use cryptmark_report::html;
@@ -90,10 +92,23 @@ fn a_browser_runs_nothing_that_a_record_holds() {
     assert_eq!(dom.matches("<svg").count(), dom.matches("</svg>").count());
 }
 
-/// Asks the browser itself: nothing is wider than the window, and the text of
-/// the charts is large enough to be read.
 #[test]
 fn it_fits_a_phone_and_a_desk() {
+    fits(&html::render(&[
+        sample::run(),
+        sample::ciphers(),
+        sample::beside_a_paper(),
+    ]));
+}
+
+#[test]
+fn lives_fit_a_phone_and_a_desk() {
+    fits(&html::lifetime::render(&lifetime::lifetime()));
+}
+
+/// Asks the browser itself: nothing is wider than the window, and the text of
+/// the charts is large enough to be read.
+fn fits(report: &str) {
     // The page is measured from outside: it may run no script of its own.
     const PROBE: &str = "<!doctype html><body style='margin:0'>
         <iframe id=f src='report.html' style='border:0;width:WIDTHpx;height:800px'></iframe>
@@ -113,11 +128,7 @@ fn it_fits_a_phone_and_a_desk() {
             });
         }</script>";
     let directory = tempfile::tempdir().unwrap();
-    fs::write(
-        directory.path().join("report.html"),
-        html::render(&[sample::run(), sample::ciphers(), sample::beside_a_paper()]),
-    )
-    .unwrap();
+    fs::write(directory.path().join("report.html"), report).unwrap();
     for width in [360, 768, 1030, 1200] {
         let page = directory.path().join(format!("probe-{width}.html"));
         fs::write(&page, PROBE.replace("WIDTH", &width.to_string())).unwrap();

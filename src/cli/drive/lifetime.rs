@@ -4,14 +4,14 @@
 use super::{named_ssd, share};
 use crate::cli::progress::Progress;
 use crate::cli::report::put;
+use crate::cli::run::check_writable;
 use crate::cli::{Failure, print, stop_on_signal};
-use ::drive::lifetime::{Leak, Life, Lived, Setup};
+use ::drive::lifetime::{Life, Lived, Setup};
+use ::report::lifetime::{self as told, Lifetime};
 use bytesize::ByteSize;
 use clap::Args;
-use serde_json::{Value, json};
-use std::fmt::Write as _;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 /// Options of `cryptmark drive lifetime`.
@@ -44,6 +44,9 @@ pub struct LifetimeOptions {
     /// Write the outcome as JSON; - is standard output
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
+    /// Write the outcome as one HTML page with pictures
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Show no progress
     #[arg(long)]
     no_progress: bool,
@@ -52,6 +55,9 @@ pub struct LifetimeOptions {
 /// Runs the command.
 pub fn run(options: &LifetimeOptions) -> Result<(), Failure> {
     let ssd = named_ssd(&options.device)?;
+    for path in [&options.html, &options.json].into_iter().flatten() {
+        check_writable(path)?;
+    }
     let life = Life {
         ssd: &ssd,
         daily: options.daily.as_u64(),
@@ -74,7 +80,7 @@ pub fn run(options: &LifetimeOptions) -> Result<(), Failure> {
     let progress = Progress::lives(options.no_progress);
     let mut lives = Vec::new();
     for (number, setup) in setups.into_iter().enumerate() {
-        progress.doing(&title(setup));
+        progress.doing(doing(setup));
         let lived = life.live(setup, &mut |done| {
             let parts = (number as f64 + done) * 1000.0;
             progress.counted(parts as u64, setups.len() as u64 * 1000);
@@ -84,7 +90,7 @@ pub fn run(options: &LifetimeOptions) -> Result<(), Failure> {
             }
         });
         match lived? {
-            Some(lived) => lives.push((setup, lived)),
+            Some(lived) => lives.push(life_of(setup, lived)),
             None => {
                 progress.finish();
                 return Err(Failure::new(
@@ -96,133 +102,77 @@ pub fn run(options: &LifetimeOptions) -> Result<(), Failure> {
         }
     }
     progress.finish();
-    let Some(path) = &options.json else {
-        return print(&text(&life, &lives));
+    let record = Lifetime {
+        schema: told::SCHEMA,
+        device: options.device.clone(),
+        title: ssd.title.clone(),
+        daily_bytes: life.daily,
+        fill: life.fill,
+        overwrites: life.overwrites,
+        unpartitioned: options.unpartitioned,
+        compression: life.compression,
+        years: life.years,
+        seed: life.seed,
+        setups: lives,
     };
-    let mut json = serde_json::to_string_pretty(&record(options, &life, &lives))
-        .map_err(Failure::unprintable)?;
-    json.push('\n');
-    put(path, &json)
+    tell(options, &record)
 }
 
-fn title(setup: Setup) -> String {
+/// Writes the files that were asked for, and prints what is not JSON.
+fn tell(options: &LifetimeOptions, record: &Lifetime) -> Result<(), Failure> {
+    if let Some(path) = &options.html {
+        put(path, &::report::html::lifetime::render(record))?;
+    }
+    if let Some(path) = &options.json {
+        let mut json = serde_json::to_string_pretty(record).map_err(Failure::unprintable)?;
+        json.push('\n');
+        return put(path, &json);
+    }
+    match &options.html {
+        // The page is on standard output.
+        Some(path) if path == Path::new("-") => Ok(()),
+        _ => print(&told::text::render(record)),
+    }
+}
+
+fn doing(setup: Setup) -> &'static str {
     match setup {
-        Setup::Plain => "not encrypted, TRIM".to_owned(),
-        Setup::Passed => "encrypted, TRIM passed".to_owned(),
-        Setup::Blocked => "encrypted, TRIM blocked".to_owned(),
-        Setup::Filled => "the same, filled with noise at first".to_owned(),
-        Setup::Unpartitioned { left } => {
-            format!("the same, {:.0} % left unpartitioned", left * 100.0)
-        }
+        Setup::Plain => "not encrypted",
+        Setup::Passed => "encrypted, TRIM passed",
+        Setup::Blocked => "encrypted, TRIM blocked",
+        Setup::Filled => "filled with noise at first",
+        Setup::Unpartitioned { .. } => "a part left unpartitioned",
     }
 }
 
-fn text(life: &Life<'_>, lives: &[(Setup, Lived)]) -> String {
-    let mut text = format!(
-        "{}: {} a day into a file system that is {:.0} % full\n\n{:<38}{:>13}{:>13}{:>13}   {}\n",
-        life.ssd.title,
-        ByteSize::b(life.daily).display().si(),
-        life.fill * 100.0,
-        "",
-        "flash writes",
-        "can write",
-        "lasts",
-        "who sees the drive without the key sees",
-    );
-    for (setup, lived) in lives {
-        let rate = lived.moments.last().map_or(0.0, |moment| moment.write_mb_s);
-        let _ = writeln!(
-            text,
-            "{:<38}{:>11.2} x{:>8.0} MB/s{:>13}   {}",
-            title(*setup),
-            lived.write_amplification,
-            rate,
-            years(lived.lifetime_years),
-            lived.leak.as_ref().map_or("everything".to_owned(), seen),
-        );
+/// What is told of a life.
+fn life_of(setup: Setup, lived: Lived) -> told::Life {
+    told::Life {
+        setup: match setup {
+            Setup::Plain => told::Setup::Plain,
+            Setup::Passed => told::Setup::Passed,
+            Setup::Blocked => told::Setup::Blocked,
+            Setup::Filled => told::Setup::Filled,
+            Setup::Unpartitioned { .. } => told::Setup::Unpartitioned,
+        },
+        moments: lived
+            .moments
+            .iter()
+            .map(|moment| told::Moment {
+                years: moment.years,
+                write_amplification: moment.write_amplification,
+                write_mb_s: moment.write_mb_s,
+            })
+            .collect(),
+        steady_after: lived.steady_after,
+        write_amplification: lived.write_amplification,
+        lifetime_years: lived.lifetime_years,
+        terabytes_written: lived.terabytes_written,
+        erases: lived.erases,
+        leak: lived.leak.map(|leak| told::Leak {
+            unused: leak.unused,
+            map: leak.map,
+            right: leak.right,
+        }),
     }
-    text.push_str("\nNoise on the drive, from its start to its end:\n");
-    for (setup, lived) in lives {
-        if let Some(leak) = &lived.leak {
-            let _ = writeln!(text, "{:<38}{}", title(*setup), map(leak));
-        }
-    }
-    let _ = write!(text, "\n{}", verdict(lives));
-    text
-}
-
-fn years(years: f64) -> String {
-    match years {
-        years if years >= 100.0 => "over 100 years".to_owned(),
-        years => format!("{years:.1} years"),
-    }
-}
-
-fn seen(leak: &Leak) -> String {
-    match leak.unused {
-        unused if unused < 0.0005 => "noise everywhere".to_owned(),
-        unused => format!("{:.1} % unused", unused * 100.0),
-    }
-}
-
-/// A line of blocks, the darker the more noise.
-fn map(leak: &Leak) -> String {
-    let shade = |share: &f64| match *share {
-        none if none < 0.02 => '·',
-        little if little < 0.35 => '░',
-        half if half < 0.7 => '▒',
-        most if most < 0.98 => '▓',
-        _ => '█',
-    };
-    leak.map.iter().map(shade).collect()
-}
-
-/// What it comes to.
-fn verdict(lives: &[(Setup, Lived)]) -> String {
-    let of = |wanted: fn(&Setup) -> bool| {
-        let found = lives.iter().find(|(setup, _)| wanted(setup));
-        found.map(|(_, lived)| lived.write_amplification)
-    };
-    let passed = of(|setup| *setup == Setup::Passed);
-    let filled = of(|setup| *setup == Setup::Filled);
-    let spared = of(|setup| matches!(setup, Setup::Unpartitioned { .. }));
-    let (Some(passed), Some(filled), Some(spared)) = (passed, filled, spared) else {
-        return String::new();
-    };
-    format!(
-        "Blocking TRIM on a drive filled at first writes {:.1} times as much to the flash as passing it; \
-         what is left unpartitioned brings that down to {:.1}.\n",
-        filled / passed,
-        spared / passed
-    )
-}
-
-fn record(options: &LifetimeOptions, life: &Life<'_>, lives: &[(Setup, Lived)]) -> Value {
-    let setups: Vec<Value> = lives
-        .iter()
-        .map(|(setup, lived)| {
-            let mut value = json!(lived);
-            value["setup"] = match setup {
-                Setup::Plain => "plain".into(),
-                Setup::Passed => "passed".into(),
-                Setup::Blocked => "blocked".into(),
-                Setup::Filled => "filled".into(),
-                Setup::Unpartitioned { .. } => "unpartitioned".into(),
-            };
-            value
-        })
-        .collect();
-    json!({
-        "schema": "cryptmark-lifetime/1",
-        "device": options.device,
-        "title": life.ssd.title,
-        "daily_bytes": life.daily,
-        "fill": life.fill,
-        "overwrites": life.overwrites,
-        "unpartitioned": options.unpartitioned,
-        "compression": life.compression,
-        "years": life.years,
-        "seed": life.seed,
-        "setups": setups,
-    })
 }

@@ -10,7 +10,7 @@ use lab::record::Bottleneck;
 use lab::session::simulated::rate;
 use lab::summary;
 use lab::target::Encryption;
-use lab::target::simulated::{self, CipherRate, Simulated};
+use lab::target::simulated::{self, CipherRate, Driver, Simulated};
 use lab::trial::{self, Options, Sample, TrialError};
 use lab::workload::Workload;
 use serde::Serialize;
@@ -51,6 +51,9 @@ pub struct PredictOptions {
     /// Rate of a cipher on the processor that there would be, aes=145MB/s; measured here without it
     #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = crate::cli::run::rate)]
     cpu: Vec<(String, CipherRate)>,
+    /// How a driver encrypts: queue (beside the drive), in-turn (the drive waits) or truecrypt (its threads for Windows)
+    #[arg(long, value_name = "DRIVER", default_value_t = Driver::Queue)]
+    driver: Driver,
     /// Another seed makes other requests; the same gives the same outcome
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -99,6 +102,7 @@ struct Prediction<'a> {
     title: &'a str,
     plan: &'a str,
     seed: u64,
+    driver: Driver,
     ciphers: &'a [Cipher],
     cells: &'a [Cell],
 }
@@ -117,6 +121,7 @@ pub fn run(options: &PredictOptions) -> Result<(), Failure> {
     let extent = plan.extent_bytes();
     let host = Host {
         drive: Simulated::open(&options.device, extent, options.seed)?,
+        driver: options.driver,
         seed: options.seed,
         stop: &*stop_on_signal()?,
     };
@@ -131,6 +136,7 @@ pub fn run(options: &PredictOptions) -> Result<(), Failure> {
         title: preset.title(),
         plan: &plan.name,
         seed: options.seed,
+        driver: options.driver,
         ciphers: &ciphers,
         cells: &cells,
     };
@@ -156,6 +162,7 @@ fn counted(workload: &Workload, extent: u64) -> Workload {
 /// A host with a drive that is not here.
 struct Host<'a> {
     drive: Simulated,
+    driver: Driver,
     seed: u64,
     stop: &'a AtomicBool,
 }
@@ -209,7 +216,7 @@ impl Host<'_> {
     /// Plain, or with a cipher of this rate on one core; with it the share of
     /// the time in which the drive's busiest part was at work.
     fn serve(&self, workload: &Workload, rate: Option<f64>) -> Result<(Sample, f64), Failure> {
-        let processor = rate.map(|mb_s| simulated::processor(NonZeroU32::MIN, mb_s));
+        let processor = rate.map(|mb_s| simulated::processor(self.driver, NonZeroU32::MIN, mb_s));
         let device = self.drive.device(processor.transpose()?);
         let options = Options {
             seed: self.seed,
@@ -231,7 +238,10 @@ impl Host<'_> {
 }
 
 fn text(prediction: &Prediction<'_>) -> String {
-    let mut text = format!("{}, plan {}\n", prediction.title, prediction.plan);
+    let mut text = format!(
+        "{}, plan {}, driver {}\n",
+        prediction.title, prediction.plan, prediction.driver
+    );
     for cipher in prediction.ciphers {
         let source = if cipher.measured {
             "measured here"

@@ -185,6 +185,7 @@ impl RunOptions {
         let given = [
             ("--threads", !self.threads.is_empty()),
             ("--cores", self.cores.is_some()),
+            ("--driver", self.driver.is_some()),
             ("--backend", self.backend.is_some()),
         ];
         if let Some((name, _)) = given.iter().find(|(_, given)| *given) {

@@ -46,6 +46,7 @@ impl RunOptions {
             ("--sector-size", !self.sector_sizes.is_empty()),
             ("--threads", !self.threads.is_empty()),
             ("--cores", self.cores.is_some()),
+            ("--driver", self.driver.is_some()),
             ("--backend", self.backend.is_some()),
             ("--tier", self.tier.is_some()),
             ("--op", !self.commands.is_empty()),

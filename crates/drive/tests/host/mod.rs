@@ -5,7 +5,7 @@ use block::{
     AlignedBuffer, BlockDevice, Meter, NullDevice, Operation, Part, QueueOptions, Request, Wait,
 };
 use drive::demand::Drive;
-use drive::{Processor, SimulatedDevice, time};
+use drive::{Driver, Processor, SimulatedDevice, time};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::num::NonZeroU32;
@@ -33,6 +33,7 @@ pub struct ClosedLoop {
     /// Rate of the cipher on each core; `None` is plain.
     pub cipher_mb_s: Option<f64>,
     pub cores: u32,
+    pub driver: Driver,
     pub seed: u64,
 }
 
@@ -57,7 +58,7 @@ impl ClosedLoop {
         let cores = NonZeroU32::new(self.cores).unwrap();
         let processor = self
             .cipher_mb_s
-            .map(|rate| Processor::new(cores, rate).unwrap());
+            .map(|rate| Processor::new(self.driver, cores, rate).unwrap());
         let nowhere = NullDevice::new(drive.capacity());
         let device = SimulatedDevice::new(drive, nowhere, processor).unwrap();
         let meter = Rc::new(Meter::new(time::now));

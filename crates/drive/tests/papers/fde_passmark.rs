@@ -7,8 +7,9 @@
 //! assembler, so 38 MB/s. All are published figures of that time, of other programs
 //! than the one that was tested; their sources were not at hand again.
 
+use super::encrypted;
 use super::host::{ClosedLoop, Pattern};
-use drive::filter::{Filter, Filtered, Manner};
+use drive::Driver;
 use drive::hdd::Placement;
 use drive::preset::Preset;
 
@@ -30,6 +31,7 @@ fn passmark(pattern: Pattern, writes: f64) -> ClosedLoop {
         requests: 12_000,
         cipher_mb_s: None,
         cores: 1,
+        driver: Driver::Queue,
         seed: 1,
     }
 }
@@ -39,19 +41,11 @@ fn passmark(pattern: Pattern, writes: f64) -> ClosedLoop {
 fn losses(preset: &Preset, cipher_mb_s: f64, demands: &ClosedLoop) -> (f64, f64, f64) {
     let fresh = || preset.drive(demands.extent, 1).unwrap();
     let plain = demands.run(fresh()).mb_s;
-    let beside = ClosedLoop {
-        cipher_mb_s: Some(cipher_mb_s),
-        ..*demands
+    let loss = |driver| {
+        let by = encrypted(demands, Some((driver, cipher_mb_s)));
+        (1.0 - by.run(fresh()).mb_s / plain) * 100.0
     };
-    let beside = beside.run(fresh()).mb_s;
-    let filter = Filter {
-        cipher_mb_s,
-        wake_us: 0.0,
-        manner: Manner::InTurn,
-    };
-    let in_turn = demands.run(Box::new(Filtered::new(fresh(), filter).unwrap()));
-    let loss = |rate: f64| (1.0 - rate / plain) * 100.0;
-    (plain, loss(beside), loss(in_turn.mb_s))
+    (plain, loss(Driver::Queue), loss(Driver::InTurn))
 }
 
 /// A disk without memory: nothing is read while it waits.
@@ -153,18 +147,8 @@ fn full_and_fragmented_disks() {
             Preset::Hdd(disk).drive(stream.extent, 1).unwrap()
         };
         let plain = stream.run(fresh()).mb_s;
-        let beside = ClosedLoop {
-            cipher_mb_s: Some(mb_s),
-            ..stream
-        };
-        let beside = beside.run(fresh()).mb_s;
-        let filter = Filter {
-            cipher_mb_s: mb_s,
-            wake_us: 0.0,
-            manner: Manner::InTurn,
-        };
-        let in_turn = stream.run(Box::new(Filtered::new(fresh(), filter).unwrap()));
-        let in_turn = in_turn.mb_s;
+        let by = |driver| encrypted(&stream, Some((driver, mb_s))).run(fresh()).mb_s;
+        let (beside, in_turn) = (by(Driver::Queue), by(Driver::InTurn));
         println!("| {name} | {plain:.1} | {beside:.1} | {in_turn:.1} |");
         (plain, in_turn)
     });

@@ -13,20 +13,15 @@ mod host;
 mod ssd_truecrypt;
 mod storage_ciphers;
 
-use drive::filter::{Filter, Filtered, Manner};
+use drive::Driver;
 use drive::preset::Preset;
 use host::{ClosedLoop, Pattern};
 
-/// Until a thread works that was asleep, microseconds: an event, a scheduler and
-/// a core that wakes. Assumed.
-const WAKE_US: f64 = 15.0;
+/// A driver, and the rate of its cipher on all its cores.
+type Encryption = (Driver, f64);
 
-fn truecrypt(cipher_mb_s: f64) -> Filter {
-    Filter {
-        cipher_mb_s,
-        wake_us: WAKE_US,
-        manner: Manner::TrueCrypt,
-    }
+fn truecrypt(cipher_mb_s: f64) -> Encryption {
+    (Driver::TrueCrypt, cipher_mb_s)
 }
 
 /// One request at a time within the first 10⁹ bytes.
@@ -41,18 +36,24 @@ fn one_by_one(pattern: Pattern, request: u64, writes: f64, requests: u64) -> Clo
         requests,
         cipher_mb_s: None,
         cores: 1,
+        driver: Driver::Queue,
         seed: 1,
     }
 }
 
-/// Its rate on a drive at rest, 10⁶ bytes a second, plain or through a filter.
-fn rate(preset: &Preset, demands: &ClosedLoop, filter: Option<Filter>) -> f64 {
+/// Its rate on a drive at rest, 10⁶ bytes a second, plain or encrypted.
+fn rate(preset: &Preset, demands: &ClosedLoop, by: Option<Encryption>) -> f64 {
     let drive = preset.drive(demands.extent, 1).unwrap();
-    let rates = match filter {
-        None => demands.run(drive),
-        Some(filter) => demands.run(Box::new(Filtered::new(drive, filter).unwrap())),
-    };
-    rates.mb_s
+    encrypted(demands, by).run(drive).mb_s
+}
+
+fn encrypted(demands: &ClosedLoop, by: Option<Encryption>) -> ClosedLoop {
+    let driver = by.map_or(Driver::Queue, |(driver, _)| driver);
+    ClosedLoop {
+        driver,
+        cipher_mb_s: by.map(|(_, mb_s)| mb_s),
+        ..*demands
+    }
 }
 
 /// Where `of` takes `target`, between `low` and `high`, on a scale of powers;

@@ -2,8 +2,8 @@
 //! TrueCrypt 6.3a with AES, on a desktop and on a notebook.
 
 use super::host::Pattern;
-use super::{one_by_one, rate, truecrypt};
-use drive::filter::{Filter, Manner};
+use super::{Encryption, one_by_one, rate, truecrypt};
+use drive::Driver;
 use drive::lifetime::{Life, Lived, Setup};
 use drive::preset::Preset;
 use drive::ssd::Ssd;
@@ -25,11 +25,11 @@ fn row(claim: &str, experiment: &str, verdict: &str) {
 
 /// Loss in per cent at single random reads and writes of so many bytes, or of a
 /// stream, and rates plain and encrypted.
-fn loss(request: u64, pattern: Pattern, writes: f64, filter: Filter) -> (f64, f64, f64) {
+fn loss(request: u64, pattern: Pattern, writes: f64, by: Encryption) -> (f64, f64, f64) {
     let requests = (1_000_000_000 / request).min(20_000);
     let demands = one_by_one(pattern, request, writes, requests);
     let plain = rate(&ssd(), &demands, None);
-    let encrypted = rate(&ssd(), &demands, Some(filter));
+    let encrypted = rate(&ssd(), &demands, Some(by));
     ((1.0 - encrypted / plain) * 100.0, plain, encrypted)
 }
 
@@ -48,11 +48,7 @@ fn claims() {
 fn four_kilobytes_on_the_fast_desktop() {
     let (read, plain, encrypted) = loss(4096, Pattern::Random, 0.0, truecrypt(DESKTOP));
     // What the cipher alone would cost: the same processor, behind the drive.
-    let alone = Filter {
-        cipher_mb_s: DESKTOP,
-        wake_us: 0.0,
-        manner: Manner::InTurn,
-    };
+    let alone = (Driver::InTurn, DESKTOP);
     let (cipher, ..) = loss(4096, Pattern::Random, 0.0, alone);
     let (write, ..) = loss(4096, Pattern::Random, 1.0, truecrypt(DESKTOP));
     let experiment = format!(
@@ -183,7 +179,8 @@ fn trim_and_room_to_spare() {
     let (least, _) = filled.erases.iter().min().unwrap();
     let (most, _) = filled.erases.iter().max().unwrap();
     let experiment = format!(
-        "filled: blocks have {least} to {most} erases after three years, {:.0} on average; it lasts {:.0} years instead of {:.0}",
+        "filled: blocks have {least} to {most} erases after {:.0} days, when nothing changes any more, {:.0} on average; it lasts {:.0} years instead of {:.0}",
+        filled.steady_after.unwrap() * 365.25,
         mean(&filled),
         filled.lifetime_years,
         passed.lifetime_years

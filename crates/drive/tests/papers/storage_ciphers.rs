@@ -191,8 +191,8 @@ fn cells_follow_from_presets_and_one_figure_a_drive() {
     // How far a prediction must be off that knows no software from the other.
     let mut least = Vec::new();
     for cell in cells() {
-        let filter = truecrypt(mb_s(&cell.cipher));
-        let predicted = rate(&presets[cell.drive], &demands(&cell.workload), Some(filter));
+        let by = truecrypt(mb_s(&cell.cipher));
+        let predicted = rate(&presets[cell.drive], &demands(&cell.workload), Some(by));
         let mut columns = String::new();
         for (place, published) in cell.published.into_iter().enumerate() {
             let error = (predicted / published - 1.0) * 100.0;

@@ -55,6 +55,7 @@ pub fn describe(path: &Path) -> Device {
                 .unwrap_or(&all)
                 .to_owned()
         }),
+        driver: None,
         size: 0,
     }
 }

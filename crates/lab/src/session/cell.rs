@@ -501,7 +501,7 @@ impl Cell {
                     clock: &clock,
                     ..options
                 };
-                trial::run(&drive.device(processor.clone()), workload, options)
+                trial::run(&drive.device(*processor), workload, options)
             }
             Subject::Bare(bare) => {
                 trial::bare::run(bare, workload, plan.extent_bytes(), repetition, options)

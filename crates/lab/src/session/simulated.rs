@@ -4,9 +4,10 @@ use super::SessionError;
 use super::cell::{Cell, Subject};
 use crate::clock::Clock;
 use crate::plan::Plan;
+use crate::record::Device;
 use crate::stats;
 use crate::summary::Identity;
-use crate::target::simulated::{self, Processor, Simulated};
+use crate::target::simulated::{self, Driver, Processor, Simulated};
 use crate::target::{Backend, Bare, Encryption, System};
 use crate::trial::{self, Options};
 use crate::workload::{Mix, Pattern, Workload};
@@ -21,6 +22,7 @@ const SECONDS: f64 = 0.02;
 
 /// The ciphers of a plan, each on a processor of its own.
 pub(super) struct Ciphers {
+    driver: Driver,
     cores: NonZeroU32,
     ciphers: Vec<Encrypting>,
 }
@@ -47,12 +49,16 @@ impl Ciphers {
             };
             ciphers.push(Encrypting {
                 encryption,
-                processor: simulated::processor(cores, mb_s)?,
+                processor: simulated::processor(plan.driver, cores, mb_s)?,
                 mb_s,
                 given: given.is_some(),
             });
         }
-        Ok(Self { cores, ciphers })
+        Ok(Self {
+            driver: plan.driver,
+            cores,
+            ciphers,
+        })
     }
 
     /// What a user should know about them.
@@ -66,8 +72,15 @@ impl Ciphers {
             let spec = cipher.encryption.spec;
             let weak = spec.weaknesses().into_iter();
             warnings.extend(weak.map(|weak| format!("{spec}: {weak}")));
+            let takes = match self.driver {
+                Driver::Queue => "on simulated drives that is what encryption takes",
+                Driver::InTurn => "simulated drives wait meanwhile (driver in-turn)",
+                Driver::TrueCrypt => {
+                    "before simulated drives stand threads like TrueCrypt's (driver truecrypt)"
+                }
+            };
             warnings.push(format!(
-                "{spec}, {}-byte sectors: {:.0} MB/s on {cores}, {}; on simulated drives that is what encryption takes",
+                "{spec}, {}-byte sectors: {:.0} MB/s on {cores}, {}; {takes}",
                 cipher.encryption.sector_size.bytes(),
                 cipher.mb_s,
                 match cipher.given {
@@ -107,12 +120,15 @@ impl Ciphers {
                     sector_bytes: encryption.map(|by| by.sector_size.bytes() as u32),
                     format: None,
                     constant_time: None,
-                    device: drive.description(),
+                    device: Device {
+                        driver: cipher.map(|_| self.driver.to_string()),
+                        ..drive.description()
+                    },
                     served: false,
                 },
                 subject: Subject::Simulated(
                     Rc::clone(&drive),
-                    cipher.map(|cipher| cipher.processor.clone()),
+                    cipher.map(|cipher| cipher.processor),
                 ),
                 place,
                 samples: plan.workloads.iter().map(|_| Vec::new()).collect(),

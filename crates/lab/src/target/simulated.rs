@@ -8,10 +8,10 @@
 use crate::clock::Clock;
 use crate::record::Device;
 use block::NullDevice;
-pub use drive::Processor;
 use drive::demand::Drive;
 use drive::preset::Preset;
 use drive::{DriveError, SimulatedDevice};
+pub use drive::{Driver, Processor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -131,12 +131,17 @@ impl Simulated {
     }
 }
 
-/// `cores` that encrypt at `mb_s` each, 10⁶ bytes a second.
+/// `cores` behind a driver that encrypt at `mb_s` each, 10⁶ bytes a second.
 ///
 /// # Errors
-/// [`SimulatedError::Drive`] where the rate is none.
-pub fn processor(cores: NonZeroU32, mb_s: f64) -> Result<Processor, SimulatedError> {
-    Ok(Processor::new(cores, mb_s)?)
+/// [`SimulatedError::Drive`] where the rate is none, or the driver cannot use
+/// so many cores.
+pub fn processor(
+    driver: Driver,
+    cores: NonZeroU32,
+    mb_s: f64,
+) -> Result<Processor, SimulatedError> {
+    Ok(Processor::new(driver, cores, mb_s)?)
 }
 
 /// The clock of simulated drives.

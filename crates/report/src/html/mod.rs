@@ -1,6 +1,7 @@
 //! Runs as one HTML file: no network, no script, light and dark, phone and print.
 
 pub(crate) mod chart;
+pub mod lifetime;
 mod page;
 
 use crate::figure;
@@ -17,29 +18,21 @@ pub fn render(runs: &[Run]) -> String {
             format!("What encryption costs: {}", names.join(", "))
         }
     };
-    let page = document(
+    document(
         &title,
+        "",
         html! {
             h1 { "What encryption costs" }
             @if runs.is_empty() { p class="lead" { "There is no run to report on." } }
             @for run in runs { (page::article(run)) }
             (page::how_to_read())
         },
-    );
-    // Escaping keeps markup out, but not what turns the words of the page round.
-    page.chars()
-        .map(|c| {
-            if c != '\n' && figure::steers(c) {
-                ' '
-            } else {
-                c
-            }
-        })
-        .collect()
+    )
 }
 
-fn document(title: &str, body: Markup) -> String {
-    html! {
+/// A page with the style of all of them, and one of its own behind that.
+fn document(title: &str, style: &str, body: Markup) -> String {
+    let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -50,10 +43,15 @@ fn document(title: &str, body: Markup) -> String {
                 meta http-equiv="Content-Security-Policy"
                     content="default-src 'none'; style-src 'unsafe-inline'";
                 title { (title) }
-                style { (PreEscaped(include_str!("style.css"))) }
+                style { (PreEscaped(include_str!("style.css"))) (PreEscaped(style)) }
             }
             body { main { (body) } }
         }
-    }
-    .into_string()
+    };
+    // Escaping keeps markup out, but not what turns the words of the page round.
+    let steers = |c| c != '\n' && figure::steers(c);
+    let page = page.into_string();
+    page.chars()
+        .map(|c| if steers(c) { ' ' } else { c })
+        .collect()
 }

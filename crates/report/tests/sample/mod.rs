@@ -172,6 +172,7 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
             write_cache: Some("write back".into()),
             engine: "io_uring".into(),
             scheduler: Some("none".into()),
+            driver: None,
             size: 1 << 30,
         },
         fs: None,

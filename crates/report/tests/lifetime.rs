@@ -1,0 +1,71 @@
+//! The lives of an SSD as text, JSON and a page.
+
+#[path = "lifetime/sample.rs"]
+mod sample;
+
+use cryptmark_report::{html, lifetime};
+
+/// What every picture shows stands in the text as well.
+#[test]
+fn text_tells_the_series() {
+    let text = lifetime::text::render(&sample::lifetime());
+    let line = |number: usize, begin: &str| {
+        let mut lines = text.lines().filter(|line| line.starts_with(begin));
+        let line = lines.nth(number).unwrap_or_else(|| panic!("{text}"));
+        line[begin.len()..]
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let blocked = "encrypted, TRIM blocked";
+    assert_eq!(
+        line(0, blocked),
+        "4.50 x 77 MB/s 12.0 years noise everywhere"
+    );
+    // After a day, three, a week, two, a month, three, a year and three.
+    assert_eq!(line(1, blocked), "1.58 2.17 2.46 2.75 3.04 3.33 3.92 3.92");
+    assert_eq!(line(2, blocked), "189 138 122 109 99 90 77 77");
+    assert_eq!(line(3, blocked), "9 9 10 11 40 13.1 374 days");
+    assert!(line(4, blocked).starts_with("·░░▒▒▓▓█·░░"), "{text}");
+    let plain = "not encrypted, compressed to 50 %";
+    assert!(
+        line(0, plain).ends_with("over 100 years everything"),
+        "{text}"
+    );
+    assert!(text.contains("writes 3.8 times as much"), "{text}");
+}
+
+#[test]
+fn a_page_has_each_picture_and_its_values() {
+    let page = html::lifetime::render(&sample::lifetime());
+    assert_eq!(page.matches("<svg").count(), 5);
+    assert_eq!(page.matches("role=\"img\"").count(), 5);
+    assert_eq!(page.matches("<table").count(), 5);
+    assert!(!page.contains("<script"));
+    for shown in [
+        "How long it lasts, at 20 GB a day",
+        "<td data-name=\"Lasts\">over 100 years</td>",
+        "<td data-name=\"encrypted, TRIM blocked\">3.92</td>",
+        "<td data-name=\"most\">40</td>",
+        "<td data-name=\"Sees\">20.0 % unused</td>",
+    ] {
+        assert!(page.contains(shown), "{shown} is not in\n{page}");
+    }
+}
+
+/// A record without what the pictures show is no reason to fail.
+#[test]
+fn lives_without_moments() {
+    let mut record = sample::lifetime();
+    for life in &mut record.setups {
+        life.moments.clear();
+        life.erases.clear();
+        life.leak = None;
+    }
+    for _ in 0..2 {
+        let page = html::lifetime::render(&record);
+        assert!(!page.contains("could not be drawn"), "{page}");
+        assert!(lifetime::text::render(&record).contains("20 GB a day"));
+        record.setups.clear();
+    }
+}
