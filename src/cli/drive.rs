@@ -10,7 +10,7 @@ use ::drive::DriveError;
 use ::drive::preset::Preset;
 use ::drive::ssd::Ssd;
 use clap::{Args, Subcommand};
-use lab::target::simulated::{SimulatedError, preset};
+use lab::target::simulated::{SimulatedError, preset, toml};
 use std::fmt::Write as _;
 
 /// Options of `cryptmark drive`.
@@ -26,7 +26,7 @@ enum Action {
     List,
     /// Print a drive's TOML with the source of each number, to copy and edit
     Show {
-        /// Name of the drive
+        /// Name of the drive, or a file that ends in .toml, which is checked
         name: String,
     },
     /// Write to a simulated drive, and count what it writes to its flash
@@ -43,7 +43,7 @@ enum Action {
 pub fn run(options: &DriveOptions) -> Result<(), Failure> {
     match &options.action {
         Action::List => list(),
-        Action::Show { name } => print(Preset::toml(name)?),
+        Action::Show { name } => show(name),
         Action::Run(options) => run::run(options),
         Action::Predict(options) => predict::run(options),
         Action::Trace(options) => trace::run(options),
@@ -63,6 +63,11 @@ fn list() -> Result<(), Failure> {
     print(&text)
 }
 
+fn show(name: &str) -> Result<(), Failure> {
+    preset(name)?;
+    print(&toml(name)?)
+}
+
 /// A drive that must have flash.
 fn named_ssd(name: &str) -> Result<Ssd, Failure> {
     match preset(name)? {
@@ -71,6 +76,11 @@ fn named_ssd(name: &str) -> Result<Ssd, Failure> {
             2,
             format!("{name} is a disk, which discards and erases do nothing to"),
             "Choose an SSD of `cryptmark drive list`.",
+        )),
+        Preset::Flash(_) => Err(Failure::new(
+            2,
+            format!("{name} knows no TRIM, so that it wears alike in all setups"),
+            format!("`cryptmark drive run --device {name}` says how it wears."),
         )),
     }
 }

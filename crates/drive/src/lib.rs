@@ -8,6 +8,7 @@ pub mod demand;
 mod device;
 mod error;
 pub mod filter;
+pub mod flash;
 pub mod fragmented;
 pub mod ftl;
 pub mod hdd;

@@ -48,6 +48,9 @@ pub struct PredictOptions {
     /// The experiment; `cryptmark plans` lists them
     #[arg(long, value_name = "NAME|FILE", default_value = "storage-ciphers")]
     plan: String,
+    /// Size of the test file, as in 100MB; without it the plan's
+    #[arg(long)]
+    size: Option<ByteSize>,
     /// Rate of a cipher on the processor that there would be, aes=145MB/s; measured here without it
     #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = crate::cli::run::rate)]
     cpu: Vec<(String, CipherRate)>,
@@ -106,7 +109,9 @@ struct Prediction<'a> {
 /// Runs the command.
 pub fn run(options: &PredictOptions) -> Result<(), Failure> {
     let preset = simulated::preset(&options.device)?;
-    let plan = Plan::load(&options.plan)?;
+    let mut plan = Plan::load(&options.plan)?;
+    plan.size = options.size.unwrap_or(plan.size);
+    plan.validate()?;
     if plan.is_bare() {
         return Err(Failure::new(
             2,

@@ -1,7 +1,7 @@
 //! [`HddPreset`]: the numbers of a disk.
 
 use crate::DriveError;
-use crate::preset::Kind;
+use crate::preset::{Kind, no_limit};
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -121,10 +121,6 @@ pub enum Order {
 /// Commands in SATA's native queue.
 fn native_queue() -> u32 {
     32
-}
-
-fn no_limit() -> f64 {
-    999_999.0
 }
 
 impl HddPreset {

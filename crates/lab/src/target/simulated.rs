@@ -61,15 +61,22 @@ impl SimulatedError {
 /// # Errors
 /// [`SimulatedError`].
 pub fn preset(name: &str) -> Result<Preset, SimulatedError> {
-    if !name.ends_with(".toml") {
-        return Ok(Preset::named(name)?);
-    }
-    let text = std::fs::read_to_string(name).map_err(|source| SimulatedError::Read {
-        path: name.to_owned(),
-        source,
-    })?;
-    Preset::parse(&text).map_err(|source| SimulatedError::Impossible {
+    Preset::parse(&toml(name)?).map_err(|source| SimulatedError::Impossible {
         name: name.to_owned(),
+        source,
+    })
+}
+
+/// The TOML of a drive that ships, or the file that ends in .toml.
+///
+/// # Errors
+/// [`SimulatedError`].
+pub fn toml(name: &str) -> Result<String, SimulatedError> {
+    if !name.ends_with(".toml") {
+        return Ok(Preset::toml(name)?.to_owned());
+    }
+    std::fs::read_to_string(name).map_err(|source| SimulatedError::Read {
+        path: name.to_owned(),
         source,
     })
 }
