@@ -1,5 +1,6 @@
 //! `cryptmark drive`: drives that are not here, simulated.
 
+mod fit;
 mod lifetime;
 mod predict;
 mod run;
@@ -37,6 +38,8 @@ enum Action {
     Trace(trace::TraceOptions),
     /// What encryption and its way with TRIM do to an SSD over the years
     Lifetime(lifetime::LifetimeOptions),
+    /// Measure a disk that is here for half a minute, and find the numbers of a simulated one that does the same
+    Fit(fit::FitOptions),
 }
 
 /// Runs the command.
@@ -48,6 +51,7 @@ pub fn run(options: &DriveOptions) -> Result<(), Failure> {
         Action::Predict(options) => predict::run(options),
         Action::Trace(options) => trace::run(options),
         Action::Lifetime(options) => lifetime::run(options),
+        Action::Fit(options) => fit::run(options),
     }
 }
 

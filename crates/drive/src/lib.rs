@@ -20,6 +20,7 @@ pub mod replay;
 pub mod ssd;
 pub mod time;
 pub mod trace;
+mod tune;
 pub mod uniform;
 pub mod workload;
 

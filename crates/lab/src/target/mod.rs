@@ -6,6 +6,7 @@
 
 mod bare;
 pub mod engine_file;
+pub mod fit;
 mod format;
 pub mod java;
 #[allow(unsafe_code)]
