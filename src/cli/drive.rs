@@ -97,7 +97,11 @@ impl From<DriveError> for Failure {
 
 impl From<SimulatedError> for Failure {
     fn from(error: SimulatedError) -> Self {
-        Self::of(2, &error, error.remedy())
+        let code = match error {
+            SimulatedError::Interrupted => 130,
+            _ => 2,
+        };
+        Self::of(code, &error, error.remedy())
     }
 }
 

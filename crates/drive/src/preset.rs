@@ -11,6 +11,7 @@ use crate::ssd::{Ssd, SsdDrive};
 use bytesize::ByteSize;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
 
 /// Drives that ship: name and TOML.
 const SHIPPED: &[(&str, &str)] = &[
@@ -51,6 +52,9 @@ const ENOUGH: u64 = 8;
 
 /// No less of it is simulated, bytes: blocks are large, and cleaning needs several.
 const LEAST: u64 = 8_000_000_000;
+
+/// Bytes that are filled between two reports: a blink of an eye's.
+const STRETCH: u64 = 256 << 20;
 
 /// A kind of drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,6 +142,20 @@ impl Preset {
     /// [`DriveError::TooSmall`] where the extent is larger than the drive;
     /// [`DriveError::NoSpare`], [`DriveError::Memory`].
     pub fn drive(&self, extent: u64, seed: u64) -> Result<Box<dyn Drive>, DriveError> {
+        let drive = self.filled(extent, seed, &mut |_| ControlFlow::Continue(()))?;
+        Ok(drive.expect("nobody ends it"))
+    }
+
+    /// The same, of which `report` is told the bytes written so far, and may end it.
+    ///
+    /// # Errors
+    /// As [`drive`](Self::drive); `Ok(None)` where `report` ended it.
+    pub fn filled(
+        &self,
+        extent: u64,
+        seed: u64,
+        report: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Option<Box<dyn Drive>>, DriveError> {
         let capacity = self.capacity();
         if extent > capacity {
             return Err(DriveError::TooSmall {
@@ -148,17 +166,15 @@ impl Preset {
         match self {
             Self::Hdd(preset) => {
                 let disk = Box::new(Hdd::new(preset.clone())?);
-                match preset.placement {
-                    None => Ok(disk),
-                    Some(placement) => {
-                        Ok(Box::new(Fragmented::new(disk, extent, placement, seed)?))
-                    }
-                }
+                Ok(Some(match preset.placement {
+                    None => disk,
+                    Some(placement) => Box::new(Fragmented::new(disk, extent, placement, seed)?),
+                }))
             }
             Self::Flash(preset) => {
                 let mut drive = FlashDrive::new(preset.clone())?;
                 drive.fill(extent);
-                Ok(Box::new(drive))
+                Ok(Some(Box::new(drive)))
             }
             Self::Ssd(ssd) => {
                 let enough = extent.saturating_mul(ENOUGH).max(LEAST);
@@ -167,8 +183,17 @@ impl Preset {
                     ..ssd.clone()
                 };
                 let mut drive = SsdDrive::new(&ssd, Policy::Greedy, seed)?;
-                drive.fill(0, extent.min(drive.capacity()));
-                Ok(Box::new(drive))
+                let extent = extent.min(drive.capacity());
+                let mut filled = 0;
+                while filled < extent {
+                    if report(filled).is_break() {
+                        return Ok(None);
+                    }
+                    let next = STRETCH.min(extent - filled);
+                    drive.fill(filled, next);
+                    filled += next;
+                }
+                Ok(Some(Box::new(drive)))
             }
         }
     }
