@@ -36,6 +36,9 @@ const NONE: f64 = 1e-5;
 /// What being e times the start counts, against being e times what is wanted.
 const PRIOR: f64 = 0.02;
 
+/// What a simulation gives for some numbers.
+type Figures<'a, E> = dyn FnMut(&[f64]) -> Result<Vec<f64>, E> + 'a;
+
 /// Where the search ended.
 #[derive(Clone, Debug)]
 pub struct Found {
@@ -54,7 +57,7 @@ pub struct Found {
 pub fn least_squares<E: Interrupts>(
     start: &[f64],
     wanted: &[f64],
-    figures: &mut dyn FnMut(&[f64]) -> Result<Vec<f64>, E>,
+    figures: &mut Figures<'_, E>,
 ) -> Result<Found, E> {
     let goal = Goal { start, wanted };
     let mut found = Found {
@@ -75,7 +78,7 @@ fn alone<E: Interrupts>(
     tries: &[f64],
     found: &mut Found,
     mut there: Vec<f64>,
-    figures: &mut dyn FnMut(&[f64]) -> Result<Vec<f64>, E>,
+    figures: &mut Figures<'_, E>,
 ) -> Result<Vec<f64>, E> {
     for _ in 0..ROUNDS {
         let squares = goal.squares(&found.place, &there);
@@ -113,7 +116,7 @@ fn together<E: Interrupts>(
     goal: &Goal<'_>,
     found: &mut Found,
     mut there: Vec<f64>,
-    figures: &mut dyn FnMut(&[f64]) -> Result<Vec<f64>, E>,
+    figures: &mut Figures<'_, E>,
 ) -> Result<Vec<f64>, E> {
     let mut damping = 1e-3;
     for _ in 0..STEPS {
@@ -210,7 +213,7 @@ impl Goal<'_> {
 fn slopes<E: Interrupts>(
     place: &[f64],
     there: &[f64],
-    figures: &mut dyn FnMut(&[f64]) -> Result<Vec<f64>, E>,
+    figures: &mut Figures<'_, E>,
 ) -> Result<Vec<Vec<f64>>, E> {
     let mut slopes = Vec::with_capacity(place.len());
     for coordinate in 0..place.len() {
