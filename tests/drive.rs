@@ -279,6 +279,74 @@ fn a_prediction_answers_in_text_and_json() {
     );
 }
 
+/// A key whose blocks are copied: random writes wear and take 32 times as much,
+/// and what a cipher costs is nothing beside that.
+#[test]
+fn flash_wears_and_is_predicted() {
+    let run = json(&[
+        "run",
+        "--device",
+        "flash-key-128m",
+        "--warmup",
+        "0.5",
+        "--measure",
+        "0.5",
+        "--json",
+        "-",
+    ]);
+    let amplification = run["write_amplification"].as_f64().unwrap();
+    assert!((amplification / 32.0 - 1.0).abs() < 0.02, "{run}");
+    assert_eq!(run["erase_counts"].as_array().unwrap().len(), 1004);
+    assert!(run["terabytes_written"].as_f64().unwrap() > 0.1, "{run}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace");
+    // The second block twice, and a page of the first.
+    std::fs::write(
+        &file,
+        "fio version 2 iolog\nf write 131072 131072\nf write 131072 131072\nf write 0 2048\n",
+    )
+    .unwrap();
+    let trace = file.to_str().unwrap();
+    let run = json(&[
+        "run",
+        "--device",
+        "mtd-nand-128m",
+        "--workload",
+        trace,
+        "--json",
+        "-",
+    ]);
+    let count = |name: &str| run[name].as_u64().unwrap();
+    assert_eq!((count("host_pages"), count("flash_pages")), (129, 128));
+    let erases = run["erase_counts"].as_array().unwrap();
+    assert_eq!(
+        (&erases[0], &erases[1], &erases[2]),
+        (&1.into(), &1.into(), &0.into())
+    );
+
+    let prediction = json(&[
+        "predict",
+        "--device",
+        "flash-key-128m",
+        "--size",
+        "100MB",
+        "--cipher",
+        "aes",
+        "--cpu",
+        "aes=10MB/s",
+        "--json",
+        "-",
+    ]);
+    let ratio = |workload: &str| {
+        let cells = prediction["cells"].as_array().unwrap();
+        let cell = cells.iter().find(|cell| cell["workload"] == workload);
+        cell.unwrap()["encrypted"][0]["ratio"].as_f64().unwrap()
+    };
+    assert!(ratio("rand-4k-write") > 0.97, "{prediction}");
+    assert!(ratio("seq-4m-write") < 0.7, "{prediction}");
+}
+
 /// A run's figures and remarks; not the machine and the time of day.
 fn figures(arguments: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
@@ -659,6 +727,25 @@ fn faults_are_told_in_two_lines() {
             "nothing",
         ),
         (vec!["show", "nothing"], "drive list"),
+        (vec!["show", "/nowhere.toml"], "/nowhere.toml"),
+        (vec!["run", "--device", "nothing"], "drive list"),
+        (vec!["run", "--device", "mlc-128g"], "no flash chip"),
+        (
+            vec!["run", "--device", "mtd-nor-16m", "--gc", "fifo"],
+            "--gc",
+        ),
+        (
+            vec!["run", "--device", "mtd-nor-16m", "--measure", "0"],
+            "measure",
+        ),
+        (
+            vec!["lifetime", "--device", "flash-key-128m"],
+            "drive run --device flash-key-128m",
+        ),
+        (
+            vec!["predict", "--device", "flash-key-128m"],
+            "the drive holds 128000000 bytes",
+        ),
         (vec!["lifetime", "--device", "nothing"], "drive list"),
         (
             vec!["lifetime", "--device", "/nowhere.toml"],

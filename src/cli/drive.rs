@@ -1,5 +1,6 @@
 //! `cryptmark drive`: drives that are not here, simulated.
 
+mod fit;
 mod lifetime;
 mod predict;
 mod run;
@@ -10,7 +11,7 @@ use ::drive::DriveError;
 use ::drive::preset::Preset;
 use ::drive::ssd::Ssd;
 use clap::{Args, Subcommand};
-use lab::target::simulated::{SimulatedError, preset};
+use lab::target::simulated::{SimulatedError, preset, toml};
 use std::fmt::Write as _;
 
 /// Options of `cryptmark drive`.
@@ -26,7 +27,7 @@ enum Action {
     List,
     /// Print a drive's TOML with the source of each number, to copy and edit
     Show {
-        /// Name of the drive
+        /// Name of the drive, or a file that ends in .toml, which is checked
         name: String,
     },
     /// Write to a simulated drive, and count what it writes to its flash
@@ -37,17 +38,20 @@ enum Action {
     Trace(trace::TraceOptions),
     /// What encryption and its way with TRIM do to an SSD over the years
     Lifetime(lifetime::LifetimeOptions),
+    /// Measure a disk that is here for half a minute, and find the numbers of a simulated one that does the same
+    Fit(fit::FitOptions),
 }
 
 /// Runs the command.
 pub fn run(options: &DriveOptions) -> Result<(), Failure> {
     match &options.action {
         Action::List => list(),
-        Action::Show { name } => print(Preset::toml(name)?),
+        Action::Show { name } => show(name),
         Action::Run(options) => run::run(options),
         Action::Predict(options) => predict::run(options),
         Action::Trace(options) => trace::run(options),
         Action::Lifetime(options) => lifetime::run(options),
+        Action::Fit(options) => fit::run(options),
     }
 }
 
@@ -63,6 +67,11 @@ fn list() -> Result<(), Failure> {
     print(&text)
 }
 
+fn show(name: &str) -> Result<(), Failure> {
+    preset(name)?;
+    print(&toml(name)?)
+}
+
 /// A drive that must have flash.
 fn named_ssd(name: &str) -> Result<Ssd, Failure> {
     match preset(name)? {
@@ -71,6 +80,11 @@ fn named_ssd(name: &str) -> Result<Ssd, Failure> {
             2,
             format!("{name} is a disk, which discards and erases do nothing to"),
             "Choose an SSD of `cryptmark drive list`.",
+        )),
+        Preset::Flash(_) => Err(Failure::new(
+            2,
+            format!("{name} knows no TRIM, so that it wears alike in all setups"),
+            format!("`cryptmark drive run --device {name}` says how it wears."),
         )),
     }
 }
@@ -83,7 +97,11 @@ impl From<DriveError> for Failure {
 
 impl From<SimulatedError> for Failure {
     fn from(error: SimulatedError) -> Self {
-        Self::of(2, &error, error.remedy())
+        let code = match error {
+            SimulatedError::Interrupted => 130,
+            _ => 2,
+        };
+        Self::of(code, &error, error.remedy())
     }
 }
 

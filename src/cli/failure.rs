@@ -9,6 +9,7 @@ use lab::plan::PlanError;
 use lab::session::SessionError;
 use lab::store::StoreError;
 use lab::target::StorageError;
+use lab::target::simulated::SimulatedError;
 use serve::fuse::FuseError;
 use std::error::Error;
 use std::process::ExitCode;
@@ -179,7 +180,7 @@ impl From<FileSystemError> for Failure {
 impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
         let code = match &error {
-            SessionError::Interrupted => 130,
+            SessionError::Interrupted | SessionError::Simulated(SimulatedError::Interrupted) => 130,
             SessionError::Plan(_) | SessionError::Absent(_) | SessionError::Simulated(_) => 2,
             _ => 1,
         };

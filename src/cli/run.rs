@@ -124,6 +124,13 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
     let seed = options.seed.unwrap_or_else(seed_of_now);
     let progress = Progress::new(options.no_progress, plan.extent_bytes());
+    let mut filling = |filled| {
+        progress.filled(filled);
+        match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
     let storage = match plan.tier {
         Tier::Cipher => Storage::memory(plan.extent_bytes(), seed),
         _ if plan.is_simulated() => Ok(Storage::none()),
@@ -135,18 +142,17 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
                 overwrite: options.yes,
                 engine: None,
             },
-            &mut |filled| {
-                progress.filled(filled);
-                match stop.load(Ordering::Relaxed) {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                }
-            },
+            &mut filling,
         ),
     }
     .inspect_err(|_| progress.finish())?;
 
-    let session = Session::open(&plan, &storage, options.backend, seed, run_id())?;
+    if plan.systems.iter().any(|system| system.drive().is_some()) {
+        progress.doing("filling the simulated drive");
+    }
+    let backend = options.backend;
+    let session = Session::open_watched(&plan, &storage, backend, seed, run_id(), &mut filling)
+        .inspect_err(|_| progress.finish())?;
     destination.begin(session.header())?;
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }

@@ -8,6 +8,7 @@ pub mod demand;
 mod device;
 mod error;
 mod filter;
+pub mod flash;
 pub mod fragmented;
 pub mod ftl;
 pub mod hdd;
@@ -19,6 +20,7 @@ pub mod replay;
 pub mod ssd;
 pub mod time;
 pub mod trace;
+mod tune;
 pub mod uniform;
 pub mod workload;
 

@@ -3,6 +3,7 @@
 
 use crate::DriveError;
 use crate::demand::Drive;
+use crate::flash::{FlashDrive, FlashPreset};
 use crate::fragmented::Fragmented;
 use crate::ftl::Policy;
 use crate::hdd::{Hdd, HddPreset};
@@ -10,6 +11,7 @@ use crate::ssd::{Ssd, SsdDrive};
 use bytesize::ByteSize;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
 
 /// Drives that ship: name and TOML.
 const SHIPPED: &[(&str, &str)] = &[
@@ -33,6 +35,15 @@ const SHIPPED: &[(&str, &str)] = &[
         "ssd-x25m-160g",
         include_str!("../presets/ssd-x25m-160g.toml"),
     ),
+    (
+        "flash-key-128m",
+        include_str!("../presets/flash-key-128m.toml"),
+    ),
+    (
+        "mtd-nand-128m",
+        include_str!("../presets/mtd-nand-128m.toml"),
+    ),
+    ("mtd-nor-16m", include_str!("../presets/mtd-nor-16m.toml")),
 ];
 
 /// Of a large SSD so many times the extent is simulated: all that is written to
@@ -41,6 +52,9 @@ const ENOUGH: u64 = 8;
 
 /// No less of it is simulated, bytes: blocks are large, and cleaning needs several.
 const LEAST: u64 = 8_000_000_000;
+
+/// Bytes that are filled between two reports: a blink of an eye's.
+const STRETCH: u64 = 256 << 20;
 
 /// A kind of drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +66,13 @@ pub enum Kind {
     Hdd,
     /// A turning disk with flash that learns.
     Sshd,
+    /// A flash chip with little or nothing over it.
+    Flash,
+}
+
+/// A rate that limits nothing, 10⁶ bytes a second.
+pub(crate) fn no_limit() -> f64 {
+    999_999.0
 }
 
 /// The numbers of a drive.
@@ -61,6 +82,8 @@ pub enum Preset {
     Ssd(Ssd),
     /// A turning disk, with flash or without.
     Hdd(HddPreset),
+    /// A flash chip with little or nothing over it.
+    Flash(FlashPreset),
 }
 
 impl Preset {
@@ -105,6 +128,7 @@ impl Preset {
         }
         match read::<Which>(toml)?.kind {
             Kind::Ssd => Ok(Self::Ssd(read::<Ssd>(toml)?.checked()?)),
+            Kind::Flash => Ok(Self::Flash(read::<FlashPreset>(toml)?.checked()?)),
             Kind::Hdd | Kind::Sshd => {
                 let preset: HddPreset = read(toml)?;
                 Ok(Self::Hdd(Hdd::new(preset)?.preset().clone()))
@@ -118,36 +142,68 @@ impl Preset {
     /// [`DriveError::TooSmall`] where the extent is larger than the drive;
     /// [`DriveError::NoSpare`], [`DriveError::Memory`].
     pub fn drive(&self, extent: u64, seed: u64) -> Result<Box<dyn Drive>, DriveError> {
-        let capacity = match self {
-            Self::Ssd(ssd) => ssd.capacity,
-            Self::Hdd(hdd) => hdd.capacity,
-        };
-        if extent > capacity.as_u64() {
+        let drive = self.filled(extent, seed, &mut |_| ControlFlow::Continue(()))?;
+        Ok(drive.expect("nobody ends it"))
+    }
+
+    /// The same, of which `report` is told the bytes written so far, and may end it.
+    ///
+    /// # Errors
+    /// As [`drive`](Self::drive); `Ok(None)` where `report` ended it.
+    pub fn filled(
+        &self,
+        extent: u64,
+        seed: u64,
+        report: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Option<Box<dyn Drive>>, DriveError> {
+        let capacity = self.capacity();
+        if extent > capacity {
             return Err(DriveError::TooSmall {
-                capacity: capacity.as_u64(),
+                capacity,
                 needed: extent,
             });
         }
         match self {
             Self::Hdd(preset) => {
                 let disk = Box::new(Hdd::new(preset.clone())?);
-                match preset.placement {
-                    None => Ok(disk),
-                    Some(placement) => {
-                        Ok(Box::new(Fragmented::new(disk, extent, placement, seed)?))
-                    }
-                }
+                Ok(Some(match preset.placement {
+                    None => disk,
+                    Some(placement) => Box::new(Fragmented::new(disk, extent, placement, seed)?),
+                }))
+            }
+            Self::Flash(preset) => {
+                let mut drive = FlashDrive::new(preset.clone())?;
+                drive.fill(extent);
+                Ok(Some(Box::new(drive)))
             }
             Self::Ssd(ssd) => {
                 let enough = extent.saturating_mul(ENOUGH).max(LEAST);
                 let ssd = Ssd {
-                    capacity: ByteSize::b(enough.min(capacity.as_u64())),
+                    capacity: ByteSize::b(enough.min(capacity)),
                     ..ssd.clone()
                 };
                 let mut drive = SsdDrive::new(&ssd, Policy::Greedy, seed)?;
-                drive.fill(0, extent.min(drive.capacity()));
-                Ok(Box::new(drive))
+                let extent = extent.min(drive.capacity());
+                let mut filled = 0;
+                while filled < extent {
+                    if report(filled).is_break() {
+                        return Ok(None);
+                    }
+                    let next = STRETCH.min(extent - filled);
+                    drive.fill(filled, next);
+                    filled += next;
+                }
+                Ok(Some(Box::new(drive)))
             }
+        }
+    }
+
+    /// Bytes of the whole drive.
+    pub fn capacity(&self) -> u64 {
+        match self {
+            Self::Ssd(ssd) => ssd.capacity.as_u64(),
+            Self::Hdd(hdd) => hdd.capacity.as_u64(),
+            Self::Flash(flash) => flash.capacity.as_u64(),
         }
     }
 
@@ -156,6 +212,7 @@ impl Preset {
         match self {
             Self::Ssd(ssd) => &ssd.title,
             Self::Hdd(hdd) => &hdd.title,
+            Self::Flash(flash) => &flash.title,
         }
     }
 }
@@ -182,6 +239,7 @@ mod tests {
             let sources = match &preset {
                 Preset::Ssd(ssd) => &ssd.sources,
                 Preset::Hdd(hdd) => &hdd.sources,
+                Preset::Flash(flash) => &flash.sources,
             };
             let toml: toml::Table = Preset::toml(name).expect(name).parse().expect("TOML");
             let numbers = |table: &toml::Table| {
@@ -219,5 +277,19 @@ mod tests {
         let hdd = |from, to| with("hdd-desktop-2003", from, to);
         assert!(hdd("rpm = 5400", "rpm = 0").contains("rpm"));
         assert!(hdd("queue = \"elevator\"", "queue = \"lift\"").contains("line 15"));
+        let key = |from, to| with("flash-key-128m", from, to);
+        assert!(key("page = \"2 KiB\"", "page = \"3 KiB\"").contains("page"));
+        assert!(key("page = \"2 KiB\"", "page = \"1 MiB\"").contains("page"));
+        assert!(key("pages_per_block = 64", "pages_per_block = 0").contains("pages_per_block"));
+        assert!(key("blocks = 1004", "blocks = 1").contains("blocks"));
+        assert!(key("blocks = 1004", "blocks = 4294967295").contains("blocks"));
+        // 977 blocks hold 128 MB, and one must be erased.
+        assert!(key("blocks = 1004", "blocks = 977").contains("spare"));
+        assert!(key("blocks = 1004", "blocks = 976").contains("capacity"));
+        assert!(key("capacity = \"128 MB\"", "capacity = \"1 kB\"").contains("capacity"));
+        assert!(key("erase_ms = 2", "erase_ms = 0").contains("erase_ms"));
+        assert!(key("command_us = 375", "command_us = nan").contains("command_us"));
+        assert!(key("layer = \"block-mapped\"", "layer = \"ubi\"").contains("line 3"));
+        assert!(key("interface_mb_s", "interface_mbs").contains("line"));
     }
 }

@@ -92,16 +92,21 @@ impl PageWorkload {
                 }
             }
         }
+        let (logical, hot) = self.write();
+        PageRequest::Write { logical, hot }
+    }
+
+    /// The logical page that the host writes next, and whether it is one of
+    /// those that are written often.
+    #[inline]
+    pub fn write(&mut self) -> (u32, bool) {
         let all_alike = self.hot_pages == self.pages;
         let hot = all_alike || self.rng.next_u64() < self.hot_writes;
         let logical = match hot {
             true => self.below(self.hot_pages),
             false => self.hot_pages + self.below(self.pages - self.hot_pages),
         };
-        PageRequest::Write {
-            logical,
-            hot: hot && !all_alike,
-        }
+        (logical, hot && !all_alike)
     }
 
     fn below(&mut self, end: u32) -> u32 {

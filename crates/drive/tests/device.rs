@@ -14,6 +14,7 @@ use drive::preset::Preset;
 use drive::{DriveError, Driver, Processor, SimulatedDevice, time};
 use host::{ClosedLoop, Pattern};
 use std::num::NonZeroU32;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 
 const SIZE: u64 = 2 << 20;
@@ -206,4 +207,21 @@ fn the_same_seed_takes_the_same_time() {
     assert_eq!(ssd(random), ssd(random));
     let other = ClosedLoop { seed: 2, ..random };
     assert_ne!(ssd(random), ssd(other));
+}
+
+/// How far it is filled is told, and whoever hears it may end it.
+#[test]
+fn filling_a_large_drive_is_told() {
+    let preset = Preset::named("tlc-1t").unwrap();
+    let mut told = Vec::new();
+    let ended = preset.filled(4_000_000_000, 1, &mut |filled| {
+        told.push(filled);
+        match filled {
+            0..1_000_000_000 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    });
+    assert!(ended.unwrap().is_none());
+    assert!(told.is_sorted() && told.len() > 2, "{told:?}");
+    assert!(*told.last().unwrap() < 2_000_000_000, "{told:?}");
 }

@@ -31,6 +31,7 @@ use crate::target::{Backend, BareError, Storage, TargetError};
 use crate::trial::{Sample, TrialError};
 use crate::workload::Workload;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use thiserror::Error;
@@ -222,11 +223,29 @@ impl<'a> Session<'a> {
         seed: u64,
         id: String,
     ) -> Result<Self, SessionError> {
+        let filling = &mut |_| ControlFlow::Continue(());
+        Self::open_watched(plan, storage, backend, seed, id, filling)
+    }
+
+    /// The same; `filling` is told the bytes written so far to each simulated
+    /// drive, and may end it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); [`SimulatedError::Interrupted`] where `filling`
+    /// ended it.
+    pub fn open_watched(
+        plan: &'a Plan,
+        storage: &Storage,
+        backend: Option<Backend>,
+        seed: u64,
+        id: String,
+        filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Self, SessionError> {
         let beside = Beside::of(plan.published.as_ref()).map_err(PlanError::from)?;
         let opened = if plan.is_bare() {
             Opened::bare(plan, backend)?
         } else {
-            Opened::over(storage, plan, backend, seed)?
+            Opened::over(storage, plan, backend, seed, filling)?
         };
         if opened.cells.is_empty() {
             return Err(SessionError::Absent(opened.absent));

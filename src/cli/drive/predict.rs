@@ -1,6 +1,7 @@
 //! `cryptmark drive predict`: what a plan would measure on a drive that is not
 //! here, plain and encrypted.
 
+use crate::cli::progress::Progress;
 use crate::cli::report::put;
 use crate::cli::{Failure, print, stop_on_signal};
 use bytesize::ByteSize;
@@ -16,8 +17,9 @@ use lab::workload::Workload;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Requests of a workload that the plan gives a time, unless fewer fill its extent.
 const REQUESTS: u64 = 20_000;
@@ -48,6 +50,9 @@ pub struct PredictOptions {
     /// The experiment; `cryptmark plans` lists them
     #[arg(long, value_name = "NAME|FILE", default_value = "storage-ciphers")]
     plan: String,
+    /// Size of the test file, as in 100MB; without it the plan's
+    #[arg(long)]
+    size: Option<ByteSize>,
     /// Rate of a cipher on the processor that there would be, aes=145MB/s; measured here without it
     #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = crate::cli::run::rate)]
     cpu: Vec<(String, CipherRate)>,
@@ -60,6 +65,9 @@ pub struct PredictOptions {
     /// Write the outcome as JSON; - is standard output
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
+    /// Show no progress
+    #[arg(long)]
+    no_progress: bool,
 }
 
 /// A cipher and how fast the processor is at it.
@@ -110,7 +118,9 @@ struct Prediction<'a> {
 /// Runs the command.
 pub fn run(options: &PredictOptions) -> Result<(), Failure> {
     let preset = simulated::preset(&options.device)?;
-    let plan = Plan::load(&options.plan)?;
+    let mut plan = Plan::load(&options.plan)?;
+    plan.size = options.size.unwrap_or(plan.size);
+    plan.validate()?;
     if plan.is_bare() {
         return Err(Failure::new(
             2,
@@ -119,11 +129,22 @@ pub fn run(options: &PredictOptions) -> Result<(), Failure> {
         ));
     }
     let extent = plan.extent_bytes();
+    let stop = stop_on_signal()?;
+    let progress = Progress::new(options.no_progress, extent);
+    progress.doing("filling the simulated drive");
+    let drive = Simulated::open(&options.device, extent, options.seed, &mut |filled| {
+        progress.filled(filled);
+        match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    progress.finish();
     let host = Host {
-        drive: Simulated::open(&options.device, extent, options.seed)?,
+        drive: drive?,
         driver: options.driver,
         seed: options.seed,
-        stop: &*stop_on_signal()?,
+        stop: &stop,
     };
     let ciphers = options.ciphers()?;
     let mut cells = Vec::new();

@@ -1,5 +1,7 @@
 //! `cryptmark drive run`: what a drive writes to its flash under a workload.
 
+mod wear;
+
 use super::share;
 use crate::cli::progress::Progress;
 use crate::cli::report::put;
@@ -11,7 +13,7 @@ use ::drive::trace::Reader;
 use ::drive::uniform::{Experiment, Outcome};
 use ::drive::workload::Hot;
 use bytesize::ByteSize;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -25,6 +27,12 @@ use std::time::Instant;
 const WARMUP: f64 = 5.0;
 const MEASURE: f64 = 5.0;
 
+/// Sizes of the bare layer.
+const BLOCKS: u32 = 8192;
+const PAGES_PER_BLOCK: u32 = 64;
+const PAGE_SIZE: ByteSize = ByteSize::kib(4);
+const SPARE: f64 = 0.0737;
+
 /// The share of a hot-cold workload that is not told otherwise.
 const HOT: Hot = Hot {
     pages: 0.2,
@@ -37,17 +45,17 @@ pub const UNIFORM: &str = "ssd-uniform";
 /// Options of `cryptmark drive run`.
 #[derive(Debug, Args)]
 pub struct RunOptions {
-    /// The drive
-    #[arg(long, value_name = "NAME", default_value = UNIFORM)]
-    device: Device,
+    /// The drive: ssd-uniform, or the name or the .toml of one with kind = "flash"
+    #[arg(long, value_name = "NAME|FILE.toml", default_value = UNIFORM)]
+    device: String,
     /// Which pages are written: uniform, hot-cold (where --hot is given), or a trace of fio, DiskSim, MSR Cambridge or blkparse
     #[arg(long, value_name = "uniform|hot-cold|TRACE")]
     workload: Option<PathBuf>,
     /// Erase blocks
-    #[arg(long, value_name = "N", default_value_t = 8192)]
+    #[arg(long, value_name = "N", default_value_t = BLOCKS)]
     blocks: u32,
     /// Pages of an erase block
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", default_value_t = PAGES_PER_BLOCK)]
     pages_per_block: u32,
     /// Bytes of a page, which matter to a trace
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
@@ -87,18 +95,15 @@ pub struct RunOptions {
     no_progress: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Device {
-    /// A bare translation layer, without time
-    SsdUniform,
-}
-
 /// The words of --workload that are no files.
 const UNIFORM_WORKLOAD: &str = "uniform";
 const HOT_COLD: &str = "hot-cold";
 
 /// Runs the command.
 pub fn run(options: &RunOptions) -> Result<(), Failure> {
+    if options.device != UNIFORM {
+        return wear::run(options);
+    }
     match options.trace() {
         Some(path) => replay(options, path),
         None => measure(options),
@@ -136,13 +141,7 @@ fn replay(options: &RunOptions, path: &Path) -> Result<(), Failure> {
         ));
     }
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|error| {
-        Failure::new(
-            2,
-            format!("cannot read {name}: {error}"),
-            "Give uniform, hot-cold, or the file of a trace.",
-        )
-    })?;
+    let trace = open(path)?;
     let stop = stop_on_signal()?;
     let progress = Progress::requests(options.no_progress);
     let start = Instant::now();
@@ -153,20 +152,33 @@ fn replay(options: &RunOptions, path: &Path) -> Result<(), Failure> {
         page_bytes,
         seed: options.seed,
     };
-    let outcome = replay.play(Reader::new(BufReader::new(file)), &mut |done| {
+    let outcome = replay.play(trace, &mut |done| {
         progress.filled(done);
         go_on(&stop)
     });
     progress.finish();
-    let outcome = outcome.map_err(|error| {
-        let failure = Failure::of(2, &error, error.remedy());
-        match error {
-            ReplayError::Trace(_) => failure.within(&name),
-            _ => failure,
-        }
-    })?;
+    let outcome = outcome.map_err(|error| unplayable(&error, &name))?;
     let outcome = outcome.ok_or_else(interrupted)?;
     options.tell(&replay.layout, &outcome, &name, None, start)
+}
+
+fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
+    let file = File::open(path).map_err(|error| {
+        Failure::new(
+            2,
+            format!("cannot read {}: {error}", path.display()),
+            "Give uniform, hot-cold, or the file of a trace.",
+        )
+    })?;
+    Ok(Reader::new(BufReader::new(file)))
+}
+
+fn unplayable(error: &ReplayError, name: &str) -> Failure {
+    let failure = Failure::of(2, error, error.remedy());
+    match error {
+        ReplayError::Trace(_) => failure.within(name),
+        _ => failure,
+    }
 }
 
 fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
@@ -185,19 +197,22 @@ fn interrupted() -> Failure {
 }
 
 impl RunOptions {
-    fn experiment(&self) -> Result<Experiment, Failure> {
+    /// The pages that are hotter than others.
+    fn hot(&self) -> Result<Option<Hot>, Failure> {
         let workload = self.workload.as_deref().and_then(Path::to_str);
-        let hot = match (workload, self.hot) {
-            (Some(UNIFORM_WORKLOAD), Some(_)) => {
-                return Err(Failure::new(
-                    2,
-                    "--hot says that pages differ, --workload uniform that they do not",
-                    "Leave one of them away.",
-                ));
-            }
-            (Some(HOT_COLD), None) => Some(HOT),
-            (_, hot) => hot,
-        };
+        match (workload, self.hot) {
+            (Some(UNIFORM_WORKLOAD), Some(_)) => Err(Failure::new(
+                2,
+                "--hot says that pages differ, --workload uniform that they do not",
+                "Leave one of them away.",
+            )),
+            (Some(HOT_COLD), None) => Ok(Some(HOT)),
+            (_, hot) => Ok(hot),
+        }
+    }
+
+    fn experiment(&self) -> Result<Experiment, Failure> {
+        let hot = self.hot()?;
         if self.streams == 2 && hot.is_none() {
             return Err(Failure::new(
                 2,
@@ -253,14 +268,27 @@ impl RunOptions {
             ("--warmup", self.warmup != WARMUP),
             ("--measure", self.measure != MEASURE),
         ];
-        match given.iter().find(|(_, given)| *given) {
-            None => Ok(()),
-            Some((name, _)) => Err(Failure::new(
-                2,
-                format!("{name} says nothing about a trace"),
-                "Leave it out; a trace is played once, on a drive that was filled in order.",
-            )),
-        }
+        let remedy = "Leave it out; a trace is played once, on a drive that was filled in order.";
+        refuse(&given, "a trace", remedy)
+    }
+
+    /// A chip has its own sizes, and no policies.
+    fn refuse_what_is_no_chips(&self) -> Result<(), Failure> {
+        let given = [
+            ("--blocks", self.blocks != BLOCKS),
+            ("--pages-per-block", self.pages_per_block != PAGES_PER_BLOCK),
+            ("--page-size", self.page_size != PAGE_SIZE),
+            (
+                "--over-provisioning",
+                (self.over_provisioning - SPARE).abs() > 1e-9,
+            ),
+            ("--gc", self.gc != Policy::Greedy),
+            ("--discard-fraction", self.discard_fraction != 0.0),
+            ("--streams", self.streams != 1),
+            ("--wear-levelling", self.wear_levelling.is_some()),
+        ];
+        let remedy = "Leave it out; `cryptmark drive show` prints what can be edited in a file.";
+        refuse(&given, "a flash chip", remedy)
     }
 
     /// Prints what came of it, or writes it as JSON.
@@ -344,6 +372,18 @@ impl RunOptions {
             self.seed,
         );
         text
+    }
+}
+
+/// Refuses the first option that was given.
+fn refuse(given: &[(&str, bool)], subject: &str, remedy: &str) -> Result<(), Failure> {
+    match given.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((name, _)) => Err(Failure::new(
+            2,
+            format!("{name} says nothing about {subject}"),
+            remedy,
+        )),
     }
 }
 

@@ -35,6 +35,12 @@ impl Stamps {
         self.discards[logical as usize] = self.sequence;
     }
 
+    /// Logical page and sequence number of a page; `None` where it is erased.
+    pub fn page(&self, page: u32) -> Option<(u32, u64)> {
+        let (logical, sequence) = self.pages[page as usize];
+        (sequence > 0).then_some((logical, sequence))
+    }
+
     fn stamp(&mut self, page: u32, logical: u32) {
         self.sequence += 1;
         let stamp = &mut self.pages[page as usize];

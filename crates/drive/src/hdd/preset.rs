@@ -1,7 +1,7 @@
 //! [`HddPreset`]: the numbers of a disk.
 
 use crate::DriveError;
-use crate::preset::Kind;
+use crate::preset::{Kind, no_limit};
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -123,16 +123,12 @@ fn native_queue() -> u32 {
     32
 }
 
-fn no_limit() -> f64 {
-    999_999.0
-}
-
 impl HddPreset {
     /// Coefficients a and b of its seek curve, milliseconds.
     ///
     /// # Errors
     /// [`DriveError::OutOfRange`] names the number that is not possible.
-    pub(super) fn curve(&self) -> Result<(f64, f64), DriveError> {
+    pub(crate) fn curve(&self) -> Result<(f64, f64), DriveError> {
         let refused = |name, value: f64, possible| {
             Err(DriveError::OutOfRange {
                 name,
@@ -185,6 +181,22 @@ impl HddPreset {
             });
         }
         self.seeks(refused)
+    }
+
+    /// The same with another seek curve, track + root·√f + linear·f milliseconds
+    /// over a share f of the stroke.
+    ///
+    /// # Errors
+    /// As [`Hdd::new`](super::Hdd::new).
+    pub(crate) fn with_curve(self, track: f64, root: f64, linear: f64) -> Result<Self, DriveError> {
+        let disk = Self {
+            track_seek_ms: track,
+            average_seek_ms: track + root * MEAN_ROOT + linear / 3.0,
+            full_seek_ms: track + root + linear,
+            ..self
+        };
+        disk.curve()?;
+        Ok(disk)
     }
 
     fn seeks(

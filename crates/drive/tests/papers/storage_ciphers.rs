@@ -115,6 +115,7 @@ fn with(preset: &Preset, times: f64) -> (Preset, String) {
             ssd.command_us *= times;
             format!("a command costs {:.0} us", ssd.command_us)
         }
+        Preset::Flash(_) => panic!("the paper has no flash chip"),
     };
     (preset, says)
 }

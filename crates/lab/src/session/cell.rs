@@ -62,6 +62,7 @@ impl Opened {
         plan: &Plan,
         backend: Option<Backend>,
         seed: u64,
+        filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Self, SessionError> {
         let mut absent = Vec::new();
         let mut warnings: Vec<String> = Vec::new();
@@ -173,7 +174,7 @@ impl Opened {
             .collect();
         if let Some(ciphers) = ciphers {
             for (number, system) in drives.into_iter().enumerate() {
-                cells.extend(ciphers.before(system, plan, number + 1, seed)?);
+                cells.extend(ciphers.before(system, plan, number + 1, seed, filling)?);
             }
         }
         Ok(Self {

@@ -13,6 +13,7 @@ use crate::trial::{self, Options};
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use std::num::NonZeroU32;
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
@@ -99,9 +100,10 @@ impl Ciphers {
         plan: &Plan,
         place: usize,
         seed: u64,
+        filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Vec<Cell>, SessionError> {
         let name = system.drive().unwrap_or_default();
-        let drive = Rc::new(Simulated::open(name, plan.extent_bytes(), seed)?);
+        let drive = Rc::new(Simulated::open(name, plan.extent_bytes(), seed, filling)?);
         let cell = |cipher: Option<&Encrypting>| {
             let encryption = cipher.map(|cipher| cipher.encryption);
             let system = cipher.map_or(&System::None, |_| system).as_str();

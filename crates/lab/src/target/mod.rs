@@ -7,6 +7,7 @@
 mod bare;
 pub(crate) mod dm_crypt;
 pub mod engine_file;
+pub mod fit;
 mod format;
 pub mod java;
 #[allow(unsafe_code)]

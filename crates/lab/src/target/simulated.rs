@@ -15,6 +15,7 @@ pub use drive::{Driver, Processor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
+use std::ops::ControlFlow;
 use thiserror::Error;
 
 /// What the names of simulated drives begin with.
@@ -42,6 +43,9 @@ pub enum SimulatedError {
         /// Why.
         source: DriveError,
     },
+    /// The user asked to stop while it was filled.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 impl SimulatedError {
@@ -52,6 +56,7 @@ impl SimulatedError {
                 "Give the TOML file of a drive, or a name from `cryptmark drive list`."
             }
             Self::Drive(source) | Self::Impossible { source, .. } => source.remedy(),
+            Self::Interrupted => "Nothing was measured; a smaller --size is filled sooner.",
         }
     }
 }
@@ -61,15 +66,22 @@ impl SimulatedError {
 /// # Errors
 /// [`SimulatedError`].
 pub fn preset(name: &str) -> Result<Preset, SimulatedError> {
-    if !name.ends_with(".toml") {
-        return Ok(Preset::named(name)?);
-    }
-    let text = std::fs::read_to_string(name).map_err(|source| SimulatedError::Read {
-        path: name.to_owned(),
-        source,
-    })?;
-    Preset::parse(&text).map_err(|source| SimulatedError::Impossible {
+    Preset::parse(&toml(name)?).map_err(|source| SimulatedError::Impossible {
         name: name.to_owned(),
+        source,
+    })
+}
+
+/// The TOML of a drive that ships, or the file that ends in .toml.
+///
+/// # Errors
+/// [`SimulatedError`].
+pub fn toml(name: &str) -> Result<String, SimulatedError> {
+    if !name.ends_with(".toml") {
+        return Ok(Preset::toml(name)?.to_owned());
+    }
+    std::fs::read_to_string(name).map_err(|source| SimulatedError::Read {
+        path: name.to_owned(),
         source,
     })
 }
@@ -83,15 +95,22 @@ pub struct Simulated {
 
 impl Simulated {
     /// The first `size` bytes of the drive with a name that [`preset`] knows.
+    /// `filling` is told the bytes written to it so far, and may end it.
     ///
     /// # Errors
-    /// [`SimulatedError`].
-    pub fn open(name: &str, size: u64, seed: u64) -> Result<Self, SimulatedError> {
+    /// [`SimulatedError`]; [`SimulatedError::Interrupted`] where `filling` ended it.
+    pub fn open(
+        name: &str,
+        size: u64,
+        seed: u64,
+        filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Self, SimulatedError> {
         let told = |source| SimulatedError::Impossible {
             name: name.to_owned(),
             source,
         };
-        let drive = preset(name)?.drive(size, seed).map_err(told)?;
+        let drive = preset(name)?.filled(size, seed, filling).map_err(told)?;
+        let drive = drive.ok_or(SimulatedError::Interrupted)?;
         let simulated = Self {
             name: name.to_owned(),
             drive,

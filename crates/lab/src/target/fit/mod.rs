@@ -1,0 +1,342 @@
+//! The numbers of a simulated drive with which it does what a real one did.
+//!
+//! ```text
+//! probes ─▶ the real device ──▶ measured ┐
+//!    └────▶ the simulated drive ▶ figures ┴▶ least squares of the logarithms ─▶ numbers ─┐
+//!               ▲                                                                        │
+//!               └────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Both run the same workloads by the same loop. A number that no probe shows
+//! stays what it was, and is said to be so.
+
+mod probe;
+mod search;
+mod written;
+
+pub use probe::{Probe, Shows, probes};
+pub use written::written;
+
+use super::simulated;
+use crate::clock::Clock;
+use crate::trial::{self, Options, Sample, TrialError};
+use crate::workload::{Extent, Workload};
+use block::layer::Slice;
+use block::{BlockDevice, BlockError, NullDevice};
+use bytesize::ByteSize;
+use drive::demand::Drive;
+use drive::preset::Preset;
+use drive::{DriveError, SimulatedDevice};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Requests of a simulated probe, at most: more than a disk's memory takes.
+const REQUESTS: u64 = 1500;
+
+/// Bytes of a simulated probe that is no burst, at most.
+const BYTES: u64 = 128 << 20;
+
+/// How long a real device is left alone before each probe.
+const REST: Duration = Duration::from_millis(100);
+
+/// A number is seen if it changes a figure by so much of its own change.
+const SEEN: f64 = 0.03;
+
+/// Offsets of slices are multiples of this.
+const ALIGNMENT: u64 = 4096;
+
+/// Why a drive cannot be fitted.
+#[derive(Debug, Error)]
+pub enum FitError {
+    /// The drive that it starts from cannot be.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// A probe cannot be cut out of the device.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// A probe failed.
+    #[error("{probe}")]
+    Probe {
+        /// Its name.
+        probe: &'static str,
+        /// Why.
+        source: TrialError,
+    },
+    /// A probe had nothing to time.
+    #[error("{probe} took no time at all")]
+    NoTime {
+        /// Its name.
+        probe: &'static str,
+    },
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl FitError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Drive(error) => error.remedy(),
+            Self::Block(error) => error.remedy(),
+            Self::Probe { source, .. } => source.remedy(),
+            Self::NoTime { .. } => "Give --at a disk: this is as fast as memory.",
+            Self::Interrupted => "Nothing was written; run it again.",
+        }
+    }
+}
+
+/// Who can be asked for a probe's figure.
+pub trait Bench {
+    /// Runs a probe; its figure in the unit of what it shows, above 0.
+    ///
+    /// # Errors
+    /// [`FitError`].
+    fn figure(&mut self, probe: &Probe) -> Result<f64, FitError>;
+}
+
+/// A device that is here.
+pub struct Real<'a> {
+    /// What is read: all of it was written, unless it is a disk, which does not
+    /// care.
+    pub read: &'a dyn BlockDevice,
+    /// What is written: the beginning of the same.
+    pub written: &'a dyn BlockDevice,
+    /// Same seed, same offsets.
+    pub seed: u64,
+    /// Set from outside to end it.
+    pub stop: &'a AtomicBool,
+}
+
+impl Bench for Real<'_> {
+    fn figure(&mut self, probe: &Probe) -> Result<f64, FitError> {
+        self.written.flush()?;
+        std::thread::sleep(REST);
+        let device = match probe.workload.writes() {
+            true => self.written,
+            false => self.read,
+        };
+        let slice = Slice::new(device, probe.range(device.geometry().size))?;
+        let options = Options {
+            seed: self.seed,
+            metered: false,
+            stop: self.stop,
+            clock: Clock::get(),
+        };
+        run(&slice, probe, &probe.workload, options)
+    }
+}
+
+/// A drive that is not here, whose first `extent` bytes were written.
+pub struct Virtual<'a> {
+    drive: Box<dyn Drive>,
+    reach: u64,
+    extent: u64,
+    seed: u64,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Virtual<'a> {
+    /// The first `reach` bytes of it may be read, and the first `extent` of
+    /// those written.
+    ///
+    /// # Errors
+    /// [`DriveError`] where it cannot be, or is smaller.
+    pub fn new(
+        preset: &Preset,
+        [reach, extent]: [u64; 2],
+        seed: u64,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, DriveError> {
+        let drive = preset.drive(extent, seed)?;
+        let capacity = drive.capacity();
+        if reach > capacity {
+            return Err(DriveError::TooSmall {
+                capacity,
+                needed: reach,
+            });
+        }
+        Ok(Self {
+            reach,
+            drive,
+            extent,
+            seed,
+            stop,
+        })
+    }
+}
+
+impl Bench for Virtual<'_> {
+    fn figure(&mut self, probe: &Probe) -> Result<f64, FitError> {
+        let bytes = match probe.workload.writes() {
+            true => self.extent,
+            false => self.reach,
+        };
+        let nowhere = NullDevice::new(bytes);
+        let device = SimulatedDevice::new(self.drive.duplicate(), nowhere, None)?;
+        let slice = Slice::new(device, probe.range(bytes))?;
+        let options = Options {
+            seed: self.seed,
+            metered: false,
+            stop: self.stop,
+            clock: &simulated::clock(),
+        };
+        run(&slice, probe, &counted(&probe.workload), options)
+    }
+}
+
+/// The same workload with so many requests that its figure is steady; a burst
+/// is as long as it is.
+fn counted(workload: &Workload) -> Workload {
+    let bytes = match workload.extent() {
+        Extent::Bytes(bytes) => bytes,
+        Extent::Time(_) => (REQUESTS * workload.block_bytes()).min(BYTES),
+    };
+    Workload {
+        seconds: None,
+        bytes: Some(ByteSize::b(bytes)),
+        ..workload.clone()
+    }
+}
+
+fn run(
+    device: &dyn BlockDevice,
+    probe: &Probe,
+    workload: &Workload,
+    options: Options<'_>,
+) -> Result<f64, FitError> {
+    let sample = match trial::run(device, workload, options) {
+        Ok(sample) => sample,
+        Err(TrialError::Interrupted) => return Err(FitError::Interrupted),
+        Err(source) => {
+            let probe = probe.name;
+            return Err(FitError::Probe { probe, source });
+        }
+    };
+    let figure = shown(probe.shows, &sample);
+    match figure.is_finite() && figure > 0.0 {
+        true => Ok(figure),
+        false => Err(FitError::NoTime { probe: probe.name }),
+    }
+}
+
+fn shown(shows: Shows, sample: &Sample) -> f64 {
+    match shows {
+        Shows::MegabytesASecond => sample.mb_s(),
+        Shows::RequestsASecond => sample.iops(),
+        Shows::SpreadMs => {
+            let at = |quantile| sample.latency.value_at_quantile(quantile) as f64 / 1e6;
+            at(0.9) - at(0.1)
+        }
+    }
+}
+
+/// What came of a fit.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// The drive that does what was measured, as well as it can.
+    pub preset: Preset,
+    /// Figures, measured and of that drive.
+    pub cells: Vec<Cell>,
+    /// Its numbers.
+    pub numbers: Vec<Number>,
+}
+
+/// A probe's figures.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    /// The probe's name.
+    pub probe: &'static str,
+    /// What the figures are.
+    pub shows: Shows,
+    /// Of the real device.
+    pub measured: f64,
+    /// Of the simulated drive.
+    pub fitted: f64,
+}
+
+impl Cell {
+    /// Fitted ÷ measured, less one.
+    pub fn error(&self) -> f64 {
+        self.fitted / self.measured - 1.0
+    }
+}
+
+/// A number of the drive.
+#[derive(Clone, Copy, Debug)]
+pub struct Number {
+    /// Its key in TOML.
+    pub key: &'static str,
+    /// Of the drive that the search began with.
+    pub before: f64,
+    /// What was found.
+    pub after: f64,
+    /// Whether any probe shows it; if none does, it stayed.
+    pub seen: bool,
+}
+
+/// Finds the numbers of a drive of `from`'s kind with which it gives the
+/// `measured` figures of `probes`, over the same bytes. `report` is told how
+/// often it was simulated.
+///
+/// # Errors
+/// [`FitError`]; [`FitError::Interrupted`] where `stop` was set.
+pub fn fit(
+    from: &Preset,
+    probes: &[Probe],
+    measured: &[f64],
+    [reach, extent]: [u64; 2],
+    stop: &AtomicBool,
+    report: &mut dyn FnMut(u64),
+) -> Result<Fit, FitError> {
+    let start = from.knobs();
+    let mut simulated = 0;
+    // In logarithms: numbers differ by orders of magnitude, errors are shares.
+    let mut figures = |logs: &[f64]| -> Result<Vec<f64>, FitError> {
+        report(simulated);
+        simulated += 1;
+        let knobs: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
+        let mut bench = Virtual::new(&from.turned(&knobs)?, [reach, extent], SEED, stop)?;
+        let figures = probes.iter().map(|probe| Ok(bench.figure(probe)?.ln()));
+        figures.collect()
+    };
+    let logs: Vec<f64> = start.iter().map(|knob| knob.ln()).collect();
+    let wanted: Vec<f64> = measured.iter().map(|figure| figure.ln()).collect();
+    let found = search::least_squares(&logs, &wanted, &mut figures)?;
+    let knobs: Vec<f64> = found.place.iter().map(|log| log.exp()).collect();
+    // What nothing shows did not move, but by what is less than an error.
+    let seen: Vec<bool> = found.influence.iter().map(|most| *most > SEEN).collect();
+    let kept = start.iter().zip(&knobs).zip(&seen);
+    let knobs: Vec<f64> = kept
+        .map(|((before, after), seen)| if *seen { *after } else { *before })
+        .collect();
+    let preset = from.turned(&knobs)?;
+    let mut bench = Virtual::new(&preset, [reach, extent], SEED, stop)?;
+    let mut cells = Vec::new();
+    for (probe, &measured) in probes.iter().zip(measured) {
+        cells.push(Cell {
+            probe: probe.name,
+            shows: probe.shows,
+            measured,
+            fitted: bench.figure(probe)?,
+        });
+    }
+    let before_and_after = from.numbers().into_iter().zip(preset.numbers());
+    let numbers = before_and_after.zip(&seen);
+    Ok(Fit {
+        numbers: numbers
+            .map(|(((key, before), (_, after)), seen)| Number {
+                key,
+                before,
+                after,
+                seen: *seen,
+            })
+            .collect(),
+        preset,
+        cells,
+    })
+}
+
+/// Of the simulated drives' offsets: not those of what is measured.
+const SEED: u64 = 0x5eed;
