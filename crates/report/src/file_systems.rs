@@ -3,6 +3,7 @@
 
 use crate::figure;
 use crate::group;
+use crate::html::table::{self, Cell};
 use crate::markdown::escape;
 use crate::text::Style;
 use comfy_table::CellAlignment;
@@ -245,22 +246,19 @@ pub(crate) fn markdown(run: &Run) -> String {
     out + "\n" + &escape(NOTE) + "\n"
 }
 
-/// The tables as a section of the page.
+/// The tables as sections of the page: the systems of an operation stand together.
 pub(crate) fn html(run: &Run) -> Markup {
+    let columns = || COLUMNS.into_iter().skip(1);
     html! {
         @for table in tables(run) {
             section {
                 h3 { (table.title) }
-                div class="scroll" { table class="ciphers" {
-                    thead { tr { @for name in COLUMNS { th scope="col" { (name) } } } }
-                    tbody {
-                        @for cells in lines(&table) {
-                            tr {
-                                th scope="row" { (cells[0]) }
-                                @for (name, cell) in COLUMNS.iter().zip(&cells).skip(1) {
-                                    td data-name=(name) { (cell) }
-                                }
-                            }
+                div class="scroll" { table class="ciphers sorts" {
+                    (table::head(columns()))
+                    @for rows in table.rows.chunk_by(|a, b| a.workload == b.workload) {
+                        tbody {
+                            (table::group(COLUMNS.len() - 1, html! { (rows[0].workload) }))
+                            @for trial in rows { (row(trial)) }
                         }
                     }
                 } }
@@ -268,4 +266,29 @@ pub(crate) fn html(run: &Run) -> Markup {
         }
         p class="note" { (NOTE) }
     }
+}
+
+fn row(trial: &Trial) -> Markup {
+    let each = |sum: Option<f64>| sum.map(|sum| sum / f64::from(trial.repetitions.max(1)));
+    let values = [
+        Some(trial.latency_us.p50),
+        each(trial.time_s.sys),
+        each(trial.time_s.workers),
+        each(trial.time_s.crypto),
+        trial.overhead.as_ref().map(|cost| cost.ratio.median),
+    ];
+    let [_, name, texts @ ..] = cells(trial, true);
+    let cells: Vec<Cell> = texts
+        .into_iter()
+        .zip(values)
+        .map(|(text, value)| Cell::known(text, value))
+        .collect();
+    let columns = COLUMNS.into_iter().skip(2);
+    table::row(
+        trial,
+        trial.cipher.as_deref(),
+        html! { (name) },
+        columns,
+        &cells,
+    )
 }

@@ -28,9 +28,14 @@ pub(crate) fn is_again(trial: &Trial) -> bool {
     overhead.is_some_and(|overhead| overhead.against == trial.system)
 }
 
+/// True for the systems that encrypt nothing, here and in the lab kernel.
+pub(crate) fn is_unencrypted(system: &str) -> bool {
+    matches!(system, "none" | "lab:none")
+}
+
 /// True for the system that others are compared with.
 pub(crate) fn is_plain(trial: &Trial) -> bool {
-    trial.system == "none" && !is_again(trial)
+    is_unencrypted(&trial.system) && !is_again(trial)
 }
 
 /// The groups of `trials`, in the order in which their workloads appear.
@@ -77,6 +82,8 @@ fn same_workload(a: &Trial, b: &Trial) -> bool {
             trial.queue_depth,
             trial.threads,
             trial.fs.clone(),
+            trial.cold,
+            trial.device.size,
         )
     };
     workload(a) == workload(b) && place(a) == place(b)
@@ -107,6 +114,8 @@ impl Group<'_> {
         let load = match (trial.tier, trial.queue_depth, trial.threads) {
             (Tier::Block, depth, 0 | 1) => format!(", depth {depth}"),
             (Tier::Block, depth, threads) => format!(", depth {depth} × {threads} threads"),
+            (Tier::Fs, _, 0 | 1) => of_a_file_system(trial),
+            (Tier::Fs, _, jobs) => format!("{}, {jobs} jobs", of_a_file_system(trial)),
             (_, _, 0 | 1) => String::new(),
             (_, _, threads) => format!(", {threads} threads"),
         };
@@ -127,6 +136,12 @@ impl Group<'_> {
             bytes => format!("{}, {} blocks", trial.op, figure::bytes(bytes)),
         }
     }
+}
+
+/// `, 32 MiB, cold`: what tells two cells of one operation apart.
+fn of_a_file_system(trial: &Trial) -> String {
+    let cold = if trial.cold { "cold" } else { "warm" };
+    format!(", {}, {cold}", figure::bytes(trial.device.size))
 }
 
 /// A label for each cell; what a plain label leaves equal is told apart by
@@ -169,6 +184,7 @@ pub(crate) fn name(cipher: Option<&str>, key_bits: Option<u32>, system: &str) ->
     match (cipher, system) {
         (Some(cipher), system) => format!("{}, {system}", figure::cipher(cipher, key_bits)),
         (None, "none") => "plain".to_owned(),
+        (None, "lab:none") => "plain, lab kernel".to_owned(),
         (None, system) => system.to_owned(),
     }
 }
