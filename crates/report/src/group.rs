@@ -15,6 +15,7 @@ pub(crate) struct Group<'a> {
 }
 
 /// One cell of a group.
+#[derive(Clone)]
 pub(crate) struct Row<'a> {
     pub trial: &'a Trial,
     /// `plain` or the cipher, then the system.
@@ -96,10 +97,36 @@ fn place(trial: &Trial) -> String {
     format!("{name} {}", device.cache)
 }
 
-impl Group<'_> {
+impl<'a> Group<'a> {
     /// Any cell of the group: all share workload and device.
     pub(crate) fn trial(&self) -> Option<&Trial> {
         self.rows.first().map(|row| row.trial).or(self.again)
+    }
+
+    /// The same with plain and at most `most` other cells, the fastest ones, in
+    /// the order they had.
+    pub(crate) fn fastest(&self, most: usize) -> Group<'a> {
+        let speed = |row: &Row<'_>| match row.trial.tier {
+            Tier::Fs => -row.trial.latency_us.p50,
+            _ => row.trial.throughput_mb_s.median,
+        };
+        let others = self.rows.iter().filter(|row| !is_plain(row.trial));
+        let mut speeds: Vec<f64> = others.map(speed).collect();
+        speeds.sort_by(|a, b| b.total_cmp(a));
+        let slowest = speeds.get(most.saturating_sub(1)).copied();
+        let mut room = most;
+        let mut fits = |row: &&Row<'a>| {
+            let plain = is_plain(row.trial);
+            let fast = slowest.is_none_or(|slowest| speed(row).total_cmp(&slowest).is_ge());
+            let kept = plain || (fast && room > 0);
+            room -= usize::from(kept && !plain);
+            kept
+        };
+        Group {
+            rows: self.rows.iter().filter(|row| fits(row)).cloned().collect(),
+            again: self.again,
+            place: self.place.clone(),
+        }
     }
 
     /// The workload in few words: `rand-4k-read, depth 32 × 4`.

@@ -79,7 +79,14 @@ fn noise(run: &Run) -> Markup {
     }
 }
 
+/// How many systems a picture shows beside plain: more cannot be told apart.
+const SYSTEMS: usize = 24;
+
 fn charts(groups: &[Group<'_>]) -> Markup {
+    let most = groups.iter().map(|group| group.rows.len()).max();
+    let crowded = most.filter(|most| *most > SYSTEMS + 1);
+    let shown: Vec<Group<'_>> = groups.iter().map(|group| group.fastest(SYSTEMS)).collect();
+    let groups = shown.as_slice();
     let latencies: Vec<(&Group<'_>, Markup)> = groups
         .iter()
         .filter_map(|group| Some((group, latency::render(group)?)))
@@ -92,6 +99,12 @@ fn charts(groups: &[Group<'_>]) -> Markup {
         false => ("Throughput", "longer is better"),
     };
     html! {
+        @if let Some(most) = crowded {
+            p class="note" {
+                "Of the up to " (most) " systems of a workload, pictures show the " (SYSTEMS)
+                " fastest and plain; the tables have all."
+            }
+        }
         section {
             h3 { (heading) }
             p class="note" {

@@ -77,6 +77,9 @@ fn count(found: usize, all: usize) -> String {
 const COLUMNS: [&str; 6] = ["Started", "Cells", "Machine", "Remarks", "A", "B"];
 
 fn list(runs: &[&RunSummary]) -> Markup {
+    // The newest is compared with the one of its plan before it, unless told otherwise.
+    let alike = |run: &&RunSummary| run.plan == runs[0].plan;
+    let before = runs.iter().skip(1).position(alike).map(|place| place + 1);
     html! {
         div class="scroll" { table class="runs" {
             (super::table::head(std::iter::once("Plan").chain(COLUMNS)))
@@ -88,8 +91,7 @@ fn list(runs: &[&RunSummary]) -> Markup {
                         td data-name=(COLUMNS[1]) { (run.trials) }
                         td data-name=(COLUMNS[2]) { (run.host) }
                         td data-name=(COLUMNS[3]) { (remarks(run)) }
-                        // The newest is compared with the one before it.
-                        @for (name, chosen) in [("a", place == 1), ("b", place == 0)] {
+                        @for (name, chosen) in [("a", before == Some(place)), ("b", place == 0)] {
                             td data-name=(name.to_uppercase()) {
                                 input type="radio" name=(name) value=(run.run) checked[chosen] required
                                     aria-label=(format!("{} {} as {}", run.plan, run.started, name.to_uppercase()));
