@@ -7,9 +7,15 @@ use crate::{advice, beside, ciphers, figure, file_systems, kdf};
 use lab::record::{NoiseVerdict, Run, Trial};
 use maud::{Markup, html};
 
+/// Trials from which on a page is large.
+const LARGE: usize = 1000;
+
 /// The page's body: the answers first, then every run. `way` stands above all.
 pub(super) fn body(runs: &[Run], way: Markup) -> Markup {
     let several = runs.len() > 1;
+    // What is out of sight is then not laid out; who takes a picture of a whole
+    // page would miss it, so that smaller pages do without.
+    let large = runs.iter().map(|run| run.trials.len()).sum::<usize>() > LARGE;
     html! {
         a class="skip" href="#figures" { "Skip to the pictures and tables" }
         header {
@@ -30,7 +36,7 @@ pub(super) fn body(runs: &[Run], way: Markup) -> Markup {
             }
             div id="pick" {}
         }
-        main id="figures" {
+        main id="figures" class=[large.then_some("large")] {
             @for (number, run) in runs.iter().enumerate() {
                 article id=(format!("run-{number}")) {
                     @if several { h2 { (run.plan) ", " (run.started) } }
