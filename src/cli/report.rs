@@ -1,4 +1,7 @@
-//! `cryptmark report`: stored runs as a page, a table or data.
+//! `cryptmark report`: stored runs as a page, a table or data, or all of them in
+//! a browser.
+
+mod browse;
 
 use super::{Failure, open_store, print, style};
 use clap::Args;
@@ -10,16 +13,25 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 pub struct ReportOptions {
     /// Runs: ids or their beginnings, baselines, or `latest`
-    #[arg(required = true, value_name = "ID")]
+    #[arg(required_unless_present = "serve", value_name = "ID")]
     ids: Vec<String>,
     /// The file: .html, .md, .csv or .json; text to the terminal without it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Show all stored runs to a browser on this machine, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["ids", "output"])]
+    serve: bool,
+    /// The port of 127.0.0.1 to serve on; 0 is any that is free
+    #[arg(long, default_value_t = 0, requires = "serve")]
+    port: u16,
 }
 
 /// Runs the command.
 pub fn run(options: &ReportOptions, store: Option<&str>) -> Result<(), Failure> {
     let store = open_store(store)?;
+    if options.serve {
+        return browse::serve(store, options.port);
+    }
     let runs = options
         .ids
         .iter()

@@ -1,5 +1,6 @@
 //! The program as a user meets it: answers, two-line errors, exit codes, no litter.
 
+mod browse;
 mod papers;
 
 use lab::store::{Location, Store};

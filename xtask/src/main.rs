@@ -23,6 +23,7 @@ cargo xtask COMMAND
   bench-find    A/A, delay, slowdown, ledger, timers [DIRECTORY]
   bench-cipher  every cipher, beside its peers
   bench-unlock  unlocking beside its key derivation alone [PAIRS]
+  bench-report  the page of 5,000 trials, and of runs in files: written, shown [FILE.json...]
   bench-serve   our NBD server and mounts beside others, on one core [ROUNDS SECONDS nbd|files]
   constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [FILTER]
   fuzz          any bytes for a parser: TARGET EXECUTIONS [ALREADY DONE]
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Some("bench-find") => bench("cryptmark-lab", "findings", rest),
         Some("bench-serve") => bench("cryptmark", "serve", rest),
         Some("bench-cipher") => bench("cryptmark-cipher", "sectors", rest),
+        Some("bench-report") => bench("cryptmark-report", "page", rest),
         Some("bench-unlock") => bench("cryptmark-volume", "unlock", rest),
         Some("constant-time") => constant_time(rest),
         Some("fuzz") => fuzz(rest),

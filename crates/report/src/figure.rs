@@ -2,6 +2,7 @@
 
 use crate::{ciphers, kdf};
 use lab::record::{Bottleneck, Interval, NoiseVerdict, Overhead, Run, Tier, Trial, Verdict};
+use lab::stats;
 
 /// What stands for a value that nobody measured.
 pub(crate) const UNKNOWN: &str = "–";
@@ -171,6 +172,17 @@ pub(crate) fn rate_in_short(trial: &Trial) -> String {
         false => String::new(),
     };
     format!("{}{arm}", with_unit(rate.median, unit))
+}
+
+/// Time of an operation on a file system, microseconds: the median that tables
+/// print, and the interval of all repetitions.
+pub(crate) fn time_us(trial: &Trial) -> Option<Interval> {
+    let us: Vec<f64> = trial.samples_s.iter().map(|s| s * 1e6).collect();
+    let interval = stats::interval(&us)?;
+    Some(Interval {
+        median: trial.latency_us.p50,
+        ..interval
+    })
 }
 
 /// How far the farther end of the interval lies from 1.

@@ -4,6 +4,7 @@
 use crate::figure;
 use crate::group;
 use crate::html::chart::parts;
+use crate::html::table::{self, Cell};
 use crate::markdown::escape;
 use crate::text::Style;
 use comfy_table::CellAlignment;
@@ -360,21 +361,12 @@ pub(crate) fn html(run: &Run) -> Markup {
             }
             section {
                 h3 { (table.title) ": all figures" }
-                div class="scroll" { table class="ciphers" {
-                    thead { tr { @for name in &COLUMNS[1..] { th scope="col" { (name) } } } }
+                div class="scroll" { table class="ciphers sorts" {
+                    (table::head(COLUMNS.into_iter().skip(1)))
                     @for (operation, rows) in by_operation(&table) {
                         tbody {
-                            tr class="group" {
-                                th colspan=(COLUMNS.len() - 1) scope="rowgroup" { (operation) }
-                            }
-                            @for (label, trial) in rows {
-                                tr {
-                                    th scope="row" { (label) }
-                                    @for (name, cell) in COLUMNS.iter().zip(&cells(trial, true)).skip(2) {
-                                        td data-name=(name) { (cell) }
-                                    }
-                                }
-                            }
+                            (table::group(COLUMNS.len() - 1, html! { (operation) }))
+                            @for (_, trial) in rows { (row(trial)) }
                         }
                     }
                 } }
@@ -383,6 +375,32 @@ pub(crate) fn html(run: &Run) -> Markup {
         }
         p class="note" { (NOTE) }
     }
+}
+
+fn row(trial: &Trial) -> Markup {
+    let each = |sum: Option<f64>| sum.map(|sum| sum / f64::from(trial.repetitions.max(1)));
+    let values = [
+        Some(trial.latency_us.p50),
+        each(trial.time_s.user),
+        each(trial.time_s.sys),
+        each(trial.time_s.workers),
+        each(trial.time_s.crypto),
+        trial.overhead.as_ref().map(|cost| cost.ratio.median),
+    ];
+    let [_, name, texts @ ..] = cells(trial, true);
+    let cells: Vec<Cell> = texts
+        .into_iter()
+        .zip(values)
+        .map(|(text, value)| Cell::known(text, value))
+        .collect();
+    let columns = COLUMNS.into_iter().skip(2);
+    table::row(
+        trial,
+        trial.cipher.as_deref(),
+        html! { (name) },
+        columns,
+        &cells,
+    )
 }
 
 fn ciphers_side_by_side(title: &str, by_cipher: &ByCipher) -> Markup {

@@ -15,6 +15,7 @@ pub(crate) struct Group<'a> {
 }
 
 /// One cell of a group.
+#[derive(Clone)]
 pub(crate) struct Row<'a> {
     pub trial: &'a Trial,
     /// `plain` or the cipher, then the system.
@@ -28,9 +29,14 @@ pub(crate) fn is_again(trial: &Trial) -> bool {
     overhead.is_some_and(|overhead| overhead.against == trial.system)
 }
 
+/// True for the systems that encrypt nothing, here and in the lab kernel.
+pub(crate) fn is_unencrypted(system: &str) -> bool {
+    matches!(system, "none" | "lab:none")
+}
+
 /// True for the system that others are compared with.
 pub(crate) fn is_plain(trial: &Trial) -> bool {
-    trial.system == "none" && !is_again(trial)
+    is_unencrypted(&trial.system) && !is_again(trial)
 }
 
 /// The groups of `trials`, in the order in which their workloads appear.
@@ -77,6 +83,8 @@ fn same_workload(a: &Trial, b: &Trial) -> bool {
             trial.queue_depth,
             trial.threads,
             trial.fs.clone(),
+            trial.cold,
+            trial.device.size,
         )
     };
     workload(a) == workload(b) && place(a) == place(b)
@@ -89,10 +97,36 @@ fn place(trial: &Trial) -> String {
     format!("{name} {}", device.cache)
 }
 
-impl Group<'_> {
+impl<'a> Group<'a> {
     /// Any cell of the group: all share workload and device.
     pub(crate) fn trial(&self) -> Option<&Trial> {
         self.rows.first().map(|row| row.trial).or(self.again)
+    }
+
+    /// The same with plain and at most `most` other cells, the fastest ones, in
+    /// the order they had.
+    pub(crate) fn fastest(&self, most: usize) -> Group<'a> {
+        let speed = |row: &Row<'_>| match row.trial.tier {
+            Tier::Fs => -row.trial.latency_us.p50,
+            _ => row.trial.throughput_mb_s.median,
+        };
+        let others = self.rows.iter().filter(|row| !is_plain(row.trial));
+        let mut speeds: Vec<f64> = others.map(speed).collect();
+        speeds.sort_by(|a, b| b.total_cmp(a));
+        let slowest = speeds.get(most.saturating_sub(1)).copied();
+        let mut room = most;
+        let mut fits = |row: &&Row<'a>| {
+            let plain = is_plain(row.trial);
+            let fast = slowest.is_none_or(|slowest| speed(row).total_cmp(&slowest).is_ge());
+            let kept = plain || (fast && room > 0);
+            room -= usize::from(kept && !plain);
+            kept
+        };
+        Group {
+            rows: self.rows.iter().filter(|row| fits(row)).cloned().collect(),
+            again: self.again,
+            place: self.place.clone(),
+        }
     }
 
     /// The workload in few words: `rand-4k-read, depth 32 × 4`.
@@ -107,6 +141,8 @@ impl Group<'_> {
         let load = match (trial.tier, trial.queue_depth, trial.threads) {
             (Tier::Block, depth, 0 | 1) => format!(", depth {depth}"),
             (Tier::Block, depth, threads) => format!(", depth {depth} × {threads} threads"),
+            (Tier::Fs, _, 0 | 1) => of_a_file_system(trial),
+            (Tier::Fs, _, jobs) => format!("{}, {jobs} jobs", of_a_file_system(trial)),
             (_, _, 0 | 1) => String::new(),
             (_, _, threads) => format!(", {threads} threads"),
         };
@@ -127,6 +163,12 @@ impl Group<'_> {
             bytes => format!("{}, {} blocks", trial.op, figure::bytes(bytes)),
         }
     }
+}
+
+/// `, 32 MiB, cold`: what tells two cells of one operation apart.
+fn of_a_file_system(trial: &Trial) -> String {
+    let cold = if trial.cold { "cold" } else { "warm" };
+    format!(", {}, {cold}", figure::bytes(trial.device.size))
 }
 
 /// A label for each cell; what a plain label leaves equal is told apart by
@@ -169,6 +211,7 @@ pub(crate) fn name(cipher: Option<&str>, key_bits: Option<u32>, system: &str) ->
     match (cipher, system) {
         (Some(cipher), system) => format!("{}, {system}", figure::cipher(cipher, key_bits)),
         (None, "none") => "plain".to_owned(),
+        (None, "lab:none") => "plain, lab kernel".to_owned(),
         (None, system) => system.to_owned(),
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::figure;
 use crate::group;
+use crate::html::table::{self, Cell};
 use crate::markdown::escape;
 use crate::text::Style;
 use comfy_table::CellAlignment;
@@ -133,6 +134,29 @@ impl Line<'_> {
             self.guess(Guess::per_core_year),
             self.against(cheapest),
         ]
+    }
+
+    /// The row of the page's table.
+    fn row(&self, cheapest: Option<f64>) -> Markup {
+        let guess = self.guess.as_ref();
+        let values = [
+            None,
+            Some(1e3 / self.unlock.iops.median),
+            Some(f64::from(self.kdf.memory_kib)),
+            guess.map(|guess| guess.core_seconds),
+            guess.map(|guess| guess.per_second),
+            guess.map(Guess::per_core_year),
+            guess.map(|guess| guess.core_seconds),
+        ];
+        let [name, texts @ ..] = self.cells(cheapest);
+        let cells: Vec<Cell> = texts
+            .into_iter()
+            .zip(values)
+            .map(|(text, value)| Cell::known(text, value))
+            .collect();
+        let (title, name) = (&self.unlock.workload, html! { (name) });
+        let columns = COLUMNS.into_iter().skip(1);
+        table::row(self.unlock, Some(title), name, columns, &cells)
     }
 }
 
@@ -267,19 +291,9 @@ pub(crate) fn html(run: &Run) -> Markup {
         section {
             h3 { "What unlocking costs, and what a guess costs" }
             p class="note" { (NOTE) }
-            div class="scroll" { table class="ciphers" {
-                thead { tr { @for name in COLUMNS { th scope="col" { (name) } } } }
-                tbody {
-                    @for line in &lines {
-                        @let cells = line.cells(cheapest);
-                        tr {
-                            th scope="row" title=(line.unlock.workload) { (cells[0]) }
-                            @for (name, cell) in COLUMNS.iter().zip(&cells).skip(1) {
-                                td data-name=(name) { (cell) }
-                            }
-                        }
-                    }
-                }
+            div class="scroll" { table class="ciphers sorts" {
+                (table::head(COLUMNS))
+                tbody { @for line in &lines { (line.row(cheapest)) } }
             } }
         }
     }

@@ -1,62 +1,47 @@
-//! The HTML as a browser shows it: opened in headless Chromium, on a phone and
-//! on a desk, light and dark.
+//! The HTML as a browser shows it: opened in headless Chromium, on a phone, on a
+//! desk and on paper, by mouse, by keyboard and as a screen reader hears it.
 
+mod browser;
 #[path = "lifetime/sample.rs"]
 mod lifetime;
 mod sample;
 
+use browser::Browser;
 use cryptmark_report::html;
+use lab::record::Run;
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
 
-/// Chromium's output for `page`, or why there is none.
-fn chromium(page: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
-    let program = ["/usr/bin/chromium", "/usr/bin/chromium-browser"]
-        .into_iter()
-        .find(|program| Path::new(program).is_file())
-        .ok_or("chromium is not installed (Debian: chromium)")?;
-    let profile = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let output = Command::new(program)
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--hide-scrollbars",
-        ])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .args(arguments)
-        .arg(format!("file://{}", page.display()))
-        .stderr(Stdio::null())
-        .output()
-        .map_err(|error| error.to_string())?;
-    assert!(output.status.success(), "{program} failed: {output:?}");
-    Ok(output.stdout)
+/// A browser that has opened the report of `runs`; the file goes with the folder.
+fn opened(runs: &[Run]) -> Option<(Browser, tempfile::TempDir)> {
+    opened_page(&html::render(runs))
 }
 
-/// True when Chromium is here; says so when it is not.
-fn opened(result: Result<Vec<u8>, String>) -> Option<Vec<u8>> {
-    result.map_err(|reason| println!("skipped: {reason}")).ok()
+fn opened_page(report: &str) -> Option<(Browser, tempfile::TempDir)> {
+    let mut browser = Browser::start()?;
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    fs::write(&page, report).unwrap();
+    browser.open_file(&page);
+    Some((browser, folder))
+}
+
+fn markup(browser: &mut Browser) -> String {
+    browser.text("document.documentElement.outerHTML")
 }
 
 #[test]
 fn a_browser_shows_the_figures() {
-    let directory = tempfile::tempdir().unwrap();
-    let page = directory.path().join("report.html");
-    fs::write(&page, html::render(&[sample::run()])).unwrap();
-    let Some(dom) = opened(chromium(&page, &["--dump-dom"])) else {
+    let Some((mut browser, _folder)) = opened(&[sample::run()]) else {
         return;
     };
-    let dom = String::from_utf8(dom).unwrap();
+    let dom = markup(&mut browser);
     // Three workloads with throughput and latency, one forest, one ledger.
     assert_eq!(dom.matches("<svg").count(), 8);
-    assert_eq!(dom.matches("role=\"img\"").count(), 8);
-    assert_eq!(dom.matches("aria-label=").count(), 8);
+    assert_eq!(
+        browser.value("document.querySelectorAll('svg[aria-label] > desc').length"),
+        8
+    );
     for shown in [
         "12,409 (12,161–12,657) IOPS",
         "slower by 29.0 % (27.6–30.4)",
@@ -67,83 +52,76 @@ fn a_browser_shows_the_figures() {
         "Samsung SSD 980 PRO 1TB",
         "not preconditioned",
         "How to read this",
-        "<td data-name=\"p99\">546 µs</td>",
+        ">546 µs</td>",
     ] {
         assert!(dom.contains(shown), "{shown} is not shown");
     }
-    for external in [
-        "http:", "https:", "src=", "url(", "@import", "<script", "<link",
-    ] {
+    // The answer stands above everything else.
+    let answer = dom.find("Choose AES-256 XTS").unwrap();
+    for later in ["<svg", "<table", "Noise floor"] {
+        assert!(
+            answer < dom.find(later).unwrap(),
+            "{later} comes before the answer"
+        );
+    }
+    for external in ["http:", "https:", "src=", "url(", "@import", "<link"] {
         assert!(!dom.contains(external), "{external} reaches out");
     }
 }
 
 #[test]
 fn a_browser_runs_nothing_that_a_record_holds() {
-    let directory = tempfile::tempdir().unwrap();
-    let page = directory.path().join("hostile.html");
-    fs::write(&page, html::render(&[sample::hostile()])).unwrap();
-    let Some(dom) = opened(chromium(&page, &["--dump-dom"])) else {
+    let Some((mut browser, _folder)) = opened(&[sample::hostile()]) else {
         return;
     };
-    let dom = String::from_utf8(dom).unwrap();
-    assert!(!dom.contains("<script"));
+    let dom = markup(&mut browser);
+    assert_eq!(dom.matches("<script").count(), 1, "the page's own");
+    assert_eq!(browser.value("document.documentElement.className"), "live");
     assert!(dom.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert_eq!(dom.matches("<svg").count(), dom.matches("</svg>").count());
+    // Whatever got in nevertheless would not run.
+    let other = "(() => { const other = document.createElement('script');
+        other.textContent = 'window.ran = 1'; document.body.append(other);
+        return String(window.ran); })()";
+    assert_eq!(browser.text(other), "undefined");
 }
 
 #[test]
 fn it_fits_a_phone_and_a_desk() {
-    fits(&html::render(&[
-        sample::run(),
-        sample::ciphers(),
-        sample::beside_a_paper(),
-    ]));
+    let runs = [sample::run(), sample::ciphers(), sample::beside_a_paper()];
+    fits(opened(&runs));
 }
 
 #[test]
 fn lives_fit_a_phone_and_a_desk() {
-    fits(&html::lifetime::render(&lifetime::lifetime()));
+    let page = html::lifetime::render(&lifetime::lifetime());
+    fits(opened_page(&page));
 }
 
-/// Asks the browser itself: nothing is wider than the window, and the text of
-/// the charts is large enough to be read.
-fn fits(report: &str) {
-    // The page is measured from outside: it may run no script of its own.
-    const PROBE: &str = "<!doctype html><body style='margin:0'>
-        <iframe id=f src='report.html' style='border:0;width:WIDTHpx;height:800px'></iframe>
-        <script>onload = () => {
-            const page = document.getElementById('f').contentDocument;
-            const texts = [...page.querySelectorAll('svg text')];
-            const heights = texts.map(text => {
-                const svg = text.ownerSVGElement;
-                const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
-                return parseFloat(text.getAttribute('font-size')) * scale;
-            });
-            const right = texts.map(text => text.getBoundingClientRect().right);
-            document.body.textContent = JSON.stringify({
-                wide: page.documentElement.scrollWidth,
-                text: Math.min(...heights),
-                right: Math.max(...right),
-            });
-        }</script>";
-    let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("report.html"), report).unwrap();
-    for width in [360, 768, 1030, 1200] {
-        let page = directory.path().join(format!("probe-{width}.html"));
-        fs::write(&page, PROBE.replace("WIDTH", &width.to_string())).unwrap();
-        let arguments = [
-            "--dump-dom",
-            "--allow-file-access-from-files",
-            "--window-size=1400,900",
-        ];
-        let Some(dom) = opened(chromium(&page, &arguments)) else {
-            return;
+/// Nothing is wider than the window, and the text of the charts is large
+/// enough to be read.
+fn fits(opened: Option<(Browser, tempfile::TempDir)>) {
+    const SEEN: &str = "(() => {
+        const texts = [...document.querySelectorAll('svg text')];
+        const heights = texts.map(text => {
+            const svg = text.ownerSVGElement;
+            const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+            return parseFloat(getComputedStyle(text).fontSize) * scale;
+        });
+        const cells = [...document.querySelectorAll('td, th, button, .lead')];
+        const right = [...texts, ...cells].map(shown => shown.getBoundingClientRect().right);
+        return {
+            wide: document.documentElement.scrollWidth,
+            text: Math.min(...heights),
+            right: Math.max(...right),
         };
-        let dom = String::from_utf8(dom).unwrap();
-        let start = dom.find("{\"wide\"").expect(&dom);
-        let end = start + dom[start..].find('}').expect(&dom) + 1;
-        let seen: serde_json::Value = serde_json::from_str(&dom[start..end]).unwrap();
+    })()";
+    let Some((mut browser, _folder)) = opened else {
+        return;
+    };
+    for width in [360, 768, 1030, 1200] {
+        browser.resize(width, 800);
+        let seen = browser.value(SEEN);
         let number = |name: &str| seen[name].as_f64().expect(name);
         assert!(number("wide") <= f64::from(width), "{width}: {seen}");
         assert!(number("right") <= f64::from(width), "{width}: {seen}");
@@ -151,27 +129,265 @@ fn fits(report: &str) {
     }
 }
 
+/// The rows that are seen of the body of `workload`, by an expression on `row`.
+fn rows(workload: &str, of: &str) -> String {
+    format!(
+        "[...document.querySelectorAll('table.sorts tbody')]
+            .find(body => body.querySelector('.group').textContent.startsWith('{workload}'))
+            .querySelectorAll('tr[data-system]:not([hidden])').values()
+            .map(row => {of}).toArray()"
+    )
+}
+
+/// The button that sorts by a column.
+fn head(column: &str) -> String {
+    format!(
+        "[...document.querySelectorAll('thead button')].find(button => button.textContent === '{column}')"
+    )
+}
+
+/// The box that picks a system or a cipher.
+fn choice(name: &str) -> String {
+    format!("document.querySelector('#pick input[value=\"{name}\"]')")
+}
+
 #[test]
-fn it_follows_the_dark_mode() {
-    let directory = tempfile::tempdir().unwrap();
-    let page = directory.path().join("report.html");
-    fs::write(&page, html::render(&[sample::run()])).unwrap();
-    let shots = ["light", "dark"].map(|mode| {
-        let shot = directory.path().join(format!("{mode}.png"));
-        let screenshot = format!("--screenshot={}", shot.display());
-        let mut arguments = vec!["--window-size=1200,1000", &screenshot];
-        if mode == "dark" {
-            // 0 is dark in Blink's settings.
-            arguments.push("--blink-settings=preferredColorScheme=0");
-        }
-        opened(chromium(&page, &arguments)).map(|_| fs::read(shot).unwrap())
-    });
-    let [Some(light), Some(dark)] = shots else {
+fn tables_sort_by_mouse_and_by_keyboard() {
+    let run = sample::run();
+    let Some((mut browser, _folder)) = opened(std::slice::from_ref(&run)) else {
         return;
     };
-    for shot in [&light, &dark] {
-        assert!(shot.starts_with(b"\x89PNG"));
-        assert!(shot.len() > 20_000, "the page is not blank");
+    browser.resize(1200, 900);
+    // What the records say, to the last digit, in the order of the plan.
+    let mut recorded: Vec<f64> = run
+        .trials
+        .iter()
+        .filter(|trial| trial.workload == "rand-4k-write")
+        .map(|trial| trial.iops.median)
+        .collect();
+    let shown = |browser: &mut Browser| -> Vec<f64> {
+        let values = rows("rand-4k-write", "row.cells[1].dataset.value");
+        let values = browser.texts(&values);
+        values.iter().map(|value| value.parse().unwrap()).collect()
+    };
+    let of = |workload: &str| rows(workload, "row.cells[0].textContent");
+    // The A/A cell is measured second and stands last.
+    let again = recorded.remove(1);
+    recorded.push(again);
+    assert_eq!(shown(&mut browser), recorded);
+    let as_it_was = recorded.clone();
+
+    browser.click(&head("Rate"));
+    recorded.sort_by(f64::total_cmp);
+    assert_eq!(shown(&mut browser), recorded);
+    let sorted = "document.querySelector('[aria-sort=ascending]').textContent";
+    assert_eq!(browser.text(sorted), "Rate");
+    let first = &browser.texts(&of("rand-4k-write"))[0];
+    assert_eq!(first, "Serpent-256 XTS, dm-crypt");
+
+    // The button has the focus: Enter sorts down, Space as it was.
+    browser.key("Enter");
+    recorded.reverse();
+    assert_eq!(shown(&mut browser), recorded);
+    browser.key("Space");
+    assert_eq!(shown(&mut browser), as_it_was);
+    assert!(
+        browser
+            .value("document.querySelector('[aria-sort=ascending]')")
+            .is_null()
+    );
+
+    // The next column is one tab away; each workload is sorted by itself.
+    browser.key("Tab");
+    assert_eq!(browser.text("document.activeElement.textContent"), "n");
+    browser.key("Tab");
+    browser.key("Enter");
+    assert_eq!(browser.texts(&of("rand-4k-read"))[0], "plain");
+    // What has no value is last, up and down.
+    for _ in 0..2 {
+        browser.click(&head("Against plain"));
+        assert_eq!(browser.texts(&of("seq-1m-read")).last().unwrap(), "plain");
     }
-    assert_ne!(light, dark);
+}
+
+#[test]
+fn what_is_picked_is_seen() {
+    let run = sample::run();
+    let Some((mut browser, _folder)) = opened(std::slice::from_ref(&run)) else {
+        return;
+    };
+    browser.resize(1200, 900);
+    let seen = |browser: &mut Browser| {
+        browser.value("document.querySelectorAll('tr[data-system]:not([hidden])').length")
+    };
+    let count = |keep: &dyn Fn(&lab::record::Trial) -> bool| {
+        run.trials.iter().filter(|trial| keep(trial)).count()
+    };
+    assert_eq!(seen(&mut browser), count(&|_| true));
+
+    browser.click(&choice("builtin"));
+    assert_eq!(
+        seen(&mut browser),
+        count(&|trial| trial.system == "builtin")
+    );
+    let systems = "[...new Set([...document.querySelectorAll('tr[data-system]')]
+        .filter(row => row.checkVisibility()).map(row => row.dataset.system))]";
+    assert_eq!(browser.texts(systems), ["builtin"]);
+    let said = browser.text("document.getElementById('shown').textContent");
+    assert_eq!(said, "Only builtin: 6 of 15 rows");
+
+    // By keyboard from there: both systems with one of the ciphers.
+    let focus = choice("dm-crypt");
+    browser.value(&format!("{focus}.focus()"));
+    browser.key("Space");
+    browser.value(&format!("{}.focus()", choice("Serpent-256 XTS")));
+    browser.key("Space");
+    let serpent = |trial: &lab::record::Trial| {
+        let cipher = trial.cipher.as_deref().unwrap_or_default();
+        cipher.starts_with("serpent")
+    };
+    assert_eq!(seen(&mut browser), count(&serpent));
+    // In pictures what is not picked steps back.
+    let marks = |browser: &mut Browser, of: &str| {
+        let marks = format!("document.querySelectorAll('svg g[data-cipher]{of}').length");
+        browser.value(&marks).as_u64().unwrap()
+    };
+    let serpents = "[data-cipher=\"Serpent-256 XTS\"]";
+    assert_eq!(marks(&mut browser, &format!("{serpents}.off")), 0);
+    let others = marks(&mut browser, "") - marks(&mut browser, serpents);
+    assert_eq!(marks(&mut browser, ".off"), others);
+    assert!(others > 0);
+
+    // What is in none of them leaves nothing, and no empty heading either.
+    browser.click(&choice("builtin"));
+    browser.click(&choice("dm-crypt"));
+    browser.click(&choice("plain"));
+    assert_eq!(seen(&mut browser), 0);
+    let headings =
+        "[...document.querySelectorAll('tr.group')].filter(row => row.checkVisibility()).length";
+    assert_eq!(browser.value(headings), 0);
+
+    browser.click("document.querySelector('#pick button')");
+    assert_eq!(seen(&mut browser), count(&|_| true));
+    assert_eq!(marks(&mut browser, ".off"), 0);
+    assert_eq!(
+        browser.text("document.getElementById('shown').textContent"),
+        ""
+    );
+}
+
+#[test]
+fn pictures_show_values_to_the_mouse_the_keyboard_and_the_ear() {
+    let Some((mut browser, _folder)) = opened(&[sample::run()]) else {
+        return;
+    };
+    browser.resize(1200, 900);
+    let tip = |browser: &mut Browser| {
+        let text = "(tip => tip.hidden ? '' : tip.textContent)(document.getElementById('tip'))";
+        browser.text(text)
+    };
+    let bar = "document.querySelector('svg[aria-label^=Rate] g[data-cipher^=AES] rect')";
+    assert_eq!(tip(&mut browser), "");
+    browser.hover(bar);
+    let aes = "AES-256 XTS, builtin: 12,409 (12,161–12,657) IOPS, n 10";
+    assert_eq!(tip(&mut browser), aes);
+    browser.hover("document.querySelector('h1')");
+    assert_eq!(tip(&mut browser), "");
+
+    browser.value("document.querySelector('svg[aria-label^=Latency]').focus()");
+    browser.key("ArrowDown");
+    assert!(
+        tip(&mut browser).starts_with("plain: p50 78.2 µs, p90 102 µs, p99 188 µs,"),
+        "{}",
+        tip(&mut browser)
+    );
+    browser.key("ArrowDown");
+    assert!(tip(&mut browser).starts_with("AES-256 XTS, builtin: p50"));
+    browser.key("Escape");
+    assert_eq!(tip(&mut browser), "");
+
+    // A screen reader hears the same, and a table with heads at any width.
+    for width in [1200, 360] {
+        browser.resize(width, 900);
+        let told = browser.accessible();
+        let has = |role: &str, name: &str| {
+            told.iter()
+                .any(|(its_role, its_name)| its_role == role && its_name == name)
+        };
+        assert!(has("image", aes) || has("img", aes), "{width}: {told:?}");
+        for (role, name) in [
+            ("group", "Rate: rand-4k-read, depth 1"),
+            ("columnheader", "Against plain"),
+            ("button", "Against plain"),
+            ("rowheader", "Serpent-256 XTS, dm-crypt"),
+            ("cell", "slower by 29.0 % (27.6–30.4)"),
+            ("checkbox", "dm-crypt"),
+            ("link", "Skip to the pictures and tables"),
+            ("heading", "What encryption costs"),
+        ] {
+            assert!(has(role, name), "{width}: no {role} “{name}” in {told:?}");
+        }
+    }
+    // The first stop of the keyboard leads to the pictures.
+    browser.open_file(&_folder.path().join("report.html"));
+    browser.key("Tab");
+    assert_eq!(browser.text("document.activeElement.className"), "skip");
+    let seen = "document.activeElement.getBoundingClientRect().left >= 0";
+    assert_eq!(browser.value(seen), true);
+    browser.key("Enter");
+    assert_eq!(browser.text("location.hash"), "#figures");
+}
+
+/// Where the pictures of the last run can be looked at.
+fn shots() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn it_follows_light_dark_phone_and_paper() {
+    let runs = [
+        sample::run(),
+        sample::ciphers(),
+        sample::beside_a_paper(),
+        sample::kdf_run(),
+    ];
+    let Some((mut browser, _folder)) = opened(&runs) else {
+        return;
+    };
+    let shots = shots();
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    for (name, width, scheme) in [
+        ("light", 1200, "light"),
+        ("dark", 1200, "dark"),
+        ("phone", 360, "light"),
+        ("phone-dark", 360, "dark"),
+    ] {
+        browser.resize(width, 900);
+        browser.look("screen", scheme);
+        let shot = browser.screenshot();
+        fs::write(shots.join(format!("{name}.png")), &shot).unwrap();
+        assert!(shot.starts_with(b"\x89PNG"));
+        assert!(shot.len() > 100_000, "{name} is blank");
+        assert!(!taken.contains(&shot), "{name} looks like another");
+        taken.push(shot);
+        let paper = browser.text("getComputedStyle(document.body).backgroundColor");
+        let bright = match scheme {
+            "dark" => "rgb(21, 23, 26)",
+            _ => "rgb(253, 253, 252)",
+        };
+        assert_eq!(paper, bright, "{name}");
+    }
+    // On paper there are no controls, whatever the screen is like.
+    browser.look("print", "dark");
+    let controls = "[...document.querySelectorAll('#pick form, .skip, #tip')]
+        .filter(control => control.checkVisibility()).length";
+    assert_eq!(browser.value(controls), 0);
+    let paper = browser.text("getComputedStyle(document.body).backgroundColor");
+    assert_eq!(paper, "rgb(255, 255, 255)");
+    let pdf = browser.pdf();
+    fs::write(shots.join("paper.pdf"), &pdf).unwrap();
+    assert!(pdf.starts_with(b"%PDF"));
+    assert!(pdf.len() > 50_000);
 }

@@ -168,7 +168,7 @@ impl<'a> Block<'a> {
     }
 
     /// The ratios to the base that are known both there and here.
-    fn ratios(&self, paper: &Paper) -> Vec<Ratio> {
+    fn ratios(&self, paper: &Paper) -> Vec<Ratio<'a>> {
         let Some(base) = self.base(paper) else {
             return Vec::new();
         };
@@ -176,10 +176,11 @@ impl<'a> Block<'a> {
             .members
             .iter()
             .filter(|member| member.name() != base.name());
-        let ratio = |member: &Member<'_>| {
+        let ratio = |member: &Member<'a>| {
             let there = member.published.value / base.published.value;
             Some(Ratio {
                 name: member.name(),
+                trial: member.trial,
                 there: Some(there).filter(|there| there.is_finite())?,
                 here: member.ratio(&base)?,
             })
@@ -353,9 +354,13 @@ impl Member<'_> {
 
     /// The mean here, which most documents print.
     fn mean(&self) -> String {
+        self.in_unit(self.mean_of_all())
+    }
+
+    fn mean_of_all(&self) -> Option<f64> {
         let figures = self.figures();
         let mean = figures.iter().sum::<f64>() / figures.len() as f64;
-        self.in_unit(Some(mean).filter(|_| !figures.is_empty()))
+        Some(mean).filter(|_| !figures.is_empty())
     }
 
     /// Published, this ÷ `base`.

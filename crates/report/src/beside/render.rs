@@ -1,11 +1,13 @@
 //! The section of published figures as text, Markdown and HTML.
 
-use super::{Beside, Block, Member, cost_here, printed};
+use super::{Beside, Block, Member, Pair, cost_here, printed};
 use crate::html::chart::ratios;
+use crate::html::table::{self, Cell};
 use crate::markdown::escape;
 use crate::text::Style;
 use comfy_table::CellAlignment;
-use lab::record::Run;
+use lab::record::{Published, Run, Trial};
+use lab::stats;
 use maud::{Markup, html};
 
 const HEADING: &str = "Beside the paper";
@@ -196,7 +198,7 @@ pub(crate) fn markdown(run: &Run) -> String {
     }
     for block in &beside.blocks {
         out.push_str(&format!("\n### {}\n\n", escape(&block.title())));
-        out.push_str(&table(&beside.columns(), &beside.cells(block)));
+        out.push_str(&pipes(&beside.columns(), &beside.cells(block)));
         if let Some(order) = block.order_in_words() {
             out.push_str(&format!("\n{}\n", escape(&order)));
         }
@@ -207,13 +209,13 @@ pub(crate) fn markdown(run: &Run) -> String {
     ] {
         if !rows.is_empty() {
             out.push_str(&format!("\n### {title}\n\n"));
-            out.push_str(&table(&columns.map(str::to_owned), &rows));
+            out.push_str(&pipes(&columns.map(str::to_owned), &rows));
         }
     }
     out
 }
 
-fn table<const N: usize>(columns: &[String; N], rows: &[[String; N]]) -> String {
+fn pipes<const N: usize>(columns: &[String; N], rows: &[[String; N]]) -> String {
     let line = |cells: &[String; N]| {
         let cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
         format!("| {} |\n", cells.join(" | "))
@@ -247,12 +249,12 @@ pub(crate) fn html(run: &Run) -> Option<Markup> {
                 }
             }
             @if !beside.blocks.is_empty() {
-                div class="scroll" { table class="ciphers" {
-                    (head(&columns))
+                div class="scroll" { table class="ciphers sorts" {
+                    (table::head(columns.iter().map(String::as_str)))
                     @for block in &beside.blocks {
                         tbody {
-                            tr class="group" { th colspan=(columns.len()) scope="rowgroup" { (block.title()) } }
-                            @for cells in beside.cells(block) { (row(&columns, &cells)) }
+                            (table::group(columns.len(), html! { (block.title()) }))
+                            @for row in beside.rows(block, &columns) { (row) }
                             @if let Some(order) = block.order_in_words() {
                                 tr class="order" { td colspan=(columns.len()) { (order) } }
                             }
@@ -260,29 +262,79 @@ pub(crate) fn html(run: &Run) -> Option<Markup> {
                     }
                 } }
             }
-            @for (columns, rows) in [(SYSTEMS, beside.systems()), (COSTS, beside.costs())] {
-                @if !rows.is_empty() {
-                    div class="scroll" { table class="ciphers" {
-                        (head(&columns.map(str::to_owned)))
-                        tbody { @for cells in &rows { (row(&columns.map(str::to_owned), cells)) } }
-                    } }
-                }
+            @if !beside.systems.is_empty() {
+                div class="scroll" { table class="ciphers sorts" {
+                    (table::head(SYSTEMS))
+                    tbody { @for row in beside.system_rows() { (row) } }
+                } }
+            }
+            @if !beside.costs.is_empty() {
+                div class="scroll" { table class="ciphers sorts" {
+                    (table::head(COSTS))
+                    tbody { @for row in beside.cost_rows() { (row) } }
+                } }
             }
         }
     })
 }
 
-fn head<const N: usize>(columns: &[String; N]) -> Markup {
-    html! { thead { tr { @for name in columns { th scope="col" { (name) } } } } }
-}
+impl Beside<'_> {
+    /// The rows of a block, with what they are sorted by.
+    fn rows(&self, block: &Block<'_>, columns: &[String; 6]) -> Vec<Markup> {
+        let base = block.base(self.paper);
+        let names = || columns.iter().skip(1).map(String::as_str);
+        let rows = block.members.iter().zip(self.cells(block));
+        let row = |(member, [name, texts @ ..]): (&Member<'_>, [String; 6])| {
+            let base = base.filter(|base| base.name() != member.name());
+            let values = [
+                Some(member.published.value),
+                base.map(|base| member.published.value / base.published.value),
+                stats::median(&member.figures()),
+                member.mean_of_all(),
+                base.and_then(|base| member.ratio(&base))
+                    .map(|ratio| ratio.median),
+            ];
+            let cells = texts.into_iter().zip(values);
+            let cells: Vec<Cell> = cells
+                .map(|(text, value)| Cell::known(text, value))
+                .collect();
+            table::row(member.trial, None, html! { (name) }, names(), &cells)
+        };
+        rows.map(row).collect()
+    }
 
-fn row<const N: usize>(columns: &[String; N], cells: &[String; N]) -> Markup {
-    html! {
-        tr {
-            th scope="row" { (cells[0]) }
-            @for (name, cell) in columns.iter().zip(cells).skip(1) {
-                td data-name=(name) { (cell) }
-            }
-        }
+    fn system_rows(&self) -> Vec<Markup> {
+        let rows = self.systems.iter().zip(self.systems());
+        let row = |(pair, [what, of, there, here]): (&Pair<'_>, [String; 4])| {
+            let (first, second) = (pair.first, pair.second);
+            let ratio = first.ratio(&second).map(|ratio| ratio.median);
+            let cells = [
+                Cell::word(of),
+                Cell::number(there, first.published.value / second.published.value),
+                Cell::known(here, ratio),
+            ];
+            let columns = SYSTEMS.into_iter().skip(1);
+            table::row(first.trial, None, html! { (what) }, columns, &cells)
+        };
+        rows.map(row).collect()
+    }
+
+    fn cost_rows(&self) -> Vec<Markup> {
+        let rows = self.costs.iter().zip(self.costs());
+        let row = |(&(published, trial), [what, of, there, here]): (
+            &(&Published, &Trial),
+            [String; 4],
+        )| {
+            // The smaller the ratio, the higher the cost.
+            let cost = trial.overhead.as_ref().map(|cost| -cost.ratio.median);
+            let cells = [
+                Cell::word(of),
+                Cell::number(there, published.value),
+                Cell::known(here, cost),
+            ];
+            let columns = COSTS.into_iter().skip(1);
+            table::row(trial, None, html! { (what) }, columns, &cells)
+        };
+        rows.map(row).collect()
     }
 }

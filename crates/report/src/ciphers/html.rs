@@ -3,7 +3,8 @@
 use super::{Line, Load, curve, lines, main_loads, more_threads};
 use crate::figure;
 use crate::html::chart::{rates, sizes};
-use lab::record::Run;
+use crate::html::table::{self, Cell};
+use lab::record::{Run, Trial};
 use maud::{Markup, html};
 
 /// Pictures first, then every figure.
@@ -49,12 +50,8 @@ fn table(run: &Run, load: &Load) -> Markup {
     html! {
         section {
             h3 { (load.title()) }
-            div class="scroll" { table class="ciphers" {
-                thead { tr {
-                    th scope="col" { "Cipher" }
-                    @for name in COLUMNS { th scope="col" { (name) } }
-                    @for (name, _) in &parallel { th scope="col" { (name) } }
-                } }
+            div class="scroll" { table class="ciphers sorts" {
+                (table::head(["Cipher"].into_iter().chain(columns(&parallel))))
                 tbody {
                     @for line in lines(run, load) { (row(&line, &parallel)) }
                 }
@@ -63,37 +60,51 @@ fn table(run: &Run, load: &Load) -> Markup {
     }
 }
 
+fn columns<'a>(parallel: &'a [(String, Vec<Line<'_>>)]) -> impl Iterator<Item = &'a str> {
+    let more = parallel.iter().map(|(name, _)| name.as_str());
+    COLUMNS.into_iter().chain(more)
+}
+
 fn row(line: &Line<'_>, parallel: &[(String, Vec<Line<'_>>)]) -> Markup {
     let trial = line.trial;
-    let values = [
-        trial
-            .sector_bytes
-            .map_or_else(String::new, |bytes| bytes.to_string()),
-        figure::interval(trial.throughput_mb_s),
-        line.time(),
-        line.cycles(),
-        line.against(),
-        line.weakest(),
-        line.constant_time().to_owned(),
+    let rate = |trial: &Trial| {
+        let rate = trial.throughput_mb_s;
+        Cell::number(figure::interval(rate), rate.median)
+    };
+    let sector = trial.sector_bytes.map(f64::from);
+    let cycles = trial.cycles_per_byte.map(|cycles| cycles.median);
+    let mut cells = vec![
+        Cell::known(
+            trial
+                .sector_bytes
+                .map_or_else(String::new, |bytes| bytes.to_string()),
+            sector,
+        ),
+        rate(trial),
+        Cell::number(line.time(), trial.latency_us.p50),
+        Cell::known(line.cycles(), cycles),
+        Cell::known(
+            line.against(),
+            line.best_peer().map(|(_, ratio, _)| ratio.median),
+        ),
+        Cell::known(line.weakest(), line.weakest.map(|(ratio, _)| ratio.median)),
+        Cell::word(line.constant_time()),
     ];
-    html! {
-        tr {
-            th scope="row" title=[trial.cipher.as_deref()] {
-                (line.name())
-                @if let Some(backend) = &trial.backend { " " span class="note" { (backend) } }
-            }
-            @for (name, value) in COLUMNS.iter().zip(&values) {
-                td data-name=(name) { (value) }
-            }
-            @for (name, others) in parallel {
-                td data-name=(name) {
-                    @if let Some(same) = others.iter().find(|other| super::alike(other.trial, trial)) {
-                        (figure::interval(same.trial.throughput_mb_s))
-                    }
-                }
-            }
-        }
-    }
+    cells.extend(parallel.iter().map(|(_, others)| {
+        let same = others.iter().find(|other| super::alike(other.trial, trial));
+        same.map_or_else(|| Cell::known(String::new(), None), |same| rate(same.trial))
+    }));
+    let name = html! {
+        (line.name())
+        @if let Some(backend) = &trial.backend { " " span class="note" { (backend) } }
+    };
+    table::row(
+        trial,
+        trial.cipher.as_deref(),
+        name,
+        columns(parallel),
+        &cells,
+    )
 }
 
 /// A chart a cipher: the rate over the size of requests.

@@ -5,7 +5,7 @@
 
 mod render;
 
-pub use render::{json, markdown, text};
+pub use render::{html, json, markdown, text};
 
 use crate::{figure, group};
 use lab::record::{Interval, Run, Tier, Trial, Verdict};

@@ -1,10 +1,14 @@
 //! A comparison as text, Markdown and JSON.
 
 use super::{Comparison, Difference, Key, Pair};
+use crate::html::store::{run_address, way_back};
+use crate::html::table::{self, Cell};
+use crate::html::{Forms, document, pick};
 use crate::markdown::escape;
 use crate::text::Style;
 use crate::{figure, group};
 use comfy_table::{CellAlignment, ContentArrangement};
+use maud::html;
 
 /// The comparison for a terminal.
 pub fn text(comparison: &Comparison, style: &Style) -> String {
@@ -77,6 +81,62 @@ pub fn markdown(comparison: &Comparison) -> String {
     }
     out.push_str(&format!("\n{}\n", escape(&conclusion(comparison))));
     out
+}
+
+/// The comparison as a page for who browses a store.
+pub fn html(comparison: &Comparison) -> String {
+    let title = format!("{} and {}", comparison.a.plan, comparison.b.plan);
+    let columns = ["A MB/s", "B MB/s", "B against A"];
+    let body = html! {
+        a class="skip" href="#figures" { "Skip to the table" }
+        header {
+            (way_back())
+            h1 { "B against A" }
+            p class="lead" { (conclusion(comparison)) }
+            @if !comparison.differences.is_empty() { p class="warning" { (label(comparison)) } }
+            @for (name, side) in [("A", &comparison.a), ("B", &comparison.b)] {
+                p class="meta" {
+                    (name) ": " a href=(run_address(&side.run)) { (side.plan) }
+                    " · run " (side.run) " · " (side.started)
+                    @if side.partial { " · " strong { "partial" } }
+                }
+            }
+            p class="meta" { (floor(comparison)) }
+            div id="pick" {}
+        }
+        main id="figures" {
+            div class="scroll" { table class="sorts" {
+                (table::head(["Workload, system"].into_iter().chain(columns)))
+                @for pairs in comparison.cells.chunk_by(|a, b| a.key.workload == b.key.workload) {
+                    tbody {
+                        (table::group(columns.len() + 1, html! { (pairs[0].key.workload) }))
+                        @for pair in pairs {
+                            @let [_, label, a, b, difference] = row(pair);
+                            (table::picked(
+                                pick::system(&pair.key.system),
+                                &pick::cipher(pair.key.cipher.as_deref(), pair.key.key_bits),
+                                pair.key.cipher.as_deref(),
+                                html! { (label) },
+                                columns,
+                                &[
+                                    Cell::number(a, pair.a_mb_s.median),
+                                    Cell::number(b, pair.b_mb_s.median),
+                                    Cell::known(difference, pair.ratio.map(|ratio| ratio.median)),
+                                ],
+                            ))
+                        }
+                    }
+                }
+            } }
+            @for (name, keys) in [("A", &comparison.only_a), ("B", &comparison.only_b)] {
+                @if !keys.is_empty() {
+                    h2 { "Only in " (name) }
+                    ul { @for key in keys { li { (cell(key)) } } }
+                }
+            }
+        }
+    };
+    document(&title, Forms::Here, "", &body)
 }
 
 /// The comparison as indented JSON, with a final newline.

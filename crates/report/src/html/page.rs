@@ -1,39 +1,73 @@
-//! The sections of a run: noise and advice first, then charts, then every figure.
+//! The body of a report: the answers first, then of each run charts and every figure.
 
 use super::chart::{bars, forest, latency, ledger};
+use super::table::{self, Cell};
 use crate::group::{self, Group};
 use crate::{advice, beside, ciphers, figure, file_systems, kdf};
 use lab::record::{NoiseVerdict, Run, Trial};
 use maud::{Markup, html};
 
+/// Trials from which on a page is large.
+const LARGE: usize = 1000;
+
+/// The page's body: the answers first, then every run. `way` stands above all.
+pub(super) fn body(runs: &[Run], way: Markup) -> Markup {
+    let several = runs.len() > 1;
+    // What is out of sight is then not laid out; who takes a picture of a whole
+    // page would miss it, so that smaller pages do without.
+    let large = runs.iter().map(|run| run.trials.len()).sum::<usize>() > LARGE;
+    html! {
+        a class="skip" href="#figures" { "Skip to the pictures and tables" }
+        header {
+            (way)
+            h1 { "What encryption costs" }
+            @if runs.is_empty() { p class="lead" { "There is no run to report on." } }
+            @for (number, run) in runs.iter().enumerate() {
+                h2 {
+                    @if several { a href=(format!("#run-{number}")) { (run.plan) } }
+                    @else { (run.plan) }
+                }
+                p class="lead" { (advice::sentence(run)) }
+                (noise(run))
+                p class="meta" {
+                    "Run " (run.run) " · " (run.started) " · " (figure::machine(run))
+                    @if run.partial { " · " strong { "partial" } }
+                }
+            }
+            div id="pick" {}
+        }
+        main id="figures" class=[large.then_some("large")] {
+            @for (number, run) in runs.iter().enumerate() {
+                article id=(format!("run-{number}")) {
+                    @if several { h2 { (run.plan) ", " (run.started) } }
+                    (sections(run))
+                }
+            }
+            (how_to_read())
+        }
+    }
+}
+
 /// Everything about one run.
-pub(super) fn article(run: &Run) -> Markup {
+fn sections(run: &Run) -> Markup {
     let groups = group::groups(&run.trials);
     html! {
-        article {
-            h2 { (run.plan) }
-            p class="meta" {
-                "Run " (run.run) " · " (run.started)
-                @if run.partial { " · " strong { "partial" } }
-            }
-            (noise(run))
-            p class="lead" { (advice::sentence(run)) }
-            @if ciphers::is_bare(run) {
-                (ciphers::html::sections(run))
-            } @else if kdf::is_kdf(run) {
-                (kdf::html(run))
-            } @else if file_systems::is_fs(run) {
-                (file_systems::html(run))
-            } @else if groups.is_empty() {
-                p { "No cell was measured." }
-            } @else {
-                (charts(&groups))
-                (table(&groups))
-            }
-            @if let Some(beside) = beside::html(run) { (beside) }
-            (warnings(run))
-            (environment(run))
+        @if ciphers::is_bare(run) {
+            (ciphers::html::sections(run))
+        } @else if kdf::is_kdf(run) {
+            (kdf::html(run))
+        } @else if groups.is_empty() {
+            p { "No cell was measured." }
+        } @else if file_systems::is_fs(run) {
+            (charts(&groups))
+            (file_systems::html(run))
+        } @else {
+            (charts(&groups))
+            (table(&groups))
         }
+        @if let Some(beside) = beside::html(run) { (beside) }
+        (warnings(run))
+        (environment(run))
     }
 }
 
@@ -51,17 +85,39 @@ fn noise(run: &Run) -> Markup {
     }
 }
 
+/// How many systems a picture shows beside plain: more cannot be told apart.
+const SYSTEMS: usize = 24;
+
 fn charts(groups: &[Group<'_>]) -> Markup {
+    let most = groups.iter().map(|group| group.rows.len()).max();
+    let crowded = most.filter(|most| *most > SYSTEMS + 1);
+    let shown: Vec<Group<'_>> = groups.iter().map(|group| group.fastest(SYSTEMS)).collect();
+    let groups = shown.as_slice();
     let latencies: Vec<(&Group<'_>, Markup)> = groups
         .iter()
         .filter_map(|group| Some((group, latency::render(group)?)))
         .collect();
     let forest = forest::render(groups);
-    let ledger = ledger::render(groups);
+    let times = groups.iter().all(bars::is_time);
+    // Times of operations have pictures of their parts.
+    let ledger = (!times).then(|| ledger::render(groups)).flatten();
+    let (heading, better) = match times {
+        true => ("Time of each operation", "shorter is better"),
+        false => ("Throughput", "longer is better"),
+    };
     html! {
+        @if let Some(most) = crowded {
+            p class="note" {
+                "Of the up to " (most) " systems of a workload, pictures show the " (SYSTEMS)
+                " fastest and plain; the tables have all."
+            }
+        }
         section {
-            h3 { "Throughput" }
-            p class="note" { "Median of the repetitions; the whisker is its 95 % interval. Each chart has its own scale." }
+            h3 { (heading) }
+            p class="note" {
+                "Median of the repetitions, " (better) "; the whisker is its 95 % interval. "
+                "Each chart has its own scale."
+            }
             div class="charts" {
                 @for group in groups { (chart(group, bars::render(group))) }
             }
@@ -121,18 +177,13 @@ fn table(groups: &[Group<'_>]) -> Markup {
     html! {
         section {
             h3 { "All figures" }
-            div class="scroll" { table {
-                thead { tr {
-                    th scope="col" { "System" }
-                    @for name in COLUMNS { th scope="col" { (name) } }
-                } }
+            div class="scroll" { table class="sorts" {
+                (table::head(std::iter::once("System").chain(COLUMNS)))
                 @for group in groups {
                     tbody {
-                        tr class="group" {
-                            th colspan=(COLUMNS.len() + 1) scope="rowgroup" {
-                                (group.title()) " " span class="note" { (group.detail()) }
-                            }
-                        }
+                        (table::group(COLUMNS.len() + 1, html! {
+                            (group.title()) " " span class="note" { (group.detail()) }
+                        }))
                         @for row in &group.rows { (cells(&row.label, row.trial)) }
                         @if let Some(again) = group.again { (cells(&group::label(again), again)) }
                     }
@@ -145,28 +196,29 @@ fn table(groups: &[Group<'_>]) -> Markup {
 fn cells(label: &str, trial: &Trial) -> Markup {
     let (rate, unit) = figure::rate(trial);
     let latency = &trial.latency_us;
-    let cost = trial
-        .overhead
-        .as_ref()
-        .map_or_else(String::new, figure::overhead);
-    let values = [
-        format!("{} {unit}", figure::interval(rate)),
-        rate.n.to_string(),
-        figure::duration_us(latency.p50),
-        figure::duration_us(latency.p99),
-        figure::duration_us(latency.p99_9),
-        cost,
-        figure::share(figure::crypto_share(trial)),
-        figure::limit(trial).to_owned(),
+    let duration = |us: f64| Cell::known(figure::duration_us(us), Some(us).filter(|us| *us > 0.0));
+    let cost = trial.overhead.as_ref();
+    let crypto = figure::crypto_share(trial);
+    let cells = [
+        Cell::number(format!("{} {unit}", figure::interval(rate)), rate.median),
+        Cell::number(rate.n.to_string(), f64::from(rate.n)),
+        duration(latency.p50),
+        duration(latency.p99),
+        duration(latency.p99_9),
+        Cell::known(
+            cost.map_or_else(String::new, figure::overhead),
+            cost.map(|cost| cost.ratio.median),
+        ),
+        Cell::known(figure::share(crypto), crypto),
+        Cell::word(figure::limit(trial)),
     ];
-    html! {
-        tr {
-            th scope="row" title=[trial.cipher.as_deref()] { (label) }
-            @for (name, value) in COLUMNS.iter().zip(&values) {
-                td data-name=(name) { (value) }
-            }
-        }
-    }
+    table::row(
+        trial,
+        trial.cipher.as_deref(),
+        html! { (label) },
+        COLUMNS,
+        &cells,
+    )
 }
 
 fn warnings(run: &Run) -> Markup {
@@ -235,7 +287,7 @@ fn environment(run: &Run) -> Markup {
 }
 
 /// What the words and the charts mean.
-pub(super) fn how_to_read() -> Markup {
+fn how_to_read() -> Markup {
     let words = [
         (
             "Noise floor",
@@ -256,6 +308,14 @@ pub(super) fn how_to_read() -> Markup {
             "Cycles per byte",
             "Time of one thread times the core's clock, which was measured before; it carries over to \
              other machines of the same kind better than MB/s.",
+        ),
+        (
+            "Pictures",
+            "Point at a row to see its values; or focus the picture with the tab key and press the arrow keys.",
+        ),
+        (
+            "Tables",
+            "A column's head sorts by it, within each workload: up, then down, then as it was.",
         ),
         ("p99", "99 of 100 requests were faster than this."),
         (

@@ -59,6 +59,51 @@ pub fn run() -> Run {
     }
 }
 
+/// A run of `workloads` × `setups` cells: plain, plain again, and as many
+/// ciphers and systems as that takes, as a large plan on block devices has them.
+pub fn many(workloads: usize, setups: usize) -> Run {
+    const NAMES: [&str; 10] = [
+        "aes",
+        "serpent",
+        "twofish",
+        "camellia",
+        "cast6",
+        "sm4",
+        "aria",
+        "seed",
+        "kuznyechik",
+        "anubis",
+    ];
+    const MODES: [&str; 2] = ["xts-plain64", "cbc-essiv:sha256"];
+    const SYSTEMS: [&str; 5] = ["builtin", "builtin-nbd", "builtin-fuse", "dm-crypt", "qemu"];
+    let mut trials = Vec::new();
+    for workload in 0..workloads {
+        let (op, block) = [("read", 4096), ("write", 4096), ("read", 1 << 20)][workload % 3];
+        let depth = 1 << (workload % 6);
+        let rate = 50.0 + workload as f64;
+        let plain = cell(&format!("load-{workload:02}-{op}"), op, block, depth, rate);
+        trials.push(plain.clone());
+        trials.push(Trial {
+            overhead: Some(overhead(1.001, 0.007, Verdict::NotDistinguishable)),
+            ..plain.clone()
+        });
+        for number in 0..setups.saturating_sub(2) {
+            let ratio = 0.4 + 0.6 * ((number * 37 + workload) % 100) as f64 / 100.0;
+            let cipher = format!("{}-{}", NAMES[number % 10], MODES[number / 10 % 2]);
+            trials.push(Trial {
+                cipher: Some(cipher),
+                system: SYSTEMS[number / 20 % 5].into(),
+                ..encrypted(&plain, 0, ratio)
+            });
+        }
+    }
+    Run {
+        plan: "many".into(),
+        trials,
+        ..run()
+    }
+}
+
 fn host() -> Host {
     Host {
         cpu: "AMD Ryzen 7 5800U with Radeon Graphics".into(),

@@ -1,8 +1,10 @@
-//! Throughput of one workload: a bar a system, with the interval of the median.
+//! One workload: a bar a system, with the interval of the median. Rates, or
+//! times where operations are what was measured.
 
-use super::{Canvas, Caption, Drawn, WIDTH, draw, palette};
+use super::{Canvas, Caption, Drawing, Drawn, WIDTH, palette};
 use crate::figure;
 use crate::group::{Group, Row};
+use lab::record::{Interval, Tier, Trial};
 use maud::Markup;
 
 /// Height of a bar, and of the gap below it.
@@ -13,44 +15,83 @@ pub(crate) fn render(group: &Group<'_>) -> Markup {
     let rows: Vec<(&Row<'_>, Caption)> = group
         .rows
         .iter()
-        .map(|row| {
-            let value = figure::rate_in_short(row.trial);
-            (row, Caption::new(&row.label, value))
-        })
+        .map(|row| (row, Caption::new(&row.label, in_short(row.trial))))
         .collect();
     let height = rows
         .iter()
         .map(|(_, caption)| caption.height() + BAR + GAP)
         .sum();
-    let label = format!("Throughput of {}", group.title());
-    draw(&label, height, |canvas| paint(canvas, &rows, height))
-}
-
-fn paint(canvas: &Canvas<'_>, rows: &[(&Row<'_>, Caption)], height: i32) -> Drawn {
     let highest = rows
         .iter()
-        .map(|(row, _)| figure::rate(row.trial).0)
-        .filter(|rate| figure::finite(*rate))
-        .fold(0.0, |highest: f64, rate| {
-            highest.max(rate.high).max(rate.median)
+        .filter_map(|(row, _)| length(row.trial))
+        .fold(0.0, |highest: f64, length| {
+            highest.max(length.high).max(length.median)
         });
+    let what = if is_time(group) { "Time" } else { "Rate" };
+    let mut drawing = Drawing::new(
+        format!("{what}: {}", group.title()),
+        "A bar a system; the whisker is the 95 % interval of the median.",
+        height,
+    );
+    drawing.scenery(|canvas| canvas.line((0, 0), (0, height), 1, palette::GRID));
+    let mut y = 0;
+    for (row, caption) in &rows {
+        let tip = format!("{}: {}", row.label, in_full(row.trial));
+        drawing.row(row.trial, &tip, |canvas| {
+            caption.draw(canvas, y)?;
+            bar(canvas, row.trial, y + caption.height(), highest)
+        });
+        y += caption.height() + BAR + GAP;
+    }
+    drawing.finish()
+}
+
+/// Whether the bars of a group are times, of which the shorter is better.
+pub(crate) fn is_time(group: &Group<'_>) -> bool {
+    group.trial().is_some_and(|trial| trial.tier == Tier::Fs)
+}
+
+fn bar(canvas: &Canvas<'_>, trial: &Trial, y: i32, highest: f64) -> Drawn {
+    let Some(length) = length(trial) else {
+        return Ok(());
+    };
     // Room for the cap of the longest whisker.
     let scale = |value: f64| match highest > 0.0 {
         true => 1 + ((value / highest).clamp(0.0, 1.0) * f64::from(WIDTH - 3)) as i32,
         false => 1,
     };
-    let mut y = 0;
-    for (row, caption) in rows {
-        caption.draw(canvas, y)?;
-        y += caption.height();
-        let (rate, _) = figure::rate(row.trial);
-        if figure::finite(rate) {
-            let colour = palette::of(row.trial);
-            canvas.rectangle((0, y), (scale(rate.median), y + BAR), colour)?;
-            let (low, high) = (scale(rate.low), scale(rate.high));
-            canvas.whisker(low, high, y + BAR / 2, 2, palette::INK)?;
-        }
-        y += BAR + GAP;
+    canvas.rectangle((0, y), (scale(length.median), y + BAR), palette::of(trial))?;
+    let (low, high) = (scale(length.low), scale(length.high));
+    canvas.whisker(low, high, y + BAR / 2, 2, palette::INK)
+}
+
+/// What a bar is as long as.
+fn length(trial: &Trial) -> Option<Interval> {
+    let length = match trial.tier {
+        Tier::Fs => figure::time_us(trial)?,
+        _ => figure::rate(trial).0,
+    };
+    Some(length).filter(|length| figure::finite(*length))
+}
+
+fn in_short(trial: &Trial) -> String {
+    match trial.tier {
+        Tier::Fs => figure::duration_us(trial.latency_us.p50),
+        _ => figure::rate_in_short(trial),
     }
-    canvas.line((0, 0), (0, height), 1, palette::GRID)
+}
+
+fn in_full(trial: &Trial) -> String {
+    if trial.tier == Tier::Fs {
+        return figure::time_us(trial).map_or_else(
+            || figure::UNKNOWN.to_owned(),
+            |time| {
+                let [median, low, high] =
+                    [time.median, time.low, time.high].map(figure::duration_us);
+                format!("{median} ({low}–{high}, n {})", time.n)
+            },
+        );
+    }
+    let (rate, unit) = figure::rate(trial);
+    format!("{} {unit}, n {}", figure::interval(rate), rate.n)
 }

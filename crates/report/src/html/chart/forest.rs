@@ -1,7 +1,7 @@
 //! What encryption costs in every workload: ratios to plain with their
 //! intervals, a line at 1, and the band that A/A pairs reach.
 
-use super::{Canvas, Caption, Drawn, Hang, LINE, WIDTH, clipped, draw, palette, ticks};
+use super::{Caption, Drawing, Hang, LINE, WIDTH, clipped, palette, ticks};
 use crate::figure;
 use crate::group::{Group, Row};
 use lab::record::{Interval, Overhead};
@@ -33,11 +33,7 @@ pub(crate) fn render(groups: &[Group<'_>]) -> Option<Markup> {
         return None;
     }
     let height = blocks.iter().map(Block::height).sum::<i32>() + 2 * LINE + 6;
-    Some(draw(
-        "Throughput of encrypted systems divided by plain, with intervals",
-        height,
-        |canvas| paint(canvas, &blocks, height),
-    ))
+    Some(paint(&blocks, height))
 }
 
 fn block<'a>(group: &'a Group<'_>) -> Option<Block<'a>> {
@@ -74,6 +70,16 @@ impl Block<'_> {
         TITLE + lines.sum::<i32>() + 12
     }
 
+    /// The upper edge of every line's strip, where the block begins at `y`.
+    fn strips(&self, y: i32) -> impl Iterator<Item = i32> {
+        let mut y = y + TITLE;
+        self.lines.iter().map(move |line| {
+            let top = y + line.caption.height();
+            y = top + STRIP;
+            top
+        })
+    }
+
     fn ends(&self) -> impl Iterator<Item = f64> {
         self.lines
             .iter()
@@ -83,7 +89,7 @@ impl Block<'_> {
     }
 }
 
-fn paint(canvas: &Canvas<'_>, blocks: &[Block<'_>], height: i32) -> Drawn {
+fn paint(blocks: &[Block<'_>], height: i32) -> Markup {
     let ends = || blocks.iter().flat_map(Block::ends);
     let low = ends().fold(0.95, f64::min).max(0.0);
     let high = ends().fold(1.05, f64::max).min(HIGHEST);
@@ -94,44 +100,63 @@ fn paint(canvas: &Canvas<'_>, blocks: &[Block<'_>], height: i32) -> Drawn {
         (share * f64::from(WIDTH - 1)) as i32
     };
     let foot = height - 2 * LINE - 4;
-
     let ticks = ticks(low, high, 4);
-    for tick in &ticks {
-        let middle = (x(*tick)).clamp(14, WIDTH - 14);
-        let text = format!("{}", (tick * 1000.0).round() / 1000.0);
-        let place = (middle, foot + LINE / 2 + 2);
-        canvas.text(&text, place, Hang::Middle, palette::MUTED)?;
-    }
-    let foot_text = "encrypted ÷ plain; left of 1 is slower";
-    let middle = (WIDTH / 2, foot + LINE + LINE / 2 + 2);
-    canvas.text(foot_text, middle, Hang::Middle, palette::MUTED)?;
-
+    let mut drawing = Drawing::new(
+        "Throughput of encrypted systems divided by plain".to_owned(),
+        "A dot a system with its 95 % interval; left of 1 is slower than plain. \
+         The grey band is how much plain differs from itself.",
+        height,
+    );
+    drawing.scenery(|canvas| {
+        for tick in &ticks {
+            let middle = (x(*tick)).clamp(14, WIDTH - 14);
+            let text = format!("{}", (tick * 1000.0).round() / 1000.0);
+            let place = (middle, foot + LINE / 2 + 2);
+            canvas.text(&text, place, Hang::Middle, palette::MUTED)?;
+        }
+        let foot_text = "encrypted ÷ plain; left of 1 is slower";
+        let middle = (WIDTH / 2, foot + LINE + LINE / 2 + 2);
+        canvas.text(foot_text, middle, Hang::Middle, palette::MUTED)?;
+        let mut y = 0;
+        for block in blocks {
+            let title = clipped(&block.title, WIDTH);
+            canvas.text(&title, (0, y + LINE / 2), Hang::Left, palette::MUTED)?;
+            // The grid keeps to the strips, so that no line crosses a text.
+            for top in block.strips(y) {
+                let bottom = top + STRIP - 3;
+                if let Some(again) = block.again {
+                    let right = x(again.high).max(x(again.low) + 1);
+                    canvas.rectangle((x(again.low), top), (right, bottom), palette::BAND)?;
+                }
+                for tick in &ticks {
+                    canvas.line((x(*tick), top), (x(*tick), bottom), 1, palette::GRID)?;
+                }
+                canvas.line((x(1.0), top), (x(1.0), bottom), 2, palette::MUTED)?;
+            }
+            y += block.height();
+        }
+        Ok(())
+    });
     let mut y = 0;
     for block in blocks {
-        let end = y + block.height();
-        let title = clipped(&block.title, WIDTH);
-        canvas.text(&title, (0, y + LINE / 2), Hang::Left, palette::MUTED)?;
-        y += TITLE;
-        for line in &block.lines {
-            line.caption.draw(canvas, y)?;
-            y += line.caption.height();
-            // The grid keeps to the strips, so that no line crosses a text.
-            let (top, bottom) = (y, y + STRIP - 3);
-            if let Some(again) = block.again {
-                let right = x(again.high).max(x(again.low) + 1);
-                canvas.rectangle((x(again.low), top), (right, bottom), palette::BAND)?;
-            }
-            for tick in &ticks {
-                canvas.line((x(*tick), top), (x(*tick), bottom), 1, palette::GRID)?;
-            }
-            canvas.line((x(1.0), top), (x(1.0), bottom), 2, palette::MUTED)?;
-            let (ratio, middle) = (line.overhead.ratio, i32::midpoint(top, bottom));
-            let colour = palette::of(line.row.trial);
-            canvas.whisker(x(ratio.low), x(ratio.high), middle, 2, colour)?;
-            canvas.mark(0, (x(ratio.median), middle), colour)?;
-            y += STRIP;
+        for (line, top) in block.lines.iter().zip(block.strips(y)) {
+            let ratio = line.overhead.ratio;
+            let tip = format!(
+                "{}, {}: {}; ratio {}",
+                block.title,
+                line.row.label,
+                figure::overhead(line.overhead),
+                figure::ratio(ratio)
+            );
+            drawing.row(line.row.trial, &tip, |canvas| {
+                line.caption.draw(canvas, top - line.caption.height())?;
+                let middle = i32::midpoint(top, top + STRIP - 3);
+                let colour = palette::of(line.row.trial);
+                canvas.whisker(x(ratio.low), x(ratio.high), middle, 2, colour)?;
+                canvas.mark(0, (x(ratio.median), middle), colour)
+            });
         }
-        y = end;
+        y += block.height();
     }
-    Ok(())
+    drawing.finish()
 }

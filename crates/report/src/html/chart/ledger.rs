@@ -1,6 +1,6 @@
 //! Where the driving threads' time went: shares of wall × threads, stacked.
 
-use super::{Canvas, Caption, Drawn, Hang, LINE, WIDTH, clipped, draw, palette, width};
+use super::{Canvas, Caption, Drawing, Drawn, Hang, LINE, WIDTH, clipped, palette, width};
 use crate::figure;
 use crate::group::{Group, Row};
 use lab::record::{TimeSplit, Trial};
@@ -58,23 +58,39 @@ pub(crate) fn render(groups: &[Group<'_>]) -> Option<Markup> {
             .iter()
             .map(|(_, rows)| block_height(rows))
             .sum::<i32>();
-    Some(draw("Where the time went", height, |canvas| {
-        legend(canvas)?;
-        let mut y = 2 * LINE;
-        for (title, rows) in &blocks {
+    let mut drawing = Drawing::new(
+        "Where the time went".to_owned(),
+        "A bar a system, divided into shares of the driving threads' time.",
+        height,
+    );
+    drawing.scenery(legend);
+    let mut y = 2 * LINE;
+    for (title, rows) in &blocks {
+        drawing.scenery(|canvas| {
             let title = clipped(title, WIDTH);
-            canvas.text(&title, (0, y + LINE / 2), Hang::Left, palette::MUTED)?;
-            y += TITLE;
-            for (row, caption) in rows {
+            canvas.text(&title, (0, y + LINE / 2), Hang::Left, palette::MUTED)
+        });
+        y += TITLE;
+        for (row, caption) in rows {
+            let tip = format!("{title}, {}: {}", row.label, in_words(row.trial));
+            drawing.row(row.trial, &tip, |canvas| {
                 caption.draw(canvas, y)?;
-                y += caption.height();
-                bar(canvas, row.trial, y)?;
-                y += BAR + GAP;
-            }
-            y += 6;
+                bar(canvas, row.trial, y + caption.height())
+            });
+            y += caption.height() + BAR + GAP;
         }
-        Ok(())
-    }))
+        y += 6;
+    }
+    Some(drawing.finish())
+}
+
+/// `crypto 12 %, wait 80 %`.
+fn in_words(trial: &Trial) -> String {
+    let parts: Vec<String> = shares(trial)
+        .into_iter()
+        .map(|(part, share)| format!("{} {}", PARTS[part].0, figure::share(Some(share))))
+        .collect();
+    parts.join(", ")
 }
 
 fn legend(canvas: &Canvas<'_>) -> Drawn {

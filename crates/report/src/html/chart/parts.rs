@@ -1,7 +1,7 @@
 //! What an operation on a file system took on every system: a bar a system,
 //! whose parts are parts of the real time.
 
-use super::{Canvas, Caption, Drawn, Hang, LINE, WIDTH, draw, palette, width};
+use super::{Canvas, Caption, Drawing, Drawn, Hang, LINE, WIDTH, palette, width};
 use crate::figure;
 use lab::record::Trial;
 use maud::Markup;
@@ -22,31 +22,39 @@ const PARTS: [(&str, RGBColor); 3] = [
 
 /// A chart of one operation; `rows` have a label each.
 pub(crate) fn render(title: &str, rows: &[(String, &Trial)]) -> Markup {
-    let rows: Vec<(&Trial, Caption)> = rows
+    let rows: Vec<(&Trial, Caption, String)> = rows
         .iter()
         .map(|(label, trial)| {
             let value = figure::duration_us(mean(trial) * 1e6);
-            (*trial, Caption::new(label, value))
+            let tip = format!("{label}: {value}");
+            (*trial, Caption::new(label, value), tip)
         })
         .collect();
     let bars: i32 = rows
         .iter()
-        .map(|(_, caption)| caption.height() + BAR + GAP)
+        .map(|(_, caption, _)| caption.height() + BAR + GAP)
         .sum();
     let top = LINE + 8;
-    let longest = rows.iter().map(|(trial, _)| mean(trial));
+    let longest = rows.iter().map(|(trial, ..)| mean(trial));
     let longest = longest.filter(|s| s.is_finite()).fold(0.0, f64::max);
-    draw(&format!("What {title} took"), top + bars, |canvas| {
+    let mut drawing = Drawing::new(
+        format!("What {title} took"),
+        "A bar a system, in its parts: crypto, other CPU time, waiting.",
+        top + bars,
+    );
+    drawing.scenery(|canvas| {
         legend(canvas)?;
-        let mut y = top;
-        for (trial, caption) in &rows {
-            caption.draw(canvas, y)?;
-            y += caption.height();
-            bar(canvas, trial, longest, y)?;
-            y += BAR + GAP;
-        }
         canvas.line((0, top), (0, top + bars), 1, palette::GRID)
-    })
+    });
+    let mut y = top;
+    for (trial, caption, tip) in &rows {
+        drawing.row(trial, tip, |canvas| {
+            caption.draw(canvas, y)?;
+            bar(canvas, trial, longest, y + caption.height())
+        });
+        y += caption.height() + BAR + GAP;
+    }
+    drawing.finish()
 }
 
 fn legend(canvas: &Canvas<'_>) -> Drawn {

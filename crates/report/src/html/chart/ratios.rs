@@ -1,7 +1,7 @@
 //! Published ratios beside ours, with a line at 1.
 
-use super::{Canvas, Caption, Drawn, Hang, LINE, WIDTH, draw, palette, ticks};
-use lab::record::Interval;
+use super::{Caption, Drawing, Hang, LINE, WIDTH, palette, ticks};
+use lab::record::{Interval, Trial};
 use maud::Markup;
 
 /// Height of the strip that shows a ratio.
@@ -10,9 +10,11 @@ const STRIP: i32 = 18;
 const HIGHEST: f64 = 20.0;
 
 /// What something is divided by something else.
-pub(crate) struct Ratio {
+pub(crate) struct Ratio<'a> {
     /// Of what.
     pub(crate) name: String,
+    /// Its cell.
+    pub(crate) trial: &'a Trial,
     /// Published.
     pub(crate) there: f64,
     /// Measured.
@@ -20,8 +22,8 @@ pub(crate) struct Ratio {
 }
 
 /// The chart; a screen reader hears `label`.
-pub(crate) fn render(label: &str, ratios: &[Ratio]) -> Markup {
-    let rows: Vec<(&Ratio, Caption)> = ratios
+pub(crate) fn render(label: &str, ratios: &[Ratio<'_>]) -> Markup {
+    let rows: Vec<(&Ratio<'_>, Caption)> = ratios
         .iter()
         .map(|ratio| {
             let value = format!("{:.2} there, {:.2} here", ratio.there, ratio.here.median);
@@ -30,13 +32,10 @@ pub(crate) fn render(label: &str, ratios: &[Ratio]) -> Markup {
         .collect();
     let strips = rows.iter().map(|(_, caption)| caption.height() + STRIP);
     let height = strips.sum::<i32>() + LINE + 4;
-    draw(label, height, |canvas| paint(canvas, &rows, height))
-}
 
-fn paint(canvas: &Canvas<'_>, rows: &[(&Ratio, Caption)], height: i32) -> Drawn {
     let values = || {
-        rows.iter()
-            .flat_map(|(ratio, _)| [ratio.there, ratio.here.low, ratio.here.high])
+        let values = |ratio: &Ratio<'_>| [ratio.there, ratio.here.low, ratio.here.high];
+        ratios.iter().flat_map(values)
     };
     let low = values().fold(0.95, f64::min).max(0.0);
     let high = values().fold(1.05, f64::max).min(HIGHEST);
@@ -48,26 +47,44 @@ fn paint(canvas: &Canvas<'_>, rows: &[(&Ratio, Caption)], height: i32) -> Drawn 
         6 + (share * f64::from(WIDTH - 13)) as i32
     };
     let ticks = ticks(low, high, 4);
-    for tick in &ticks {
-        let text = format!("{}", (tick * 1000.0).round() / 1000.0);
-        let place = (x(*tick).clamp(14, WIDTH - 14), height - LINE / 2);
-        canvas.text(&text, place, Hang::Middle, palette::MUTED)?;
-    }
-    let mut y = 0;
-    for (ratio, caption) in rows {
-        caption.draw(canvas, y)?;
-        y += caption.height();
-        let (top, bottom) = (y, y + STRIP - 3);
+    let mut drawing = Drawing::new(
+        label.to_owned(),
+        "A row a cipher: a diamond at the published ratio, a dot with its 95 % interval at ours.",
+        height,
+    );
+    drawing.scenery(|canvas| {
         for tick in &ticks {
-            canvas.line((x(*tick), top), (x(*tick), bottom), 1, palette::GRID)?;
+            let text = format!("{}", (tick * 1000.0).round() / 1000.0);
+            let place = (x(*tick).clamp(14, WIDTH - 14), height - LINE / 2);
+            canvas.text(&text, place, Hang::Middle, palette::MUTED)?;
         }
-        canvas.line((x(1.0), top), (x(1.0), bottom), 2, palette::MUTED)?;
-        let middle = i32::midpoint(top, bottom);
-        canvas.mark(3, (x(ratio.there), middle), palette::GREY)?;
+        let mut y = 0;
+        for (_, caption) in &rows {
+            let top = y + caption.height();
+            y = top + STRIP;
+            for tick in &ticks {
+                canvas.line((x(*tick), top), (x(*tick), y - 3), 1, palette::GRID)?;
+            }
+            canvas.line((x(1.0), top), (x(1.0), y - 3), 2, palette::MUTED)?;
+        }
+        Ok(())
+    });
+    let mut y = 0;
+    for (ratio, caption) in &rows {
         let here = ratio.here;
-        canvas.whisker(x(here.low), x(here.high), middle, 2, palette::BLUE)?;
-        canvas.mark(0, (x(here.median), middle), palette::BLUE)?;
-        y += STRIP;
+        let tip = format!(
+            "{}: {:.2} there, {:.2} ({:.2}–{:.2}) here",
+            ratio.name, ratio.there, here.median, here.low, here.high
+        );
+        let top = y + caption.height();
+        drawing.row(ratio.trial, &tip, |canvas| {
+            caption.draw(canvas, y)?;
+            let middle = i32::midpoint(top, top + STRIP - 3);
+            canvas.mark(3, (x(ratio.there), middle), palette::GREY)?;
+            canvas.whisker(x(here.low), x(here.high), middle, 2, palette::BLUE)?;
+            canvas.mark(0, (x(here.median), middle), palette::BLUE)
+        });
+        y = top + STRIP;
     }
-    Ok(())
+    drawing.finish()
 }

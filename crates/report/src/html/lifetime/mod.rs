@@ -6,7 +6,7 @@ mod map;
 mod series;
 
 use super::chart::palette;
-use super::document;
+use super::{Forms, document};
 use crate::figure;
 use crate::lifetime::{Lifetime, Moment, SHARES, Setup, daily, lasts, seen, time};
 use maud::{Markup, html};
@@ -15,10 +15,8 @@ use plotters::style::RGBColor;
 /// The whole document.
 pub fn render(record: &Lifetime) -> String {
     let title = format!("What encryption does to an SSD: {}", record.title);
-    document(
-        &title,
-        include_str!("style.css"),
-        html! {
+    let body = html! {
+        main {
             h1 { "What encryption does to an SSD over the years" }
             article class="lives" {
                 h2 { (record.title) }
@@ -31,8 +29,9 @@ pub fn render(record: &Lifetime) -> String {
                 (leaks(record))
             }
             (how_to_read())
-        },
-    )
+        }
+    };
+    document(&title, Forms::None, include_str!("style.css"), &body)
 }
 
 /// The colour of a setup, the same in every picture.

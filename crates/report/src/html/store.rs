@@ -1,0 +1,133 @@
+//! Pages for who browses a store: the list of its runs, one run, and word of
+//! what went wrong.
+
+use super::{Forms, document, page, title};
+use lab::record::Run;
+use lab::store::RunSummary;
+use maud::{Markup, html};
+
+/// The address of a page about one run.
+pub(crate) fn run_address(run: &str) -> String {
+    let id = form_urlencoded::byte_serialize(run.as_bytes());
+    format!("/run?id={}", id.collect::<String>())
+}
+
+/// The runs that hold every word of `query`, the newest first, in a form that
+/// compares two of them.
+pub fn index(runs: &[RunSummary], query: &str) -> String {
+    let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+    let found: Vec<&RunSummary> = runs
+        .iter()
+        .rev()
+        .filter(|run| {
+            let text = searchable(run);
+            words.iter().all(|word| text.contains(word))
+        })
+        .collect();
+    let body = html! {
+        a class="skip" href="#runs" { "Skip to the runs" }
+        main {
+            h1 { "Runs" }
+            form class="search" role="search" action="/" method="get" {
+                label for="q" { "Search by plan, day, machine or baseline" }
+                input type="search" id="q" name="q" value=(query);
+                button { "Search" }
+            }
+            p role="status" { (count(found.len(), runs.len())) }
+            @if !found.is_empty() {
+                form id="runs" action="/compare" method="get" {
+                    (list(&found))
+                    p class="send" { button { "Compare B with A" } }
+                }
+            }
+        }
+    };
+    document("Runs", Forms::Here, "", &body)
+}
+
+fn searchable(run: &RunSummary) -> String {
+    let RunSummary {
+        run: id,
+        plan,
+        started,
+        host,
+        ..
+    } = run;
+    let remarks = remarks(run);
+    format!("{id} {plan} {started} {host} {remarks}").to_lowercase()
+}
+
+fn remarks(run: &RunSummary) -> String {
+    let partial = run.partial.then(|| "partial".to_owned());
+    let baselines = run.baselines.iter().map(|name| format!("baseline {name}"));
+    let remarks: Vec<String> = partial.into_iter().chain(baselines).collect();
+    remarks.join(", ")
+}
+
+fn count(found: usize, all: usize) -> String {
+    match (found, all) {
+        (_, 0) => "No runs are stored yet: `cryptmark run` measures.".to_owned(),
+        (0, all) => format!("None of the {all} stored runs has these words."),
+        (found, all) if found == all => format!("{all} stored, the newest first."),
+        (found, all) => format!("{found} of {all} stored."),
+    }
+}
+
+/// The columns after the plan's.
+const COLUMNS: [&str; 6] = ["Started", "Cells", "Machine", "Remarks", "A", "B"];
+
+fn list(runs: &[&RunSummary]) -> Markup {
+    // The newest is compared with the one of its plan before it, unless told otherwise.
+    let alike = |run: &&RunSummary| run.plan == runs[0].plan;
+    let before = runs.iter().skip(1).position(alike).map(|place| place + 1);
+    html! {
+        div class="scroll" { table class="runs" {
+            (super::table::head(std::iter::once("Plan").chain(COLUMNS)))
+            tbody {
+                @for (place, run) in runs.iter().enumerate() {
+                    tr {
+                        th scope="row" { a href=(run_address(&run.run)) { (run.plan) } }
+                        td data-name=(COLUMNS[0]) { (run.started) }
+                        td data-name=(COLUMNS[1]) { (run.trials) }
+                        td data-name=(COLUMNS[2]) { (run.host) }
+                        td data-name=(COLUMNS[3]) { (remarks(run)) }
+                        @for (name, chosen) in [("a", before == Some(place)), ("b", place == 0)] {
+                            td data-name=(name.to_uppercase()) {
+                                input type="radio" name=(name) value=(run.run) checked[chosen] required
+                                    aria-label=(format!("{} {} as {}", run.plan, run.started, name.to_uppercase()));
+                            }
+                        }
+                    }
+                }
+            }
+        } }
+    }
+}
+
+/// The way back to the list.
+pub(crate) fn way_back() -> Markup {
+    html! { nav { a href="/" { "All runs" } } }
+}
+
+/// A run's report with the way back to the list.
+pub fn stored(run: &Run) -> String {
+    let runs = std::slice::from_ref(run);
+    document(&title(runs), Forms::Here, "", &page::body(runs, way_back()))
+}
+
+/// What happened and what to do about it, with an address where that is one.
+pub fn notice(what: &str, remedy: &str, address: Option<&str>) -> String {
+    let body = html! {
+        main {
+            (way_back())
+            h1 { (what) }
+            p {
+                @match address {
+                    Some(address) => a href=(address) { (remedy) },
+                    None => (remedy),
+                }
+            }
+        }
+    };
+    document(what, Forms::Here, "", &body)
+}

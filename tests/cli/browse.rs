@@ -1,0 +1,323 @@
+//! `report --serve`: what a browser on this machine gets, and what everybody
+//! else does not.
+
+use super::Sandbox;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// A server of a sandbox's store.
+struct Server {
+    child: Child,
+    /// `127.0.0.1:PORT`
+    address: String,
+}
+
+impl Server {
+    fn start(sandbox: &Sandbox) -> Self {
+        let mut child = sandbox
+            .command(&["report", "--serve"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        let address = line
+            .strip_prefix("http://")
+            .and_then(|rest| rest.split('/').next());
+        let address = address.expect(&line).to_owned();
+        Self { child, address }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        let patience = Some(Duration::from_secs(60));
+        stream.set_read_timeout(patience).unwrap();
+        stream
+    }
+
+    /// Everything that comes back for some bytes.
+    fn answer(&self, request: &[u8]) -> String {
+        let mut stream = self.connect();
+        // It may have heard enough before all is said.
+        let _ = stream.write_all(request);
+        let mut answer = Vec::new();
+        match stream.read_to_end(&mut answer) {
+            Err(error) if error.kind() != ErrorKind::ConnectionReset => panic!("{error}"),
+            _ => String::from_utf8(answer).unwrap(),
+        }
+    }
+
+    /// The status and all that follows it, for a request with these lines.
+    fn asked(&self, first: &str, more: &str) -> (u16, String) {
+        let request = format!("{first} HTTP/1.1\r\nHost: {}\r\n{more}\r\n", self.address);
+        let answer = self.answer(request.as_bytes());
+        (status(&answer), answer)
+    }
+
+    fn get(&self, path: &str) -> String {
+        let (status, answer) = self.asked(&format!("GET {path}"), "");
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    /// Asks it to end; its exit code and standard error.
+    fn end(mut self) -> (Option<i32>, String) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        let mut said = String::new();
+        let mut errors = self.child.stderr.take().unwrap();
+        errors.read_to_string(&mut said).unwrap();
+        (self.child.wait().unwrap().code(), said)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has ended already where the test came to its end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// 0 where nothing came back.
+fn status(answer: &str) -> u16 {
+    let code = answer.split(' ').nth(1);
+    code.and_then(|code| code.parse().ok()).unwrap_or(0)
+}
+
+/// The ids of the stored runs, the oldest first.
+fn runs(sandbox: &Sandbox) -> Vec<String> {
+    let listed = sandbox.ok(&["list"]);
+    let ids = listed.lines().filter_map(|line| line.split(' ').next());
+    ids.map(str::to_owned).collect()
+}
+
+#[test]
+fn runs_are_listed_searched_shown_and_compared() {
+    let sandbox = Sandbox::new();
+    for _ in 0..2 {
+        sandbox.ok(&["run", "tiny.toml", "--at", "at", "--no-progress"]);
+    }
+    let ids = runs(&sandbox);
+    sandbox.ok(&["baseline", "set", "before", &ids[0]]);
+    let server = Server::start(&sandbox);
+
+    let list = server.get("/");
+    for id in &ids {
+        assert!(list.contains(&format!("/run?id={id}")), "{list}");
+    }
+    let newer = list.find(&ids[1]).unwrap();
+    assert!(newer < list.find(&ids[0]).unwrap(), "the newest is first");
+    let found = server.get("/?q=BEFORE+tiny");
+    assert!(found.contains(&ids[0]) && !found.contains(&ids[1]));
+    let none = server.get("/?q=%3Cb%3E%22");
+    assert!(none.contains("None of the 2 stored runs"));
+    assert!(none.contains("&lt;b&gt;&quot;") && !none.contains("<b>"));
+
+    let page = server.get(&format!("/run?id={}", ids[1]));
+    assert!(page.contains("rand-4k-read") && page.contains("All figures"));
+    assert!(page.contains(&ids[1]) && page.contains("All runs"));
+    let (_, body) = page.split_once("\r\n\r\n").unwrap();
+    // The same request without its page.
+    let (status, head) = server.asked(&format!("HEAD /run?id={}", ids[1]), "");
+    assert_eq!(status, 200);
+    assert!(head.contains(&format!("content-length: {}\r\n", body.len())));
+    assert!(head.ends_with("\r\n\r\n"), "{head}");
+
+    let compared = server.get(&format!("/compare?a=before&b={}", ids[1]));
+    assert!(compared.contains("B against A") && compared.contains("seq-64k-write"));
+    assert!(compared.contains("Of 4 cells in both runs"), "{compared}");
+
+    // Where the store lies is nobody's business, wherever one looks.
+    let folder = sandbox.folder.path().to_str().unwrap();
+    let (_, nothing) = server.asked("GET /run?id=nothing", "");
+    for page in [list, found, page, compared, nothing] {
+        assert!(!page.contains(folder), "{page}");
+        assert!(page.contains("frame-ancestors 'none'"));
+        assert!(page.contains("default-src 'none'"));
+    }
+    assert_eq!(server.end(), (Some(0), String::new()));
+}
+
+#[test]
+fn hostile_requests_get_nothing() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox);
+    assert!(server.get("/").contains("No runs are stored yet"));
+    let port = server.address.split(':').next_back().unwrap();
+    for (first, host, more, wanted) in [
+        ("GET /", format!("localhost:{port}"), "", 200),
+        ("GET /", format!("LOCALHOST:{port}"), "", 200),
+        // A name that leads here: what a page of another host could use.
+        ("GET /", format!("evil.example:{port}"), "", 403),
+        ("GET /", "evil.example".to_owned(), "", 403),
+        ("GET /", "127.0.0.1".to_owned(), "", 403),
+        ("GET /", format!("127.0.0.1:{port}.evil.example"), "", 403),
+        ("GET /", format!("127.0.0.1:{port}, evil.example"), "", 403),
+        ("GET /", String::new(), "", 403),
+        ("GET http://evil.example/", server.address.clone(), "", 403),
+        (
+            "GET /",
+            server.address.clone(),
+            "Host: evil.example\r\n",
+            403,
+        ),
+        // Pages of others that are open in the same browser.
+        (
+            "GET /",
+            server.address.clone(),
+            "Origin: http://evil.example\r\n",
+            403,
+        ),
+        ("GET /", server.address.clone(), "Origin: null\r\n", 403),
+        (
+            "GET /",
+            server.address.clone(),
+            "Sec-Fetch-Site: cross-site\r\n",
+            403,
+        ),
+        (
+            "GET /",
+            server.address.clone(),
+            "Sec-Fetch-Site: same-site\r\n",
+            403,
+        ),
+        (
+            "GET /",
+            server.address.clone(),
+            "Sec-Fetch-Site: same-origin\r\n",
+            200,
+        ),
+        (
+            "POST /",
+            server.address.clone(),
+            "Content-Length: 0\r\n",
+            405,
+        ),
+        (
+            "PUT /x",
+            server.address.clone(),
+            "Content-Length: 0\r\n",
+            405,
+        ),
+        ("DELETE /run?id=latest", server.address.clone(), "", 405),
+        ("OPTIONS /", server.address.clone(), "", 405),
+        ("BREW /", server.address.clone(), "", 405),
+        // No file is here, wherever it is looked for.
+        (
+            "GET /../../../../etc/passwd",
+            server.address.clone(),
+            "",
+            404,
+        ),
+        (
+            "GET /%2e%2e/%2e%2e/etc/passwd",
+            server.address.clone(),
+            "",
+            404,
+        ),
+        ("GET /tiny.toml", server.address.clone(), "", 404),
+        (
+            "GET /data/cryptmark/runs.db",
+            server.address.clone(),
+            "",
+            404,
+        ),
+        (
+            "GET /run?id=../../etc/passwd",
+            server.address.clone(),
+            "",
+            404,
+        ),
+        ("GET /run?id=%00%ff'%22;--", server.address.clone(), "", 404),
+        ("GET /compare", server.address.clone(), "", 404),
+    ] {
+        let request = format!("{first} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n");
+        let answer = server.answer(request.as_bytes());
+        assert_eq!(status(&answer), wanted, "{request}{answer}");
+        assert!(!answer.contains("root:"), "{answer}");
+    }
+    // What is no request at all.
+    let long = "x".repeat(1 << 20);
+    for (request, wanted) in [
+        (format!("GET /{long} HTTP/1.1\r\n\r\n"), [414, 431]),
+        (
+            format!(
+                "GET / HTTP/1.1\r\nHost: {}\r\nX: {long}\r\n\r\n",
+                server.address
+            ),
+            [431, 431],
+        ),
+        (
+            format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(2000)),
+            [431, 431],
+        ),
+        ("GET / HTTP/1.0\r\n\r\n".to_owned(), [403, 403]),
+        ("\0\u{1}\u{2}\r\n\r\n".to_owned(), [400, 400]),
+        ("GET /\r\n\r\n".to_owned(), [400, 400]),
+    ] {
+        let answer = server.answer(request.as_bytes());
+        // Who is still speaking may not hear the answer.
+        let status = status(&answer);
+        let deaf = status == 0 && request.len() > 1 << 16;
+        assert!(wanted.contains(&status) || deaf, "{status}: {answer}");
+    }
+    assert!(server.get("/").contains("No runs are stored yet"));
+    assert_eq!(server.end(), (Some(0), String::new()));
+}
+
+#[test]
+fn slow_clients_keep_nobody_waiting() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox);
+    // Some say nothing, some half a request, some never listen to the answer.
+    let half = format!("GET / HTTP/1.1\r\nHost: {}\r\n", server.address);
+    let whole = format!("{half}\r\n");
+    let mut crowd: Vec<TcpStream> = Vec::new();
+    for number in 0..200 {
+        let mut stream = server.connect();
+        let said = ["", half.as_str(), whole.as_str()][number % 3];
+        stream.write_all(said.as_bytes()).unwrap();
+        crowd.push(stream);
+    }
+    for _ in 0..5 {
+        assert!(server.get("/").contains("No runs are stored yet"));
+    }
+    let about = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+    let peak = about.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib: u64 = peak
+        .unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap();
+    assert!(kib < 100 << 10, "{kib} KiB");
+    // Who never said anything is sent away in the end.
+    crowd.truncate(1);
+    let left = crowd[0].read(&mut [0; 1]);
+    assert!(
+        matches!(left, Ok(0)) || left.is_err_and(|error| error.kind() != ErrorKind::WouldBlock)
+    );
+    assert_eq!(server.end(), (Some(0), String::new()));
+}
+
+#[test]
+fn a_port_that_is_taken_is_told() {
+    let sandbox = Sandbox::new();
+    let server = Server::start(&sandbox);
+    let port = server.address.split(':').next_back().unwrap();
+    let said = sandbox.fails(1, &["report", "--serve", "--port", port]);
+    assert!(said.contains("cannot serve on port"), "{said}");
+    for wrong in [
+        &["report"][..],
+        &["report", "--serve", "latest"],
+        &["report", "latest", "--port", "1"],
+    ] {
+        let output = sandbox.run(wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
+}
