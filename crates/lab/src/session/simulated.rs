@@ -1,7 +1,7 @@
 //! Cells of drives that are not here, and what encrypts before them.
 
 use super::SessionError;
-use super::cell::{Cell, Subject};
+use super::cell::{Cell, OnDrive, Subject};
 use crate::clock::Clock;
 use crate::plan::Plan;
 use crate::stats;
@@ -88,7 +88,11 @@ impl Ciphers {
         seed: u64,
     ) -> Result<Vec<Cell>, SessionError> {
         let name = system.drive().unwrap_or_default();
-        let drive = Rc::new(Simulated::open(name, plan.extent_bytes(), seed)?);
+        let size = plan.extent_bytes();
+        let drive = Rc::new(match plan.steady {
+            Some(_) => Simulated::whole(name, size, seed)?,
+            None => Simulated::open(name, size, seed)?,
+        });
         let cell = |cipher: Option<&Encrypting>| {
             let encryption = cipher.map(|cipher| cipher.encryption);
             let system = cipher.map_or(&System::None, |_| system).as_str();
@@ -110,10 +114,10 @@ impl Ciphers {
                     device: drive.description(),
                     served: false,
                 },
-                subject: Subject::Simulated(
+                subject: Subject::Simulated(OnDrive::new(
                     Rc::clone(&drive),
                     cipher.map(|cipher| cipher.processor.clone()),
-                ),
+                )),
                 place,
                 samples: plan.workloads.iter().map(|_| Vec::new()).collect(),
             }

@@ -8,10 +8,13 @@
 use crate::clock::Clock;
 use crate::record::Device;
 use block::NullDevice;
+use bytesize::ByteSize;
+use drive::DriveError;
 pub use drive::Processor;
+pub use drive::SimulatedDevice;
 use drive::demand::Drive;
 use drive::preset::Preset;
-use drive::{DriveError, SimulatedDevice};
+use drive::ssd::Ssd;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -92,13 +95,39 @@ impl Simulated {
             source,
         };
         let drive = preset(name)?.drive(size, seed).map_err(told)?;
+        Self::over(drive, name, size).map_err(told)
+    }
+
+    /// A drive of `size` bytes and the same numbers for all else, so that all of
+    /// an SSD can be written: what it copies for every write depends on the share
+    /// of its spare blocks, not on how many there are.
+    ///
+    /// # Errors
+    /// [`SimulatedError`].
+    pub fn whole(name: &str, size: u64, seed: u64) -> Result<Self, SimulatedError> {
+        let told = |source| SimulatedError::Impossible {
+            name: name.to_owned(),
+            source,
+        };
+        let preset = match preset(name)? {
+            Preset::Ssd(ssd) => Preset::Ssd(Ssd {
+                capacity: ByteSize::b(size.min(ssd.capacity.as_u64())),
+                ..ssd
+            }),
+            other => other,
+        };
+        let drive = preset.drive(size, seed).map_err(told)?;
+        Self::over(drive, name, size).map_err(told)
+    }
+
+    fn over(drive: Box<dyn Drive>, name: &str, size: u64) -> Result<Self, DriveError> {
         let simulated = Self {
             name: name.to_owned(),
             drive,
             size,
         };
         // Fits now, fits always.
-        simulated.try_device(None).map_err(told)?;
+        simulated.try_device(None)?;
         Ok(simulated)
     }
 
@@ -181,15 +210,48 @@ impl From<CipherRate> for String {
 pub struct NoRate(String);
 
 /// The rate that was given for a cipher, by its notation or by its name alone:
-/// `aes` is `aes-xts-plain64`, and no cascade.
+/// `aes` is `aes-xts-plain64`, and no cascade; Adiantum, most of which is its
+/// stream cipher, is `xchacha12` or `xchacha20`.
 pub fn rate_of<'a>(
     cipher: &super::Encryption,
     rates: &'a BTreeMap<String, CipherRate>,
 ) -> Option<(&'a str, CipherRate)> {
     let notation = cipher.spec.to_string();
-    let names: Vec<&str> = cipher.spec.algorithms().iter().map(|a| a.name()).collect();
-    let name = names.join("-");
+    let name = name_of(cipher);
     let given = rates.iter().find(|(given, _)| **given == notation);
     let given = given.or_else(|| rates.iter().find(|(given, _)| **given == name));
     given.map(|(given, rate)| (given.as_str(), *rate))
+}
+
+/// The name by which a rate is given for a cipher.
+pub fn name_of(cipher: &super::Encryption) -> String {
+    let notation = cipher.spec.to_string();
+    let names: Vec<&str> = cipher.spec.algorithms().iter().map(|a| a.name()).collect();
+    match notation.split_once(',') {
+        Some((stream, _)) => stream.to_owned(),
+        None => names.join("-"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Encryption;
+
+    /// Adiantum is no AES: a processor without its instructions is what it is for.
+    #[test]
+    fn a_rate_is_for_one_cipher() {
+        let rates = BTreeMap::from([
+            ("aes".to_owned(), CipherRate(100.0)),
+            ("xchacha12".to_owned(), CipherRate(600.0)),
+        ]);
+        let rate = |notation: &str| {
+            let encryption = Encryption::parse(notation, None, 4096, None).unwrap();
+            rate_of(&encryption, &rates).map(|(_, rate)| rate.0)
+        };
+        assert_eq!(rate("aes-xts-plain64"), Some(100.0));
+        assert_eq!(rate("xchacha12,aes-adiantum-plain64"), Some(600.0));
+        assert_eq!(rate("xchacha20,aes-adiantum-plain64"), None);
+        assert_eq!(rate("aes-twofish-serpent-xts-plain64"), None);
+    }
 }

@@ -55,6 +55,8 @@ pub fn run() -> Run {
         },
         trials,
         paper: None,
+        conditioning: None,
+        marks: Vec::new(),
         warnings: vec!["the device was not preconditioned; --precondition fills it first".into()],
     }
 }
