@@ -81,14 +81,14 @@ fn range(encrypted: &[f64], plain: &[f64], floor: f64) -> Option<Interval> {
     figure::finite(range).then_some(range)
 }
 
-/// The first that costs hardly more in its worst workload than the one that
-/// costs least there.
+/// The first whose rate in its worst workload is hardly below that of the one that
+/// keeps most of the plain rate there.
 pub(super) fn choose<'a, 'b>(candidates: &'b [Candidate<'a>]) -> Option<&'b Candidate<'a>> {
     let worst = |candidate: &Candidate<'_>| candidate.worst().ratio.median;
     let best = candidates.iter().map(worst).fold(f64::MIN, f64::max);
     candidates
         .iter()
-        .find(|candidate| worst(candidate) >= best - MATTERS)
+        .find(|candidate| worst(candidate) >= best * (1.0 - MATTERS))
 }
 
 impl Candidate<'_> {
