@@ -1,8 +1,8 @@
 //! `cryptmark compare`: two stored runs, pair by pair.
 
 use super::{Failure, open_store, print, style};
-use ::report::compare::{self, Comparison, Options, compare};
-use clap::Args;
+use ::report::compare::{self, Comparison, Normalise, Options, compare};
+use clap::{Args, ValueEnum};
 use lab::record::Run;
 
 /// Options of `cryptmark compare`.
@@ -15,12 +15,28 @@ pub struct CompareOptions {
     /// Compare although the machines or devices differ; the result says so
     #[arg(long)]
     across_machines: bool,
+    /// Divide rates before they are compared: by the clock, or by the plain rate of the same run
+    #[arg(long, value_enum, value_name = "BY")]
+    normalise: Option<By>,
     /// Exit with 5 if B is slower than A anywhere by more than this, judged on the interval
-    #[arg(long, value_name = "PCT")]
+    #[arg(long, value_name = "PCT", value_parser = percent)]
     fail_if_slower: Option<f64>,
     /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum By {
+    /// Cycles per byte, of bare ciphers
+    Cycles,
+    /// What encryption leaves of the plain rate
+    Plain,
+}
+
+/// A percentage, with its sign or without.
+pub fn percent(text: &str) -> Result<f64, std::num::ParseFloatError> {
+    text.strip_suffix('%').unwrap_or(text).trim().parse()
 }
 
 /// Runs the command.
@@ -32,6 +48,10 @@ pub fn run(options: &CompareOptions, store: Option<&str>) -> Result<(), Failure>
         &b,
         &Options {
             across_machines: options.across_machines,
+            normalise: options.normalise.map(|by| match by {
+                By::Cycles => Normalise::Cycles,
+                By::Plain => Normalise::Plain,
+            }),
             slower_than: options.fail_if_slower,
             ..Options::default()
         },

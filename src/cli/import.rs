@@ -99,7 +99,8 @@ fn foreign(
     Ok(import::run(id, &options.system, started, results)?)
 }
 
-fn keep(store: &Store, run: &Run) -> Result<(), Failure> {
+/// Stores a run that is whole.
+pub(super) fn keep(store: &Store, run: &Run) -> Result<(), Failure> {
     let trials: Vec<_> = (0..).zip(&run.trials).collect();
     store.begin(run)?;
     store.put_trials(&run.run, &trials)?;

@@ -7,10 +7,11 @@ use super::progress::Progress;
 use super::{Failure, open_store, print, stop_on_signal, style};
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
-use lab::plan::{Plan, SectorSizes};
+use lab::plan::{Plan, Sizes};
 use lab::record::{Run, Tier};
 use lab::session::unlock::PLAN;
 use lab::session::{Observer, Session, SessionError, Visit};
+use lab::stats::STEADY_ROUNDS;
 use lab::store::Store;
 use lab::target::simulated::{CipherRate, Driver, NoRate};
 use lab::target::{Backend, Place, Storage, System, VolumeFormat};
@@ -86,7 +87,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
     /// Exit with 5 if anything is slower than the baseline by more than this, judged on the interval
-    #[arg(long, value_name = "PCT", requires = "baseline")]
+    #[arg(long, value_name = "PCT", requires = "baseline", value_parser = super::compare::percent)]
     fail_if_slower: Option<f64>,
     /// Show no progress
     #[arg(long)]
@@ -98,6 +99,12 @@ pub struct RunOptions {
     #[arg(long)]
     yes: bool,
 }
+
+/// What a first look at a steady state writes whole, and more than once.
+const QUICK_STEADY_SIZE: ByteSize = ByteSize::mib(256);
+
+/// What calibrated key derivations of a first look take, ms.
+const QUICK_ITER_TIME: u32 = 200;
 
 /// The tiers that can be measured so far.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -165,7 +172,14 @@ impl RunOptions {
             plan.size = size;
         }
         if self.quick {
-            plan.repetitions = 3;
+            plan.repetitions = match plan.steady {
+                Some(_) => STEADY_ROUNDS as u32,
+                None => 3,
+            };
+            if plan.steady.is_some() {
+                plan.size = plan.size.min(QUICK_STEADY_SIZE);
+            }
+            plan.iter_time = plan.iter_time.min(QUICK_ITER_TIME);
             for workload in &mut plan.workloads {
                 workload.seconds = workload.seconds.map(|seconds| seconds.min(0.1));
                 let least = workload.block_bytes();
@@ -188,7 +202,7 @@ impl RunOptions {
         if let Some(bits) = self.key_size {
             match self.ciphers.is_empty() && plan.is_bare() {
                 true => plan.keep_key_size(bits),
-                false => plan.key_size = Some(bits),
+                false => plan.key_size = Some(Sizes::One(bits)),
             }
         }
         if !self.threads.is_empty() {
@@ -202,7 +216,7 @@ impl RunOptions {
             plan.driver = driver;
         }
         if !self.sector_sizes.is_empty() {
-            plan.sector_size = SectorSizes::Several(self.sector_sizes.clone());
+            plan.sector_size = Sizes::Several(self.sector_sizes.clone());
         }
         match self.tier {
             Some(TierName::Cipher) => plan.tier = Tier::Cipher,
@@ -433,6 +447,6 @@ pub(super) fn run_id() -> String {
     )
 }
 
-fn seed_of_now() -> u64 {
+pub(super) fn seed_of_now() -> u64 {
     jiff::Timestamp::now().as_nanosecond() as u64
 }

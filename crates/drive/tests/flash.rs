@@ -226,6 +226,7 @@ fn a_chip_cannot_be_overwritten() {
 }
 
 const LOOP: ClosedLoop = ClosedLoop {
+    driver: drive::Driver::Queue,
     offset: 0,
     extent: 100 << 20,
     request: 4096,

@@ -6,9 +6,11 @@
 
 use crate::file_system::OperationError;
 use crate::file_system::plan::FileSystemPlan;
-use crate::published::repeats::{Repeats, RepeatsError};
-use crate::record::Tier;
+use crate::published::repeats::{Beside, Repeats, RepeatsError, ScoredBy};
+use crate::record::{Conditioning, Tier};
+use crate::stats::STEADY_ROUNDS;
 use crate::target::simulated::{CipherRate, Driver, rate_of};
+use crate::target::unlock::{BENCHMARK, ITER_TIME_MS, Recipe};
 use crate::target::{Backend, Encryption, EncryptionError, System, VolumeFormat};
 use crate::workload::{Workload, WorkloadError};
 use bytesize::ByteSize;
@@ -20,6 +22,7 @@ use thiserror::Error;
 /// Plans that ship with the program: (name, TOML).
 const EMBEDDED: &[(&str, &str)] = &[
     ("quick", include_str!("../../../plans/quick.toml")),
+    ("advice", include_str!("../../../plans/advice.toml")),
     ("ciphers", include_str!("../../../plans/ciphers.toml")),
     ("java-os", include_str!("../../../plans/java-os.toml")),
     (
@@ -42,7 +45,12 @@ const EMBEDDED: &[(&str, &str)] = &[
         "crystaldiskmark-nvme",
         include_str!("../../../plans/crystaldiskmark-nvme.toml"),
     ),
+    ("snia", include_str!("../../../plans/snia.toml")),
     ("as-ssd", include_str!("../../../plans/as-ssd.toml")),
+    (
+        "cryptsetup-benchmark",
+        include_str!("../../../plans/cryptsetup-benchmark.toml"),
+    ),
     ("crypto-fs", include_str!("../../../plans/crypto-fs.toml")),
     (
         "crypto-fs-short",
@@ -92,11 +100,12 @@ pub struct Plan {
     /// dm-crypt notation.
     pub ciphers: Vec<String>,
     /// Key size in bits as cryptsetup counts; the cipher's default when absent.
+    /// Of several every cipher is measured with those that it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key_size: Option<u32>,
+    pub key_size: Option<Sizes>,
     /// Encryption sector size, bytes; several are measured side by side.
-    #[serde(default)]
-    pub sector_size: SectorSizes,
+    #[serde(default = "sectors_of_4096")]
+    pub sector_size: Sizes,
     /// Formats in which the built-in engine's volumes are made, each measured;
     /// without any, all of the extent is data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -106,6 +115,19 @@ pub struct Plan {
     /// encrypts a request; one when absent.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub cores: u32,
+    /// Key derivations beside bare ciphers, by `cryptsetup benchmark`'s names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub derivations: Vec<String>,
+    /// What those that are calibrated shall take, ms, 1 to 60,000.
+    #[serde(default = "two_seconds", skip_serializing_if = "is_two_seconds")]
+    pub iter_time: u32,
+    /// Rounds until a steady state instead of so many repetitions, which are then
+    /// the most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<Conditioning>,
+    /// Scores that are made of the rates.
+    #[serde(default, rename = "mark", skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<ScoredBy>,
     /// The published figures that it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Repeats>,
@@ -137,24 +159,29 @@ fn ten() -> u32 {
     10
 }
 
+fn two_seconds() -> u32 {
+    ITER_TIME_MS
+}
+
+fn is_two_seconds(ms: &u32) -> bool {
+    *ms == ITER_TIME_MS
+}
+
 fn builtin() -> Vec<System> {
     vec![System::Builtin]
 }
 
-/// One encryption sector size, or several: `4096` or `[512, 4096]`.
+/// One size, or several: `4096` or `[512, 4096]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "sector_size must be a number or a list of numbers"
-)]
-pub enum SectorSizes {
+#[serde(untagged, expecting = "a size must be a number or a list of numbers")]
+pub enum Sizes {
     /// The same for every cell.
     One(u32),
     /// Every cipher with each of them.
     Several(Vec<u32>),
 }
 
-impl SectorSizes {
+impl Sizes {
     /// The sizes, in the plan's order.
     pub fn all(&self) -> &[u32] {
         match self {
@@ -164,10 +191,8 @@ impl SectorSizes {
     }
 }
 
-impl Default for SectorSizes {
-    fn default() -> Self {
-        Self::One(4096)
-    }
+fn sectors_of_4096() -> Sizes {
+    Sizes::One(4096)
 }
 
 /// What is wrong with a plan.
@@ -279,6 +304,23 @@ pub enum PlanError {
         /// Its cores.
         cores: u32,
     },
+    /// The tests of a steady state are not made of the plan's workloads.
+    #[error("steady: {0:?} is not in exactly one test, or no test tracks a workload of its own")]
+    SteadyWorkload(String),
+    /// Fewer rounds than a steady state is judged by.
+    #[error("a steady state takes {needed} rounds, and the plan has {rounds}")]
+    SteadyRounds {
+        /// What the rule needs.
+        needed: u32,
+        /// The plan's repetitions.
+        rounds: u32,
+    },
+    /// No key derivation has this name.
+    #[error("there is no key derivation {0:?}")]
+    Derivation(String),
+    /// Key derivations in a plan of devices.
+    #[error("the plan has key derivations, and is not of ciphers alone")]
+    DerivationsNotBare,
     /// A cipher, key size or sector size cannot be used.
     #[error(transparent)]
     Encryption(#[from] EncryptionError),
@@ -327,7 +369,15 @@ impl PlanError {
             Self::BlockSector { .. } => {
                 "Use a block_size that is a multiple of sector_size.".into()
             }
-            Self::NotBare(_) => {
+            Self::SteadyWorkload(_) => {
+                "Give each workload to one test, and let each test track one of its own; `cryptmark plans show snia` prints a plan to copy.".into()
+            }
+            Self::SteadyRounds { needed, .. } => format!("Use --repeat {needed} or more."),
+            Self::Derivation(_) => {
+                let names: Vec<&str> = BENCHMARK.iter().map(|recipe| recipe.name).collect();
+                format!("Known are {}.", names.join(", "))
+            }
+            Self::NotBare(_) | Self::DerivationsNotBare => {
                 "Use tier = \"cipher\", and op = \"encrypt\" or \"decrypt\" in every workload."
                     .into()
             }
@@ -403,6 +453,12 @@ impl Plan {
         if let Some(published) = &plan.published {
             published.validate(plan.workloads.iter().map(|workload| workload.name.as_str()))?;
         }
+        for name in plan.marks.iter().flat_map(|mark| mark.weights.keys()) {
+            if !plan.workloads.iter().any(|workload| workload.name == *name) {
+                return Err(RepeatsError::Workload(name.clone()).into());
+            }
+        }
+        Beside::of(plan.published.as_ref())?.marks(&plan.marks)?;
         Ok(plan)
     }
 
@@ -427,7 +483,7 @@ impl Plan {
         if self.ciphers.iter().any(has) {
             self.ciphers.retain(has);
         }
-        self.key_size = Some(bits);
+        self.key_size = Some(Sizes::One(bits));
     }
 
     /// Asks every workload once with each number of `threads`.
@@ -453,20 +509,93 @@ impl Plan {
         self.size.as_u64() / 4096 * 4096
     }
 
-    /// Every cipher of the plan with the plan's key size and each of its sector
+    /// Every cipher of the plan with the plan's key sizes and each of its sector
     /// sizes, on `backend` where one is forced.
     ///
     /// # Errors
-    /// [`PlanError::Encryption`].
+    /// [`PlanError::Encryption`]; also where a cipher has none of several key sizes.
     pub fn encryptions(&self, backend: Option<Backend>) -> Result<Vec<Encryption>, PlanError> {
-        let sizes = self.sector_size.all();
-        self.ciphers
-            .iter()
-            .flat_map(|cipher| sizes.iter().map(move |size| (cipher, *size)))
-            .map(|(cipher, size)| {
-                Encryption::parse(cipher, self.key_size, size, backend).map_err(PlanError::from)
-            })
-            .collect()
+        let mut encryptions = Vec::new();
+        for cipher in &self.ciphers {
+            for bits in self.key_sizes_of(cipher) {
+                for size in self.sector_size.all() {
+                    encryptions.push(Encryption::parse(cipher, bits, *size, backend)?);
+                }
+            }
+        }
+        Ok(encryptions)
+    }
+
+    /// Every workload is in one test, whose tracked ones are its own.
+    fn check_steady(&self) -> Result<(), PlanError> {
+        let Some(steady) = &self.steady else {
+            return Ok(());
+        };
+        if self.is_bare() {
+            return Err(PlanError::NotBare(self.workloads[0].name.clone()));
+        }
+        let needed = STEADY_ROUNDS as u32;
+        if self.repetitions < needed {
+            let rounds = self.repetitions;
+            return Err(PlanError::SteadyRounds { needed, rounds });
+        }
+        if !(1..=16).contains(&steady.precondition) {
+            return Err(PlanError::Range {
+                key: "precondition",
+                value: u64::from(steady.precondition),
+                low: 1,
+                high: 16,
+            });
+        }
+        let wrong = |name: &String| PlanError::SteadyWorkload(name.clone());
+        for test in &steady.tests {
+            let is_own = |name: &&String| test.workloads.contains(name);
+            if test.tracked.is_empty() {
+                return Err(wrong(&test.name));
+            }
+            if let Some(foreign) = test.tracked.iter().find(|name| !is_own(name)) {
+                return Err(wrong(foreign));
+            }
+            let known = |name: &&String| self.workloads.iter().any(|w| w.name == **name);
+            if let Some(unknown) = test.workloads.iter().find(|name| !known(name)) {
+                return Err(wrong(unknown));
+            }
+        }
+        for workload in &self.workloads {
+            let tests = steady.tests.iter().flat_map(|test| &test.workloads);
+            if tests.filter(|name| **name == workload.name).count() != 1 {
+                return Err(wrong(&workload.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// The plan's key derivations.
+    ///
+    /// # Errors
+    /// [`PlanError::Derivation`].
+    pub fn recipes(&self) -> Result<Vec<Recipe>, PlanError> {
+        let recipe = |name: &String| {
+            let found = BENCHMARK.iter().find(|recipe| recipe.name == name);
+            found
+                .copied()
+                .ok_or_else(|| PlanError::Derivation(name.clone()))
+        };
+        self.derivations.iter().map(recipe).collect()
+    }
+
+    /// The key sizes to measure a cipher with; one that it lacks where it has none
+    /// of them, so that the error says what is possible.
+    fn key_sizes_of(&self, cipher: &str) -> Vec<Option<u32>> {
+        let Some(sizes) = &self.key_size else {
+            return vec![None];
+        };
+        let has = |bits: &&u32| Encryption::parse(cipher, Some(**bits), 512, None).is_ok();
+        let possible: Vec<_> = sizes.all().iter().filter(has).copied().map(Some).collect();
+        match possible.is_empty() {
+            true => vec![sizes.all().first().copied()],
+            false => possible,
+        }
     }
 
     /// Checks every value; called again after a command line changed some.
@@ -505,6 +634,21 @@ impl Plan {
         }
         if self.sector_size.all().is_empty() {
             return Err(PlanError::Empty("sector sizes"));
+        }
+        if self.key_size.as_ref().is_some_and(|s| s.all().is_empty()) {
+            return Err(PlanError::Empty("key sizes"));
+        }
+        self.check_steady()?;
+        if !self.recipes()?.is_empty() && !self.is_bare() {
+            return Err(PlanError::DerivationsNotBare);
+        }
+        if !(1..=60_000).contains(&self.iter_time) {
+            return Err(PlanError::Range {
+                key: "iter_time",
+                value: u64::from(self.iter_time),
+                low: 1,
+                high: 60_000,
+            });
         }
         if self.systems.iter().any(System::takes_ciphers) && self.ciphers.is_empty() {
             return Err(PlanError::Empty("ciphers"));
@@ -701,6 +845,21 @@ seconds = 0.1
         assert_eq!(plan.size.as_u64(), 64 << 20);
     }
 
+    /// As `cryptsetup benchmark` lists them: CBC with 128 and 256 bits, XTS with
+    /// 256 and 512.
+    #[test]
+    fn every_cipher_takes_the_key_sizes_that_it_has() {
+        let text = VALID.replacen(
+            "ciphers = [\"aes-xts-plain64\"]",
+            "ciphers = [\"aes-cbc-plain64\", \"aes-xts-plain64\"]\nkey_size = [128, 256, 512]",
+            1,
+        );
+        let plan = Plan::parse("x", &text).unwrap();
+        let encryptions = plan.encryptions(None).unwrap();
+        let bits: Vec<u32> = encryptions.iter().map(|e| e.key_bits).collect();
+        assert_eq!(bits, [128, 256, 256, 512]);
+    }
+
     #[test]
     fn an_unknown_key_is_named_with_line_and_suggestion() {
         let text = VALID.replace("pattern", "patern");
@@ -735,7 +894,12 @@ seconds = 0.1
             ("\"a plan\"", "\"a plan\"\nrepetitions = 0"),
             ("\"a plan\"", "\"a plan\"\nslow_repetitions = 0"),
             ("\"a plan\"", "\"a plan\"\ncores = 0"),
+            ("\"a plan\"", "\"a plan\"\nderivations = [\"argon2id\"]"),
+            ("\"a plan\"", "\"a plan\"\nderivations = [\"md5\"]"),
+            ("\"a plan\"", "\"a plan\"\niter_time = 0"),
             ("\"a plan\"", "\"a plan\"\nkey_size = 100"),
+            ("\"a plan\"", "\"a plan\"\nkey_size = []"),
+            ("\"a plan\"", "\"a plan\"\nkey_size = [100, 128]"),
             ("\"a plan\"", "\"a plan\"\nsystems = [\"truecrypt\"]"),
             ("4 KiB", "512 B"),
             ("[\"aes-xts-plain64\"]", "[]"),

@@ -32,10 +32,59 @@ pub struct Run {
     /// The document that the plan repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<Paper>,
+    /// How the device was prepared, where rounds went on until it was steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditioning: Option<Conditioning>,
+    /// Scores that are made of rates, as other programs make them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
     /// One entry a cell of the plan, in the order of the plan.
     pub trials: Vec<Trial>,
     /// Remarks on the run as a whole, each with what to do about it.
     pub warnings: Vec<String>,
+}
+
+/// Rounds until a steady state, as SNIA's Performance Test Specification has them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Conditioning {
+    /// How often the extent is written in order before each test.
+    pub precondition: u32,
+    /// Whether all of it was discarded before that; `None` before it was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purged: Option<bool>,
+    /// The tests, one after the other.
+    #[serde(rename = "test")]
+    pub tests: Vec<SteadyTest>,
+}
+
+/// A score: a weighted sum of rates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    /// What it is called.
+    pub name: String,
+    /// Where its formula comes from.
+    pub source: String,
+    /// Points for each MB/s, by workload.
+    pub weights: BTreeMap<String, f64>,
+    /// What a document prints of it.
+    pub published: Option<f64>,
+    /// Its share of a whole suite, where it is a part of one.
+    pub share: Option<f64>,
+    /// What encryption takes from the whole suite by the document, per cent.
+    pub published_loss: Option<f64>,
+}
+
+/// A test of its own, which begins with a prepared device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SteadyTest {
+    /// As the specification calls it: `IOPS`, `throughput`, `latency`.
+    pub name: String,
+    /// Names of its workloads.
+    pub workloads: Vec<String>,
+    /// Those whose rates say that the device is steady.
+    pub tracked: Vec<String>,
 }
 
 /// The environment of a run. Two runs whose [`Host::key`] differ are not
@@ -286,6 +335,9 @@ pub struct Device {
     pub path_kind: String,
     /// File system that holds the test file.
     pub filesystem: Option<String>,
+    /// Share of it that is in use, 0 to 1, before the test file was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_use: Option<f64>,
     /// Whether requests went around the page cache: `direct` or `buffered`.
     pub cache: String,
     /// The device's own write cache: `write back`, `write through`.

@@ -21,20 +21,26 @@ use crate::file_system::FileSystemError;
 use crate::plan::{Plan, PlanError};
 use crate::probe::{self, StealMeter};
 use crate::published::repeats::Beside;
-use crate::record::{Noise, Run, SCHEMA};
-use crate::stats;
+use crate::record::{Noise, Run, SCHEMA, SteadyTest};
+use crate::stats::{self, Steady};
 use crate::summary::{self, Reference};
 use crate::target::served::ServedError;
 use crate::target::simulated::SimulatedError;
 use crate::target::unlock::UnlockError;
 use crate::target::{Backend, BareError, Storage, TargetError};
 use crate::trial::{Sample, TrialError};
-use crate::workload::Workload;
+use crate::workload::{Mix, Pattern, Workload};
+use bytesize::ByteSize;
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use thiserror::Error;
+
+/// How a device is prepared, as SNIA's specification has it: in order, in
+/// requests of 128 KiB; so many of them at once.
+const PRECONDITION_BLOCK: ByteSize = ByteSize::kib(128);
+const PRECONDITION_DEPTH: u32 = 8;
 
 /// Seconds of the uncounted visit that warms a cell up.
 const WARM_UP: f64 = 0.05;
@@ -174,6 +180,8 @@ fn begun(plan: &str, seed: u64, id: String, warnings: Vec<String>) -> Run {
         host: probe::host(),
         noise: Noise::default(),
         paper: None,
+        conditioning: None,
+        marks: Vec::new(),
         trials: Vec::new(),
         warnings,
     }
@@ -191,6 +199,14 @@ fn ended(mut run: Run, steal: Option<f64>, whole: bool) -> Run {
         ));
     }
     run
+}
+
+/// What is measured together, in rounds.
+struct Stage<'a> {
+    /// Places of workloads in the plan.
+    workloads: Vec<usize>,
+    /// The test that begins with a prepared device and ends when that is steady.
+    test: Option<&'a SteadyTest>,
 }
 
 /// A plan on its way through one extent.
@@ -256,6 +272,8 @@ impl<'a> Session<'a> {
         warnings.extend(absent.map(|system| format!("absent: {system}")));
         let run = Run {
             paper: beside.paper(),
+            conditioning: plan.steady.clone(),
+            marks: beside.marks(&plan.marks).map_err(PlanError::from)?,
             ..begun(&plan.name, seed, id, warnings)
         };
         Ok(Self {
@@ -284,7 +302,9 @@ impl<'a> Session<'a> {
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> (Run, Result<(), SessionError>) {
-        let outcome = self.rounds(stop, observer);
+        let outcome = self
+            .derivations(stop, observer)
+            .and_then(|()| self.rounds(stop, observer));
         let outcome = match self.hand_over(observer) {
             // What ended the rounds comes before what its end brought about.
             Err(error) if outcome.is_ok() => Err(error),
@@ -296,6 +316,34 @@ impl<'a> Session<'a> {
             false => self.steal.share(),
         };
         (ended(self.run, steal, outcome.is_ok()), outcome)
+    }
+
+    /// The plan's key derivations, one after the other.
+    fn derivations(
+        &mut self,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), SessionError> {
+        let plan = self.plan;
+        let recipes = plan.recipes()?;
+        for (done, recipe) in recipes.iter().enumerate() {
+            observer.visiting(&Visit {
+                workload: recipe.name,
+                label: "key derivation",
+                round: 1,
+                rounds: 1,
+                done: done as u64,
+                visits: recipes.len() as u64,
+            });
+            let host = &self.run.host;
+            let trial = unlock::alone(recipe, plan.iter_time, plan.repetitions, host, stop)?;
+            let place = self.run.trials.len();
+            self.run.trials.extend(trial);
+            observer
+                .keep(&self.run, &[place])
+                .map_err(SessionError::Keep)?;
+        }
+        Ok(())
     }
 
     fn rounds(
@@ -310,48 +358,155 @@ impl<'a> Session<'a> {
         let clock = Clock::get();
         let mut kept = clock.now();
         let mut done = 0;
-        for round in 0..rounds {
-            for (index, workload) in plan.workloads.iter().enumerate() {
-                // The same extents for every system of a round, others in the next.
-                let seed = self.run.seed.wrapping_add(u64::from(round) << 20);
-                let mut order = self.cells_of(workload);
-                if round % 2 == 1 {
-                    order.reverse();
-                }
-                let mut samples = Vec::with_capacity(order.len());
-                for cell in order {
-                    let subject = &self.cells[cell];
-                    if subject.had_its_time(plan, workload, index) {
-                        done += 1;
-                        continue;
+        for stage in self.stages() {
+            if stage.test.is_some() {
+                self.prepare(&stage, stop, observer)?;
+            }
+            for round in 0..rounds {
+                for &index in &stage.workloads {
+                    done = self.round(index, round, done..visits, stop, observer)?;
+                    if clock.now() - kept >= clock.ticks(KEPT_EVERY) {
+                        self.hand_over(observer)?;
+                        kept = clock.now();
                     }
-                    observer.visiting(&Visit {
-                        workload: &workload.name,
-                        label: &subject.label,
-                        round: round + 1,
-                        rounds,
-                        done,
-                        visits,
-                    });
-                    if round == 0 {
-                        subject.warm_up(plan, workload, seed, stop)?;
-                    }
-                    let sample = subject.visit(plan, workload, round, seed, stop)?;
-                    samples.push((cell, sample));
-                    done += 1;
                 }
-                // Whole rounds only: what is compared was measured in turns.
-                for (cell, sample) in samples {
-                    self.cells[cell].samples[index].push(sample);
-                }
-                self.fresh.insert(index);
-                if clock.now() - kept >= clock.ticks(KEPT_EVERY) {
-                    self.hand_over(observer)?;
-                    kept = clock.now();
+                if stage.test.is_some_and(|test| self.is_steady(test)) {
+                    break;
                 }
             }
         }
         Ok(())
+    }
+
+    /// All workloads at once, or those of each test.
+    fn stages(&self) -> Vec<Stage<'a>> {
+        let plan = self.plan;
+        let Some(steady) = &plan.steady else {
+            return vec![Stage {
+                workloads: (0..plan.workloads.len()).collect(),
+                test: None,
+            }];
+        };
+        let stage = |test: &'a SteadyTest| Stage {
+            workloads: (0..plan.workloads.len())
+                .filter(|&index| test.workloads.contains(&plan.workloads[index].name))
+                .collect(),
+            test: Some(test),
+        };
+        steady.tests.iter().map(stage).collect()
+    }
+
+    /// Purges every device where that is possible, and writes all of it in order.
+    fn prepare(
+        &mut self,
+        stage: &Stage<'_>,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), SessionError> {
+        let Some(conditioning) = &mut self.run.conditioning else {
+            return Ok(());
+        };
+        let test = stage.test.map_or("", |test| test.name.as_str());
+        let workload = Workload {
+            name: format!("preconditioning for {test}"),
+            pattern: Pattern::Sequential,
+            op: Mix::Write,
+            read_percent: None,
+            block_size: PRECONDITION_BLOCK,
+            queue_depth: PRECONDITION_DEPTH,
+            threads: 1,
+            seconds: None,
+            bytes: Some(self.plan.size * u64::from(conditioning.precondition)),
+            cold: false,
+            compressible: 0,
+        };
+        // Plain is there twice, and is one extent.
+        let mut extents = 0;
+        for (done, cell) in self.cells.iter().enumerate() {
+            extents += u32::from(cell.is_the_extent());
+            if cell.is_the_extent() && extents > 1 {
+                continue;
+            }
+            observer.visiting(&Visit {
+                workload: &workload.name,
+                label: &cell.label,
+                round: 1,
+                rounds: 1,
+                done: done as u64,
+                visits: self.cells.len() as u64,
+            });
+            let purged = cell.prepare(self.plan, &workload, stop)?;
+            // All of them, or it is not said.
+            conditioning.purged = match (conditioning.purged, purged) {
+                (Some(before), Some(now)) => Some(before && now),
+                (before, now) => now.or(before),
+            };
+        }
+        Ok(())
+    }
+
+    /// Whether the rates of all that a test tracks are steady, on every system.
+    fn is_steady(&self, test: &SteadyTest) -> bool {
+        let workloads = self.plan.workloads.iter().enumerate();
+        let mut tracked = workloads.filter(|(_, workload)| test.tracked.contains(&workload.name));
+        tracked.all(|(index, workload)| {
+            self.cells_of(workload).into_iter().all(|cell| {
+                let samples = &self.cells[cell].samples[index];
+                let rates: Vec<f64> = samples.iter().map(Sample::mb_s).collect();
+                Steady::of(&rates).is_some_and(Steady::reached)
+            })
+        })
+    }
+
+    /// One workload on every system that takes it; the visits done by then.
+    fn round(
+        &mut self,
+        index: usize,
+        round: u32,
+        Range {
+            start: mut done,
+            end: visits,
+        }: Range<u64>,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<u64, SessionError> {
+        let plan = self.plan;
+        let rounds = plan.repetitions;
+        let workload = &plan.workloads[index];
+        // The same extents for every system of a round, others in the next.
+        let seed = self.run.seed.wrapping_add(u64::from(round) << 20);
+        let mut order = self.cells_of(workload);
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        let mut samples = Vec::with_capacity(order.len());
+        for cell in order {
+            let subject = &self.cells[cell];
+            if subject.had_its_time(plan, workload, index) {
+                done += 1;
+                continue;
+            }
+            observer.visiting(&Visit {
+                workload: &workload.name,
+                label: &subject.label,
+                round: round + 1,
+                rounds,
+                done,
+                visits,
+            });
+            if round == 0 {
+                subject.warm_up(plan, workload, seed, stop)?;
+            }
+            let sample = subject.visit(plan, workload, round, seed, stop)?;
+            samples.push((cell, sample));
+            done += 1;
+        }
+        // Whole rounds only: what is compared was measured in turns.
+        for (cell, sample) in samples {
+            self.cells[cell].samples[index].push(sample);
+        }
+        self.fresh.insert(index);
+        Ok(done)
     }
 
     /// The cells that `workload` can be asked of.

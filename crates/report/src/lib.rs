@@ -14,11 +14,15 @@ pub mod html;
 pub mod json;
 pub mod lifetime;
 pub mod markdown;
+pub mod proposal;
 pub mod text;
 
+mod benchmark;
 mod beside;
 mod ciphers;
 mod figure;
 mod file_systems;
 mod group;
 mod kdf;
+mod marks;
+mod steady;

@@ -1,7 +1,7 @@
 //! Runs as Markdown: for issues, wikis and change logs.
 
 use crate::group::{self, Group};
-use crate::{advice, beside, ciphers, figure, file_systems, kdf};
+use crate::{advice, benchmark, beside, ciphers, figure, file_systems, kdf, marks, steady};
 use lab::record::Run;
 
 /// A section a run: advice, environment, noise floor, a table a workload, warnings.
@@ -27,6 +27,9 @@ fn section(run: &Run) -> String {
     ] {
         out.push_str(&format!("* {name}: {}\n", escape(&value)));
     }
+    if benchmark::is_benchmark(run) {
+        out.push_str(&benchmark::markdown(run));
+    }
     if ciphers::is_bare(run) {
         out.push_str(&ciphers::markdown::tables(run));
     } else if kdf::is_kdf(run) {
@@ -38,6 +41,8 @@ fn section(run: &Run) -> String {
             out.push_str(&table(&group));
         }
     }
+    out.push_str(&steady::markdown(run));
+    out.push_str(&marks::markdown(run));
     out.push_str(&beside::markdown(run));
     let warnings = group::warnings(run);
     if !warnings.is_empty() {

@@ -1,12 +1,15 @@
 //! The answer on a terminal: one table that also survives a ticket.
 
 use crate::advice;
+use crate::benchmark;
 use crate::beside;
 use crate::ciphers;
 use crate::figure;
 use crate::file_systems;
 use crate::group::{self, Group};
 use crate::kdf;
+use crate::marks;
+use crate::steady;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, LineStyle, Table};
 use lab::record::{Run, Trial};
@@ -51,7 +54,9 @@ pub fn table(run: &Run, style: &Style) -> String {
     lines.push(String::new());
 
     let groups = group::groups(&run.trials);
-    if ciphers::is_bare(run) {
+    if benchmark::is_benchmark(run) {
+        lines.extend(benchmark::text(run, style));
+    } else if ciphers::is_bare(run) {
         lines.extend(ciphers::text::tables(run, style));
     } else if kdf::is_kdf(run) {
         lines.extend(kdf::text(run, style));
@@ -63,10 +68,16 @@ pub fn table(run: &Run, style: &Style) -> String {
         lines.extend(cells(&groups, style));
     }
     lines.push(String::new());
-    let beside = beside::text(run, style);
-    if !beside.is_empty() {
-        lines.extend(beside);
-        lines.push(String::new());
+    let sections = [
+        steady::text(run, style),
+        marks::text(run, style),
+        beside::text(run, style),
+    ];
+    for section in sections {
+        if !section.is_empty() {
+            lines.extend(section);
+            lines.push(String::new());
+        }
     }
     style.wrap(&mut lines, &advice::sentence(run));
     for warning in group::warnings(run) {

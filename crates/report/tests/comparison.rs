@@ -2,7 +2,7 @@
 
 mod sample;
 
-use cryptmark_report::compare::{self, CompareError, Options, compare};
+use cryptmark_report::compare::{self, CompareError, Normalise, Options, compare};
 use cryptmark_report::text::Style;
 use lab::record::{Run, Verdict};
 
@@ -108,6 +108,57 @@ fn differing_environments_are_refused_unless_asked_for() {
     assert_eq!(comparison.differences.len(), 3);
     assert!(compare::text(&comparison, &Style::default()).contains("DIFFERENT ENVIRONMENTS"));
     assert!(compare::markdown(&comparison).contains("DIFFERENT ENVIRONMENTS"));
+}
+
+/// Half the machine with the same share lost: encryption costs as much on both.
+#[test]
+fn machines_are_compared_by_what_encryption_leaves() {
+    let (a, b) = (sample::run(), scaled(0.5));
+    let by = |normalise| Options {
+        across_machines: true,
+        normalise: Some(normalise),
+        ..Options::default()
+    };
+    let comparison = compare(&a, &b, &by(Normalise::Plain)).unwrap();
+    for pair in &comparison.cells {
+        assert_eq!(pair.normalised.is_some(), pair.key.cipher.is_some());
+        assert_eq!(pair.verdict, Verdict::NotDistinguishable, "{pair:?}");
+    }
+    let raw = compare(&a, &b, &Options::default()).unwrap();
+    assert_eq!(raw.cells[0].verdict, Verdict::Slower);
+    for text in [
+        compare::text(&comparison, &Style::default()),
+        compare::markdown(&comparison),
+    ] {
+        assert!(
+            text.contains("NORMALISED: shares of the plain rate"),
+            "{text}"
+        );
+        assert!(text.contains("A ÷ plain"), "{text}");
+    }
+    // Cycles are known of bare ciphers alone.
+    let error = compare(&a, &b, &by(Normalise::Cycles)).unwrap_err();
+    assert_eq!(error, CompareError::NotNormalised);
+    let bare = |hz: f64, factor: f64| {
+        let mut run = scaled(factor);
+        run.host.clock_hz = Some(hz);
+        for trial in &mut run.trials {
+            trial.tier = lab::record::Tier::Cipher;
+        }
+        run
+    };
+    let comparison = compare(&bare(3e9, 1.0), &bare(6e9, 2.0), &by(Normalise::Cycles)).unwrap();
+    for pair in &comparison.cells {
+        assert_eq!(pair.verdict, Verdict::NotDistinguishable, "{pair:?}");
+    }
+    let [cycles, same] = comparison.cells[0].normalised.unwrap();
+    let expected = 3e3 / rate_of_a_thread(&bare(3e9, 1.0));
+    assert!((cycles / expected - 1.0).abs() < 0.05 && (same / cycles - 1.0).abs() < 1e-9);
+}
+
+/// MB/s of the first cell, for each thread.
+fn rate_of_a_thread(run: &Run) -> f64 {
+    run.trials[0].throughput_mb_s.median / f64::from(run.trials[0].threads)
 }
 
 #[test]

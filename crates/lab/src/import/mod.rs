@@ -193,6 +193,8 @@ pub fn run(
         host: Host::default(),
         noise: Noise::default(),
         paper: None,
+        conditioning: None,
+        marks: Vec::new(),
         trials: trials.collect(),
         warnings,
     })

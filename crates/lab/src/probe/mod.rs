@@ -11,5 +11,5 @@ mod usage;
 pub use affinity::{on_one_core, pin_to_core};
 pub use capability::{Capability, capabilities};
 pub use host::{available_memory, host, total_memory};
-pub use storage::describe;
+pub use storage::{Blocks, blocks, describe};
 pub use usage::{CpuTimes, StealMeter};

@@ -10,22 +10,14 @@ use std::path::{Path, PathBuf};
 /// fields that depend on how it was opened (`cache`, `engine`, `size`) are
 /// left for the caller.
 pub fn describe(path: &Path) -> Device {
-    let Ok(metadata) = fs::metadata(path) else {
+    let Some(Below {
+        is_device,
+        mount,
+        disk,
+    }) = below(path)
+    else {
         return unknown();
     };
-    let is_device = metadata.file_type().is_block_device();
-    let number = if is_device {
-        metadata.rdev()
-    } else {
-        metadata.dev()
-    };
-    let mount = (!is_device).then(|| mount_of(path)).flatten();
-    let disk = block_device(number).or_else(|| {
-        // File systems with anonymous device numbers (btrfs) name their source.
-        let source = mount.as_ref()?.source.clone();
-        let rdev = fs::metadata(source).ok()?.rdev();
-        block_device(rdev)
-    });
     let queue = |name: &str| {
         disk.as_ref()
             .and_then(|disk| line(disk.join("queue").join(name)))
@@ -46,6 +38,7 @@ pub fn describe(path: &Path) -> Device {
         model: disk.as_deref().and_then(model),
         path_kind: if is_device { "block-device" } else { "file" }.to_owned(),
         filesystem: mount.map(|mount| mount.kind),
+        in_use: if is_device { None } else { in_use(path) },
         cache: String::new(),
         write_cache: queue("write_cache"),
         engine: String::new(),
@@ -58,6 +51,66 @@ pub fn describe(path: &Path) -> Device {
         driver: None,
         size: 0,
     }
+}
+
+/// Share of the file system at `path` that is in use, by what users may fill.
+fn in_use(path: &Path) -> Option<f64> {
+    let all = rustix::fs::statvfs(path).ok()?;
+    let used = all.f_blocks.checked_sub(all.f_bfree)?;
+    let usable = used + all.f_bavail;
+    (usable > 0).then(|| used as f64 / usable as f64)
+}
+
+/// What the disk below `path` says of its blocks; nothing where there is none.
+pub fn blocks(path: &Path) -> Blocks {
+    let disk = below(path).and_then(|below| below.disk);
+    let queue = |name: &str| -> Option<u64> {
+        let value = line(disk.as_ref()?.join("queue").join(name))?;
+        value.parse().ok()
+    };
+    Blocks {
+        physical: queue("physical_block_size"),
+        discards: queue("discard_max_bytes").map(|most| most > 0),
+    }
+}
+
+/// The blocks of a disk, as far as they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    /// Bytes that it writes whole.
+    pub physical: Option<u64>,
+    /// Whether it takes discards.
+    pub discards: Option<bool>,
+}
+
+/// What holds a path.
+struct Below {
+    is_device: bool,
+    mount: Option<Mount>,
+    /// Its folder in `/sys`.
+    disk: Option<PathBuf>,
+}
+
+fn below(path: &Path) -> Option<Below> {
+    let metadata = fs::metadata(path).ok()?;
+    let is_device = metadata.file_type().is_block_device();
+    let number = if is_device {
+        metadata.rdev()
+    } else {
+        metadata.dev()
+    };
+    let mount = (!is_device).then(|| mount_of(path)).flatten();
+    let disk = block_device(number).or_else(|| {
+        // File systems with anonymous device numbers (btrfs) name their source.
+        let source = mount.as_ref()?.source.clone();
+        let rdev = fs::metadata(source).ok()?.rdev();
+        block_device(rdev)
+    });
+    Some(Below {
+        is_device,
+        mount,
+        disk,
+    })
 }
 
 fn unknown() -> Device {
@@ -144,6 +197,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_unknown() {
         assert_eq!(describe(Path::new("/nonexistent")).kind, "unknown");
+        assert_eq!(blocks(Path::new("/nonexistent")), Blocks::default());
     }
 
     #[test]

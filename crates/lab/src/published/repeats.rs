@@ -1,7 +1,7 @@
 //! [`Repeats`]: which cells of a plan repeat which figures of a document.
 
 use super::{Document, Row, TableError};
-use crate::record::{Measure, Paper, Published, Trial};
+use crate::record::{Mark, Measure, Paper, Published, Trial};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -41,6 +41,27 @@ pub struct Repeated {
     pub measure: Measure,
     /// Rows of the document.
     pub rows: Vec<u32>,
+}
+
+/// A score that a plan asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScoredBy {
+    /// What it is called.
+    pub name: String,
+    /// Where its formula comes from.
+    pub source: String,
+    /// Points for each MB/s, by workload.
+    pub weights: BTreeMap<String, f64>,
+    /// The row with the document's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<u32>,
+    /// Its share of a whole suite, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// The row with what encryption takes from that suite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_row: Option<u32>,
 }
 
 /// Why a plan's figures are not to be found.
@@ -95,6 +116,7 @@ impl RepeatsError {
 #[derive(Clone, Debug, Default)]
 pub struct Beside {
     paper: Option<Paper>,
+    rows: Vec<Row>,
     entries: Vec<Entry>,
 }
 
@@ -133,7 +155,43 @@ impl Beside {
             differs: repeats.differs.clone(),
             base: repeats.base.clone(),
         });
-        Ok(Self { paper, entries })
+        Ok(Self {
+            paper,
+            rows,
+            entries,
+        })
+    }
+
+    /// The scores of a plan, with what the document prints of them.
+    ///
+    /// # Errors
+    /// [`RepeatsError`] where it has no such row.
+    pub fn marks(&self, marks: &[ScoredBy]) -> Result<Vec<Mark>, RepeatsError> {
+        let printed = |number: Option<u32>| -> Result<Option<f64>, RepeatsError> {
+            let Some(number) = number else {
+                return Ok(None);
+            };
+            let word = number.to_string();
+            let row = self.rows.iter().find(|row| row.row == word);
+            let row = row.ok_or(RepeatsError::Row(number))?;
+            let value = row.number();
+            let value = value.map_err(|source| RepeatsError::Number {
+                row: number,
+                source,
+            })?;
+            Ok(Some(value))
+        };
+        let mark = |mark: &ScoredBy| {
+            Ok(Mark {
+                name: mark.name.clone(),
+                source: mark.source.clone(),
+                weights: mark.weights.clone(),
+                published: printed(mark.row)?,
+                share: mark.share,
+                published_loss: printed(mark.loss_row)?,
+            })
+        };
+        marks.iter().map(mark).collect()
     }
 
     /// What a run's record says of the document.

@@ -6,13 +6,15 @@ use crate::clock::Clock;
 use crate::plan::Plan;
 use crate::record::Device;
 use crate::summary::Identity;
+use crate::target::TargetError;
 use crate::target::java::{Java, JavaCipher, JavaError};
 use crate::target::peer::Absent;
 use crate::target::served::{self, ServedError};
-use crate::target::simulated::{self, Processor, Simulated};
+use crate::target::simulated::{self, Processor, Simulated, SimulatedDevice};
 use crate::target::{Backend, Bare, Encryption, Place, Storage, StorageError, System, Target};
 use crate::trial::{self, Options, Sample, TrialError};
 use crate::workload::{Mix, Workload};
+use block::{BlockDevice, BlockError, ByteRange, NullDevice};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -26,12 +28,47 @@ pub(super) enum Subject {
     /// A device, plain or encrypted.
     Device(Box<Target>),
     /// A drive that is not here, and what encrypts before it.
-    Simulated(Rc<Simulated>, Option<Processor>),
+    Simulated(OnDrive),
     /// A bare cipher.
     Bare(Arc<Bare>),
     /// A cipher of Java's. It takes so long to start and to warm up that it
     /// serves all repetitions of a workload at once; a round takes the next.
     Java(JavaCipher, RefCell<BTreeMap<String, VecDeque<f64>>>),
+}
+
+/// A drive that is not here, and what encrypts before it.
+pub(super) struct OnDrive {
+    drive: Rc<Simulated>,
+    processor: Option<Processor>,
+    /// The drive as the last visit has left it, where visits build on each other.
+    kept: RefCell<Option<SimulatedDevice<NullDevice>>>,
+}
+
+impl OnDrive {
+    pub(super) fn new(drive: Rc<Simulated>, processor: Option<Processor>) -> Self {
+        Self {
+            drive,
+            processor,
+            kept: RefCell::new(None),
+        }
+    }
+
+    fn device(&self) -> SimulatedDevice<NullDevice> {
+        self.drive.device(self.processor)
+    }
+
+    /// In virtual time, on a drive at rest or as it was left.
+    fn run(&self, workload: &Workload, options: Options<'_>) -> Result<Sample, TrialError> {
+        let clock = simulated::clock();
+        let options = Options {
+            clock: &clock,
+            ..options
+        };
+        match &*self.kept.borrow() {
+            Some(device) => trial::run(device, workload, options),
+            None => trial::run(&self.device(), workload, options),
+        }
+    }
 }
 
 /// One system in a session, with its samples by workload.
@@ -479,6 +516,46 @@ impl Cell {
         self.visit(plan, &short, 0, seed, stop).map(|_| ())
     }
 
+    /// Whether it is the extent itself, which all that are over it share.
+    pub(super) fn is_the_extent(&self) -> bool {
+        matches!(&self.subject, Subject::Device(target) if target.system == System::None)
+    }
+
+    /// Whether it has a device to prepare.
+    fn has_a_device(&self) -> bool {
+        match &self.subject {
+            Subject::Device(target) => self.is_the_extent() || target.system.directory().is_some(),
+            Subject::Simulated(..) => true,
+            Subject::Bare(_) | Subject::Java(..) => false,
+        }
+    }
+
+    /// Discards all of the device, where it can, and then does `workload`, whose
+    /// figures nobody keeps; whether it could. `None` where it has none of its own.
+    pub(super) fn prepare(
+        &self,
+        plan: &Plan,
+        workload: &Workload,
+        stop: &AtomicBool,
+    ) -> Result<Option<bool>, SessionError> {
+        if !self.has_a_device() {
+            return Ok(None);
+        }
+        let purged = match &self.subject {
+            Subject::Simulated(drive) => {
+                let device = drive.device();
+                let purged = purge(&device);
+                drive.kept.replace(Some(device));
+                purged
+            }
+            Subject::Device(target) => purge(target.device()),
+            Subject::Bare(_) | Subject::Java(..) => Ok(false),
+        };
+        let purged = purged.map_err(TargetError::from)?;
+        self.visit(plan, workload, 0, 0, stop)?;
+        Ok(Some(purged))
+    }
+
     /// One repetition.
     pub(super) fn visit(
         &self,
@@ -496,14 +573,7 @@ impl Cell {
         };
         let sample = match &self.subject {
             Subject::Device(target) => trial::run(target.device(), workload, options),
-            Subject::Simulated(drive, processor) => {
-                let clock = simulated::clock();
-                let options = Options {
-                    clock: &clock,
-                    ..options
-                };
-                trial::run(&drive.device(*processor), workload, options)
-            }
+            Subject::Simulated(drive) => drive.run(workload, options),
             Subject::Bare(bare) => {
                 trial::bare::run(bare, workload, plan.extent_bytes(), repetition, options)
             }
@@ -524,6 +594,19 @@ impl Cell {
                 source: Box::new(source),
             }),
         }
+    }
+}
+
+/// Discards all of a device; whether it can.
+fn purge(device: &dyn BlockDevice) -> Result<bool, BlockError> {
+    let geometry = device.geometry();
+    if geometry.discard_granularity.is_none() {
+        return Ok(false);
+    }
+    match device.discard(ByteRange::new(0, geometry.size)) {
+        // Some only find out by trying.
+        Err(BlockError::Unsupported { .. }) => Ok(false),
+        outcome => outcome.map(|()| true),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Cells of drives that are not here, and what encrypts before them.
 
 use super::SessionError;
-use super::cell::{Cell, Subject};
+use super::cell::{Cell, OnDrive, Subject};
 use crate::clock::Clock;
 use crate::plan::Plan;
 use crate::record::Device;
@@ -103,7 +103,11 @@ impl Ciphers {
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Vec<Cell>, SessionError> {
         let name = system.drive().unwrap_or_default();
-        let drive = Rc::new(Simulated::open(name, plan.extent_bytes(), seed, filling)?);
+        let size = plan.extent_bytes();
+        let drive = Rc::new(match plan.steady {
+            Some(_) => Simulated::whole(name, size, seed, filling)?,
+            None => Simulated::open(name, size, seed, filling)?,
+        });
         let cell = |cipher: Option<&Encrypting>| {
             let encryption = cipher.map(|cipher| cipher.encryption);
             let system = cipher.map_or(&System::None, |_| system).as_str();
@@ -128,10 +132,10 @@ impl Ciphers {
                     },
                     served: false,
                 },
-                subject: Subject::Simulated(
+                subject: Subject::Simulated(OnDrive::new(
                     Rc::clone(&drive),
                     cipher.map(|cipher| cipher.processor),
-                ),
+                )),
                 place,
                 samples: plan.workloads.iter().map(|_| Vec::new()).collect(),
             }

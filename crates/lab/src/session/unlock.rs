@@ -6,10 +6,10 @@
 
 use super::{Observer, SessionError, Visit, begun, ended};
 use crate::probe::{self, StealMeter};
-use crate::record::{Device, Run, Tier};
+use crate::record::{Device, Host, Run, Tier, Trial};
 use crate::stats;
 use crate::summary::{self, Identity, Reference};
-use crate::target::unlock::{Purpose, Recipe, Unlock, UnlockError};
+use crate::target::unlock::{ITER_TIME_MS, Purpose, Recipe, Unlock, UnlockError};
 use crate::trial::{self, Sample};
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
@@ -87,7 +87,7 @@ impl Unlocks {
             if recipe.is_calibrated() {
                 observer.visiting(&self.next_visit(recipe.name, "calibrating"));
             }
-            let unlock = recipe.prepare(cores, self.run.host.memory)?;
+            let unlock = recipe.prepare(cores, self.run.host.memory, ITER_TIME_MS)?;
             if stop.load(Ordering::Relaxed) {
                 return Err(SessionError::Interrupted);
             }
@@ -188,7 +188,7 @@ const SYSTEM: &str = "builtin";
 impl Cell {
     /// The record of the visits so far. Rates are bytes of derived keys and
     /// keys a second; a latency is the time of one derivation.
-    fn trial(&self, reference: Option<Reference<'_, Sample>>) -> Option<crate::record::Trial> {
+    fn trial(&self, reference: Option<Reference<'_, Sample>>) -> Option<Trial> {
         let kdf = self.unlock.record();
         let key_bytes = self.unlock.key_bytes(self.purpose);
         let identity = Identity {
@@ -227,10 +227,32 @@ impl Cell {
         };
         let mut trial = summary::trial(&identity, &workload, &self.samples, reference, None)?;
         trial.op = self.purpose.name().to_owned();
-        trial.format = Some(self.unlock.recipe.format.to_owned());
+        let format = Some(self.unlock.recipe.format).filter(|format| !format.is_empty());
+        trial.format = format.map(str::to_owned);
         trial.kdf = Some(kdf);
         Some(trial)
     }
+}
+
+/// One derivation alone on the machine, `rounds` times, as its owner unlocks.
+pub(super) fn alone(
+    recipe: &Recipe,
+    iter_time: u32,
+    rounds: u32,
+    host: &Host,
+    stop: &AtomicBool,
+) -> Result<Option<Trial>, SessionError> {
+    let mut cell = Cell {
+        unlock: recipe.prepare(host.cores, host.memory, iter_time)?,
+        purpose: Purpose::Unlock,
+        at_once: 1,
+        samples: Vec::new(),
+    };
+    for _ in 0..rounds {
+        let sample = trial::unlock::run(&cell.unlock, cell.purpose, cell.at_once, stop)?;
+        cell.samples.push(sample);
+    }
+    Ok(cell.trial(None))
 }
 
 impl From<UnlockError> for SessionError {

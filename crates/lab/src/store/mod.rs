@@ -441,6 +441,8 @@ fn header(run: &Run, partial: bool) -> Result<String, StoreError> {
         host: run.host.clone(),
         noise: run.noise.clone(),
         paper: run.paper.clone(),
+        conditioning: run.conditioning.clone(),
+        marks: run.marks.clone(),
         warnings: run.warnings.clone(),
     };
     let text = serde_json::to_string(&header).map_err(unstorable)?;

@@ -8,10 +8,12 @@
 use crate::clock::Clock;
 use crate::record::Device;
 use block::NullDevice;
+use bytesize::ByteSize;
+use drive::DriveError;
 use drive::demand::Drive;
 use drive::preset::Preset;
-use drive::{DriveError, SimulatedDevice};
-pub use drive::{Driver, Processor};
+use drive::ssd::Ssd;
+pub use drive::{Driver, Processor, SimulatedDevice};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -105,11 +107,43 @@ impl Simulated {
         seed: u64,
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Self, SimulatedError> {
+        Self::filled(preset(name)?, name, size, seed, filling)
+    }
+
+    /// A drive of `size` bytes and the same numbers for all else, so that all of
+    /// an SSD can be written: what it copies for every write depends on the share
+    /// of its spare blocks, not on how many there are.
+    ///
+    /// # Errors
+    /// [`SimulatedError`].
+    pub fn whole(
+        name: &str,
+        size: u64,
+        seed: u64,
+        filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Self, SimulatedError> {
+        let preset = match preset(name)? {
+            Preset::Ssd(ssd) => Preset::Ssd(Ssd {
+                capacity: ByteSize::b(size.min(ssd.capacity.as_u64())),
+                ..ssd
+            }),
+            other => other,
+        };
+        Self::filled(preset, name, size, seed, filling)
+    }
+
+    fn filled(
+        preset: Preset,
+        name: &str,
+        size: u64,
+        seed: u64,
+        filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Self, SimulatedError> {
         let told = |source| SimulatedError::Impossible {
             name: name.to_owned(),
             source,
         };
-        let drive = preset(name)?.filled(size, seed, filling).map_err(told)?;
+        let drive = preset.filled(size, seed, filling).map_err(told)?;
         let drive = drive.ok_or(SimulatedError::Interrupted)?;
         let simulated = Self {
             name: name.to_owned(),
@@ -205,15 +239,48 @@ impl From<CipherRate> for String {
 pub struct NoRate(String);
 
 /// The rate that was given for a cipher, by its notation or by its name alone:
-/// `aes` is `aes-xts-plain64`, and no cascade.
+/// `aes` is `aes-xts-plain64`, and no cascade; Adiantum, most of which is its
+/// stream cipher, is `xchacha12` or `xchacha20`.
 pub fn rate_of<'a>(
     cipher: &super::Encryption,
     rates: &'a BTreeMap<String, CipherRate>,
 ) -> Option<(&'a str, CipherRate)> {
     let notation = cipher.spec.to_string();
-    let names: Vec<&str> = cipher.spec.algorithms().iter().map(|a| a.name()).collect();
-    let name = names.join("-");
+    let name = name_of(cipher);
     let given = rates.iter().find(|(given, _)| **given == notation);
     let given = given.or_else(|| rates.iter().find(|(given, _)| **given == name));
     given.map(|(given, rate)| (given.as_str(), *rate))
+}
+
+/// The name by which a rate is given for a cipher.
+pub fn name_of(cipher: &super::Encryption) -> String {
+    let notation = cipher.spec.to_string();
+    let names: Vec<&str> = cipher.spec.algorithms().iter().map(|a| a.name()).collect();
+    match notation.split_once(',') {
+        Some((stream, _)) => stream.to_owned(),
+        None => names.join("-"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Encryption;
+
+    /// Adiantum is no AES: a processor without its instructions is what it is for.
+    #[test]
+    fn a_rate_is_for_one_cipher() {
+        let rates = BTreeMap::from([
+            ("aes".to_owned(), CipherRate(100.0)),
+            ("xchacha12".to_owned(), CipherRate(600.0)),
+        ]);
+        let rate = |notation: &str| {
+            let encryption = Encryption::parse(notation, None, 4096, None).unwrap();
+            rate_of(&encryption, &rates).map(|(_, rate)| rate.0)
+        };
+        assert_eq!(rate("aes-xts-plain64"), Some(100.0));
+        assert_eq!(rate("xchacha12,aes-adiantum-plain64"), Some(600.0));
+        assert_eq!(rate("xchacha20,aes-adiantum-plain64"), None);
+        assert_eq!(rate("aes-twofish-serpent-xts-plain64"), None);
+    }
 }

@@ -14,6 +14,9 @@ pub const ITER_TIME_MS: u32 = 2000;
 /// A key of `aes-xts-plain64` with 512 bits, what all three create by default.
 const XTS_KEY: usize = 64;
 
+/// A key of 256 bits.
+const BENCHMARK_KEY: usize = 32;
+
 /// VeraCrypt and TrueCrypt derive the keys of their longest cascade and try
 /// every cipher with them.
 const CASCADE_KEYS: usize = 192;
@@ -44,7 +47,7 @@ impl UnlockError {
 pub struct Recipe {
     /// Its name as a workload, `veracrypt-pbkdf2-sha512`.
     pub name: &'static str,
-    /// The format, in the contract's words.
+    /// The format, in the contract's words; empty of a derivation for its own sake.
     pub format: &'static str,
     cost: Cost,
     /// Bytes of key that unlocking derives.
@@ -55,7 +58,7 @@ pub struct Recipe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cost {
     Fixed(Kdf),
-    /// What takes [`ITER_TIME_MS`] here.
+    /// What takes so long here as is asked for.
     Calibrated(KdfKind),
 }
 
@@ -132,6 +135,43 @@ pub const RECIPES: &[Recipe] = &[
     ),
 ];
 
+/// What `cryptsetup benchmark` derives, by its names: keys of 256 bits.
+pub const BENCHMARK: &[Recipe] = &[
+    pbkdf2("pbkdf2-sha1", Hash::Sha1),
+    pbkdf2("pbkdf2-sha256", Hash::Sha256),
+    pbkdf2("pbkdf2-sha512", Hash::Sha512),
+    pbkdf2("pbkdf2-ripemd160", Hash::Ripemd160),
+    pbkdf2("pbkdf2-whirlpool", Hash::Whirlpool),
+    Recipe {
+        unlock_bytes: BENCHMARK_KEY,
+        ..luks(
+            "argon2i",
+            "",
+            Cost::Calibrated(KdfKind::Argon2(Argon2Variant::I)),
+        )
+    },
+    Recipe {
+        unlock_bytes: BENCHMARK_KEY,
+        ..luks(
+            "argon2id",
+            "",
+            Cost::Calibrated(KdfKind::Argon2(Argon2Variant::Id)),
+        )
+    },
+];
+
+/// Enough iterations to be told from none; their number a second is what counts.
+const fn pbkdf2(name: &'static str, hash: Hash) -> Recipe {
+    let cost = Cost::Fixed(Kdf::Pbkdf2 {
+        hash,
+        iterations: 20_000,
+    });
+    Recipe {
+        unlock_bytes: BENCHMARK_KEY,
+        ..luks(name, "", cost)
+    }
+}
+
 const fn veracrypt(name: &'static str, hash: Hash, iterations: u32) -> Recipe {
     Recipe {
         name,
@@ -159,22 +199,27 @@ const fn luks(name: &'static str, format: &'static str, cost: Cost) -> Recipe {
 
 impl Recipe {
     /// Settles the costs: at once where the format fixes them, in some seconds
-    /// where it calibrates. `cores` and `memory` bytes are the machine's.
+    /// where it calibrates, to `iter_time` ms. `cores` and `memory` bytes are the
+    /// machine's.
     ///
     /// # Errors
     /// [`UnlockError::Volume`] where there is no memory.
-    pub fn prepare(&self, cores: u32, memory: u64) -> Result<Unlock, UnlockError> {
+    pub fn prepare(&self, cores: u32, memory: u64, iter_time: u32) -> Result<Unlock, UnlockError> {
         let kdf = match self.cost {
             Cost::Fixed(kdf) => kdf,
             Cost::Calibrated(kind) => {
                 let clock = Clock::get();
                 let start = clock.now();
                 let now = || Duration::from_secs_f64(clock.seconds(clock.now() - start));
-                let target = Duration::from_millis(ITER_TIME_MS.into());
+                let target = Duration::from_millis(iter_time.into());
                 kind.calibrated(target, Machine::new(cores, memory), &now)?
             }
         };
-        Ok(Unlock { recipe: *self, kdf })
+        Ok(Unlock {
+            recipe: *self,
+            kdf,
+            iter_time,
+        })
     }
 
     /// Whether the costs are found on this machine.
@@ -203,6 +248,8 @@ pub struct Unlock {
     /// What it was made of.
     pub recipe: Recipe,
     kdf: Kdf,
+    /// What was asked for where it calibrates, ms.
+    iter_time: u32,
 }
 
 /// What is done with a derivation.
@@ -257,7 +304,7 @@ impl Unlock {
 
     /// The costs as a record keeps them.
     pub fn record(&self) -> record::Kdf {
-        let calibrated_ms = self.recipe.is_calibrated().then_some(ITER_TIME_MS);
+        let calibrated_ms = self.recipe.is_calibrated().then_some(self.iter_time);
         match self.kdf {
             Kdf::Pbkdf2 { hash, iterations } => record::Kdf {
                 name: "pbkdf2".to_owned(),
@@ -302,7 +349,7 @@ mod tests {
     fn fixed_costs_are_the_formats() {
         let cost = |name: &str| {
             let recipe = RECIPES.iter().find(|recipe| recipe.name == name).unwrap();
-            let unlock = recipe.prepare(2, 1 << 30).unwrap();
+            let unlock = recipe.prepare(2, 1 << 30, ITER_TIME_MS).unwrap();
             let kdf = unlock.record();
             assert_eq!(kdf.calibrated_ms, None);
             (kdf.iterations, kdf.memory_kib, kdf.lanes)
@@ -318,6 +365,7 @@ mod tests {
     #[test]
     fn guesses_at_once_fit_the_memory() {
         let unlock = |memory_kib| Unlock {
+            iter_time: ITER_TIME_MS,
             recipe: RECIPES[0],
             kdf: Kdf::Argon2 {
                 variant: Argon2Variant::Id,
@@ -336,7 +384,7 @@ mod tests {
             assert_eq!(unlock(memory_kib).at_once(Purpose::Guess, 8, free), guesses);
             assert_eq!(unlock(memory_kib).at_once(Purpose::Unlock, 8, free), 1);
         }
-        let pbkdf2 = RECIPES[0].prepare(8, gib).unwrap();
+        let pbkdf2 = RECIPES[0].prepare(8, gib, ITER_TIME_MS).unwrap();
         assert_eq!(pbkdf2.at_once(Purpose::Guess, 8, 0), 8);
         assert_eq!(pbkdf2.key_bytes(Purpose::Unlock), 192);
         assert_eq!(pbkdf2.key_bytes(Purpose::Guess), 64);

@@ -18,6 +18,23 @@ pub fn run(id: &str, trials: u32) -> Run {
             load_average: Some(0.1),
             ..Host::default()
         },
+        marks: vec![Mark {
+            name: "a mark".into(),
+            source: "a document".into(),
+            weights: [("rand-4k-write".to_owned(), 0.1)].into(),
+            published: Some(168.7),
+            share: Some(0.2),
+            published_loss: None,
+        }],
+        conditioning: Some(Conditioning {
+            precondition: 2,
+            purged: Some(true),
+            tests: vec![SteadyTest {
+                name: "IOPS".into(),
+                workloads: vec!["rand-4k-write".into()],
+                tracked: vec!["rand-4k-write".into()],
+            }],
+        }),
         paper: Some(Paper {
             document: "a paper".into(),
             differs: "The machine.".into(),

@@ -13,10 +13,11 @@ use lab::record::{Interval, Run, Trial, Verdict};
 /// enough sectors for every kernel, and still in the second-level cache.
 const MAIN_BYTES: u64 = 1 << 20;
 
-/// Whether a run measured bare ciphers and nothing else.
+/// Whether a run measured bare ciphers and nothing else but key derivations.
 pub(crate) fn is_bare(run: &Run) -> bool {
     let bare = |trial: &Trial| matches!(trial.op.as_str(), "encrypt" | "decrypt");
-    !run.trials.is_empty() && run.trials.iter().all(bare)
+    let mut ciphers = run.trials.iter().filter(|trial| trial.kdf.is_none());
+    ciphers.clone().next().is_some() && ciphers.all(bare)
 }
 
 /// What was asked of every cipher: a direction, a size of requests, threads.
@@ -193,6 +194,12 @@ pub(crate) fn more_threads(run: &Run, load: &Load) -> Vec<Load> {
 /// Whether two cells were asked the same, but for the size of requests.
 fn same_but_size(a: &Trial, b: &Trial) -> bool {
     (&a.op, a.threads, a.cold) == (&b.op, b.threads, b.cold)
+}
+
+/// Whether two cells of one system differ in the direction at most.
+pub(crate) fn asked_alike(a: &Trial, b: &Trial) -> bool {
+    (&a.system, a.block_bytes, a.threads, a.cold) == (&b.system, b.block_bytes, b.threads, b.cold)
+        && alike(a, b)
 }
 
 /// Whether two cells encrypt the same.

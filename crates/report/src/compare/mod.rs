@@ -14,11 +14,23 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
 
+/// What rates are divided by, so that machines can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Normalise {
+    /// The clock of the cores that encrypt: bare ciphers alone, in cycles per byte.
+    Cycles,
+    /// The plain rate of the same run and workload: what encryption leaves of it.
+    Plain,
+}
+
 /// How two runs are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Compare although machine or device differ; the result is labelled.
     pub across_machines: bool,
+    /// What rates are divided by before; nothing where absent.
+    pub normalise: Option<Normalise>,
     /// Threshold in per cent: the comparison fails when a cell of B is
     /// certainly slower than A by more than this.
     pub slower_than: Option<f64>,
@@ -30,6 +42,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             across_machines: false,
+            normalise: None,
             slower_than: None,
             seed: 1,
         }
@@ -45,6 +58,8 @@ pub struct Comparison {
     pub b: Side,
     /// How the environments differ; empty unless that was allowed.
     pub differences: Vec<Difference>,
+    /// What rates were divided by.
+    pub normalised: Option<Normalise>,
     /// The larger noise floor of the two runs, a relative difference.
     pub noise_floor: f64,
     /// The cells that both runs have, in the order of A.
@@ -128,6 +143,9 @@ pub struct Pair {
     pub a_mb_s: Interval,
     /// Throughput in B, 10⁶ bytes a second.
     pub b_mb_s: Interval,
+    /// Medians of A and B after division: cycles per byte, or shares of plain.
+    /// `None` where nothing was to be divided, or nothing to divide by.
+    pub normalised: Option<[f64; 2]>,
     /// Throughput of B ÷ A, with its 95 % interval; below 1 is slower.
     /// `None` when a run holds no usable samples.
     pub ratio: Option<Interval>,
@@ -158,6 +176,9 @@ pub enum CompareError {
         /// Id of the second run.
         b: String,
     },
+    /// Nothing of what both runs have can be divided so.
+    #[error("no cell of both runs has what its rate is to be divided by")]
+    NotNormalised,
     /// The threshold is no percentage.
     #[error("a threshold of {percent} % cannot be exceeded: it must be at least 0 and below 100")]
     Threshold {
@@ -175,6 +196,9 @@ impl CompareError {
             }
             Self::NothingInCommon { .. } => {
                 "Run the same plan for both: cryptmark show lists its cells."
+            }
+            Self::NotNormalised => {
+                "Cycles go with runs of bare ciphers whose clock is known, plain with encrypted systems beside it."
             }
             Self::Threshold { .. } => "Give a percentage such as 5.",
         }
@@ -208,15 +232,20 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
         });
     }
     let floor = stats::noise_floor(a.noise.aa_ratio).max(stats::noise_floor(b.noise.aa_ratio));
+    let cells: Vec<Pair> = pairs
+        .into_iter()
+        .map(|(trial, other)| pair((a, trial), (b, other), floor, options))
+        .collect();
+    if options.normalise.is_some() && cells.iter().all(|pair| pair.normalised.is_none()) {
+        return Err(CompareError::NotNormalised);
+    }
     Ok(Comparison {
         a: side(a),
         b: side(b),
         differences,
         noise_floor: floor,
-        cells: pairs
-            .into_iter()
-            .map(|(a, b)| pair(a, b, floor, options))
-            .collect(),
+        normalised: options.normalise,
+        cells,
         only_a,
         only_b: rest.into_iter().map(|(key, _)| key).collect(),
         slower_than: options.slower_than,
@@ -257,9 +286,27 @@ fn side(run: &Run) -> Side {
     }
 }
 
-fn pair(a: &Trial, b: &Trial, floor: f64, options: &Options) -> Pair {
-    let ratio =
-        ratio_of_medians(&rates(b), &rates(a), options.seed).filter(|ratio| figure::finite(*ratio));
+fn pair(
+    (of_a, a): (&Run, &Trial),
+    (of_b, b): (&Run, &Trial),
+    floor: f64,
+    options: &Options,
+) -> Pair {
+    let [in_a, in_b] = [(of_a, a), (of_b, b)].map(|(run, trial)| match options.normalise {
+        None => rates(trial),
+        Some(by) => normalised(run, trial, by).unwrap_or_default(),
+    });
+    let ratio = ratio_of_medians(&in_b, &in_a, options.seed).filter(|ratio| figure::finite(*ratio));
+    let normalised = options.normalise.and_then(|by| {
+        let shown = |rates: &[f64]| {
+            let median = stats::median(rates)?;
+            Some(match by {
+                Normalise::Cycles => 1.0 / median,
+                Normalise::Plain => median,
+            })
+        };
+        Some([shown(&in_a)?, shown(&in_b)?])
+    });
     let verdict = ratio.map_or(Verdict::NotDistinguishable, |ratio| {
         stats::verdict(ratio, floor)
     });
@@ -273,9 +320,39 @@ fn pair(a: &Trial, b: &Trial, floor: f64, options: &Options) -> Pair {
         label: group::label(a),
         a_mb_s: a.throughput_mb_s,
         b_mb_s: b.throughput_mb_s,
+        normalised,
         ratio,
         verdict,
         exceeds,
+    }
+}
+
+/// Rates of every repetition ÷ what is asked for; `None` where that is not known.
+fn normalised(run: &Run, trial: &Trial, by: Normalise) -> Option<Vec<f64>> {
+    match by {
+        Normalise::Cycles => {
+            let hz = run.host.clock_hz.filter(|_| trial.tier == Tier::Cipher)?;
+            let cycles = hz * f64::from(trial.threads.max(1)) / 1e6;
+            Some(
+                trial
+                    .samples_mb_s
+                    .iter()
+                    .map(|rate| rate / cycles)
+                    .collect(),
+            )
+        }
+        Normalise::Plain => {
+            let is_its_plain = |plain: &&Trial| {
+                group::is_plain(plain)
+                    && (&plain.workload, &plain.op, &plain.fs)
+                        == (&trial.workload, &trial.op, &trial.fs)
+                    && plain.device == trial.device
+            };
+            let plain = run.trials.iter().find(is_its_plain);
+            let plain = plain.filter(|_| trial.cipher.is_some())?;
+            let pairs = rates(trial).into_iter().zip(rates(plain));
+            Some(pairs.map(|(rate, plain)| rate / plain).collect())
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A comparison as text, Markdown and JSON.
 
-use super::{Comparison, Difference, Key, Pair};
+use super::{Comparison, Difference, Key, Normalise, Pair};
 use crate::html::store::{run_address, way_back};
 use crate::html::table::{self, Cell};
 use crate::html::{Forms, document, pick};
@@ -27,14 +27,18 @@ pub fn text(comparison: &Comparison, style: &Style) -> String {
         style.wrap(&mut lines, &label(comparison));
     }
     style.wrap(&mut lines, &floor(comparison));
+    if let Some(line) = division(comparison) {
+        style.wrap(&mut lines, line);
+    }
     lines.push(String::new());
 
-    let mut table = style.table(&["workload", "system", "A MB/s", "B MB/s", "B against A"]);
+    let [a, b] = heads(comparison);
+    let mut table = style.table(&["workload", "system", a, b, "B against A"]);
     table
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(style.columns() as u16);
     for pair in &comparison.cells {
-        table.add_row(row(pair).map(|cell| style.text(&cell)));
+        table.add_row(row(comparison, pair).map(|cell| style.text(&cell)));
     }
     for column in [2, 3] {
         if let Some(column) = table.column_mut(column) {
@@ -65,12 +69,16 @@ pub fn markdown(comparison: &Comparison) -> String {
     if !comparison.differences.is_empty() {
         out.push_str(&format!("* {}\n", escape(&label(comparison))));
     }
-    out.push_str(&format!("* {}\n\n", escape(&floor(comparison))));
-    out.push_str(
-        "| workload | system | A MB/s | B MB/s | B against A |\n|---|---|---:|---:|---|\n",
-    );
+    out.push_str(&format!("* {}\n", escape(&floor(comparison))));
+    if let Some(line) = division(comparison) {
+        out.push_str(&format!("* {}\n", escape(line)));
+    }
+    let [a, b] = heads(comparison);
+    out.push_str(&format!(
+        "\n| workload | system | {a} | {b} | B against A |\n|---|---|---:|---:|---|\n"
+    ));
     for pair in &comparison.cells {
-        let cells = row(pair).map(|cell| escape(&cell));
+        let cells = row(comparison, pair).map(|cell| escape(&cell));
         out.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     out.push('\n');
@@ -86,7 +94,8 @@ pub fn markdown(comparison: &Comparison) -> String {
 /// The comparison as a page for who browses a store.
 pub fn html(comparison: &Comparison) -> String {
     let title = format!("{} and {}", comparison.a.plan, comparison.b.plan);
-    let columns = ["A MB/s", "B MB/s", "B against A"];
+    let [a, b] = heads(comparison);
+    let columns = [a, b, "B against A"];
     let body = html! {
         a class="skip" href="#figures" { "Skip to the table" }
         header {
@@ -102,6 +111,7 @@ pub fn html(comparison: &Comparison) -> String {
                 }
             }
             p class="meta" { (floor(comparison)) }
+            @if let Some(line) = division(comparison) { p class="warning" { (line) } }
             div id="pick" {}
         }
         main id="figures" {
@@ -111,7 +121,9 @@ pub fn html(comparison: &Comparison) -> String {
                     tbody {
                         (table::group(columns.len() + 1, html! { (pairs[0].key.workload) }))
                         @for pair in pairs {
-                            @let [_, label, a, b, difference] = row(pair);
+                            @let [_, label, a, b, difference] = row(comparison, pair);
+                            @let rates = [pair.a_mb_s.median, pair.b_mb_s.median];
+                            @let [by_a, by_b] = pair.normalised.unwrap_or(rates);
                             (table::picked(
                                 pick::system(&pair.key.system),
                                 &pick::cipher(pair.key.cipher.as_deref(), pair.key.key_bits),
@@ -119,8 +131,8 @@ pub fn html(comparison: &Comparison) -> String {
                                 html! { (label) },
                                 columns,
                                 &[
-                                    Cell::number(a, pair.a_mb_s.median),
-                                    Cell::number(b, pair.b_mb_s.median),
+                                    Cell::number(a, by_a),
+                                    Cell::number(b, by_b),
                                     Cell::known(difference, pair.ratio.map(|ratio| ratio.median)),
                                 ],
                             ))
@@ -169,7 +181,32 @@ fn floor(comparison: &Comparison) -> String {
     )
 }
 
-fn row(pair: &Pair) -> [String; 5] {
+/// What was divided by what, where anything was.
+fn division(comparison: &Comparison) -> Option<&'static str> {
+    comparison.normalised.map(|by| match by {
+        Normalise::Cycles => {
+            "NORMALISED: cycles of its own clock that a byte takes on each machine; slower and faster are of these"
+        }
+        Normalise::Plain => {
+            "NORMALISED: shares of the plain rate of each machine; slower and faster are of these"
+        }
+    })
+}
+
+fn heads(comparison: &Comparison) -> [&'static str; 2] {
+    match comparison.normalised {
+        None => ["A MB/s", "B MB/s"],
+        Some(Normalise::Cycles) => ["A c/B", "B c/B"],
+        Some(Normalise::Plain) => ["A ÷ plain", "B ÷ plain"],
+    }
+}
+
+fn row(comparison: &Comparison, pair: &Pair) -> [String; 5] {
+    let [a, b] = match (comparison.normalised, pair.normalised) {
+        (None, _) => [pair.a_mb_s, pair.b_mb_s].map(|rate| figure::number(rate.median)),
+        (Some(_), Some(shown)) => shown.map(figure::number),
+        (Some(_), None) => [figure::UNKNOWN, figure::UNKNOWN].map(str::to_owned),
+    };
     let difference = pair.ratio.map_or_else(
         || "no samples to compare".to_owned(),
         |ratio| figure::difference(ratio, pair.verdict),
@@ -178,8 +215,8 @@ fn row(pair: &Pair) -> [String; 5] {
     [
         pair.key.workload.clone(),
         pair.label.clone(),
-        figure::number(pair.a_mb_s.median),
-        figure::number(pair.b_mb_s.median),
+        a,
+        b,
         format!("{difference}{mark}"),
     ]
 }

@@ -55,6 +55,8 @@ pub fn run() -> Run {
         },
         trials,
         paper: None,
+        conditioning: None,
+        marks: Vec::new(),
         warnings: vec!["the device was not preconditioned; --precondition fills it first".into()],
     }
 }
@@ -213,6 +215,7 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
             model: Some("Samsung SSD 980 PRO 1TB".into()),
             path_kind: "file".into(),
             filesystem: Some("ext4".into()),
+            in_use: None,
             cache: "direct".into(),
             write_cache: Some("write back".into()),
             engine: "io_uring".into(),

@@ -1,0 +1,222 @@
+//! Scores as other programs make them of rates, beside what a document prints,
+//! and whether the machine was as prepared as comparing scores asks for.
+
+use crate::figure;
+use crate::group;
+use crate::markdown::escape;
+use crate::text::Style;
+use lab::record::{Interval, Mark, NoiseVerdict, Run, Tier, Trial};
+use lab::stats;
+
+/// Load from which on something else was at work, for each core.
+const BUSY: f64 = 0.25;
+
+/// Share of a file system above which the place of a file says much.
+const ALMOST_FULL: f64 = 0.9;
+
+/// Repetitions below which a score may be a moment's.
+const ENOUGH: u32 = 3;
+
+/// Memory in bytes below which a machine may swap meanwhile.
+const LITTLE_MEMORY: u64 = 1 << 30;
+
+/// Lines for a terminal; none where a run has no scores.
+pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (mark, scores) in marks(run) {
+        style.wrap(&mut lines, &heading(mark));
+        for score in &scores {
+            style.wrap(&mut lines, &format!("  {}", score.sentence(mark)));
+        }
+    }
+    if !lines.is_empty() {
+        lines.push("Preparation".to_owned());
+        for check in checks(run) {
+            style.wrap(&mut lines, &format!("  {check}"));
+        }
+    }
+    lines
+}
+
+/// The same as a section in Markdown.
+pub(crate) fn markdown(run: &Run) -> String {
+    let mut out = String::new();
+    for (mark, scores) in marks(run) {
+        out.push_str(&format!("\n## {}\n\n", escape(&heading(mark))));
+        for score in &scores {
+            out.push_str(&format!("* {}\n", escape(&score.sentence(mark))));
+        }
+    }
+    if !out.is_empty() {
+        out.push_str("\n## Preparation\n\n");
+        for check in checks(run) {
+            out.push_str(&format!("* {}\n", escape(&check)));
+        }
+    }
+    out
+}
+
+/// What a system scored.
+struct Score {
+    label: String,
+    points: Interval,
+    /// ÷ plain's, repetition by repetition; `None` of plain.
+    ratio: Option<Interval>,
+}
+
+fn heading(mark: &Mark) -> String {
+    let published = mark
+        .published
+        .map_or_else(String::new, |points| format!("; published {points}"));
+    format!("{} ({}{published})", mark.name, mark.source)
+}
+
+/// The scores with the systems that have every rate that they are made of.
+fn marks(run: &Run) -> Vec<(&Mark, Vec<Score>)> {
+    let mut systems: Vec<&Trial> = Vec::new();
+    let measured = run.trials.iter().filter(|trial| !group::is_again(trial));
+    for trial in measured {
+        if !systems.iter().any(|known| is_same_system(known, trial)) {
+            systems.push(trial);
+        }
+    }
+    let all = |mark: &Mark| -> Vec<Score> {
+        let score = |system: &&Trial| {
+            let own = points(run, mark, system)?;
+            let is_its_plain = |plain: &&&Trial| {
+                group::is_plain(plain) && plain.device.model == system.device.model
+            };
+            let plain = systems.iter().find(is_its_plain);
+            let plain = plain.filter(|_| !group::is_plain(system));
+            let plain = plain.and_then(|plain| points(run, mark, plain));
+            Some(Score {
+                label: group::label(system),
+                ratio: plain.and_then(|plain| stats::paired_ratio(&own, &plain)),
+                points: stats::interval(&own)?,
+            })
+        };
+        systems.iter().filter_map(score).collect()
+    };
+    let marks = run.marks.iter().map(|mark| (mark, all(mark)));
+    marks.filter(|(_, scores)| !scores.is_empty()).collect()
+}
+
+fn is_same_system(a: &Trial, b: &Trial) -> bool {
+    let system = |trial: &Trial| {
+        (
+            trial.system.clone(),
+            trial.cipher.clone(),
+            trial.key_bits,
+            trial.sector_bytes,
+            trial.format.clone(),
+            trial.device.model.clone(),
+        )
+    };
+    system(a) == system(b)
+}
+
+/// The score of every repetition.
+fn points(run: &Run, mark: &Mark, system: &Trial) -> Option<Vec<f64>> {
+    let mut points: Option<Vec<f64>> = None;
+    for (workload, weight) in &mark.weights {
+        let is_its = |trial: &&Trial| {
+            trial.workload == *workload && !group::is_again(trial) && is_same_system(trial, system)
+        };
+        let trial = run.trials.iter().find(is_its)?;
+        let rates = trial.samples_mb_s.iter().map(|rate| rate * weight);
+        points = Some(match points {
+            None => rates.collect(),
+            Some(sum) => sum
+                .iter()
+                .zip(rates)
+                .map(|(sum, more)| sum + more)
+                .collect(),
+        });
+    }
+    points
+}
+
+impl Score {
+    /// `AES-256 XTS: 153 (150–155), slower by …; of the whole suite −1.9 %`.
+    fn sentence(&self, mark: &Mark) -> String {
+        let mut text = format!("{}: {}", self.label, figure::interval(self.points));
+        let Some(ratio) = self.ratio else {
+            return text;
+        };
+        text += &format!("; ÷ plain {}", figure::ratio(ratio));
+        if let Some(share) = mark.share {
+            let change = |ratio: f64| (ratio - 1.0) * share * 100.0;
+            let published = mark
+                .published_loss
+                .map_or_else(String::new, |loss| format!("; published {loss:+.1} %"));
+            text += &format!(
+                "; of the whole suite, {:.0} % of which is this and all else equal, {:+.1} % ({:+.1} to {:+.1}){published}",
+                share * 100.0,
+                change(ratio.median),
+                change(ratio.low),
+                change(ratio.high)
+            );
+        }
+        text
+    }
+}
+
+/// The whitepaper's pretest preparations, as far as a record knows of them.
+fn checks(run: &Run) -> Vec<String> {
+    let check = |holds: Option<bool>, what: String| {
+        let word = match holds {
+            Some(true) => "yes",
+            Some(false) => "NO",
+            None => "not known",
+        };
+        format!("{word}: {what}")
+    };
+    let host = &run.host;
+    let storage = || run.trials.iter().filter(|trial| trial.tier == Tier::Block);
+    let load = host.load_average;
+    let in_use = storage().find_map(|trial| trial.device.in_use);
+    let least = storage().map(|trial| trial.repetitions).min();
+    let quiet = match run.noise.verdict {
+        NoiseVerdict::Quiet => Some(true),
+        NoiseVerdict::Noisy => Some(false),
+        NoiseVerdict::Unknown => None,
+    };
+    vec![
+        check(
+            load.map(|load| load < BUSY * f64::from(host.cores.max(1))),
+            match load {
+                Some(load) => {
+                    format!("other programs are stopped (load {load:.2} before it began)")
+                }
+                None => "other programs are stopped".to_owned(),
+            },
+        ),
+        check(
+            quiet,
+            "nobody used the machine meanwhile (plain equals itself)".to_owned(),
+        ),
+        check(None, "no virus scanner looks at the files".to_owned()),
+        check(
+            in_use.map(|share| share < ALMOST_FULL),
+            match in_use {
+                Some(share) => format!(
+                    "the disk is not almost full ({:.0} % in use)",
+                    share * 100.0
+                ),
+                None => "the disk is not almost full".to_owned(),
+            },
+        ),
+        check(
+            Some(!storage().any(|trial| trial.system.starts_with("path:"))),
+            "plain and encrypted are measured at the same place of the disk".to_owned(),
+        ),
+        check(
+            least.map(|least| least >= ENOUGH),
+            format!("it was repeated ({} times)", least.unwrap_or_default()),
+        ),
+        check(
+            (host.memory > 0).then_some(host.memory >= LITTLE_MEMORY),
+            format!("memory is enough ({})", figure::bytes(host.memory)),
+        ),
+    ]
+}

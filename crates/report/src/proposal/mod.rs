@@ -1,0 +1,296 @@
+//! Which set-up to choose here: a pure function of a run that measured the
+//! candidates, and of what is known of the machine beside it.
+//!
+//! The order of the ciphers in the run is the order of preference. The first of
+//! them that costs hardly more than the one that costs least is proposed, so a
+//! cipher that nobody prefers is reached by figures alone.
+
+mod candidate;
+mod commands;
+mod reason;
+mod text;
+
+pub use commands::{Commands, quoted};
+pub use text::text;
+
+use crate::figure;
+use candidate::Candidate;
+use lab::record::{Interval, NoiseVerdict, Run};
+use serde::Serialize;
+
+/// A rate that is lower by less than this share is said to be as good: nobody
+/// notices it, and reasons other than speed decide.
+const MATTERS: f64 = 0.05;
+
+/// What cryptsetup lets an unlock take, milliseconds.
+const ITER_TIME_MS: u32 = 2000;
+
+/// What is known of a machine beside the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// Rates of ciphers on one core, in memory.
+    pub rates: Vec<Rate>,
+    /// Whether the disk is flash; `None` where it does not tell.
+    pub flash: Option<bool>,
+    /// Whether it takes discards; `None` where it does not tell.
+    pub discards: Option<bool>,
+    /// Bytes that it writes whole.
+    pub physical_block: Option<u64>,
+    /// What flash writes for each byte without and with discards, at 80 % in use.
+    pub amplification: [f64; 2],
+    /// The most memory of Argon2, KiB.
+    pub memory_kib: u32,
+    /// Lanes of Argon2.
+    pub lanes: u32,
+    /// Where the volume is to be.
+    pub place: Place,
+}
+
+/// Where a volume is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A block device or a file that is there, by its whole path.
+    There(String),
+    /// A file that is to be made, by its whole path.
+    New(String),
+    /// A machine that is not here.
+    Elsewhere,
+}
+
+/// How fast one core encrypts in requests of 1 MiB.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rate {
+    /// dm-crypt notation.
+    pub cipher: String,
+    /// Bits of the key, counted as cryptsetup counts.
+    pub key_bits: u32,
+    /// Encryption sector size, bytes.
+    pub sector_bytes: u32,
+    /// 10⁶ bytes a second, of the slower direction.
+    pub mb_s: f64,
+    /// Whether it was given, not measured.
+    pub given: bool,
+}
+
+/// A format that is proposed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// PBKDF2 and sectors of 512 bytes.
+    Luks1,
+    /// The usual one.
+    Luks2,
+}
+
+impl Format {
+    /// As `--type` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Luks1 => "luks1",
+            Self::Luks2 => "luks2",
+        }
+    }
+}
+
+/// The encryption sector size to choose: the disk's own blocks, so that a power
+/// cut tears none; 512 bytes where they are not known.
+pub fn sector_bytes(physical_block: Option<u64>, format: Format) -> u32 {
+    match (format, physical_block) {
+        (Format::Luks2, Some(4096..)) => 4096,
+        _ => 512,
+    }
+}
+
+/// What an installer needs; the names are those of cryptsetup's options.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Setup {
+    /// On-disk format.
+    pub format: Format,
+    /// dm-crypt notation.
+    pub cipher: String,
+    /// Bits of the key, counted as cryptsetup counts.
+    pub key_size: u32,
+    /// Encryption sector size, bytes.
+    pub sector_size: u32,
+    /// Key derivation.
+    pub pbkdf: &'static str,
+    /// What an unlock takes, milliseconds.
+    pub iter_time: u32,
+    /// The most memory of the derivation, KiB; `None` for one that needs none.
+    pub pbkdf_memory: Option<u32>,
+    /// Lanes of the derivation; `None` for one that has none.
+    pub pbkdf_parallel: Option<u32>,
+    /// Whether discards are passed to the disk.
+    pub allow_discards: bool,
+    /// dm-crypt's flags, as crypttab names them.
+    pub flags: Vec<&'static str>,
+}
+
+/// A part of the set-up, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Choice {
+    /// `cipher`, `sector size`, …
+    pub what: &'static str,
+    /// What is chosen.
+    pub value: String,
+    /// One sentence.
+    pub reason: String,
+}
+
+/// What the proposal costs in a workload.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Expected {
+    /// Name of the workload.
+    pub workload: String,
+    /// Plain rate, 10⁶ bytes a second.
+    pub plain_mb_s: f64,
+    /// Encrypted rate ÷ plain rate; the interval holds all rounds, and is wider by
+    /// the noise floor on both sides.
+    pub ratio: Interval,
+}
+
+/// What was not chosen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Alternative {
+    /// What instead.
+    pub instead: String,
+    /// What that costs, one sentence.
+    pub cost: String,
+    /// Of a cipher, its ratio in the workload in which it costs most.
+    pub ratio: Option<Interval>,
+}
+
+/// What sets the rate with the proposed cipher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limit {
+    /// The disk, whatever the cipher is.
+    Disk,
+    /// The disk, with the proposed cipher; not with every other.
+    Chosen,
+    /// The cipher.
+    Cipher,
+}
+
+/// A set-up with its reasons.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Proposal {
+    /// Version of this layout.
+    pub schema: &'static str,
+    /// The answer, one sentence.
+    pub answer: String,
+    /// What sets the rate.
+    pub limit: Limit,
+    /// The set-up for a program.
+    pub setup: Setup,
+    /// The set-up for a person.
+    pub choices: Vec<Choice>,
+    /// What it costs, by workload.
+    pub expected: Vec<Expected>,
+    /// What else there is.
+    pub alternatives: Vec<Alternative>,
+    /// How to create and open it.
+    pub commands: Commands,
+    /// What to know before it is trusted.
+    pub notes: Vec<String>,
+}
+
+/// The set-up to choose, by a `run` of the candidates, all of them with the same
+/// sector size; `None` where it has none with its plain side.
+pub fn propose(run: &Run, machine: &Machine, format: Format) -> Option<Proposal> {
+    let candidates = candidate::candidates(run);
+    let chosen = candidate::choose(&candidates)?;
+    let sector_size = chosen.sector_bytes;
+    let (memory, lanes) = match format {
+        Format::Luks1 => (None, None),
+        Format::Luks2 => (Some(machine.memory_kib), Some(machine.lanes)),
+    };
+    let setup = Setup {
+        format,
+        cipher: chosen.cipher.to_owned(),
+        key_size: chosen.key_bits,
+        sector_size,
+        pbkdf: match format {
+            Format::Luks1 => "pbkdf2",
+            Format::Luks2 => "argon2id",
+        },
+        iter_time: ITER_TIME_MS,
+        pbkdf_memory: memory,
+        pbkdf_parallel: lanes,
+        allow_discards: reason::passes_discards(machine),
+        flags: reason::flags(machine, chosen),
+    };
+    let limit = limit(&candidates, chosen);
+    Some(Proposal {
+        schema: "cryptmark-advice/1",
+        answer: answer(&candidates, chosen, limit),
+        limit,
+        choices: reason::choices(machine, &setup, &candidates, chosen, limit),
+        expected: chosen.cells.iter().map(candidate::Cell::expected).collect(),
+        alternatives: reason::alternatives(machine, &setup, &candidates, chosen),
+        commands: Commands::of(&setup, &machine.place),
+        notes: notes(run, chosen),
+        setup,
+    })
+}
+
+fn limit(candidates: &[Candidate<'_>], chosen: &Candidate<'_>) -> Limit {
+    let keeps_up = |candidate: &Candidate<'_>| candidate.worst().ratio.median >= 1.0 - MATTERS;
+    match (keeps_up(chosen), candidates.iter().all(keeps_up)) {
+        (true, true) => Limit::Disk,
+        (true, false) => Limit::Chosen,
+        (false, _) => Limit::Cipher,
+    }
+}
+
+fn answer(candidates: &[Candidate<'_>], chosen: &Candidate<'_>, limit: Limit) -> String {
+    let name = chosen.name();
+    let worst = chosen.worst();
+    match limit {
+        Limit::Disk if candidates.len() > 1 => {
+            format!("Your disk is slower than any of these ciphers: choose {name}.")
+        }
+        Limit::Disk | Limit::Chosen => format!(
+            "Choose {name}: it keeps up with your disk, and costs {} in its worst workload, {}.",
+            reason::cost(worst.ratio),
+            worst.trial.workload
+        ),
+        Limit::Cipher => format!(
+            "Your disk is faster than {}: choose {name}, which costs {} in its worst workload, {}.",
+            match candidates.len() {
+                1 => "this cipher",
+                _ => "all of these ciphers",
+            },
+            reason::cost(worst.ratio),
+            worst.trial.workload
+        ),
+    }
+}
+
+fn notes(run: &Run, chosen: &Candidate<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if run.noise.verdict == NoiseVerdict::Noisy {
+        notes.push(
+            "This machine is noisy: plain differs from itself, and the intervals above are that wide. \
+             Ask again when it has nothing else to do."
+                .to_owned(),
+        );
+    }
+    let of_chosen =
+        |warning: &&String| warning.starts_with(chosen.cipher) || !names_cipher(warning);
+    notes.extend(
+        run.warnings
+            .iter()
+            .filter(of_chosen)
+            .map(|w| figure::one_line(w)),
+    );
+    notes
+}
+
+/// Whether a warning is about one cipher: it begins with its notation.
+fn names_cipher(warning: &str) -> bool {
+    warning
+        .split([':', ' '])
+        .next()
+        .is_some_and(|word| word.contains("-plain64") || word.contains("-essiv"))
+}

@@ -1,0 +1,381 @@
+//! Why each part of a set-up is as it is, and what else would cost.
+
+use super::candidate::Candidate;
+use super::{Alternative, Choice, Format, Limit, Machine, Rate, Setup};
+use crate::figure;
+use lab::record::Interval;
+
+/// Encrypting 4 KiB at least so fast, in µs, is not worth a worker's wake-up, which
+/// takes 15 µs on simulated drives too; larger requests stay on their core as well.
+const INLINE_US: f64 = 5.0;
+
+/// Bytes of the small requests that flags are about.
+const SMALL: f64 = 4096.0;
+
+/// What a ratio of rates costs: `12.3 % (10.1 to 14.0)`.
+pub(super) fn cost(ratio: Interval) -> String {
+    let loss = |ratio: f64| {
+        let percent = (1.0 - ratio) * 100.0;
+        // Not -0.0.
+        if percent.abs() < 0.05 { 0.0 } else { percent }
+    };
+    format!(
+        "{:.1} % ({:.1} to {:.1})",
+        loss(ratio.median),
+        loss(ratio.high),
+        loss(ratio.low)
+    )
+}
+
+/// Whether discards go through: flash that takes them gains by it.
+pub(super) fn passes_discards(machine: &Machine) -> bool {
+    machine.flash != Some(false) && machine.discards == Some(true)
+}
+
+/// dm-crypt's flags that make requests stay on the core that asks.
+pub(super) fn flags(machine: &Machine, chosen: &Candidate<'_>) -> Vec<&'static str> {
+    let quick = rate_of(machine, chosen).is_some_and(|rate| SMALL / rate.mb_s <= INLINE_US);
+    match machine.flash == Some(true) && quick {
+        true => vec!["no-read-workqueue", "no-write-workqueue"],
+        false => Vec::new(),
+    }
+}
+
+fn rate_of<'a>(machine: &'a Machine, of: &Candidate<'_>) -> Option<&'a Rate> {
+    let is_its = |rate: &&Rate| {
+        (rate.cipher.as_str(), rate.key_bits, rate.sector_bytes)
+            == (of.cipher, of.key_bits, of.sector_bytes)
+    };
+    machine.rates.iter().find(is_its)
+}
+
+/// The rate that differs from the chosen one in key or sector size alone.
+fn beside<'a>(
+    machine: &'a Machine,
+    chosen: &Candidate<'_>,
+    differs: impl Fn(&Rate) -> bool,
+) -> Option<(&'a Rate, f64)> {
+    let own = rate_of(machine, chosen)?;
+    let same = |rate: &&Rate| rate.cipher == chosen.cipher && differs(rate);
+    let other = machine.rates.iter().find(same)?;
+    Some((other, (other.mb_s / own.mb_s - 1.0) * 100.0))
+}
+
+fn other_key<'a>(machine: &'a Machine, chosen: &Candidate<'_>) -> Option<(&'a Rate, f64)> {
+    beside(machine, chosen, |rate| {
+        rate.sector_bytes == chosen.sector_bytes && rate.key_bits != chosen.key_bits
+    })
+}
+
+fn other_sector<'a>(machine: &'a Machine, chosen: &Candidate<'_>) -> Option<(&'a Rate, f64)> {
+    beside(machine, chosen, |rate| {
+        rate.key_bits == chosen.key_bits && rate.sector_bytes != chosen.sector_bytes
+    })
+}
+
+/// `24 % faster in memory`.
+fn in_memory(percent: f64) -> String {
+    match percent {
+        more if more >= 0.0 => format!("{more:.0} % faster in memory"),
+        less => format!("{:.0} % slower in memory", -less),
+    }
+}
+
+/// Every part of the set-up.
+pub(super) fn choices(
+    machine: &Machine,
+    setup: &Setup,
+    candidates: &[Candidate<'_>],
+    chosen: &Candidate<'_>,
+    limit: Limit,
+) -> Vec<Choice> {
+    let choice = |what, value: String, reason: String| Choice {
+        what,
+        value,
+        reason,
+    };
+    let derivation = match (setup.pbkdf_memory, setup.pbkdf_parallel) {
+        (Some(memory), Some(lanes)) => format!(
+            "{}, {} ms, up to {} MiB, {lanes} lanes",
+            setup.pbkdf,
+            setup.iter_time,
+            memory / 1024
+        ),
+        _ => format!("{}, {} ms", setup.pbkdf, setup.iter_time),
+    };
+    let flags = match setup.flags.is_empty() {
+        true => "none".to_owned(),
+        false => setup.flags.join(", "),
+    };
+    vec![
+        choice(
+            "cipher",
+            setup.cipher.clone(),
+            cipher(machine, candidates, chosen, limit),
+        ),
+        choice(
+            "mode",
+            mode_name(chosen.cipher).to_owned(),
+            mode(chosen.cipher),
+        ),
+        choice(
+            "key size",
+            format!("{} bits", setup.key_size),
+            key_size(machine, chosen),
+        ),
+        choice(
+            "sector size",
+            format!("{} bytes", setup.sector_size),
+            sector_size(machine, setup, chosen),
+        ),
+        choice("key derivation", derivation, key_derivation(setup)),
+        choice(
+            "TRIM",
+            match setup.allow_discards {
+                true => "passed".to_owned(),
+                false => "blocked".to_owned(),
+            },
+            trim(machine, setup),
+        ),
+        choice("dm-crypt flags", flags, why_flags(machine, setup, chosen)),
+        choice(
+            "format",
+            setup.format.name().to_owned(),
+            format_reason(setup),
+        ),
+    ]
+}
+
+fn cipher(
+    machine: &Machine,
+    candidates: &[Candidate<'_>],
+    chosen: &Candidate<'_>,
+    limit: Limit,
+) -> String {
+    let rate = rate_of(machine, chosen).map_or_else(String::new, |rate| {
+        let how = if rate.given { "given" } else { "measured" };
+        format!(" at {} MB/s a core ({how})", figure::number(rate.mb_s))
+    });
+    let others = || {
+        candidates
+            .iter()
+            .filter(|other| !std::ptr::eq(*other, chosen))
+    };
+    if others().next().is_none() {
+        return format!("It is the one that was asked for, and encrypts{rate}.");
+    }
+    // Whoever stands before it in the order of preference, or else costs most.
+    let preferred = candidates
+        .first()
+        .filter(|first| !std::ptr::eq(*first, chosen));
+    let by_cost = |a: &&Candidate<'_>, b: &&Candidate<'_>| {
+        let worst = |of: &Candidate<'_>| of.worst().ratio.median;
+        worst(a).total_cmp(&worst(b))
+    };
+    match (limit, preferred.or_else(|| others().min_by(by_cost))) {
+        (Limit::Disk, _) | (_, None) => format!(
+            "No cipher costs more than 5 % of any workload here, so speed decides nothing, and of these it is studied and in use the most; it encrypts{rate}."
+        ),
+        (_, Some(other)) => format!(
+            "It encrypts{rate} and costs {} in its worst workload, where {} costs {}.",
+            cost(chosen.worst().ratio),
+            other.name(),
+            cost(other.worst().ratio)
+        ),
+    }
+}
+
+fn mode_name(cipher: &str) -> &'static str {
+    match cipher {
+        _ if cipher.contains("-adiantum") => "Adiantum",
+        _ if cipher.contains("-xts-") => "XTS",
+        _ if cipher.contains("-cbc-") => "CBC",
+        _ if cipher.contains("-hctr2") => "HCTR2",
+        _ if cipher.contains("-lrw-") => "LRW",
+        _ => "other",
+    }
+}
+
+fn mode(cipher: &str) -> String {
+    match mode_name(cipher) {
+        "Adiantum" | "HCTR2" => {
+            "The whole sector is one block: who changes a bit of it changes all of it, and nobody sees which 16 bytes differ from before."
+        }
+        "XTS" => {
+            "Every 16 bytes have a tweak of their own, so all are encrypted side by side; CBC has to write them one after the other, and shows where a change begins."
+        }
+        "CBC" => "It was asked for; XTS encrypts blocks side by side, and CBC cannot.",
+        _ => "It was asked for.",
+    }
+    .to_owned()
+}
+
+fn key_size(machine: &Machine, chosen: &Candidate<'_>) -> String {
+    match (other_key(machine, chosen), mode_name(chosen.cipher)) {
+        (Some((other, percent)), _) => format!(
+            "Two keys of 256 bits keep their distance to every search; {} bits would be {}, and no faster on a disk that waits for itself.",
+            other.key_bits,
+            in_memory(percent)
+        ),
+        (None, "XTS") if chosen.key_bits == 512 => {
+            "Two keys, of 256 bits each: one encrypts, one makes the tweaks.".to_owned()
+        }
+        (None, "XTS") => format!(
+            "Two keys, of {} bits each: one encrypts, one makes the tweaks.",
+            chosen.key_bits / 2
+        ),
+        (None, _) => "It is the size of the cipher's key, with all of its bits.".to_owned(),
+    }
+}
+
+fn sector_size(machine: &Machine, setup: &Setup, chosen: &Candidate<'_>) -> String {
+    let other = other_sector(machine, chosen).map_or_else(String::new, |(other, percent)| {
+        format!("; {} bytes are {}", other.sector_bytes, in_memory(percent))
+    });
+    match (setup.format, machine.physical_block, setup.sector_size) {
+        (Format::Luks1, ..) => format!("LUKS1 has no others{other}."),
+        (_, Some(physical), size) if physical >= u64::from(size) => format!(
+            "The disk writes {physical} bytes whole, so a power cut leaves no sector half new{other}."
+        ),
+        (_, Some(physical), _) => format!(
+            "It was asked for; the disk writes {physical} bytes whole, so a power cut can leave a sector half new, which reads as noise{other}."
+        ),
+        (_, None, 512) => format!(
+            "How much the disk writes whole is not known, and every disk writes 512 bytes{other}."
+        ),
+        (_, None, _) => format!(
+            "It was asked for; how much the disk writes whole is not known, and a sector that a power cut leaves half new reads as noise{other}."
+        ),
+    }
+}
+
+fn key_derivation(setup: &Setup) -> String {
+    match setup.format {
+        Format::Luks1 => "LUKS1 has no Argon2: a guess costs as much time as your unlock, and hardly any memory.",
+        Format::Luks2 => "A guess costs as much time and memory as your unlock, and memory is what those who guess by the thousand have least of.",
+    }
+    .to_owned()
+}
+
+fn trim(machine: &Machine, setup: &Setup) -> String {
+    let [blocked, passed] = machine.amplification;
+    match (setup.allow_discards, machine.flash, machine.discards) {
+        (true, ..) => format!(
+            "The drive writes {passed:.1} bytes for each of yours if it hears what is free at 80 % in use, and {blocked:.1} if not; who has the disk sees which blocks are free."
+        ),
+        (false, Some(false), _) => {
+            "A turning disk gains nothing by it, and nobody needs to see which blocks are free.".to_owned()
+        }
+        (false, _, Some(false)) => "The disk takes no discards.".to_owned(),
+        (false, _, _) => {
+            "Whether the disk takes discards is not known, and nobody needs to see which blocks are free.".to_owned()
+        }
+    }
+}
+
+fn why_flags(machine: &Machine, setup: &Setup, chosen: &Candidate<'_>) -> String {
+    let time = rate_of(machine, chosen).map(|rate| SMALL / rate.mb_s);
+    let time = time.map_or_else(String::new, |us| {
+        format!("4 KiB take {} to encrypt", figure::duration_us(us))
+    });
+    match (setup.flags.is_empty(), machine.flash) {
+        (false, _) => {
+            format!(
+                "{time}, which is less than waking a worker (about 15 µs) on a disk that does not make you wait."
+            )
+        }
+        (true, Some(true)) => {
+            format!("{time}, and dm-crypt's workers spread that over the cores.")
+        }
+        (true, _) => {
+            "The disk's own time is far longer than a worker's wake-up, so they change nothing."
+                .to_owned()
+        }
+    }
+}
+
+fn format_reason(setup: &Setup) -> String {
+    match setup.format {
+        Format::Luks1 => "It was asked for: old boot loaders read nothing else.",
+        Format::Luks2 => {
+            "It has Argon2, larger sectors, a second copy of its header, and keeps flags with the volume."
+        }
+    }
+    .to_owned()
+}
+
+/// What else there is, ciphers first.
+pub(super) fn alternatives(
+    machine: &Machine,
+    setup: &Setup,
+    candidates: &[Candidate<'_>],
+    chosen: &Candidate<'_>,
+) -> Vec<Alternative> {
+    let others = candidates
+        .iter()
+        .filter(|other| !std::ptr::eq(*other, chosen));
+    let mut alternatives: Vec<Alternative> = others
+        .map(|other| {
+            let worst = other.worst();
+            let rate = rate_of(machine, other).map_or_else(String::new, |rate| {
+                format!("; {} MB/s a core in memory", figure::number(rate.mb_s))
+            });
+            Alternative {
+                instead: other.name(),
+                cost: format!(
+                    "{} in its worst workload, {}{rate}",
+                    cost(worst.ratio),
+                    worst.trial.workload
+                ),
+                ratio: Some(worst.ratio),
+            }
+        })
+        .collect();
+    let mut add = |instead: String, cost: String| {
+        alternatives.push(Alternative {
+            instead,
+            cost,
+            ratio: None,
+        });
+    };
+    if let Some((other, percent)) = other_key(machine, chosen) {
+        add(
+            format!("{} bits of key", other.key_bits),
+            in_memory(percent),
+        );
+    }
+    if let Some((other, percent)) = other_sector(machine, chosen)
+        && setup.format == Format::Luks2
+    {
+        add(
+            format!("sectors of {} bytes", other.sector_bytes),
+            in_memory(percent),
+        );
+    }
+    let [blocked, passed] = machine.amplification;
+    match (setup.allow_discards, machine.flash) {
+        (true, _) => add(
+            "TRIM blocked".to_owned(),
+            format!(
+                "hides which blocks are free; the drive writes {:.1} times as much",
+                blocked / passed
+            ),
+        ),
+        (false, Some(false)) => {}
+        (false, _) => add(
+            "TRIM passed".to_owned(),
+            "shows which blocks are free; spares a drive that takes it".to_owned(),
+        ),
+    }
+    match setup.format {
+        Format::Luks2 => add(
+            "luks1".to_owned(),
+            "no Argon2, so a guess needs no memory; sectors of 512 bytes".to_owned(),
+        ),
+        Format::Luks1 => add(
+            "luks2".to_owned(),
+            "16 MiB of header; old boot loaders do not read it".to_owned(),
+        ),
+    }
+    alternatives
+}

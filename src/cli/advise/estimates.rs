@@ -1,0 +1,194 @@
+//! What operations on file systems take on a machine that is not here.
+
+use crate::cli::in_memory::in_memory;
+use crate::cli::{Failure, open_store, print};
+use lab::estimate::{Cipher, Cost, Estimate, EstimateError, Span, Target, estimate};
+use lab::plan::PlanError;
+use lab::record::{Interval, Run};
+use lab::store::Store;
+use lab::target::{Backend, Encryption};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// What `--json` prints; times are seconds.
+#[derive(Serialize)]
+struct Answer<'a> {
+    target: &'a Target,
+    run: &'a str,
+    costs: &'a [Cost],
+    estimates: &'a [Estimate],
+}
+
+/// Estimates for the machine that the file `target` describes; what has to be
+/// measured here is measured on `backend` where one is forced.
+pub fn run(
+    target: &Path,
+    backend: Option<Backend>,
+    json: bool,
+    store: Option<&str>,
+) -> Result<(), Failure> {
+    let target = Target::load(target)?;
+    let run = recorded(&open_store(store)?, &target)?;
+    let costs: Vec<Cost> = target
+        .ciphers
+        .iter()
+        .map(|cipher| cost(cipher, &run, backend))
+        .collect::<Result<_, _>>()?;
+    let estimates = estimate(&run, &target, &costs)?;
+    if !json {
+        return print(&text(&target, &run, &costs, &estimates));
+    }
+    let answer = Answer {
+        target: &target,
+        run: &run.run,
+        costs: &costs,
+        estimates: &estimates,
+    };
+    let json = serde_json::to_string_pretty(&answer).map_err(Failure::unprintable)?;
+    print(&(json + "\n"))
+}
+
+/// The run that the target names, or the newest that says what file systems moved.
+fn recorded(store: &Store, target: &Target) -> Result<Run, Failure> {
+    if let Some(name) = &target.run {
+        return Ok(store.load(name)?);
+    }
+    for summary in store.list()?.iter().rev() {
+        let run = store.load(&summary.run)?;
+        if run.trials.iter().any(|trial| trial.moved.is_some()) {
+            return Ok(run);
+        }
+    }
+    let nothing = EstimateError::NothingRecorded {
+        run: "latest".to_owned(),
+    };
+    Err(nothing.into())
+}
+
+/// What the target gives, and what is measured here of the rest.
+fn cost(cipher: &Cipher, run: &Run, backend: Option<Backend>) -> Result<Cost, Failure> {
+    let sector_bytes = run.trials.iter().find_map(|trial| trial.sector_bytes);
+    let sector_bytes = sector_bytes.unwrap_or(512);
+    let encryption = Encryption::parse(&cipher.name, cipher.key_size, sector_bytes, None)
+        .map_err(PlanError::from)?;
+    let given = |cycles: f64| Span::within(cycles, cipher.spread);
+    let (encrypt, decrypt) = (cipher.encrypt.map(given), cipher.decrypt.map(given));
+    let cost = |encrypt, decrypt, measured| Cost {
+        cipher: encryption.spec.to_string(),
+        key_bits: encryption.key_bits,
+        encrypt,
+        decrypt,
+        measured,
+    };
+    if let (Some(encrypt), Some(decrypt)) = (encrypt, decrypt) {
+        return Ok(cost(encrypt, decrypt, false));
+    }
+    let measured = in_memory(&cipher.name, cipher.key_size, sector_bytes, backend)?;
+    let of = |way: &str| {
+        let trial = measured.trials.iter().find(|trial| trial.op == way);
+        let cycles = trial.and_then(|trial| trial.cycles_per_byte);
+        cycles.map(span).ok_or_else(|| {
+            Failure::new(
+                1,
+                format!(
+                    "the cycles of {} cannot be counted on this machine",
+                    cipher.name
+                ),
+                "Give encrypt and decrypt in the file, in cycles per byte.",
+            )
+        })
+    };
+    let or_measured = |known: Option<Span>, way| known.map_or_else(|| of(way), Ok);
+    Ok(cost(
+        or_measured(encrypt, "encrypt")?,
+        or_measured(decrypt, "decrypt")?,
+        true,
+    ))
+}
+
+fn span(interval: Interval) -> Span {
+    Span {
+        expected: interval.median,
+        low: interval.low,
+        high: interval.high,
+    }
+}
+
+fn text(target: &Target, run: &Run, costs: &[Cost], estimates: &[Estimate]) -> String {
+    let mut text = format!(
+        "{}, by run {} ({})\n{} MHz; reads {} MB/s, writes {} MB/s\n",
+        target.title,
+        run.run,
+        run.plan,
+        target.clock_mhz,
+        target.device.read_mb_s,
+        target.device.write_mb_s
+    );
+    for cost in costs {
+        let _ = writeln!(
+            text,
+            "  {} {}: {:.2} cycles per byte to encrypt, {:.2} to decrypt{}",
+            cost.cipher,
+            cost.key_bits,
+            cost.encrypt.expected,
+            cost.decrypt.expected,
+            if cost.measured { ", measured here" } else { "" }
+        );
+    }
+    let mut above: Option<&Estimate> = None;
+    let mut plain = 0.0;
+    for estimate in estimates {
+        let same = |above: &&Estimate| above.fs == estimate.fs && above.size == estimate.size;
+        if above.is_none_or(|above| !same(&above)) {
+            let _ = writeln!(
+                text,
+                "\n{}, {}\n{:<18}{:<40}{:>12}{:>22}{:>10}{:>10}{:>10}{:>9}",
+                estimate.fs,
+                bytesize::ByteSize(estimate.size).display().iec(),
+                "operation",
+                "system",
+                "expected",
+                "between",
+                "crypto",
+                "device",
+                "rest",
+                "× plain"
+            );
+        }
+        let again = above.is_some_and(|a| same(&a) && a.operation == estimate.operation);
+        let operation = if again { "" } else { &estimate.operation };
+        let expected = estimate.seconds.expected;
+        if estimate.cipher.is_none() {
+            plain = expected;
+        }
+        let cipher = estimate.cipher.as_deref().unwrap_or_default();
+        let between = format!(
+            "{}–{}",
+            milliseconds(estimate.seconds.low),
+            milliseconds(estimate.seconds.high)
+        );
+        let _ = writeln!(
+            text,
+            "{operation:<18}{:<40}{:>12}{between:>22}{:>10}{:>10}{:>10}{:>9.2}",
+            format!("{} {cipher}", estimate.system),
+            milliseconds(expected),
+            milliseconds(estimate.crypto_s),
+            milliseconds(estimate.device_s),
+            milliseconds(estimate.rest_s),
+            expected / plain
+        );
+        above = Some(estimate);
+    }
+    text.push_str(
+        "\nTimes in ms. Rest is what was recorded less encryption and waiting for the device, at the target's speed.\n",
+    );
+    text
+}
+
+fn milliseconds(seconds: f64) -> String {
+    match seconds * 1e3 {
+        ms if ms < 10.0 => format!("{ms:.2}"),
+        ms => format!("{ms:.1}"),
+    }
+}

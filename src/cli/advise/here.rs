@@ -1,0 +1,434 @@
+//! The set-up to choose on this machine and disk, by measuring it.
+
+use crate::cli::import::keep;
+use crate::cli::progress::Progress;
+use crate::cli::run::{rate as cipher_rate, run_id, seed_of_now};
+use crate::cli::{Failure, open_store, print, stop_on_signal, style};
+use ::drive::analytic;
+use ::drive::preset::Preset;
+use ::report::proposal::{self, Format, Machine, Place, Proposal, Rate, quoted};
+use clap::{Args, ValueEnum};
+use lab::plan::{Plan, PlanError, Sizes};
+use lab::probe;
+use lab::record::Run;
+use lab::session::simulated::rate;
+use lab::session::{Observer, Session, Visit};
+use lab::target::simulated::{CipherRate, name_of, preset, rate_of};
+use lab::target::{self, Backend, Encryption, Storage, System};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// The ciphers that are weighed, in the order of preference: how long they were
+/// studied, and how many systems have them.
+const CANDIDATES: [&str; 5] = [
+    "aes-xts-plain64",
+    "xchacha12,aes-adiantum-plain64",
+    "xchacha20,aes-adiantum-plain64",
+    "serpent-xts-plain64",
+    "twofish-xts-plain64",
+];
+
+/// The plan that is measured. One true median in 64 lies outside of all that its
+/// seven rounds show.
+const PLAN: &str = "advice";
+
+/// Spare flash where nobody says more: 128 GiB behind 128 GB.
+const SPARE: f64 = 0.0737;
+
+/// Share of a drive that is in use.
+const IN_USE: f64 = 0.8;
+
+/// The seed on simulated drives: the same question has the same answer.
+const SEED: u64 = 1;
+
+/// Flash is programmed in pages of so many bytes and more; disks have sectors of 512.
+const FLASH_BLOCK: u64 = 4096;
+const DISK_BLOCK: u64 = 512;
+
+/// Options about this machine.
+#[derive(Debug, Args)]
+pub struct HereOptions {
+    /// Where the volume is to be: a directory, a file or a block device
+    #[arg(long, default_value = ".", value_name = "PATH")]
+    at: PathBuf,
+    /// Ask about a simulated drive: drive:NAME, or drive:FILE.toml
+    #[arg(long, value_name = "drive:NAME", conflicts_with = "at")]
+    system: Option<System>,
+    /// Rate of a cipher on the processor before the simulated drive, aes=145MB/s or xchacha12=600MB/s; measured here without it
+    #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = cipher_rate, requires = "system")]
+    cpu: Vec<(String, CipherRate)>,
+    /// Cores before the simulated drive
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "system")]
+    cores: u32,
+    /// Weigh this cipher only, in dm-crypt notation; can be repeated, the preferred one first
+    #[arg(long = "cipher", value_name = "C")]
+    ciphers: Vec<String>,
+    /// Key size in bits, counted as cryptsetup counts
+    #[arg(long, value_name = "BITS")]
+    key_size: Option<u32>,
+    /// Encryption sector size in bytes [default: what the disk writes whole]
+    #[arg(long, value_name = "BYTES")]
+    sector_size: Option<u32>,
+    /// Format of the volume
+    #[arg(long = "type", value_enum, default_value = "luks2")]
+    kind: Kind,
+    /// Overwrite what the file or device named by --at holds
+    #[arg(long)]
+    yes: bool,
+    /// Show no progress
+    #[arg(long)]
+    no_progress: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    Luks1,
+    Luks2,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(flatten)]
+    proposal: &'a Proposal,
+    rates: &'a [Rate],
+    run: &'a str,
+    check: &'a str,
+}
+
+impl HereOptions {
+    /// Measures, proposes, and prints.
+    pub fn advise(
+        &self,
+        backend: Option<Backend>,
+        json: bool,
+        store: Option<&str>,
+    ) -> Result<(), Failure> {
+        let format = match self.kind {
+            Kind::Luks1 => Format::Luks1,
+            Kind::Luks2 => Format::Luks2,
+        };
+        let host = probe::host();
+        let argon2 = volume::Machine::new(host.cores, host.memory);
+        let mut machine = Machine {
+            memory_kib: argon2.memory_kib,
+            lanes: argon2.lanes,
+            ..self.machine()?
+        };
+        let sector_bytes = self.sector_bytes(&machine, format)?;
+        let mut plan = self.plan(sector_bytes)?;
+        let encryptions = plan.encryptions(backend)?;
+        refuse_weak(&encryptions)?;
+        let store = open_store(store)?;
+
+        let stop = stop_on_signal()?;
+        let progress = Progress::new(self.no_progress, plan.extent_bytes());
+        machine.rates = self.rates(&encryptions, &progress)?;
+        if self.system.is_some() {
+            plan.cpu = chosen_rates(&machine.rates, sector_bytes);
+        }
+        let (storage, seed) = match self.system {
+            Some(_) => (Storage::none(), SEED),
+            None => {
+                let seed = seed_of_now();
+                (self.storage(&plan, seed, &progress)?, seed)
+            }
+        };
+        let session = Session::open(&plan, &storage, backend, seed, run_id())?;
+        let (run, outcome) = session.measure(&stop, &mut Shown(&progress));
+        progress.finish();
+        outcome?;
+        keep(&store, &run)?;
+
+        let Some(proposal) = proposal::propose(&run, &machine, format) else {
+            return Err(Failure::new(
+                1,
+                "no cipher could be compared with the plain disk",
+                "Run it again, and report it if that changes nothing.",
+            ));
+        };
+        let check = self.check(&proposal, &machine, backend)?;
+        if !json {
+            return print(&proposal::text(&proposal, &run, &check, &style()));
+        }
+        let answer = Answer {
+            proposal: &proposal,
+            rates: &machine.rates,
+            run: &run.run,
+            check: &check,
+        };
+        let json = serde_json::to_string_pretty(&answer).map_err(Failure::unprintable)?;
+        print(&(json + "\n"))
+    }
+
+    /// What is known before anything is measured; Argon2's costs are not.
+    fn machine(&self) -> Result<Machine, Failure> {
+        let amplification = |spare: f64| {
+            let all = 1.0 + spare;
+            [analytic::fifo(all), analytic::fifo(all / IN_USE)]
+        };
+        let unknown = Machine {
+            rates: Vec::new(),
+            flash: None,
+            discards: None,
+            physical_block: None,
+            amplification: amplification(SPARE),
+            memory_kib: 0,
+            lanes: 0,
+            place: Place::Elsewhere,
+        };
+        let Some(system) = &self.system else {
+            let blocks = probe::blocks(&self.at);
+            return Ok(Machine {
+                flash: match probe::describe(&self.at).kind.as_str() {
+                    "ssd" => Some(true),
+                    "hdd" => Some(false),
+                    _ => None,
+                },
+                discards: blocks.discards,
+                physical_block: blocks.physical,
+                place: place(&self.at),
+                ..unknown
+            });
+        };
+        let Some(name) = system.drive() else {
+            return Err(Failure::new(
+                2,
+                format!("{} is no simulated drive", system.as_str()),
+                "Give --system drive:NAME, or --at for a disk that is here.",
+            ));
+        };
+        let preset = preset(name).map_err(lab::session::SessionError::from)?;
+        Ok(match preset {
+            Preset::Ssd(ssd) => Machine {
+                flash: Some(true),
+                discards: Some(true),
+                physical_block: Some(FLASH_BLOCK),
+                amplification: amplification(ssd.over_provisioning),
+                ..unknown
+            },
+            // Neither a key nor an MTD device is told of discards.
+            Preset::Flash(chip) => Machine {
+                flash: Some(true),
+                discards: Some(false),
+                physical_block: Some(chip.page.as_u64()),
+                ..unknown
+            },
+            Preset::Hdd(_) => Machine {
+                flash: Some(false),
+                discards: Some(false),
+                physical_block: Some(DISK_BLOCK),
+                ..unknown
+            },
+        })
+    }
+
+    fn sector_bytes(&self, machine: &Machine, format: Format) -> Result<u32, Failure> {
+        match (self.sector_size, format) {
+            (None | Some(512), Format::Luks1) => Ok(512),
+            (Some(bytes), Format::Luks1) => Err(Failure::new(
+                2,
+                format!("LUKS1 has no sectors of {bytes} bytes"),
+                "Leave --sector-size away, or take --type luks2.",
+            )),
+            (Some(bytes), Format::Luks2) => Ok(bytes),
+            (None, Format::Luks2) => Ok(proposal::sector_bytes(machine.physical_block, format)),
+        }
+    }
+
+    /// What is measured on the disk.
+    fn plan(&self, sector_bytes: u32) -> Result<Plan, Failure> {
+        let mut plan = Plan::load(PLAN)?;
+        plan.sector_size = Sizes::One(sector_bytes);
+        plan.key_size = None;
+        match &self.system {
+            Some(drive) => {
+                plan.systems = vec![drive.clone()];
+                plan.cores = self.cores;
+            }
+            None => plan.systems = vec![System::Builtin],
+        }
+        plan.ciphers = match self.ciphers.is_empty() {
+            true => CANDIDATES.map(str::to_owned).to_vec(),
+            false => self.ciphers.clone(),
+        };
+        match self.key_size {
+            Some(bits) if self.ciphers.is_empty() => plan.keep_key_size(bits),
+            bits => plan.key_size = bits.map(Sizes::One),
+        }
+        plan.validate()?;
+        Ok(plan)
+    }
+
+    /// Rates of the ciphers with what they are to have, and, where they are
+    /// measured, with other sectors and, of an XTS key, half of its bits.
+    fn rates(&self, encryptions: &[Encryption], progress: &Progress) -> Result<Vec<Rate>, Failure> {
+        let given: BTreeMap<_, _> = self.cpu.iter().cloned().collect();
+        let unused = |(name, _): &&(String, CipherRate)| {
+            let of = |encryption: &Encryption| rate_of(encryption, &given).map(|(name, _)| name);
+            !encryptions.iter().any(|e| of(e) == Some(name.as_str()))
+        };
+        if let Some((name, _)) = self.cpu.iter().find(unused) {
+            return Err(PlanError::UnusedRate(name.clone()).into());
+        }
+        let mut rates = Vec::new();
+        for encryption in encryptions {
+            let as_given = rate_of(encryption, &given).map(|(_, rate)| rate.0);
+            if let Some(mb_s) = as_given {
+                rates.push(told(encryption, mb_s, true));
+                continue;
+            }
+            progress.doing(&format!("{} in memory", encryption.spec));
+            for variant in variants(encryption) {
+                rates.push(told(&variant, rate(variant)?, false));
+            }
+        }
+        Ok(rates)
+    }
+
+    fn storage(&self, plan: &Plan, seed: u64, progress: &Progress) -> Result<Storage, Failure> {
+        let stop = stop_on_signal()?;
+        let place = target::Place {
+            at: &self.at,
+            size: plan.extent_bytes(),
+            seed,
+            overwrite: self.yes,
+            engine: None,
+        };
+        let storage = Storage::prepare(place, &mut |filled| {
+            progress.filled(filled);
+            match stop.load(Ordering::Relaxed) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        Ok(storage.inspect_err(|_| progress.finish())?)
+    }
+
+    /// The command that measures the proposal as it was measured.
+    fn check(
+        &self,
+        proposal: &Proposal,
+        machine: &Machine,
+        backend: Option<Backend>,
+    ) -> Result<String, Failure> {
+        let setup = &proposal.setup;
+        let bits = Some(setup.key_size);
+        let encryption = Encryption::parse(&setup.cipher, bits, setup.sector_size, None)
+            .map_err(PlanError::from)?;
+        let mut command = format!("cryptmark run {PLAN}");
+        match &self.system {
+            Some(drive) => {
+                let is_its = |rate: &&Rate| {
+                    (&rate.cipher, rate.sector_bytes) == (&setup.cipher, setup.sector_size)
+                };
+                let mb_s = machine
+                    .rates
+                    .iter()
+                    .find(is_its)
+                    .map_or(0.0, |rate| rate.mb_s);
+                let name = name_of(&encryption);
+                command += &format!(
+                    " --system {} --cpu {name}={mb_s}MB/s",
+                    quoted(drive.as_str())
+                );
+                if self.cores > 1 {
+                    command += &format!(" --cores {}", self.cores);
+                }
+            }
+            None => {
+                let at = self.at.display().to_string();
+                command += &format!(" --at {}", quoted(&at));
+                if let Some(backend) = backend {
+                    command += &format!(" --backend {backend}");
+                }
+            }
+        }
+        command += &format!(
+            " --cipher {} --key-size {} --sector-size {}",
+            setup.cipher, setup.key_size, setup.sector_size
+        );
+        Ok(command)
+    }
+}
+
+/// Whoever asks what to choose is not sent to what protects little.
+fn refuse_weak(encryptions: &[Encryption]) -> Result<(), Failure> {
+    for Encryption { spec, .. } in encryptions {
+        if let Some(weakness) = spec.weaknesses().first() {
+            return Err(Failure::new(
+                2,
+                format!("{spec} is not for new volumes: {weakness}"),
+                format!("Take {}, or leave --cipher away.", CANDIDATES[0]),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The same as it is, with the other sector size, and with half an XTS key.
+fn variants(encryption: &Encryption) -> Vec<Encryption> {
+    let bytes = encryption.sector_size.bytes() as u32;
+    let other = if bytes == 512 { 4096 } else { 512 };
+    let with = |bits: u32, sector: u32| {
+        let notation = encryption.spec.to_string();
+        Encryption::parse(&notation, Some(bits), sector, encryption.backend).ok()
+    };
+    let bits = encryption.key_bits;
+    [with(bits, bytes), with(bits, other), with(bits / 2, bytes)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn told(encryption: &Encryption, mb_s: f64, given: bool) -> Rate {
+    Rate {
+        cipher: encryption.spec.to_string(),
+        key_bits: encryption.key_bits,
+        sector_bytes: encryption.sector_size.bytes() as u32,
+        mb_s,
+        given,
+    }
+}
+
+/// The rates of what is measured, by notation: the first of each cipher.
+fn chosen_rates(rates: &[Rate], sector_bytes: u32) -> BTreeMap<String, CipherRate> {
+    let mut chosen = BTreeMap::new();
+    for rate in rates
+        .iter()
+        .filter(|rate| rate.sector_bytes == sector_bytes)
+    {
+        let first = chosen.entry(rate.cipher.clone());
+        first.or_insert(CipherRate(rate.mb_s));
+    }
+    chosen
+}
+
+/// Where a volume would be that somebody wants at `at`.
+fn place(at: &Path) -> Place {
+    let whole = std::path::absolute(at).unwrap_or_else(|_| at.to_owned());
+    match at.is_dir() {
+        true => Place::New(whole.join("volume.img").display().to_string()),
+        false => Place::There(whole.display().to_string()),
+    }
+}
+
+/// Shows how far it is; nothing is kept before it is whole.
+struct Shown<'a>(&'a Progress);
+
+impl Observer for Shown<'_> {
+    fn visiting(&mut self, visit: &Visit<'_>) {
+        self.0.visiting(visit);
+    }
+
+    fn keep(
+        &mut self,
+        _: &Run,
+        _: &[usize],
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        Ok(())
+    }
+}
