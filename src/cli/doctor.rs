@@ -8,7 +8,7 @@ use lab::probe::{self, Capability};
 use lab::target::{Encryption, System};
 use lab::timer_cost::timer_cost;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `cryptmark doctor`.
 #[derive(Debug, Args)]
@@ -164,6 +164,13 @@ fn systems(text: &mut String) {
                 |version| format!("present, {version}"),
             );
             let _ = writeln!(text, "{label:<10}{name}: {found}");
+            continue;
+        }
+        if system == System::DmCrypt && !Path::new("/sys/module/dm_crypt").exists() {
+            let _ = writeln!(
+                text,
+                "{label:<10}{name}: not loaded; root gets it where the kernel has it (modprobe dm-crypt)"
+            );
             continue;
         }
         let _ = match system.needs() {

@@ -1,0 +1,237 @@
+//! What is wrong with a plan, and what to do about it.
+
+use crate::file_system::OperationError;
+use crate::published::repeats::RepeatsError;
+use crate::target::EncryptionError;
+use crate::target::simulated::Driver;
+use crate::target::unlock::BENCHMARK;
+use crate::workload::WorkloadError;
+use bytesize::ByteSize;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// What is wrong with a plan.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// No shipped plan has this name and no file has this path.
+    #[error("there is no plan {name:?}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// A shipped plan with a similar name.
+        suggestion: Option<&'static str>,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the plan {path}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is no valid plan.
+    #[error("{name}, line {line}: {problem}")]
+    Syntax {
+        /// Plan or file name.
+        name: String,
+        /// Line, from 1.
+        line: usize,
+        /// The parser's words.
+        problem: String,
+        /// A known key with a similar name.
+        suggestion: Option<String>,
+    },
+    /// A workload has an impossible value.
+    #[error("workload {workload:?}: {source}")]
+    Workload {
+        /// Its name.
+        workload: String,
+        /// Which value.
+        source: WorkloadError,
+    },
+    /// Two workloads share a name.
+    #[error("two workloads are named {0:?}")]
+    DuplicateWorkload(String),
+    /// A list that must not be empty is.
+    #[error("the plan has no {0}")]
+    Empty(&'static str),
+    /// A number is out of its range.
+    #[error("{key} = {value} is not between {low} and {high}")]
+    Range {
+        /// The key.
+        key: &'static str,
+        /// What was given.
+        value: u64,
+        /// Smallest allowed value.
+        low: u64,
+        /// Largest allowed value.
+        high: u64,
+    },
+    /// A workload's blocks are not whole encryption sectors.
+    #[error("workload {workload:?}: its blocks are not whole {sector}-byte sectors")]
+    BlockSector {
+        /// Its name.
+        workload: String,
+        /// The plan's sector size.
+        sector: u32,
+    },
+    /// A workload asks for a bare cipher beside others that ask for a device,
+    /// or in a tier of devices.
+    #[error("workload {0:?} encrypts in memory, and the plan is not of ciphers alone")]
+    NotBare(String),
+    /// A workload's blocks do not fit the test extent often enough.
+    #[error("workload {workload:?} needs a test extent of {needed}, the plan has {size}")]
+    TooSmall {
+        /// Its name.
+        workload: String,
+        /// Smallest extent.
+        needed: ByteSize,
+        /// The plan's extent.
+        size: ByteSize,
+    },
+    /// An operation on a file system has an impossible value.
+    #[error("operation {operation:?}: {source}")]
+    Operation {
+        /// Its name.
+        operation: String,
+        /// Which value.
+        source: OperationError,
+    },
+    /// A system does not belong to the plan's tier.
+    #[error("{system} is not measured in the tier {tier}")]
+    NotOfTier {
+        /// The contract's word.
+        system: String,
+        /// The tier's.
+        tier: &'static str,
+    },
+    /// A rate of a cipher is given that nothing asks for.
+    #[error("the rate of {0:?} is given, and no simulated drive of the plan has this cipher")]
+    UnusedRate(String),
+    /// A driver is given that stands before nothing.
+    #[error("the driver {0} stands before simulated drives, and the plan has none")]
+    UnusedDriver(Driver),
+    /// A driver that encrypts on one core has more of them.
+    #[error("the driver {driver} encrypts on one core, and is given {cores}")]
+    DriverCores {
+        /// The driver.
+        driver: Driver,
+        /// Its cores.
+        cores: u32,
+    },
+    /// The tests of a steady state are not made of the plan's workloads.
+    #[error("steady: {0:?} is not in exactly one test, or no test tracks a workload of its own")]
+    SteadyWorkload(String),
+    /// Fewer rounds than a steady state is judged by.
+    #[error("a steady state takes {needed} rounds, and the plan has {rounds}")]
+    SteadyRounds {
+        /// What the rule needs.
+        needed: u32,
+        /// The plan's repetitions.
+        rounds: u32,
+    },
+    /// No key derivation has this name.
+    #[error("there is no key derivation {0:?}")]
+    Derivation(String),
+    /// Key derivations in a plan of devices.
+    #[error("the plan has key derivations, and is not of ciphers alone")]
+    DerivationsNotBare,
+    /// A cipher, key size or sector size cannot be used.
+    #[error(transparent)]
+    Encryption(#[from] EncryptionError),
+    /// Published figures are not to be found.
+    #[error(transparent)]
+    Published(#[from] RepeatsError),
+}
+
+impl PlanError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Unknown {
+                suggestion: Some(plan),
+                ..
+            } => format!("Did you mean {plan:?}? `cryptmark plans` lists them all."),
+            Self::Unknown { .. } => {
+                "`cryptmark plans` lists the plans that ship; a file name ends in .toml.".into()
+            }
+            Self::Read { .. } => "Check the path and its permissions.".into(),
+            Self::Syntax {
+                suggestion: Some(key),
+                ..
+            } => {
+                format!("Did you mean `{key}`? `cryptmark plans show quick` prints a plan to copy.")
+            }
+            Self::Syntax { .. } => "`cryptmark plans show quick` prints a plan to copy.".into(),
+            Self::Workload { .. } | Self::Range { .. } => {
+                "Change the value; `cryptmark plans show quick` prints a plan to copy.".into()
+            }
+            Self::Operation { .. } => {
+                "Change the value; `cryptmark plans show crypto-fs` prints a plan to copy.".into()
+            }
+            Self::NotOfTier { .. } => {
+                "File systems are measured on none, dm-crypt, cryptoloop, builtin-fuse, and the same in the lab kernel, as lab:dm-crypt.".into()
+            }
+            Self::DuplicateWorkload(_) => "Give every workload a name of its own.".into(),
+            Self::Empty(what) => format!("Name at least one of the {what}."),
+            Self::UnusedRate(_) => {
+                "Name the cipher by its name or its whole notation, and a system drive:NAME.".into()
+            }
+            Self::UnusedDriver(_) => "Name a system drive:NAME as well, or no driver.".into(),
+            Self::DriverCores { .. } => {
+                "Leave the cores away, or use the driver queue or truecrypt.".into()
+            }
+            Self::BlockSector { .. } => {
+                "Use a block_size that is a multiple of sector_size.".into()
+            }
+            Self::SteadyWorkload(_) => {
+                "Give each workload to one test, and let each test track one of its own; `cryptmark plans show snia` prints a plan to copy.".into()
+            }
+            Self::SteadyRounds { needed, .. } => format!("Use --repeat {needed} or more."),
+            Self::Derivation(_) => {
+                let names: Vec<&str> = BENCHMARK.iter().map(|recipe| recipe.name).collect();
+                format!("Known are {}.", names.join(", "))
+            }
+            Self::NotBare(_) | Self::DerivationsNotBare => {
+                "Use tier = \"cipher\", and op = \"encrypt\" or \"decrypt\" in every workload."
+                    .into()
+            }
+            Self::TooSmall { needed, .. } => {
+                format!("Use --size {} or more.", needed.display().si_short())
+            }
+            Self::Encryption(error) => error.remedy(),
+            Self::Published(error) => error.remedy(),
+        }
+    }
+}
+
+/// Turns the parser's error into a line and, for an unknown word, a suggestion.
+pub(crate) fn syntax(name: &str, text: &str, error: &toml::de::Error) -> PlanError {
+    let start = error.span().map_or(0, |span| span.start.min(text.len()));
+    let line = text.as_bytes()[..start]
+        .iter()
+        .filter(|byte| **byte == b'\n')
+        .count()
+        + 1;
+    let problem = error
+        .message()
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    // The parser names the unknown word and the known ones in back quotes.
+    let mut words = problem.split('`').skip(1).step_by(2);
+    let suggestion = words.next().and_then(|unknown| {
+        words
+            .map(|known| (strsim::jaro_winkler(unknown, known), known))
+            .filter(|(likeness, _)| *likeness > 0.75)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, known)| known.to_owned())
+    });
+    PlanError::Syntax {
+        name: name.to_owned(),
+        line,
+        problem,
+        suggestion,
+    }
+}
