@@ -29,6 +29,9 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::IoUring, Self::Threads, Self::Pread];
+
     /// The name in records: `io_uring`, `threads` or `pread`.
     pub const fn name(self) -> &'static str {
         match self {

@@ -3,7 +3,7 @@
 use super::engine_file::VolumeKey;
 use super::served::{Reach, Served, ServedError};
 use super::{Encryption, System, Target, TargetError};
-use block::{BlockError, FileDevice, FileOptions, LoopDevice, MappedDevice};
+use block::{BlockError, Engine, FileDevice, FileOptions, LoopDevice, MappedDevice};
 use rustix::system::uname;
 use std::fs;
 use std::io::{self, Write};
@@ -41,8 +41,8 @@ pub(crate) fn table_line(
     Ok(line)
 }
 
-/// dm-crypt over `size` bytes of what `reach` leads to, under a fresh random key.
-/// A file gets a loop device, which goes around the page cache where it can.
+/// dm-crypt over `size` bytes of what `reach` leads to, under a fresh random key,
+/// driven by `engine`. A file gets a loop device, which goes around the page cache where it can.
 ///
 /// # Errors
 /// [`ServedError::Unreachable`]; [`ServedError::Refused`] where the kernel has no
@@ -50,6 +50,7 @@ pub(crate) fn table_line(
 pub(super) fn target(
     reach: Option<&Reach>,
     size: u64,
+    engine: Option<Engine>,
     encryption: Encryption,
 ) -> Result<Target, ServedError> {
     let path = match reach.ok_or(ServedError::Unreachable { program: NAME })? {
@@ -91,6 +92,7 @@ pub(super) fn target(
     let options = FileOptions {
         write: true,
         direct: true,
+        engine,
         ..FileOptions::default()
     };
     Ok(Target {

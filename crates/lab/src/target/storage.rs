@@ -206,7 +206,10 @@ impl Storage {
     /// Those of a system that is not there: [`ServedError`].
     pub fn mapped(&self, encryption: Encryption) -> Result<Target, ServedError> {
         let size = self.device.geometry().size;
-        dm_crypt::target(self.reach.as_ref(), size, encryption)
+        let named = |engine: &Engine| engine.name() == self.description.engine;
+        // What plain is driven by, so that nothing else differs.
+        let engine = Engine::ALL.into_iter().find(named);
+        dm_crypt::target(self.reach.as_ref(), size, engine, encryption)
     }
 
     /// None at all, for plans of simulated drives.
