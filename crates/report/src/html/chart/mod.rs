@@ -41,6 +41,8 @@ pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// reader can point at a row, hear it, and pick it.
 pub(super) struct Drawing {
     label: String,
+    /// `group`, whose rows are images; or `img`, where there are no rows.
+    role: &'static str,
     about: &'static str,
     height: i32,
     body: String,
@@ -53,6 +55,7 @@ impl Drawing {
     pub(super) fn new(label: String, about: &'static str, height: i32) -> Self {
         Self {
             label,
+            role: "group",
             about,
             height: height.max(1),
             body: String::new(),
@@ -140,7 +143,7 @@ impl Drawing {
         }
         // The size is left to the style sheet; inside HTML the name space is implied.
         html! {
-            svg viewBox=(format!("0 0 {WIDTH} {}", self.height)) role="group" aria-label=(self.label) {
+            svg viewBox=(format!("0 0 {WIDTH} {}", self.height)) role=(self.role) aria-label=(self.label) {
                 desc { (self.about) }
                 (PreEscaped(self.body))
             }
@@ -156,7 +159,10 @@ pub(super) fn draw(
     paint: impl for<'a> FnOnce(&Canvas<'a>) -> Drawn,
 ) -> Markup {
     let about = "The values are in the table.";
-    let mut drawing = Drawing::new(label.to_owned(), about, height);
+    let mut drawing = Drawing {
+        role: "img",
+        ..Drawing::new(label.to_owned(), about, height)
+    };
     drawing.scenery(paint);
     drawing.finish()
 }
