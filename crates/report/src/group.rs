@@ -153,14 +153,18 @@ impl<'a> Group<'a> {
         format!("{}{fs}{load}{place}", trial.workload)
     }
 
-    /// Operation and block size: `read, 4 KiB blocks`.
+    /// Operation and block size: `read, 4 KiB blocks`. The title of an operation on
+    /// a file system says what it is, and few have blocks of their own.
     pub(crate) fn detail(&self) -> String {
         let Some(trial) = self.trial() else {
             return String::new();
         };
-        match trial.block_bytes {
-            0 => trial.op.clone(),
-            bytes => format!("{}, {} blocks", trial.op, figure::bytes(bytes)),
+        let blocks = format!("{} blocks", figure::bytes(trial.block_bytes));
+        match (trial.tier, trial.block_bytes) {
+            (Tier::Fs, _) if ["write", "read", "copy"].contains(&trial.op.as_str()) => blocks,
+            (Tier::Fs, _) => String::new(),
+            (_, 0) => trial.op.clone(),
+            _ => format!("{}, {blocks}", trial.op),
         }
     }
 }
