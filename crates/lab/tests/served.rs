@@ -71,7 +71,7 @@ fn programs_serve_a_volume_and_end_with_the_target() {
     let folder = tempfile::tempdir().unwrap();
     for program in Program::ALL {
         if program.version().is_none() {
-            println!("skipped: there is no {}", program.package());
+            println!("skipped: there is no {}", program.name());
             continue;
         }
         let storage = storage(folder.path());
