@@ -53,9 +53,10 @@ pub fn mount(folder: &Path, image: &str) -> (PathBuf, Option<PathBuf>) {
     let listed = speak(folder, true, &["--list"], "").expect("it is installed");
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     let line = listed.lines().find(|line| line.contains(image));
+    // The image itself may lie below /dev, in memory.
     let device = line.and_then(|line| {
         line.split_whitespace()
-            .find(|word| word.starts_with("/dev/"))
+            .find(|word| word.starts_with("/dev/loop"))
     });
     (
         folder.join(".veracrypt_aux_mnt1/volume"),
