@@ -33,10 +33,16 @@ impl Content {
         read: impl Fn(u64, &mut [u8]) -> Result<(), E>,
     ) -> Result<Self, E> {
         let window = size.min(WINDOW as u64) as usize;
-        let (mut head, mut tail) = (vec![0; window], vec![0; window]);
+        let (mut head, mut behind) = (vec![0; window], Vec::new());
         read(0, &mut head)?;
-        read(size - window as u64, &mut tail)?;
-        let mut content = Self::of(&head, &tail, size);
+        let tail = if size > window as u64 {
+            behind.resize(window, 0);
+            read(size - window as u64, &mut behind)?;
+            &behind
+        } else {
+            &head
+        };
+        let mut content = Self::of(&head, tail, size);
         // The last places of LUKS2's second header are outside the window.
         for offset in [1 << 20, 2 << 20, 4 << 20] {
             let mut sector = vec![0; SECTOR];
