@@ -2,9 +2,12 @@
 //! line: who knows that table finds everything where it was.
 
 use crate::ciphers;
+use crate::figure;
 use crate::group;
+use crate::html::table::{self, Cell};
 use crate::text::Style;
 use lab::record::{Run, Trial};
+use maud::{Markup, html};
 
 /// Bytes of a MiB, in which cryptsetup counts.
 const MIB: f64 = 1_048_576.0;
@@ -50,6 +53,61 @@ pub(crate) fn markdown(run: &Run) -> String {
         .collect();
     format!("\n```\n{}\n```\n", lines.join("\n"))
 }
+
+/// The derivations as a section of the page, whose ciphers have sections of
+/// their own.
+pub(crate) fn html(run: &Run) -> Markup {
+    let number = |value: f64| Cell::number(figure::grouped(&format!("{value:.0}")), value);
+    let unknown = || Cell::known(figure::UNKNOWN.to_owned(), None);
+    let row = |trial: &Trial| {
+        let kdf = trial.kdf.as_ref()?;
+        let iterations = f64::from(kdf.iterations);
+        let (name, rate, passes) = match &kdf.hash {
+            Some(hash) => {
+                let rate = number(iterations * trial.iops.median);
+                (format!("PBKDF2-{hash}"), rate, unknown())
+            }
+            None => (kdf.name.clone(), unknown(), number(iterations)),
+        };
+        let memory = match kdf.memory_kib {
+            0 => unknown(),
+            kib => Cell::number(figure::bytes(u64::from(kib) * 1024), f64::from(kib)),
+        };
+        let cells = [
+            Cell::known(
+                format!("{} bit", trial.key_bits?),
+                trial.key_bits.map(f64::from),
+            ),
+            rate,
+            passes,
+            memory,
+            number(f64::from(kdf.lanes)),
+            kdf.calibrated_ms
+                .map_or_else(unknown, |ms| number(f64::from(ms))),
+        ];
+        let columns = COLUMNS.into_iter().skip(1);
+        Some(table::row(trial, None, html! { (name) }, columns, &cells))
+    };
+    html! {
+        section {
+            h3 { "Key derivations" }
+            div class="scroll" { table class="ciphers sorts" {
+                (table::head(COLUMNS))
+                tbody { @for row in run.trials.iter().filter_map(row) { (row) } }
+            } }
+        }
+    }
+}
+
+const COLUMNS: [&str; 7] = [
+    "Derivation",
+    "Key",
+    "Iterations a second",
+    "Passes",
+    "Memory",
+    "Threads",
+    "Asked for, ms",
+];
 
 /// `PBKDF2-sha256    2307736 iterations per second for 256-bit key`.
 fn derivation(trial: &Trial) -> Option<String> {

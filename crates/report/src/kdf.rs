@@ -7,11 +7,12 @@
 
 use crate::figure;
 use crate::group;
+use crate::html::chart::costs::{self, Cost};
 use crate::html::table::{self, Cell};
 use crate::markdown::escape;
 use crate::text::Style;
 use comfy_table::CellAlignment;
-use lab::record::{Kdf, Run, Trial};
+use lab::record::{Interval, Kdf, Run, Trial};
 use maud::{Markup, html};
 
 /// Whether a run measured key derivations and nothing else.
@@ -134,6 +135,21 @@ impl Line<'_> {
             self.guess(Guess::per_core_year),
             self.against(cheapest),
         ]
+    }
+
+    fn pictured(&self) -> Cost<'_> {
+        let rate = self.unlock.iops;
+        Cost {
+            name: format!("{}, {}", self.format(), self.derivation()),
+            trial: self.unlock,
+            unlock: Interval {
+                median: 1.0 / rate.median,
+                low: 1.0 / rate.high,
+                high: 1.0 / rate.low,
+                n: rate.n,
+            },
+            guess: self.guess.as_ref().map(|guess| guess.core_seconds),
+        }
     }
 
     /// The row of the page's table.
@@ -283,14 +299,21 @@ pub(crate) fn markdown(run: &Run) -> String {
     out
 }
 
-/// The table as a section of the page.
+/// A picture and the table as a section of the page.
 pub(crate) fn html(run: &Run) -> Markup {
     let lines = lines(run);
     let cheapest = cheapest(&lines);
+    let pictured: Vec<Cost<'_>> = lines.iter().map(Line::pictured).collect();
     html! {
         section {
             h3 { "What unlocking costs, and what a guess costs" }
             p class="note" { (NOTE) }
+            @if let Some(picture) = costs::render("Seconds of an unlock and core-seconds of a guess", &pictured) {
+                div class="charts" { figure {
+                    figcaption { strong { "Unlock (dot) and guess (diamond)" } ", logarithmic" }
+                    (picture)
+                } }
+            }
             div class="scroll" { table class="ciphers sorts" {
                 (table::head(COLUMNS))
                 tbody { @for line in &lines { (line.row(cheapest)) } }

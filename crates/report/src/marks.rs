@@ -3,10 +3,12 @@
 
 use crate::figure;
 use crate::group;
+use crate::html::chart::bars::{self, Bar};
 use crate::markdown::escape;
 use crate::text::Style;
 use lab::record::{Interval, Mark, NoiseVerdict, Run, Tier, Trial};
 use lab::stats;
+use maud::{Markup, html};
 
 /// Load from which on something else was at work, for each core.
 const BUSY: f64 = 0.25;
@@ -56,8 +58,38 @@ pub(crate) fn markdown(run: &Run) -> String {
     out
 }
 
+/// The same as sections of the page, with a picture a score.
+pub(crate) fn html(run: &Run) -> Option<Markup> {
+    let marks = marks(run);
+    let picture = |mark: &Mark, scores: &[Score<'_>]| {
+        bars::draw(
+            mark.name.clone(),
+            &scores.iter().map(Score::bar).collect::<Vec<_>>(),
+        )
+    };
+    (!marks.is_empty()).then(|| {
+        html! {
+            @for (mark, scores) in &marks {
+                section {
+                    h3 { (heading(mark)) }
+                    div class="charts" { figure {
+                        figcaption { strong { (mark.name) } ", higher is better" }
+                        (picture(mark, scores))
+                    } }
+                    ul { @for score in scores { li { (score.sentence(mark)) } } }
+                }
+            }
+            section {
+                h3 { "Preparation" }
+                ul { @for check in checks(run) { li { (check) } } }
+            }
+        }
+    })
+}
+
 /// What a system scored.
-struct Score {
+struct Score<'a> {
+    trial: &'a Trial,
     label: String,
     points: Interval,
     /// ÷ plain's, repetition by repetition; `None` of plain.
@@ -72,7 +104,7 @@ fn heading(mark: &Mark) -> String {
 }
 
 /// The scores with the systems that have every rate that they are made of.
-fn marks(run: &Run) -> Vec<(&Mark, Vec<Score>)> {
+fn marks<'a>(run: &'a Run) -> Vec<(&'a Mark, Vec<Score<'a>>)> {
     let mut systems: Vec<&Trial> = Vec::new();
     let measured = run.trials.iter().filter(|trial| !group::is_again(trial));
     for trial in measured {
@@ -80,8 +112,8 @@ fn marks(run: &Run) -> Vec<(&Mark, Vec<Score>)> {
             systems.push(trial);
         }
     }
-    let all = |mark: &Mark| -> Vec<Score> {
-        let score = |system: &&Trial| {
+    let all = |mark: &Mark| -> Vec<Score<'a>> {
+        let score = |system: &&'a Trial| {
             let own = points(run, mark, system)?;
             let is_its_plain = |plain: &&&Trial| {
                 group::is_plain(plain) && plain.device.model == system.device.model
@@ -90,6 +122,7 @@ fn marks(run: &Run) -> Vec<(&Mark, Vec<Score>)> {
             let plain = plain.filter(|_| !group::is_plain(system));
             let plain = plain.and_then(|plain| points(run, mark, plain));
             Some(Score {
+                trial: system,
                 label: group::label(system),
                 ratio: plain.and_then(|plain| stats::paired_ratio(&own, &plain)),
                 points: stats::interval(&own)?,
@@ -136,7 +169,17 @@ fn points(run: &Run, mark: &Mark, system: &Trial) -> Option<Vec<f64>> {
     points
 }
 
-impl Score {
+impl<'a> Score<'a> {
+    fn bar(&self) -> Bar<'a> {
+        Bar {
+            label: self.label.clone(),
+            short: figure::number(self.points.median),
+            full: figure::interval(self.points),
+            length: Some(self.points).filter(|points| figure::finite(*points)),
+            trial: self.trial,
+        }
+    }
+
     /// `AES-256 XTS: 153 (150–155), slower by …; of the whole suite −1.9 %`.
     fn sentence(&self, mark: &Mark) -> String {
         let mut text = format!("{}: {}", self.label, figure::interval(self.points));

@@ -3,10 +3,12 @@
 
 use crate::figure;
 use crate::group;
+use crate::html::chart::rounds::{self, Curve};
 use crate::markdown::escape;
 use crate::text::Style;
 use lab::record::{Conditioning, Run, Trial};
 use lab::stats::{STEADY_ROUNDS, Steady};
+use maud::{Markup, html};
 
 /// Lines for a terminal; none where a run was not prepared.
 pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
@@ -48,6 +50,51 @@ pub(crate) fn markdown(run: &Run) -> String {
     out
 }
 
+/// The same as a section of the page, with a picture a test.
+pub(crate) fn html(run: &Run) -> Option<Markup> {
+    let conditioning = run.conditioning.as_ref()?;
+    let pictures: Vec<(&str, Vec<&Trial>, Option<Markup>)> = tests(run, conditioning)
+        .map(|(name, tracked)| {
+            let curves: Vec<Curve<'_>> = tracked.iter().copied().map(curve).collect();
+            let picture =
+                rounds::render(&format!("{name}, round by round"), &curves, STEADY_ROUNDS);
+            (name, tracked, picture)
+        })
+        .collect();
+    Some(html! {
+        section {
+            h3 { "Steady state" }
+            p class="note" { (prepared(conditioning)) }
+            div class="charts" {
+                @for (name, _, picture) in &pictures {
+                    @if let Some(picture) = picture {
+                        figure {
+                            figcaption { strong { (name) } ", MB/s by round" }
+                            (picture)
+                        }
+                    }
+                }
+            }
+            @for (name, tracked, _) in &pictures {
+                p { strong { (name) } }
+                ul { @for trial in tracked { li { (outcome(trial)) } } }
+            }
+        }
+    })
+}
+
+fn curve(trial: &Trial) -> Curve<'_> {
+    Curve {
+        name: cell(trial),
+        trial,
+        rates: &trial.samples_mb_s,
+    }
+}
+
+fn cell(trial: &Trial) -> String {
+    format!("{}, {}", trial.workload, group::label(trial))
+}
+
 fn prepared(conditioning: &Conditioning) -> String {
     let purged = match conditioning.purged {
         Some(true) => "all was discarded",
@@ -77,7 +124,7 @@ fn tests<'a>(
 fn outcome(trial: &Trial) -> String {
     let rates = &trial.samples_mb_s;
     let rounds = rates.len();
-    let cell = format!("{}, {}", trial.workload, group::label(trial));
+    let cell = cell(trial);
     let Some(steady) = Steady::of(rates) else {
         return format!("{cell}: not judged, with {rounds} rounds");
     };

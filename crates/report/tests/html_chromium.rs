@@ -88,7 +88,12 @@ fn a_browser_runs_nothing_that_a_record_holds() {
 
 #[test]
 fn it_fits_a_phone_and_a_desk() {
-    let runs = [sample::run(), sample::ciphers(), sample::beside_a_paper()];
+    let runs = [
+        sample::scored(),
+        sample::ciphers(),
+        sample::beside_a_paper(),
+        sample::kdf_run(),
+    ];
     fits(opened(&runs));
 }
 
@@ -348,7 +353,7 @@ fn shots() -> PathBuf {
 #[test]
 fn it_follows_light_dark_phone_and_paper() {
     let runs = [
-        sample::run(),
+        sample::scored(),
         sample::ciphers(),
         sample::beside_a_paper(),
         sample::kdf_run(),

@@ -530,6 +530,49 @@ fn key_derivations_are_sorted_by_what_a_guess_costs() {
     }
 }
 
+/// The page says what the text says of scores, preparation and rounds, and draws them.
+#[test]
+fn scores_and_rounds_stand_on_the_page() {
+    let run = sample::scored();
+    let text = flat(&text::table(&run, &Style::default()));
+    let page = html::render(std::slice::from_ref(&run));
+    for needle in [
+        "Disk Mark (PassMark; published 1234)",
+        "of the whole suite, 20 % of which is this",
+        "published -1.9 %",
+        "nobody used the machine meanwhile",
+        "all was discarded",
+        "rand-4k-write, plain: steady after 10 rounds",
+    ] {
+        assert!(text.contains(needle), "{needle}\n{text}");
+        assert!(page.contains(needle), "{needle}");
+    }
+    // Half of 3,120 MB/s and a quarter of 812, and what repetitions add.
+    let bar = "<title>plain: 1,76";
+    // The first round and the last.
+    let curve = "<title>rand-4k-write, plain, MB/s by round: 796, ";
+    for needle in [bar, curve, "aria-label=\"Disk Mark\""] {
+        assert!(page.contains(needle), "{needle}");
+    }
+    let without = html::render(&[sample::run()]);
+    assert!(!without.contains("Preparation") && !without.contains("Steady state"));
+}
+
+/// One row each on a scale of seconds: 4 core-seconds a guess for a second's unlock.
+#[test]
+fn derivations_are_drawn() {
+    let page = html::render(&[sample::kdf_run()]);
+    let rows = page.matches("; a guess ").count();
+    // A caption and a title.
+    assert_eq!(rows, 2 * 4, "{page}");
+    assert!(
+        page.contains("<title>luks2, argon2id, 4 passes, 4 lanes: 2.00 s; a guess 4.00 core-s")
+    );
+    let mut partial = sample::kdf_run();
+    partial.trials.truncate(1);
+    assert!(!html::render(&[partial]).contains("; a guess "));
+}
+
 /// What was interrupted before its guess has dashes, and is no comparison.
 #[test]
 fn a_derivation_without_its_guess_has_dashes() {

@@ -3,7 +3,7 @@
 use super::chart::{bars, forest, latency, ledger};
 use super::table::{self, Cell};
 use crate::group::{self, Group};
-use crate::{advice, beside, ciphers, figure, file_systems, kdf};
+use crate::{advice, benchmark, beside, ciphers, figure, file_systems, kdf, marks, steady};
 use lab::record::{NoiseVerdict, Run, Trial};
 use maud::{Markup, html};
 
@@ -54,6 +54,7 @@ fn sections(run: &Run) -> Markup {
     html! {
         @if ciphers::is_bare(run) {
             (ciphers::html::sections(run))
+            @if benchmark::is_benchmark(run) { (benchmark::html(run)) }
         } @else if kdf::is_kdf(run) {
             (kdf::html(run))
         } @else if groups.is_empty() {
@@ -65,6 +66,8 @@ fn sections(run: &Run) -> Markup {
             (charts(&groups))
             (table(&groups))
         }
+        @if let Some(steady) = steady::html(run) { (steady) }
+        @if let Some(marks) = marks::html(run) { (marks) }
         @if let Some(beside) = beside::html(run) { (beside) }
         (warnings(run))
         (environment(run))

@@ -591,3 +591,32 @@ pub fn beside_a_paper() -> Run {
     run.paper = Some(paper);
     run
 }
+
+/// [`run`] with a score of two of its workloads, as PassMark makes one, and with
+/// rounds until a steady state.
+pub fn scored() -> Run {
+    let weights = [
+        ("seq-1m-read".to_owned(), 0.5),
+        ("rand-4k-write".to_owned(), 0.25),
+    ];
+    Run {
+        marks: vec![Mark {
+            name: "Disk Mark".into(),
+            source: "PassMark".into(),
+            weights: weights.into(),
+            published: Some(1234.0),
+            share: Some(0.2),
+            published_loss: Some(-1.9),
+        }],
+        conditioning: Some(Conditioning {
+            precondition: 2,
+            purged: Some(true),
+            tests: vec![SteadyTest {
+                name: "IOPS".into(),
+                workloads: vec!["rand-4k-write".into()],
+                tracked: vec!["rand-4k-write".into()],
+            }],
+        }),
+        ..run()
+    }
+}

@@ -201,7 +201,7 @@ pub fn bestcrypt_header(input: &[u8]) {
     let device = Sparse {
         bytes: &bytes,
         offset: 0,
-        size: 1 << 30,
+        size: 1 << 20,
     };
     let header = match bestcrypt::Header::read(&device) {
         Ok(header) => header,

@@ -1,5 +1,5 @@
-//! One workload: a bar a system, with the interval of the median. Rates, or
-//! times where operations are what was measured.
+//! A bar a system, with the interval of the median: of one workload its rates,
+//! or times where operations are what was measured; scores.
 
 use super::{Canvas, Caption, Drawing, Drawn, WIDTH, palette};
 use crate::figure;
@@ -11,35 +11,63 @@ use maud::Markup;
 const BAR: i32 = 14;
 const GAP: i32 = 10;
 
+/// What a bar stands for.
+pub(crate) struct Bar<'a> {
+    /// Above it.
+    pub(crate) label: String,
+    /// Its value, in short and in full.
+    pub(crate) short: String,
+    pub(crate) full: String,
+    /// What it is as long as; no bar where nothing is known.
+    pub(crate) length: Option<Interval>,
+    /// Whose it is.
+    pub(crate) trial: &'a Trial,
+}
+
 pub(crate) fn render(group: &Group<'_>) -> Markup {
-    let rows: Vec<(&Row<'_>, Caption)> = group
-        .rows
+    let bars: Vec<Bar<'_>> = group.rows.iter().map(of).collect();
+    let what = if is_time(group) { "Time" } else { "Rate" };
+    draw(format!("{what}: {}", group.title()), &bars)
+}
+
+fn of<'a>(row: &Row<'a>) -> Bar<'a> {
+    Bar {
+        label: row.label.clone(),
+        short: in_short(row.trial),
+        full: in_full(row.trial),
+        length: length(row.trial),
+        trial: row.trial,
+    }
+}
+
+/// The chart of `bars`; a screen reader hears `label`.
+pub(crate) fn draw(label: String, bars: &[Bar<'_>]) -> Markup {
+    let rows: Vec<(&Bar<'_>, Caption)> = bars
         .iter()
-        .map(|row| (row, Caption::new(&row.label, in_short(row.trial))))
+        .map(|bar| (bar, Caption::new(&bar.label, bar.short.clone())))
         .collect();
     let height = rows
         .iter()
         .map(|(_, caption)| caption.height() + BAR + GAP)
         .sum();
-    let highest = rows
+    let highest = bars
         .iter()
-        .filter_map(|(row, _)| length(row.trial))
+        .filter_map(|bar| bar.length)
         .fold(0.0, |highest: f64, length| {
             highest.max(length.high).max(length.median)
         });
-    let what = if is_time(group) { "Time" } else { "Rate" };
     let mut drawing = Drawing::new(
-        format!("{what}: {}", group.title()),
+        label,
         "A bar a system; the whisker is the 95 % interval of the median.",
         height,
     );
     drawing.scenery(|canvas| canvas.line((0, 0), (0, height), 1, palette::GRID));
     let mut y = 0;
-    for (row, caption) in &rows {
-        let tip = format!("{}: {}", row.label, in_full(row.trial));
-        drawing.row(row.trial, &tip, |canvas| {
+    for (bar, caption) in &rows {
+        let tip = format!("{}: {}", bar.label, bar.full);
+        drawing.row(bar.trial, &tip, |canvas| {
             caption.draw(canvas, y)?;
-            bar(canvas, row.trial, y + caption.height(), highest)
+            paint(canvas, bar, y + caption.height(), highest)
         });
         y += caption.height() + BAR + GAP;
     }
@@ -51,8 +79,8 @@ pub(crate) fn is_time(group: &Group<'_>) -> bool {
     group.trial().is_some_and(|trial| trial.tier == Tier::Fs)
 }
 
-fn bar(canvas: &Canvas<'_>, trial: &Trial, y: i32, highest: f64) -> Drawn {
-    let Some(length) = length(trial) else {
+fn paint(canvas: &Canvas<'_>, bar: &Bar<'_>, y: i32, highest: f64) -> Drawn {
+    let Some(length) = bar.length else {
         return Ok(());
     };
     // Room for the cap of the longest whisker.
@@ -60,7 +88,8 @@ fn bar(canvas: &Canvas<'_>, trial: &Trial, y: i32, highest: f64) -> Drawn {
         true => 1 + ((value / highest).clamp(0.0, 1.0) * f64::from(WIDTH - 3)) as i32,
         false => 1,
     };
-    canvas.rectangle((0, y), (scale(length.median), y + BAR), palette::of(trial))?;
+    let colour = palette::of(bar.trial);
+    canvas.rectangle((0, y), (scale(length.median), y + BAR), colour)?;
     let (low, high) = (scale(length.low), scale(length.high));
     canvas.whisker(low, high, y + BAR / 2, 2, palette::INK)
 }

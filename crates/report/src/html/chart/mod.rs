@@ -3,7 +3,8 @@
 //! Ink, grid and bands are drawn in fixed colours that the style sheet maps to
 //! the colours of the page, light or dark; [`palette`] holds the rest.
 
-pub(super) mod bars;
+pub(crate) mod bars;
+pub(crate) mod costs;
 pub(super) mod forest;
 pub(super) mod latency;
 pub(super) mod ledger;
@@ -11,6 +12,7 @@ pub(super) mod palette;
 pub(crate) mod parts;
 pub(crate) mod rates;
 pub(crate) mod ratios;
+pub(crate) mod rounds;
 pub(crate) mod sizes;
 
 use super::pick;
