@@ -3,6 +3,8 @@
 pub mod advise;
 pub mod agent;
 pub mod baseline;
+#[cfg(test)]
+mod book;
 pub mod compare;
 pub mod doctor;
 pub mod drive;
