@@ -22,7 +22,7 @@ pub struct AdviseOptions {
     )]
     target: Option<PathBuf>,
     /// Force a backend of the built-in engine: portable is a processor without instructions for AES
-    #[arg(long)]
+    #[arg(long, value_parser = super::run::backend)]
     backend: Option<Backend>,
     /// Print the answer as JSON
     #[arg(long)]

@@ -20,6 +20,13 @@ pub struct DoctorOptions {
 
 /// Runs the command.
 pub fn run(options: &DoctorOptions) -> Result<(), Failure> {
+    if !options.at.exists() {
+        return Err(Failure::new(
+            2,
+            format!("{} does not exist", options.at.display()),
+            "Give --at a directory, a file or a block device.",
+        ));
+    }
     let mut text = String::new();
     machine(&mut text);
     clock(&mut text);

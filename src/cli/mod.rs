@@ -3,6 +3,8 @@
 pub mod advise;
 pub mod agent;
 pub mod baseline;
+#[cfg(test)]
+mod book;
 pub mod compare;
 pub mod doctor;
 pub mod drive;
@@ -34,7 +36,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[command(name = "cryptmark", version, propagate_version = true)]
 pub struct Arguments {
     /// Where runs are kept: a file, or a postgres:// URL [default: the user's data directory]
-    #[arg(long, global = true, env = "CRYPTMARK_STORE", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        help_heading = "For every command",
+        env = "CRYPTMARK_STORE",
+        hide_env_values = true
+    )]
     pub store: Option<String>,
     /// What to do.
     #[command(subcommand)]
@@ -58,9 +66,9 @@ pub enum Command {
     Import(import::ImportOptions),
     /// Compare two stored runs, pair by pair
     Compare(compare::CompareOptions),
-    /// Write a report of stored runs: .html, .md, .csv or .json
+    /// Write a report of stored runs: .html, .md, .csv or .json; or show them in a browser
     Report(report::ReportOptions),
-    /// Say what to expect of a machine that is not here
+    /// Propose a set-up by measuring: which cipher, why, at what cost, and the commands that create it
     Advise(advise::AdviseOptions),
     /// Recompute the percentages that a document claims from its own figures
     Papercheck(papercheck::PapercheckOptions),

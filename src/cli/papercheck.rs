@@ -3,7 +3,7 @@
 use super::{Failure, print};
 use clap::Args;
 use lab::published::claims::{Claim, Finding, check};
-use lab::published::{Row, TableError, rows};
+use lab::published::{Document, Row, TableError, rows};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,9 @@ A claimed difference \"A over B\" of p % follows if numbers that round to the pr
 The exit code is 5 if a claim does not follow, or if another one of the same says another number; 0 otherwise,
 also for claims whose figures the document does not print.")]
 pub struct PapercheckOptions {
-    /// A document's figures, one row each, with the columns of plans/published
-    #[arg(value_name = "FILE.csv")]
+    /// A document that ships (storage-ciphers, fde-passmark, java-os, ssd-truecrypt, crypto-fs), or
+    /// a document's figures, one row each, with the same columns
+    #[arg(value_name = "NAME|FILE.csv")]
     file: PathBuf,
 }
 
@@ -26,14 +27,22 @@ pub fn run(options: &PapercheckOptions) -> Result<(), Failure> {
     let within = |error: TableError| {
         Failure::of(2, &error, error.remedy()).within(&file.display().to_string())
     };
-    let open = File::open(file).map_err(|error| {
-        Failure::new(
-            2,
-            format!("cannot open {}: {error}", file.display()),
-            "Give a CSV file with the columns of plans/published.",
-        )
-    })?;
-    let rows = rows(open).map_err(within)?;
+    let known = |document: &Document| file.as_os_str() == document.name();
+    let rows = match Document::ALL.into_iter().find(known) {
+        Some(document) => document.rows(),
+        None => rows(File::open(file).map_err(|error| {
+            let names = Document::ALL.map(Document::name);
+            Failure::new(
+                2,
+                format!("cannot open {}: {error}", file.display()),
+                format!(
+                    "Give one of {}, or a CSV file with their columns.",
+                    names.join(", ")
+                ),
+            )
+        })?),
+    }
+    .map_err(within)?;
     let claims = check(&rows).map_err(within)?;
     print(&told(file, &claims))?;
     let wrong = claims.iter().filter(|claim| claim.finding.is_wrong());

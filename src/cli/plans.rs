@@ -24,6 +24,13 @@ enum Action {
 /// Runs the command.
 pub fn run(options: &PlansOptions) -> Result<(), Failure> {
     if let Some(Action::Show { name }) = &options.action {
+        if name == lab::session::unlock::PLAN {
+            return Err(Failure::new(
+                2,
+                format!("the plan {name} is built in, and has no TOML"),
+                format!("`cryptmark run {name} --dry-run` says what it measures."),
+            ));
+        }
         return print(Plan::toml(name)?);
     }
     let mut text = String::new();
@@ -35,8 +42,13 @@ pub fn run(options: &PlansOptions) -> Result<(), Failure> {
         "{:<22}what unlocking costs here, and what a guess costs (built in, no TOML)",
         lab::session::unlock::PLAN
     );
+    let others = Plan::other_names().iter();
+    let others: Vec<_> = others
+        .map(|(other, name)| format!("{other} for {name}"))
+        .collect();
+    let _ = writeln!(text, "\nOther names: {}.", others.join(", "));
     text.push_str(
-        "\nRun one with `cryptmark run NAME`; `cryptmark plans show NAME` prints it to copy and edit.\n",
+        "Run one with `cryptmark run NAME`; `cryptmark plans show NAME` prints it to copy and edit.\n",
     );
     print(&text)
 }

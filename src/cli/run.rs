@@ -6,6 +6,7 @@ mod kdf;
 use super::progress::Progress;
 use super::{Failure, open_store, print, stop_on_signal, style};
 use bytesize::ByteSize;
+use cipher::CipherError;
 use clap::{Args, ValueEnum};
 use lab::plan::{Plan, Sizes};
 use lab::record::{Run, Tier};
@@ -38,7 +39,7 @@ pub struct RunOptions {
     /// Three repetitions of a tenth of a second or 64 MB at most: a first look, with wide intervals
     #[arg(long)]
     quick: bool,
-    /// Measure this system; can be repeated
+    /// Measure this system: builtin, dm-crypt, path:DIR, drive:NAME and the others of `cryptmark doctor`; can be repeated
     #[arg(long = "system", value_name = "S")]
     systems: Vec<System>,
     /// Measure this cipher, in dm-crypt notation; can be repeated
@@ -62,8 +63,8 @@ pub struct RunOptions {
     /// Encryption sector size in bytes; can be repeated
     #[arg(long = "sector-size", value_name = "BYTES")]
     sector_sizes: Vec<u32>,
-    /// Force a backend of the built-in engine
-    #[arg(long)]
+    /// Force a backend of the built-in engine, as `cryptmark doctor` lists them of each cipher
+    #[arg(long, value_parser = backend)]
     backend: Option<Backend>,
     /// What to time: the cipher over memory, the block device, or file systems
     #[arg(long)]
@@ -404,6 +405,12 @@ fn describe(plan: &Plan, at: &Path) -> String {
         ),
     };
     text
+}
+
+/// A backend; who names none that there is hears which there are.
+pub fn backend(text: &str) -> Result<Backend, String> {
+    let known = |error: CipherError| format!("{error}. {}", error.remedy());
+    text.parse().map_err(known)
 }
 
 /// A cipher and its rate.

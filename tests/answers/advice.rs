@@ -166,6 +166,20 @@ fn a_disk_that_turns_gets_aes_since_nothing_is_slower() {
     expectations_are_met(&desk, &advice);
 }
 
+/// Of a drive that is smaller than what is measured elsewhere, all is.
+#[test]
+fn a_small_drive_is_asked_for_all_of_it() {
+    let desk = Desk::new();
+    let key = ["advise", "--system", "drive:flash-key-128m", "--json"];
+    let cipher = ["--cpu", "aes=60MB/s", "--cipher", "aes-xts-plain64"];
+    let advice = desk.json(&[key, cipher].concat());
+    let check = advice["check"].as_str().unwrap();
+    assert!(check.contains("--size 128000000"), "{check}");
+    let words: Vec<&str> = check.split(' ').skip(1).collect();
+    let said = desk.ok(&[&words[..], &["--dry-run"]].concat());
+    assert!(said.contains("the first 128.0 MB"), "{said}");
+}
+
 /// What is proposed here is made by the command that is given, in the place that
 /// was measured; nothing else stays there.
 #[test]

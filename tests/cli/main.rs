@@ -296,6 +296,8 @@ fn bad_arguments_are_refused_before_anything_happens() {
         (&["run", "--html", "no/such/dir/x.html"], "x.html"),
         (&["show", "nothing"], "nothing"),
         (&["plans", "show", "quikc"], "quikc"),
+        (&["plans", "show", "kdf"], "run kdf"),
+        (&["doctor", "--at", "nowhere"], "nowhere"),
     ];
     for (arguments, word) in cases {
         let error = sandbox.fails(2, arguments);
@@ -307,9 +309,15 @@ fn bad_arguments_are_refused_before_anything_happens() {
             .fails(2, &["run", "unknown.toml"])
             .contains("queue_depth")
     );
+    let unknown = sandbox.run(&["run", "--backend", "gpu"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&unknown.stderr);
+    assert!(
+        said.contains("vaes512") && said.contains("portable"),
+        "{said}"
+    );
     for arguments in [
         &["run", "--system", "truecript"][..],
-        &["run", "--backend", "gpu"],
         &["run", "--size", "many"],
         &["frobnicate"],
         &[],
@@ -717,6 +725,7 @@ fn help_man_completions_and_dry_run_need_no_store() {
     let plan = sandbox.ok(&["run", "--dry-run", "--repeat", "2"]);
     assert!(plan.contains("40 visits"), "{plan}");
     assert!(sandbox.ok(&["plans"]).contains("crystaldiskmark"));
+    assert!(sandbox.ok(&["plans"]).contains("anvil for storage-ciphers"));
     // What is too long even for three repetitions names a shorter plan.
     let quick = sandbox.ok(&["run", "crypto-fs", "--quick", "--dry-run"]);
     assert!(quick.starts_with("plan crypto-fs-short: "), "{quick}");

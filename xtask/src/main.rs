@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod book;
 mod edges;
 mod emulated;
 mod packages;
@@ -25,6 +26,7 @@ cargo xtask COMMAND
   bench-unlock  unlocking beside its key derivation alone [PAIRS]
   bench-report  the page of 5,000 trials, and of runs in files: written, shown [FILE.json...]
   bench-serve   our NBD server and mounts beside others, on one core [ROUNDS SECONDS nbd|files]
+  book          the pages of docs/ as a website in target/book, by mdBook
   constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [FILTER]
   fuzz          any bytes for a parser: TARGET EXECUTIONS [ALREADY DONE]
   power-loss    cut the power under exported volumes, each so many times [SAMPLES]
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
             [kernel, module, tests, ..] => ublk::boot(kernel, module, tests),
             _ => usage(),
         },
+        Some("book") => book::build(),
         Some("budget") => budget(),
         _ => {
             eprint!("{USAGE}");

@@ -391,8 +391,9 @@ impl VolumeError {
                     .to_owned()
             }
             Self::NoHeaderFits => {
-                "Check the passphrase, the key files and the PIM, and say --tcrypt-hidden, \
-                 --tcrypt-backup or --tcrypt-system if the header is one of those."
+                "Check the passphrase, the key files and the PIM; take the other one of --type \
+                 tcrypt and veracrypt; say --tcrypt-hidden, --tcrypt-backup or --tcrypt-system \
+                 if the header is one of those."
                     .to_owned()
             }
             Self::WrongVolumeKey => "Give the --volume-key-file of this volume.".to_owned(),

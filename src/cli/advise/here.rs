@@ -7,6 +7,7 @@ use crate::cli::{Failure, open_store, print, stop_on_signal, style};
 use ::drive::analytic;
 use ::drive::preset::Preset;
 use ::report::proposal::{self, Format, Machine, Place, Proposal, Rate, quoted};
+use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use lab::plan::{Plan, PlanError, Sizes};
 use lab::probe;
@@ -248,6 +249,9 @@ impl HereOptions {
             Some(drive) => {
                 plan.systems = vec![drive.clone()];
                 plan.cores = self.cores;
+                if let Some(all) = self.smaller(plan.size)? {
+                    plan.size = all;
+                }
             }
             None => plan.systems = vec![System::Builtin],
         }
@@ -261,6 +265,16 @@ impl HereOptions {
         }
         plan.validate()?;
         Ok(plan)
+    }
+
+    /// The whole of a simulated drive that does not hold `size`.
+    fn smaller(&self, size: ByteSize) -> Result<Option<ByteSize>, Failure> {
+        let Some(name) = self.system.as_ref().and_then(System::drive) else {
+            return Ok(None);
+        };
+        let preset = preset(name).map_err(lab::session::SessionError::from)?;
+        let all = ByteSize::b(preset.capacity());
+        Ok((all < size).then_some(all))
     }
 
     /// Rates of the ciphers with what they are to have, and, where they are
@@ -337,6 +351,9 @@ impl HereOptions {
                 );
                 if self.cores > 1 {
                     command += &format!(" --cores {}", self.cores);
+                }
+                if let Some(all) = self.smaller(Plan::load(PLAN)?.size)? {
+                    command += &format!(" --size {}", all.as_u64());
                 }
             }
             None => {

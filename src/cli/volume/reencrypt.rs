@@ -28,6 +28,12 @@ const SHIFT: u64 = HEADER_FILE;
 /// veracrypt or tcrypt a file beside the volume, or the one of --header, has the
 /// journal and both keys until all is done.
 #[derive(Debug, Args)]
+#[command(
+    mut_arg("cipher", |arg| arg.help("The new cipher, in dm-crypt notation; VeraCrypt's as in serpent-aes [default: as it is]")),
+    mut_arg("key_size", |arg| arg.help("The new key's size in bits, counted as cryptsetup counts")),
+    mut_arg("sector_size", |arg| arg.help("The new encryption sector size in bytes: 512, 1024, 2048 or 4096 [default: as it is]")),
+    mut_arg("hash", |arg| arg.help("The new hash of the passphrase: for TrueCrypt and VeraCrypt, and of PBKDF2"))
+)]
 pub struct ReencryptOptions {
     #[command(flatten)]
     volume: VolumeArguments,

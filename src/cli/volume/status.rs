@@ -21,6 +21,9 @@ pub fn run(options: &StatusOptions) -> Result<(), Failure> {
         let text = list.and_then(|list| serde_json::to_string_pretty(&list));
         return print(&(text.map_err(Failure::unprintable)? + "\n"));
     }
+    if found.is_empty() {
+        return print("Nothing is served or mounted: `cryptmark volume mount` and `serve` do.\n");
+    }
     print(&found.iter().map(as_text).collect::<String>())
 }
 

@@ -75,6 +75,11 @@ impl Plan {
             .collect()
     }
 
+    /// Other names of shipped plans, each with the plan's own.
+    pub const fn other_names() -> &'static [(&'static str, &'static str)] {
+        ALIASES
+    }
+
     /// The TOML of a shipped plan.
     ///
     /// # Errors

@@ -37,6 +37,17 @@ impl Document {
         Self::CryptoFs,
     ];
 
+    /// Its name, which is that of its file without the suffix.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::StorageCiphers => "storage-ciphers",
+            Self::FdePassmark => "fde-passmark",
+            Self::JavaOs => "java-os",
+            Self::SsdTruecrypt => "ssd-truecrypt",
+            Self::CryptoFs => "crypto-fs",
+        }
+    }
+
     /// Its rows as CSV.
     pub const fn csv(self) -> &'static str {
         match self {
