@@ -6,6 +6,7 @@ mod manifests;
 #[path = "../../crates/lab/tests/postgres_server/mod.rs"]
 mod postgres_server;
 mod shards;
+mod slurm;
 
 use postgres_server::Server;
 use std::path::{Path, PathBuf};
