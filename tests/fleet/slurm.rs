@@ -332,6 +332,8 @@ fn an_array_of_forty_shards_survives_the_loss_of_a_node() {
         .current_dir(sandbox.folder.path())
         .env("CRYPTMARK_STORE", &url)
         .env("XDG_DATA_HOME", sandbox.path("nodes"))
+        // Where a killed task leaves its copy of the experiment.
+        .env("TMPDIR", sandbox.folder.path())
         .output()
         .unwrap();
     assert!(

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 const LOCK: i64 = 0x636d_726b;
 
 /// How long to wait for a connection.
-const CONNECTING: Duration = Duration::from_secs(5);
+const CONNECTING: Duration = Duration::from_secs(10);
 
 /// How long a transaction may take, connection included: longer means that nobody
 /// is there any more.

@@ -196,7 +196,11 @@ fn told(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
-        text = format!("{text}: {cause}");
+        let words = cause.to_string();
+        // Some errors repeat the words of their source.
+        if !text.ends_with(&words) {
+            text = format!("{text}: {words}");
+        }
         source = cause.source();
     }
     text
