@@ -20,6 +20,8 @@ fn main() -> ExitCode {
         Command::Plans(options) => cli::plans::run(&options),
         Command::List => cli::stored::list(store.as_deref()),
         Command::Show(options) => cli::stored::show(&options, store.as_deref()),
+        Command::Store(options) => cli::store::run(&options, store.as_deref()),
+        Command::Fleet(options) => cli::fleet::run(&options, store.as_deref()),
         Command::Baseline(options) => cli::baseline::run(&options, store.as_deref()),
         Command::Import(options) => cli::import::run(&options, store.as_deref()),
         Command::Compare(options) => cli::compare::run(&options, store.as_deref()),

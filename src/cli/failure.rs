@@ -7,6 +7,7 @@ use lab::file_system::FileSystemError;
 use lab::import::ImportError;
 use lab::plan::PlanError;
 use lab::session::SessionError;
+use lab::shard::ShardError;
 use lab::store::StoreError;
 use lab::target::StorageError;
 use lab::target::simulated::SimulatedError;
@@ -61,6 +62,11 @@ impl Failure {
         Self::new(code, what, remedy)
     }
 
+    /// The same, with something else to do about it.
+    pub fn with_remedy(self, remedy: String) -> Self {
+        Self { remedy, ..self }
+    }
+
     /// The same, of a file.
     pub fn within(self, file: &str) -> Self {
         Self {
@@ -86,6 +92,12 @@ impl From<ImportError> for Failure {
 
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
+        Self::of(2, &error, error.remedy())
+    }
+}
+
+impl From<ShardError> for Failure {
+    fn from(error: ShardError) -> Self {
         Self::of(2, &error, error.remedy())
     }
 }
@@ -204,6 +216,12 @@ impl From<StoreError> for Failure {
             | E::Empty { .. }
             | E::NoSuchRun { .. }
             | E::Ambiguous { .. }
+            | E::NoSuchVersion { .. }
+            | E::NoSuchExperiment { .. }
+            | E::NotOneRun { .. }
+            | E::OtherExperiment { .. }
+            | E::Configuration { .. }
+            | E::Exposed { .. }
             | E::NoSuchBaseline { .. }
             | E::BaselineName { .. }
             | E::IsBaseline { .. } => 2,

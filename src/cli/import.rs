@@ -1,6 +1,6 @@
 //! `cryptmark import`: results of other programs, and runs from other machines.
 
-use super::{Failure, open_store, print};
+use super::{Failure, open_store_to_measure, print};
 use clap::Args;
 use lab::import::{self, Imported, Results};
 use lab::record::Run;
@@ -42,7 +42,7 @@ pub fn run(options: &ImportOptions, store: Option<&str>) -> Result<(), Failure> 
     if !results.is_empty() {
         runs.push(foreign(&results, options, written)?);
     }
-    let store = open_store(store)?;
+    let store = open_store_to_measure(store)?;
     let mut text = String::new();
     for run in &runs {
         keep(&store, run)?;

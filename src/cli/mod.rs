@@ -9,6 +9,7 @@ pub mod compare;
 pub mod doctor;
 pub mod drive;
 mod failure;
+pub mod fleet;
 pub mod import;
 mod in_memory;
 pub mod lab;
@@ -18,12 +19,13 @@ mod progress;
 pub mod report;
 pub mod run;
 pub mod shell;
+pub mod store;
 pub mod stored;
 pub mod volume;
 
 pub use failure::Failure;
 
-use ::lab::store::{Location, Store};
+use ::lab::store::{HandedOver, Settings, Store, StoreError};
 use clap::{Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -35,7 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug, Parser)]
 #[command(name = "cryptmark", version, propagate_version = true)]
 pub struct Arguments {
-    /// Where runs are kept: a file, or a postgres:// URL [default: the user's data directory]
+    /// Where runs are kept: a file, or a postgres:// URL [default: `store` in ~/.config/cryptmark/config.toml, or the user's data directory]
     #[arg(
         long,
         global = true,
@@ -60,6 +62,10 @@ pub enum Command {
     List,
     /// Print a stored run
     Show(stored::ShowOptions),
+    /// Say where runs are kept, what waits to be stored, and change the version of the tables
+    Store(store::StoreOptions),
+    /// Share an experiment among many hosts
+    Fleet(fleet::FleetOptions),
     /// Name a stored run, to compare others with
     Baseline(baseline::BaselineOptions),
     /// Take over results of fio, hyperfine, CrystalDiskMark and others, or runs of other machines
@@ -102,13 +108,78 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Opens the store that the user named, or the user's own.
+/// Opens the store that the user named, or the user's own, and has it take what
+/// waits for it.
 fn open_store(location: Option<&str>) -> Result<Store, Failure> {
-    let location = match location {
-        Some(text) => text.parse::<Location>()?,
-        None => Location::standard()?,
-    };
-    Ok(Store::open(&location)?)
+    let store = open_store_or_wait(location)?;
+    match store.absence() {
+        None => Ok(store),
+        Some(reason) => Err(Failure::new(
+            1,
+            reason,
+            waiting(&store)?.unwrap_or_else(|| {
+                "Check the address, the network and that the server runs; then try again.".into()
+            }),
+        )),
+    }
+}
+
+/// The same for who measures: where the server is away, records wait for it.
+fn open_store_to_measure(location: Option<&str>) -> Result<Store, Failure> {
+    let store = open_store_or_wait(location)?;
+    if let Some(reason) = store.absence() {
+        eprintln!("warning: {reason}\n  What is measured waits here until the store is back.");
+    }
+    Ok(store)
+}
+
+fn open_store_or_wait(location: Option<&str>) -> Result<Store, Failure> {
+    let settings = Settings::load(location)?;
+    let store = Store::open_to_write(&settings.location, &settings.spool)?;
+    if store.absence().is_none() {
+        match store.hand_over(None) {
+            Ok(handed) => eprint!("{}", told(&handed)),
+            // It is away again, which whoever needs it will find out.
+            Err(StoreError::Unreachable { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(store)
+}
+
+/// Which runs wait for the store, for people.
+fn waiting(store: &Store) -> Result<Option<String>, Failure> {
+    Ok(match store.waiting()? {
+        Some((runs @ 1.., folder)) => Some(format!(
+            "{runs} run(s) wait in {}; the next command that reaches the store has it take them.",
+            folder.display()
+        )),
+        _ => None,
+    })
+}
+
+/// What became of runs that waited.
+fn told(handed: &HandedOver) -> String {
+    let mut text = String::new();
+    if handed.stored > 0 {
+        text.push_str(&format!(
+            "{} run(s) that waited are stored now\n",
+            handed.stored
+        ));
+    }
+    if handed.superseded > 0 {
+        text.push_str(&format!(
+            "{} run(s) that waited are dropped: another run is their shard\n",
+            handed.superseded
+        ));
+    }
+    for (why, path) in &handed.refused {
+        text.push_str(&format!(
+            "warning: {why}\n  The records that waited are in {} now.\n",
+            path.display()
+        ));
+    }
+    text
 }
 
 /// Prints to standard output; a reader that closed the pipe is no error.

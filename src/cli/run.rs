@@ -2,24 +2,28 @@
 
 mod file_systems;
 mod kdf;
+mod shard;
 
 use super::progress::Progress;
-use super::{Failure, open_store, print, stop_on_signal, style};
+use super::{Failure, open_store_to_measure, print, stop_on_signal, style};
 use bytesize::ByteSize;
 use cipher::CipherError;
 use clap::{Args, ValueEnum};
 use lab::plan::{Plan, Sizes};
-use lab::record::{Run, Tier};
+use lab::record::{Run, Shard, Tier};
 use lab::session::unlock::PLAN;
 use lab::session::{Observer, Session, SessionError, Visit};
+use lab::shard::{ShardError, ShardNumber};
 use lab::stats::STEADY_ROUNDS;
 use lab::store::Store;
 use lab::target::simulated::{CipherRate, Driver, NoRate};
 use lab::target::{Backend, Place, Storage, System, VolumeFormat};
 use std::fmt::Write as _;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Options of `cryptmark run`.
 #[derive(Debug, Args)]
@@ -78,6 +82,12 @@ pub struct RunOptions {
     /// Seed of offsets and data; the same seed visits the same blocks
     #[arg(long)]
     seed: Option<u64>,
+    /// Measure one shard of an experiment that `cryptmark fleet plan` has cut, or of a plan: 3/40
+    #[arg(long, value_name = "I/N", conflicts_with_all = [
+        "size", "repeat", "quick", "systems", "ciphers", "key_size", "threads", "cores", "cpu",
+        "driver", "sector_sizes", "tier", "commands", "jobs",
+    ])]
+    shard: Option<String>,
     /// Write the record as JSON to a file, or to standard output with -
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
@@ -104,6 +114,9 @@ pub struct RunOptions {
 /// What a first look at a steady state writes whole, and more than once.
 const QUICK_STEADY_SIZE: ByteSize = ByteSize::mib(256);
 
+/// How long a shard that is done waits for the store to come back.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// What calibrated key derivations of a first look take, ms.
 const QUICK_ITER_TIME: u32 = 200;
 
@@ -117,9 +130,13 @@ enum TierName {
 
 /// Runs the command.
 pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
+    if let Some(number) = &options.shard {
+        return shard::run(options, number, store);
+    }
     if options.plan == PLAN {
         return kdf::run(options, store);
     }
+    shard::refuse_whole(options)?;
     if let Some(plan) = file_systems::plan(options)? {
         return file_systems::run(options, &plan, store);
     }
@@ -128,9 +145,18 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
         return print(&describe(&plan, &options.at));
     }
     let destination = Destination::open(options, store)?;
-
-    let stop = stop_on_signal()?;
     let seed = options.seed.unwrap_or_else(seed_of_now);
+    measure(options, &plan, seed, destination)
+}
+
+/// Measures a plan of ciphers or devices.
+fn measure(
+    options: &RunOptions,
+    plan: &Plan,
+    seed: u64,
+    destination: Destination<'_>,
+) -> Result<(), Failure> {
+    let stop = stop_on_signal()?;
     let progress = Progress::new(options.no_progress, plan.extent_bytes());
     let mut filling = |filled| {
         progress.filled(filled);
@@ -159,7 +185,7 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
         progress.doing("filling the simulated drive");
     }
     let backend = options.backend;
-    let session = Session::open_watched(&plan, &storage, backend, seed, run_id(), &mut filling)
+    let session = Session::open_watched(plan, &storage, backend, seed, run_id(), &mut filling)
         .inspect_err(|_| progress.finish())?;
     destination.begin(session.header())?;
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
@@ -229,7 +255,7 @@ impl RunOptions {
     }
 
     /// Prints the answer and writes the files that were asked for.
-    fn tell(&self, run: &Run) -> Result<(), Failure> {
+    fn tell(&self, run: &Run, stored: bool) -> Result<(), Failure> {
         let json_to_stdout = self.json.as_deref() == Some(Path::new("-"));
         match &self.json {
             Some(_) if json_to_stdout => print(
@@ -247,7 +273,10 @@ impl RunOptions {
         if let Some(path) = &self.html {
             super::report::write(path, std::slice::from_ref(run))?;
         }
-        let mut footer = format!("\nStored as {}", run.run);
+        let mut footer = match stored {
+            true => format!("\nStored as {}", run.run),
+            false => format!("\nThis is {}", run.run),
+        };
         if let Some(path) = &self.html {
             let _ = write!(footer, "; the page with pictures is {}", path.display());
         } else {
@@ -272,6 +301,7 @@ struct Destination<'a> {
     options: &'a RunOptions,
     store: Store,
     baseline: Option<Run>,
+    shard: Option<Shard>,
 }
 
 impl<'a> Destination<'a> {
@@ -280,7 +310,7 @@ impl<'a> Destination<'a> {
         for path in [&options.html, &options.json].into_iter().flatten() {
             check_writable(path)?;
         }
-        let store = open_store(store)?;
+        let store = open_store_to_measure(store)?;
         let baseline = match &options.baseline {
             Some(name) => Some(store.load(name)?),
             None => None,
@@ -289,12 +319,17 @@ impl<'a> Destination<'a> {
             options,
             store,
             baseline,
+            shard: None,
         })
     }
 
     /// Stores what is known before anything is measured.
     fn begin(&self, header: &Run) -> Result<(), Failure> {
-        Ok(self.store.begin(header)?)
+        let header = Run {
+            shard: self.shard.clone(),
+            ..header.clone()
+        };
+        Ok(self.store.begin(&header)?)
     }
 
     /// Stores what `measure` tells and returns, prints it and compares it.
@@ -307,18 +342,69 @@ impl<'a> Destination<'a> {
             store: &self.store,
             progress,
         };
-        let (run, outcome) = measure(&mut keeper);
+        let (mut run, outcome) = measure(&mut keeper);
         progress.finish();
-        self.store.finish(&run)?;
-        if !run.trials.is_empty() {
-            self.options.tell(&run)?;
+        run.shard.clone_from(&self.shard);
+        let kept = self.store.finish(&run);
+        if let (Some(shard), true) = (&self.shard, kept.is_err() || outcome.is_err())
+            && let Ok(Some(by)) = self.store.stored_shard(shard)
+        {
+            return shard::stored_already(shard, &by);
         }
-        outcome?;
+        if !run.trials.is_empty() {
+            self.options
+                .tell(&run, kept.is_ok() && self.store.absence().is_none())?;
+        }
+        if let Err(error) = kept {
+            return Err(rescue(&run, Failure::from(error)));
+        }
+        self.settle()?;
+        match outcome {
+            Err(error @ SessionError::Keep(_)) => return Err(rescue(&run, error.into())),
+            outcome => outcome?,
+        }
         match self.baseline {
             Some(baseline) => super::compare::against(&baseline, &run, self.options.fail_if_slower),
             None => Ok(()),
         }
     }
+}
+
+impl Destination<'_> {
+    /// Says where the run waits, if the store is away. A shard waits for the store
+    /// itself: who started it may take its folder away afterwards.
+    fn settle(&self) -> Result<(), Failure> {
+        let Some(reason) = self.store.absence() else {
+            return Ok(());
+        };
+        if self.shard.is_some() {
+            let handed = self.store.hand_over(Some(PATIENCE))?;
+            eprint!("{}", super::told(&handed));
+            return Ok(());
+        }
+        if let Some(waiting) = super::waiting(&self.store)? {
+            eprintln!("warning: {reason}\n  {waiting}");
+        }
+        Ok(())
+    }
+}
+
+/// Writes a run that nobody could keep beside the user, where that is possible.
+fn rescue(run: &Run, failure: Failure) -> Failure {
+    let Ok(json) = ::report::json::render(std::slice::from_ref(run)) else {
+        return failure;
+    };
+    let name = format!("cryptmark-{}.json", run.run);
+    for folder in [PathBuf::from("."), std::env::temp_dir()] {
+        let path = folder.join(&name);
+        if std::fs::write(&path, &json).is_ok() {
+            let path = path.display();
+            let remedy =
+                format!("What was measured is in {path}; `cryptmark import {path}` stores it.");
+            return failure.with_remedy(remedy);
+        }
+    }
+    failure
 }
 
 /// Stores and shows a session as it goes.
@@ -443,14 +529,16 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
     ))
 }
 
-/// Sortable by start time, with a tail that tells concurrent runs apart.
+/// Sortable by start time, with a tail that tells runs apart that thousands of
+/// hosts start in the same second.
 pub(super) fn run_id() -> String {
     let now = jiff::Timestamp::now();
-    let tail = seed_of_now() ^ u64::from(std::process::id()).rotate_left(32);
+    let mut tail = RandomState::new().build_hasher();
+    tail.write_u64(seed_of_now());
     format!(
-        "{}-{:05x}",
+        "{}-{:010x}",
         now.strftime("%Y%m%d-%H%M%S"),
-        tail.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44
+        tail.finish() >> 24
     )
 }
 

@@ -30,7 +30,7 @@ pub fn list(store: Option<&str>) -> Result<(), Failure> {
         remarks.extend(run.baselines.iter().map(|name| format!("baseline {name}")));
         let _ = writeln!(
             text,
-            "{:<24}{:<16}{:<28}{:>4} cells  {}",
+            "{:<28}{:<16}{:<28}{:>4} cells  {}",
             run.run,
             run.plan,
             run.started,

@@ -12,6 +12,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("serve", &["block"]),
     ("lab", &["block", "cipher", "volume", "serve", "drive"]),
     ("report", &["lab"]),
+    ("fleet", &["lab", "report"]),
 ];
 
 /// Inside a crate: sources below the first path may not name any of the words.

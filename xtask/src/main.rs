@@ -31,6 +31,7 @@ cargo xtask COMMAND
   fuzz          any bytes for a parser: TARGET EXECUTIONS [ALREADY DONE]
   power-loss    cut the power under exported volumes, each so many times [SAMPLES]
   serve-long    servers for as long as wanted: fio verifies, NBD and FUSE are killed [SECONDS KILLS]
+  fleet-long    200 writers on a PostgreSQL server that is restarted under them [RUNS OF EACH]
   ublk          disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
   budget        time of a clean release build and size of the binary
 ";
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz(rest),
         Some("power-loss") => power_loss(rest),
         Some("serve-long") => serve_long(rest),
+        Some("fleet-long") => fleet_long(rest),
         Some("ublk") => match rest {
             [kernel, module] => ublk::run(kernel, module),
             _ => usage(),
@@ -200,6 +202,35 @@ fn serve_long(rest: &[String]) -> bool {
         .args(["--", "--nocapture", "--test-threads=1", "fio", "killed"])
         .env("VERIFY_SECONDS", given(0, "1800"))
         .env("SERVER_KILLS", given(1, "200"))
+        .current_dir(root())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Has every writer store more runs than a test has time for.
+fn fleet_long(rest: &[String]) -> bool {
+    packages::provide();
+    let runs = match rest {
+        [] => "20",
+        [runs] => runs,
+        _ => return usage(),
+    };
+    Command::new(env!("CARGO"))
+        .args([
+            "test",
+            "--package",
+            "cryptmark-lab",
+            "--features",
+            "postgres",
+        ])
+        .args([
+            "--test",
+            "store_postgres",
+            "many_writers",
+            "--",
+            "--nocapture",
+        ])
+        .env("FLEET_RUNS", runs)
         .current_dir(root())
         .status()
         .is_ok_and(|status| status.success())

@@ -27,6 +27,31 @@ const TOOLS: &[Tool] = &[
         purpose: "the store's second backend",
     },
     Tool {
+        program: "slurmctld",
+        package: "slurmctld",
+        purpose: "job arrays on a real Slurm",
+    },
+    Tool {
+        program: "slurmd",
+        package: "slurmd",
+        purpose: "its nodes",
+    },
+    Tool {
+        program: "sbatch",
+        package: "slurm-client",
+        purpose: "its commands",
+    },
+    Tool {
+        program: "munged",
+        package: "munge",
+        purpose: "how its parts know each other",
+    },
+    Tool {
+        program: "python3",
+        package: "python3-venv",
+        purpose: "the schemas of Kubernetes",
+    },
+    Tool {
         program: "mkfs.ext4",
         package: "e2fsprogs",
         purpose: "signatures on devices, and file systems under test",
@@ -223,8 +248,44 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
+/// Where what comes from PyPI is, below the root; tests look there too.
+const VALIDATOR: &str = "target/tools/kubernetes-validate";
+
 /// Installs what is missing, as root and with apt; names what stays missing.
 pub fn provide() {
+    debian();
+    validator();
+}
+
+/// The program that knows the schemas of Kubernetes, in a folder of its own.
+fn validator() {
+    let folder = crate::root().join(VALIDATOR);
+    let program = folder.join("bin/kubernetes-validate");
+    if present("kubernetes-validate") || program.is_file() {
+        return;
+    }
+    let run = |program: &std::path::Path, arguments: &[&str]| {
+        Command::new(program)
+            .args(arguments)
+            .stdout(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    };
+    let made = run(
+        "python3".as_ref(),
+        &["-m", "venv", &folder.to_string_lossy()],
+    ) && run(
+        &folder.join("bin/pip"),
+        &["install", "--quiet", "kubernetes-validate"],
+    );
+    if !made {
+        println!(
+            "missing: kubernetes-validate (manifests are checked); pip install kubernetes-validate"
+        );
+    }
+}
+
+fn debian() {
     let missing: Vec<&Tool> = TOOLS.iter().filter(|tool| !present(tool.program)).collect();
     if missing.is_empty() {
         return;

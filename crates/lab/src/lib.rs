@@ -22,6 +22,7 @@ pub mod probe;
 pub mod published;
 pub mod record;
 pub mod session;
+pub mod shard;
 pub mod stats;
 pub mod store;
 pub mod summary;

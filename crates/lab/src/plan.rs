@@ -10,7 +10,7 @@ mod validate;
 
 pub use error::PlanError;
 pub(crate) use error::syntax;
-use shipped::read;
+pub(crate) use shipped::read;
 
 use crate::file_system::plan::FileSystemPlan;
 use crate::published::repeats::{Beside, Repeats, RepeatsError, ScoredBy};
@@ -88,6 +88,10 @@ pub struct Plan {
     /// What a driver that encrypts does before simulated drives.
     #[serde(default, skip_serializing_if = "Driver::is_queue")]
     pub driver: Driver,
+    /// The only workloads that are asked of simulated drives, by system; all of
+    /// them when absent. A shard has it, a plan has not.
+    #[serde(skip)]
+    pub only: Option<Vec<(System, String)>>,
     /// What is asked of every system.
     #[serde(rename = "workload")]
     pub workloads: Vec<Workload>,
@@ -193,6 +197,13 @@ impl Plan {
         !self.is_bare()
             && self.systems.iter().all(drives)
             && self.systems.iter().any(|system| system.drive().is_some())
+    }
+
+    /// Whether a workload is asked of the simulated drive `name`.
+    pub fn asks(&self, name: &str, workload: &str) -> bool {
+        let is =
+            |(system, asked): &(System, String)| system.drive() == Some(name) && asked == workload;
+        self.only.as_ref().is_none_or(|only| only.iter().any(is))
     }
 
     /// Leaves only the ciphers that have keys of `bits` bits; none is left out

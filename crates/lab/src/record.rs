@@ -25,6 +25,9 @@ pub struct Run {
     pub partial: bool,
     /// The command line's seed: same seed, same extents and data.
     pub seed: u64,
+    /// The part of an experiment that it is, where many hosts share one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// The machine, as far as it influences the figures.
     pub host: Host,
     /// What two measurements of the same thing differed by.
@@ -42,6 +45,23 @@ pub struct Run {
     pub trials: Vec<Trial>,
     /// Remarks on the run as a whole, each with what to do about it.
     pub warnings: Vec<String>,
+}
+
+/// A part of an experiment that many hosts share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shard {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Number of the shard, from 1.
+    pub index: u32,
+    /// Number of shards.
+    pub of: u32,
+    /// SHA-256 of what the whole experiment measures, hexadecimal.
+    pub fingerprint: String,
+    /// Which of the experiment's portions it has, in the order of its trials, from 0;
+    /// none where it is a run of its own. A portion is a workload on one simulated drive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub portions: Vec<u32>,
 }
 
 /// Rounds until a steady state, as SNIA's Performance Test Specification has them.

@@ -177,6 +177,7 @@ fn begun(plan: &str, seed: u64, id: String, warnings: Vec<String>) -> Run {
             .to_string(),
         partial: true,
         seed,
+        shard: None,
         host: probe::host(),
         noise: Noise::default(),
         paper: None,
@@ -513,6 +514,7 @@ impl<'a> Session<'a> {
     fn cells_of(&self, workload: &Workload) -> Vec<usize> {
         (0..self.cells.len())
             .filter(|&cell| self.cells[cell].takes(workload))
+            .filter(|&cell| self.cells[cell].is_asked(self.plan, workload))
             .collect()
     }
 

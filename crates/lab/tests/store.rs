@@ -64,6 +64,12 @@ fn suite() {
 }
 
 #[test]
+fn tables_go_down_and_up() {
+    let directory = tempfile::tempdir().unwrap();
+    store_suite::migrations(&location(&directory).1);
+}
+
+#[test]
 fn only_the_owner_may_read() {
     let directory = tempfile::tempdir().unwrap();
     let (path, location) = location(&directory);

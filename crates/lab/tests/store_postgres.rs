@@ -1,164 +1,40 @@
 //! The store on PostgreSQL: the suite against a private server that lives as
-//! long as the test.
+//! long as the test, and what happens when that is away.
 #![cfg(feature = "postgres")]
 
+mod postgres_server;
 mod store_suite;
 
-use cryptmark_lab::store::{Location, Store, StoreError};
+use cryptmark_lab::store::{Location, Spool, Store, StoreError, schema};
+use postgres_server::Server;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
-/// A server on a Unix socket in a temporary directory; stopped when dropped.
-struct Server {
-    binaries: PathBuf,
-    directory: tempfile::TempDir,
-    user: Option<&'static str>,
-}
-
-impl Server {
-    /// Starts a server, or says why none can be started here.
-    fn start() -> Result<Self, String> {
-        let binaries = find_binaries()
-            .ok_or("PostgreSQL's initdb and pg_ctl are not installed (Debian: postgresql)")?;
-        let root = Command::new("id").arg("-u").output();
-        let root = root.is_ok_and(|id| id.stdout.trim_ascii() == b"0");
-        // The server refuses to run as root.
-        let user = root.then_some("postgres");
-        let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
-        if let Some(user) = user {
-            let chown = Command::new("chown")
-                .arg(user)
-                .arg(directory.path())
-                .output();
-            if !chown.is_ok_and(|done| done.status.success()) {
-                return Err(format!("running as root, and there is no user `{user}`"));
-            }
-        }
-        let server = Self {
-            binaries,
-            directory,
-            user,
-        };
-        // World-readable up to the socket, so that this process gets in as well.
-        fs::set_permissions(server.directory.path(), fs::Permissions::from_mode(0o755))
-            .map_err(|error| error.to_string())?;
-        let data = server.data();
-        let data = data.to_str().unwrap_or_default();
-        server.run("initdb", &["-D", data, "-U", "lab", "-A", "trust", "-N"])?;
-        let options = format!(
-            "-c listen_addresses= -c unix_socket_directories={} -c fsync=off",
-            server.directory.path().display()
-        );
-        let log = server.directory.path().join("log");
-        let log = log.to_str().unwrap_or_default();
-        server.run(
-            "pg_ctl",
-            &["-D", data, "-w", "-l", log, "-o", &options, "start"],
-        )?;
-        Ok(server)
-    }
-
-    fn data(&self) -> PathBuf {
-        self.directory.path().join("data")
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
-        let program = self.binaries.join(program);
-        let mut command = match self.user {
-            None => Command::new(&program),
-            Some(user) => {
-                let mut command = Command::new("runuser");
-                command.args(["-u", user, "--"]).arg(&program);
-                command
-            }
-        };
-        let output: Output = command
-            .args(arguments)
-            .current_dir(self.directory.path())
-            .output()
-            .map_err(|error| error.to_string())?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(format!(
-            "{} failed: {}{}",
-            program.display(),
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        ))
-    }
-
-    fn location(&self, database: &str) -> Location {
-        Location::Postgres(format!(
-            "postgres://lab@localhost/{database}?host={}",
-            self.directory.path().display()
-        ))
-    }
-
-    fn sql(&self, database: &str, statement: &str) {
-        let socket = self.directory.path().to_str().unwrap();
-        let arguments = [
-            "-h",
-            socket,
-            "-U",
-            "lab",
-            "-d",
-            database,
-            "-v",
-            "ON_ERROR_STOP=1",
-            "-c",
-            statement,
-        ];
-        self.run("psql", &arguments).unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let data = self.data();
-        let data = data.to_str().unwrap_or_default();
-        let stopped = self.run("pg_ctl", &["-D", data, "-m", "immediate", "-w", "stop"]);
-        if let Err(error) = stopped {
-            eprintln!("the test server was not stopped: {error}");
+/// A server, or the reason why there is none, which is told.
+fn server() -> Option<Server> {
+    match Server::start() {
+        Ok(server) => Some(server),
+        Err(reason) => {
+            println!("skipped: {reason}");
+            None
         }
     }
-}
-
-fn find_binaries() -> Option<PathBuf> {
-    let complete = |directory: &PathBuf| {
-        ["initdb", "pg_ctl", "psql"]
-            .iter()
-            .all(|program| directory.join(program).is_file())
-    };
-    let debian = fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|version| version.path().join("bin"));
-    let elsewhere = ["/usr/local/bin", "/usr/local/pgsql/bin", "/usr/bin"]
-        .into_iter()
-        .map(|path| Path::new(path).to_owned());
-    debian.chain(elsewhere).find(complete)
 }
 
 #[test]
 fn on_a_private_server() {
-    let server = match Server::start() {
-        Ok(server) => server,
-        Err(reason) => {
-            println!("skipped: {reason}");
-            return;
-        }
-    };
-    for database in ["suite", "writers", "strangers", "newer"] {
+    let Some(server) = server() else { return };
+    for database in ["suite", "writers", "strangers", "newer", "older"] {
         server.sql("postgres", &format!("CREATE DATABASE {database}"));
     }
 
-    store_suite::all(&server.location("suite"));
+    store_suite::all(&at(&server, "suite"));
 
-    let writers = server.location("writers");
+    let writers = at(&server, "writers");
     // Nobody created the tables before: they race for that as well.
     std::thread::scope(|scope| {
         for writer in 0..4 {
@@ -173,14 +49,14 @@ fn on_a_private_server() {
         "CREATE SCHEMA cryptmark CREATE TABLE notes (text TEXT)",
     );
     assert!(matches!(
-        Store::open(&server.location("strangers")),
+        Store::open(&at(&server, "strangers")),
         Err(StoreError::Foreign { .. })
     ));
 
-    drop(Store::open(&server.location("newer")).unwrap());
+    drop(Store::open(&at(&server, "newer")).unwrap());
     server.sql("newer", "UPDATE cryptmark.schema_version SET version = 99");
     assert!(matches!(
-        Store::open(&server.location("newer")),
+        Store::open(&at(&server, "newer")),
         Err(StoreError::Newer { found: 99, .. })
     ));
 
@@ -188,14 +64,346 @@ fn on_a_private_server() {
         "suite",
         "UPDATE cryptmark.runs SET header = 'no JSON' WHERE run = '2026-b'",
     );
-    let store = Store::open(&server.location("suite")).unwrap();
+    let store = Store::open(&at(&server, "suite")).unwrap();
     assert!(matches!(
         store.load("2026-b"),
         Err(StoreError::Record { ordinal: None, .. })
     ));
 
     assert!(matches!(
-        Store::open(&server.location("absent")),
+        Store::open(&at(&server, "absent")),
         Err(StoreError::Database { .. })
     ));
+
+    let older = at(&server, "older");
+    store_suite::migrations(&older);
+    assert_eq!(
+        server.sql("older", "SELECT version FROM cryptmark.schema_version"),
+        schema::VERSION.to_string()
+    );
+}
+
+fn at(server: &Server, database: &str) -> Location {
+    Location::Postgres(server.url(database))
+}
+
+/// A folder for what waits, with room for `limit` bytes.
+fn spool(folder: &Path, limit: u64) -> Spool {
+    Spool {
+        folder: folder.to_owned(),
+        limit,
+    }
+}
+
+const ROOM: u64 = 64 << 20;
+
+/// Files that wait in a spool.
+fn waiting(folder: &Path) -> Vec<std::path::PathBuf> {
+    let stores = fs::read_dir(folder).into_iter().flatten().flatten();
+    stores
+        .flat_map(|store| fs::read_dir(store.path()).into_iter().flatten().flatten())
+        .map(|file| file.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
+        .collect()
+}
+
+#[test]
+fn what_a_server_misses_waits_and_is_stored_once() {
+    let Some(server) = server() else { return };
+    server.sql("postgres", "CREATE DATABASE runs");
+    let folder = tempfile::tempdir().unwrap();
+    let location = at(&server, "runs");
+    let open = || Store::open_to_write(&location, &spool(folder.path(), ROOM)).unwrap();
+
+    // Away for the second half of a run.
+    let store = open();
+    let half = store_suite::run("half", 4);
+    store.begin(&half).unwrap();
+    store.put_trials("half", &[(0, &half.trials[0])]).unwrap();
+    assert_eq!(store.absence(), None);
+    server.stop("immediate").unwrap();
+    for ordinal in 1..4 {
+        let trial = &half.trials[ordinal as usize];
+        store.put_trials("half", &[(ordinal, trial)]).unwrap();
+    }
+    // Corrected while it waits: the last word counts.
+    store.put_trials("half", &[(0, &half.trials[3])]).unwrap();
+    store.put_trials("half", &[(0, &half.trials[0])]).unwrap();
+    store.finish(&half).unwrap();
+    assert!(store.absence().is_some());
+
+    // Away from the beginning: who only reads is told, who measures goes on.
+    assert!(matches!(
+        Store::open(&location),
+        Err(StoreError::Unreachable { .. })
+    ));
+    let whole = store_suite::run("whole", 3);
+    let other = open();
+    assert!(other.absence().is_some());
+    store_suite::put(&other, &whole);
+    assert_eq!(other.waiting().unwrap().unwrap().0, 2);
+
+    server.go().unwrap();
+    // A live writer's file is its own: nobody else hands it over.
+    drop(other);
+    let third = open();
+    let handed = third.hand_over(None).unwrap();
+    assert_eq!((handed.stored, handed.superseded), (1, 0));
+    assert_eq!(third.load("whole").unwrap(), whole);
+    assert!(third.load("half").unwrap().partial);
+
+    // Handed over, and killed before the file was removed: it is handed over again.
+    let kept: Vec<(std::path::PathBuf, Vec<u8>)> = waiting(folder.path())
+        .into_iter()
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(store.hand_over(None).unwrap().stored, 1);
+    assert_eq!(store.absence(), None);
+    assert_eq!(third.load("half").unwrap(), half);
+    assert!(waiting(folder.path()).is_empty());
+    for (path, bytes) in kept {
+        fs::write(path, bytes).unwrap();
+    }
+    assert_eq!(third.hand_over(None).unwrap().stored, 1);
+    assert_eq!(third.load("half").unwrap(), half);
+    assert_eq!(
+        server.sql("runs", "SELECT count(*) FROM cryptmark.trials"),
+        "7"
+    );
+
+    // A file that is no file of ours any more is put aside, and told of.
+    server.stop("fast").unwrap();
+    let store = open();
+    store_suite::put(&store, &store_suite::run("damaged", 1));
+    drop(store);
+    let path = waiting(folder.path()).remove(0);
+    fs::write(&path, b"{\"begin\":7}\n").unwrap();
+    server.go().unwrap();
+    let handed = third.hand_over(None).unwrap();
+    assert_eq!((handed.stored, handed.refused.len()), (0, 1));
+    assert!(handed.refused[0].1.exists() && !path.exists());
+
+    // Half a line, which its writer never heard to be safe, is not there.
+    server.stop("fast").unwrap();
+    let store = open();
+    let torn = store_suite::run("torn", 2);
+    store.begin(&torn).unwrap();
+    store.put_trials("torn", &[(0, &torn.trials[0])]).unwrap();
+    drop(store);
+    let path = waiting(folder.path()).remove(0);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.extend_from_slice(b"{\"trials\":{\"run\":\"to");
+    fs::write(&path, bytes).unwrap();
+    server.go().unwrap();
+    assert_eq!(third.hand_over(None).unwrap().stored, 1);
+    assert_eq!(third.load("torn").unwrap().trials, torn.trials[..1]);
+}
+
+#[test]
+fn whatever_keeps_a_server_from_taking_it_nothing_is_lost() {
+    let Some(server) = server() else { return };
+    server.sql("postgres", "CREATE DATABASE runs");
+    let folder = tempfile::tempdir().unwrap();
+
+    // Room for a run's beginning and little more.
+    let run = store_suite::run("full", 40);
+    let store = Store::open_to_write(&at(&server, "runs"), &spool(folder.path(), 20_000));
+    let store = store.unwrap();
+    store.begin(&run).unwrap();
+    server.stop("fast").unwrap();
+    let mut safe = 0;
+    let full = (0..).zip(&run.trials).find_map(|(ordinal, trial)| {
+        let put = store.put_trials("full", &[(ordinal, trial)]);
+        safe += u32::from(put.is_ok());
+        put.err()
+    });
+    assert!(
+        matches!(full, Some(StoreError::SpoolFull { .. })),
+        "{full:?}"
+    );
+    assert!((1..40).contains(&safe), "{safe}");
+    server.go().unwrap();
+    assert_eq!(store.hand_over(None).unwrap().stored, 1);
+    assert_eq!(store.load("full").unwrap().trials.len(), safe as usize);
+    store_suite::finish(&store, &run);
+    assert_eq!(store.load("full").unwrap(), run);
+
+    // Somebody else's newer program changes the tables meanwhile.
+    let store = Store::open_to_write(&at(&server, "runs"), &spool(folder.path(), ROOM));
+    let store = store.unwrap();
+    let run = store_suite::run("newer", 2);
+    store.begin(&run).unwrap();
+    server.sql("runs", "UPDATE cryptmark.schema_version SET version = 99");
+    store_suite::finish(&store, &run);
+    assert!(store.absence().unwrap().contains("version 99"));
+    assert!(matches!(
+        Store::open_to_write(&at(&server, "runs"), &spool(folder.path(), ROOM)),
+        Err(StoreError::Newer { found: 99, .. })
+    ));
+    server.sql(
+        "runs",
+        &format!(
+            "UPDATE cryptmark.schema_version SET version = {}",
+            schema::VERSION
+        ),
+    );
+    assert_eq!(store.hand_over(None).unwrap().stored, 1);
+    assert_eq!(store.load("newer").unwrap(), run);
+
+    // A password that is good until the run has begun.
+    server.sql(
+        "runs",
+        "CREATE ROLE guest LOGIN PASSWORD 'secret'; GRANT USAGE ON SCHEMA cryptmark TO guest;
+         GRANT ALL ON ALL TABLES IN SCHEMA cryptmark TO guest",
+    );
+    let guest = Location::Postgres(server.url_of("guest:secret", "runs"));
+    let store = Store::open_to_write(&guest, &spool(folder.path(), ROOM)).unwrap();
+    let run = store_suite::run("expired", 2);
+    store.begin(&run).unwrap();
+    server.sql("runs", "ALTER ROLE guest VALID UNTIL '2020-01-01'");
+    store_suite::finish(&store, &run);
+    let told = Store::open_to_write(&guest, &spool(folder.path(), ROOM));
+    let told = told.err().expect("must be refused");
+    assert!(matches!(told, StoreError::Credentials { .. }), "{told:?}");
+    assert!(!format!("{told} {}", told.remedy()).contains("secret"));
+    server.sql("runs", "ALTER ROLE guest VALID UNTIL 'infinity'");
+    assert_eq!(store.hand_over(None).unwrap().stored, 1);
+    assert_eq!(store.load("expired").unwrap(), run);
+    assert!(waiting(folder.path()).is_empty());
+}
+
+#[test]
+fn a_killed_writer_leaves_what_waits() {
+    let Some(server) = server() else { return };
+    server.sql("postgres", "CREATE DATABASE runs");
+    server.stop("fast").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "one_writer_whose_server_is_away",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env("STORE_UNDER_TEST", server.url("runs"))
+        .env("SPOOL_UNDER_TEST", folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let safe = lines
+        .map_while(Result::ok)
+        .filter(|line| line.starts_with("safe"))
+        .take(25)
+        .count();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(safe, 25);
+    server.go().unwrap();
+    let store = Store::open_to_write(&at(&server, "runs"), &spool(folder.path(), ROOM));
+    let store = store.unwrap();
+    assert_eq!(store.hand_over(None).unwrap().stored, 1);
+    let run = store.load("killed").unwrap();
+    assert!(run.trials.len() >= 25, "{} of 25", run.trials.len());
+    for (ordinal, trial) in (0..).zip(&run.trials) {
+        assert_eq!(*trial, store_suite::trial(ordinal));
+    }
+}
+
+#[test]
+#[ignore = "a child process of a_killed_writer_leaves_what_waits"]
+fn one_writer_whose_server_is_away() {
+    let (Ok(url), Ok(folder)) = (
+        std::env::var("STORE_UNDER_TEST"),
+        std::env::var("SPOOL_UNDER_TEST"),
+    ) else {
+        return;
+    };
+    let location = url.parse().unwrap();
+    let store = Store::open_to_write(&location, &spool(Path::new(&folder), ROOM)).unwrap();
+    store.begin(&store_suite::run("killed", 0)).unwrap();
+    for ordinal in 0.. {
+        let trial = store_suite::trial(ordinal);
+        store.put_trials("killed", &[(ordinal, &trial)]).unwrap();
+        println!("\nsafe {ordinal}");
+    }
+}
+
+/// Writers at the same time.
+const WRITERS: u32 = 200;
+/// Restarts of the server under them.
+const RESTARTS: u32 = 3;
+
+/// Writers with connections of their own, on a server that has fewer connections
+/// than they are and is restarted under them; `FLEET_RUNS` runs each.
+#[test]
+fn many_writers_lose_nothing_when_the_server_is_restarted() {
+    let Some(server) = server() else { return };
+    server.sql("postgres", "CREATE DATABASE runs");
+    let runs = std::env::var("FLEET_RUNS").map_or(1, |runs| runs.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let location = at(&server, "runs");
+    let (done, spooled) = (AtomicU32::new(0), AtomicU32::new(0));
+    let over = AtomicBool::new(false);
+    let started = Instant::now();
+    let all = WRITERS * runs;
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let (location, folder, done, spooled) = (&location, &folder, &done, &spooled);
+                scope.spawn(move || {
+                    let spool = spool(folder.path(), 1 << 30);
+                    let store = Store::open_to_write(location, &spool).unwrap();
+                    for number in 0..runs {
+                        let run = store_suite::run(&format!("w{writer}-{number}"), 4);
+                        store_suite::put(&store, &run);
+                        done.fetch_add(1, Ordering::Relaxed);
+                        spooled.fetch_add(u32::from(store.absence().is_some()), Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        let restarts = scope.spawn(|| {
+            for restart in 1..=RESTARTS {
+                // Spread over the work, whatever that takes here.
+                let due = all * restart / (RESTARTS + 1);
+                while done.load(Ordering::Relaxed) < due && !over.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                server
+                    .stop(["immediate", "fast"][restart as usize % 2])
+                    .unwrap();
+                std::thread::sleep(Duration::from_millis(500));
+                server.go().unwrap();
+            }
+        });
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        over.store(true, Ordering::Relaxed);
+        restarts.join().unwrap();
+    });
+    let seconds = started.elapsed().as_secs_f64();
+    let store = Store::open_to_write(&location, &spool(folder.path(), ROOM)).unwrap();
+    let handed = store.hand_over(None).unwrap();
+    println!(
+        "{WRITERS} writers, {RESTARTS} restarts: {all} runs of 4 trials in {seconds:.1} s; \
+         {} waited at their end, {} were handed over by somebody else",
+        spooled.load(Ordering::Relaxed),
+        handed.stored
+    );
+    assert!(handed.refused.is_empty(), "{:?}", handed.refused);
+    assert!(waiting(folder.path()).is_empty());
+    let count = |what: &str| server.sql("runs", &format!("SELECT count(*) FROM cryptmark.{what}"));
+    assert_eq!(count("runs"), all.to_string());
+    assert_eq!(count("runs WHERE partial"), "0");
+    assert_eq!(count("trials"), (all * 4).to_string());
+    // Every row was counted; what is in them is looked at in one of ten runs.
+    for writer in (0..WRITERS).step_by(10) {
+        for number in 0..runs {
+            let id = format!("w{writer}-{number}");
+            assert_eq!(store.load(&id).unwrap(), store_suite::run(&id, 4));
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use crate::cli::import::keep;
 use crate::cli::progress::Progress;
 use crate::cli::run::{rate as cipher_rate, run_id, seed_of_now};
-use crate::cli::{Failure, open_store, print, stop_on_signal, style};
+use crate::cli::{Failure, open_store_to_measure, print, stop_on_signal, style};
 use ::drive::analytic;
 use ::drive::preset::Preset;
 use ::report::proposal::{self, Format, Machine, Place, Proposal, Rate, quoted};
@@ -123,7 +123,7 @@ impl HereOptions {
         let mut plan = self.plan(sector_bytes)?;
         let encryptions = plan.encryptions(backend)?;
         refuse_weak(&encryptions)?;
-        let store = open_store(store)?;
+        let store = open_store_to_measure(store)?;
 
         let stop = stop_on_signal()?;
         let progress = Progress::new(self.no_progress, plan.extent_bytes());

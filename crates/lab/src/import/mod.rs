@@ -190,6 +190,7 @@ pub fn run(
         started: first.started.clone().unwrap_or(started),
         partial: false,
         seed: 0,
+        shard: None,
         host: Host::default(),
         noise: Noise::default(),
         paper: None,

@@ -104,7 +104,7 @@ impl Plan {
 }
 
 /// Name and TOML of a shipped plan, or of a file.
-pub(super) fn read(name_or_path: &str) -> Result<(String, String), PlanError> {
+pub(crate) fn read(name_or_path: &str) -> Result<(String, String), PlanError> {
     let path = Path::new(name_or_path);
     if path.extension().is_some_and(|suffix| suffix == "toml") {
         let text = std::fs::read_to_string(path).map_err(|source| PlanError::Read {

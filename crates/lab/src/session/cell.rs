@@ -481,6 +481,13 @@ impl Cell {
         }
     }
 
+    /// Whether the plan asks it of this cell: a shard measures some of the
+    /// workloads on some of the drives.
+    pub(super) fn is_asked(&self, plan: &Plan, workload: &Workload) -> bool {
+        let drive = self.identity.device.model.as_deref();
+        !self.is_simulated() || drive.is_some_and(|drive| plan.asks(drive, &workload.name))
+    }
+
     /// Whether a slow cell was visited often enough. Earlier rounds stay whole,
     /// so what is compared is still paired.
     pub(super) fn had_its_time(&self, plan: &Plan, workload: &Workload, index: usize) -> bool {

@@ -1,6 +1,6 @@
 //! What can go wrong with a store, and what the user can do about it.
 
-use super::Location;
+use super::{Location, schema};
 use std::io;
 use std::path::PathBuf;
 
@@ -74,6 +74,88 @@ pub enum StoreError {
         location: Location,
         /// What the database engine said.
         source: sqlx::Error,
+    },
+    /// The server cannot be reached, or has no connection left.
+    #[error("the store {location} cannot be reached")]
+    Unreachable {
+        /// The database.
+        location: Location,
+        /// What was tried last.
+        source: sqlx::Error,
+    },
+    /// The server knows no such user, or not with this password.
+    #[error("the store {location} does not let this user in")]
+    Credentials {
+        /// The database.
+        location: Location,
+        /// What the server said.
+        source: sqlx::Error,
+    },
+    /// A file in which records wait for the server cannot be written or read.
+    #[error("records cannot wait in {}", path.display())]
+    Spool {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// As many records wait for the server as may.
+    #[error("{} is full: records of {} MB wait there for the store at most", folder.display(), limit / 1_000_000)]
+    SpoolFull {
+        /// Where they wait.
+        folder: PathBuf,
+        /// How many bytes may.
+        limit: u64,
+    },
+    /// The configuration cannot be read.
+    #[error("cannot use {}", path.display())]
+    Configuration {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Others can read the configuration, and it has a password.
+    #[error("{} has a password, and others can read it", path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An experiment of this name measures something else.
+    #[error("another experiment is stored as {experiment}")]
+    OtherExperiment {
+        /// The name.
+        experiment: String,
+    },
+    /// The shard is stored already.
+    #[error("shard {shard} of {experiment} is stored already, as run {run}")]
+    ShardStored {
+        /// The experiment.
+        experiment: String,
+        /// Number of the shard, from 1.
+        shard: i64,
+        /// Id of the run that it is.
+        run: String,
+    },
+    /// Nothing is stored of an experiment of this name.
+    #[error("no experiment is stored as `{name}`")]
+    NoSuchExperiment {
+        /// The name asked for.
+        name: String,
+    },
+    /// The shards of an experiment are runs of their own.
+    #[error("{experiment} is {runs} runs, and not one")]
+    NotOneRun {
+        /// The experiment.
+        experiment: String,
+        /// How many.
+        runs: usize,
+    },
+    /// No version of the tables has this number.
+    #[error("there is no store version {version}")]
+    NoSuchVersion {
+        /// The version asked for.
+        version: i64,
     },
     /// The database refused a request.
     #[error("the store {location} failed")]
@@ -188,12 +270,44 @@ impl StoreError {
                 format!("Name another file or database; {location} was left as it is.")
             }
             Self::Newer { .. } => {
-                "Upgrade cryptmark, or name another file for this version's runs.".into()
+                "Upgrade cryptmark, or have the newer one go back: `cryptmark store migrate --to VERSION`.".into()
             }
             Self::Damaged { location, .. } => format!(
                 "Restore {location} from a backup, or move it away: a new store is then created."
             ),
             Self::Busy { .. } => "Wait until the other process is done, then try again.".into(),
+            Self::Unreachable { .. } => {
+                "Check the address, the network and that the server runs; then try again.".into()
+            }
+            Self::Credentials { .. } => {
+                "Renew the password in the URL, the configuration or ~/.pgpass; what waits is kept.".into()
+            }
+            Self::Spool { path, .. } => format!(
+                "Check the free space and the permissions of {}.",
+                path.display()
+            ),
+            Self::SpoolFull { .. } => {
+                "Bring the server back and run `cryptmark store hand-over`, or raise spool_size in the configuration.".into()
+            }
+            Self::Configuration { .. } => {
+                "It takes `store`, `spool` (a folder) and `spool_size` (as \"256 MiB\").".into()
+            }
+            Self::Exposed { path } => format!("Make it yours alone: chmod 600 {}.", path.display()),
+            Self::OtherExperiment { .. } => {
+                "Give this one another name: cryptmark fleet plan --name NAME.".into()
+            }
+            Self::ShardStored { run, .. } => format!("See it: cryptmark show {run}."),
+            Self::NoSuchExperiment { .. } => {
+                "Give the name that `cryptmark fleet plan` has printed.".into()
+            }
+            Self::NotOneRun { experiment, .. } => {
+                format!("Choose among them: cryptmark fleet status {experiment}.")
+            }
+            Self::NoSuchVersion { .. } => format!(
+                "Give a version from {} to {}.",
+                schema::OLDEST,
+                schema::VERSION
+            ),
             Self::Database {
                 location: Location::Sqlite(path),
                 ..
@@ -227,6 +341,20 @@ impl StoreError {
         }
     }
 
+    /// Whether to try again later is of no use.
+    #[cfg(feature = "postgres")]
+    pub(super) fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::RunExists { .. }
+                | Self::NoSuchRun { .. }
+                | Self::OtherExperiment { .. }
+                | Self::ShardStored { .. }
+                | Self::Unstorable { .. }
+                | Self::Spool { .. }
+        )
+    }
+
     pub(super) fn from_sql(location: &Location, source: sqlx::Error) -> Self {
         // SQLite's result codes; the lower byte is the primary one.
         const BUSY: i32 = 5;
@@ -235,6 +363,16 @@ impl StoreError {
         const NOT_A_DATABASE: i32 = 26;
 
         let location = location.clone();
+        #[cfg(feature = "postgres")]
+        if matches!(location, Location::Postgres(_)) {
+            use super::postgres::{is_absence, is_refusal_of_user};
+            if is_absence(&source) {
+                return Self::Unreachable { location, source };
+            }
+            if is_refusal_of_user(&source) {
+                return Self::Credentials { location, source };
+            }
+        }
         let code = match (&location, &source) {
             (Location::Sqlite(_), sqlx::Error::Database(error)) => {
                 error.code().and_then(|code| code.parse::<i32>().ok())

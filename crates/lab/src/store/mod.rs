@@ -1,24 +1,40 @@
 //! Where runs are kept: SQLite by default, PostgreSQL with the feature `postgres`.
 //!
 //! A trial is stored as soon as it is measured, in a transaction of its own:
-//! the next one may fail. Several processes may write at the same time. The
+//! the next one may fail. Several processes may write at the same time. What a
+//! PostgreSQL server that is away cannot take waits in files of this machine
+//! ([`Spool`]), if the store was opened with [`Store::open_to_write`]. The
 //! database is driven by a private runtime, so callers see blocking calls;
 //! they must not be inside an async runtime themselves.
 
+mod entry;
 mod error;
 mod location;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod query;
-mod schema;
+pub mod schema;
+#[cfg(feature = "postgres")]
+mod server_away;
+mod settings;
+mod shards;
+#[cfg(feature = "postgres")]
+mod spool;
 mod sqlite;
+mod transact;
+mod waiting;
 
 pub use error::StoreError;
 pub use location::Location;
+pub use settings::Settings;
+pub use shards::{Progress, ShardState};
+pub use waiting::{HandedOver, Spool};
 
 use crate::record::{Run, SCHEMA, Trial};
-use std::sync::{Mutex, PoisonError};
+use entry::Entry;
+use std::sync::Mutex;
 use tokio::runtime::{Builder, Runtime};
+use transact::transact;
 
 /// The word that [`Store::load`] takes for the newest run.
 pub const LATEST: &str = "latest";
@@ -27,6 +43,9 @@ pub const LATEST: &str = "latest";
 pub struct Store {
     location: Location,
     open: Mutex<Open>,
+    /// What waits for a server that is away; nothing where nobody wants it to.
+    #[cfg(feature = "postgres")]
+    waiting: Option<server_away::Waiting>,
 }
 
 struct Open {
@@ -43,7 +62,7 @@ impl Drop for Open {
         let closed = match self.connection.take() {
             Some(Connection::Sqlite(connection)) => self.runtime.block_on(connection.close()),
             #[cfg(feature = "postgres")]
-            Some(Connection::Postgres(connection)) => self.runtime.block_on(connection.close()),
+            Some(Connection::Postgres(_)) => Ok(()),
             None => Ok(()),
         };
         // Every transaction is committed already: nothing is lost if this fails.
@@ -54,7 +73,7 @@ impl Drop for Open {
 enum Connection {
     Sqlite(sqlx::SqliteConnection),
     #[cfg(feature = "postgres")]
-    Postgres(sqlx::PgConnection),
+    Postgres(Box<postgres::Server>),
 }
 
 /// What a list shows of a run.
@@ -95,49 +114,18 @@ impl From<StoreError> for Fault {
 }
 
 impl Fault {
+    /// Whether the same may succeed a moment later.
+    #[cfg(feature = "postgres")]
+    fn passes(&self) -> bool {
+        matches!(self, Self::Sql(error) if postgres::passes(error))
+    }
+
     fn at(self, location: &Location) -> StoreError {
         match self {
             Self::Sql(error) => StoreError::from_sql(location, error),
             Self::Refused(error) => error,
         }
     }
-}
-
-/// Runs a block of queries, written once, as one transaction on whichever
-/// database is open. SQLite takes the write lock at the start (`write`): a
-/// transaction that reads first and then finds another writer would fail
-/// instead of waiting.
-macro_rules! transact {
-    ($store:expr, write, $tx:ident => $body:expr) => {
-        transact!($store, "BEGIN IMMEDIATE", "BEGIN", $tx => $body)
-    };
-    ($store:expr, read, $tx:ident => $body:expr) => {
-        transact!($store, "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ", $tx => $body)
-    };
-    ($store:expr, $sqlite:literal, $postgres:literal, $tx:ident => $body:expr) => {{
-        use sqlx::Connection as _;
-        let mut open = $store.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let Open { runtime, connection } = &mut *open;
-        let result: Result<_, Fault> = runtime.block_on(async {
-            match connection {
-                Some(Connection::Sqlite(connection)) => {
-                    let mut $tx = connection.begin_with($sqlite).await?;
-                    let value = $body;
-                    $tx.commit().await?;
-                    Ok(value)
-                }
-                #[cfg(feature = "postgres")]
-                Some(Connection::Postgres(connection)) => {
-                    let mut $tx = connection.begin_with($postgres).await?;
-                    let value = $body;
-                    $tx.commit().await?;
-                    Ok(value)
-                }
-                None => Err(Fault::Sql(sqlx::Error::WorkerCrashed)),
-            }
-        });
-        result.map_err(|fault| fault.at(&$store.location))
-    }};
 }
 
 impl Store {
@@ -147,20 +135,23 @@ impl Store {
     /// of this program, is damaged, or comes from a newer version is refused
     /// and left as it is.
     pub fn open(location: &Location) -> Result<Self, StoreError> {
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|source| StoreError::Runtime { source })?;
+        let store = Self::new(location)?;
+        #[cfg(feature = "postgres")]
+        store.reach()?;
+        Ok(store)
+    }
+
+    /// The same without a server's answer.
+    fn new(location: &Location) -> Result<Self, StoreError> {
+        let runtime = runtime()?;
         let connection = match location {
             Location::Sqlite(path) => runtime.block_on(sqlite::open(path)).map(Connection::Sqlite),
             #[cfg(feature = "postgres")]
-            Location::Postgres(url) => runtime
-                .block_on(postgres::open(url))
+            Location::Postgres(url) => postgres::Server::new(url)
+                .map(Box::new)
                 .map(Connection::Postgres),
             #[cfg(not(feature = "postgres"))]
-            Location::Postgres(_) => Err(Fault::Refused(StoreError::NoPostgres {
-                location: location.clone(),
-            })),
+            Location::Postgres(_) => Err(no_postgres(location).into()),
         }
         .map_err(|fault| fault.at(location))?;
         Ok(Self {
@@ -169,7 +160,31 @@ impl Store {
                 runtime,
                 connection: Some(connection),
             }),
+            #[cfg(feature = "postgres")]
+            waiting: None,
         })
+    }
+
+    /// Brings the tables at `location` to version `to`, up or down, and returns
+    /// the version that they had, 0 for none.
+    ///
+    /// Refuses versions that this program does not know. Older tables are brought
+    /// up by [`Store::open`] as well; the way down is for an older program.
+    pub fn migrate(location: &Location, to: i64) -> Result<i64, StoreError> {
+        if !(schema::OLDEST..=schema::VERSION).contains(&to) {
+            return Err(StoreError::NoSuchVersion { version: to });
+        }
+        let runtime = runtime()?;
+        let migrated = match location {
+            Location::Sqlite(path) => runtime.block_on(sqlite::migrate_to(path, to)),
+            #[cfg(feature = "postgres")]
+            Location::Postgres(url) => {
+                runtime.block_on(async { postgres::Server::new(url)?.migrate_to(to).await })
+            }
+            #[cfg(not(feature = "postgres"))]
+            Location::Postgres(_) => Err(no_postgres(location).into()),
+        };
+        migrated.map_err(|fault| fault.at(location))
     }
 
     /// Where this store is.
@@ -180,25 +195,10 @@ impl Store {
     /// Stores the header of a run that starts now, marked partial; its
     /// `trials` are not looked at.
     ///
-    /// Refuses an id that is stored already.
+    /// Refuses an id that is stored already; and of a shard, an experiment that
+    /// measures something else under the same name, and a shard that is stored.
     pub fn begin(&self, run: &Run) -> Result<(), StoreError> {
-        let header = header(run, true)?;
-        transact!(self, write, tx => {
-            let added = sqlx::query(query::ADD_RUN)
-                .bind(&run.run)
-                .bind(&run.plan)
-                .bind(&run.started)
-                .bind(true)
-                .bind(run.host.key())
-                .bind(header)
-                .execute(&mut *tx)
-                .await?
-                .rows_affected();
-            if added == 0 {
-                let run = run.run.clone();
-                return Err(StoreError::RunExists { run }.into());
-            }
-        })
+        self.write(Entry::begin(run)?)
     }
 
     /// Stores trials at their positions in a run, each in place of one that is
@@ -207,56 +207,17 @@ impl Store {
     /// Refuses a run that was never begun, and a record with a number that is
     /// not finite.
     pub fn put_trials(&self, run: &str, trials: &[(u32, &Trial)]) -> Result<(), StoreError> {
-        let mut records = Vec::with_capacity(trials.len());
-        for (ordinal, trial) in trials {
-            let unstorable = |source| StoreError::Unstorable {
-                run: run.to_owned(),
-                ordinal: Some(*ordinal),
-                source,
-            };
-            let record = serde_json::to_string(trial).map_err(unstorable)?;
-            // JSON writes NaN and infinity as null, which no reader would accept.
-            serde_json::from_str::<Trial>(&record).map_err(unstorable)?;
-            records.push((*ordinal, record));
-        }
-        transact!(self, write, tx => {
-            let known: Option<(String,)> = sqlx::query_as(query::RUN_IS)
-                .bind(run)
-                .fetch_optional(&mut *tx)
-                .await?;
-            if known.is_none() {
-                return Err(no_such_run(run).into());
-            }
-            for (ordinal, record) in &records {
-                sqlx::query(query::PUT_TRIAL)
-                    .bind(run)
-                    .bind(i64::from(*ordinal))
-                    .bind(record)
-                    .execute(&mut *tx)
-                    .await?;
-            }
-        })
+        self.write(Entry::trials(run, trials)?)
     }
 
     /// Replaces the header of a run that was begun by its final state,
     /// `partial` included; its `trials` are not looked at.
+    ///
+    /// A shard that is whole is then stored, and what other runs have left of it
+    /// is dropped; where another run was first, this one is, and
+    /// [`StoreError::ShardStored`] says so.
     pub fn finish(&self, run: &Run) -> Result<(), StoreError> {
-        let header = header(run, run.partial)?;
-        transact!(self, write, tx => {
-            let changed = sqlx::query(query::FINISH_RUN)
-                .bind(&run.run)
-                .bind(&run.plan)
-                .bind(&run.started)
-                .bind(run.partial)
-                .bind(run.host.key())
-                .bind(header)
-                .execute(&mut *tx)
-                .await?
-                .rows_affected();
-            if changed == 0 {
-                return Err(no_such_run(&run.run).into());
-            }
-        })
+        self.write(Entry::finish(run)?)
     }
 
     /// All runs in the order of their ids, oldest first.
@@ -290,8 +251,19 @@ impl Store {
     }
 
     /// The run called `which`: the name of a baseline, an id, the beginning of
-    /// an id that fits one run alone, or [`LATEST`].
+    /// an id that fits one run alone, [`LATEST`], or the name of an experiment whose
+    /// shards are one run.
     pub fn load(&self, which: &str) -> Result<Run, StoreError> {
+        match self.load_run(which) {
+            Err(missing @ StoreError::NoSuchRun { .. }) => match self.load_experiment(which) {
+                Err(StoreError::NoSuchExperiment { .. }) => Err(missing),
+                outcome => outcome,
+            },
+            outcome => outcome,
+        }
+    }
+
+    fn load_run(&self, which: &str) -> Result<Run, StoreError> {
         let (id, header, trials) = transact!(self, read, tx => {
             let ids: Vec<(String,)> = sqlx::query_as(query::IDS).fetch_all(&mut *tx).await?;
             let baselines: Vec<(String, String)> =
@@ -423,31 +395,18 @@ fn resolve(
     }
 }
 
-/// The JSON of a run without its trials.
-fn header(run: &Run, partial: bool) -> Result<String, StoreError> {
-    let unstorable = |source| StoreError::Unstorable {
-        run: run.run.clone(),
-        ordinal: None,
-        source,
-    };
-    let header = Run {
-        partial,
-        trials: Vec::new(),
-        schema: run.schema.clone(),
-        run: run.run.clone(),
-        plan: run.plan.clone(),
-        started: run.started.clone(),
-        seed: run.seed,
-        host: run.host.clone(),
-        noise: run.noise.clone(),
-        paper: run.paper.clone(),
-        conditioning: run.conditioning.clone(),
-        marks: run.marks.clone(),
-        warnings: run.warnings.clone(),
-    };
-    let text = serde_json::to_string(&header).map_err(unstorable)?;
-    serde_json::from_str::<Run>(&text).map_err(unstorable)?;
-    Ok(text)
+fn runtime() -> Result<Runtime, StoreError> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| StoreError::Runtime { source })
+}
+
+#[cfg(not(feature = "postgres"))]
+fn no_postgres(location: &Location) -> StoreError {
+    StoreError::NoPostgres {
+        location: location.clone(),
+    }
 }
 
 fn assemble(id: String, header: &str, trials: &[(i64, String)]) -> Result<Run, StoreError> {

@@ -8,6 +8,10 @@ pub(super) const FINISH_RUN: &str = "UPDATE runs
 
 pub(super) const RUN_IS: &str = "SELECT run FROM runs WHERE run = $1";
 
+/// The run of an id, if it is the one that began then, there and with that plan.
+pub(super) const SAME_RUN: &str = "SELECT run FROM runs
+     WHERE run = $1 AND plan = $2 AND started = $3 AND host_key = $4";
+
 pub(super) const PUT_TRIAL: &str = "INSERT INTO trials (run, ordinal, record) VALUES ($1, $2, $3)
      ON CONFLICT (run, ordinal) DO UPDATE SET record = excluded.record";
 
@@ -30,3 +34,32 @@ pub(super) const SET_BASELINE: &str = "INSERT INTO baselines (name, run) VALUES 
 pub(super) const BASELINES: &str = "SELECT name, run FROM baselines ORDER BY name";
 
 pub(super) const REMOVE_BASELINE: &str = "DELETE FROM baselines WHERE name = $1";
+
+pub(super) const ADD_EXPERIMENT: &str = "INSERT INTO experiments (name, fingerprint, shards)
+     VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING";
+
+pub(super) const EXPERIMENT: &str = "SELECT fingerprint, shards FROM experiments WHERE name = $1";
+
+pub(super) const ADD_ATTEMPT: &str = "INSERT INTO attempts (run, experiment, shard)
+     VALUES ($1, $2, $3) ON CONFLICT (run) DO NOTHING";
+
+pub(super) const ADD_SHARD: &str = "INSERT INTO shards (experiment, shard, run)
+     VALUES ($1, $2, $3) ON CONFLICT (experiment, shard) DO NOTHING";
+
+pub(super) const SHARD_IS: &str = "SELECT run FROM shards WHERE experiment = $1 AND shard = $2";
+
+/// Which run is the shard that the run $1 was begun for.
+pub(super) const SHARD_OF_ATTEMPT: &str = "SELECT shards.experiment, shards.shard, shards.run
+     FROM attempts JOIN shards
+       ON shards.experiment = attempts.experiment AND shards.shard = attempts.shard
+     WHERE attempts.run = $1";
+
+/// What other attempts have left of a shard that is stored now.
+pub(super) const DROP_OTHER_ATTEMPTS: &str = "DELETE FROM runs
+     WHERE run IN (SELECT run FROM attempts WHERE experiment = $1 AND shard = $2)
+       AND run <> $3 AND run NOT IN (SELECT run FROM baselines)";
+
+pub(super) const SHARDS: &str = "SELECT shard, run FROM shards WHERE experiment = $1";
+
+pub(super) const ATTEMPTS: &str = "SELECT shard, COUNT(*) FROM attempts
+     WHERE experiment = $1 GROUP BY shard";

@@ -1,18 +1,61 @@
-//! The tables, in SQL that SQLite and PostgreSQL both read.
+//! The tables, in SQL that SQLite and PostgreSQL both read, and the ways from
+//! one version of them to the next and back.
 //!
 //! A record is kept as the JSON that `--json` prints; the columns beside it
-//! exist to list and to find. Version 1 of the schema:
+//! exist to list and to find:
 //!
 //! ```text
-//! runs       run · plan · started · partial · host_key · header (the run without its trials)
-//! trials     run · ordinal · record
-//! baselines  name · run
+//! version 1
+//! runs         run · plan · started · partial · host_key · header (the run without its trials)
+//! trials       run · ordinal · record
+//! baselines    name · run
+//! version 2
+//! experiments  name · fingerprint (of what is measured) · shards (their number)
+//! attempts     run · experiment · shard: every run that has begun a shard, also one that was dropped
+//! shards       experiment · shard · run: the one run that is the shard
 //! ```
+//!
+//! The tables of version 2 repeat what headers of runs say, so the way back
+//! loses nothing that the way up would not find again.
 
-/// Version of the tables below.
-pub(super) const VERSION: i64 = 1;
+/// Version of the tables that this program works with.
+pub const VERSION: i64 = 2;
 
-pub(super) const TABLES: [&str; 3] = [
+/// Oldest version that it can go back to.
+pub const OLDEST: i64 = 1;
+
+/// The database that a statement is for, where they differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Sqlite,
+    #[cfg(feature = "postgres")]
+    Postgres,
+}
+
+/// The statements that lead from version `from` to version `to`; 0 is an empty
+/// database.
+pub(super) fn statements(from: i64, to: i64, dialect: Dialect) -> Vec<&'static str> {
+    let mut statements = Vec::new();
+    if from < 1 && to >= 1 {
+        statements.extend(RUNS);
+    }
+    if from < 2 && to >= 2 {
+        statements.extend(SHARDS);
+        if from == 1 {
+            statements.extend(match dialect {
+                Dialect::Sqlite => FIND_SHARDS_SQLITE,
+                #[cfg(feature = "postgres")]
+                Dialect::Postgres => FIND_SHARDS_POSTGRES,
+            });
+        }
+    }
+    if from >= 2 && to < 2 {
+        statements.extend(DROP_SHARDS);
+    }
+    statements
+}
+
+const RUNS: [&str; 3] = [
     "CREATE TABLE runs (
         run TEXT PRIMARY KEY NOT NULL,
         plan TEXT NOT NULL,
@@ -28,4 +71,54 @@ pub(super) const TABLES: [&str; 3] = [
     "CREATE TABLE baselines (
         name TEXT PRIMARY KEY NOT NULL,
         run TEXT NOT NULL REFERENCES runs (run))",
+];
+
+const SHARDS: [&str; 5] = [
+    "CREATE TABLE experiments (
+        name TEXT PRIMARY KEY NOT NULL,
+        fingerprint TEXT NOT NULL,
+        shards BIGINT NOT NULL)",
+    "CREATE TABLE attempts (
+        run TEXT PRIMARY KEY NOT NULL,
+        experiment TEXT NOT NULL REFERENCES experiments (name),
+        shard BIGINT NOT NULL)",
+    "CREATE INDEX attempts_of_shards ON attempts (experiment, shard)",
+    "CREATE TABLE shards (
+        experiment TEXT NOT NULL REFERENCES experiments (name),
+        shard BIGINT NOT NULL,
+        run TEXT NOT NULL REFERENCES runs (run) ON DELETE CASCADE,
+        PRIMARY KEY (experiment, shard))",
+    // A run that is deleted takes its row here along, which is found by this.
+    "CREATE INDEX shards_by_run ON shards (run)",
+];
+
+const DROP_SHARDS: [&str; 3] = [
+    "DROP TABLE shards",
+    "DROP TABLE attempts",
+    "DROP TABLE experiments",
+];
+
+const FIND_SHARDS_SQLITE: [&str; 3] = [
+    "INSERT INTO experiments (name, fingerprint, shards)
+     SELECT json_extract(header, '$.shard.experiment'), json_extract(header, '$.shard.fingerprint'),
+            json_extract(header, '$.shard.of')
+     FROM runs WHERE header LIKE '%\"shard\":{%' ON CONFLICT DO NOTHING",
+    "INSERT INTO attempts (run, experiment, shard)
+     SELECT run, json_extract(header, '$.shard.experiment'), json_extract(header, '$.shard.index')
+     FROM runs WHERE header LIKE '%\"shard\":{%' ON CONFLICT DO NOTHING",
+    "INSERT INTO shards (experiment, shard, run)
+     SELECT attempts.experiment, attempts.shard, attempts.run
+     FROM attempts JOIN runs ON runs.run = attempts.run WHERE NOT runs.partial ON CONFLICT DO NOTHING",
+];
+
+#[cfg(feature = "postgres")]
+const FIND_SHARDS_POSTGRES: [&str; 3] = [
+    "INSERT INTO experiments (name, fingerprint, shards)
+     SELECT header::json #>> '{shard,experiment}', header::json #>> '{shard,fingerprint}',
+            (header::json #>> '{shard,of}')::bigint
+     FROM runs WHERE header LIKE '%\"shard\":{%' ON CONFLICT DO NOTHING",
+    "INSERT INTO attempts (run, experiment, shard)
+     SELECT run, header::json #>> '{shard,experiment}', (header::json #>> '{shard,index}')::bigint
+     FROM runs WHERE header LIKE '%\"shard\":{%' ON CONFLICT DO NOTHING",
+    FIND_SHARDS_SQLITE[2],
 ];

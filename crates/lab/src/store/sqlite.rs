@@ -1,7 +1,8 @@
 //! Opening a SQLite store. A file that is not ours is recognised from its
 //! header, before SQLite may touch it.
 
-use super::{Fault, Location, StoreError, schema};
+use super::schema::{self, Dialect};
+use super::{Fault, Location, StoreError};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -18,6 +19,25 @@ const APPLICATION_ID: i64 = 0x636d_726b;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) async fn open(path: &Path) -> Result<SqliteConnection, Fault> {
+    let mut connection = open_any(path).await?;
+    let location = Location::Sqlite(path.to_owned());
+    let up = |version: i64| version.max(schema::VERSION);
+    prepare(&mut connection, &location, up).await?;
+    switch_to_wal(&mut connection).await?;
+    Ok(connection)
+}
+
+/// Brings the tables to version `to`, up or down; the version they had, 0 for none.
+pub(super) async fn migrate_to(path: &Path, to: i64) -> Result<i64, Fault> {
+    let mut connection = open_any(path).await?;
+    let location = Location::Sqlite(path.to_owned());
+    let from = prepare(&mut connection, &location, |_| to).await?;
+    connection.close().await?;
+    Ok(from)
+}
+
+/// A file of ours, or a new one, with tables of any version that is known.
+async fn open_any(path: &Path) -> Result<SqliteConnection, Fault> {
     let location = Location::Sqlite(path.to_owned());
     let failed = |source| StoreError::Io {
         path: path.to_owned(),
@@ -32,14 +52,12 @@ pub(super) async fn open(path: &Path) -> Result<SqliteConnection, Fault> {
     file.take(100).read_to_end(&mut header).map_err(failed)?;
     inspect(&header, &location, path)?;
 
-    let mut connection = SqliteConnectOptions::new()
+    let connection = SqliteConnectOptions::new()
         .filename(path)
         .busy_timeout(PATIENCE)
         .disable_statement_logging()
         .connect()
         .await?;
-    prepare(&mut connection, &location).await?;
-    switch_to_wal(&mut connection).await?;
     Ok(connection)
 }
 
@@ -107,8 +125,13 @@ fn judge(application: i64, version: i64, location: &Location) -> Result<(), Stor
     Ok(())
 }
 
-/// Creates the tables in a new file; judges any other by what SQLite sees.
-async fn prepare(connection: &mut SqliteConnection, location: &Location) -> Result<(), Fault> {
+/// Brings the tables from the version they have, 0 in a new file, to what `to` says
+/// of it, and returns it; judges any other file by what SQLite sees.
+async fn prepare(
+    connection: &mut SqliteConnection,
+    location: &Location,
+    to: impl Fn(i64) -> i64,
+) -> Result<i64, Fault> {
     // Immediate, so that of two processes that find an empty file only one
     // creates the tables.
     let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
@@ -123,21 +146,21 @@ async fn prepare(connection: &mut SqliteConnection, location: &Location) -> Resu
         .await?;
     if (application, version, objects) != (0, 0, 0) {
         judge(application, version, location)?;
-        return Ok(());
     }
-    for table in schema::TABLES {
-        sqlx::query(table).execute(&mut *tx).await?;
+    let to = to(version);
+    if version == to {
+        return Ok(version);
+    }
+    for statement in schema::statements(version, to, Dialect::Sqlite) {
+        sqlx::query(statement).execute(&mut *tx).await?;
     }
     // A pragma takes no parameters.
-    let mark = format!(
-        "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {}",
-        schema::VERSION
-    );
+    let mark = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {to}");
     sqlx::raw_sql(sqlx::AssertSqlSafe(mark))
         .execute(&mut *tx)
         .await?;
     tx.commit().await?;
-    Ok(())
+    Ok(version)
 }
 
 /// Lets readers and one writer work at the same time.

@@ -1,7 +1,7 @@
 //! What every store must do, whichever database holds it.
 
 use cryptmark_lab::record::*;
-use cryptmark_lab::store::{LATEST, Location, Store, StoreError};
+use cryptmark_lab::store::{LATEST, Location, Store, StoreError, schema};
 
 /// A run with `trials` trials whose fields do not repeat.
 pub fn run(id: &str, trials: u32) -> Run {
@@ -12,6 +12,7 @@ pub fn run(id: &str, trials: u32) -> Run {
         started: "2026-11-21T12:00:00+01:00".into(),
         partial: false,
         seed: u64::MAX,
+        shard: None,
         host: Host {
             cpu: "A \"quoted\" CPU — 測試".into(),
             cores: 4,
@@ -124,6 +125,7 @@ pub fn all(location: &Location) {
     refusals(&store);
     names(&store);
     deletion(&store);
+    shards(&store);
     drop(store);
     // What was stored outlives the connection.
     let again = Store::open(location).unwrap();
@@ -254,6 +256,167 @@ fn deletion(store: &Store) {
     // Its trials went with it: the same id starts empty.
     store.begin(&run("2026-a1", 0)).unwrap();
     assert_eq!(store.load("2026-a1").unwrap().trials, []);
+}
+
+/// An attempt at a shard of an experiment.
+pub fn attempt(id: &str, experiment: &str, index: u32, fingerprint: &str) -> Run {
+    Run {
+        shard: Some(Shard {
+            experiment: experiment.into(),
+            index,
+            of: 3,
+            fingerprint: fingerprint.into(),
+            portions: vec![index],
+        }),
+        ..run(id, 2)
+    }
+}
+
+/// Stores a run from its beginning to its end.
+pub fn put(store: &Store, run: &Run) {
+    store.begin(run).unwrap();
+    finish(store, run);
+}
+
+/// Stores what follows the beginning of a run.
+pub fn finish(store: &Store, run: &Run) {
+    for (ordinal, trial) in (0..).zip(&run.trials) {
+        store.put_trials(&run.run, &[(ordinal, trial)]).unwrap();
+    }
+    store.finish(run).unwrap();
+}
+
+fn shards(store: &Store) {
+    let shard = |run: &Run| run.shard.clone().unwrap();
+    let (first, second) = (
+        attempt("2027-a", "spring", 1, "f"),
+        attempt("2027-b", "spring", 1, "f"),
+    );
+    let before = store.list().unwrap().len();
+    assert_eq!(store.stored_shard(&shard(&first)).unwrap(), None);
+    // Both are under way, because the host of one was thought to be dead.
+    for run in [&first, &second] {
+        store.begin(run).unwrap();
+        store.put_trials(&run.run, &[(0, &run.trials[0])]).unwrap();
+    }
+    assert_eq!(store.progress("spring").unwrap().shards[0].attempts, 2);
+    finish(store, &second);
+    assert_eq!(
+        store.stored_shard(&shard(&first)).unwrap(),
+        Some("2027-b".into())
+    );
+    let superseded = |outcome| {
+        assert!(
+            matches!(&outcome, Err(StoreError::ShardStored { experiment, shard: 1, run })
+                if experiment == "spring" && run == "2027-b"),
+            "{outcome:?}"
+        );
+    };
+    superseded(store.put_trials("2027-a", &[(1, &first.trials[1])]));
+    superseded(store.finish(&first));
+    superseded(store.begin(&attempt("2027-c", "spring", 1, "f")));
+    assert_eq!(
+        store.list().unwrap().len(),
+        before + 1,
+        "nothing of the others stays"
+    );
+    assert_eq!(store.load("2027-b").unwrap(), second);
+
+    // Interrupted is not stored; its next attempt takes its place.
+    let mut interrupted = attempt("2027-d", "spring", 2, "f");
+    interrupted.partial = true;
+    put(store, &interrupted);
+    assert_eq!(store.progress("spring").unwrap().shards[1].run, None);
+    put(store, &attempt("2027-e", "spring", 2, "f"));
+    assert!(matches!(
+        store.load("2027-d"),
+        Err(StoreError::NoSuchRun { .. })
+    ));
+
+    // Another plan, and another number of shards, under the same name.
+    let other = attempt("2027-f", "spring", 3, "g");
+    assert!(matches!(
+        store.begin(&other),
+        Err(StoreError::OtherExperiment { .. })
+    ));
+    assert!(matches!(
+        store.stored_shard(&shard(&other)),
+        Err(StoreError::OtherExperiment { .. })
+    ));
+    let mut fewer = attempt("2027-g", "spring", 1, "f");
+    fewer.shard.as_mut().unwrap().of = 2;
+    assert!(matches!(
+        store.begin(&fewer),
+        Err(StoreError::OtherExperiment { .. })
+    ));
+
+    // As one run: what is missing is said, and then nothing is.
+    let merged = store.load("spring").unwrap();
+    assert!(merged.partial && merged.warnings.iter().any(|w| w.contains("2 of 3")));
+    put(store, &attempt("2027-h", "spring", 3, "f"));
+    let merged = store.load("spring").unwrap();
+    assert_eq!((merged.run.as_str(), merged.partial), ("spring", false));
+    assert_eq!(merged.trials.len(), 6);
+    assert!(matches!(
+        store.load("autumn"),
+        Err(StoreError::NoSuchRun { .. })
+    ));
+    assert!(matches!(
+        store.progress("autumn"),
+        Err(StoreError::NoSuchExperiment { .. })
+    ));
+
+    // A shard whose run is deleted is missing again.
+    for id in ["2027-b", "2027-e", "2027-h"] {
+        assert_eq!(store.delete(id).unwrap(), id);
+    }
+    let progress = store.progress("spring").unwrap();
+    assert!(progress.shards.iter().all(|shard| shard.run.is_none()));
+}
+
+/// Down to the oldest version and up again: nothing that the tables say is lost.
+pub fn migrations(location: &Location) {
+    assert_eq!(Store::migrate(location, schema::VERSION).unwrap(), 0);
+    assert_eq!(
+        Store::migrate(location, schema::VERSION).unwrap(),
+        schema::VERSION
+    );
+    let kept = run("2026-kept", 2);
+    let (progress, merged) = {
+        let store = Store::open(location).unwrap();
+        put(&store, &kept);
+        store.set_baseline("kept", "2026-kept").unwrap();
+        put(&store, &attempt("2027-a", "spring", 1, "f"));
+        store.begin(&attempt("2027-b", "spring", 3, "f")).unwrap();
+        (
+            store.progress("spring").unwrap(),
+            store.load("spring").unwrap(),
+        )
+    };
+    for version in [0, schema::VERSION + 1, -1] {
+        assert!(matches!(
+            Store::migrate(location, version),
+            Err(StoreError::NoSuchVersion { .. })
+        ));
+    }
+    assert_eq!(
+        Store::migrate(location, schema::OLDEST).unwrap(),
+        schema::VERSION
+    );
+    assert_eq!(
+        Store::migrate(location, schema::OLDEST).unwrap(),
+        schema::OLDEST
+    );
+    // Whoever opens it brings it up.
+    let store = Store::open(location).unwrap();
+    assert_eq!(store.load("kept").unwrap(), kept);
+    assert_eq!(store.progress("spring").unwrap(), progress);
+    assert_eq!(store.load("spring").unwrap(), merged);
+    drop(store);
+    assert_eq!(
+        Store::migrate(location, schema::VERSION).unwrap(),
+        schema::VERSION
+    );
 }
 
 /// Runs that one writer stores, and trials in each.

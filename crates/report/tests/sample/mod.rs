@@ -48,6 +48,7 @@ pub fn run() -> Run {
         started: "2026-11-21T12:00:00+01:00".into(),
         partial: false,
         seed: 42,
+        shard: None,
         host: host(),
         noise: Noise {
             aa_ratio: Some(interval(1.001, 0.007)),

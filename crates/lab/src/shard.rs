@@ -1,0 +1,647 @@
+//! [`FleetPlan`]: an experiment that many hosts share, cut into shards.
+//!
+//! A shard depends on the experiment and its number alone: whoever runs it
+//! measures the same, and it can be run again. A simulated drive begins every
+//! visit as it was filled, so its workloads can be dealt out one by one: those
+//! shards put together are the run that one machine would have made, trial by
+//! trial ([`merge`]). Real storage is not dealt out: every host measures its own.
+
+use crate::plan::{Experiment, Plan, PlanError};
+use crate::record::{Run, Shard};
+use crate::stats;
+use crate::target::simulated;
+use crate::target::{Encryption, System};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Shards of an experiment, at most.
+const MOST: u32 = 1_000_000;
+
+/// What is wrong with an experiment in shards.
+#[derive(Debug, Error)]
+pub enum ShardError {
+    /// The words are not a number of shards.
+    #[error("{0:?} is no shard")]
+    Number(String),
+    /// No shard has this number.
+    #[error("there is no shard {number}: the experiment has {of}")]
+    OutOfRange {
+        /// What was asked for.
+        number: ShardNumber,
+        /// How many there are.
+        of: u32,
+    },
+    /// Its plan has a fault.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The file is not one of `cryptmark fleet plan`.
+    #[error("{name} is no experiment: {problem}")]
+    Syntax {
+        /// The file.
+        name: String,
+        /// The parser's words.
+        problem: String,
+    },
+    /// There is nothing to measure for some of the shards.
+    #[error("{shards} shards are asked for, and there are {portions} portions to deal out")]
+    TooMany {
+        /// Shards asked for.
+        shards: u64,
+        /// The most there can be.
+        portions: u64,
+    },
+    /// Every host would take its own rate of a cipher.
+    #[error("the rate of {0} is not given: every host would measure its own")]
+    NoRate(String),
+    /// Rounds go on until all systems are steady, so none can be left out.
+    #[error("the plan goes on until all of its drives are steady, and cannot be dealt out")]
+    Steady,
+    /// Its tier is not measured in shards.
+    #[error("plans of file systems are not measured in shards")]
+    FileSystems,
+    /// The words are no axis of a matrix with a value.
+    #[error("{0:?} is no axis of a matrix")]
+    Axis(String),
+    /// A name that is not fit for files and scripts.
+    #[error("{0:?} cannot name an experiment")]
+    Name(String),
+}
+
+impl ShardError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Number(_) => "Write the number and how many there are: --shard 3/40.".into(),
+            Self::OutOfRange { of, .. } => format!("Give --shard 1/{of} to {of}/{of}."),
+            Self::Plan(error) => error.remedy(),
+            Self::Syntax { .. } => "Write it anew: cryptmark fleet plan PLAN -o FILE.toml.".into(),
+            Self::TooMany { portions, .. } => format!(
+                "Ask for at most {}; a portion is one workload on one simulated drive.",
+                (*portions).min(u64::from(MOST))
+            ),
+            Self::NoRate(cipher) => {
+                format!("Write it into the plan: cpu = {{ \"{cipher}\" = \"1500MB/s\" }}.")
+            }
+            Self::Steady => "Give every drive a run of its own: --matrix system=drive:NAME.".into(),
+            Self::FileSystems => "Choose a plan of ciphers or devices: `cryptmark plans`.".into(),
+            Self::Axis(_) => {
+                "Write system=NAME, cipher=NAME, workload=NAME or seed=1..20; each can be repeated.".into()
+            }
+            Self::Name(_) => {
+                "Use up to 60 letters, digits, dots, underscores and hyphens, a letter or digit first.".into()
+            }
+        }
+    }
+}
+
+/// The number of a shard and how many there are, `3/40`; where who starts it
+/// counts from zero, as Kubernetes does, `2+1/40`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShardNumber {
+    /// From 1.
+    pub index: u32,
+    /// How many.
+    pub of: u32,
+}
+
+impl FromStr for ShardNumber {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Self, ShardError> {
+        let parse = || {
+            let (index, of) = text.split_once('/')?;
+            let (index, more) = match index.strip_suffix("+1") {
+                Some(index) => (index, 1),
+                None => (index, 0),
+            };
+            let number = |text: &str| {
+                let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+                text.parse::<u32>().ok().filter(|_| digits)
+            };
+            Some(Self {
+                index: number(index)?.checked_add(more)?,
+                of: number(of)?,
+            })
+        };
+        let number = parse().ok_or_else(|| ShardError::Number(text.to_owned()))?;
+        match number.index {
+            index if index >= 1 && index <= number.of => Ok(number),
+            _ => Err(ShardError::OutOfRange {
+                number,
+                of: number.of,
+            }),
+        }
+    }
+}
+
+impl fmt::Display for ShardNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
+    }
+}
+
+/// Every combination of these values is a shard, and a run of its own; an axis
+/// without values is the plan's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Matrix {
+    /// Systems.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub systems: Vec<String>,
+    /// Ciphers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ciphers: Vec<String>,
+    /// Names of workloads.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<String>,
+    /// Seeds: the first and the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seeds: Option<(u64, u64)>,
+}
+
+impl Matrix {
+    /// Adds a value to an axis: `system=drive:hdd-wd`, `seed=1..20`.
+    ///
+    /// # Errors
+    /// [`ShardError::Axis`].
+    pub fn add(&mut self, text: &str) -> Result<(), ShardError> {
+        let wrong = || ShardError::Axis(text.to_owned());
+        let (axis, value) = text.split_once('=').ok_or_else(wrong)?;
+        let values = match axis {
+            "system" => &mut self.systems,
+            "cipher" => &mut self.ciphers,
+            "workload" => &mut self.workloads,
+            "seed" => {
+                let (first, last) = value.split_once("..").unwrap_or((value, value));
+                let number = |text: &str| text.parse::<u64>().ok().filter(|n| *n < 1 << 63);
+                let range = number(first).zip(number(last));
+                let range = range.filter(|(first, last)| first <= last);
+                self.seeds = Some(range.ok_or_else(wrong)?);
+                return Ok(());
+            }
+            _ => return Err(wrong()),
+        };
+        if value.is_empty() {
+            return Err(wrong());
+        }
+        values.push(value.to_owned());
+        Ok(())
+    }
+
+    /// Values of every axis that has some.
+    fn sizes(&self) -> [u64; 4] {
+        let of = |values: &Vec<String>| values.len().max(1) as u64;
+        let seeds = self.seeds.map_or(1, |(first, last)| last - first + 1);
+        [
+            of(&self.systems),
+            of(&self.ciphers),
+            of(&self.workloads),
+            seeds,
+        ]
+    }
+}
+
+/// How an experiment is cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Cut {
+    /// Simulated drives: portions dealt out. All else: a whole run each.
+    Hosts(u32),
+    /// A combination each.
+    Matrix(Matrix),
+}
+
+/// The experiment as a file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hosts: Option<NonZeroU32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matrix: Option<Matrix>,
+    plan: toml::Table,
+}
+
+/// An experiment that many hosts share.
+#[derive(Clone, Debug)]
+pub struct FleetPlan {
+    name: String,
+    seed: u64,
+    cut: Cut,
+    table: toml::Table,
+    plan: Plan,
+}
+
+/// What one shard measures.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The plan.
+    pub plan: Plan,
+    /// The seed.
+    pub seed: u64,
+    /// What the record says of it.
+    pub shard: Shard,
+}
+
+impl FleetPlan {
+    /// An experiment of its own `name`, that `hosts` measure, each its own storage,
+    /// or simulated drives together.
+    ///
+    /// # Errors
+    /// Any [`ShardError`].
+    pub fn of_hosts(
+        name: Option<&str>,
+        plan: &str,
+        seed: u64,
+        hosts: u32,
+    ) -> Result<Self, ShardError> {
+        Self::new(name, plan, seed, Cut::Hosts(hosts))
+    }
+
+    /// An experiment of every combination of a matrix.
+    ///
+    /// # Errors
+    /// Any [`ShardError`].
+    pub fn of_matrix(
+        name: Option<&str>,
+        plan: &str,
+        seed: u64,
+        matrix: Matrix,
+    ) -> Result<Self, ShardError> {
+        Self::new(name, plan, seed, Cut::Matrix(matrix))
+    }
+
+    fn new(name: Option<&str>, plan: &str, seed: u64, cut: Cut) -> Result<Self, ShardError> {
+        let (of_plan, text) = crate::plan::read(plan)?;
+        let plan = match Experiment::parse(&of_plan, &text)? {
+            Experiment::Storage(plan) => plan,
+            Experiment::FileSystems(_) => return Err(ShardError::FileSystems),
+        };
+        let table = text.parse().map_err(|error| syntax(&of_plan, &error))?;
+        let name = name.map_or(of_plan, str::to_owned);
+        Self::checked(name, seed, cut, table, plan)
+    }
+
+    /// The experiment in a file that [`FleetPlan::to_toml`] has written, and no
+    /// other; `None` where the file is a plan.
+    ///
+    /// # Errors
+    /// Any [`ShardError`].
+    pub fn load(path: &str) -> Result<Option<Self>, ShardError> {
+        let (name, text) = crate::plan::read(path)?;
+        // What is no TOML is no plan either, and told of by who reads plans.
+        let is_one = text
+            .parse::<toml::Table>()
+            .is_ok_and(|table| table.contains_key("plan"));
+        if !is_one {
+            return Ok(None);
+        }
+        Self::parse(&name, &text).map(Some)
+    }
+
+    fn parse(name: &str, text: &str) -> Result<Self, ShardError> {
+        let file: File = toml::from_str(text).map_err(|error| syntax(name, &error))?;
+        let cut = match (file.hosts, file.matrix) {
+            (Some(hosts), None) => Cut::Hosts(hosts.get()),
+            (None, Some(matrix)) => Cut::Matrix(matrix),
+            _ => {
+                let problem = "it needs either `hosts` or `matrix`";
+                return Err(ShardError::Syntax {
+                    name: name.to_owned(),
+                    problem: problem.to_owned(),
+                });
+            }
+        };
+        let plan = Plan::parse(&file.name, &file.plan.to_string())?;
+        Self::checked(file.name, file.seed, cut, file.plan, plan)
+    }
+
+    /// Everything in one file, to be read on every host.
+    pub fn to_toml(&self) -> String {
+        let (hosts, matrix) = match &self.cut {
+            Cut::Hosts(hosts) => (NonZeroU32::new(*hosts), None),
+            Cut::Matrix(matrix) => (None, Some(matrix.clone())),
+        };
+        let file = File {
+            name: self.name.clone(),
+            seed: self.seed,
+            hosts,
+            matrix,
+            plan: self.table.clone(),
+        };
+        toml::to_string(&file).expect("a plan that was read can be written")
+    }
+
+    fn checked(
+        name: String,
+        seed: u64,
+        cut: Cut,
+        table: toml::Table,
+        plan: Plan,
+    ) -> Result<Self, ShardError> {
+        let letters = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let first = name.chars().next();
+        if name.len() > 60
+            || !first.is_some_and(|c| c.is_ascii_alphanumeric())
+            || !name.chars().all(letters)
+        {
+            return Err(ShardError::Name(name));
+        }
+        let fleet = Self {
+            name,
+            seed,
+            cut,
+            table,
+            plan,
+        };
+        let (shards, portions) = match &fleet.cut {
+            Cut::Hosts(hosts) => {
+                if fleet.is_dealt() && fleet.plan.steady.is_some() {
+                    return Err(ShardError::Steady);
+                }
+                let portions = match fleet.is_dealt() {
+                    true => (fleet.drives().len() * fleet.plan.workloads.len()) as u64,
+                    false => u64::from(MOST),
+                };
+                (u64::from(*hosts), portions)
+            }
+            Cut::Matrix(matrix) => {
+                let sizes = matrix.sizes();
+                let product = sizes.iter().try_fold(1_u64, |all, n| all.checked_mul(*n));
+                (product.unwrap_or(u64::MAX), u64::from(MOST))
+            }
+        };
+        if shards > portions.min(u64::from(MOST)) {
+            return Err(ShardError::TooMany { shards, portions });
+        }
+        // What cannot be measured is found now, and not on a host.
+        let of = fleet.shards();
+        let mut seen = BTreeSet::new();
+        for index in 1..=of {
+            let (system, cipher, workload, _) = fleet.combination(index - 1);
+            if seen.insert((system, cipher, workload)) {
+                check_rates(&fleet.shard(ShardNumber { index, of })?.plan)?;
+            }
+        }
+        Ok(fleet)
+    }
+
+    /// The same under another name.
+    ///
+    /// # Errors
+    /// [`ShardError::Name`].
+    pub fn named(&self, name: String) -> Result<Self, ShardError> {
+        let this = self.clone();
+        Self::checked(name, this.seed, this.cut, this.table, this.plan)
+    }
+
+    /// Its name, under which it is stored.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The plan that it is made of.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Every system that a shard may measure.
+    pub fn systems(&self) -> Vec<System> {
+        match &self.cut {
+            Cut::Matrix(matrix) if !matrix.systems.is_empty() => {
+                let systems = matrix.systems.iter();
+                systems.filter_map(|system| system.parse().ok()).collect()
+            }
+            _ => self.plan.systems.clone(),
+        }
+    }
+
+    /// How many shards it has.
+    pub fn shards(&self) -> u32 {
+        match &self.cut {
+            Cut::Hosts(hosts) => *hosts,
+            Cut::Matrix(matrix) => matrix.sizes().iter().product::<u64>() as u32,
+        }
+    }
+
+    /// Whether nothing of a host's storage takes part.
+    pub fn is_simulated(&self) -> bool {
+        let plan = Plan {
+            systems: self.systems(),
+            ..self.plan.clone()
+        };
+        plan.is_simulated()
+    }
+
+    /// Whether its shards put together are one run.
+    pub fn is_dealt(&self) -> bool {
+        matches!(self.cut, Cut::Hosts(_)) && self.plan.is_simulated()
+    }
+
+    /// Simulated drives, in the plan's order.
+    fn drives(&self) -> Vec<&System> {
+        let systems = self.plan.systems.iter();
+        systems.filter(|system| system.drive().is_some()).collect()
+    }
+
+    /// SHA-256 of everything that decides what is measured.
+    fn fingerprint(&self) -> String {
+        let canonical = File {
+            name: String::new(),
+            seed: self.seed,
+            hosts: match &self.cut {
+                Cut::Hosts(hosts) => NonZeroU32::new(*hosts),
+                Cut::Matrix(_) => None,
+            },
+            matrix: match &self.cut {
+                Cut::Hosts(_) => None,
+                Cut::Matrix(matrix) => Some(matrix.clone()),
+            },
+            // Its keys are sorted, whatever order they were written in.
+            plan: self.table.clone(),
+        };
+        let text = serde_json::to_string(&canonical).expect("TOML can be written as JSON");
+        let digest = Sha256::digest(text.as_bytes());
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// What a shard measures.
+    ///
+    /// # Errors
+    /// [`ShardError::OutOfRange`], and of a matrix [`ShardError::Plan`].
+    pub fn shard(&self, number: ShardNumber) -> Result<Part, ShardError> {
+        let of = self.shards();
+        if number.of != of || number.index < 1 || number.index > of {
+            return Err(ShardError::OutOfRange { number, of });
+        }
+        let place = number.index - 1;
+        let mut part = Part {
+            plan: self.plan.clone(),
+            seed: self.seed,
+            shard: Shard {
+                experiment: self.name.clone(),
+                index: number.index,
+                of,
+                fingerprint: self.fingerprint(),
+                portions: Vec::new(),
+            },
+        };
+        match &self.cut {
+            Cut::Hosts(hosts) if self.is_dealt() => self.deal(&mut part, place, *hosts),
+            Cut::Hosts(_) => {}
+            Cut::Matrix(matrix) => {
+                let (system, cipher, workload, seed) = self.combination(place);
+                let plan = &mut part.plan;
+                if let Some(system) = matrix.systems.get(system) {
+                    let wrong = || ShardError::Axis(format!("system={system}"));
+                    plan.systems = vec![system.parse().map_err(|_| wrong())?];
+                }
+                if let Some(cipher) = matrix.ciphers.get(cipher) {
+                    plan.ciphers = vec![cipher.clone()];
+                    let used = |given: &String| {
+                        let known = |key| Encryption::parse(cipher, key, 512, None);
+                        let encryption = known(None).ok();
+                        encryption.is_some_and(|e| {
+                            *given == simulated::name_of(&e) || *given == e.spec.to_string()
+                        })
+                    };
+                    plan.cpu.retain(|given, _| used(given));
+                }
+                if let Some(workload) = matrix.workloads.get(workload) {
+                    let wrong = || ShardError::Axis(format!("workload={workload}"));
+                    plan.workloads.retain(|known| known.name == *workload);
+                    if plan.workloads.is_empty() {
+                        return Err(wrong());
+                    }
+                }
+                if let Some((first, _)) = matrix.seeds {
+                    part.seed = first + seed;
+                }
+                plan.validate()?;
+            }
+        }
+        Ok(part)
+    }
+
+    /// Places on the axes of a matrix; the seed goes round first.
+    fn combination(&self, place: u32) -> (usize, usize, usize, u64) {
+        let Cut::Matrix(matrix) = &self.cut else {
+            return (0, 0, 0, 0);
+        };
+        let [_, ciphers, workloads, seeds] = matrix.sizes();
+        let place = u64::from(place);
+        let (rest, seed) = (place / seeds, place % seeds);
+        let (rest, workload) = (rest / workloads, rest % workloads);
+        let (system, cipher) = (rest / ciphers, rest % ciphers);
+        (system as usize, cipher as usize, workload as usize, seed)
+    }
+
+    /// Gives a part its share: neighbours on the same drive stay together, because
+    /// every host has to fill the drives that it measures.
+    fn deal(&self, part: &mut Part, place: u32, hosts: u32) {
+        let drives = self.drives();
+        let workloads = &self.plan.workloads;
+        let all = drives.len() * workloads.len();
+        let share = |place: u32| (place as usize * all) / hosts as usize;
+        let mut portions = Vec::new();
+        let mut measured = Vec::new();
+        let mut systems: Vec<System> = Vec::new();
+        for number in share(place)..share(place + 1) {
+            let (drive, workload) = (number / workloads.len(), number % workloads.len());
+            // In records trials stand workload by workload.
+            portions.push((workload * drives.len() + drive) as u32);
+            measured.push((drives[drive].clone(), workloads[workload].name.clone()));
+            if !systems.contains(drives[drive]) {
+                systems.push(drives[drive].clone());
+            }
+        }
+        portions.sort_unstable();
+        let asked = |name: &String| measured.iter().any(|(_, workload)| workload == name);
+        part.plan.workloads.retain(|workload| asked(&workload.name));
+        part.plan.systems = systems;
+        part.plan.only = Some(measured);
+        part.shard.portions = portions;
+    }
+}
+
+fn syntax(name: &str, error: &toml::de::Error) -> ShardError {
+    ShardError::Syntax {
+        name: name.to_owned(),
+        problem: error.message().to_owned(),
+    }
+}
+
+/// Every host would measure a rate of its own that is not given.
+fn check_rates(plan: &Plan) -> Result<(), ShardError> {
+    if plan.is_simulated() {
+        for encryption in plan.encryptions(None)? {
+            if simulated::rate_of(&encryption, &plan.cpu).is_none() {
+                return Err(ShardError::NoRate(simulated::name_of(&encryption)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The shards of an experiment as the run that one machine would have made;
+/// partial, with a remark, where not all `of` are there. `None` where they are runs
+/// of their own, or there is none.
+pub fn merge(experiment: &str, of: usize, runs: Vec<Run>) -> Option<Run> {
+    let found = runs.len();
+    let mut portions = Vec::new();
+    let mut merged: Option<Run> = None;
+    for mut run in runs {
+        let numbers = run.shard.take()?.portions;
+        let each = run.trials.len().checked_div(numbers.len())?;
+        if each * numbers.len() != run.trials.len() {
+            return None;
+        }
+        let mut trials = std::mem::take(&mut run.trials).into_iter();
+        for number in numbers {
+            portions.push((number, trials.by_ref().take(each).collect::<Vec<_>>()));
+        }
+        match &mut merged {
+            None => merged = Some(run),
+            Some(merged) => {
+                let begun = |run: &Run| run.started.parse::<jiff::Timestamp>().ok();
+                if begun(&run) < begun(merged) {
+                    merged.started = run.started;
+                }
+                for warning in run.warnings {
+                    if !merged.warnings.contains(&warning) {
+                        merged.warnings.push(warning);
+                    }
+                }
+            }
+        }
+    }
+    let mut merged = merged?;
+    portions.sort_by_key(|(number, _)| *number);
+    // Every portion begins and ends with the plain drive: what they differ by is
+    // the noise, as in a run of one machine.
+    let pairs: Vec<f64> = portions
+        .iter()
+        .filter_map(|(_, trials)| trials.first().zip(trials.last()))
+        .flat_map(|(first, again)| again.samples_mb_s.iter().zip(&first.samples_mb_s))
+        .map(|(again, first)| again / first)
+        .collect();
+    merged.noise = stats::noise(&pairs);
+    merged.run = experiment.to_owned();
+    merged.trials = portions
+        .into_iter()
+        .flat_map(|(_, trials)| trials)
+        .collect();
+    merged.partial = found < of;
+    if merged.partial {
+        merged.warnings.push(format!(
+            "{found} of {of} shards are stored: `cryptmark fleet status {experiment}` names the others"
+        ));
+    }
+    Some(merged)
+}

@@ -1,0 +1,129 @@
+//! `cryptmark fleet manifest`: what Slurm or Kubernetes take.
+
+use super::write;
+use crate::cli::{Failure, print};
+use clap::{ArgGroup, Args};
+use fleet::kubernetes::{Job, Toleration};
+use fleet::slurm::{Array, Unfit};
+use lab::shard::FleetPlan;
+use std::path::{Path, PathBuf};
+
+/// Options of `cryptmark fleet manifest`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("engine").required(true).args(["slurm", "kubernetes"]))]
+pub struct ManifestOptions {
+    /// The experiment, as `cryptmark fleet plan` has written it
+    experiment: String,
+    /// A script for sbatch: a job array whose tasks start again when a node is lost
+    #[arg(long)]
+    slurm: bool,
+    /// An Indexed Job with its ConfigMap, for kubectl apply
+    #[arg(long)]
+    kubernetes: bool,
+    /// Shards at the same time, at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    at_once: Option<u32>,
+    /// Memory of a shard, as Slurm or Kubernetes writes it
+    #[arg(long)]
+    memory: Option<String>,
+    /// Cores of a shard
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    cores: u32,
+    /// Slurm: partition
+    #[arg(long, requires = "slurm")]
+    partition: Option<String>,
+    /// Slurm: limit of time of a task, as in 1:30:00
+    #[arg(long, requires = "slurm")]
+    time: Option<String>,
+    /// Slurm: what to measure on every host: a directory, a file or a block device
+    #[arg(long, requires = "slurm", value_name = "PATH")]
+    at: Option<String>,
+    /// Slurm: the program on the hosts
+    #[arg(
+        long,
+        requires = "slurm",
+        value_name = "PATH",
+        default_value = "cryptmark"
+    )]
+    program: String,
+    /// Kubernetes: the image that has the program
+    #[arg(long, requires = "kubernetes", default_value = "cryptmark:latest")]
+    image: String,
+    /// Kubernetes: namespace
+    #[arg(long, requires = "kubernetes")]
+    namespace: Option<String>,
+    /// Kubernetes: measure this storage class, in a volume that every pod claims; can be repeated
+    #[arg(long = "storage-class", requires = "kubernetes", value_name = "NAME")]
+    storage_classes: Vec<String>,
+    /// Kubernetes: size of such a volume
+    #[arg(long, requires = "kubernetes", default_value = "16Gi")]
+    volume_size: String,
+    /// Kubernetes: a taint that does not keep the pods away, KEY[=VALUE][:EFFECT]; can be repeated
+    #[arg(long = "toleration", requires = "kubernetes", value_name = "TAINT")]
+    tolerations: Vec<Toleration>,
+    /// Kubernetes: a label that a node must have, KEY=VALUE; can be repeated
+    #[arg(long = "node-label", requires = "kubernetes", value_name = "LABEL", value_parser = label)]
+    node_labels: Vec<(String, String)>,
+    /// Kubernetes: the secret whose key `url` is the store
+    #[arg(long, requires = "kubernetes", default_value = "cryptmark-store")]
+    secret: String,
+    /// Where to write it, or standard output with -
+    #[arg(short, long, value_name = "FILE|-", default_value = "-")]
+    output: PathBuf,
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(format!("{text} is no label; write KEY=VALUE")),
+    }
+}
+
+impl From<Unfit> for Failure {
+    fn from(error: Unfit) -> Self {
+        Self::of(2, &error, error.remedy())
+    }
+}
+
+/// Runs the command.
+pub fn run(options: &ManifestOptions) -> Result<(), Failure> {
+    let Some(experiment) = FleetPlan::load(&options.experiment)? else {
+        return Err(Failure::new(
+            2,
+            format!("{} is a plan and not cut into shards", options.experiment),
+            format!(
+                "Cut it: cryptmark fleet plan {} --hosts N -o FILE.toml.",
+                options.experiment
+            ),
+        ));
+    };
+    let text = match options.slurm {
+        true => Array {
+            partition: options.partition.clone(),
+            time: options.time.clone(),
+            memory: options.memory.clone(),
+            cores: options.cores,
+            at_once: options.at_once,
+            at: options.at.clone(),
+            program: options.program.clone(),
+        }
+        .script(&experiment)?,
+        false => Job {
+            image: options.image.clone(),
+            namespace: options.namespace.clone(),
+            storage_classes: options.storage_classes.clone(),
+            volume_size: options.volume_size.clone(),
+            at_once: options.at_once,
+            cores: options.cores.to_string(),
+            memory: options.memory.clone().unwrap_or_else(|| "1Gi".to_owned()),
+            tolerations: options.tolerations.clone(),
+            node_labels: options.node_labels.clone(),
+            secret: options.secret.clone(),
+        }
+        .manifests(&experiment)?,
+    };
+    if options.output == Path::new("-") {
+        return print(&text);
+    }
+    write(&options.output, &text)
+}

@@ -1,0 +1,63 @@
+//! `cryptmark run PLAN --shard I/N`: a part of an experiment.
+
+use super::{Destination, RunOptions, ShardError, ShardNumber, describe, measure};
+use crate::cli::{Failure, print};
+use lab::record::Shard;
+use lab::shard::FleetPlan;
+
+/// Seed of a plan that is cut here, and by every other host: the same for all.
+const SEED: u64 = 1;
+
+/// Runs the command.
+pub(super) fn run(options: &RunOptions, number: &str, store: Option<&str>) -> Result<(), Failure> {
+    let number: ShardNumber = number.parse()?;
+    let fleet = match FleetPlan::load(&options.plan)? {
+        Some(_) if options.seed.is_some() => {
+            return Err(Failure::new(
+                2,
+                format!("{} has its seed", options.plan),
+                "Leave --seed out, or write the experiment anew: cryptmark fleet plan --seed.",
+            ));
+        }
+        Some(fleet) => fleet,
+        None => {
+            let seed = options.seed.unwrap_or(SEED);
+            FleetPlan::of_hosts(None, &options.plan, seed, number.of)?
+        }
+    };
+    let part = fleet.shard(number)?;
+    if options.dry_run {
+        return print(&describe(&part.plan, &options.at));
+    }
+    let mut destination = Destination::open(options, store)?;
+    // Who is away is asked when there is something to store.
+    if destination.store.absence().is_none()
+        && let Some(run) = destination.store.stored_shard(&part.shard)?
+    {
+        return stored_already(&part.shard, &run);
+    }
+    destination.shard = Some(part.shard);
+    measure(options, &part.plan, part.seed, destination)
+}
+
+/// Says that there is nothing to do: another run is the shard.
+pub(super) fn stored_already(shard: &Shard, run: &str) -> Result<(), Failure> {
+    print(&format!(
+        "Shard {}/{} of {} is stored already, as {run}\n",
+        shard.index, shard.of, shard.experiment
+    ))
+}
+
+/// An experiment in shards is not one run.
+pub(super) fn refuse_whole(options: &RunOptions) -> Result<(), Failure> {
+    match FleetPlan::load(&options.plan) {
+        Ok(Some(fleet)) => Err(Failure::new(
+            2,
+            format!("{} has {} shards", options.plan, fleet.shards()),
+            format!("Name one: --shard 1/{}.", fleet.shards()),
+        )),
+        // What is no plan either is told of by who reads it.
+        Ok(None) | Err(ShardError::Plan(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,195 @@
+//! Shards on one machine and a store in a file.
+
+use crate::Sandbox;
+
+#[test]
+fn shards_are_stored_once_and_are_the_run_of_one_machine() {
+    let sandbox = Sandbox::new();
+    let plan = [
+        "fleet",
+        "plan",
+        "drives.toml",
+        "--hosts",
+        "3",
+        "--seed",
+        "7",
+    ];
+    let said = sandbox.ok("host", &[&plan[..], &["-o", "experiment.toml"]].concat());
+    assert!(said.contains("drives has 3 shards"), "{said}");
+
+    let shard = |number: &str| {
+        sandbox.ok(
+            "host",
+            &["run", "experiment.toml", "--shard", number, "--no-progress"],
+        )
+    };
+    assert!(shard("2/3").contains("Stored as"));
+    let told = sandbox.ok("host", &["fleet", "status", "drives"]);
+    assert!(told.contains("1 of 3 shards are stored"), "{told}");
+    assert!(told.contains("missing: 1,3"), "{told}");
+    assert!(
+        sandbox
+            .ok("host", &["show", "drives"])
+            .contains("1 of 3 shards")
+    );
+    shard("1/3");
+    // Counted from zero, as Kubernetes does.
+    shard("2+1/3");
+    let again = shard("2/3");
+    assert!(
+        again.contains("Shard 2/3 of drives is stored already"),
+        "{again}"
+    );
+    let told = sandbox.ok("host", &["fleet", "status", "drives"]);
+    assert!(told.contains("3 of 3 shards are stored\n"), "{told}");
+    assert_eq!(sandbox.ok("host", &["list"]).lines().count(), 3);
+
+    let single = ["run", "drives.toml", "--seed", "7", "--no-progress"];
+    let single = sandbox.ok(
+        "single",
+        &[&single[..], &["--json", "single.json"]].concat(),
+    );
+    let id = single
+        .split("Stored as ")
+        .nth(1)
+        .unwrap()
+        .split(';')
+        .next()
+        .unwrap();
+    sandbox.ok("host", &["report", "drives", "-o", "many.csv"]);
+    sandbox.ok("single", &["report", id, "-o", "one.csv"]);
+    let rows = |name: &str| crate::rows(&crate::read(&sandbox.path(name)));
+    let (many, one) = (rows("many.csv"), rows("one.csv"));
+    assert_eq!(many.len(), 8 * 5 * 4);
+    for (of_many, of_one) in many.iter().zip(&one) {
+        assert_eq!(of_many, of_one);
+    }
+    assert_eq!(many.len(), one.len());
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let sandbox = Sandbox::new();
+    let refused = |arguments: &[&str]| sandbox.fails("host", arguments, 2);
+    sandbox.ok(
+        "host",
+        &["run", "drives.toml", "--shard", "40/40", "--no-progress"],
+    );
+
+    // Another plan, another seed and another number of shards under the same name.
+    for other in [
+        &["run", "drives.toml", "--shard", "1/39", "--no-progress"][..],
+        &[
+            "run",
+            "drives.toml",
+            "--shard",
+            "1/40",
+            "--seed",
+            "2",
+            "--no-progress",
+        ],
+    ] {
+        let told = refused(other);
+        assert!(
+            told.contains("another experiment is stored as drives"),
+            "{told}"
+        );
+    }
+    let plan = crate::read(&sandbox.path("drives.toml"));
+    std::fs::write(
+        sandbox.path("drives.toml"),
+        plan.replace("145MB/s", "146MB/s"),
+    )
+    .unwrap();
+    refused(&["run", "drives.toml", "--shard", "1/40", "--no-progress"]);
+    let renamed = [
+        "fleet",
+        "plan",
+        "drives.toml",
+        "--hosts",
+        "40",
+        "--name",
+        "drives-2",
+    ];
+    sandbox.ok("host", &[&renamed[..], &["-o", "other.toml"]].concat());
+    sandbox.ok(
+        "host",
+        &["run", "other.toml", "--shard", "40/40", "--no-progress"],
+    );
+
+    let told = refused(&["run", "other.toml", "--shard", "41/40"]);
+    assert!(told.contains("no shard 41/40"), "{told}");
+    assert!(refused(&["run", "other.toml", "--shard", "1/41"]).contains("has 40"));
+    assert!(refused(&["run", "other.toml", "--shard", "first"]).contains("no shard"));
+    assert!(refused(&["run", "other.toml"]).contains("has 40 shards"));
+    refused(&["run", "other.toml", "--shard", "1/40", "--seed", "3"]);
+    assert!(refused(&["fleet", "status", "autumn"]).contains("autumn"));
+    refused(&["fleet", "plan", "drives.toml", "--hosts", "41"]);
+    refused(&["fleet", "plan", "drives.toml", "--matrix", "colour=red"]);
+    // clap's words on what excludes each other.
+    let output = sandbox.run("host", &["run", "other.toml", "--shard", "1/40", "--quick"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_matrix_is_runs_of_their_own() {
+    let sandbox = Sandbox::new();
+    let matrix = [
+        "fleet",
+        "plan",
+        "drives.toml",
+        "--matrix",
+        "system=drive:hdd-wd",
+    ];
+    let seeds = ["--matrix", "seed=1..2", "-o", "matrix.toml"];
+    sandbox.ok("host", &[&matrix[..], &seeds].concat());
+    for number in ["1/2", "2/2"] {
+        sandbox.ok(
+            "host",
+            &["run", "matrix.toml", "--shard", number, "--no-progress"],
+        );
+    }
+    let told = sandbox.ok("host", &["fleet", "status", "drives"]);
+    assert!(told.contains("2 of 2"), "{told}");
+    assert!(
+        sandbox
+            .fails("host", &["show", "drives"], 2)
+            .contains("2 runs")
+    );
+    let ids: Vec<&str> = told
+        .lines()
+        .skip(1)
+        .filter_map(|l| l.split_whitespace().nth(1))
+        .collect();
+    let seed = |id: &str| {
+        let json = sandbox.ok("host", &["show", id, "--json"]);
+        json.lines()
+            .find(|line| line.contains("\"seed\""))
+            .unwrap()
+            .to_owned()
+    };
+    assert_ne!(seed(ids[0]), seed(ids[1]));
+}
+
+#[test]
+fn tables_go_down_for_an_older_program() {
+    let sandbox = Sandbox::new();
+    let said = sandbox.ok("host", &["store", "migrate"]);
+    assert!(said.contains("is new"), "{said}");
+    let said = sandbox.ok("host", &["store", "migrate", "--to", "1"]);
+    assert!(
+        said.contains("had version 2, and has version 1 now"),
+        "{said}"
+    );
+    sandbox.fails("host", &["store", "migrate", "--to", "99"], 2);
+    assert!(
+        sandbox
+            .ok("host", &["store"])
+            .contains("0 run(s), store version 2")
+    );
+    assert!(
+        sandbox
+            .ok("host", &["store", "hand-over"])
+            .contains("Nothing waits")
+    );
+}
