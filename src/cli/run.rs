@@ -4,7 +4,7 @@ mod file_systems;
 mod kdf;
 
 use super::progress::Progress;
-use super::{Failure, open_store, print, stop_on_signal, style};
+use super::{Failure, VERSION, open_store, print, stop_on_signal, style};
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use lab::plan::{Plan, Sizes};
@@ -159,7 +159,8 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
     }
     let backend = options.backend;
     let session = Session::open_watched(&plan, &storage, backend, seed, run_id(), &mut filling)
-        .inspect_err(|_| progress.finish())?;
+        .inspect_err(|_| progress.finish())?
+        .built_as(VERSION);
     destination.begin(session.header())?;
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }
