@@ -4,6 +4,7 @@
 
 mod edges;
 mod emulated;
+mod package;
 mod packages;
 mod tests;
 mod ublk;
@@ -30,6 +31,7 @@ cargo xtask COMMAND
   power-loss    cut the power under exported volumes, each so many times [SAMPLES]
   serve-long    servers for as long as wanted: fio verifies, NBD and FUSE are killed [SECONDS KILLS]
   ublk          disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
+  package       Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget        time of a clean release build and size of the binary
 ";
 
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
             [kernel, module, tests, ..] => ublk::boot(kernel, module, tests),
             _ => usage(),
         },
+        Some("package") => package::run(rest),
         Some("budget") => budget(),
         _ => {
             eprint!("{USAGE}");
@@ -98,6 +101,7 @@ fn ci() -> bool {
         })
         && step("edges", || edges::check(&root()))
         && step("test", tests::run)
+        && step("package", package::short)
 }
 
 fn step(name: &str, run: impl FnOnce() -> bool) -> bool {
