@@ -34,8 +34,8 @@ fn main() -> ExitCode {
         Command::Doctor(options) => cli::doctor::run(&options),
         Command::Agent(options) => cli::agent::run(&options),
         Command::EngineFile => cli::agent::serve(),
-        Command::Completions(options) => cli::shell::completions(&options),
-        Command::Man(options) => cli::shell::man(&options),
+        Command::Completions(options) => cli::completions::run(&options),
+        Command::Man(options) => cli::man::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

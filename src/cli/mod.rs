@@ -6,6 +6,7 @@ pub mod baseline;
 #[cfg(test)]
 mod book;
 pub mod compare;
+pub mod completions;
 pub mod doctor;
 pub mod drive;
 mod failure;
@@ -13,12 +14,12 @@ pub mod fleet;
 pub mod import;
 mod in_memory;
 pub mod lab;
+pub mod man;
 pub mod papercheck;
 pub mod plans;
 mod progress;
 pub mod report;
 pub mod run;
-pub mod shell;
 pub mod store;
 pub mod stored;
 pub mod volume;
@@ -32,10 +33,27 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Version, commit and its day, as records have them too; the version alone
+/// where the program was not built from a checkout.
+pub const VERSION: &str = env!("CRYPTMARK_VERSION");
+
+const LONG_VERSION: &str = concat!(
+    env!("CRYPTMARK_VERSION"),
+    "\ntarget: ",
+    env!("CRYPTMARK_TARGET"),
+    "\nfeatures: ",
+    env!("CRYPTMARK_FEATURES")
+);
+
 /// Measures what encrypting storage costs on this machine, and says which
 /// set-up to choose.
 #[derive(Debug, Parser)]
-#[command(name = "cryptmark", version, propagate_version = true)]
+#[command(
+    name = "cryptmark",
+    version = VERSION,
+    long_version = LONG_VERSION,
+    propagate_version = true
+)]
 pub struct Arguments {
     /// Where runs are kept: a file, or a postgres:// URL [default: `store` in ~/.config/cryptmark/config.toml, or the user's data directory]
     #[arg(
@@ -93,9 +111,9 @@ pub enum Command {
     #[command(name = ::lab::target::engine_file::SUBCOMMAND, hide = true)]
     EngineFile,
     /// Print a completion script for a shell
-    Completions(shell::CompletionsOptions),
+    Completions(completions::CompletionsOptions),
     /// Print the manual page, or write one for every command
-    Man(shell::ManOptions),
+    Man(man::ManOptions),
 }
 
 /// Prints clap's word on bad arguments; exit code 2, or 0 for help and version.

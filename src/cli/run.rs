@@ -5,7 +5,7 @@ mod kdf;
 mod shard;
 
 use super::progress::Progress;
-use super::{Failure, open_store_to_measure, print, stop_on_signal, style};
+use super::{Failure, VERSION, open_store_to_measure, print, stop_on_signal, style};
 use bytesize::ByteSize;
 use cipher::CipherError;
 use clap::{Args, ValueEnum};
@@ -186,7 +186,8 @@ fn measure(
     }
     let backend = options.backend;
     let session = Session::open_watched(plan, &storage, backend, seed, run_id(), &mut filling)
-        .inspect_err(|_| progress.finish())?;
+        .inspect_err(|_| progress.finish())?
+        .built_as(VERSION);
     destination.begin(session.header())?;
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }

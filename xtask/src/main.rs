@@ -5,6 +5,7 @@
 mod book;
 mod edges;
 mod emulated;
+mod package;
 mod packages;
 mod tests;
 mod ublk;
@@ -33,6 +34,7 @@ cargo xtask COMMAND
   serve-long    servers for as long as wanted: fio verifies, NBD and FUSE are killed [SECONDS KILLS]
   fleet-long    200 writers on a PostgreSQL server that is restarted under them [RUNS OF EACH]
   ublk          disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
+  package       Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget        time of a clean release build and size of the binary
 ";
 
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
             _ => usage(),
         },
         Some("book") => book::build(),
+        Some("package") => package::run(rest),
         Some("budget") => budget(),
         _ => {
             eprint!("{USAGE}");
@@ -103,6 +106,7 @@ fn ci() -> bool {
         })
         && step("edges", || edges::check(&root()))
         && step("test", tests::run)
+        && step("package", package::short)
 }
 
 fn step(name: &str, run: impl FnOnce() -> bool) -> bool {

@@ -212,6 +212,31 @@ const TOOLS: &[Tool] = &[
         purpose: "small file systems of the tests' own, and users without rights",
     },
     Tool {
+        program: "man",
+        package: "man-db",
+        purpose: "manual pages are read",
+    },
+    Tool {
+        program: "groff",
+        package: "groff",
+        purpose: "manual pages are set without a warning",
+    },
+    Tool {
+        program: "zsh",
+        package: "zsh",
+        purpose: "completions",
+    },
+    Tool {
+        program: "fish",
+        package: "fish",
+        purpose: "completions",
+    },
+    Tool {
+        program: "dpkg-shlibdeps",
+        package: "dpkg-dev",
+        purpose: "the libraries that the Debian package needs",
+    },
+    Tool {
         program: "qemu-aarch64-static",
         package: "qemu-user-static",
         purpose: "the engine on other machines",
@@ -251,10 +276,35 @@ const TOOLS: &[Tool] = &[
 /// Where what comes from PyPI is, below the root; tests look there too.
 const VALIDATOR: &str = "target/tools/kubernetes-validate";
 
-/// Installs what is missing, as root and with apt; names what stays missing.
+/// What packages are made and tried with, beside the above.
+const PACKAGING: &[Tool] = &[
+    Tool {
+        program: "musl-gcc",
+        package: "musl-tools",
+        purpose: "static programs",
+    },
+    Tool {
+        program: "lintian",
+        package: "lintian",
+        purpose: "what Debian expects of packages",
+    },
+    Tool {
+        program: "zstd",
+        package: "zstd",
+        purpose: "volumes that the packages' programs open",
+    },
+];
+
+/// Installs what tests need and is missing, as root and with apt; names what
+/// stays missing.
 pub fn provide() {
-    debian();
+    provide_all(TOOLS.iter().collect());
     validator();
+}
+
+/// The same for making and trying packages.
+pub fn provide_for_packages() {
+    provide_all(TOOLS.iter().chain(PACKAGING).collect());
 }
 
 /// The program that knows the schemas of Kubernetes, in a folder of its own.
@@ -285,8 +335,8 @@ fn validator() {
     }
 }
 
-fn debian() {
-    let missing: Vec<&Tool> = TOOLS.iter().filter(|tool| !present(tool.program)).collect();
+fn provide_all(mut missing: Vec<&Tool>) {
+    missing.retain(|tool| !present(tool.program));
     if missing.is_empty() {
         return;
     }
@@ -334,7 +384,8 @@ pub fn present(program: &str) -> bool {
         .any(|folder| folder.join(program).is_file())
 }
 
-fn is_root() -> bool {
+/// Whether this process may change the system.
+pub fn is_root() -> bool {
     Command::new("id")
         .arg("-u")
         .output()

@@ -188,6 +188,12 @@ fn begun(plan: &str, seed: u64, id: String, warnings: Vec<String>) -> Run {
     }
 }
 
+/// Has `run` state that it was measured by this `version`.
+fn state_build(run: &mut Run, version: &str) {
+    let versions = &mut run.host.versions;
+    versions.insert("cryptmark".to_owned(), version.to_owned());
+}
+
 /// The run at its end; `whole` if nothing of its plan is missing. `steal` is what
 /// a hypervisor took of the time.
 fn ended(mut run: Run, steal: Option<f64>, whole: bool) -> Run {
@@ -287,6 +293,12 @@ impl<'a> Session<'a> {
             plan,
             run,
         })
+    }
+
+    /// States which build of the program measures: its version and commit.
+    pub fn built_as(mut self, version: &str) -> Self {
+        state_build(&mut self.run, version);
+        self
     }
 
     /// What is known before anything is measured; to be stored first.

@@ -3,7 +3,7 @@
 use crate::cli::import::keep;
 use crate::cli::progress::Progress;
 use crate::cli::run::{rate as cipher_rate, run_id, seed_of_now};
-use crate::cli::{Failure, open_store_to_measure, print, stop_on_signal, style};
+use crate::cli::{Failure, VERSION, open_store_to_measure, print, stop_on_signal, style};
 use ::drive::analytic;
 use ::drive::preset::Preset;
 use ::report::proposal::{self, Format, Machine, Place, Proposal, Rate, quoted};
@@ -138,7 +138,7 @@ impl HereOptions {
                 (self.storage(&plan, seed, &progress)?, seed)
             }
         };
-        let session = Session::open(&plan, &storage, backend, seed, run_id())?;
+        let session = Session::open(&plan, &storage, backend, seed, run_id())?.built_as(VERSION);
         let (run, outcome) = session.measure(&stop, &mut Shown(&progress));
         progress.finish();
         outcome?;

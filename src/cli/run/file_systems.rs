@@ -2,6 +2,7 @@
 
 use super::{Destination, Failure, Progress, RunOptions, TierName, print};
 use super::{run_id, seed_of_now, stop_on_signal};
+use crate::cli::VERSION;
 use block::signature;
 use bytesize::ByteSize;
 use lab::file_system::agent::Ended;
@@ -128,7 +129,7 @@ pub(super) fn run(
         named: &options.at,
         lab,
     };
-    let session = FileSystems::open(&plan, surroundings, seed, run_id())?;
+    let session = FileSystems::open(&plan, surroundings, seed, run_id())?.built_as(VERSION);
     destination.begin(session.header())?;
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }

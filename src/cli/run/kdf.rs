@@ -3,6 +3,7 @@
 
 use super::{Destination, Failure, Progress, RunOptions, print, run_id};
 use super::{seed_of_now, stop_on_signal};
+use crate::cli::VERSION;
 use lab::session::unlock::Unlocks;
 use lab::target::unlock::{ITER_TIME_MS, RECIPES};
 use std::fmt::Write as _;
@@ -29,7 +30,7 @@ pub(super) fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failu
     let stop = stop_on_signal()?;
     let progress = Progress::new(options.no_progress, 0);
     let seed = options.seed.unwrap_or_else(seed_of_now);
-    let session = Unlocks::new(RECIPES, rounds, seed, run_id());
+    let session = Unlocks::new(RECIPES, rounds, seed, run_id()).built_as(VERSION);
     destination.begin(session.header())?;
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }

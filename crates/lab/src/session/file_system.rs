@@ -3,7 +3,7 @@
 //! Each job of the plan is run by an agent of its own, on this kernel or in the
 //! lab kernel. What it tells becomes records as it comes.
 
-use super::{Observer, SessionError, Visit, begun, ended};
+use super::{Observer, SessionError, Visit, begun, ended, state_build};
 use crate::file_system::agent::{self, Ended, Told};
 use crate::file_system::plan::{FileSystemPlan, Leg, base_job, system_name};
 use crate::file_system::{Backing, Event, FileSystemError, Job, OperationSample, Subject};
@@ -150,6 +150,12 @@ impl<'a> FileSystems<'a> {
             },
             beside,
         })
+    }
+
+    /// States which build of the program measures: its version and commit.
+    pub fn built_as(mut self, version: &str) -> Self {
+        state_build(&mut self.run, version);
+        self
     }
 
     /// What is known before anything is measured; to be stored first.

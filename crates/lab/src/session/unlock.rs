@@ -4,7 +4,7 @@
 //! guesses; odd rounds in reverse. The first recipe is unlocked again at the
 //! other end of the round: the A/A pair.
 
-use super::{Observer, SessionError, Visit, begun, ended};
+use super::{Observer, SessionError, Visit, begun, ended, state_build};
 use crate::probe::{self, StealMeter};
 use crate::record::{Device, Host, Run, Tier, Trial};
 use crate::stats;
@@ -49,6 +49,12 @@ impl Unlocks {
             run: begun(PLAN, seed, id, Vec::new()),
             steal: StealMeter::start(),
         }
+    }
+
+    /// States which build of the program measures: its version and commit.
+    pub fn built_as(mut self, version: &str) -> Self {
+        state_build(&mut self.run, version);
+        self
     }
 
     /// What is known before anything is measured; to be stored first.

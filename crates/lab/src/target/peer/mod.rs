@@ -52,6 +52,16 @@ pub enum Absent {
         /// Debian's package.
         package: &'static str,
     },
+    /// It may be there, and this program is static: nothing can be loaded into
+    /// it.
+    #[error(
+        "{library} cannot be loaded into a static program; one that is linked dynamically, as \
+         Debian's package has it, measures it"
+    )]
+    Static {
+        /// The library.
+        library: &'static str,
+    },
     /// It is there and does not run.
     #[error("{library} cannot be run ({reason})")]
     NotRunnable {
@@ -212,7 +222,13 @@ impl Library {
     }
 
     fn keyed(self, wanted: Wanted<'_>) -> Opened {
+        let is_static = cfg!(all(target_os = "linux", target_feature = "crt-static"));
         match self {
+            Self::OpenSsl | Self::Libgcrypt | Self::Nettle | Self::Botan if is_static => {
+                Err(Absent::Static {
+                    library: self.name(),
+                })
+            }
             Self::OpenSsl => openssl::open(wanted),
             Self::Libgcrypt => gcrypt::open(wanted),
             Self::Nettle => nettle::open(wanted),
