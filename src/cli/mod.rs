@@ -1,14 +1,18 @@
 //! The command line: one subcommand a file, and what they share.
 
 pub mod advise;
+#[cfg(target_os = "linux")]
 pub mod agent;
 pub mod baseline;
 pub mod compare;
 pub mod doctor;
 pub mod drive;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod failure;
 pub mod import;
 mod in_memory;
+#[cfg(target_os = "linux")]
 pub mod lab;
 pub mod papercheck;
 pub mod plans;
@@ -19,6 +23,8 @@ pub mod shell;
 pub mod stored;
 pub mod volume;
 
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::lab;
 pub use failure::Failure;
 
 use ::lab::store::{Location, Store};
@@ -72,9 +78,11 @@ pub enum Command {
     Lab(lab::LabOptions),
     /// Say what this machine can measure, and what is missing for the rest
     Doctor(doctor::DoctorOptions),
+    #[cfg(target_os = "linux")]
     /// Run a job on file systems for another process of this program
     #[command(name = ::lab::file_system::agent::SUBCOMMAND, hide = true)]
     Agent(agent::AgentOptions),
+    #[cfg(target_os = "linux")]
     /// Serve an encrypted file for another process of this program
     #[command(name = ::lab::target::engine_file::SUBCOMMAND, hide = true)]
     EngineFile,
