@@ -134,7 +134,7 @@ impl Machine {
 }
 
 /// Whether Rust's standard library for `target` is installed.
-fn has_library(target: &str) -> bool {
+pub fn has_library(target: &str) -> bool {
     let found = Command::new("rustc")
         .args(["--print", "target-libdir", "--target", target])
         .current_dir(root())
@@ -143,7 +143,7 @@ fn has_library(target: &str) -> bool {
     found.is_ok_and(|found| Path::new(String::from_utf8_lossy(&found.stdout).trim()).is_dir())
 }
 
-fn add_library(target: &str) -> bool {
+pub fn add_library(target: &str) -> bool {
     let added = Command::new("rustup")
         .args(["target", "add", target])
         .current_dir(root())

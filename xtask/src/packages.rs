@@ -223,9 +223,48 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// Installs what is missing, as root and with apt; names what stays missing.
+/// What builds, runs and packs the program for Windows.
+const WINDOWS: &[Tool] = &[
+    Tool {
+        program: "x86_64-w64-mingw32-gcc",
+        package: "gcc-mingw-w64-x86-64",
+        purpose: "the program for Windows",
+    },
+    Tool {
+        program: "wine",
+        package: "wine",
+        purpose: "the program for Windows",
+    },
+    Tool {
+        program: "/usr/lib/wine/wine64",
+        package: "wine64",
+        purpose: "the program for Windows",
+    },
+    Tool {
+        program: "zip",
+        package: "zip",
+        purpose: "the package for Windows",
+    },
+    Tool {
+        program: "unzip",
+        package: "unzip",
+        purpose: "the package for Windows",
+    },
+];
+
+/// Installs what tests need and is missing.
 pub fn provide() {
-    let missing: Vec<&Tool> = TOOLS.iter().filter(|tool| !present(tool.program)).collect();
+    install(TOOLS);
+}
+
+/// Installs what the program for Windows needs and is missing.
+pub fn provide_windows() {
+    install(WINDOWS);
+}
+
+/// Installs what is missing, as root and with apt; names what stays missing.
+fn install(tools: &'static [Tool]) {
+    let missing: Vec<&Tool> = tools.iter().filter(|tool| !present(tool.program)).collect();
     if missing.is_empty() {
         return;
     }
