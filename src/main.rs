@@ -4,6 +4,8 @@
 
 #![forbid(unsafe_code)]
 
+// What needs Linux uses all of it.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod cli;
 
 use clap::Parser;
@@ -32,7 +34,9 @@ fn main() -> ExitCode {
         Command::Drive(options) => cli::drive::run(&options),
         Command::Lab(options) => cli::lab::run(options),
         Command::Doctor(options) => cli::doctor::run(&options),
+        #[cfg(target_os = "linux")]
         Command::Agent(options) => cli::agent::run(&options),
+        #[cfg(target_os = "linux")]
         Command::EngineFile => cli::agent::serve(),
         Command::Completions(options) => cli::completions::run(&options),
         Command::Man(options) => cli::man::run(&options),

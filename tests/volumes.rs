@@ -8,7 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+/// The program; that for Windows where `cargo xtask windows` runs these.
+fn program() -> PathBuf {
+    let other = std::env::var_os("CRYPTMARK_WINDOWS");
+    other.map_or_else(|| env!("CARGO_BIN_EXE_cryptmark").into(), PathBuf::from)
+}
 
 /// The folder of samples, and a place for what they decompress to.
 struct Samples {
@@ -56,7 +60,7 @@ impl Samples {
     /// `cryptmark volume COMMAND`, with the options that open the case with
     /// this secret.
     fn command(&self, command: &str, case: &Value, secret: &Value) -> Command {
-        let mut run = Command::new(PROGRAM);
+        let mut run = Command::new(program());
         run.args(["volume", command]).arg(self.file(case));
         let number = |name: &str| case[name].as_u64().filter(|&number| number != 0);
         let option = |run: &mut Command, name: &str, value: Option<String>| {

@@ -165,6 +165,10 @@ fn systems(text: &mut String) {
     for (index, system) in System::all().enumerate() {
         let label = if index == 0 { "systems" } else { "" };
         let name = system.as_str();
+        if cfg!(not(target_os = "linux")) && system.needs_linux() {
+            let _ = writeln!(text, "{label:<10}{name}: absent, it needs Linux");
+            continue;
+        }
         if let System::Served(program) = &system {
             let found = program.version().map_or_else(
                 || format!("absent; {} brings it", program.package()),

@@ -11,7 +11,6 @@ use lab::shard::ShardError;
 use lab::store::StoreError;
 use lab::target::StorageError;
 use lab::target::simulated::SimulatedError;
-use serve::fuse::FuseError;
 use std::error::Error;
 use std::process::ExitCode;
 use volume::cryptoloop::UnknownDerivation;
@@ -130,16 +129,6 @@ impl From<VolumeError> for Failure {
             Verdict::WrongSecret => 3,
             Verdict::Protected => 4,
             Verdict::Interrupted => 130,
-        };
-        Self::of(code, &error, error.remedy())
-    }
-}
-
-impl From<FuseError> for Failure {
-    fn from(error: FuseError) -> Self {
-        let code = match &error {
-            FuseError::Busy { .. } => 4,
-            _ => 1,
         };
         Self::of(code, &error, error.remedy())
     }

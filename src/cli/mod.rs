@@ -1,6 +1,7 @@
 //! The command line: one subcommand a file, and what they share.
 
 pub mod advise;
+#[cfg(target_os = "linux")]
 pub mod agent;
 pub mod baseline;
 #[cfg(test)]
@@ -9,10 +10,13 @@ pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod drive;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 mod failure;
 pub mod fleet;
 pub mod import;
 mod in_memory;
+#[cfg(target_os = "linux")]
 pub mod lab;
 pub mod man;
 pub mod papercheck;
@@ -24,6 +28,8 @@ pub mod store;
 pub mod stored;
 pub mod volume;
 
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::lab;
 pub use failure::Failure;
 
 use ::lab::store::{HandedOver, Settings, Store, StoreError};
@@ -104,9 +110,11 @@ pub enum Command {
     Lab(lab::LabOptions),
     /// Say what this machine can measure, and what is missing for the rest
     Doctor(doctor::DoctorOptions),
+    #[cfg(target_os = "linux")]
     /// Run a job on file systems for another process of this program
     #[command(name = ::lab::file_system::agent::SUBCOMMAND, hide = true)]
     Agent(agent::AgentOptions),
+    #[cfg(target_os = "linux")]
     /// Serve an encrypted file for another process of this program
     #[command(name = ::lab::target::engine_file::SUBCOMMAND, hide = true)]
     EngineFile,

@@ -70,10 +70,7 @@ fn manifests(root: &Path) -> Vec<String> {
                 continue;
             }
         };
-        let Some(dependencies) = manifest.get("dependencies").and_then(|d| d.as_table()) else {
-            continue;
-        };
-        for dependency in dependencies.keys() {
+        for dependency in dependencies(&manifest) {
             let of_the_house = MAY_IMPORT.iter().any(|(other, _)| other == dependency);
             if of_the_house && !allowed.contains(&dependency.as_str()) {
                 offences.push(format!("{name} may not depend on {dependency}"));
@@ -81,6 +78,21 @@ fn manifests(root: &Path) -> Vec<String> {
         }
     }
     offences
+}
+
+/// What a manifest names as dependencies, those of some systems alone included.
+fn dependencies(manifest: &toml::Table) -> impl Iterator<Item = &String> {
+    let systems = manifest.get("target").and_then(|all| all.as_table());
+    let of_systems = systems
+        .into_iter()
+        .flat_map(toml::Table::values)
+        .filter_map(|system| system.get("dependencies"));
+    manifest
+        .get("dependencies")
+        .into_iter()
+        .chain(of_systems)
+        .filter_map(toml::Value::as_table)
+        .flat_map(toml::Table::keys)
 }
 
 fn offences_in(file: &Path, text: &str) -> Vec<String> {
@@ -182,6 +194,13 @@ mod tests {
             0
         );
         assert_eq!(offences("crates/report/src/x.rs", "use lab::target::X;"), 1);
+    }
+
+    #[test]
+    fn dependencies_of_one_system_count() {
+        let manifest = "[dependencies]\na = \"1\"\n[target.'cfg(unix)'.dependencies]\nb = \"1\"\n";
+        let manifest: toml::Table = manifest.parse().unwrap();
+        assert_eq!(dependencies(&manifest).collect::<Vec<_>>(), ["a", "b"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod package;
 mod packages;
 mod tests;
 mod ublk;
+mod windows;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -18,6 +19,8 @@ cargo xtask COMMAND
 
   test          install what the tests need (as root, with apt) and run them all
   emulated      all of the cipher crate's tests on other machines, by QEMU
+  windows       the program for Windows: built, and tried under wine
+  windows-zip   the same, as it is shipped, packed in target/package
   lab-kernel    build the kernel of docs/LAB-KERNEL.md in the user's cache
   edges         check who imports whom, and that unsafe stays in its rooms
   ci            what CI runs: fmt, clippy, edges, a release build, test
@@ -44,6 +47,11 @@ fn main() -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
         Some("test") => tests::run(),
         Some("emulated") => tests::run_emulated(),
+        Some("windows") => tests::run_windows(),
+        Some("windows-zip") => {
+            packages::provide_windows();
+            windows::zip()
+        }
         Some("lab-kernel") => {
             packages::provide();
             cargo(&["build", "--package", "cryptmark"]) && tests::lab_kernel()

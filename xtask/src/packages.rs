@@ -295,6 +295,35 @@ const PACKAGING: &[Tool] = &[
     },
 ];
 
+/// What builds, runs and packs the program for Windows.
+const WINDOWS: &[Tool] = &[
+    Tool {
+        program: "x86_64-w64-mingw32-gcc",
+        package: "gcc-mingw-w64-x86-64",
+        purpose: "the program for Windows",
+    },
+    Tool {
+        program: "wine",
+        package: "wine",
+        purpose: "the program for Windows",
+    },
+    Tool {
+        program: "/usr/lib/wine/wine64",
+        package: "wine64",
+        purpose: "the program for Windows",
+    },
+    Tool {
+        program: "zip",
+        package: "zip",
+        purpose: "the package for Windows",
+    },
+    Tool {
+        program: "unzip",
+        package: "unzip",
+        purpose: "the package for Windows",
+    },
+];
+
 /// Installs what tests need and is missing, as root and with apt; names what
 /// stays missing.
 pub fn provide() {
@@ -305,6 +334,11 @@ pub fn provide() {
 /// The same for making and trying packages.
 pub fn provide_for_packages() {
     provide_all(TOOLS.iter().chain(PACKAGING).collect());
+}
+
+/// The same for the program for Windows.
+pub fn provide_windows() {
+    provide_all(WINDOWS.iter().collect());
 }
 
 /// The program that knows the schemas of Kubernetes, in a folder of its own.

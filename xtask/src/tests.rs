@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test, with what it could not run named and counted.
 
 use crate::emulated::{self, Extent};
-use crate::{packages, root};
+use crate::{packages, root, windows};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -11,6 +11,7 @@ const SKIPPED: &str = "skipped: ";
 /// Provides what tests need, runs them here and some of the cipher crate's on
 /// other machines; sums up.
 pub fn run() -> bool {
+    packages::provide();
     sum_up(|skipped| {
         let all = ["test", "--workspace", "--all-features"];
         // Tests without the kernel say that they skipped it.
@@ -18,6 +19,7 @@ pub fn run() -> bool {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(all).arg("--");
         let here = test(&mut cargo, skipped);
+        skipped.push("the program for Windows (cargo xtask windows builds and tries it)".into());
         emulated::run(Extent::Short, skipped) && here
     })
 }
@@ -37,11 +39,18 @@ pub fn lab_kernel() -> bool {
 /// Provides what tests need, runs all of the cipher crate's on other machines,
 /// sums up.
 pub fn run_emulated() -> bool {
+    packages::provide();
     sum_up(|skipped| emulated::run(Extent::Whole, skipped))
 }
 
+/// Provides what it takes, builds the program for Windows and runs tests of it,
+/// sums up.
+pub fn run_windows() -> bool {
+    packages::provide_windows();
+    sum_up(windows::run)
+}
+
 fn sum_up(tests: impl FnOnce(&mut Vec<String>) -> bool) -> bool {
-    packages::provide();
     let mut skipped = Vec::new();
     let passed = tests(&mut skipped);
     skipped.sort();

@@ -310,15 +310,18 @@ mod tests {
     use super::*;
     use std::error::Error as _;
 
+    /// What the system says of a full disk: `ERROR_DISK_FULL` or `ENOSPC`.
+    const FULL: i32 = if cfg!(windows) { 112 } else { errno::ENOSPC };
+
     #[test]
     fn keeps_the_source_and_its_number() {
         let error = BlockError::Io {
             operation: OperationKind::Write,
             offset: 4096,
             length: 512,
-            source: io::Error::from_raw_os_error(errno::ENOSPC),
+            source: io::Error::from_raw_os_error(FULL),
         };
-        assert_eq!(error.errno(), errno::ENOSPC);
+        assert_eq!(error.errno(), FULL);
         assert!(error.source().is_some());
         assert_eq!(error.to_string(), "write of 512 bytes at byte 4096 failed");
         assert!(error.remedy().starts_with("Free some space"));

@@ -4,15 +4,17 @@
 mod extents;
 mod open;
 mod shared;
+mod system;
 mod threads;
 
 pub(crate) use shared::Shared;
 
+use crate::testfile::Nameless;
 use crate::{
     BlockDevice, BlockError, ByteRange, Extent, Geometry, InlineQueue, Part, Queue, QueueOptions,
 };
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,7 +23,8 @@ use std::sync::Arc;
 pub enum Engine {
     /// Linux's io_uring: one thread, many requests.
     IoUring,
-    /// `pread` and `pwrite` on a thread for each request in flight, 64 at most.
+    /// `pread` and `pwrite`, or what the system has for them, on a thread for each
+    /// request in flight, 64 at most.
     Threads,
     /// `pread` and `pwrite` inside `submit`: one request at a time, whatever
     /// the depth.
@@ -61,6 +64,14 @@ pub enum PathKind {
     RegularFile,
     /// A disk, a partition or something that acts as one.
     BlockDevice,
+}
+
+impl PathKind {
+    /// What somebody with this metadata is, if a device can be made of it: on other
+    /// systems than Linux, of files alone.
+    pub fn of(metadata: &Metadata) -> Option<Self> {
+        system::kind(metadata)
+    }
 }
 
 impl fmt::Display for PathKind {
@@ -106,10 +117,12 @@ impl Default for FileOptions {
 /// The size is the file's at the time of opening, rounded down to the logical
 /// block. A discard punches a hole into a file, which afterwards reads as
 /// zeros; on a block device the content is then up to the device. A flush is
-/// `fdatasync`.
+/// `fdatasync`, or `FlushFileBuffers`.
 pub struct FileDevice {
     shared: Arc<Shared>,
     engine: Engine,
+    /// Lets the file be opened again for as long as this is.
+    alive: Option<Arc<Nameless>>,
 }
 
 impl FileDevice {
@@ -126,14 +139,24 @@ impl FileDevice {
     /// and, if `options.write`, for writing; `path` names it in errors.
     ///
     /// `O_DIRECT` is set or cleared on the file's description, which all
-    /// duplicates of the descriptor share. `options.exclusive` has no effect.
+    /// duplicates of the descriptor share; Windows opens the file anew.
+    /// `options.exclusive` has no effect.
     pub fn from_file(file: File, path: &Path, options: &FileOptions) -> Result<Self, BlockError> {
         let (shared, memory_backed) = open::examine(file, path, options)?;
         let engine = open::choose_engine(options.engine, memory_backed)?;
         Ok(Self {
             shared: Arc::new(shared),
             engine,
+            alive: None,
         })
+    }
+
+    /// The same, of a file that goes when nobody keeps it.
+    pub(crate) fn keeping(self, file: Arc<Nameless>) -> Self {
+        Self {
+            alive: Some(file),
+            ..self
+        }
     }
 
     /// How [`queue`](BlockDevice::queue) reaches the system.
@@ -149,14 +172,9 @@ impl FileDevice {
 
     /// A path by which other processes of this user can open it for as long as
     /// it is open here, even if it has no name.
-    #[cfg(target_os = "linux")]
-    pub fn path_for_others(&self) -> PathBuf {
-        use std::os::fd::AsRawFd;
-        let descriptor = self.shared.file.as_raw_fd();
-        // In a process namespace of its own, /proc may know it by another number.
-        let process = std::fs::read_link("/proc/self")
-            .unwrap_or_else(|_| std::process::id().to_string().into());
-        format!("/proc/{}/fd/{descriptor}", process.display()).into()
+    /// Nothing where the system has no such paths.
+    pub fn path_for_others(&self) -> Option<PathBuf> {
+        system::path_for_others(&self.shared.file)
     }
 
     /// What is stored in `range`, any bytes of the device, in order and without
@@ -190,6 +208,7 @@ impl fmt::Debug for FileDevice {
             .field("geometry", &self.shared.geometry)
             .field("direct", &self.shared.direct)
             .field("engine", &self.engine)
+            .field("alive", &self.alive)
             .finish()
     }
 }

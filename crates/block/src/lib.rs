@@ -25,17 +25,14 @@ mod queue;
 mod ram;
 mod range;
 
-#[cfg(unix)]
 mod file;
 #[cfg(target_os = "linux")]
 mod loop_device;
 #[cfg(target_os = "linux")]
 mod mapped_device;
-#[cfg(target_os = "linux")]
+mod positioned;
 pub mod signature;
-#[cfg(target_os = "linux")]
 mod testfile;
-#[cfg(unix)]
 pub mod transfer;
 #[cfg(target_os = "linux")]
 mod uring;
@@ -56,11 +53,9 @@ pub use queue::{
 pub use ram::RamDevice;
 pub use range::ByteRange;
 
-#[cfg(unix)]
 pub use file::{Engine, FileDevice, FileOptions, PathKind};
 #[cfg(target_os = "linux")]
 pub use loop_device::LoopDevice;
 #[cfg(target_os = "linux")]
 pub use mapped_device::MappedDevice;
-#[cfg(target_os = "linux")]
 pub use testfile::{TestFile, fill};

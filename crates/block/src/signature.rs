@@ -5,18 +5,42 @@
 //! data that nobody recognises) may be, by a user who says so.
 
 mod content;
+#[cfg(target_os = "linux")]
+mod usage;
+#[cfg(not(target_os = "linux"))]
+#[path = "signature/no_usage.rs"]
 mod usage;
 
 pub use content::Content;
-pub use usage::{Mount, Usage, mounts};
+#[cfg(target_os = "linux")]
+pub use usage::mounts;
 
-use crate::{BlockDevice, BlockError};
-use rustix::fs::OFlags;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use crate::{BlockDevice, BlockError, PathKind, positioned};
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+
+/// Who uses a device, its partitions, and what stands on them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Mounted file systems.
+    pub mounts: Vec<Mount>,
+    /// Swap devices and files.
+    pub swaps: Vec<PathBuf>,
+    /// Devices that stand on it: device mapper, RAID, loop.
+    pub holders: Vec<PathBuf>,
+    /// Someone has opened it exclusively.
+    pub held: bool,
+}
+
+/// A mounted file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// The device, partition or volume that is mounted.
+    pub device: PathBuf,
+    /// Where.
+    pub mount_point: PathBuf,
+}
 
 /// All that is known about what would be lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,23 +126,16 @@ pub fn inspect(path: &Path) -> Result<Occupancy, BlockError> {
         source,
     };
     let metadata = std::fs::metadata(path).map_err(refused)?;
-    let kind = metadata.file_type();
-    let usage = if kind.is_block_device() {
-        Usage {
-            held: is_held(path).map_err(refused)?,
-            ..usage::of_device(&metadata)?
-        }
-    } else if kind.is_file() {
-        usage::of_file(path)?
-    } else {
-        return Err(BlockError::NotADevice {
-            path: path.to_owned(),
-        });
-    };
+    let kind = PathKind::of(&metadata).ok_or_else(|| BlockError::NotADevice {
+        path: path.to_owned(),
+    })?;
+    let usage = usage::of(path, kind, &metadata)?;
     let content = File::open(path)
         .and_then(|mut file| {
             let size = file.seek(SeekFrom::End(0))?;
-            Content::read(size, |offset, into| file.read_exact_at(into, offset))
+            Content::read(size, |offset, into| {
+                positioned::read_exact_at(&file, into, offset)
+            })
         })
         .map_err(refused)?;
     Ok(Occupancy {
@@ -126,27 +143,4 @@ pub fn inspect(path: &Path) -> Result<Occupancy, BlockError> {
         usage,
         content,
     })
-}
-
-/// Whether someone has opened the block device exclusively, as mounts and
-/// volume managers do.
-///
-/// The kernel gives up the rings of a program that just ended, and with them
-/// the devices they hold, a little later: so a device is asked for a while.
-fn is_held(path: &Path) -> io::Result<bool> {
-    const ATTEMPTS: u32 = 50;
-    const PAUSE: Duration = Duration::from_millis(20);
-    for attempt in 1.. {
-        let opened = OpenOptions::new()
-            .read(true)
-            .custom_flags(OFlags::EXCL.bits() as i32)
-            .open(path);
-        match opened {
-            Ok(_) => break,
-            Err(error) if error.kind() != io::ErrorKind::ResourceBusy => return Err(error),
-            Err(_) if attempt == ATTEMPTS => return Ok(true),
-            Err(_) => std::thread::sleep(PAUSE),
-        }
-    }
-    Ok(false)
 }

@@ -1,20 +1,30 @@
 //! [`TestFile`]: a place to measure on that leaves nothing behind.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+pub(crate) use unix::Nameless;
+#[cfg(unix)]
+use unix::space;
+
+#[cfg(windows)]
+mod windows;
+#[cfg(windows)]
+pub(crate) use windows::Nameless;
+#[cfg(windows)]
+use windows::space;
+
 use crate::{
     AlignedBuffer, BlockDevice, BlockError, Engine, FileDevice, FileOptions, Operation,
     QueueOptions, Request, Wait,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::fs::{FallocateFlags, OFlags, StatVfs, fallocate, statvfs};
-use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::ops::ControlFlow;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Writes in flight while the file is filled.
 const DEPTH: u32 = 4;
@@ -26,10 +36,11 @@ const RESERVE: u64 = 64 << 20;
 const ATTEMPTS: u32 = 16;
 
 /// A file without a name, full of incompressible data, that vanishes when it
-/// is dropped or the program ends, however it ends.
+/// and the devices of it are dropped or the program ends, however it ends. On
+/// Windows it has a name until then.
 #[derive(Debug)]
 pub struct TestFile {
-    file: File,
+    file: Arc<Nameless>,
     directory: PathBuf,
     size: u64,
 }
@@ -58,15 +69,14 @@ impl TestFile {
             source,
         };
         let size = size.clamp(1, i64::MAX as u64 - 4095).next_multiple_of(4096);
-        let space = statvfs(directory).map_err(|errno| failed(errno.into()))?;
-        if let Some(error) = too_small(&space, size) {
+        if let Some(error) = too_small(space(directory).map_err(failed)?, size) {
             return Err(error);
         }
-        let file = nameless(directory).map_err(failed)?;
-        allocate(&file, size)
+        let file = Nameless::create(directory).map_err(failed)?;
+        file.allocate(size)
             .map_err(|source| no_space(&source, directory, size).unwrap_or(failed(source)))?;
         let test_file = Self {
-            file,
+            file: Arc::new(file),
             directory: directory.to_owned(),
             size,
         };
@@ -93,19 +103,15 @@ impl TestFile {
     /// its own. The file is always writable; `options.write` decides about the
     /// device.
     pub fn device_with(&self, options: &FileOptions) -> Result<FileDevice, BlockError> {
-        // Opening anew, and not duplicating, keeps O_DIRECT apart. Without
-        // /proc the duplicates have to share it.
-        let again = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(again)
-            .or_else(|_| self.file.try_clone())
+        let file = self
+            .file
+            .open_again(options.write)
             .map_err(|source| BlockError::Create {
                 directory: self.directory.clone(),
                 source,
             })?;
-        FileDevice::from_file(file, &self.directory, options)
+        let device = FileDevice::from_file(file, &self.directory, options)?;
+        Ok(device.keeping(Arc::clone(&self.file)))
     }
 
     /// Bytes of the file.
@@ -122,13 +128,10 @@ impl TestFile {
     /// [`size`](Self::size) on one that compresses, deduplicates, or does not
     /// tell.
     pub fn allocated(&self) -> Result<u64, BlockError> {
-        match self.file.metadata() {
-            Ok(metadata) => Ok(metadata.blocks() * 512),
-            Err(source) => Err(BlockError::Examine {
-                path: self.directory.clone(),
-                source,
-            }),
-        }
+        self.file.allocated().map_err(|source| BlockError::Examine {
+            path: self.directory.clone(),
+            source,
+        })
     }
 
     /// Fills `into` with what [`create`](Self::create) writes to the start of
@@ -140,15 +143,21 @@ impl TestFile {
     }
 }
 
+/// What a file system has room for, bytes.
+struct Space {
+    /// What this user may still fill.
+    available: u64,
+    /// All of it; 0 where it does not know.
+    total: u64,
+}
+
 /// The refusal of a file system that has no room for `size` bytes.
-fn too_small(space: &StatVfs, size: u64) -> Option<BlockError> {
-    // Some file systems do not know their size and say 0.
-    if space.f_blocks == 0 {
+fn too_small(space: Space, size: u64) -> Option<BlockError> {
+    let Space { available, total } = space;
+    if total == 0 {
         return None;
     }
-    let available = space.f_bavail.saturating_mul(space.f_frsize);
-    let reserve = RESERVE.min(space.f_blocks.saturating_mul(space.f_frsize) / 64);
-    let needed = size.saturating_add(reserve);
+    let needed = size.saturating_add(RESERVE.min(total / 64));
     (available < needed).then_some(BlockError::NoSpace { needed, available })
 }
 
@@ -157,55 +166,20 @@ fn no_space(source: &io::Error, directory: &Path, needed: u64) -> Option<BlockEr
     if source.kind() != io::ErrorKind::StorageFull {
         return None;
     }
-    let available = statvfs(directory).map_or(0, |space| space.f_bavail * space.f_frsize);
+    let available = space(directory).map_or(0, |space| space.available);
     Some(BlockError::NoSpace { needed, available })
 }
 
-/// A file that has no name any more, or never had one.
-fn nameless(directory: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600);
-    let unnamed = options
-        .clone()
-        // Not exclusive: another program that is to reach it is lent a name.
-        .custom_flags(OFlags::TMPFILE.bits() as i32)
-        .open(directory);
-    match unnamed.as_ref().map_err(io::Error::raw_os_error) {
-        // Kernels and file systems that do not know O_TMPFILE see a directory
-        // being opened for writing.
-        Err(Some(errno))
-            if errno == Errno::OPNOTSUPP.raw_os_error()
-                || errno == Errno::ISDIR.raw_os_error()
-                || errno == Errno::INVAL.raw_os_error() => {}
-        _ => return unnamed,
-    }
-    options.create_new(true);
+/// Makes a file by `create`, which gets names in `directory` until one is new.
+fn under_a_new_name<T>(directory: &Path, create: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
     let mut attempts = 0;
     loop {
         let random = RandomState::new().hash_one(attempts) as u32;
-        let path = directory.join(format!(".cryptmark-{random:08x}"));
-        match options.open(&path) {
-            Ok(file) => {
-                std::fs::remove_file(&path)?;
-                return Ok(file);
-            }
+        match create(&directory.join(format!(".cryptmark-{random:08x}"))) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < ATTEMPTS => {
                 attempts += 1;
             }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Takes the space before it is written to, so that too little is known early.
-fn allocate(file: &File, size: u64) -> io::Result<()> {
-    loop {
-        match fallocate(file, FallocateFlags::empty(), 0, size) {
-            Ok(()) => return Ok(()),
-            Err(Errno::INTR) => {}
-            // The writes will do it.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => return file.set_len(size),
-            Err(errno) => return Err(errno.into()),
+            outcome => return outcome,
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Whole devices out to files and pipes, and back in: by every core, in pieces
 //! that stay in its cache.
 
+use crate::positioned::write_all_at;
 use crate::{AlignedBuffer, BlockDevice, BlockError};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::num::NonZero;
 use std::ops::ControlFlow;
-use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -65,7 +65,7 @@ pub fn to_file(
         device.read_at(offset, buffer)?;
         for run in runs(buffer, sparse) {
             let at = offset + run.start as u64;
-            let written = file.write_all_at(&buffer[run], at);
+            let written = write_all_at(file, &buffer[run], at);
             written.map_err(TransferError::Output)?;
         }
         Ok(())
@@ -290,7 +290,7 @@ fn runs(bytes: &[u8], sparse: bool) -> Vec<std::ops::Range<usize>> {
 mod tests {
     use super::*;
     use crate::RamDevice;
-    use std::os::unix::fs::MetadataExt;
+    use crate::positioned::read_exact_at;
 
     const SIZE: u64 = 3 * PIECE + 512 * 3;
 
@@ -311,7 +311,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         to_file(&device, &file, false, &go_on).unwrap();
         let mut read = vec![0; SIZE as usize];
-        file.read_exact_at(&mut read, 0).unwrap();
+        read_exact_at(&file, &mut read, 0).unwrap();
         assert!(read == bytes);
 
         let mut piped = Vec::new();
@@ -333,11 +333,16 @@ mod tests {
         file.set_len(SIZE).unwrap();
         to_file(&device, &file, true, &go_on).unwrap();
         let mut read = vec![0; SIZE as usize];
-        file.read_exact_at(&mut read, 0).unwrap();
+        read_exact_at(&file, &mut read, 0).unwrap();
         let one = (2 * PIECE + 512) as usize;
         assert_eq!(read.iter().position(|&byte| byte == 1), Some(one));
         assert_eq!(read.iter().filter(|&&byte| byte == 1).count(), 512);
-        assert!(file.metadata().unwrap().blocks() * 512 < PIECE);
+        #[cfg(unix)]
+        {
+            let metadata = file.metadata().unwrap();
+            let blocks = std::os::unix::fs::MetadataExt::blocks(&metadata);
+            assert!(blocks * 512 < PIECE);
+        }
     }
 
     #[test]

@@ -127,8 +127,13 @@ fn counting_over_tracing_over_a_file() {
     let file = scratch(&std::env::temp_dir(), MIB);
     let device = Count::new(Trace::new(open(file.path(), None, true)));
     zeroing(5).run(&device);
+    let discards = device.geometry().discard_granularity.is_some();
+    if !discards {
+        println!("skipped: discards of a file (there are none here)");
+    }
     for kind in OperationKind::ALL {
-        assert!(device.of(kind).operations > 0, "{kind}");
+        let expected = kind != OperationKind::Discard || discards;
+        assert_eq!(device.of(kind).operations > 0, expected, "{kind}");
     }
 }
 

@@ -11,7 +11,13 @@
 //! takes seconds for one request is left out of the later rounds.
 
 mod cell;
+#[cfg(target_os = "linux")]
 pub mod file_system;
+#[cfg(target_os = "linux")]
+mod served;
+#[cfg(not(target_os = "linux"))]
+#[path = "session/unserved.rs"]
+mod served;
 pub mod simulated;
 pub mod unlock;
 
@@ -24,6 +30,7 @@ use crate::published::repeats::Beside;
 use crate::record::{Noise, Run, SCHEMA, SteadyTest};
 use crate::stats::{self, Steady};
 use crate::summary::{self, Reference};
+#[cfg(target_os = "linux")]
 use crate::target::served::ServedError;
 use crate::target::simulated::SimulatedError;
 use crate::target::unlock::UnlockError;
@@ -61,6 +68,7 @@ pub enum SessionError {
     #[error(transparent)]
     Target(#[from] TargetError),
     /// Our own server cannot be reached.
+    #[cfg(target_os = "linux")]
     #[error(transparent)]
     Served(#[from] ServedError),
     /// A drive cannot be simulated.
@@ -112,6 +120,7 @@ impl SessionError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Target(error) => error.remedy(),
+            #[cfg(target_os = "linux")]
             Self::Served(error) => error.remedy(),
             Self::Simulated(error) => error.remedy().to_owned(),
             Self::Bare(error) => error.remedy(),

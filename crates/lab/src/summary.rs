@@ -1,5 +1,6 @@
 //! From samples to records: pure functions.
 
+#[cfg(target_os = "linux")]
 pub mod operation;
 
 use crate::record::{

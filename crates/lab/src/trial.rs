@@ -19,6 +19,7 @@
 //! request's latency are taken always.
 
 pub mod bare;
+#[cfg(target_os = "linux")]
 pub mod operation;
 pub mod unlock;
 

@@ -1,6 +1,7 @@
 //! Volumes behind NBD servers, this program's and others, as systems under test.
 
-use cryptmark_lab::target::served::{self, Program, ServedError};
+use cryptmark_lab::target::Program;
+use cryptmark_lab::target::served::{self, ServedError};
 use cryptmark_lab::target::{Encryption, Place, Storage, System, Target};
 use std::ops::ControlFlow;
 use std::path::Path;

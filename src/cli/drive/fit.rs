@@ -5,7 +5,7 @@ use crate::cli::progress::Progress;
 use crate::cli::report::put;
 use crate::cli::{Failure, print, stop_on_signal};
 use ::drive::preset::Preset;
-use block::{BlockDevice, FileDevice, FileOptions};
+use block::{BlockDevice, FileDevice, FileOptions, PathKind};
 use bytesize::ByteSize;
 use clap::Args;
 use lab::target::fit::{Bench, Fit, FitError, Real, Virtual, fit, probes, written};
@@ -13,7 +13,6 @@ use lab::target::{Place, Storage, simulated};
 use std::fmt::Write as _;
 use std::fs;
 use std::ops::ControlFlow;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -147,8 +146,8 @@ impl FitOptions {
 /// All of a block device, for reading.
 fn whole(at: &Path) -> Result<Option<FileDevice>, Failure> {
     // What is not there is told of when the extent is made.
-    let is_device = fs::metadata(at).is_ok_and(|there| there.file_type().is_block_device());
-    if !is_device {
+    let kind = fs::metadata(at).ok().and_then(|there| PathKind::of(&there));
+    if kind != Some(PathKind::BlockDevice) {
         return Ok(None);
     }
     let options = FileOptions {

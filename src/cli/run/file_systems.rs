@@ -1,23 +1,18 @@
 //! `cryptmark run` on the tier of file systems.
 
-use super::{Destination, Failure, Progress, RunOptions, TierName, print};
-use super::{run_id, seed_of_now, stop_on_signal};
-use crate::cli::VERSION;
-use block::signature;
+#[cfg(target_os = "linux")]
+mod agents;
+#[cfg(not(target_os = "linux"))]
+#[path = "file_systems/elsewhere.rs"]
+mod agents;
+
+use super::{Failure, RunOptions, TierName, print};
 use bytesize::ByteSize;
-use lab::file_system::agent::Ended;
+use lab::file_system::Operation;
 use lab::file_system::plan::FileSystemPlan;
-use lab::file_system::{Backing, Operation};
-use lab::kernel::{KernelError, Lab};
 use lab::plan::Experiment;
-use lab::session::SessionError;
-use lab::session::file_system::{Boot, FileSystems, Surroundings};
-use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{Seek, SeekFrom};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 /// The plan where none is named.
 const PLAN: &str = "file-systems";
@@ -98,86 +93,10 @@ pub(super) fn run(
     plan: &FileSystemPlan,
     store: Option<&str>,
 ) -> Result<(), Failure> {
-    let mut plan = plan.clone();
     if options.dry_run {
-        return print(&describe(&plan, &options.at));
+        return print(&describe(plan, &options.at));
     }
-    let destination = Destination::open(options, store)?;
-    let at = options.backing(&mut plan)?;
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::new(
-            1,
-            format!("cannot find this program: {error}"),
-            "Start it from where it is installed.",
-        )
-    })?;
-    let stop = stop_on_signal()?;
-    let progress = Progress::new(options.no_progress, 0);
-    let seed = options.seed.unwrap_or_else(seed_of_now);
-    let kernel = Lab::find();
-    let boot = |arguments: &[OsString], writable: &Path, stop: &AtomicBool| match &kernel {
-        Ok(kernel) => in_lab(kernel, &program, arguments, writable, stop),
-        Err(error) => Err(unusable_kernel(error)),
-    };
-    let lab: Result<&Boot<'_>, String> = match &kernel {
-        Ok(_) => Ok(&boot),
-        Err(error) => Err(format!("{error}. {}", error.remedy())),
-    };
-    let surroundings = Surroundings {
-        program: &program,
-        at,
-        named: &options.at,
-        lab,
-    };
-    let session = FileSystems::open(&plan, surroundings, seed, run_id())?.built_as(VERSION);
-    destination.begin(session.header())?;
-    destination.receive(&progress, |keeper| session.measure(&stop, keeper))
-}
-
-/// Memory of the lab kernel, MiB: every system under jffs2 has an image and the
-/// cache of one there. What is not used takes nothing of this machine's.
-const LAB_MEMORY: u32 = 3072;
-
-/// Bytes that programs there keep when they free them, by mallopt(3). A page that
-/// is touched for the first time costs as much as ten system calls elsewhere, and
-/// `mkfs.cramfs` would take and give back 256 KiB for every 4 KiB that it packs.
-const KEPT_MEMORY: &str = "67108864";
-
-/// Runs this program in the lab kernel.
-fn in_lab(
-    kernel: &Lab,
-    program: &Path,
-    arguments: &[OsString],
-    writable: &Path,
-    stop: &AtomicBool,
-) -> Result<Ended, SessionError> {
-    let mut command = vec![program.into()];
-    command.extend_from_slice(arguments);
-    let job = lab::kernel::Job::new(command).map(|mut job| {
-        for name in ["MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"] {
-            job.environment.push((name.into(), KEPT_MEMORY.into()));
-        }
-        lab::kernel::Job {
-            writable: vec![writable.to_owned()],
-            memory_mib: LAB_MEMORY,
-            ..job
-        }
-    });
-    let output = job.and_then(|job| kernel.output(&job, stop));
-    match output {
-        Ok(output) => Ok(Ended {
-            how: format!("exit code {}", output.code),
-            said: output.errors,
-        }),
-        Err(error) => Err(unusable_kernel(&error)),
-    }
-}
-
-fn unusable_kernel(error: &KernelError) -> SessionError {
-    SessionError::Agent {
-        what: error.to_string(),
-        remedy: error.remedy(),
-    }
+    agents::run(options, plan.clone(), store)
 }
 
 impl RunOptions {
@@ -204,27 +123,6 @@ impl RunOptions {
             ));
         }
         Ok(())
-    }
-
-    /// Where the bytes are to live; what is there may be overwritten. A device
-    /// is used whole.
-    fn backing(&self, plan: &mut FileSystemPlan) -> Result<Backing, Failure> {
-        let unusable = |error: std::io::Error| {
-            Failure::new(
-                2,
-                format!("cannot use {}: {error}", self.at.display()),
-                "Give --at a directory, a file or a block device.",
-            )
-        };
-        let at = fs::canonicalize(&self.at).map_err(unusable)?;
-        if at.is_dir() {
-            return Ok(Backing::File(at));
-        }
-        signature::guard(&at, self.yes).map_err(lab::target::StorageError::Block)?;
-        let size = File::open(&at).and_then(|mut file| file.seek(SeekFrom::End(0)));
-        plan.size = ByteSize(size.map_err(unusable)? / 4096 * 4096);
-        plan.validate()?;
-        Ok(Backing::Named(at))
     }
 }
 

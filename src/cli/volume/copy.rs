@@ -8,12 +8,11 @@ use crate::cli::progress::Progress;
 use block::layer::Protected;
 use block::signature::{self, Content};
 use block::transfer::{self, TransferError};
-use block::{BlockDevice, BlockError, ByteRange};
+use block::{BlockDevice, BlockError, ByteRange, PathKind};
 use clap::Args;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::NamedTempFile;
@@ -108,21 +107,19 @@ fn to_file(
             "Check the path, its permissions and the free space.",
         )
     };
-    let existing = std::fs::metadata(path)
-        .ok()
-        .map(|metadata| metadata.file_type());
-    match existing {
+    let existing = std::fs::metadata(path).ok();
+    match existing.map(|existing| PathKind::of(&existing)) {
         None => {}
-        Some(kind) if kind.is_file() => {
+        Some(Some(PathKind::RegularFile)) => {
             signature::guard(path, options.yes).map_err(VolumeError::Block)?;
         }
-        Some(kind) if kind.is_block_device() => {
+        Some(Some(PathKind::BlockDevice)) => {
             signature::guard(path, options.yes).map_err(VolumeError::Block)?;
             let device = File::options().write(true).open(path).map_err(unwritable)?;
             transfer::to_file(volume, &device, false, report)?;
             return device.sync_all().map_err(unwritable);
         }
-        Some(_) => {
+        Some(None) => {
             let mut pipe = File::options().write(true).open(path).map_err(unwritable)?;
             return Ok(transfer::to_writer(volume, &mut pipe, report)?);
         }

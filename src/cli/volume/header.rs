@@ -9,7 +9,6 @@ use block::{BlockDevice, FileDevice};
 use clap::{Args, Subcommand};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use volume::tcrypt::{Family, Place};
 use volume::{Format, Limits, VolumeError, luks1, luks2};
@@ -171,12 +170,11 @@ fn backup(options: &BackupOptions) -> Result<(), Failure> {
     let path = &options.output;
     let write = || -> io::Result<()> {
         let mut options = File::options();
+        options.write(true).create_new(true);
         // What opens the header opens this, even when the volume's is changed.
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path)?;
         file.write_all(&bytes)?;
         file.sync_all()
     };

@@ -9,16 +9,26 @@ mod header;
 mod info;
 mod keys;
 mod keyslot;
-mod mount;
 mod open;
 mod reencrypt;
 mod resize;
 mod secrets;
+
+#[cfg(target_os = "linux")]
+mod mount;
+#[cfg(target_os = "linux")]
 mod serve;
+#[cfg(target_os = "linux")]
 mod service;
+#[cfg(target_os = "linux")]
 mod status;
+#[cfg(target_os = "linux")]
 mod trim_check;
+#[cfg(target_os = "linux")]
 mod umount;
+
+#[cfg(not(target_os = "linux"))]
+use super::elsewhere::{mount, serve, status, trim_check, umount};
 
 use super::Failure;
 use clap::{Args, Subcommand};

@@ -177,7 +177,13 @@ fn first_line(mut from: impl Read, path: &Path) -> Result<Key, Failure> {
     while (line.len() as u64) < limit {
         match from.read(&mut byte) {
             Ok(0) => break,
-            Ok(_) if byte == *b"\n" => break,
+            Ok(_) if byte == *b"\n" => {
+                // Editors of Windows end a line with two bytes.
+                if cfg!(windows) && line.last() == Some(&b'\r') {
+                    line.pop();
+                }
+                break;
+            }
             Ok(_) => line.push(byte[0]),
             Err(error) => return Err(unreadable(path, &error)),
         }

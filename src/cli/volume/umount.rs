@@ -21,6 +21,16 @@ const MOMENT: Duration = Duration::from_millis(500);
 /// How long a server may take to make everything durable.
 const ENDING: Duration = Duration::from_secs(300);
 
+impl From<FuseError> for Failure {
+    fn from(error: FuseError) -> Self {
+        let code = match &error {
+            FuseError::Busy { .. } => 4,
+            _ => 1,
+        };
+        Self::of(code, &error, error.remedy())
+    }
+}
+
 /// Options of `cryptmark volume umount`.
 #[derive(Debug, Args)]
 pub struct UmountOptions {

@@ -1,10 +1,10 @@
 //! What the device and the threads of its queues share: positioned transfers.
 
-use super::PathKind;
+use super::{PathKind, system};
+use crate::positioned::{read_exact_at, write_all_at};
 use crate::{AlignedBuffer, BlockError, ByteRange, Geometry, Operation, OperationKind, Request};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// Bytes carried at a time when the caller's memory is not aligned.
@@ -35,6 +35,10 @@ impl Shared {
     }
 
     pub(super) fn flush(&self) -> Result<(), BlockError> {
+        if cfg!(windows) && !self.write {
+            // It flushes for those only who may write, and here is nothing to flush.
+            return Ok(());
+        }
         loop {
             match self.file.sync_data() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -58,23 +62,12 @@ impl Shared {
             return Ok(());
         }
         loop {
-            match self.release(range) {
+            match system::release(&self.file, self.kind, range) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(source) => return Err(failed(OperationKind::Discard, range, source)),
                 Ok(()) => return Ok(()),
             }
         }
-    }
-
-    /// The check that a queued request passes before anyone touches it.
-    pub(crate) fn admit(&self, request: &Request) -> Result<ByteRange, BlockError> {
-        if matches!(
-            request.operation,
-            Operation::Write | Operation::Discard { .. }
-        ) {
-            self.writable()?;
-        }
-        self.geometry.check_request(request)
     }
 
     pub(crate) fn carry_out(&self, request: &mut Request) -> Result<(), BlockError> {
@@ -86,8 +79,16 @@ impl Shared {
         }
     }
 
-    pub(crate) fn is_block_device(&self) -> bool {
-        self.kind == PathKind::BlockDevice
+    /// The same for a thread of a queue, which may need a handle of its own.
+    pub(super) fn for_a_thread(self: &Arc<Self>) -> io::Result<Arc<Self>> {
+        let file = system::for_a_thread(&self.file, self.write, self.direct)?;
+        Ok(match file {
+            None => Arc::clone(self),
+            Some(file) => Arc::new(Self {
+                file: Arc::new(file),
+                ..**self
+            }),
+        })
     }
 
     fn writable(&self) -> Result<(), BlockError> {
@@ -105,13 +106,13 @@ impl Shared {
 
     fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         if self.reachable(into.as_ptr()) {
-            return self.file.read_exact_at(into, offset);
+            return read_exact_at(&self.file, into, offset);
         }
         let mut bounce = AlignedBuffer::new(into.len().min(BOUNCE));
         let mut at = offset;
         for part in into.chunks_mut(BOUNCE) {
             let bounce = &mut bounce[..part.len()];
-            self.file.read_exact_at(bounce, at)?;
+            read_exact_at(&self.file, bounce, at)?;
             part.copy_from_slice(bounce);
             at += part.len() as u64;
         }
@@ -120,31 +121,17 @@ impl Shared {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         if self.reachable(data.as_ptr()) {
-            return self.file.write_all_at(data, offset);
+            return write_all_at(&self.file, data, offset);
         }
         let mut bounce = AlignedBuffer::new(data.len().min(BOUNCE));
         let mut at = offset;
         for part in data.chunks(BOUNCE) {
             let bounce = &mut bounce[..part.len()];
             bounce.copy_from_slice(part);
-            self.file.write_all_at(bounce, at)?;
+            write_all_at(&self.file, bounce, at)?;
             at += part.len() as u64;
         }
         Ok(())
-    }
-
-    #[cfg(target_os = "linux")]
-    fn release(&self, range: ByteRange) -> io::Result<()> {
-        use rustix::fs::{FallocateFlags, fallocate};
-        match self.kind {
-            PathKind::BlockDevice => crate::sys::ioctl::discard(&self.file, range),
-            PathKind::RegularFile => Ok(fallocate(
-                &self.file,
-                FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
-                range.offset,
-                range.length,
-            )?),
-        }
     }
 
     /// Nobody tells.
@@ -152,11 +139,24 @@ impl Shared {
     pub(super) fn extents(&self, range: ByteRange) -> Result<Vec<crate::Extent>, BlockError> {
         Ok(vec![crate::Extent { range, hole: false }])
     }
+}
 
-    /// Never reached: without Linux no file device offers discard.
-    #[cfg(not(target_os = "linux"))]
-    fn release(&self, _: ByteRange) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+/// What the ring asks.
+#[cfg(target_os = "linux")]
+impl Shared {
+    /// The check that a queued request passes before anyone touches it.
+    pub(crate) fn admit(&self, request: &Request) -> Result<ByteRange, BlockError> {
+        if matches!(
+            request.operation,
+            Operation::Write | Operation::Discard { .. }
+        ) {
+            self.writable()?;
+        }
+        self.geometry.check_request(request)
+    }
+
+    pub(crate) fn is_block_device(&self) -> bool {
+        self.kind == PathKind::BlockDevice
     }
 }
 

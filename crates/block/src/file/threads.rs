@@ -61,10 +61,12 @@ impl ThreadQueue {
             away: 0,
         };
         for _ in 0..depth.min(MOST_THREADS) {
-            let (shared, exchange) = (Arc::clone(&shared), Arc::clone(&queue.exchange));
-            let worker = Builder::new()
-                .name("block-io".into())
-                .spawn(move || work(&shared, &exchange));
+            let exchange = Arc::clone(&queue.exchange);
+            let worker = shared.for_a_thread().and_then(|shared| {
+                Builder::new()
+                    .name("block-io".into())
+                    .spawn(move || work(&shared, &exchange))
+            });
             match worker {
                 Ok(worker) => queue.workers.push(worker),
                 Err(source) if queue.workers.is_empty() => {

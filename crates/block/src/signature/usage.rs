@@ -1,35 +1,16 @@
 //! Who uses a device: mounts, swap, volumes and loop devices on top of it.
 
-use crate::BlockError;
-use rustix::fs::{major, minor};
+use super::{Mount, Usage};
+use crate::{BlockError, PathKind};
+use rustix::fs::{OFlags, major, minor};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::Metadata;
+use std::fs::{Metadata, OpenOptions};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-
-/// Who uses a device, its partitions, and what stands on them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Mounted file systems.
-    pub mounts: Vec<Mount>,
-    /// Swap devices and files.
-    pub swaps: Vec<PathBuf>,
-    /// Devices that stand on it: device mapper, RAID, loop.
-    pub holders: Vec<PathBuf>,
-    /// Someone has opened it exclusively.
-    pub held: bool,
-}
-
-/// A mounted file system.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mount {
-    /// The device, partition or volume that is mounted.
-    pub device: PathBuf,
-    /// Where.
-    pub mount_point: PathBuf,
-}
+use std::time::Duration;
 
 /// Major and minor number.
 type Number = (u32, u32);
@@ -43,8 +24,45 @@ pub fn mounts() -> Result<Vec<Mount>, BlockError> {
     Ok(mounts.into_iter().map(|(_, mount)| mount).collect())
 }
 
+/// Who uses a file or block device with this metadata.
+pub(super) fn of(path: &Path, kind: PathKind, metadata: &Metadata) -> Result<Usage, BlockError> {
+    match kind {
+        PathKind::RegularFile => of_file(path),
+        PathKind::BlockDevice => Ok(Usage {
+            held: is_held(path).map_err(|source| BlockError::Open {
+                path: path.to_owned(),
+                source,
+            })?,
+            ..of_device(metadata)?
+        }),
+    }
+}
+
+/// Whether someone has opened the block device exclusively, as mounts and
+/// volume managers do.
+///
+/// The kernel gives up the rings of a program that just ended, and with them
+/// the devices they hold, a little later: so a device is asked for a while.
+fn is_held(path: &Path) -> io::Result<bool> {
+    const ATTEMPTS: u32 = 50;
+    const PAUSE: Duration = Duration::from_millis(20);
+    for attempt in 1.. {
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlags::EXCL.bits() as i32)
+            .open(path);
+        match opened {
+            Ok(_) => break,
+            Err(error) if error.kind() != io::ErrorKind::ResourceBusy => return Err(error),
+            Err(_) if attempt == ATTEMPTS => return Ok(true),
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+    Ok(false)
+}
+
 /// Who uses the block device with this metadata.
-pub(super) fn of_device(metadata: &Metadata) -> Result<Usage, BlockError> {
+fn of_device(metadata: &Metadata) -> Result<Usage, BlockError> {
     let number = number_of(metadata);
     let mut family = Family::default();
     family.add(number, Path::new("/sys/dev/block"));
@@ -52,7 +70,7 @@ pub(super) fn of_device(metadata: &Metadata) -> Result<Usage, BlockError> {
 }
 
 /// Who uses a regular file: loop devices and the swap.
-pub(super) fn of_file(path: &Path) -> Result<Usage, BlockError> {
+fn of_file(path: &Path) -> Result<Usage, BlockError> {
     let path = path.canonicalize().map_err(|source| BlockError::Open {
         path: path.to_owned(),
         source,

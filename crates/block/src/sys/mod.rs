@@ -1,4 +1,5 @@
-//! The unsafe room of this crate: aligned memory, the io_uring ring, some ioctls.
+//! The unsafe room of this crate: aligned memory, the io_uring ring, some ioctls, and what
+//! Windows has for them.
 //!
 //! Everything outside is safe code over the types here. The safety case:
 //!
@@ -12,6 +13,8 @@
 //! * [`ioctl`] passes the kernel a reference to an array of the size that the
 //!   request code names, a number, or nothing.
 //! * [`mapper`] passes it one to as many bytes as their head says.
+//! * [`windows`] passes handles that are borrowed for the call, and structures with
+//!   their sizes; the handle that it gets is owned by the `File` it returns.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod ioctl;
@@ -20,3 +23,5 @@ pub(crate) mod mapper;
 pub(crate) mod memory;
 #[cfg(target_os = "linux")]
 pub(crate) mod ring;
+#[cfg(windows)]
+pub(crate) mod windows;

@@ -1,7 +1,8 @@
 //! The clocks: an UNSAFE ROOM.
 //!
 //! Safety case: the room reads the time-stamp counter and counts a chain of
-//! additions; neither touches memory. `rdtsc` is part of every x86-64
+//! additions; neither touches memory. On Windows it has the system write this
+//! process's times into structures of its own. `rdtsc` is part of every x86-64
 //! processor; where an operating system forbids it to user space the process
 //! would fault, so the counter is used only where the kernel itself reports
 //! it as its clock source or the processor declares it invariant.
@@ -11,6 +12,11 @@
 //! from [`Clock::seconds`] at the end.
 
 mod counter;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(windows)]
+pub(crate) use windows::process_times;
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

@@ -1,5 +1,6 @@
 //! [`FileSystemError`]: why a job ended.
 
+#[cfg(target_os = "linux")]
 use crate::target::engine_file::EngineFileError;
 use block::BlockError;
 use std::io;
@@ -115,6 +116,7 @@ pub enum FileSystemError {
     #[error(transparent)]
     Block(#[from] BlockError),
     /// The engine's server.
+    #[cfg(target_os = "linux")]
     #[error(transparent)]
     Engine(#[from] EngineFileError),
     /// The job is no job.
@@ -153,6 +155,7 @@ impl FileSystemError {
             }
             Self::File { .. } => "Check the free space and the permissions.".into(),
             Self::Block(error) => error.remedy().to_owned(),
+            #[cfg(target_os = "linux")]
             Self::Engine(error) => error.remedy(),
             Self::Job(_) => "Use the same version of the program on both sides.".into(),
             Self::Interrupted => {
@@ -161,6 +164,7 @@ impl FileSystemError {
         }
     }
 
+    #[cfg(target_os = "linux")]
     /// Whether the file system ran out of space.
     pub(super) fn is_full(error: &io::Error) -> bool {
         error.kind() == io::ErrorKind::StorageFull

@@ -125,12 +125,12 @@ impl Subject {
     }
 
     /// Whether every sector has a tag that authenticates it.
-    pub(super) fn has_tags(&self) -> bool {
+    pub fn has_tags(&self) -> bool {
         self.options.contains(&DmOption::IntegrityHmacSha256)
     }
 
     /// Bits of all keys together: that of the tags follows the cipher's.
-    pub(super) fn all_key_bits(&self) -> u32 {
+    pub fn all_key_bits(&self) -> u32 {
         match self.has_tags() {
             true => self.key_bits + TAG_KEY_BITS,
             false => self.key_bits,
@@ -190,7 +190,7 @@ impl DmOption {
     }
 
     /// What stands for it in a table line.
-    pub(super) const fn in_table(self) -> &'static str {
+    pub const fn in_table(self) -> &'static str {
         match self {
             Self::IntegrityHmacSha256 => "integrity:32:aead",
             flag => flag.name(),

@@ -15,24 +15,36 @@
 //! belongs to its namespaces or closes with its descriptors, so that the kernel
 //! itself takes it away when the agent is killed.
 
-pub mod agent;
-pub mod content;
 mod error;
-mod event;
 mod job;
-mod mapping;
-mod module;
-mod mounted;
 mod operation;
 pub mod plan;
+
+#[cfg(target_os = "linux")]
+pub mod agent;
+#[cfg(target_os = "linux")]
+pub mod content;
+#[cfg(target_os = "linux")]
+mod event;
+#[cfg(target_os = "linux")]
+mod mapping;
+#[cfg(target_os = "linux")]
+mod module;
+#[cfg(target_os = "linux")]
+mod mounted;
+#[cfg(target_os = "linux")]
 mod runner;
+#[cfg(target_os = "linux")]
 mod stack;
+#[cfg(target_os = "linux")]
 mod usage;
 
 pub use error::FileSystemError;
+#[cfg(target_os = "linux")]
 pub use event::{Event, OperationSample};
 pub use job::{Backing, DmOption, Encrypter, Job, Subject};
 pub use operation::{Files, Operation, OperationError};
+#[cfg(target_os = "linux")]
 pub use runner::run;
 
 use serde::{Deserialize, Serialize};

@@ -55,7 +55,7 @@ impl Image {
 
     fn path(&self) -> PathBuf {
         match self {
-            Self::File(device) => device.path_for_others(),
+            Self::File(device) => device.path_for_others().expect("Linux has such paths"),
             Self::Named(path) => path.clone(),
         }
     }

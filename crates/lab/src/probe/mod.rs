@@ -1,15 +1,34 @@
 //! What the machine says of itself: processor, memory, kernel, storage.
 //!
-//! Reads `/proc` and `/sys` only; whatever is not there stays `None`.
+//! Reads `/proc` and `/sys` only, or asks other systems by `sysinfo`; whatever is
+//! not there stays `None`.
 
-mod affinity;
 mod capability;
 mod host;
-mod storage;
 mod usage;
 
-pub use affinity::{on_one_core, pin_to_core};
-pub use capability::{Capability, capabilities};
-pub use host::{available_memory, host, total_memory};
-pub use storage::{Blocks, blocks, describe};
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "linux")]
+pub use linux::on_one_core;
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(not(target_os = "linux"))]
+use elsewhere as system;
+
+pub use capability::Capability;
+pub use host::host;
+pub use system::{available_memory, blocks, capabilities, describe, pin_to_core, total_memory};
 pub use usage::{CpuTimes, StealMeter};
+
+/// The blocks of a disk, as far as they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    /// Bytes that it writes whole.
+    pub physical: Option<u64>,
+    /// Whether it takes discards.
+    pub discards: Option<bool>,
+}

@@ -1,7 +1,6 @@
 //! CPU time: of this process, and stolen from this machine.
 
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::{TimeVal, TimeValLike};
+use super::system;
 use std::fs;
 use std::time::Duration;
 
@@ -15,41 +14,10 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Reads the counters; some kernels advance them in ticks of 1 to 10 ms,
+    /// Reads the counters; some kernels advance them in ticks of 1 to 16 ms,
     /// so sum over many operations. `None` where they cannot be read.
     pub fn now() -> Option<Self> {
-        let stat = fs::read_to_string("/proc/self/stat").ok()?;
-        // The command name may hold blanks and brackets: fields count from behind it.
-        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-        let tick = 1.0 / rustix::param::clock_ticks_per_second() as f64;
-        let mut time = || -> Option<Duration> {
-            Some(Duration::from_secs_f64(
-                fields.next()?.parse::<u64>().ok()? as f64 * tick,
-            ))
-        };
-        Some(Self {
-            user: time()?,
-            sys: time()?,
-        })
-    }
-
-    /// Reads the counters of this process and of the children that it has waited
-    /// for, in microseconds: their sum is as exact; how it is split into user and
-    /// system is known in the kernel's ticks only. `None` where they cannot be read.
-    pub fn precise() -> Option<Self> {
-        let read = |who| {
-            let usage = getrusage(who).ok()?;
-            let time = |value: TimeVal| {
-                Duration::from_micros(value.num_microseconds().try_into().unwrap_or(0))
-            };
-            Some((time(usage.user_time()), time(usage.system_time())))
-        };
-        let own = read(UsageWho::RUSAGE_SELF)?;
-        let children = read(UsageWho::RUSAGE_CHILDREN)?;
-        Some(Self {
-            user: own.0 + children.0,
-            sys: own.1 + children.1,
-        })
+        system::cpu_times()
     }
 
     /// The difference to an earlier reading.

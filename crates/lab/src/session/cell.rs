@@ -1,7 +1,7 @@
 //! The cells of a session: a system each, with its samples.
 
 use super::simulated::Ciphers;
-use super::{SLOW, SessionError, WARM_UP};
+use super::{SLOW, SessionError, WARM_UP, served};
 use crate::clock::Clock;
 use crate::plan::Plan;
 use crate::record::Device;
@@ -9,7 +9,6 @@ use crate::summary::Identity;
 use crate::target::TargetError;
 use crate::target::java::{Java, JavaCipher, JavaError};
 use crate::target::peer::Absent;
-use crate::target::served::{self, ServedError};
 use crate::target::simulated::{self, Processor, Simulated, SimulatedDevice};
 use crate::target::{Backend, Bare, Encryption, Place, Storage, StorageError, System, Target};
 use crate::trial::{self, Options, Sample, TrialError};
@@ -127,39 +126,8 @@ impl Opened {
                         }
                     }
                 }
-                System::BuiltinNbd => {
-                    for encryption in plan.encryptions(backend)? {
-                        let device = Arc::clone(&storage.device);
-                        let at_once = storage.description.kind == "ram";
-                        let target = served::builtin(device, encryption, at_once)?;
-                        target.self_check(&*storage.device)?;
-                        targets.push(target);
-                    }
-                }
-                System::BuiltinFuse => {
-                    for encryption in plan.encryptions(backend)? {
-                        let device = Arc::clone(&storage.device);
-                        let at_once = storage.description.kind == "ram";
-                        match served::builtin_file(device, encryption, at_once) {
-                            Ok(target) => {
-                                target.self_check(&*storage.device)?;
-                                targets.push(target);
-                            }
-                            Err(reason @ ServedError::Mount(_)) => absent.push(told(&reason)),
-                            Err(error) => return Err(error.into()),
-                        }
-                    }
-                }
-                System::DmCrypt => {
-                    for encryption in plan.encryptions(None)? {
-                        match storage.mapped(encryption) {
-                            Ok(target) => {
-                                target.self_check(&*storage.device)?;
-                                targets.push(target);
-                            }
-                            Err(reason) => absent.push(told(&reason)),
-                        }
-                    }
+                System::BuiltinNbd | System::BuiltinFuse | System::DmCrypt | System::Served(_) => {
+                    targets.extend(served::open(system, plan, storage, backend, &mut absent)?);
                 }
                 System::Path(name) => match mounted(system, plan, seed) {
                     Ok(there) => {
@@ -168,17 +136,6 @@ impl Opened {
                     }
                     Err(reason) => absent.push(format!("{name} ({reason})")),
                 },
-                System::Served(program) => {
-                    for encryption in plan.encryptions(None)? {
-                        match storage.served_by(*program, encryption) {
-                            Ok(target) => {
-                                target.self_check(&*storage.device)?;
-                                targets.push(target);
-                            }
-                            Err(reason) => absent.push(told(&reason)),
-                        }
-                    }
-                }
                 System::Library(library) => absent.push(format!(
                     "{} (a library is measured by `cryptmark run ciphers`)",
                     library.name()
@@ -297,14 +254,6 @@ fn mounted(system: &System, plan: &Plan, seed: u64) -> Result<Storage, StorageEr
         engine: None,
     };
     Storage::prepare(place, &mut |_| ControlFlow::Continue(()))
-}
-
-/// A reason and what is behind it.
-fn told(reason: &ServedError) -> String {
-    match std::error::Error::source(reason) {
-        Some(cause) => format!("{reason}: {cause}"),
-        None => reason.to_string(),
-    }
 }
 
 fn unsupported(system: &System) -> String {

@@ -7,7 +7,6 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -62,23 +61,25 @@ async fn open_any(path: &Path) -> Result<SqliteConnection, Fault> {
 }
 
 /// Creates what is missing, readable by its owner alone: a run tells which
-/// hardware and which volumes somebody has.
+/// hardware and which volumes somebody has. On Windows what is made in a user's
+/// folders inherits their rights, which are the user's alone.
 fn create_private(path: &Path) -> io::Result<()> {
+    let (mut directories, mut files) = (DirBuilder::new(), OpenOptions::new());
+    directories.recursive(true);
+    files.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+        directories.mode(0o700);
+        files.mode(0o600);
+    }
     if let Some(directory) = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
     {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)?;
+        directories.create(directory)?;
     }
-    let created = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path);
-    match created {
+    match files.open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }

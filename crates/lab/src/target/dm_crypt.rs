@@ -1,8 +1,8 @@
 //! The kernel's dm-crypt over the extent: as root, where the kernel has it.
 
 use super::engine_file::VolumeKey;
-use super::served::{Reach, Served, ServedError};
-use super::{Encryption, System, Target, TargetError};
+use super::served::{Served, ServedError};
+use super::{Encryption, Reach, System, Target, TargetError};
 use block::{BlockError, Engine, FileDevice, FileOptions, LoopDevice, MappedDevice};
 use rustix::system::uname;
 use std::fs;

@@ -26,7 +26,10 @@ const SOURCE: &str = include_str!("java/CryptBench.java");
 const CLASS: &str = "CryptBench";
 
 /// What brings a Java that can compile one file.
-const PACKAGE: &str = "Debian: openjdk-17-jdk-headless";
+const PACKAGE: &str = match cfg!(target_os = "linux") {
+    true => "Debian: openjdk-17-jdk-headless",
+    false => "a JDK, by JAVA_HOME or PATH",
+};
 
 /// Asking the version, and compiling.
 const START_LIMIT: Duration = Duration::from_secs(120);
@@ -34,6 +37,10 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 /// One answer; the longest is that of the JIT coming to rest, which the
 /// program itself gives up after half a minute.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
+
+/// `CREATE_NEW_PROCESS_GROUP` of winbase.h.
+#[cfg(windows)]
+const NEW_PROCESS_GROUP: u32 = 0x200;
 
 /// Seeds of the buffers and of key and IV; any will do that are not zero.
 const DATA_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -480,6 +487,8 @@ fn command(program: &Path, folder: &TempDir) -> Command {
     // ends at once, it ends at the end of its input.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    #[cfg(windows)]
+    std::os::windows::process::CommandExt::creation_flags(&mut command, NEW_PROCESS_GROUP);
     command
 }
 

@@ -5,26 +5,32 @@
 //! never left out silently and never replaced.
 
 mod bare;
-pub(crate) mod dm_crypt;
-pub mod engine_file;
 pub mod fit;
 mod format;
 pub mod java;
 #[allow(unsafe_code)]
 pub mod peer;
-pub mod served;
+mod program;
 mod sharing;
 pub mod simulated;
 mod storage;
 pub mod unlock;
+
+#[cfg(target_os = "linux")]
+pub(crate) mod dm_crypt;
+#[cfg(target_os = "linux")]
+pub mod engine_file;
+#[cfg(target_os = "linux")]
+pub mod served;
+#[cfg(target_os = "linux")]
 mod veracrypt;
 
 pub use bare::{Bare, BareError};
 pub use format::VolumeFormat;
 use peer::Library;
-use served::Program;
+pub use program::Program;
 use simulated::DRIVE;
-pub use storage::{Place, Storage, StorageError};
+pub use storage::{Place, Reach, Storage, StorageError};
 
 use crate::record::Device;
 use block::{BlockDevice, BlockError, ByteRange};
@@ -134,6 +140,15 @@ impl System {
             self,
             Self::BuiltinNbd | Self::BuiltinFuse | Self::DmCrypt | Self::Served(_) | Self::Path(_)
         )
+    }
+
+    /// Whether it is measured on Linux alone.
+    pub fn needs_linux(&self) -> bool {
+        match self {
+            Self::Path(_) => false,
+            Self::Library(Library::AfAlg) | Self::Absent(_) => true,
+            other => other.is_served(),
+        }
     }
 
     /// Whether every cipher of a plan is a target of its own.

@@ -8,12 +8,15 @@
 //! or VeraCrypt's own.
 
 use super::format::PASSPHRASE;
-use super::{Encryption, System, Target, TargetError, veracrypt};
+use super::{
+    Encryption, Program, Reach, Storage, System, Target, TargetError, dm_crypt, veracrypt,
+};
 use ::serve::fuse::{self, FuseError, FuseMount, Unmount, Visibility, unmount};
 use ::serve::nbd::{ClientError, End, Named, NbdDevice, Place, ServeError, Server};
 use ::serve::{Access, Export};
 use block::{
-    BlockDevice, BlockError, ByteRange, FileDevice, FileOptions, Geometry, Queue, QueueOptions,
+    BlockDevice, BlockError, ByteRange, Engine, FileDevice, FileOptions, Geometry, Queue,
+    QueueOptions,
 };
 use cipher::{Key, SectorSize};
 use rustix::fs::{AtFlags, CWD};
@@ -99,60 +102,6 @@ impl ServedError {
     }
 }
 
-/// A program that serves volumes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Program {
-    /// `qemu-nbd`.
-    Qemu,
-    /// `nbdkit`.
-    Nbdkit,
-    /// `veracrypt`, without the kernel's cryptography.
-    Veracrypt,
-}
-
-impl Program {
-    /// All programs.
-    pub const ALL: [Self; 3] = [Self::Qemu, Self::Nbdkit, Self::Veracrypt];
-
-    /// The contract's word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Qemu => "qemu",
-            Self::Nbdkit => "nbdkit",
-            Self::Veracrypt => "veracrypt",
-        }
-    }
-
-    const fn command(self) -> &'static str {
-        match self {
-            Self::Qemu => "qemu-nbd",
-            Self::Nbdkit => "nbdkit",
-            Self::Veracrypt => veracrypt::COMMAND,
-        }
-    }
-
-    /// Who brings it.
-    pub const fn package(self) -> &'static str {
-        match self {
-            Self::Qemu => "Debian's qemu-utils",
-            Self::Nbdkit => "Debian's nbdkit",
-            Self::Veracrypt => "the console package of its makers",
-        }
-    }
-
-    /// The version that is installed, if one is.
-    pub fn version(self) -> Option<String> {
-        let mut command = Command::new(self.command());
-        if self == Self::Veracrypt {
-            command.arg("--text");
-        }
-        let output = command.arg("--version").output();
-        let said = output.ok().filter(|output| output.status.success())?.stdout;
-        let line = String::from_utf8_lossy(&said).lines().next()?.to_owned();
-        Some(line.split(" (").next().unwrap_or_default().to_owned())
-    }
-}
-
 /// The command that serves the LUKS1 volume at `path` on the socket `nbd` in
 /// `folder`, where the passphrase is in `line`.
 type Serve = fn(folder: &Path, path: &Path, direct: bool) -> Command;
@@ -186,20 +135,6 @@ fn nbdkit(folder: &Path, path: &Path, _: bool) -> Command {
         .arg(format!("file={}", path.display()))
         .arg(format!("passphrase=+{}", folder.join("line").display()));
     command
-}
-
-/// How other processes reach an extent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// By its name.
-    Named(PathBuf),
-    /// It has no name, and is open.
-    Nameless {
-        /// The open file in /proc.
-        open: PathBuf,
-        /// A folder of its file system.
-        directory: PathBuf,
-    },
 }
 
 /// A name that an extent has while a program serves it.
@@ -323,6 +258,34 @@ pub fn builtin_file(
         data_offset: 0,
         ..inner
     })
+}
+
+impl Storage {
+    /// A program's server over the extent.
+    ///
+    /// # Errors
+    /// Those of [`foreign`].
+    pub fn served_by(
+        &self,
+        program: Program,
+        encryption: Encryption,
+    ) -> Result<Target, ServedError> {
+        let direct = self.description.cache == "direct" && self.description.kind != "ram";
+        let reach = self.reach.as_ref();
+        foreign(program, &*self.device, reach, direct, encryption)
+    }
+
+    /// The kernel's dm-crypt over the extent.
+    ///
+    /// # Errors
+    /// Those of a system that is not there: [`ServedError`].
+    pub fn mapped(&self, encryption: Encryption) -> Result<Target, ServedError> {
+        let size = self.device.geometry().size;
+        let named = |engine: &Engine| engine.name() == self.description.engine;
+        // What plain is driven by, so that nothing else differs.
+        let engine = Engine::ALL.into_iter().find(named);
+        dm_crypt::target(self.reach.as_ref(), size, engine, encryption)
+    }
 }
 
 /// A program's server, over a volume of its format that is made on all of

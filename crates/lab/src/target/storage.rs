@@ -1,17 +1,14 @@
 //! [`Storage`]: the extent that all systems of a run share.
 
-use super::served::{self, Program, Reach, ServedError};
-use super::{Encryption, Target, dm_crypt};
 use crate::probe;
 use crate::record::Device;
 use block::layer::Slice;
 use block::{
-    BlockDevice, BlockError, ByteRange, Engine, FileDevice, FileOptions, NullDevice, RamDevice,
-    TestFile, signature,
+    BlockDevice, BlockError, ByteRange, Engine, FileDevice, FileOptions, NullDevice, PathKind,
+    RamDevice, TestFile, signature,
 };
 use std::fs;
 use std::ops::ControlFlow;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
@@ -26,6 +23,20 @@ pub struct Storage {
     pub description: Device,
     /// What the reader of the figures should know about it.
     pub warnings: Vec<String>,
+}
+
+/// How other processes reach an extent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// By its name.
+    Named(PathBuf),
+    /// It has no name, and is open.
+    Nameless {
+        /// The open file in /proc.
+        open: PathBuf,
+        /// A folder of its file system.
+        directory: PathBuf,
+    },
 }
 
 /// Why an extent cannot be had.
@@ -127,9 +138,8 @@ impl Storage {
                 source,
             }),
         })?;
-        let kind = metadata.file_type();
         let mut warnings = Vec::new();
-        let device = if kind.is_dir() {
+        let device = if metadata.is_dir() {
             let file = TestFile::create(path, place.size, place.seed, progress)?;
             if file.allocated()? < place.size {
                 warnings.push(
@@ -138,7 +148,7 @@ impl Storage {
                 );
             }
             file.device(place.engine)?
-        } else if kind.is_file() || kind.is_block_device() {
+        } else if PathKind::of(&metadata).is_some() {
             Self::overwrite(place, progress)?
         } else {
             return Err(StorageError::Kind {
@@ -167,13 +177,13 @@ impl Storage {
             );
         }
         Ok(Self {
-            reach: Some(match kind.is_dir() {
-                true => Reach::Nameless {
-                    open: device.path_for_others(),
+            reach: match metadata.is_dir() {
+                true => device.path_for_others().map(|open| Reach::Nameless {
+                    open,
                     directory: path.to_owned(),
-                },
-                false => Reach::Named(path.to_owned()),
-            }),
+                }),
+                false => Some(Reach::Named(path.to_owned())),
+            },
             device: Arc::new(Slice::new(
                 device,
                 ByteRange {
@@ -184,32 +194,6 @@ impl Storage {
             description,
             warnings,
         })
-    }
-
-    /// A program's server over the extent.
-    ///
-    /// # Errors
-    /// Those of [`served::foreign`].
-    pub fn served_by(
-        &self,
-        program: Program,
-        encryption: Encryption,
-    ) -> Result<Target, ServedError> {
-        let direct = self.description.cache == "direct" && self.description.kind != "ram";
-        let reach = self.reach.as_ref();
-        served::foreign(program, &*self.device, reach, direct, encryption)
-    }
-
-    /// The kernel's dm-crypt over the extent.
-    ///
-    /// # Errors
-    /// Those of a system that is not there: [`ServedError`].
-    pub fn mapped(&self, encryption: Encryption) -> Result<Target, ServedError> {
-        let size = self.device.geometry().size;
-        let named = |engine: &Engine| engine.name() == self.description.engine;
-        // What plain is driven by, so that nothing else differs.
-        let engine = Engine::ALL.into_iter().find(named);
-        dm_crypt::target(self.reach.as_ref(), size, engine, encryption)
     }
 
     /// None at all, for plans of simulated drives.

@@ -5,8 +5,8 @@
 //! It wants root, or asks `sudo` for it.
 
 use super::format::{PASSPHRASE, PIM, tcrypt_volume};
-use super::served::{Name, Program, Reach, Served, ServedError, folder};
-use super::{Encryption, System, Target, TargetError, VolumeFormat};
+use super::served::{Name, Served, ServedError, folder};
+use super::{Encryption, Program, Reach, System, Target, TargetError, VolumeFormat};
 use block::{BlockDevice, FileDevice, FileOptions};
 use cipher::Key;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use volume::tcrypt::Family;
 
 /// The program.
-pub(super) const COMMAND: &str = "veracrypt";
+const COMMAND: &str = Program::Veracrypt.command();
 
 /// Slots that it has.
 const SLOTS: u32 = 64;

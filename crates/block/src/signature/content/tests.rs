@@ -1,8 +1,8 @@
 //! Every signature from a handmade header, and from real tools where they are.
 
 use super::*;
+use crate::positioned::{read_exact_at, write_all_at};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 
 const SIZE: usize = 8 << 20;
 
@@ -15,13 +15,13 @@ fn with(pieces: &[(usize, &[u8])]) -> Vec<u8> {
 }
 
 fn read(file: &File, size: u64) -> Content {
-    Content::read(size, |offset, into| file.read_exact_at(into, offset)).unwrap()
+    Content::read(size, |offset, into| read_exact_at(file, into, offset)).unwrap()
 }
 
 /// Through a file, as users' devices are looked at.
 fn look(device: &[u8]) -> Content {
     let file = tempfile::tempfile().unwrap();
-    file.write_all_at(device, 0).unwrap();
+    write_all_at(&file, device, 0).unwrap();
     read(&file, device.len() as u64)
 }
 

@@ -1,6 +1,7 @@
 //! The device below a path: model, kind, caches, scheduler.
 
 use super::host::line;
+use crate::probe::Blocks;
 use crate::record::Device;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -72,15 +73,6 @@ pub fn blocks(path: &Path) -> Blocks {
         physical: queue("physical_block_size"),
         discards: queue("discard_max_bytes").map(|most| most > 0),
     }
-}
-
-/// The blocks of a disk, as far as they are known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Blocks {
-    /// Bytes that it writes whole.
-    pub physical: Option<u64>,
-    /// Whether it takes discards.
-    pub discards: Option<bool>,
 }
 
 /// What holds a path.

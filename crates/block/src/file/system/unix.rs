@@ -1,0 +1,65 @@
+//! Other Unix systems: files only, buffered, without discard and io_uring. Of disks
+//! nobody here knows who uses them, so they are left alone.
+
+use super::Alignment;
+use crate::ByteRange;
+use crate::file::{FileOptions, PathKind};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub(in crate::file) fn kind(metadata: &Metadata) -> Option<PathKind> {
+    metadata.is_file().then_some(PathKind::RegularFile)
+}
+
+pub(in crate::file) fn open(path: &Path, _: PathKind, options: &FileOptions) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(options.write)
+        .open(path)
+}
+
+pub(in crate::file) fn lives_in_memory(_: &File) -> bool {
+    false
+}
+
+pub(in crate::file) fn set_direct(_: &mut File, direct: bool, _: bool) -> io::Result<()> {
+    match direct {
+        true => Err(io::ErrorKind::Unsupported.into()),
+        false => Ok(()),
+    }
+}
+
+pub(in crate::file) fn direct_alignment(_: &File, _: PathKind) -> Alignment {
+    Alignment::Impossible
+}
+
+pub(in crate::file) fn logical_block(_: &File, _: PathKind) -> u32 {
+    512
+}
+
+pub(in crate::file) fn physical_block(_: &File, _: PathKind, _: &Metadata) -> u32 {
+    4096
+}
+
+pub(in crate::file) fn discard_granularity(_: &File, _: PathKind, _: &Metadata) -> Option<u32> {
+    None
+}
+
+pub(in crate::file) fn ring_permitted() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Never reached: no file offers discard.
+pub(in crate::file) fn release(_: &File, _: PathKind, _: ByteRange) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Threads do not wait for each other at one description.
+pub(in crate::file) fn for_a_thread(_: &File, _: bool, _: bool) -> io::Result<Option<File>> {
+    Ok(None)
+}
+
+pub(in crate::file) fn path_for_others(_: &File) -> Option<PathBuf> {
+    None
+}

@@ -1,0 +1,158 @@
+//! Windows and macOS, asked by `sysinfo`.
+
+use super::host::Facts;
+use super::{Blocks, Capability, CpuTimes};
+use crate::record::Device;
+use std::path::{Path, PathBuf};
+use sysinfo::{CpuRefreshKind, DiskKind, Disks, MemoryRefreshKind, RefreshKind, System};
+
+/// What is known of the machine now.
+pub(super) fn facts() -> Facts {
+    let cpus = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing());
+    let system = System::new_with_specifics(cpus);
+    let brand = system
+        .cpus()
+        .first()
+        .map(|cpu| cpu.brand().trim().to_owned());
+    let name = System::name().unwrap_or_else(|| std::env::consts::OS.to_owned());
+    let release = System::kernel_version().unwrap_or_default();
+    Facts {
+        cpu: brand.filter(|brand| !brand.is_empty()),
+        features: features(),
+        kernel: format!("{name} {release}").trim().to_owned(),
+        os: System::long_os_version(),
+        governor: None,
+        memory: total_memory(),
+        load_average: None,
+        hypervisor: None,
+    }
+}
+
+/// By the names that Linux has for them.
+#[cfg(target_arch = "x86_64")]
+fn features() -> Vec<String> {
+    use std::arch::is_x86_feature_detected as has;
+    let features = [
+        ("aes", has!("aes")),
+        ("pclmulqdq", has!("pclmulqdq")),
+        ("ssse3", has!("ssse3")),
+        ("avx", has!("avx")),
+        ("avx2", has!("avx2")),
+        ("avx512f", has!("avx512f")),
+        ("avx512bw", has!("avx512bw")),
+        ("avx512vl", has!("avx512vl")),
+        ("avx512vbmi", has!("avx512vbmi")),
+        ("avx512_vbmi2", has!("avx512vbmi2")),
+        ("gfni", has!("gfni")),
+        ("vaes", has!("vaes")),
+        ("vpclmulqdq", has!("vpclmulqdq")),
+        ("sha_ni", has!("sha")),
+    ];
+    those_that_are(&features)
+}
+
+/// By the names that Linux has for them.
+#[cfg(target_arch = "aarch64")]
+fn features() -> Vec<String> {
+    use std::arch::is_aarch64_feature_detected as has;
+    let features = [
+        ("aes", has!("aes")),
+        ("pmull", has!("pmull")),
+        ("asimd", has!("neon")),
+        ("sve", has!("sve")),
+        ("sve2", has!("sve2")),
+    ];
+    those_that_are(&features)
+}
+
+fn those_that_are(features: &[(&str, bool)]) -> Vec<String> {
+    let present = features.iter().filter(|(_, present)| *present);
+    present.map(|(name, _)| (*name).to_owned()).collect()
+}
+
+fn memory() -> System {
+    let memory = MemoryRefreshKind::nothing().with_ram();
+    System::new_with_specifics(RefreshKind::nothing().with_memory(memory))
+}
+
+/// Bytes of memory that the machine has.
+pub fn total_memory() -> Option<u64> {
+    Some(memory().total_memory()).filter(|&bytes| bytes > 0)
+}
+
+/// Bytes of memory that programs can have without swapping; `None` where the
+/// system does not say.
+pub fn available_memory() -> Option<u64> {
+    Some(memory().available_memory()).filter(|&bytes| bytes > 0)
+}
+
+/// CPU time of this process.
+#[cfg(windows)]
+pub(super) fn cpu_times() -> Option<CpuTimes> {
+    let (user, sys) = crate::clock::process_times()?;
+    Some(CpuTimes { user, sys })
+}
+
+/// CPU time of this process.
+#[cfg(unix)]
+pub(super) fn cpu_times() -> Option<CpuTimes> {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::{TimeVal, TimeValLike};
+    use std::time::Duration;
+
+    let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+    let time =
+        |value: TimeVal| Duration::from_micros(value.num_microseconds().try_into().unwrap_or(0));
+    Some(CpuTimes {
+        user: time(usage.user_time()),
+        sys: time(usage.system_time()),
+    })
+}
+
+/// The thread stays where the system puts it: nothing is pinned here.
+pub fn pin_to_core(_: u32) {}
+
+/// Describes what holds `path` (a directory or a file). The fields that depend on
+/// how it was opened (`cache`, `engine`, `size`) are left for the caller.
+pub fn describe(path: &Path) -> Device {
+    let unknown = Device {
+        kind: "unknown".to_owned(),
+        path_kind: "file".to_owned(),
+        ..Device::default()
+    };
+    let Ok(path) = std::path::absolute(path) else {
+        return unknown;
+    };
+    let disks = Disks::new_with_refreshed_list();
+    let holds = |disk: &&sysinfo::Disk| path.starts_with(disk.mount_point());
+    let length = |disk: &&sysinfo::Disk| PathBuf::from(disk.mount_point()).components().count();
+    let Some(disk) = disks.list().iter().filter(holds).max_by_key(length) else {
+        return unknown;
+    };
+    let (all, free) = (disk.total_space(), disk.available_space());
+    Device {
+        kind: match disk.kind() {
+            DiskKind::SSD => "ssd",
+            DiskKind::HDD => "hdd",
+            DiskKind::Unknown(_) => "unknown",
+        }
+        .to_owned(),
+        filesystem: Some(disk.file_system().to_string_lossy().into_owned()),
+        in_use: (all > 0).then(|| all.saturating_sub(free) as f64 / all as f64),
+        ..unknown
+    }
+}
+
+/// Nothing is known of a disk's blocks.
+pub fn blocks(_: &Path) -> Blocks {
+    Blocks::default()
+}
+
+/// What is missing is what Linux has.
+pub fn capabilities() -> Vec<Capability> {
+    vec![Capability {
+        name: "Linux",
+        purpose: "serving and mounting volumes, dm-crypt, file systems, whole disks",
+        state: Err("run cryptmark on Linux, or in a virtual machine with it"),
+    }]
+}

@@ -1,0 +1,14 @@
+//! Linux: `/proc` and `/sys`.
+
+mod affinity;
+mod capability;
+mod host;
+mod storage;
+mod usage;
+
+pub use affinity::{on_one_core, pin_to_core};
+pub use capability::capabilities;
+pub(super) use host::facts;
+pub use host::{available_memory, total_memory};
+pub use storage::{blocks, describe};
+pub(super) use usage::cpu_times;

@@ -1,0 +1,54 @@
+//! Systems that reach the extent through the kernel or another program, opened.
+
+use super::SessionError;
+use crate::plan::Plan;
+use crate::target::served::{self, ServedError};
+use crate::target::{Backend, Encryption, Storage, System, Target};
+use std::sync::Arc;
+
+/// Opens `system` with every cipher of `plan`, and checks that it encrypts; what
+/// is not there is told to `absent`.
+///
+/// # Errors
+/// [`SessionError::Served`] where our own server fails, [`SessionError::Target`] and
+/// [`SessionError::Plan`].
+pub(super) fn open(
+    system: &System,
+    plan: &Plan,
+    storage: &Storage,
+    backend: Option<Backend>,
+    absent: &mut Vec<String>,
+) -> Result<Vec<Target>, SessionError> {
+    let at_once = storage.description.kind == "ram";
+    let device = || Arc::clone(&storage.device);
+    let open = |encryption: Encryption| match system {
+        System::BuiltinNbd => served::builtin(device(), encryption, at_once),
+        System::BuiltinFuse => served::builtin_file(device(), encryption, at_once),
+        System::Served(program) => storage.served_by(*program, encryption),
+        _ => storage.mapped(encryption),
+    };
+    let is_ours = matches!(system, System::BuiltinNbd | System::BuiltinFuse);
+    let mut targets = Vec::new();
+    for encryption in plan.encryptions(backend.filter(|_| is_ours))? {
+        match open(encryption) {
+            Ok(target) => {
+                target.self_check(&*storage.device)?;
+                targets.push(target);
+            }
+            // Of ours only the system's part may be missing.
+            Err(error) if is_ours && !matches!(error, ServedError::Mount(_)) => {
+                return Err(error.into());
+            }
+            Err(reason) => absent.push(told(&reason)),
+        }
+    }
+    Ok(targets)
+}
+
+/// A reason and what is behind it.
+fn told(reason: &ServedError) -> String {
+    match std::error::Error::source(reason) {
+        Some(cause) => format!("{reason}: {cause}"),
+        None => reason.to_string(),
+    }
+}

@@ -1,0 +1,87 @@
+//! Commands that need Linux, where there is none: each is known and says so.
+
+use super::Failure;
+use clap::Args;
+use std::ffi::OsString;
+
+/// What was given to such a command; nobody looks at it.
+#[derive(Debug, Args)]
+pub struct Ignored {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    arguments: Vec<OsString>,
+}
+
+/// That something is not to be had on this system.
+pub fn needs_linux(what: &str) -> Failure {
+    Failure::new(
+        2,
+        format!("{what} needs Linux, and this is {}", std::env::consts::OS),
+        "Use cryptmark on Linux, or in a virtual machine with it; `cryptmark doctor` says what is here.",
+    )
+}
+
+/// `cryptmark lab`.
+pub mod lab {
+    pub use super::Ignored as LabOptions;
+    use crate::cli::Failure;
+
+    /// Says that it is not here.
+    pub fn run(_: LabOptions) -> Result<(), Failure> {
+        Err(super::needs_linux("the lab kernel"))
+    }
+}
+
+/// `cryptmark volume serve`.
+pub mod serve {
+    pub use super::Ignored as ServeOptions;
+    use crate::cli::Failure;
+
+    /// Says that it is not here.
+    pub fn run(_: &ServeOptions) -> Result<(), Failure> {
+        Err(super::needs_linux("`volume serve`"))
+    }
+}
+
+/// `cryptmark volume mount`.
+pub mod mount {
+    pub use super::Ignored as MountOptions;
+    use crate::cli::Failure;
+
+    /// Says that it is not here.
+    pub fn run(_: &MountOptions) -> Result<(), Failure> {
+        Err(super::needs_linux("`volume mount`"))
+    }
+}
+
+/// `cryptmark volume umount`.
+pub mod umount {
+    pub use super::Ignored as UmountOptions;
+    use crate::cli::Failure;
+
+    /// Says that it is not here.
+    pub fn run(_: &UmountOptions) -> Result<(), Failure> {
+        Err(super::needs_linux("`volume umount`"))
+    }
+}
+
+/// `cryptmark volume status`.
+pub mod status {
+    pub use super::Ignored as StatusOptions;
+    use crate::cli::Failure;
+
+    /// Says that it is not here.
+    pub fn run(_: &StatusOptions) -> Result<(), Failure> {
+        Err(super::needs_linux("`volume status`"))
+    }
+}
+
+/// `cryptmark volume trim-check`.
+pub mod trim_check {
+    pub use super::Ignored as TrimCheckOptions;
+    use crate::cli::Failure;
+
+    /// Says that it is not here.
+    pub fn run(_: &TrimCheckOptions) -> Result<(), Failure> {
+        Err(super::needs_linux("`volume trim-check`"))
+    }
+}

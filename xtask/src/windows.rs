@@ -1,0 +1,273 @@
+//! The program for Windows: built by mingw, tried under wine, packed. Wine says
+//! whether results are right, and nothing of Windows' speed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::emulated::{add_library, has_library};
+use crate::packages::present;
+use crate::root;
+use crate::tests::test;
+
+/// Rust's name of the target.
+const TARGET: &str = "x86_64-pc-windows-gnu";
+
+const LINKER: &str = "x86_64-w64-mingw32-gcc";
+
+/// What the C library of Rust asks for random numbers, which wine 8 does not have.
+const SHIM: &str = "\
+#define RtlGenRandom SystemFunction036
+unsigned char __stdcall RtlGenRandom(void *buffer, unsigned long length);
+__declspec(dllexport) int __stdcall ProcessPrng(unsigned char *buffer, unsigned long long length)
+{
+    return RtlGenRandom(buffer, (unsigned long)length);
+}
+";
+const SHIM_NAME: &str = "bcryptprimitives.dll";
+
+/// Tests of the program that are run with that for Windows as well: by file, and
+/// which of its tests.
+const PROGRAM_TESTS: &[(&str, &[&str])] = &[
+    ("windows", &["--include-ignored"]),
+    ("volumes", &["golden"]),
+];
+
+/// Tests of crates, built for Windows: package, targets, and which of its tests.
+const CRATE_TESTS: &[(&str, &[&str], &[&str])] = &[
+    (
+        "cryptmark-block",
+        &[
+            "--lib", "--test", "queue", "--test", "stacks", "--test", "windows",
+        ],
+        &[],
+    ),
+    ("cryptmark-cipher", &["--test", "it"], &["vectors"]),
+];
+
+/// Builds the program and runs the tests, as far as there is what that takes; says
+/// in `skipped` what there is not.
+pub fn run(skipped: &mut Vec<String>) -> bool {
+    if let Some(what) = missing(&[LINKER, "wine", "zip", "unzip"]) {
+        skipped.push(format!("the program for Windows: {what} is missing"));
+        return true;
+    }
+    println!("\n── the program for Windows, under wine");
+    let wine = match Wine::set_up() {
+        Ok(wine) => wine,
+        Err(error) => {
+            eprintln!("wine cannot be set up: {error}");
+            return false;
+        }
+    };
+    if !crate::cargo(&["build", "--package", "cryptmark", "--target", TARGET]) {
+        return false;
+    }
+    let program = match wine.runner(&built("debug")) {
+        Ok(program) => program,
+        Err(error) => {
+            eprintln!("{error}");
+            return false;
+        }
+    };
+    let mut passed = true;
+    for (file, which) in PROGRAM_TESTS {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo
+            .args([
+                "test",
+                "--workspace",
+                "--all-features",
+                "--test",
+                file,
+                "--",
+            ])
+            .args(*which)
+            .env("CRYPTMARK_WINDOWS", &program);
+        passed &= test(&mut cargo, skipped);
+    }
+    for (package, targets, which) in CRATE_TESTS {
+        let mut cargo = wine.command(env!("CARGO"));
+        cargo
+            .args(["test", "--target", TARGET, "--package", package])
+            .args(*targets)
+            .arg("--")
+            .args(*which)
+            .env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "wine");
+        passed &= test(&mut cargo, skipped);
+    }
+    // That the package works does not depend on how the program was built.
+    passed & tried_package(&built("debug"), &target().join("wine/packed"))
+}
+
+/// The first tool that is not there and cannot be had.
+fn missing(tools: &[&str]) -> Option<String> {
+    if let Some(tool) = tools.iter().find(|tool| !present(tool)) {
+        Some((*tool).to_owned())
+    } else if !has_library(TARGET) && !add_library(TARGET) {
+        Some("Rust's standard library".to_owned())
+    } else {
+        None
+    }
+}
+
+/// The program, built for Windows in one of cargo's profiles.
+fn built(profile: &str) -> PathBuf {
+    target().join(TARGET).join(profile).join("cryptmark.exe")
+}
+
+/// Cargo's folder for what it builds.
+fn target() -> PathBuf {
+    root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+/// Wine with a machine of its own.
+struct Wine {
+    prefix: PathBuf,
+}
+
+impl Wine {
+    /// Makes the machine, with the library that it lacks.
+    fn set_up() -> std::io::Result<Self> {
+        let folder = target().join("wine");
+        fs::create_dir_all(&folder)?;
+        let wine = Self {
+            prefix: folder.join("prefix"),
+        };
+        let system = wine.prefix.join("drive_c/windows/system32");
+        if !system.is_dir() {
+            succeed(wine.command("wine").args(["wineboot", "--init"]))?;
+        }
+        let source = folder.join("shim.c");
+        fs::write(&source, SHIM)?;
+        succeed(
+            Command::new(LINKER)
+                .args(["-O2", "-shared", "-o"])
+                .arg(system.join(SHIM_NAME))
+                .arg(&source)
+                .arg("-ladvapi32"),
+        )?;
+        Ok(wine)
+    }
+
+    /// A command to which wine is this machine.
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env("WINEPREFIX", &self.prefix)
+            .env("WINEDEBUG", "-all")
+            // It would ask for .NET and a browser.
+            .env("WINEDLLOVERRIDES", "mscoree,mshtml=");
+        command
+    }
+
+    /// A script that runs `program` with its arguments.
+    fn runner(&self, program: &Path) -> std::io::Result<PathBuf> {
+        use std::os::unix::fs::PermissionsExt;
+        let script = target().join("wine/cryptmark");
+        let text = format!(
+            "#!/bin/sh\n\
+             export WINEPREFIX='{}' WINEDEBUG=-all WINEDLLOVERRIDES=mscoree,mshtml=\n\
+             exec wine '{}' \"$@\"\n",
+            self.prefix.display(),
+            program.display()
+        );
+        fs::write(&script, text)?;
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+        Ok(script)
+    }
+}
+
+/// Runs a command that says nothing.
+fn succeed(command: &mut Command) -> std::io::Result<()> {
+    let status = command.stdin(Stdio::null()).status()?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(std::io::Error::other(format!("{command:?}: {status}"))),
+    }
+}
+
+/// Builds the program as it is shipped and packs it with what belongs to it; unpacks
+/// that and asks the program for its version, where wine is.
+pub fn zip() -> bool {
+    if let Some(what) = missing(&[LINKER, "zip", "unzip"]) {
+        eprintln!("the program for Windows cannot be packed: {what} is missing");
+        return false;
+    }
+    let built = crate::cargo(&[
+        "build",
+        "--release",
+        "--package",
+        "cryptmark",
+        "--target",
+        TARGET,
+    ]);
+    built && tried_package(&self::built("release"), &target().join("package"))
+}
+
+/// Packs `program` in `folder`; whether it works when it is unpacked.
+fn tried_package(program: &Path, folder: &Path) -> bool {
+    pack(program, folder)
+        .and_then(|package| try_package(&package))
+        .inspect_err(|error| eprintln!("{error}"))
+        .is_ok()
+}
+
+/// What is packed beside the program.
+const TEXTS: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
+
+fn pack(program: &Path, folder: &Path) -> std::io::Result<PathBuf> {
+    let name = format!("cryptmark-{}-x86_64-windows", env!("CARGO_PKG_VERSION"));
+    let content = folder.join(&name);
+    let package = folder.join(format!("{name}.zip"));
+    for old in [&content, &package] {
+        let _ = fs::remove_dir_all(old);
+        let _ = fs::remove_file(old);
+    }
+    fs::create_dir_all(&content)?;
+    fs::copy(program, content.join("cryptmark.exe"))?;
+    for text in TEXTS {
+        fs::copy(root().join(text), content.join(text))?;
+    }
+    let mut zip = Command::new("zip");
+    zip.args(["-q", "-r", "-X"]).arg(&package).arg(&name);
+    succeed(zip.current_dir(folder))?;
+    println!(
+        "{}: {:.1} MB",
+        package.display(),
+        fs::metadata(&package)?.len() as f64 / 1e6
+    );
+    Ok(package)
+}
+
+fn try_package(package: &Path) -> std::io::Result<()> {
+    if !present("wine") {
+        println!("skipped: the package for Windows (wine is missing)");
+        return Ok(());
+    }
+    let wine = Wine::set_up()?;
+    let folder = target().join("wine/package");
+    let _ = fs::remove_dir_all(&folder);
+    succeed(
+        Command::new("unzip")
+            .arg("-q")
+            .arg(package)
+            .arg("-d")
+            .arg(&folder),
+    )?;
+    let name = package.file_stem().unwrap_or_default();
+    for text in TEXTS {
+        fs::metadata(folder.join(name).join(text))?;
+    }
+    let program = folder.join(name).join("cryptmark.exe");
+    let output = wine
+        .command("wine")
+        .arg(program)
+        .arg("--version")
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    match said.trim() == format!("cryptmark {}", env!("CARGO_PKG_VERSION")) {
+        true => Ok(()),
+        false => Err(std::io::Error::other(format!("the program says {said:?}"))),
+    }
+}
