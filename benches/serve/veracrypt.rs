@@ -152,8 +152,7 @@ pub fn mounting(folder: &Path, rounds: usize) {
     let (mut here, mut there_times) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         let begun = Instant::now();
-        let words =
-            format!("volume open {image} --type veracrypt --passphrase-file wrong --no-progress");
+        let words = format!("volume open {image} --type veracrypt --passphrase-file wrong");
         let refused = Command::new(PROGRAM)
             .args(words.split_whitespace())
             .current_dir(folder)

@@ -17,7 +17,7 @@ pub fn run() -> bool {
         // Tests without the kernel say that they skipped it.
         let _ = crate::cargo(&[&all[..], &["--no-run"]].concat()) && lab_kernel();
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(all).arg("--");
+        cargo.args(all).args(["--no-fail-fast", "--"]);
         let here = test(&mut cargo, skipped);
         skipped.push("the program for Windows (cargo xtask windows builds and tries it)".into());
         emulated::run(Extent::Short, skipped) && here
