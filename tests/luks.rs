@@ -398,7 +398,7 @@ fn keyslots_are_opened_at_a_terminal() {
     // The key file cannot be typed: without --yes nothing is lost.
     let (code, said) = typed("passphrase one\npassphrase two\n\n");
     assert_eq!(code, Some(4), "{said}");
-    assert!(said.contains("1 more keyslots would be lost"), "{said}");
+    assert!(said.contains("1 more keyslot would be lost"), "{said}");
     assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
 
     desk.volume("key kill v.img --key-slot 2 --passphrase-file one");

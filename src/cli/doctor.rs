@@ -5,7 +5,9 @@ use cipher::{Algorithm, CipherError, CipherSpec, Key, SectorLayout};
 use clap::Args;
 use lab::clock::{Clock, Source, core_hz};
 use lab::probe::{self, Capability};
-use lab::target::{Encryption, System};
+use lab::target::java::Java;
+use lab::target::peer::Library;
+use lab::target::{Bare, Encryption, System};
 use lab::timer_cost::timer_cost;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -165,31 +167,47 @@ fn systems(text: &mut String) {
     for (index, system) in System::all().enumerate() {
         let label = if index == 0 { "systems" } else { "" };
         let name = system.as_str();
-        if cfg!(not(target_os = "linux")) && system.needs_linux() {
-            let _ = writeln!(text, "{label:<10}{name}: absent, it needs Linux");
-            continue;
-        }
-        if let System::Served(program) = &system {
-            let found = program.version().map_or_else(
-                || format!("absent; {} brings it", program.package()),
-                |version| format!("present, {version}"),
-            );
-            let _ = writeln!(text, "{label:<10}{name}: {found}");
-            continue;
-        }
-        if system == System::DmCrypt && !Path::new("/sys/module/dm_crypt").exists() {
-            let _ = writeln!(
-                text,
-                "{label:<10}{name}: not loaded; root gets it where the kernel has it (modprobe dm-crypt)"
-            );
-            continue;
-        }
-        let _ = match system.needs() {
-            Some(needs) => writeln!(
-                text,
-                "{label:<10}{name}: absent, this version has no support for {needs}"
-            ),
-            None => writeln!(text, "{label:<10}{name}: present"),
+        let _ = match found(&system) {
+            Ok(Some(version)) => writeln!(text, "{label:<10}{name}: present, {version}"),
+            Ok(None) => writeln!(text, "{label:<10}{name}: present"),
+            Err(why) => writeln!(text, "{label:<10}{name}: {why}"),
         };
     }
+}
+
+/// The version of `system`, where it has one of its own; or why it is not to be had.
+fn found(system: &System) -> Result<Option<String>, String> {
+    if cfg!(not(target_os = "linux")) && system.needs_linux() {
+        return Err("absent, it needs Linux".to_owned());
+    }
+    match system {
+        System::Served(program) => match program.version() {
+            None => Err(format!("absent; {} brings it", program.package())),
+            version => Ok(version),
+        },
+        System::DmCrypt if !Path::new("/sys/module/dm_crypt").exists() => {
+            Err("not loaded; root gets it where the kernel has it (modprobe dm-crypt)".to_owned())
+        }
+        System::Library(library) => version_of(*library).map(Some),
+        System::Java => match Java::find() {
+            Ok(java) => Ok(Some(java.version().to_owned())),
+            Err(why) => Err(format!("absent, {why}")),
+        },
+        system => match system.needs() {
+            Some(needs) => Err(format!("absent, this version has no support for {needs}")),
+            None => Ok(None),
+        },
+    }
+}
+
+/// Loads `library` for a cipher that every one has.
+fn version_of(library: Library) -> Result<String, String> {
+    let told = |error: &dyn std::fmt::Display| format!("absent, {error}");
+    let encryption = Encryption::parse("aes-cbc-plain64", None, 512, None);
+    let encryption = encryption.map_err(|error| told(&error))?;
+    let (opened, absent) = Bare::open(encryption, &[library]).map_err(|error| told(&error))?;
+    let loaded = opened.into_iter().nth(1);
+    loaded
+        .map(|loaded| loaded.version)
+        .ok_or_else(|| absent.iter().map(|why| told(why)).collect())
 }

@@ -167,7 +167,7 @@ pub enum VolumeError {
     },
 
     /// Other keyslots than the one that was opened would be lost.
-    #[error("{count} more keyslots would be lost, because nobody has given what opens them")]
+    #[error("{count} more {} would be lost, because nobody has given what opens {}", if *count == 1 { "keyslot" } else { "keyslots" }, if *count == 1 { "it" } else { "them" })]
     OtherKeyslots {
         /// How many.
         count: usize,
