@@ -35,7 +35,8 @@ fn dm_crypt_is_measured_on_a_bare_extent_and_goes() {
             );
             // Nobody tells what part was the cipher's.
             assert!(trial["time_s"]["crypto"].is_null(), "{trial}");
-            assert!(trial["overhead"]["ratio"]["median"].as_f64().unwrap() < 1.0);
+            let ratio = trial["overhead"]["ratio"]["median"].as_f64();
+            assert!(ratio.is_some_and(|ratio| ratio > 0.0), "{trial}");
         }
     }
     let devices = fs::read_to_string(desk.path("out/devices")).unwrap();

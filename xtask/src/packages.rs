@@ -97,6 +97,11 @@ const TOOLS: &[Tool] = &[
         purpose: "signatures on devices",
     },
     Tool {
+        program: "modprobe",
+        package: "kmod",
+        purpose: "modules of the kernel that reads what is written here",
+    },
+    Tool {
         program: "mkfs.cramfs",
         package: "util-linux",
         purpose: "cramfs under test",
