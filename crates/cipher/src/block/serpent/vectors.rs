@@ -1,6 +1,6 @@
 //! Serpent in vector registers: a word of as many blocks in each as it has
-//! lanes, four registers to a group of blocks, and two groups in flight,
-//! because a round of one waits for itself.
+//! lanes, four registers to a group of blocks, and as many groups in flight as
+//! the registers hold, because a round of one waits for itself.
 //!
 //! ```text
 //! as in memory   a = block 0, block 1, …        b = the next blocks   c   d
@@ -20,6 +20,9 @@ use crate::mode::xts::{STRETCH, fill};
 pub(crate) trait Vectors: Copy {
     /// Blocks in a register as they lie in memory: a quarter of its words.
     const BLOCKS: usize;
+
+    /// Whether the registers hold four groups of blocks, and not two only.
+    const FOUR_GROUPS: bool = false;
 
     /// A register.
     type Word: Word;
@@ -46,6 +49,12 @@ pub(crate) trait Vectors: Copy {
 
     /// Undoes [`blocks_of_lines`](Self::blocks_of_lines).
     fn lines_of_blocks(self, x: [Self::Word; 4]) -> [Self::Word; 4];
+
+    /// Writes `tweak` and its successors, and returns the one after them.
+    #[inline(always)]
+    fn tweaks(self, stretch: &mut [Block; STRETCH], tweak: u128) -> u128 {
+        fill(stretch, tweak)
+    }
 }
 
 /// A kernel with its arguments.
@@ -60,8 +69,11 @@ pub(crate) trait Work<V: Vectors> {
 /// Most blocks in a register.
 const MOST_BLOCKS: usize = 4;
 
-/// Groups in flight.
+/// Groups in flight where there are registers for few.
 const PAIR: usize = 2;
+
+/// Groups in flight where there are registers for many.
+const FOUR: usize = 4;
 
 /// Blocks in a cache line. Sectors lie a power of two apart, where their blocks
 /// share a few sets of the cache, so whole lines are read and written.
@@ -76,15 +88,12 @@ pub(crate) struct Blocks<'a, const ENCRYPT: bool> {
 impl<V: Vectors, const ENCRYPT: bool> Work<V> for Blocks<'_, ENCRYPT> {
     #[inline(always)]
     fn run(self, vectors: V) {
-        let mut pairs = self.blocks.chunks_exact_mut(PAIR * 4 * V::BLOCKS);
-        for pair in &mut pairs {
-            crypt::<ENCRYPT, PAIR, V>(vectors, self.keys, pair);
+        let mut rest = self.blocks;
+        if V::FOUR_GROUPS {
+            rest = crypt_all::<ENCRYPT, FOUR, V>(vectors, self.keys, rest);
         }
-        let mut groups = pairs.into_remainder().chunks_exact_mut(4 * V::BLOCKS);
-        for group in &mut groups {
-            crypt::<ENCRYPT, 1, V>(vectors, self.keys, group);
-        }
-        let rest = groups.into_remainder();
+        rest = crypt_all::<ENCRYPT, PAIR, V>(vectors, self.keys, rest);
+        rest = crypt_all::<ENCRYPT, 1, V>(vectors, self.keys, rest);
         if !rest.is_empty() {
             let mut padded = [[0; 16]; 4 * MOST_BLOCKS];
             padded[..rest.len()].copy_from_slice(rest);
@@ -92,6 +101,20 @@ impl<V: Vectors, const ENCRYPT: bool> Work<V> for Blocks<'_, ENCRYPT> {
             rest.copy_from_slice(&padded[..rest.len()]);
         }
     }
+}
+
+/// `N` groups of blocks at a time; returns what is left over.
+#[inline(always)]
+fn crypt_all<'a, const ENCRYPT: bool, const N: usize, V: Vectors>(
+    vectors: V,
+    keys: &RoundKeys,
+    blocks: &'a mut [Block],
+) -> &'a mut [Block] {
+    let mut groups = blocks.chunks_exact_mut(N * 4 * V::BLOCKS);
+    for groups in &mut groups {
+        crypt::<ENCRYPT, N, V>(vectors, keys, groups);
+    }
+    groups.into_remainder()
 }
 
 /// `N` groups of blocks.
@@ -120,44 +143,87 @@ pub(crate) struct Xts<'a, const ENCRYPT: bool> {
 impl<V: Vectors, const ENCRYPT: bool> Work<V> for Xts<'_, ENCRYPT> {
     #[inline(always)]
     fn run(self, vectors: V) {
-        let stretches = self.sector_bytes / (16 * STRETCH);
-        let data = self.data.as_chunks_mut().0.chunks_exact_mut(STRETCH);
-        let mut tweak = u128::from_le_bytes(self.starts[0]);
-        let mut tweaks = [[[0; 16]; STRETCH]; 2];
-        tweak = fill(&mut tweaks[0], tweak);
-        for (nth, blocks) in data.enumerate() {
-            // The tweaks of the next stretch are made beside the rounds of this
-            // one: a vector waits for words that were stored just before.
-            let next = nth + 1;
-            if next % stretches == 0 {
-                let start = self.starts.get(next / stretches).unwrap_or(&[0; 16]);
-                tweak = u128::from_le_bytes(*start);
-            }
-            tweak = fill(&mut tweaks[next % 2], tweak);
-            let tweaks = tweaks[nth % 2].chunks_exact(PAIR * 4 * V::BLOCKS);
-            let pairs = blocks.chunks_exact_mut(PAIR * 4 * V::BLOCKS);
-            for (blocks, tweaks) in pairs.zip(tweaks) {
-                xts::<ENCRYPT, V>(vectors, self.keys, tweaks, blocks);
-            }
+        let stretches = self.data.as_chunks_mut().0.as_chunks_mut().0;
+        let tweaks = Tweaks {
+            starts: self.starts,
+            sector_stretches: self.sector_bytes / (16 * STRETCH),
+            nth: 0,
+            next: 0,
+        };
+        if V::FOUR_GROUPS && stretches.len() > 1 {
+            xts_all::<ENCRYPT, 2, FOUR, V>(vectors, self.keys, tweaks, stretches);
+        } else {
+            xts_all::<ENCRYPT, 1, PAIR, V>(vectors, self.keys, tweaks, stretches);
         }
     }
 }
 
+/// The tweaks of one stretch of blocks after the other.
+struct Tweaks<'a> {
+    starts: &'a [Block],
+    sector_stretches: usize,
+    nth: usize,
+    next: u128,
+}
+
+impl Tweaks<'_> {
+    #[inline(always)]
+    fn fill<V: Vectors>(&mut self, vectors: V, stretch: &mut [Block; STRETCH]) {
+        if self.nth.is_multiple_of(self.sector_stretches) {
+            let start = self.starts.get(self.nth / self.sector_stretches);
+            self.next = u128::from_le_bytes(*start.unwrap_or(&[0; 16]));
+        }
+        self.nth += 1;
+        self.next = vectors.tweaks(stretch, self.next);
+    }
+}
+
+/// `STRETCHES` at a time, `N` groups of blocks in flight.
 #[inline(always)]
-fn xts<const ENCRYPT: bool, V: Vectors>(
+fn xts_all<const ENCRYPT: bool, const STRETCHES: usize, const N: usize, V: Vectors>(
+    vectors: V,
+    keys: &RoundKeys,
+    mut source: Tweaks,
+    data: &mut [[Block; STRETCH]],
+) {
+    let mut tweaks = [[[[0; 16]; STRETCH]; STRETCHES]; 2];
+    for tweaks in &mut tweaks[0] {
+        source.fill(vectors, tweaks);
+    }
+    for (nth, stretches) in data.chunks_mut(STRETCHES).enumerate() {
+        // The next tweaks are made beside the rounds of these: a vector waits
+        // for words that were stored just before.
+        for tweaks in &mut tweaks[(nth + 1) % 2] {
+            source.fill(vectors, tweaks);
+        }
+        let tweaks = tweaks[nth % 2].as_flattened();
+        if stretches.len() == STRETCHES {
+            xts::<ENCRYPT, N, V>(vectors, keys, tweaks, stretches.as_flattened_mut());
+        } else {
+            xts::<ENCRYPT, PAIR, V>(vectors, keys, tweaks, stretches.as_flattened_mut());
+        }
+    }
+}
+
+/// `N` groups of blocks at a time.
+#[inline(always)]
+fn xts<const ENCRYPT: bool, const N: usize, V: Vectors>(
     vectors: V,
     keys: &RoundKeys,
     tweaks: &[Block],
     blocks: &mut [Block],
 ) {
-    let mut groups = load::<PAIR, V>(vectors, blocks);
-    for (nth, x) in groups.as_flattened_mut().iter_mut().enumerate() {
-        *x = x.add(vectors.load(&tweaks[nth * V::BLOCKS..]));
-    }
-    rounds::<ENCRYPT, PAIR, V>(vectors, keys, &mut groups);
-    for (nth, x) in groups.as_flattened().iter().enumerate() {
-        let at = nth * V::BLOCKS;
-        vectors.store(x.add(vectors.load(&tweaks[at..])), &mut blocks[at..]);
+    let tweaks = tweaks.chunks_exact(N * 4 * V::BLOCKS);
+    for (blocks, tweaks) in blocks.chunks_exact_mut(N * 4 * V::BLOCKS).zip(tweaks) {
+        let mut groups = load::<N, V>(vectors, blocks);
+        for (nth, x) in groups.as_flattened_mut().iter_mut().enumerate() {
+            *x = x.add(vectors.load(&tweaks[nth * V::BLOCKS..]));
+        }
+        rounds::<ENCRYPT, N, V>(vectors, keys, &mut groups);
+        for (nth, x) in groups.as_flattened().iter().enumerate() {
+            let at = nth * V::BLOCKS;
+            vectors.store(x.add(vectors.load(&tweaks[at..])), &mut blocks[at..]);
+        }
     }
 }
 
@@ -174,10 +240,13 @@ impl<V: Vectors> Work<V> for EncryptCbc<'_> {
     fn run(self, vectors: V) {
         let sector_blocks = self.sector_bytes / 16;
         let data = self.data.as_chunks_mut().0;
-        let groups = data.chunks_mut(PAIR * 4 * V::BLOCKS * sector_blocks);
-        for (data, ivs) in groups.zip(self.ivs.chunks(PAIR * 4 * V::BLOCKS)) {
+        let most = if V::FOUR_GROUPS { FOUR } else { PAIR } * 4 * V::BLOCKS;
+        let groups = data.chunks_mut(most * sector_blocks);
+        for (data, ivs) in groups.zip(self.ivs.chunks(most)) {
             if ivs.len() <= 4 * V::BLOCKS {
                 encrypt_cbc::<1, V>(vectors, self.keys, ivs, data);
+            } else if V::FOUR_GROUPS && ivs.len() > PAIR * 4 * V::BLOCKS {
+                encrypt_cbc::<FOUR, V>(vectors, self.keys, ivs, data);
             } else {
                 encrypt_cbc::<PAIR, V>(vectors, self.keys, ivs, data);
             }
@@ -196,7 +265,7 @@ fn encrypt_cbc<const N: usize, V: Vectors>(
 ) {
     let sectors = ivs.len();
     let sector_blocks = data.len() / sectors;
-    let mut starts = [ivs[sectors - 1]; PAIR * 4 * MOST_BLOCKS];
+    let mut starts = [ivs[sectors - 1]; FOUR * 4 * MOST_BLOCKS];
     starts[..sectors].copy_from_slice(ivs);
     let mut chain = load::<N, V>(vectors, &starts);
     for x in &mut chain {
@@ -251,34 +320,74 @@ pub(crate) struct DecryptCbc<'a> {
 impl<V: Vectors> Work<V> for DecryptCbc<'_> {
     #[inline(always)]
     fn run(self, vectors: V) {
-        let sectors = self.data.chunks_exact_mut(self.sector_bytes);
-        for (sector, iv) in sectors.zip(self.ivs) {
-            let mut previous = *iv;
-            let blocks = sector.as_chunks_mut().0;
-            for pair in blocks.chunks_exact_mut(PAIR * 4 * V::BLOCKS) {
-                let last = pair[pair.len() - 1];
-                decrypt_cbc(vectors, self.keys, previous, pair);
-                previous = last;
-            }
+        let mut cbc = Cbc {
+            ivs: self.ivs,
+            sector_blocks: self.sector_bytes / 16,
+            done: 0,
+            previous: [0; 16],
+        };
+        let mut rest = self.data.as_chunks_mut().0;
+        if V::FOUR_GROUPS {
+            rest = decrypt_cbc::<FOUR, V>(vectors, self.keys, &mut cbc, rest);
+        }
+        // The smallest sector is whole pairs.
+        decrypt_cbc::<PAIR, V>(vectors, self.keys, &mut cbc, rest);
+    }
+}
+
+/// Where decryption is.
+struct Cbc<'a> {
+    ivs: &'a [Block],
+    sector_blocks: usize,
+    /// Blocks that are decrypted, the last of which was this one.
+    done: usize,
+    previous: Block,
+}
+
+impl Cbc<'_> {
+    /// What stood before block `at` of those that come, where that is not
+    /// among them.
+    #[inline(always)]
+    fn before(&self, at: usize) -> Option<Block> {
+        let place = self.done + at;
+        match place.is_multiple_of(self.sector_blocks) {
+            true => Some(self.ivs[place / self.sector_blocks]),
+            false if at == 0 => Some(self.previous),
+            false => None,
         }
     }
 }
 
+/// `N` groups at a time; returns what is left over.
 #[inline(always)]
-fn decrypt_cbc<V: Vectors>(vectors: V, keys: &RoundKeys, previous: Block, blocks: &mut [Block]) {
-    let mut first = [previous; MOST_BLOCKS];
-    first[1..V::BLOCKS].copy_from_slice(&blocks[..V::BLOCKS - 1]);
-    let mut groups = load::<PAIR, V>(vectors, blocks);
-    rounds::<false, PAIR, V>(vectors, keys, &mut groups);
-    // Backwards, so that the ciphertext before a register is still there.
-    for (nth, x) in groups.as_flattened().iter().enumerate().rev() {
-        let at = nth * V::BLOCKS;
-        let before = match at {
-            0 => vectors.load(&first),
-            _ => vectors.load(&blocks[at - 1..]),
-        };
-        vectors.store(x.add(before), &mut blocks[at..]);
+fn decrypt_cbc<'a, const N: usize, V: Vectors>(
+    vectors: V,
+    keys: &RoundKeys,
+    cbc: &mut Cbc,
+    blocks: &'a mut [Block],
+) -> &'a mut [Block] {
+    let mut all = blocks.chunks_exact_mut(N * 4 * V::BLOCKS);
+    for blocks in &mut all {
+        let last = blocks[blocks.len() - 1];
+        let mut groups = load::<N, V>(vectors, blocks);
+        rounds::<false, N, V>(vectors, keys, &mut groups);
+        // Backwards, so that the ciphertext before a register is still there.
+        for (nth, x) in groups.as_flattened().iter().enumerate().rev() {
+            let at = nth * V::BLOCKS;
+            let before = match cbc.before(at) {
+                Some(previous) => {
+                    let mut first = [previous; MOST_BLOCKS];
+                    first[1..V::BLOCKS].copy_from_slice(&blocks[at..at + V::BLOCKS - 1]);
+                    vectors.load(&first)
+                }
+                None => vectors.load(&blocks[at - 1..]),
+            };
+            vectors.store(x.add(before), &mut blocks[at..]);
+        }
+        cbc.done += blocks.len();
+        cbc.previous = last;
     }
+    all.into_remainder()
 }
 
 /// `N` groups as they lie in memory.
