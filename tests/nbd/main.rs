@@ -1,6 +1,7 @@
 //! Volumes on NBD exports: made, opened, served and measured there, while the
 //! servers are killed.
 
+mod ceph;
 mod commands;
 mod cut;
 mod desk;
