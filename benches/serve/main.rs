@@ -1,10 +1,11 @@
-//! What serving costs, beside other servers: `cargo xtask bench-serve [ROUNDS SECONDS nbd|files|mounting]`.
+//! What serving costs, beside other servers: `cargo xtask bench-serve [ROUNDS SECONDS nbd|files|mounting|client]`.
 //!
 //! Every server and its client (fio) share one core and a file in memory; they
 //! take turns, and a figure is the median of its rounds with its range. Needs
 //! root for FUSE and loop devices, fio, nbdkit, libnbd-bin, qemu-utils and qemu-system-common.
 //! VeraCrypt's console program takes part where it is installed.
 
+mod client;
 mod veracrypt;
 
 use std::collections::BTreeMap;
@@ -149,9 +150,12 @@ fn main() {
         .get(1)
         .map_or(2.0, |text| text.parse().expect("SECONDS"));
     let folder = tempfile::tempdir_in("/dev/shm").expect("a file system in memory");
-    prepare(folder.path());
     let only = given.get(2).map_or("", String::as_str);
     let is_wanted = |group: &str| only.is_empty() || only == group;
+    prepare(folder.path());
+    if only != "client" {
+        make_images(folder.path());
+    }
     let mut nbd = Figures::new();
     let mut files = Figures::new();
     for round in 0..rounds {
@@ -209,6 +213,9 @@ fn main() {
         FILE_LOADS,
         &files,
     );
+    if is_wanted("client") {
+        client::compare(folder.path(), rounds);
+    }
     if is_wanted("mounting") {
         veracrypt::mounting(folder.path(), rounds);
     }
@@ -250,6 +257,10 @@ fn prepare(folder: &Path) {
         640 << 20,
     );
     std::io::copy(&mut from, &mut &noise).expect("room in memory");
+}
+
+/// Volumes of all kinds.
+fn make_images(folder: &Path) {
     let cheap =
         "--passphrase-file line --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --yes --no-progress";
     for (image, how) in [

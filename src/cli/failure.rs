@@ -112,9 +112,7 @@ impl From<StorageError> for Failure {
         let code = match &error {
             error if error.interrupted() => 130,
             error if error.protects_data() => 4,
-            StorageError::Block(
-                block::BlockError::Io { .. } | block::BlockError::Tampered { .. },
-            ) => 1,
+            error if error.failed() => 1,
             _ => 2,
         };
         Self::of(code, &error, error.remedy())

@@ -31,7 +31,7 @@ pub struct RunOptions {
     /// A name from `cryptmark plans`, or a TOML file
     #[arg(default_value = "quick")]
     plan: String,
-    /// The storage to measure: a directory, a file or a block device
+    /// The storage to measure: a directory, a file, a block device, or nbd+unix:///EXPORT?socket=PATH, nbd://HOST:PORT/EXPORT
     #[arg(long, default_value = ".", value_name = "PATH")]
     at: PathBuf,
     /// Size of the test file, as in 500MB or 4GiB

@@ -29,12 +29,14 @@ cargo xtask COMMAND
   bench-cipher  every cipher, beside its peers
   bench-unlock  unlocking beside its key derivation alone [PAIRS]
   bench-report  the page of 5,000 trials, and of runs in files: written, shown [FILE.json...]
-  bench-serve   our NBD server and mounts beside others, on one core [ROUNDS SECONDS nbd|files]
+  bench-serve   our NBD server and mounts beside others, on one core; our client beside nbdcopy [ROUNDS SECONDS nbd|files|mounting|client]
   book          the pages of docs/ as a website in target/book, by mdBook
   constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [FILTER]
   fuzz          any bytes for a parser: TARGET EXECUTIONS [ALREADY DONE]
   power-loss    cut the power under exported volumes, each so many times [SAMPLES]
   serve-long    servers for as long as wanted: fio verifies, NBD and FUSE are killed [SECONDS KILLS]
+  nbd-long      servers that have a volume's bytes are killed under verified load [KILLS OF EACH]
+  ceph          a Ceph on this machine, which has a volume's bytes: OSDs killed under verified load [KILLS]
   fleet-long    200 writers on a PostgreSQL server that is restarted under them [RUNS OF EACH]
   ublk          disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
   package       Debian package and static programs, in target/package [--test tries them, --short as CI does]
@@ -68,6 +70,8 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz(rest),
         Some("power-loss") => power_loss(rest),
         Some("serve-long") => serve_long(rest),
+        Some("nbd-long") => nbd_long(rest),
+        Some("ceph") => ceph(rest),
         Some("fleet-long") => fleet_long(rest),
         Some("ublk") => match rest {
             [kernel, module] => ublk::run(kernel, module),
@@ -214,6 +218,40 @@ fn serve_long(rest: &[String]) -> bool {
         .args(["--", "--nocapture", "--test-threads=1", "fio", "killed"])
         .env("VERIFY_SECONDS", given(0, "1800"))
         .env("SERVER_KILLS", given(1, "200"))
+        .current_dir(root())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Kills servers that have a volume's bytes more often than a test has time for.
+fn nbd_long(rest: &[String]) -> bool {
+    packages::provide();
+    let kills = match rest {
+        [] => "50",
+        [kills] => kills,
+        _ => return usage(),
+    };
+    Command::new(env!("CARGO"))
+        .args(["test", "--workspace", "--all-features", "--test", "nbd"])
+        .args(["--", "--nocapture", "--test-threads=1", "under_load"])
+        .env("NBD_KILLS", kills)
+        .current_dir(root())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Has a Ceph keep a volume, while parts of it are killed.
+fn ceph(rest: &[String]) -> bool {
+    packages::provide_ceph();
+    let kills = match rest {
+        [] => "3",
+        [kills] => kills,
+        _ => return usage(),
+    };
+    Command::new(env!("CARGO"))
+        .args(["test", "--workspace", "--all-features", "--test", "nbd"])
+        .args(["--", "--ignored", "--nocapture", "an_osd_killed"])
+        .env("CEPH_KILLS", kills)
         .current_dir(root())
         .status()
         .is_ok_and(|status| status.success())

@@ -300,6 +300,40 @@ const PACKAGING: &[Tool] = &[
     },
 ];
 
+/// A Ceph of three OSDs on one machine, and what exports its images.
+const CEPH: &[Tool] = &[
+    Tool {
+        program: "ceph-mon",
+        package: "ceph-mon",
+        purpose: "a cluster's monitor",
+    },
+    Tool {
+        program: "ceph-mgr",
+        package: "ceph-mgr",
+        purpose: "its manager",
+    },
+    Tool {
+        program: "ceph-osd",
+        package: "ceph-osd",
+        purpose: "its disks",
+    },
+    Tool {
+        program: "rbd",
+        package: "ceph-common",
+        purpose: "its images",
+    },
+    Tool {
+        program: "qemu-nbd",
+        package: "qemu-utils",
+        purpose: "images over NBD",
+    },
+    Tool {
+        program: "/usr/lib/x86_64-linux-gnu/qemu/block-rbd.so",
+        package: "qemu-block-extra",
+        purpose: "images over NBD",
+    },
+];
+
 /// What builds, runs and packs the program for Windows.
 const WINDOWS: &[Tool] = &[
     Tool {
@@ -339,6 +373,11 @@ pub fn provide() {
 /// The same for making and trying packages.
 pub fn provide_for_packages() {
     provide_all(TOOLS.iter().chain(PACKAGING).collect());
+}
+
+/// The same for a Ceph.
+pub fn provide_ceph() {
+    provide_all(CEPH.iter().collect());
 }
 
 /// The same for the program for Windows.

@@ -278,6 +278,9 @@ impl BlockError {
             }
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull => "Free some space on the file system, then try again.",
+                io::ErrorKind::NotConnected | io::ErrorKind::TimedOut => {
+                    "Check the server that has the storage, and the way to it."
+                }
                 _ => {
                     "Look into the kernel log (dmesg) for what the device reported; it may be failing."
                 }

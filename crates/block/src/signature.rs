@@ -105,6 +105,20 @@ pub fn guard(path: &Path, confirmed: bool) -> Result<(), BlockError> {
     }
 }
 
+/// Refuses to let `device`, which `path` names in errors, be overwritten if it
+/// holds anything; for devices that nobody here can know to be in use.
+///
+/// # Errors
+/// [`BlockError::Signature`], [`BlockError::UnknownData`], and those of reading it.
+pub fn guard_content(path: &Path, device: &dyn BlockDevice) -> Result<(), BlockError> {
+    let occupancy = Occupancy {
+        path: path.to_owned(),
+        usage: Usage::default(),
+        content: content(device)?,
+    };
+    occupancy.check_content()
+}
+
 /// What `device` holds, of whatever kind it is.
 ///
 /// # Errors

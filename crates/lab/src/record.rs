@@ -347,22 +347,22 @@ pub struct Kdf {
 /// Where the bytes of a trial lived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
-    /// `disk`, `ssd`, `hdd`, `ram`, `null`, `simulated`, `unknown`.
+    /// `disk`, `ssd`, `hdd`, `ram`, `nbd`, `null`, `simulated`, `unknown`.
     pub kind: String,
     /// Model as the kernel names it.
     pub model: Option<String>,
-    /// `file`, `block-device`, `memory`.
+    /// `file`, `block-device`, `memory`, `nbd` for an export of a server.
     pub path_kind: String,
     /// File system that holds the test file.
     pub filesystem: Option<String>,
     /// Share of it that is in use, 0 to 1, before the test file was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_use: Option<f64>,
-    /// Whether requests went around the page cache: `direct` or `buffered`.
+    /// Whether requests went around the page cache: `direct` or `buffered`; `unknown` of a server.
     pub cache: String,
     /// The device's own write cache: `write back`, `write through`.
     pub write_cache: Option<String>,
-    /// How requests reached the kernel: `io_uring`, `threads`, `pread`, `memory`.
+    /// How requests reached the kernel: `io_uring`, `threads`, `pread`, `memory`, `nbd`.
     pub engine: String,
     /// I/O scheduler of the device below.
     pub scheduler: Option<String>,

@@ -108,6 +108,13 @@ impl HereOptions {
         json: bool,
         store: Option<&str>,
     ) -> Result<(), Failure> {
+        if self.system.is_none() && lab::target::names_export(&self.at) {
+            return Err(Failure::new(
+                2,
+                "set-ups are proposed for directories, files and disks, not for NBD exports",
+                "Measure the export with `cryptmark run --at`, and compare the ciphers.",
+            ));
+        }
         let format = match self.kind {
             Kind::Luks1 => Format::Luks1,
             Kind::Luks2 => Format::Luks2,

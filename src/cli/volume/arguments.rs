@@ -1,7 +1,8 @@
 //! Which volume, and how to open it: cryptsetup's options.
 
+use super::disk::Disk;
 use crate::cli::Failure;
-use block::{BlockDevice, FileDevice, FileOptions};
+use block::BlockDevice;
 use bytesize::ByteSize;
 use cipher::{CipherSpec, SectorLayout, SectorSize};
 use clap::Args;
@@ -27,7 +28,7 @@ const SECTOR: u64 = 512;
 /// The options that say which volume and how to open it.
 #[derive(Clone, Debug, Args)]
 pub struct VolumeArguments {
-    /// The volume: a file or a block device
+    /// The volume: a file, a block device, or nbd+unix:///EXPORT?socket=PATH, nbd://HOST:PORT/EXPORT
     image: PathBuf,
     /// luks1, luks2, luks, plain, tcrypt, veracrypt, cryptoloop, loopaes or bestcrypt [default: what its signature says]
     #[arg(long = "type", value_name = "TYPE")]
@@ -108,25 +109,25 @@ impl FromStr for Extent {
 
 /// The devices of a volume.
 pub struct Devices {
-    data: Arc<FileDevice>,
+    data: Arc<Disk>,
     /// The header's own device, if it has one.
-    header: Option<Arc<FileDevice>>,
+    header: Option<Arc<Disk>>,
 }
 
 impl Devices {
     /// The volume. Where the header is there, it is the same device as
     /// [`header`](Self::header), by its address.
-    pub fn data(&self) -> &FileDevice {
+    pub fn data(&self) -> &Disk {
         &self.data
     }
 
     /// The volume alone.
-    pub fn into_data(self) -> Arc<FileDevice> {
+    pub fn into_data(self) -> Arc<Disk> {
         self.data
     }
 
     /// Where the header is.
-    pub fn header(&self) -> &FileDevice {
+    pub fn header(&self) -> &Disk {
         self.header.as_ref().unwrap_or(&self.data)
     }
 
@@ -142,17 +143,6 @@ pub fn side_header(image: &Path) -> PathBuf {
     let mut name = image.as_os_str().to_owned();
     name.push(".cryptmark-header");
     name.into()
-}
-
-/// Through the page cache: headers are small, and files mostly fresh.
-pub fn open(path: &Path, write: bool) -> Result<FileDevice, VolumeError> {
-    let options = FileOptions {
-        write,
-        direct: false,
-        exclusive: write,
-        ..FileOptions::default()
-    };
-    Ok(FileDevice::open(path, &options)?)
 }
 
 impl VolumeArguments {
@@ -211,18 +201,18 @@ impl VolumeArguments {
 
     /// Opens the volume, for writing if `write`, and its detached header.
     pub fn devices(&self, write: bool) -> Result<Devices, Failure> {
-        let header = self.header_path().map(|path| open(&path, write));
+        let header = self.header_path().map(|path| Disk::open(&path, write));
         Ok(Devices {
-            data: Arc::new(open(&self.image, write)?),
+            data: Arc::new(Disk::open(&self.image, write)?),
             header: header.transpose()?.map(Arc::new),
         })
     }
 
     /// Opens the volume, and for writing the device that its header is on.
     pub fn devices_for_header(&self) -> Result<Devices, Failure> {
-        let header = self.header_path().map(|path| open(&path, true));
+        let header = self.header_path().map(|path| Disk::open(&path, true));
         Ok(Devices {
-            data: Arc::new(open(&self.image, header.is_none())?),
+            data: Arc::new(Disk::open(&self.image, header.is_none())?),
             header: header.transpose()?.map(Arc::new),
         })
     }

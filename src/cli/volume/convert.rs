@@ -1,11 +1,10 @@
 //! `cryptmark volume convert`: a LUKS1 header made one of LUKS2, where it is.
 
-use super::arguments::open;
+use super::disk::{self, Disk};
 use crate::cli::{Failure, print};
-use block::signature;
 use clap::Args;
 use std::path::PathBuf;
-use volume::{Format, VolumeError, luks1, luks2};
+use volume::{Format, luks1, luks2};
 
 /// Options of `cryptmark volume convert`.
 ///
@@ -14,7 +13,7 @@ use volume::{Format, VolumeError, luks1, luks2};
 /// afterwards, is the way back.
 #[derive(Debug, Args)]
 pub struct ConvertOptions {
-    /// The LUKS1 volume: a file or a block device
+    /// The LUKS1 volume: a file, a block device or an NBD export
     image: PathBuf,
     /// What it shall be: luks2
     #[arg(long = "type", value_name = "TYPE")]
@@ -35,10 +34,9 @@ pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
     }
     let path = options.header.as_ref().unwrap_or(&options.image);
     for used in [path, &options.image] {
-        let occupancy = signature::inspect(used).map_err(VolumeError::Block)?;
-        occupancy.check_usage().map_err(VolumeError::Block)?;
+        disk::check_usage(used)?;
     }
-    let device = open(path, true)?;
+    let device = Disk::open(path, true)?;
     let shown = path.display();
     match Format::detect(&device)? {
         Some(Format::Luks1) => {

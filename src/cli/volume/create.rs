@@ -3,11 +3,12 @@
 use super::arguments::{Extent, sector_size};
 use super::copy::tell;
 use super::create_tcrypt;
+use super::disk::{self, Disk};
 use super::keyslot::{KdfArguments, NewSecretArguments, named_hash};
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
-use block::{BlockDevice, ByteRange, FileDevice, FileOptions, signature, transfer};
+use block::{BlockDevice, ByteRange, transfer};
 use cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
 use clap::{Args, ValueEnum};
 use std::fs::File;
@@ -27,7 +28,7 @@ const LEAST_FILE: u64 = 1 << 20;
 /// Options of `cryptmark volume create`.
 #[derive(Debug, Args)]
 pub struct CreateOptions {
-    /// The volume: a block device, or a file, which is made if it is not there
+    /// The volume: a block device, an NBD export (nbd+unix://, nbd://), or a file, which is made if it is not there
     pub image: PathBuf,
     /// Format of the volume
     #[arg(long = "type", value_enum, default_value = "luks2")]
@@ -161,7 +162,7 @@ fn headless(options: &CreateOptions) -> Result<(), Failure> {
 }
 
 /// Fills with noise: zeros under a key that nobody keeps.
-pub fn fill(device: &FileDevice, data: ByteRange, silent: bool) -> Result<(), Failure> {
+pub fn fill(device: &Disk, data: ByteRange, silent: bool) -> Result<(), Failure> {
     let spec: CipherSpec = CIPHER.parse().map_err(VolumeError::Cipher)?;
     let mapping = Mapping {
         key: Key::random(spec.default_key_size()).map_err(VolumeError::Cipher)?,
@@ -280,11 +281,9 @@ pub fn place(
     path: &Path,
     size: Option<Extent>,
     yes: bool,
-) -> Result<(FileDevice, Option<Made<'_>>), Failure> {
+) -> Result<(Disk, Option<Made<'_>>), Failure> {
     let mut made = None;
-    if path.exists() {
-        signature::guard(path, yes).map_err(VolumeError::Block)?;
-    } else {
+    if !disk::is_remote(path) && !path.exists() {
         let Some(Extent { bytes }) = size.filter(|size| size.bytes >= LEAST_FILE) else {
             return Err(Failure::new(
                 2,
@@ -305,15 +304,9 @@ pub fn place(
         let file = File::create_new(path).map_err(unwritable)?;
         made = Some(Made { path: Some(path) });
         file.set_len(bytes).map_err(unwritable)?;
+        return Ok((Disk::open(path, true)?, made));
     }
-    let options = FileOptions {
-        write: true,
-        direct: false,
-        exclusive: true,
-        ..FileOptions::default()
-    };
-    let device = FileDevice::open(path, &options).map_err(VolumeError::Block)?;
-    Ok((device, made))
+    Ok((disk::take_over(path, yes)?, made))
 }
 
 /// The length of a new key where the user names none.
@@ -326,7 +319,7 @@ pub fn usual_key_bytes(spec: &CipherSpec) -> usize {
 }
 
 /// The sector size that the device's own blocks suggest.
-pub fn natural(device: &FileDevice) -> SectorSize {
+pub fn natural(device: &Disk) -> SectorSize {
     let geometry = device.geometry();
     let whole = geometry.size.is_multiple_of(4096);
     match SectorSize::from_bytes(geometry.physical_block) {

@@ -2,6 +2,7 @@
 
 use super::arguments::{keyfiles, prf};
 use super::create::{CreateOptions, fill, place};
+use super::disk::Disk;
 use super::open::Search;
 use crate::cli::{Failure, print};
 use block::ByteRange;
@@ -42,7 +43,7 @@ pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), 
         pim: options.veracrypt_pim,
         keyfiles: keyfiles(&options.keyfiles)?,
     };
-    let device = super::arguments::open(&options.image, true)?;
+    let device = Disk::open(&options.image, true)?;
     let secret = options.secret.secret(family.format(), &options.image)?;
     let search = Search::start()?;
     let outer = Opening {

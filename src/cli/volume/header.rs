@@ -1,11 +1,12 @@
 //! `cryptmark volume header`: saved, put back, mended, named.
 
-use super::arguments::{VolumeArguments, open};
+use super::arguments::VolumeArguments;
 use super::create_tcrypt::{passphrase_of, resealed};
+use super::disk::Disk;
 use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print};
-use block::{BlockDevice, FileDevice};
+use block::BlockDevice;
 use clap::{Args, Subcommand};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -96,7 +97,7 @@ struct Extent {
     bytes: u64,
 }
 
-fn extent(device: &FileDevice) -> Result<Extent, Failure> {
+fn extent(device: &Disk) -> Result<Extent, Failure> {
     let format = Format::detect(device)?;
     match format {
         Some(format @ Format::Luks1) => {
@@ -125,7 +126,7 @@ fn extent(device: &FileDevice) -> Result<Extent, Failure> {
 
 /// What TrueCrypt and VeraCrypt keep before the data: whether it holds headers,
 /// nobody can tell.
-fn tcrypt_extent(family: Family, device: &FileDevice) -> Result<Extent, Failure> {
+fn tcrypt_extent(family: Family, device: &Disk) -> Result<Extent, Failure> {
     const HEADERS: u64 = 128 << 10;
     match device.geometry().size >= HEADERS {
         true => Ok(Extent {
@@ -144,7 +145,7 @@ fn tcrypt_extent(family: Family, device: &FileDevice) -> Result<Extent, Failure>
 /// Writes headers anew from the one in a backup, which the passphrase of then opens.
 fn tcrypt_restore(options: &RestoreOptions, family: Family) -> Result<(), Failure> {
     options.volume.refuse_foreign_options(family.format())?;
-    let saved = open(&options.input, false)?;
+    let saved = Disk::open(&options.input, false)?;
     let devices = options.volume.devices(true)?;
     let opening = options.volume.tcrypt(family)?;
     let secret = options.secret.secret(family.format(), &options.input)?;
@@ -195,7 +196,7 @@ fn restore(options: &RestoreOptions) -> Result<(), Failure> {
     if let Some(family) = options.volume.family() {
         return tcrypt_restore(options, family);
     }
-    let saved = open(&options.input, false)?;
+    let saved = Disk::open(&options.input, false)?;
     let from = extent(&saved)?;
     if saved.geometry().size < from.bytes {
         return Err(Failure::new(

@@ -2,11 +2,11 @@
 
 use super::arguments::{Devices, VolumeArguments};
 use super::create_tcrypt::resealed;
+use super::disk::Disk;
 use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print};
-use block::FileDevice;
 use cipher::Key;
 use clap::{Args, Subcommand};
 use volume::luks2::KeyslotOptions;
@@ -74,7 +74,7 @@ enum Header {
 }
 
 impl Header {
-    fn read(format: Format, device: &FileDevice) -> Result<Self, Failure> {
+    fn read(format: Format, device: &Disk) -> Result<Self, Failure> {
         match format {
             Format::Luks1 => Ok(Self::Luks1(luks1::Header::read(device)?)),
             Format::Luks2 => Ok(Self::Luks2(luks2::Header::read(device)?)),
@@ -88,7 +88,7 @@ impl Header {
 
     fn unlock(
         &self,
-        device: &FileDevice,
+        device: &Disk,
         secret: &Secret,
         slot: Option<u32>,
     ) -> Result<Unlocked, Failure> {
@@ -101,7 +101,7 @@ impl Header {
 
     fn add(
         &mut self,
-        device: &FileDevice,
+        device: &Disk,
         keys: (&Key, &Key),
         kdf: Kdf,
         slot: Option<u32>,
@@ -120,7 +120,7 @@ impl Header {
 
     fn change(
         &mut self,
-        device: &FileDevice,
+        device: &Disk,
         keys: (&Key, &Key),
         kdf: Kdf,
         slot: u32,
@@ -138,7 +138,7 @@ impl Header {
         })
     }
 
-    fn kill(&mut self, device: &FileDevice, slot: u32, last_too: bool) -> Result<(), Failure> {
+    fn kill(&mut self, device: &Disk, slot: u32, last_too: bool) -> Result<(), Failure> {
         match self {
             Self::Luks1(header) => header.kill_key(device, slot, last_too)?,
             Self::Luks2(header) => header.kill_key(device, slot, last_too)?,

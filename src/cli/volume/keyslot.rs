@@ -1,10 +1,10 @@
 //! What a new keyslot costs to open, what opens it, and which of the old ones
 //! stay when the volume key changes.
 
+use super::disk::Disk;
 use super::secrets;
 use crate::cli::Failure;
 use crate::cli::progress::Progress;
-use block::FileDevice;
 use cipher::Key;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -171,7 +171,7 @@ impl KeptArguments {
     pub fn keyslots(
         &self,
         header: &Header,
-        device: &FileDevice,
+        device: &Disk,
         first: (u32, Key),
         ask: bool,
     ) -> Result<Vec<(u32, Key)>, Failure> {

@@ -5,6 +5,7 @@ mod convert;
 mod copy;
 mod create;
 mod create_tcrypt;
+mod disk;
 mod header;
 mod info;
 mod keys;

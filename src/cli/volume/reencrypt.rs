@@ -2,14 +2,15 @@
 
 mod tcrypt;
 
-use super::arguments::{VolumeArguments, open, side_header};
+use super::arguments::{VolumeArguments, side_header};
 use super::copy::tell;
 use super::create::{HEADER_FILE, natural, usual_key_bytes, warn};
+use super::disk::{self, Disk};
 use super::keyslot::{KdfArguments, KeptArguments, named_hash};
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
-use block::{BlockDevice, FileDevice, PathKind, signature};
+use block::BlockDevice;
 use cipher::{CipherSpec, Key};
 use clap::Args;
 use std::fs::{self, File};
@@ -60,8 +61,7 @@ pub struct ReencryptOptions {
 /// Runs the command.
 pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     let image = options.volume.image();
-    let occupancy = signature::inspect(image).map_err(VolumeError::Block)?;
-    occupancy.check_usage().map_err(VolumeError::Block)?;
+    disk::check_usage(image)?;
     let side = side_header(image);
     let begun = side.exists();
     if options.encrypt && !begun {
@@ -140,7 +140,7 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
 fn change(
     options: &ReencryptOptions,
     header: &mut Header,
-    (device, data): (&FileDevice, &FileDevice),
+    (device, data): (&Disk, &Disk),
 ) -> Result<(), Failure> {
     let image = options.volume.image();
     let Some(segment) = header.metadata.segments.get(&0) else {
@@ -194,7 +194,7 @@ fn change(
 fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let image = options.volume.image();
     let side = side_header(image);
-    let data = open(image, true)?;
+    let data = Disk::open(image, true)?;
     if let Some(format) = Format::detect(&data)? {
         return Err(Failure::new(
             4,
@@ -203,7 +203,7 @@ fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
         ));
     }
     let detached = options.volume.header_path();
-    if detached.is_none() && data.path_kind() == PathKind::BlockDevice {
+    if detached.is_none() && !data.is_file() {
         return Err(Failure::new(
             2,
             format!("{} has no room for a header", image.display()),
@@ -246,7 +246,7 @@ fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
         grown.map_err(|error| cannot_write(image, &error))?;
     }
     publish(draft, path)?;
-    let data = open(image, true)?;
+    let data = Disk::open(image, true)?;
     let keys = Keys {
         old: Key::from_slice(&[]),
         new: key,
@@ -263,7 +263,7 @@ fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
 fn work(
     options: &ReencryptOptions,
     header: &mut Header,
-    (device, data): (&FileDevice, &FileDevice),
+    (device, data): (&Disk, &Disk),
     keys: &Keys,
 ) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
@@ -278,7 +278,7 @@ fn work(
 /// Puts the header from beside the volume where it belongs, or drops it where
 /// there is nothing to open any more.
 fn settle(image: &Path, side: &Path) -> Result<(), Failure> {
-    let device = open(side, true)?;
+    let device = Disk::open(side, true)?;
     let header = Header::read(&device)?;
     let Some(segment) = header.metadata.segments.get(&0) else {
         return Err(several_segments());
@@ -307,7 +307,14 @@ fn settle(image: &Path, side: &Path) -> Result<(), Failure> {
 /// beside it, for the data is going to move over it.
 fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let image = options.volume.image();
-    let data = open(image, true)?;
+    let data = Disk::open(image, true)?;
+    if disk::is_remote(image) {
+        return Err(Failure::new(
+            2,
+            "beside an NBD export there is no place for a header",
+            "Copy the plaintext out with `volume export`.",
+        ));
+    }
     let original = Header::read(&data)?;
     let secret = options.secret.secret(Format::Luks2, image)?;
     let slot = options.volume.key_slot();
@@ -338,7 +345,7 @@ fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
 fn draft(
     path: &Path,
     fill: impl FnOnce(&File) -> io::Result<()>,
-) -> Result<(NamedTempFile, FileDevice), Failure> {
+) -> Result<(NamedTempFile, Disk), Failure> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let folder = folder.unwrap_or(Path::new("."));
     let unwritable = |error| cannot_write(path, &error);
@@ -351,7 +358,7 @@ fn draft(
     }
     let draft = NamedTempFile::with_prefix_in(".cryptmark-", folder).map_err(unwritable)?;
     fill(draft.as_file()).map_err(unwritable)?;
-    let device = open(draft.path(), true)?;
+    let device = Disk::open(draft.path(), true)?;
     Ok((draft, device))
 }
 

@@ -5,7 +5,7 @@ use super::create_tcrypt::{passphrase_of, resealed};
 use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print};
-use block::{BlockDevice, PathKind};
+use block::BlockDevice;
 use clap::Args;
 use std::fs::File;
 use std::path::Path;
@@ -61,7 +61,7 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
     };
     let size = devices.data().geometry().size;
     let to = options.to.bytes;
-    let is_device = devices.data().path_kind() == PathKind::BlockDevice;
+    let is_device = !devices.data().is_file();
     if is_device && (fixed.is_none() || to > size) {
         return Err(Failure::new(
             2,
@@ -114,16 +114,16 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
     let mut unlocked = opening.unlock(devices.data(), &secret, &limits, &watch)?;
     drop(search);
     let (size, to) = (devices.data().geometry().size, options.to.bytes);
-    let device = match devices.data().path_kind() {
-        PathKind::BlockDevice => devices.into_data(),
-        PathKind::RegularFile if to < size => {
+    let device = match devices.data().is_file() {
+        false => devices.into_data(),
+        true if to < size => {
             return Err(Failure::new(
                 2,
                 format!("a {} volume cannot become smaller", family.format().title()),
                 "Make a smaller one, and copy with `volume export` and `volume import`.",
             ));
         }
-        PathKind::RegularFile => {
+        true => {
             // Until its header says otherwise, the volume is as large as it was.
             drop(devices);
             set_length(image, to)?;

@@ -12,13 +12,14 @@
 pub mod record;
 
 use super::arguments::VolumeArguments;
+use super::disk::whole_name;
 use super::open::unlock;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, count_signals, print, stop_on_signal};
 use ::serve::Export;
 use ::volume::Storage;
+use block::BlockError;
 use block::layer::{Trim, TrimPolicy};
-use block::{BlockError, Engine};
 use clap::Args;
 use record::{OwnRecord, Place, Record};
 use std::fs::File;
@@ -119,13 +120,7 @@ impl ServiceArguments {
         }
         let mut images: Vec<PathBuf> = Vec::new();
         for volume in volumes {
-            let image = absolute(volume.image()).map_err(|error| {
-                Failure::new(
-                    2,
-                    format!("cannot open {}: {error}", volume.image().display()),
-                    "Check the path.",
-                )
-            })?;
+            let image = whole_name(volume.image())?;
             if images.contains(&image) {
                 return Err(Failure::new(
                     2,
@@ -232,9 +227,9 @@ impl Service {
         let listener = move |error: &BlockError| note(&record, error);
         Ok(Exported {
             // Memory answers at once, and a disk only when it has got there.
-            threads: match devices.data().engine() {
-                Engine::Pread => 1,
-                Engine::IoUring | Engine::Threads => THREADS,
+            threads: match devices.data().answers_at_once() {
+                true => 1,
+                false => THREADS,
             },
             export: Arc::new(
                 Export::new(Arc::new(device), served)

@@ -1,8 +1,9 @@
 //! `cryptmark volume umount`: everything that mounting or serving has made,
 //! taken away again; and the same for who mounted it.
 
+use super::disk::whole_name;
 use super::service::record::{self, Found, Place};
-use super::service::{absolute, within};
+use super::service::within;
 use crate::cli::Failure;
 use ::serve::fuse::{FuseError, Unmount, unmount};
 use ::serve::nbd;
@@ -53,7 +54,7 @@ pub enum Undo {
 
 /// Runs the command.
 pub fn run(options: &UmountOptions) -> Result<(), Failure> {
-    let path = absolute(&options.what).unwrap_or_else(|_| options.what.clone());
+    let path = whole_name(&options.what).unwrap_or_else(|_| options.what.clone());
     let mut found = record::all()?;
     found.retain(|found| {
         let places = &found.record.places;

@@ -30,7 +30,7 @@ pub use format::VolumeFormat;
 use peer::Library;
 pub use program::Program;
 use simulated::DRIVE;
-pub use storage::{Place, Reach, Storage, StorageError};
+pub use storage::{Place, Reach, Storage, StorageError, names_export};
 
 use crate::record::Device;
 use block::{BlockDevice, BlockError, ByteRange};

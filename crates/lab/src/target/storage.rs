@@ -7,6 +7,8 @@ use block::{
     BlockDevice, BlockError, ByteRange, Engine, FileDevice, FileOptions, NullDevice, PathKind,
     RamDevice, TestFile, signature,
 };
+#[cfg(target_os = "linux")]
+use serve::nbd::{ClientError, NbdDevice, Uri};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -64,6 +66,17 @@ pub enum StorageError {
         /// What the plan needs.
         needed: u64,
     },
+    /// The export of a server cannot be had.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Export(#[from] ClientError),
+    /// Exports of servers are for Linux.
+    #[cfg(not(target_os = "linux"))]
+    #[error("{path} needs Linux")]
+    NeedsLinux {
+        /// The export's URI.
+        path: PathBuf,
+    },
     /// The device refused.
     #[error(transparent)]
     Block(#[from] BlockError),
@@ -73,8 +86,14 @@ impl StorageError {
     /// What the user can do about it, one sentence.
     pub fn remedy(&self) -> String {
         match self {
-            Self::Missing { .. } => "Give --at a directory, a file or a block device.".into(),
-            Self::Kind { .. } => "Give --at a directory, a file or a block device.".into(),
+            Self::Missing { .. } | Self::Kind { .. } => {
+                "Give --at a directory, a file, a block device or an NBD export (nbd+unix://, nbd://)."
+                    .into()
+            }
+            #[cfg(target_os = "linux")]
+            Self::Export(error) => error.remedy().into(),
+            #[cfg(not(target_os = "linux"))]
+            Self::NeedsLinux { .. } => "Give --at a directory or a file.".into(),
             Self::TooSmall { available, .. } => {
                 format!("Use --size {available} or less, or another place.")
             }
@@ -96,16 +115,37 @@ impl StorageError {
         )
     }
 
+    /// Whether what was given is right, and cannot be had now.
+    pub fn failed(&self) -> bool {
+        match self {
+            Self::Block(BlockError::Io { .. } | BlockError::Tampered { .. }) => true,
+            #[cfg(target_os = "linux")]
+            Self::Export(error) => !error.is_bad_input(),
+            _ => false,
+        }
+    }
+
     /// Whether the user asked to stop.
     pub fn interrupted(&self) -> bool {
         matches!(self, Self::Block(BlockError::Interrupted))
     }
 }
 
+/// Whether `path` is no path but the URI of an export of an NBD server, right or
+/// wrong: a scheme `nbd`, `nbds`, or one of both with a plus, and `//`.
+pub fn names_export(path: &Path) -> bool {
+    let scheme = path.to_str().and_then(|text| text.split_once("://"));
+    scheme.is_some_and(|(scheme, _)| {
+        let kind = scheme.split_once('+').map_or(scheme, |(kind, _)| kind);
+        matches!(kind, "nbd" | "nbds")
+    })
+}
+
 /// Where an extent is to be, and how it is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// A directory (a test file is made there and never seen), a file or a block device.
+    /// A directory (a test file is made there and never seen), a file, a block device, or the
+    /// URI of an NBD export.
     pub at: &'a Path,
     /// Bytes of the extent.
     pub size: u64,
@@ -129,6 +169,9 @@ impl Storage {
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Self, StorageError> {
         let path = place.at;
+        if names_export(path) {
+            return Self::export(place, progress);
+        }
         let metadata = fs::metadata(path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => StorageError::Missing {
                 path: path.to_owned(),
@@ -193,6 +236,55 @@ impl Storage {
             )?),
             description,
             warnings,
+        })
+    }
+
+    /// Takes over the export of a server, by a client that outlives broken
+    /// connections.
+    #[cfg(target_os = "linux")]
+    fn export(
+        place: Place<'_>,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Self, StorageError> {
+        let device = NbdDevice::open(&Uri::parse(place.at.as_os_str())?)?;
+        if device.is_read_only() {
+            return Err(BlockError::ReadOnly.into());
+        }
+        if !place.overwrite {
+            signature::guard_content(place.at, &device)?;
+        }
+        let available = device.geometry().size;
+        if available < place.size {
+            return Err(StorageError::TooSmall {
+                path: place.at.to_owned(),
+                available,
+                needed: place.size,
+            });
+        }
+        let device = Slice::new(device, ByteRange::new(0, place.size))?;
+        block::fill(&device, place.seed, progress)?;
+        Ok(Self {
+            device: Arc::new(device),
+            reach: None,
+            description: Device {
+                kind: "nbd".to_owned(),
+                path_kind: "nbd".to_owned(),
+                cache: "unknown".to_owned(),
+                engine: "nbd".to_owned(),
+                size: place.size,
+                ..Device::default()
+            },
+            warnings: Vec::new(),
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn export(
+        place: Place<'_>,
+        _: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Self, StorageError> {
+        Err(StorageError::NeedsLinux {
+            path: place.at.to_owned(),
         })
     }
 

@@ -12,7 +12,7 @@ mod tls;
 mod transport;
 mod wire;
 
-pub use client::{ClientError, NbdDevice};
+pub use client::{Address, ClientError, NbdDevice, Offer, Uri};
 pub use handshake::Named;
 pub use server::{End, Place, ServeError, Server};
 #[cfg(feature = "tls")]

@@ -113,6 +113,13 @@ impl RunOptions {
                 "Give --at a directory, a file or a block device.",
             )
         };
+        if lab::target::names_export(&self.at) {
+            return Err(Failure::new(
+                2,
+                "file systems are not measured on NBD exports",
+                "Measure the export as a block device, without --tier fs; or its disk, if it is one of the kernel's.",
+            ));
+        }
         let at = fs::canonicalize(&self.at).map_err(unusable)?;
         if at.is_dir() {
             return Ok(Backing::File(at));

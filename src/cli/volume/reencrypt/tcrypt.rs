@@ -3,11 +3,11 @@
 
 use super::{ReencryptOptions, cannot_write, draft, publish, sync_folder, work};
 use crate::cli::Failure;
-use crate::cli::volume::arguments::{VolumeArguments, open, side_header};
+use crate::cli::volume::arguments::{VolumeArguments, side_header};
 use crate::cli::volume::create::HEADER_FILE;
 use crate::cli::volume::create_tcrypt::{passphrase_of, resealed};
+use crate::cli::volume::disk::Disk;
 use crate::cli::volume::open::Search;
-use block::{FileDevice, PathKind};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
@@ -37,9 +37,9 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
             "Give --yes if there is none.",
         ));
     }
-    let data = open(image, true)?;
+    let data = Disk::open(image, true)?;
     let path = options.volume.header_path();
-    if path.is_none() && data.path_kind() == PathKind::BlockDevice {
+    if path.is_none() && !data.is_file() {
         return Err(Failure::new(
             2,
             "beside a device there is no place for a journal that is there after a power cut",
@@ -89,7 +89,7 @@ pub fn secret(volume: &VolumeArguments, secret: Secret) -> Result<Secret, Failur
 }
 
 /// Writes the volume's new headers, and drops the file with the keys.
-pub fn finish(header: &Header, data: &FileDevice, path: &Path) -> Result<(), Failure> {
+pub fn finish(header: &Header, data: &Disk, path: &Path) -> Result<(), Failure> {
     header.put_headers(data)?;
     let unwritable = |error| cannot_write(path, &error);
     let file = File::options().write(true).open(path).map_err(unwritable)?;

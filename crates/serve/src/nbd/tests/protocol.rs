@@ -350,9 +350,7 @@ fn clients_learn_why_there_is_no_export() {
     let refused = NbdDevice::connect(&running.place, "third").err();
     assert!(matches!(
         refused,
-        Some(ClientError::Refused {
-            code: reply::ERR_UNKNOWN
-        })
+        Some(ClientError::NoExport { name, .. }) if name == "third"
     ));
     let client = NbdDevice::connect(&running.place, "second").unwrap();
     assert!(client.write_at(0, &[0; 512]).is_err());

@@ -1,0 +1,124 @@
+//! [`ClientError`]: why an export is not to be had.
+
+use super::road::{Address, Offer};
+use std::ffi::OsString;
+use std::io;
+
+/// Why an export could not be reached, or is no more.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The text is no URI of an export.
+    #[error("`{}` is no NBD URI: {what}", text.display())]
+    Uri {
+        /// The text.
+        text: OsString,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Nobody answers there.
+    #[error("cannot reach an NBD server at {address}")]
+    Connect {
+        /// Where.
+        address: Address,
+        /// Why not.
+        source: io::Error,
+    },
+    /// There is no export of this name.
+    #[error("the NBD server at {address} has no export `{name}`")]
+    NoExport {
+        /// Where.
+        address: Address,
+        /// The name; empty for the default one.
+        name: String,
+    },
+    /// TLS was asked for, and the server does not do it.
+    #[error("the NBD server at {address} has no TLS")]
+    NoTls {
+        /// Where.
+        address: Address,
+    },
+    /// The server wants TLS.
+    #[error("the NBD server at {address} gives nothing without TLS")]
+    OnlyTls {
+        /// Where.
+        address: Address,
+    },
+    /// The server said no.
+    #[error("the NBD server at {address} does not give its export (its reply is {code:#x})")]
+    Refused {
+        /// Where.
+        address: Address,
+        /// What it replied.
+        code: u32,
+    },
+    /// The server does not speak the protocol.
+    #[error("the NBD server's {0} is not what the protocol says")]
+    Protocol(&'static str),
+    /// The connection broke.
+    #[error("the connection to the NBD server broke")]
+    Io(#[from] io::Error),
+    /// After the connection was made anew, the export was another.
+    #[error("the NBD server's export was {was}, and is now {is}")]
+    Changed {
+        /// When it was opened.
+        was: Offer,
+        /// Now.
+        is: Offer,
+    },
+    /// The server did not take again what it had acknowledged and not yet made durable.
+    #[error("the NBD server does not take again what it has lost (error {number})")]
+    Replay {
+        /// The protocol's number.
+        number: u32,
+    },
+    /// This program was built without TLS.
+    #[error("this program was built without TLS")]
+    WithoutTls,
+    /// The certificates cannot be used.
+    #[cfg(feature = "tls")]
+    #[error(transparent)]
+    Tls(#[from] crate::nbd::TlsError),
+}
+
+impl ClientError {
+    /// What the user can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Uri { .. } => {
+                "Write nbd+unix:///EXPORT?socket=PATH or nbd://HOST:PORT/EXPORT; nbds+unix and nbds are for TLS."
+            }
+            Self::Connect { .. } => "Check that the server runs, its address, and who may use it.",
+            Self::NoExport { .. } => "Check the export's name; nbdinfo --list tells the names.",
+            Self::Refused { .. } => "See what the server says about it.",
+            Self::NoTls { .. } => {
+                "Start the server with TLS, or write nbd or nbd+unix if nobody can listen on the way."
+            }
+            Self::OnlyTls { .. } => {
+                "Write nbds or nbds+unix, and name the certificates with tls-certificates=DIR."
+            }
+            Self::Protocol(_) | Self::Io(_) | Self::Replay { .. } => {
+                "See what the server says about it."
+            }
+            Self::Changed { .. } => {
+                "See that the same storage is exported there as before, then open it again."
+            }
+            Self::WithoutTls => "Build it with --features tls, or carry a Unix socket through ssh.",
+            #[cfg(feature = "tls")]
+            Self::Tls(error) => error.remedy(),
+        }
+    }
+
+    /// Whether something else has to be given, and trying again is no use.
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Uri { .. }
+            | Self::NoExport { .. }
+            | Self::NoTls { .. }
+            | Self::OnlyTls { .. } => true,
+            #[cfg(feature = "tls")]
+            Self::Tls(_) => true,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,589 @@
+//! [`NbdDevice`]: an NBD export as a device, whoever serves it.
+//!
+//! ```text
+//! queue ─┐                        ┌─ Road ── server       Unflushed: writes that were
+//! queue ─┼─ Line: who waits for ──┤                       acknowledged, for when the
+//! read_at┘  which reply           └─ gone → lasting.rs    server loses them
+//! ```
+
+mod error;
+mod lasting;
+mod line;
+mod road;
+mod socket;
+#[cfg(test)]
+mod tests;
+mod unflushed;
+mod uri;
+
+pub use error::ClientError;
+pub use road::{Address, Offer};
+pub use uri::Uri;
+
+use super::secure::Security;
+use super::server::Place;
+use super::wire::transmission;
+use block::{
+    AlignedBuffer, BlockDevice, BlockError, ByteRange, Completion, Geometry, Operation,
+    OperationKind, Part, Queue, QueueOptions, Request, Wait,
+};
+use lasting::Recovery;
+use line::{Line, State};
+use road::{Pending, Road, Server};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use unflushed::Unflushed;
+
+/// Connections to a server that lets one client have several, as nbdcopy makes
+/// them.
+const LINES: usize = 4;
+
+/// How long a server may take to greet.
+const GREETING: Duration = Duration::from_secs(10);
+
+/// Bytes of one discard.
+const MOST_DISCARD: u64 = 1 << 30;
+
+/// Buffers of finished requests that are kept for the next.
+const MOST_BUFFERS: usize = 8;
+
+/// An export of an NBD server.
+///
+/// It has up to four connections, where the server lets a client have several
+/// (`NBD_FLAG_CAN_MULTI_CONN`), or one; queues and callers share them.
+///
+/// One that was [connected](Self::connect) is over when its connection is. One
+/// that was [opened](Self::open) lasts: when a connection breaks, or a request is
+/// not answered for half of its [patience](Self::with_patience), all connections
+/// are made anew, with pauses from 10 ms up to 2 s. Then
+///
+/// 1. writes and discards that were acknowledged since the last flush are sent
+///    again, in their order: the server may have lost them. Up to 64 MiB are kept
+///    for that; then the server has to flush. So a flush that succeeds means what
+///    it always means, and nothing is told twice;
+/// 2. requests that were not answered are sent again: each may be carried out
+///    twice.
+///
+/// A request that has no answer when its patience is over fails, and so do all
+/// others that wait; the device asks for the server again at most once a second.
+/// What was kept is kept, and a later flush succeeds only if the server takes it.
+/// Where the export has another size or other abilities than before, every request
+/// fails until it is as it was.
+///
+/// A connection that breaks while the server lives is given a second to end on
+/// the server's side. A server that carries out a request of an ended connection
+/// later than that may overwrite what was written since; the protocol has nothing
+/// against that.
+pub struct NbdDevice {
+    server: Server,
+    offer: Offer,
+    geometry: Geometry,
+    /// How long a request may take.
+    patience: Duration,
+    lasts: bool,
+    lines: Vec<Line>,
+    /// Counts the makings of the connections; changes with all lines locked.
+    generation: AtomicU64,
+    recovery: Mutex<Recovery>,
+    /// Whether a request was answered since the connections were made.
+    was_answered: AtomicBool,
+    unflushed: Mutex<Unflushed>,
+    /// Held by who lets the server flush, because too much is kept.
+    settling: Mutex<()>,
+    owners: AtomicU64,
+    buffers: Mutex<Vec<AlignedBuffer>>,
+}
+
+impl NbdDevice {
+    /// How long a request may take in all before it fails.
+    pub const PATIENCE: Duration = Duration::from_secs(120);
+
+    /// Connects to the export called `name`; the empty name is the default.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn connect(place: &Place, name: &str) -> Result<Self, ClientError> {
+        Self::begin(Server {
+            address: address(place),
+            name: name.to_owned(),
+            security: None,
+        })
+    }
+
+    /// The same by TLS, which the server has to offer.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    #[cfg(feature = "tls")]
+    pub fn connect_securely(
+        place: &Place,
+        name: &str,
+        tls: super::ClientTls,
+    ) -> Result<Self, ClientError> {
+        Self::begin(Server {
+            address: address(place),
+            name: name.to_owned(),
+            security: Some(Box::new(tls)),
+        })
+    }
+
+    /// Opens the export that `uri` names, for as long as it is there: see above.
+    /// The server has to be there now.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn open(uri: &Uri) -> Result<Self, ClientError> {
+        let device = Self::begin(Server {
+            address: uri.address.clone(),
+            name: uri.export.clone(),
+            security: security(uri)?,
+        })?;
+        Ok(Self {
+            lasts: true,
+            ..device
+        })
+    }
+
+    /// Requests fail when they have taken as long as that; 120 s unless told
+    /// otherwise.
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Whether the server lets nobody write.
+    pub fn is_read_only(&self) -> bool {
+        self.offer.has(transmission::READ_ONLY)
+    }
+
+    fn begin(server: Server) -> Result<Self, ClientError> {
+        let (road, offer) = Road::begin(&server, GREETING)?;
+        let count = match offer.has(transmission::CAN_MULTI_CONN) {
+            true => LINES,
+            false => 1,
+        };
+        let block = offer.block.max(512);
+        let trims = offer.has(transmission::SEND_TRIM);
+        let device = Self {
+            geometry: Geometry {
+                size: offer.size - offer.size % u64::from(block),
+                logical_block: block,
+                physical_block: block.max(4096),
+                discard_granularity: trims.then_some(block),
+                discard_zeroes: false,
+            },
+            server,
+            offer,
+            patience: Self::PATIENCE,
+            lasts: false,
+            lines: (0..count).map(|_| Line::default()).collect(),
+            generation: AtomicU64::new(0),
+            recovery: Mutex::default(),
+            was_answered: AtomicBool::new(true),
+            unflushed: Mutex::default(),
+            settling: Mutex::default(),
+            owners: AtomicU64::new(0),
+            buffers: Mutex::default(),
+        };
+        let roads = device.all_roads(road, GREETING)?;
+        for (line, road) in device.lines.iter().zip(roads) {
+            line.connect(&mut line.lock(), road);
+        }
+        Ok(device)
+    }
+
+    /// How long a request may be without an answer before its connection counts as
+    /// broken.
+    fn silence(&self) -> Duration {
+        self.patience / 2
+    }
+
+    fn unflushed(&self) -> MutexGuard<'_, Unflushed> {
+        self.unflushed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether acknowledged writes may be lost, and are kept.
+    fn keeps(&self) -> bool {
+        self.lasts && self.offer.has(transmission::SEND_FLUSH)
+    }
+
+    /// Who owns requests from now on.
+    fn owner(&self) -> u64 {
+        self.owners.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn line(&self, owner: u64) -> &Line {
+        &self.lines[(owner % self.lines.len() as u64) as usize]
+    }
+
+    fn checked(&self, request: &Request) -> Result<(), BlockError> {
+        let kind = request.operation.kind();
+        if matches!(kind, OperationKind::Write | OperationKind::Discard) && self.is_read_only() {
+            return Err(BlockError::ReadOnly);
+        }
+        self.geometry.check_request(request)?;
+        let most = match request.operation {
+            Operation::Discard { .. } => u64::from(u32::MAX),
+            _ => u64::from(self.offer.most),
+        };
+        match request.length() <= most {
+            true => Ok(()),
+            false => Err(failed(request, io::ErrorKind::InvalidInput.into())),
+        }
+    }
+
+    /// Hands a request over.
+    fn submit(&self, owner: u64, request: Request) {
+        let since = Instant::now();
+        let line = self.line(owner);
+        let changes = matches!(
+            request.operation.kind(),
+            OperationKind::Write | OperationKind::Discard
+        );
+        let mut outcome = self.checked(&request);
+        if outcome.is_ok() && changes && self.keeps() {
+            outcome = self.settle();
+        }
+        let mut state = line.lock();
+        let flush = request.operation == Operation::Flush;
+        // Where there is no flush, or nothing to do, it is done.
+        let empty = !flush && request.length() == 0;
+        let nothing = empty || (flush && !self.offer.has(transmission::SEND_FLUSH));
+        if outcome.is_err() || nothing {
+            return state.finish(owner, request, outcome);
+        }
+        if !self.lasts && state.road.is_none() {
+            let error = failed(&request, io::ErrorKind::NotConnected.into());
+            return state.finish(owner, request, Err(error));
+        }
+        let pending = Pending {
+            request,
+            owner,
+            since,
+            sent: since,
+            error: None,
+            covers: self.unflushed().next(),
+        };
+        let sent = state.send(pending, self.silence());
+        self.distribute(line, &mut state, owner);
+        if let Err(error) = sent {
+            self.broke(line, &mut state, &error);
+        }
+    }
+
+    /// Has the server flush if too much is kept.
+    fn settle(&self) -> Result<(), BlockError> {
+        if !self.unflushed().is_full() {
+            return Ok(());
+        }
+        let _settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
+        // Somebody may have had it flushed meanwhile.
+        let full = self.unflushed().is_full();
+        match full {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// A finished request of `owner`, who has some under way. Where connections
+    /// are to be made anew, that is waited for even with [`Wait::No`].
+    fn reap(&self, owner: u64, wait: Wait) -> Option<Completion> {
+        let begun = Instant::now();
+        let line = self.line(owner);
+        let mut state = line.lock();
+        loop {
+            if let Some(done) = state.take(owner) {
+                return Some(done);
+            }
+            let present = &mut *state;
+            let Some(road) = &mut present.road else {
+                // Its requests have failed already where the device does not last.
+                let seen = self.generation.load(Ordering::Relaxed);
+                drop(state);
+                self.recover(seen);
+                state = line.lock();
+                continue;
+            };
+            if present.receiving {
+                if wait == Wait::No {
+                    return None;
+                }
+                state = line.sleep(state);
+                continue;
+            }
+            let deadline = present.traffic.deadline(self.silence());
+            // Nobody may have looked for long, or a server say nothing in many words.
+            let outcome = if begun.elapsed() < self.silence() && road.has_news() {
+                let received = state.receive(self.silence());
+                self.distribute(line, &mut state, owner);
+                received
+            } else if Instant::now() >= deadline {
+                Err(io::ErrorKind::TimedOut.into())
+            } else if wait == Wait::No {
+                return None;
+            } else {
+                let socket = std::sync::Arc::clone(road.socket());
+                state.receiving = true;
+                drop(state);
+                let news = socket.await_news(deadline);
+                state = line.lock();
+                state.receiving = false;
+                // Who sleeps waits for the next reply, if it is not this one who does.
+                line.tell();
+                // Others may have broken it, or made it anew.
+                match (&state.road, news) {
+                    (Some(road), Err(error)) if std::sync::Arc::ptr_eq(road.socket(), &socket) => {
+                        Err(error)
+                    }
+                    _ => Ok(()),
+                }
+            };
+            if let Err(error) = outcome {
+                self.broke(line, &mut state, &error);
+            }
+        }
+    }
+
+    /// Gives their owners what was answered; tells them, unless it is all of
+    /// `present`, who looks anyway.
+    fn distribute(&self, line: &Line, state: &mut State, present: u64) {
+        let mut others = false;
+        while let Some(Pending {
+            mut request,
+            owner,
+            error,
+            covers,
+            ..
+        }) = state.traffic.answered.pop_front()
+        {
+            others |= owner != present;
+            self.was_answered.store(true, Ordering::Relaxed);
+            let result = match error {
+                None => Ok(()),
+                Some(number) => Err(failed(&request, as_system(number))),
+            };
+            match (request.operation, &result) {
+                (Operation::Write | Operation::Discard { .. }, Ok(())) if self.keeps() => {
+                    self.unflushed().keep(&mut request);
+                }
+                (Operation::Flush, Ok(())) if self.keeps() => self.unflushed().forget(covers),
+                // Nobody knows what of it is durable: it is sent again before the
+                // next flush.
+                (Operation::Flush, Err(_)) if self.keeps() => state.road = None,
+                _ => {}
+            }
+            state.finish(owner, request, result);
+        }
+        if others {
+            line.tell();
+        }
+    }
+
+    /// Has a broken line's requests fail, if nothing is made anew.
+    fn broke(&self, line: &Line, state: &mut State, error: &io::Error) {
+        state.road = None;
+        if !self.lasts {
+            for (_, pending) in std::mem::take(&mut state.traffic.under_way) {
+                let source = error
+                    .raw_os_error()
+                    .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+                let Pending { request, owner, .. } = pending;
+                let result = Err(failed(&request, source));
+                state.finish(owner, request, result);
+            }
+        }
+        line.tell();
+    }
+
+    /// Carries one request out.
+    fn once(&self, request: Request) -> Completion {
+        let owner = self.owner();
+        self.submit(owner, request);
+        let done = self.reap(owner, Wait::Yes);
+        self.line(owner).lock().leave(owner);
+        done.expect("a request is under way until it is reaped")
+    }
+
+    /// A buffer, of which `length` bytes show.
+    fn buffer(&self, length: usize) -> AlignedBuffer {
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = buffers
+            .iter()
+            .position(|buffer| buffer.capacity() == length);
+        match fits {
+            Some(index) => buffers.swap_remove(index),
+            None => AlignedBuffer::new(length),
+        }
+    }
+
+    fn put_back(&self, buffer: AlignedBuffer) {
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        if buffers.len() == MOST_BUFFERS {
+            buffers.remove(0);
+        }
+        buffers.push(buffer);
+    }
+
+    /// Bytes of a request that the server takes.
+    fn most(&self) -> usize {
+        let block = self.geometry.logical_block;
+        (self.offer.most - self.offer.most % block).max(block) as usize
+    }
+}
+
+impl BlockDevice for NbdDevice {
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
+        let mut done = 0;
+        self.geometry.check(offset, into.len() as u64)?;
+        for part in into.chunks_mut(self.most()) {
+            let buffer = self.buffer(part.len());
+            let answer = self.once(Request::new(Operation::Read, offset + done, buffer, 0));
+            answer.result?;
+            part.copy_from_slice(&answer.request.buffer);
+            self.put_back(answer.request.buffer);
+            done += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
+        let mut done = 0;
+        self.geometry.check(offset, data.len() as u64)?;
+        for part in data.chunks(self.most()) {
+            let mut buffer = self.buffer(part.len());
+            buffer.copy_from_slice(part);
+            let answer = self.once(Request::new(Operation::Write, offset + done, buffer, 0));
+            answer.result?;
+            self.put_back(answer.request.buffer);
+            done += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn flush(&self) -> Result<(), BlockError> {
+        let request = Request::new(Operation::Flush, 0, AlignedBuffer::empty(), 0);
+        self.once(request).result
+    }
+
+    fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
+        self.geometry.check(range.offset, range.length)?;
+        if self.geometry.discard_granularity.is_none() {
+            return Err(BlockError::Unsupported {
+                operation: OperationKind::Discard,
+            });
+        }
+        let mut done = 0;
+        while done < range.length {
+            let length = (range.length - done).min(MOST_DISCARD);
+            let discard = Operation::Discard { length };
+            let buffer = AlignedBuffer::empty();
+            self.once(Request::new(discard, range.offset + done, buffer, 0))
+                .result?;
+            done += length;
+        }
+        Ok(())
+    }
+
+    fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
+        options.checked_depth()?;
+        Ok(Box::new(NbdQueue {
+            device: self,
+            owner: self.owner(),
+            in_flight: 0,
+            options,
+        }))
+    }
+}
+
+struct NbdQueue<'a> {
+    device: &'a NbdDevice,
+    owner: u64,
+    in_flight: u32,
+    options: QueueOptions,
+}
+
+impl Queue for NbdQueue<'_> {
+    fn submit(&mut self, request: Request) {
+        let depth = self.options.depth;
+        self.in_flight += 1;
+        if self.in_flight > depth {
+            let result = Err(BlockError::QueueFull { depth });
+            let mut state = self.device.line(self.owner).lock();
+            return state.finish(self.owner, request, result);
+        }
+        let since = self.options.meter.now();
+        self.device.submit(self.owner, request);
+        self.options.meter.charge(Part::Submit, since);
+    }
+
+    fn reap(&mut self, wait: Wait) -> Option<Completion> {
+        if self.in_flight == 0 {
+            return None;
+        }
+        let since = self.options.meter.now();
+        let done = self.device.reap(self.owner, wait);
+        self.options.meter.charge(Part::Wait, since);
+        self.in_flight -= u32::from(done.is_some());
+        done
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+}
+
+impl Drop for NbdQueue<'_> {
+    fn drop(&mut self) {
+        while self.reap(Wait::Yes).is_some() {}
+        self.device.line(self.owner).lock().leave(self.owner);
+    }
+}
+
+fn address(place: &Place) -> Address {
+    match place {
+        Place::Unix(path) => Address::Unix(path.clone()),
+        Place::Tcp(address) => Address::Tcp {
+            host: address.ip().to_string(),
+            port: address.port(),
+        },
+    }
+}
+
+#[cfg(feature = "tls")]
+fn security(uri: &Uri) -> Result<Option<Box<dyn Security>>, ClientError> {
+    let Some(tls) = &uri.tls else {
+        return Ok(None);
+    };
+    let opened = super::ClientTls::open(&tls.certificates, &tls.hostname)?;
+    Ok(Some(Box::new(opened)))
+}
+
+#[cfg(not(feature = "tls"))]
+fn security(uri: &Uri) -> Result<Option<Box<dyn Security>>, ClientError> {
+    match &uri.tls {
+        None => Ok(None),
+        Some(_) => Err(ClientError::WithoutTls),
+    }
+}
+
+/// What a server means by its number, which may be any.
+fn as_system(number: u32) -> io::Error {
+    let known = i32::try_from(number).ok().filter(|known| *known < 4096);
+    io::Error::from_raw_os_error(known.unwrap_or(super::wire::errno::EIO as i32))
+}
+
+fn failed(request: &Request, source: io::Error) -> BlockError {
+    BlockError::Io {
+        operation: request.operation.kind(),
+        offset: request.offset,
+        length: request.length(),
+        source,
+    }
+}

@@ -1,0 +1,155 @@
+//! What takes a volume's place takes an export's URI.
+
+use crate::desk::{Desk, Kind, MIB, PROGRAM, have};
+use std::fs;
+
+const PLACE: &str = "nbd+unix:///?socket=back";
+
+/// Everything that is done to a volume where it is.
+fn keeps_volumes(kind: Kind) {
+    if !kind.is_here() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.file("disk", 20);
+    let _back = kind.start(&desk);
+    desk.create(PLACE);
+    let cheap = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+    let info = desk.run(PROGRAM, &format!("volume info {PLACE}"));
+    assert!(info.contains("luks2"), "{info}");
+    let open = format!("volume open {PLACE} --passphrase-file line");
+    assert!(desk.run(PROGRAM, &open).contains("aes-xts-plain64"));
+
+    let plain: Vec<u8> = (0..2 * MIB).map(|at| (at * 31 / 7) as u8).collect();
+    fs::write(desk.path("plain"), &plain).unwrap();
+    let secret = "--passphrase-file line --no-progress";
+    desk.run(
+        PROGRAM,
+        &format!("volume import {PLACE} --input plain {secret}"),
+    );
+    let export = format!("volume export {PLACE} --output out {secret} --yes");
+    desk.run(PROGRAM, &export);
+    assert!(fs::read(desk.path("out")).unwrap()[..plain.len()] == plain);
+
+    fs::write(desk.path("new"), "another\n").unwrap();
+    let new = "--new-passphrase-file new";
+    desk.run(
+        PROGRAM,
+        &format!("volume key add {PLACE} --passphrase-file line {new} {cheap}"),
+    );
+    desk.run(
+        PROGRAM,
+        &format!("volume passwd {PLACE} --passphrase-file new --new-passphrase-file line {cheap}"),
+    );
+    desk.run(
+        PROGRAM,
+        &format!("volume key kill {PLACE} --key-slot 1 --passphrase-file line"),
+    );
+    desk.run(
+        PROGRAM,
+        &format!("volume header backup {PLACE} --output saved"),
+    );
+    desk.run(
+        PROGRAM,
+        &format!("volume header restore {PLACE} --input saved"),
+    );
+    desk.run(PROGRAM, &format!("volume header set {PLACE} --label far"));
+    desk.run(
+        PROGRAM,
+        &format!("volume reencrypt {PLACE} --cipher serpent-xts-plain64 --yes {secret} {cheap}"),
+    );
+    assert!(desk.run(PROGRAM, &open).contains("serpent-xts-plain64"));
+    desk.run(PROGRAM, &export);
+    assert!(fs::read(desk.path("out")).unwrap()[..plain.len()] == plain);
+    let short = desk.try_to(&format!("volume resize {PLACE} --to 18MiB --yes"));
+    assert_eq!(short.status.code(), Some(2), "an export has its size");
+
+    // All of it is in the server's file, which needs no server.
+    if kind == Kind::NbdkitFile {
+        desk.run(
+            PROGRAM,
+            &format!("volume export disk --output out {secret} --yes"),
+        );
+        assert!(fs::read(desk.path("out")).unwrap()[..plain.len()] == plain);
+    }
+}
+
+#[test]
+fn volumes_are_kept_on_nbdkits_file() {
+    keeps_volumes(Kind::NbdkitFile);
+}
+
+#[test]
+fn volumes_are_kept_in_nbdkits_memory() {
+    keeps_volumes(Kind::NbdkitMemory);
+}
+
+#[test]
+fn volumes_are_kept_on_qemu_nbd() {
+    keeps_volumes(Kind::Qemu);
+}
+
+#[test]
+fn volumes_are_kept_on_our_own_server() {
+    keeps_volumes(Kind::Ours);
+}
+
+/// The header here, the data there.
+#[test]
+fn a_header_may_be_elsewhere() {
+    let desk = Desk::new();
+    desk.file("disk", 4);
+    let _back = Kind::Ours.start(&desk);
+    let cheap = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000 --passphrase-file line";
+    desk.run(
+        PROGRAM,
+        &format!("volume create {PLACE} --header head {cheap}"),
+    );
+    let opened = desk.run(
+        PROGRAM,
+        &format!("volume open {PLACE} --header head --passphrase-file line"),
+    );
+    assert!(opened.contains("4194304 bytes from 0"), "{opened}");
+    assert_eq!(
+        desk.try_to(&format!("volume open {PLACE} --passphrase-file line"))
+            .status
+            .code(),
+        Some(2)
+    );
+}
+
+#[test]
+fn storage_behind_nbd_is_measured() {
+    if !have(&["nbdkit"]) {
+        return;
+    }
+    let desk = Desk::new();
+    let _back = Kind::NbdkitMemory.start(&desk);
+    let store = "--store runs.db";
+    let run = format!(
+        "run --at {PLACE} --size 34MiB --quick --repeat 2 --cipher aes-xts-plain64 \
+         --system none --system builtin --system qemu --no-progress --json out.json {store}"
+    );
+    desk.run(PROGRAM, &run);
+    let text = fs::read_to_string(desk.path("out.json")).unwrap();
+    let record: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let trials = record["trials"].as_array().unwrap();
+    let systems: Vec<_> = trials
+        .iter()
+        .map(|trial| trial["system"].as_str().unwrap())
+        .collect();
+    assert!(
+        systems.contains(&"none") && systems.contains(&"builtin"),
+        "{systems:?}"
+    );
+    for trial in trials {
+        assert_eq!(trial["device"]["kind"], "nbd");
+        assert_eq!(trial["device"]["engine"], "nbd");
+        assert!(trial["throughput_mb_s"]["median"].as_f64().unwrap() > 0.0);
+    }
+    // What is there now is not overwritten again without a word.
+    let again = desk.try_to(&run);
+    assert_eq!(again.status.code(), Some(4));
+    let files = desk.try_to(&format!("run --at {PLACE} --tier fs {store}"));
+    assert_eq!(files.status.code(), Some(2));
+}

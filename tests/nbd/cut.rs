@@ -1,0 +1,82 @@
+//! Connections that are cut while the server lives: nbdkit's memory, which would
+//! not survive its server.
+
+use crate::desk::{Desk, Kind, MIB, given};
+use crate::killed::{model, opened};
+use block::{BlockDevice, layer::Slice};
+use serve::nbd::{NbdDevice, Uri};
+use std::io;
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Passes on what comes to the socket `door` to the socket `back`; its
+/// connections.
+fn proxy(desk: &Desk) -> Arc<Mutex<Vec<UnixStream>>> {
+    let open = Arc::new(Mutex::new(Vec::new()));
+    let listener = UnixListener::bind(desk.path("door")).unwrap();
+    let (own, back) = (Arc::clone(&open), desk.path("back"));
+    std::thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let Ok(server) = UnixStream::connect(&back) else {
+                continue;
+            };
+            for (from, to) in [(&client, &server), (&server, &client)] {
+                let mut from = from.try_clone().unwrap();
+                let mut to = to.try_clone().unwrap();
+                own.lock().unwrap().push(from.try_clone().unwrap());
+                std::thread::spawn(move || {
+                    let _ = io::copy(&mut from, &mut to);
+                    let _ = to.shutdown(Shutdown::Both);
+                });
+            }
+        }
+    });
+    open
+}
+
+#[test]
+fn connections_that_are_cut_under_load_are_made_anew() {
+    if !Kind::NbdkitMemory.is_here() {
+        return;
+    }
+    let desk = Desk::new();
+    let _back = Kind::NbdkitMemory.start(&desk);
+    let open = proxy(&desk);
+    let place = format!("nbd+unix:///?socket={}", desk.path("door").display());
+    desk.create(&place);
+    let device = NbdDevice::open(&Uri::parse(place.as_ref()).unwrap()).unwrap();
+    let whole = opened(&device);
+    let plain = Slice::new(whole, block::ByteRange::new(0, 2 * MIB)).unwrap();
+    let over = AtomicBool::new(false);
+    let cuts = given("NBD_KILLS", 10);
+    std::thread::scope(|scope| {
+        let load = scope.spawn(|| {
+            let mut rounds = 0;
+            while !over.load(Ordering::SeqCst) {
+                rounds += 1;
+                model(rounds).run(&plain);
+            }
+            rounds
+        });
+        let mut cut = 0;
+        for round in 0..cuts {
+            std::thread::sleep(Duration::from_millis(20 + round * 37 % 80));
+            assert!(!load.is_finished(), "the load has failed");
+            let mut open = open.lock().unwrap();
+            // All of them, or one while the others go on.
+            let number = if round % 2 == 0 { open.len() } else { 1 };
+            let first = open.len().saturating_sub(number);
+            for stream in open.drain(first..) {
+                let _ = stream.shutdown(Shutdown::Both);
+                cut += 1;
+            }
+        }
+        over.store(true, Ordering::SeqCst);
+        let rounds = load.join().unwrap();
+        println!("{cuts} cuts of {cut} connections, {rounds} rounds of the load");
+    });
+    plain.flush().unwrap();
+}
