@@ -113,7 +113,9 @@ impl From<StorageError> for Failure {
             error if error.interrupted() => 130,
             error if error.protects_data() => 4,
             StorageError::Block(
-                block::BlockError::Io { .. } | block::BlockError::Tampered { .. },
+                block::BlockError::Io { .. }
+                | block::BlockError::ServerGone { .. }
+                | block::BlockError::Tampered { .. },
             ) => 1,
             _ => 2,
         };

@@ -183,10 +183,7 @@ impl BlockDevice for NbdDevice {
                     ClientError::Connect { source, .. } | ClientError::Io(source) => source,
                     _ => io::ErrorKind::ConnectionRefused.into(),
                 };
-                BlockError::Engine {
-                    engine: "nbd",
-                    source,
-                }
+                gone(&self.place, source)
             })?;
         Ok(Box::new(NbdQueue {
             device: self,
@@ -366,6 +363,7 @@ impl Wire for Stream {
 
 /// A connection, and what is under way on it.
 struct Road {
+    place: Place,
     stream: Stream,
     input: Input,
     pending: HashMap<u64, Pending>,
@@ -393,6 +391,7 @@ impl Road {
             source,
         })?;
         let mut road = Self {
+            place: place.clone(),
             stream: Stream {
                 socket,
                 session: None,
@@ -525,7 +524,7 @@ impl Road {
         let Some(length) = length.filter(|_| !empty && !self.broken) else {
             let result = match (empty, self.broken) {
                 (true, _) => Ok(()),
-                (_, true) => Err(failed(&request, io::ErrorKind::NotConnected.into())),
+                (_, true) => Err(gone(&self.place, io::ErrorKind::NotConnected.into())),
                 _ => Err(failed(&request, io::ErrorKind::InvalidInput.into())),
             };
             return self.done.push_back(Completion { request, result });
@@ -680,7 +679,11 @@ impl Road {
             let source = error
                 .raw_os_error()
                 .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
-            let result = Err(failed(&request, source));
+            let result = Err(match error.kind() {
+                // It is there, and what it says makes no sense.
+                io::ErrorKind::InvalidData => failed(&request, source),
+                _ => gone(&self.place, source),
+            });
             self.done.push_back(Completion { request, result });
         }
     }
@@ -697,6 +700,14 @@ impl Drop for Road {
         };
         // The server may be gone before.
         let _ = send_all(&self.stream, &[&leave.bytes()]);
+    }
+}
+
+/// Whoever served at `place` does no more.
+fn gone(place: &Place, source: io::Error) -> BlockError {
+    BlockError::ServerGone {
+        address: place.to_string(),
+        source,
     }
 }
 
