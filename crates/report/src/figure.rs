@@ -279,6 +279,15 @@ fn joined(parts: impl Iterator<Item = String>) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
+/// What goes on behind a colon, as a sentence of its own.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
 /// The noise floor in one line, without a heading.
 pub(crate) fn noise(run: &Run) -> String {
     let verdict = match run.noise.verdict {
