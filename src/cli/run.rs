@@ -204,7 +204,7 @@ impl RunOptions {
                 Some(_) => STEADY_ROUNDS as u32,
                 None => 3,
             };
-            if plan.steady.is_some() {
+            if plan.steady.is_some() && self.size.is_none() {
                 plan.size = plan.size.min(QUICK_STEADY_SIZE);
             }
             plan.iter_time = plan.iter_time.min(QUICK_ITER_TIME);

@@ -270,6 +270,18 @@ fn drives_that_cannot_be_measured_are_told_in_two_lines() {
             "hdd-desktop-2003: the drive holds 10000000000 bytes",
         ),
         (vec!["--system", "drive:/nowhere.toml"], "/nowhere.toml"),
+        // A steady state writes the whole drive, which needs blocks to clean.
+        (
+            vec![
+                "snia",
+                "--quick",
+                "--size",
+                "1GB",
+                "--system",
+                "drive:mlc-128g",
+            ],
+            "Use --size 2800MB or more",
+        ),
         (
             vec!["--system", "drive:mlc-128g", "--cpu", "camellia=9MB/s"],
             "camellia",
@@ -315,7 +327,8 @@ fn drives_that_cannot_be_measured_are_told_in_two_lines() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_cryptmark"))
-            .args(["run", "anvil"])
+            .arg("run")
+            .args(arguments[0].starts_with("--").then_some("anvil"))
             .args(&arguments)
             .current_dir(folder.path())
             .env("CRYPTMARK_STORE", folder.path().join("runs.db"))

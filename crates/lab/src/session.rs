@@ -122,7 +122,7 @@ impl SessionError {
             Self::Target(error) => error.remedy(),
             #[cfg(target_os = "linux")]
             Self::Served(error) => error.remedy(),
-            Self::Simulated(error) => error.remedy().to_owned(),
+            Self::Simulated(error) => error.remedy(),
             Self::Bare(error) => error.remedy(),
             Self::Unlock(error) => error.remedy(),
             Self::Trial { source, .. } => source.remedy().to_owned(),

@@ -37,6 +37,16 @@ pub enum SimulatedError {
     /// No drive has this name, or no processor this rate.
     #[error(transparent)]
     Drive(#[from] DriveError),
+    /// All of the extent is to be written, and there would be too few blocks to clean.
+    #[error("{name} with {} has too few spare blocks to be written whole", size.display().si())]
+    TooFewBlocks {
+        /// What was given.
+        name: String,
+        /// Bytes asked for.
+        size: ByteSize,
+        /// Bytes that do.
+        least: ByteSize,
+    },
     /// What the name stands for is no drive, or too small a one.
     #[error("{name}: {source}")]
     Impossible {
@@ -52,13 +62,18 @@ pub enum SimulatedError {
 
 impl SimulatedError {
     /// What the user can do about it, one sentence.
-    pub fn remedy(&self) -> &'static str {
+    pub fn remedy(&self) -> String {
         match self {
             Self::Read { .. } => {
-                "Give the TOML file of a drive, or a name from `cryptmark drive list`."
+                "Give the TOML file of a drive, or a name from `cryptmark drive list`.".into()
             }
-            Self::Drive(source) | Self::Impossible { source, .. } => source.remedy(),
-            Self::Interrupted => "Nothing was measured; a smaller --size is filled sooner.",
+            Self::TooFewBlocks { least, .. } => {
+                // Rounded up, so that it is enough.
+                let megabytes = least.as_u64().div_ceil(100_000_000) * 100;
+                format!("Use --size {megabytes}MB or more; it takes no space here.")
+            }
+            Self::Drive(source) | Self::Impossible { source, .. } => source.remedy().into(),
+            Self::Interrupted => "Nothing was measured; a smaller --size is filled sooner.".into(),
         }
     }
 }
@@ -123,10 +138,20 @@ impl Simulated {
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Self, SimulatedError> {
         let preset = match preset(name)? {
-            Preset::Ssd(ssd) => Preset::Ssd(Ssd {
-                capacity: ByteSize::b(size.min(ssd.capacity.as_u64())),
-                ..ssd
-            }),
+            Preset::Ssd(ssd) => {
+                let least = ssd.least_capacity();
+                if size < least.as_u64() {
+                    return Err(SimulatedError::TooFewBlocks {
+                        name: name.to_owned(),
+                        size: ByteSize::b(size),
+                        least,
+                    });
+                }
+                Preset::Ssd(Ssd {
+                    capacity: ByteSize::b(size.min(ssd.capacity.as_u64())),
+                    ..ssd
+                })
+            }
             other => other,
         };
         Self::filled(preset, name, size, seed, filling)
