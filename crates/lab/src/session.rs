@@ -175,6 +175,22 @@ pub trait Observer {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
 }
 
+/// Nobody watches, and nothing is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Unwatched;
+
+impl Observer for Unwatched {
+    fn visiting(&mut self, _: &Visit<'_>) {}
+
+    fn keep(
+        &mut self,
+        _: &Run,
+        _: &[usize],
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        Ok(())
+    }
+}
+
 /// A run that begins now, named `id`; nothing is measured yet.
 fn begun(plan: &str, seed: u64, id: String, warnings: Vec<String>) -> Run {
     Run {

@@ -2,7 +2,7 @@
 
 use cryptmark_lab::plan::Plan;
 use cryptmark_lab::record::{Run, Shard};
-use cryptmark_lab::session::{Observer, Session, Visit};
+use cryptmark_lab::session::{Session, Unwatched};
 use cryptmark_lab::shard::{FleetPlan, Matrix, ShardError, ShardNumber, merge};
 use cryptmark_lab::target::Storage;
 use std::path::{Path, PathBuf};
@@ -39,23 +39,9 @@ block_size = "64 KiB"
 bytes = "2 MiB"
 "#;
 
-struct Silent;
-
-impl Observer for Silent {
-    fn visiting(&mut self, _: &Visit<'_>) {}
-
-    fn keep(
-        &mut self,
-        _: &Run,
-        _: &[usize],
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Ok(())
-    }
-}
-
 fn measured(plan: &Plan, seed: u64, shard: Option<Shard>) -> Run {
     let session = Session::open(plan, &Storage::none(), None, seed, "id".into()).unwrap();
-    let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Silent);
+    let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Unwatched);
     outcome.unwrap();
     Run { shard, ..run }
 }
