@@ -20,9 +20,7 @@ use lab::target::simulated::{CipherRate, Driver, NoRate};
 use lab::target::{Backend, Place, Storage, System, VolumeFormat};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Options of `cryptmark run`.
@@ -158,13 +156,7 @@ fn measure(
 ) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
     let progress = Progress::new(options.no_progress, plan.extent_bytes());
-    let mut filling = |filled| {
-        progress.filled(filled);
-        match stop.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    };
+    let mut filling = progress.filling(&stop);
     let storage = match plan.tier {
         Tier::Cipher => Storage::memory(plan.extent_bytes(), seed),
         _ if plan.is_simulated() => Ok(Storage::none()),
@@ -183,6 +175,8 @@ fn measure(
 
     if plan.systems.iter().any(|system| system.drive().is_some()) {
         progress.doing("filling the simulated drive");
+    } else if plan.cores > 1 {
+        progress.looking_for("finding the requests that several cores are faster with");
     }
     let backend = options.backend;
     let session = Session::open_watched(plan, &storage, backend, seed, run_id(), &mut filling)
