@@ -26,9 +26,9 @@ pub(super) fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failu
     if options.dry_run {
         return print(&describe(rounds));
     }
-    let destination = Destination::open(options, store)?;
+    let destination = Destination::open(&options.output, store)?;
     let stop = stop_on_signal()?;
-    let progress = Progress::new(options.no_progress, 0);
+    let progress = Progress::new(options.output.no_progress, 0);
     let seed = options.seed.unwrap_or_else(seed_of_now);
     let session = Unlocks::new(RECIPES, rounds, seed, run_id()).built_as(VERSION);
     destination.begin(session.header())?;

@@ -29,7 +29,7 @@ pub(super) fn run(options: &RunOptions, number: &str, store: Option<&str>) -> Re
     if options.dry_run {
         return print(&describe(&part.plan, &options.at));
     }
-    let mut destination = Destination::open(options, store)?;
+    let mut destination = Destination::open(&options.output, store)?;
     // Who is away is asked when there is something to store.
     if destination.store.absence().is_none()
         && let Some(run) = destination.store.stored_shard(&part.shard)?

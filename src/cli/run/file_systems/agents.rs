@@ -24,7 +24,7 @@ pub(super) fn run(
     mut plan: FileSystemPlan,
     store: Option<&str>,
 ) -> Result<(), Failure> {
-    let destination = Destination::open(options, store)?;
+    let destination = Destination::open(&options.output, store)?;
     let at = options.backing(&mut plan)?;
     let program = std::env::current_exe().map_err(|error| {
         Failure::new(
@@ -34,7 +34,7 @@ pub(super) fn run(
         )
     })?;
     let stop = stop_on_signal()?;
-    let progress = Progress::new(options.no_progress, 0);
+    let progress = Progress::new(options.output.no_progress, 0);
     let seed = options.seed.unwrap_or_else(seed_of_now);
     let kernel = Lab::find();
     let boot = |arguments: &[OsString], writable: &Path, stop: &AtomicBool| match &kernel {
