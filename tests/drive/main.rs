@@ -3,6 +3,7 @@
 mod fit;
 mod lives;
 mod runs;
+mod sweep;
 mod traces;
 mod uniform;
 

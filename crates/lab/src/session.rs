@@ -19,6 +19,7 @@ mod served;
 #[path = "session/unserved.rs"]
 mod served;
 pub mod simulated;
+pub mod sweep;
 pub mod unlock;
 
 use self::cell::{Cell, Opened};
@@ -203,6 +204,7 @@ fn begun(plan: &str, seed: u64, id: String, warnings: Vec<String>) -> Run {
         partial: true,
         seed,
         shard: None,
+        fingerprint: None,
         host: probe::host(),
         noise: Noise::default(),
         paper: None,

@@ -29,6 +29,7 @@ fn repeats(name: &str) -> Option<Repeats> {
     match Experiment::load(name).unwrap() {
         Experiment::Storage(plan) => plan.published,
         Experiment::FileSystems(plan) => plan.published,
+        Experiment::KeyDerivations | Experiment::Sweep(_) => None,
     }
 }
 
