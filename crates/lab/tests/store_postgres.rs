@@ -271,6 +271,26 @@ fn whatever_keeps_a_server_from_taking_it_nothing_is_lost() {
     assert_eq!(store.hand_over(None).unwrap().stored, 1);
     assert_eq!(store.load("expired").unwrap(), run);
     assert!(waiting(folder.path()).is_empty());
+
+    // While a shard waits, somebody stores another experiment under the same name.
+    let store = Store::open_to_write(&at(&server, "runs"), &spool(folder.path(), ROOM));
+    let store = store.unwrap();
+    server.stop("fast").unwrap();
+    let shard = store_suite::attempt("later", "spring", 1, "f");
+    store_suite::put(&store, &shard);
+    server.go().unwrap();
+    let other = Store::open(&at(&server, "runs")).unwrap();
+    let sooner = store_suite::attempt("sooner", "spring", 1, "g");
+    store_suite::put(&other, &sooner);
+    let handed = store.hand_over(None).unwrap();
+    assert_eq!((handed.stored, handed.refused.len()), (0, 1));
+    let (why, kept) = &handed.refused[0];
+    assert!(matches!(why, StoreError::OtherExperiment { .. }), "{why}");
+    let kept = fs::read_to_string(kept).unwrap();
+    // Its beginning, both of its trials and its end.
+    assert_eq!(kept.lines().filter(|l| l.contains("later")).count(), 4);
+    assert_eq!(other.load("sooner").unwrap(), sooner);
+    assert!(waiting(folder.path()).is_empty());
 }
 
 #[test]
