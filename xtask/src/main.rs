@@ -35,7 +35,7 @@ cargo xtask COMMAND
   fuzz          any bytes for a parser: TARGET EXECUTIONS [ALREADY DONE]
   power-loss    cut the power under exported volumes, each so many times [SAMPLES]
   serve-long    servers for as long as wanted: fio verifies, NBD and FUSE are killed [SECONDS KILLS]
-  fleet-long    200 writers on a PostgreSQL server that is restarted under them [RUNS OF EACH]
+  fleet-long    200 writers on a PostgreSQL server that is restarted under them [RUNS OF EACH], and its rate
   ublk          disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
   package       Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget        time of a clean release build and size of the binary
@@ -219,7 +219,8 @@ fn serve_long(rest: &[String]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Has every writer store more runs than a test has time for.
+/// Has every writer store more runs than a test has time for, and measures how fast a
+/// server takes them and what they need there.
 fn fleet_long(rest: &[String]) -> bool {
     packages::provide();
     let runs = match rest {
@@ -230,18 +231,13 @@ fn fleet_long(rest: &[String]) -> bool {
     Command::new(env!("CARGO"))
         .args([
             "test",
-            "--package",
-            "cryptmark-lab",
-            "--features",
-            "postgres",
-        ])
-        .args([
+            "--workspace",
+            "--all-features",
             "--test",
             "store_postgres",
-            "many_writers",
-            "--",
-            "--nocapture",
         ])
+        .args(["--", "--include-ignored", "--nocapture", "--test-threads=1"])
+        .args(["many_writers", "how_fast_and_how_large"])
         .env("FLEET_RUNS", runs)
         .current_dir(root())
         .status()

@@ -350,6 +350,51 @@ fn one_writer_whose_server_is_away() {
     }
 }
 
+/// How fast a server takes trials that a power cut does not take away again, a transaction
+/// each, and what they need there. The server and its writers share this machine.
+#[test]
+#[ignore = "a measurement: `cargo xtask fleet-long`"]
+fn how_fast_and_how_large() {
+    const RUNS: u32 = 40;
+    const TRIALS: u32 = 20;
+    let server = match Server::start_with("") {
+        Ok(server) => server,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    for writers in [1, 4, 16, 40] {
+        let database = format!("rate{writers}");
+        server.sql("postgres", &format!("CREATE DATABASE {database}"));
+        let location = at(&server, &database);
+        drop(Store::open(&location).unwrap());
+        let started = Instant::now();
+        std::thread::scope(|scope| {
+            for writer in 0..writers {
+                let location = &location;
+                scope.spawn(move || {
+                    let store = Store::open(location).unwrap();
+                    for number in (writer..RUNS).step_by(writers as usize) {
+                        let run = store_suite::run(&format!("r{number}"), TRIALS);
+                        store_suite::put(&store, &run);
+                    }
+                });
+            }
+        });
+        let seconds = started.elapsed().as_secs_f64();
+        let sql = |what: &str| server.sql(&database, &format!("SELECT {what}"));
+        assert_eq!(
+            sql("count(*) FROM cryptmark.trials"),
+            (RUNS * TRIALS).to_string()
+        );
+        server.sql(&database, "VACUUM FULL");
+        println!(
+            "{writers} writers: {:.0} trials/s; a record has {} bytes, and takes {} with its index",
+            f64::from(RUNS * TRIALS) / seconds,
+            sql("avg(length(record))::int FROM cryptmark.trials"),
+            sql("pg_total_relation_size('cryptmark.trials') / count(*) FROM cryptmark.trials"),
+        );
+    }
+}
+
 /// Writers at the same time.
 const WRITERS: u32 = 200;
 /// Restarts of the server under them.
