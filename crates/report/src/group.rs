@@ -73,25 +73,28 @@ pub(crate) fn groups(trials: &[Trial]) -> Vec<Group<'_>> {
         .collect()
 }
 
-/// What tells lives of one drive apart that are not compared: `80 % full, 7.4 % spare, greedy`.
+/// What tells lives of one drive apart that are not compared: `80 % full, 7.4 % spare`, and
+/// what is not usual. A hundred seeds may be some of more.
 pub(crate) fn setting(life: &Life) -> String {
     let percent = |share: f64| {
         let text = format!("{:.1}", share * 100.0);
         text.trim_end_matches(".0").to_owned()
     };
-    let seeds = match life.write_amplification.n {
-        0 | 1 => format!("seed {}", life.first_seed),
+    let mut text = format!(
+        "{} % full, {} % spare",
+        percent(life.fill),
+        percent(life.over_provisioning)
+    );
+    if life.gc != "greedy" {
+        text = format!("{text}, {}", life.gc);
+    }
+    match life.write_amplification.n {
+        0..100 => text,
         n => {
             let last = life.first_seed + u64::from(n) - 1;
-            format!("seeds {}–{last}", life.first_seed)
+            format!("{text}, seeds {}–{last}", life.first_seed)
         }
-    };
-    format!(
-        "{} % full, {} % spare, {}, {seeds}",
-        percent(life.fill),
-        percent(life.over_provisioning),
-        life.gc
-    )
+    }
 }
 
 /// How a volume is made, for people.

@@ -130,7 +130,7 @@ pub struct Key {
     pub fs: Option<String>,
     /// On-disk format.
     pub format: Option<String>,
-    /// Which drive has lived how, in a sweep: `tlc-1t, 80 % full, 9.9 % spare, greedy, seeds 1–20`.
+    /// Which drive has lived how, in a sweep: `tlc-1t, 80 % full, 9.9 % spare`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub life: Option<String>,
     /// What became of discards, in a sweep.
