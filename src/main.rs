@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         Command::Papercheck(options) => cli::papercheck::run(&options),
         Command::Advise(options) => cli::advise::run(&options, store.as_deref()),
         Command::Volume(options) => cli::volume::run(&options),
-        Command::Drive(options) => cli::drive::run(&options),
+        Command::Drive(options) => cli::drive::run(&options, store.as_deref()),
         Command::Lab(options) => cli::lab::run(options),
         Command::Doctor(options) => cli::doctor::run(&options),
         #[cfg(target_os = "linux")]

@@ -4,13 +4,14 @@ mod fit;
 mod lifetime;
 mod predict;
 mod run;
+pub mod sweep;
 mod trace;
 
 use super::{Failure, print};
 use ::drive::DriveError;
 use ::drive::preset::Preset;
-use ::drive::ssd::Ssd;
 use clap::{Args, Subcommand};
+use lab::sweep::{NoShare, Share};
 use lab::target::simulated::{SimulatedError, preset, toml};
 use std::fmt::Write as _;
 
@@ -38,12 +39,14 @@ enum Action {
     Trace(trace::TraceOptions),
     /// What encryption and its way with TRIM do to an SSD over the years
     Lifetime(lifetime::LifetimeOptions),
+    /// Lives of many SSDs: drives × over-provisioning × cleaning × fills × TRIM policies × ciphers × seeds
+    Sweep(sweep::SweepOptions),
     /// Measure a disk that is here for half a minute, and find the numbers of a simulated one that does the same
     Fit(fit::FitOptions),
 }
 
 /// Runs the command.
-pub fn run(options: &DriveOptions) -> Result<(), Failure> {
+pub fn run(options: &DriveOptions, store: Option<&str>) -> Result<(), Failure> {
     match &options.action {
         Action::List => list(),
         Action::Show { name } => show(name),
@@ -51,6 +54,7 @@ pub fn run(options: &DriveOptions) -> Result<(), Failure> {
         Action::Predict(options) => predict::run(options),
         Action::Trace(options) => trace::run(options),
         Action::Lifetime(options) => lifetime::run(options),
+        Action::Sweep(options) => sweep::run(options, store),
         Action::Fit(options) => fit::run(options),
     }
 }
@@ -72,23 +76,6 @@ fn show(name: &str) -> Result<(), Failure> {
     print(&toml(name)?)
 }
 
-/// A drive that must have flash.
-fn named_ssd(name: &str) -> Result<Ssd, Failure> {
-    match preset(name)? {
-        Preset::Ssd(ssd) => Ok(ssd),
-        Preset::Hdd(_) => Err(Failure::new(
-            2,
-            format!("{name} is a disk, which discards and erases do nothing to"),
-            "Choose an SSD of `cryptmark drive list`.",
-        )),
-        Preset::Flash(_) => Err(Failure::new(
-            2,
-            format!("{name} knows no TRIM, so that it wears alike in all setups"),
-            format!("`cryptmark drive run --device {name}` says how it wears."),
-        )),
-    }
-}
-
 impl From<DriveError> for Failure {
     fn from(error: DriveError) -> Self {
         Self::of(2, &error, error.remedy())
@@ -106,18 +93,6 @@ impl From<SimulatedError> for Failure {
 }
 
 /// A share, `11.1%` or `0.111`.
-fn share(text: &str) -> Result<f64, String> {
-    let (number, percent) = match text.strip_suffix('%') {
-        Some(number) => (number.trim_end(), true),
-        None => (text, false),
-    };
-    let value: f64 = number
-        .parse()
-        .map_err(|_| format!("{text} is not a share; write 11.1% or 0.111"))?;
-    match percent {
-        _ if !value.is_finite() || value < 0.0 => Err(format!("{text} is not a share")),
-        true => Ok(value / 100.0),
-        false if value > 1.0 => Err(format!("{text} is more than all; did you mean {text}%?")),
-        false => Ok(value),
-    }
+fn share(text: &str) -> Result<f64, NoShare> {
+    text.parse().map(|Share(share)| share)
 }

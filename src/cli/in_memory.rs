@@ -3,7 +3,7 @@
 use super::{Failure, stop_on_signal};
 use lab::plan::Plan;
 use lab::record::Run;
-use lab::session::{Observer, Session, Visit};
+use lab::session::{Session, Unwatched};
 use lab::target::{Backend, Storage};
 use std::fmt::Write as _;
 
@@ -44,22 +44,7 @@ seconds = 0.02
     let plan = Plan::parse("rate", &plan)?;
     let storage = Storage::memory(plan.extent_bytes(), 1)?;
     let session = Session::open(&plan, &storage, backend, 1, "rate".to_owned())?;
-    let (run, outcome) = session.measure(&*stop_on_signal()?, &mut Nobody);
+    let (run, outcome) = session.measure(&*stop_on_signal()?, &mut Unwatched);
     outcome?;
     Ok(run)
-}
-
-/// Nobody watches.
-struct Nobody;
-
-impl Observer for Nobody {
-    fn visiting(&mut self, _: &Visit<'_>) {}
-
-    fn keep(
-        &mut self,
-        _: &Run,
-        _: &[usize],
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Ok(())
-    }
 }

@@ -3,7 +3,9 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::session::Visit;
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A progress bar, silent where standard error is no terminal or the user said so.
@@ -127,6 +129,25 @@ impl Progress {
         self.bar.set_position(done);
     }
 
+    /// Shows how far something is filled, until `stop` ends it.
+    pub fn filling(&self, stop: &AtomicBool) -> impl FnMut(u64) -> ControlFlow<()> {
+        move |filled| {
+            self.filled(filled);
+            match stop.load(Ordering::Relaxed) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    /// Shows that something is looked for that takes a while, before the first visit.
+    pub fn looking_for(&self, what: &str) {
+        self.bar
+            .set_style(template("{spinner} {msg} {elapsed} gone"));
+        self.bar.set_message(what.to_owned());
+        self.bar.enable_steady_tick(Duration::from_millis(200));
+    }
+
     /// What is filled, copied or played.
     pub fn filled(&self, done: u64) {
         self.bar.set_position(done);
@@ -135,6 +156,8 @@ impl Progress {
     /// Shows a visit of a cell.
     pub fn visiting(&self, visit: &Visit<'_>) {
         if visit.done == 0 {
+            // Nothing but what is measured shall wake up.
+            self.bar.disable_steady_tick();
             self.bar.reset();
             self.bar.set_style(template(
                 "{spinner} {msg:<44} {bar:24} {pos}/{len} {elapsed} gone, {eta} left",

@@ -1,29 +1,28 @@
 //! `cryptmark run`: measure.
 
+mod destination;
 mod file_systems;
 mod kdf;
 mod shard;
 
+pub use destination::{Destination, Output, check_writable};
+
 use super::progress::Progress;
-use super::{Failure, VERSION, open_store_to_measure, print, stop_on_signal, style};
+use super::{Failure, VERSION, print, stop_on_signal};
 use bytesize::ByteSize;
 use cipher::CipherError;
 use clap::{Args, ValueEnum};
 use lab::plan::{Plan, Sizes};
-use lab::record::{Run, Shard, Tier};
+use lab::record::Tier;
+use lab::session::Session;
 use lab::session::unlock::PLAN;
-use lab::session::{Observer, Session, SessionError, Visit};
 use lab::shard::{ShardError, ShardNumber};
 use lab::stats::STEADY_ROUNDS;
-use lab::store::Store;
 use lab::target::simulated::{CipherRate, Driver, NoRate};
 use lab::target::{Backend, Place, Storage, System, VolumeFormat};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// Options of `cryptmark run`.
 #[derive(Debug, Args)]
@@ -88,21 +87,8 @@ pub struct RunOptions {
         "driver", "sector_sizes", "tier", "commands", "jobs",
     ])]
     shard: Option<String>,
-    /// Write the record as JSON to a file, or to standard output with -
-    #[arg(long, value_name = "FILE|-")]
-    json: Option<PathBuf>,
-    /// Write the report as one HTML page
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Compare with this baseline or stored run when done
-    #[arg(long, value_name = "NAME")]
-    baseline: Option<String>,
-    /// Exit with 5 if anything is slower than the baseline by more than this, judged on the interval
-    #[arg(long, value_name = "PCT", requires = "baseline", value_parser = super::compare::percent)]
-    fail_if_slower: Option<f64>,
-    /// Show no progress
-    #[arg(long)]
-    no_progress: bool,
+    #[command(flatten)]
+    output: Output,
     /// Say what would be measured, and measure nothing
     #[arg(long)]
     dry_run: bool,
@@ -113,9 +99,6 @@ pub struct RunOptions {
 
 /// What a first look at a steady state writes whole, and more than once.
 const QUICK_STEADY_SIZE: ByteSize = ByteSize::mib(256);
-
-/// How long a shard that is done waits for the store to come back.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What calibrated key derivations of a first look take, ms.
 const QUICK_ITER_TIME: u32 = 200;
@@ -144,7 +127,7 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
     if options.dry_run {
         return print(&describe(&plan, &options.at));
     }
-    let destination = Destination::open(options, store)?;
+    let destination = Destination::open(&options.output, store)?;
     let seed = options.seed.unwrap_or_else(seed_of_now);
     measure(options, &plan, seed, destination)
 }
@@ -157,14 +140,8 @@ fn measure(
     destination: Destination<'_>,
 ) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
-    let progress = Progress::new(options.no_progress, plan.extent_bytes());
-    let mut filling = |filled| {
-        progress.filled(filled);
-        match stop.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    };
+    let progress = Progress::new(options.output.no_progress, plan.extent_bytes());
+    let mut filling = progress.filling(&stop);
     let storage = match plan.tier {
         Tier::Cipher => Storage::memory(plan.extent_bytes(), seed),
         _ if plan.is_simulated() => Ok(Storage::none()),
@@ -183,6 +160,8 @@ fn measure(
 
     if plan.systems.iter().any(|system| system.drive().is_some()) {
         progress.doing("filling the simulated drive");
+    } else if plan.cores > 1 {
+        progress.looking_for("finding the requests that several cores are faster with");
     }
     let backend = options.backend;
     let session = Session::open_watched(plan, &storage, backend, seed, run_id(), &mut filling)
@@ -204,7 +183,7 @@ impl RunOptions {
                 Some(_) => STEADY_ROUNDS as u32,
                 None => 3,
             };
-            if plan.steady.is_some() {
+            if plan.steady.is_some() && self.size.is_none() {
                 plan.size = plan.size.min(QUICK_STEADY_SIZE);
             }
             plan.iter_time = plan.iter_time.min(QUICK_ITER_TIME);
@@ -253,182 +232,6 @@ impl RunOptions {
         }
         plan.validate()?;
         Ok(plan)
-    }
-
-    /// Prints the answer and writes the files that were asked for.
-    fn tell(&self, run: &Run, stored: bool) -> Result<(), Failure> {
-        let json_to_stdout = self.json.as_deref() == Some(Path::new("-"));
-        match &self.json {
-            Some(_) if json_to_stdout => print(
-                &::report::json::render(std::slice::from_ref(run)).map_err(Failure::unprintable)?,
-            )?,
-            Some(path) => super::report::write(path, std::slice::from_ref(run))?,
-            None => {}
-        }
-        let table = ::report::text::table(run, &style());
-        if json_to_stdout {
-            eprint!("{table}");
-        } else {
-            print(&table)?;
-        }
-        if let Some(path) = &self.html {
-            super::report::write(path, std::slice::from_ref(run))?;
-        }
-        let mut footer = match stored {
-            true => format!("\nStored as {}", run.run),
-            false => format!("\nThis is {}", run.run),
-        };
-        if let Some(path) = &self.html {
-            let _ = write!(footer, "; the page with pictures is {}", path.display());
-        } else {
-            let _ = write!(
-                footer,
-                "; pictures: cryptmark report {} -o report.html",
-                run.run
-            );
-        }
-        footer.push('\n');
-        if json_to_stdout {
-            eprint!("{footer}");
-            Ok(())
-        } else {
-            print(&footer)
-        }
-    }
-}
-
-/// Where a run goes: into the store, to whoever asked, beside a baseline.
-struct Destination<'a> {
-    options: &'a RunOptions,
-    store: Store,
-    baseline: Option<Run>,
-    shard: Option<Shard>,
-}
-
-impl<'a> Destination<'a> {
-    /// Refuses before anything is measured what could not be kept afterwards.
-    fn open(options: &'a RunOptions, store: Option<&str>) -> Result<Self, Failure> {
-        for path in [&options.html, &options.json].into_iter().flatten() {
-            check_writable(path)?;
-        }
-        let store = open_store_to_measure(store)?;
-        let baseline = match &options.baseline {
-            Some(name) => Some(store.load(name)?),
-            None => None,
-        };
-        Ok(Self {
-            options,
-            store,
-            baseline,
-            shard: None,
-        })
-    }
-
-    /// Stores what is known before anything is measured.
-    fn begin(&self, header: &Run) -> Result<(), Failure> {
-        let header = Run {
-            shard: self.shard.clone(),
-            ..header.clone()
-        };
-        Ok(self.store.begin(&header)?)
-    }
-
-    /// Stores what `measure` tells and returns, prints it and compares it.
-    fn receive(
-        self,
-        progress: &Progress,
-        measure: impl FnOnce(&mut dyn Observer) -> (Run, Result<(), SessionError>),
-    ) -> Result<(), Failure> {
-        let mut keeper = Keeper {
-            store: &self.store,
-            progress,
-        };
-        let (mut run, outcome) = measure(&mut keeper);
-        progress.finish();
-        run.shard.clone_from(&self.shard);
-        let kept = self.store.finish(&run);
-        if let (Some(shard), true) = (&self.shard, kept.is_err() || outcome.is_err())
-            && let Ok(Some(by)) = self.store.stored_shard(shard)
-        {
-            return shard::stored_already(shard, &by);
-        }
-        if !run.trials.is_empty() {
-            self.options
-                .tell(&run, kept.is_ok() && self.store.absence().is_none())?;
-        }
-        if let Err(error) = kept {
-            return Err(rescue(&run, Failure::from(error)));
-        }
-        self.settle()?;
-        match outcome {
-            Err(error @ SessionError::Keep(_)) => return Err(rescue(&run, error.into())),
-            outcome => outcome?,
-        }
-        match self.baseline {
-            Some(baseline) => super::compare::against(&baseline, &run, self.options.fail_if_slower),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Destination<'_> {
-    /// Says where the run waits, if the store is away. A shard waits for the store
-    /// itself: who started it may take its folder away afterwards.
-    fn settle(&self) -> Result<(), Failure> {
-        let Some(reason) = self.store.absence() else {
-            return Ok(());
-        };
-        if self.shard.is_some() {
-            let handed = self.store.hand_over(Some(PATIENCE))?;
-            eprint!("{}", super::told(&handed));
-            return Ok(());
-        }
-        if let Some(waiting) = super::waiting(&self.store)? {
-            eprintln!("warning: {reason}\n  {waiting}");
-        }
-        Ok(())
-    }
-}
-
-/// Writes a run that nobody could keep beside the user, where that is possible.
-fn rescue(run: &Run, failure: Failure) -> Failure {
-    let Ok(json) = ::report::json::render(std::slice::from_ref(run)) else {
-        return failure;
-    };
-    let name = format!("cryptmark-{}.json", run.run);
-    for folder in [PathBuf::from("."), std::env::temp_dir()] {
-        let path = folder.join(&name);
-        if std::fs::write(&path, &json).is_ok() {
-            let path = path.display();
-            let remedy =
-                format!("What was measured is in {path}; `cryptmark import {path}` stores it.");
-            return failure.with_remedy(remedy);
-        }
-    }
-    failure
-}
-
-/// Stores and shows a session as it goes.
-struct Keeper<'a> {
-    store: &'a Store,
-    progress: &'a Progress,
-}
-
-impl Observer for Keeper<'_> {
-    fn visiting(&mut self, visit: &Visit<'_>) {
-        self.progress.visiting(visit);
-    }
-
-    fn keep(
-        &mut self,
-        run: &Run,
-        changed: &[usize],
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let trials: Vec<_> = changed
-            .iter()
-            .map(|&place| (place as u32, &run.trials[place]))
-            .collect();
-        Ok(self.store.put_trials(&run.run, &trials)?)
     }
 }
 
@@ -509,25 +312,6 @@ pub fn rate(text: &str) -> Result<(String, CipherRate), String> {
         Ok(rate) => Ok((cipher.to_owned(), rate)),
         Err(error) => Err(NoRate::to_string(&error)),
     }
-}
-
-/// A file that cannot be written is better refused before the measurement.
-pub fn check_writable(path: &Path) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        return Ok(());
-    }
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    if directory.is_dir() && !path.is_dir() {
-        return Ok(());
-    }
-    Err(Failure::new(
-        2,
-        format!("cannot write {}", path.display()),
-        "Give a file in a directory that exists.",
-    ))
 }
 
 /// Sortable by start time, with a tail that tells runs apart that thousands of

@@ -171,6 +171,40 @@ fn a_matrix_is_runs_of_their_own() {
     assert_ne!(seed(ids[0]), seed(ids[1]));
 }
 
+/// File systems and key derivations are a whole run on each host: nothing of one is another's.
+#[test]
+fn file_systems_and_key_derivations_are_shared_host_by_host() {
+    let sandbox = Sandbox::new();
+    for (plan, tells) in [("file-systems", "each with"), ("kdf", "veracrypt")] {
+        let cut = ["fleet", "plan", plan, "--hosts", "5", "--name", "hosts"];
+        let said = sandbox.ok("host", &[&cut[..], &["-o", "hosts.toml"]].concat());
+        assert!(said.contains("hosts has 5 shards"), "{said}");
+        let shard = ["run", "hosts.toml", "--shard", "5/5", "--dry-run"];
+        let would = sandbox.ok("host", &shard);
+        assert!(would.contains(tells), "{would}");
+        let told = sandbox.fails("host", &["run", "hosts.toml", "--shard", "6/5"], 2);
+        assert!(told.contains("no shard 6/5"), "{told}");
+        let matrix = ["fleet", "plan", plan, "--matrix", "seed=1..2"];
+        let told = sandbox.fails("host", &matrix, 2);
+        assert!(
+            told.contains("have no matrix") && told.contains("--hosts N"),
+            "{told}"
+        );
+    }
+    // Host by host they need what a run of them needs.
+    for (plan, privileged) in [("file-systems", true), ("kdf", false)] {
+        let cut = ["fleet", "plan", plan, "--hosts", "2"];
+        sandbox.ok("host", &[&cut[..], &["-o", "hosts.toml"]].concat());
+        let manifest = sandbox.ok("host", &["fleet", "manifest", "hosts.toml", "--kubernetes"]);
+        assert_eq!(
+            manifest.contains("\"privileged\": true"),
+            privileged,
+            "{plan}"
+        );
+        assert!(manifest.contains("podAntiAffinity"), "{plan}");
+    }
+}
+
 #[test]
 fn tables_go_down_for_an_older_program() {
     let sandbox = Sandbox::new();

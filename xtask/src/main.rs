@@ -37,7 +37,7 @@ cargo xtask COMMAND
   serve-long    servers for as long as wanted: fio verifies, NBD and FUSE are killed [SECONDS KILLS]
   nbd-long      servers that have a volume's bytes are killed under verified load [KILLS OF EACH]
   ceph          a Ceph on this machine, which has a volume's bytes: OSDs killed under verified load [KILLS]
-  fleet-long    200 writers on a PostgreSQL server that is restarted under them [RUNS OF EACH]
+  fleet-long    200 writers on a PostgreSQL server that is restarted under them [RUNS OF EACH], and its rate
   ublk          disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
   package       Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget        time of a clean release build and size of the binary
@@ -257,7 +257,8 @@ fn ceph(rest: &[String]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Has every writer store more runs than a test has time for.
+/// Has every writer store more runs than a test has time for, and measures how fast a
+/// server takes them and what they need there.
 fn fleet_long(rest: &[String]) -> bool {
     packages::provide();
     let runs = match rest {
@@ -268,18 +269,13 @@ fn fleet_long(rest: &[String]) -> bool {
     Command::new(env!("CARGO"))
         .args([
             "test",
-            "--package",
-            "cryptmark-lab",
-            "--features",
-            "postgres",
-        ])
-        .args([
+            "--workspace",
+            "--all-features",
             "--test",
             "store_postgres",
-            "many_writers",
-            "--",
-            "--nocapture",
         ])
+        .args(["--", "--include-ignored", "--nocapture", "--test-threads=1"])
+        .args(["many_writers", "how_fast_and_how_large"])
         .env("FLEET_RUNS", runs)
         .current_dir(root())
         .status()

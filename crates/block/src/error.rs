@@ -162,6 +162,14 @@ pub enum BlockError {
         /// Why not.
         source: io::Error,
     },
+    /// The server that has the bytes does not answer any more.
+    #[error("the server at {address} has gone away")]
+    ServerGone {
+        /// Where it was.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The device answered with an error.
     #[error("{operation} of {length} bytes at byte {offset} failed")]
     Io {
@@ -218,6 +226,7 @@ impl BlockError {
             | Self::Loop { source, .. }
             | Self::Mapper { source, .. }
             | Self::Engine { source, .. }
+            | Self::ServerGone { source, .. }
             | Self::Io { source, .. } => source.raw_os_error().unwrap_or(errno::EIO),
         }
     }
@@ -275,6 +284,9 @@ impl BlockError {
             }
             Self::Engine { .. } => {
                 "Choose the engine `threads` or `pread`, or allow io_uring (sysctl kernel.io_uring_disabled, container seccomp profile)."
+            }
+            Self::ServerGone { .. } => {
+                "See what it says, and whether it crashed: with smaller blocks or a lower depth it may not. Then start it again."
             }
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull => "Free some space on the file system, then try again.",

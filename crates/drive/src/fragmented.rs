@@ -63,6 +63,25 @@ impl Fragmented {
         })
     }
 
+    /// What lies over a drive in these pieces, one after the other: first byte on
+    /// the drive and length, which is more than 0.
+    pub fn over(below: Box<dyn Drive>, pieces: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let mut file = 0;
+        let mut places = Vec::new();
+        for (lies, bytes) in pieces {
+            places.push((file, lies));
+            file += bytes;
+        }
+        Self {
+            below,
+            file,
+            pieces: places,
+            parts: HashMap::new(),
+            requests: HashMap::new(),
+            next: 0,
+        }
+    }
+
     /// How many pieces the file has.
     pub fn pieces(&self) -> usize {
         self.pieces.len()

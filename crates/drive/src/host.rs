@@ -71,6 +71,20 @@ impl FileSystem {
         self.held.len()
     }
 
+    /// The runs of pages that hold something, in order.
+    pub fn held(&self) -> impl Iterator<Item = Extent> {
+        let runs = self.held.chunk_by(|a, b| a == b);
+        let all = runs.scan(0, |first, run| {
+            let extent = Extent {
+                first: *first,
+                pages: run.len() as u32,
+            };
+            *first += extent.pages;
+            Some((run[0], extent))
+        });
+        all.filter_map(|(held, extent)| held.then_some(extent))
+    }
+
     /// Whether a page holds something.
     pub fn holds(&self, page: u32) -> bool {
         self.held[page as usize]
@@ -211,6 +225,15 @@ mod tests {
             }
             let used = held.iter().filter(|held| **held).count();
             assert!((31_000..=40_000).contains(&used), "{used}");
+            let runs: Vec<Extent> = files.held().collect();
+            assert_eq!(
+                runs.iter().map(|run| run.pages as usize).sum::<usize>(),
+                used
+            );
+            assert!(
+                runs.windows(2)
+                    .all(|two| two[0].first + two[0].pages < two[1].first)
+            );
             files.step(&mut events);
         }
         let share = f64::from(again) / f64::from(again + written);

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod aged;
 pub mod analytic;
 pub mod demand;
 mod device;

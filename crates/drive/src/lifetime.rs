@@ -55,12 +55,20 @@ pub enum Setup {
 }
 
 impl Setup {
-    fn passes_discards(self) -> bool {
+    pub(crate) fn passes_discards(self) -> bool {
         matches!(self, Self::Plain | Self::Passed)
     }
 
-    fn is_filled(self) -> bool {
+    pub(crate) fn is_filled(self) -> bool {
         matches!(self, Self::Filled | Self::Unpartitioned { .. })
+    }
+
+    /// Share of the drive that is never written.
+    pub(crate) fn left(self) -> f64 {
+        match self {
+            Self::Unpartitioned { left } => left,
+            _ => 0.0,
+        }
     }
 }
 
@@ -69,6 +77,8 @@ impl Setup {
 pub struct Life<'a> {
     /// The drive.
     pub ssd: &'a Ssd,
+    /// Which block it cleans next.
+    pub policy: Policy,
     /// Bytes that the host writes a day.
     pub daily: u64,
     /// Share of the file system that holds files.
@@ -202,11 +212,12 @@ impl Life<'_> {
         }))
     }
 
-    fn check(&self, setup: Setup) -> Result<(), DriveError> {
-        let left = match setup {
-            Setup::Unpartitioned { left } => left,
-            _ => 0.0,
-        };
+    /// Whether its numbers are possible.
+    ///
+    /// # Errors
+    /// [`DriveError::OutOfRange`] names the number.
+    pub fn check(&self, setup: Setup) -> Result<(), DriveError> {
+        let left = setup.left();
         for (name, value, within, possible) in [
             (
                 "fill",
@@ -293,11 +304,8 @@ impl Run {
         // What compresses leaves more of the same flash to spare: as many pages
         // of the host in fewer blocks' worth of data.
         layout.blocks = (f64::from(layout.blocks) / stored).round() as u32;
-        let pages = match setup {
-            Setup::Unpartitioned { left } => f64::from(layout.logical_pages) * (1.0 - left),
-            _ => f64::from(layout.logical_pages),
-        };
-        let ftl = Ftl::new(layout, Policy::Greedy, life.seed)?;
+        let pages = f64::from(layout.logical_pages) * (1.0 - setup.left());
+        let ftl = Ftl::new(layout, life.policy, life.seed)?;
         let mut run = Self {
             setup,
             ftl: ftl.levelling(WearLevelling::Static { spread: SPREAD }),

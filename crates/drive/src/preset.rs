@@ -51,7 +51,7 @@ const SHIPPED: &[(&str, &str)] = &[
 const ENOUGH: u64 = 8;
 
 /// No less of it is simulated, bytes: blocks are large, and cleaning needs several.
-const LEAST: u64 = 8_000_000_000;
+pub(crate) const LEAST: u64 = 8_000_000_000;
 
 /// Bytes that are filled between two reports: a blink of an eye's.
 const STRETCH: u64 = 256 << 20;

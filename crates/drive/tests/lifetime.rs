@@ -2,6 +2,7 @@
 
 extern crate cryptmark_drive as drive;
 
+use drive::ftl::Policy;
 use drive::lifetime::{Life, Lived, Setup};
 use drive::preset::Preset;
 use drive::ssd::Ssd;
@@ -18,6 +19,7 @@ fn small() -> Ssd {
 fn live(ssd: &Ssd, setup: Setup, change: impl Fn(&mut Life)) -> Lived {
     let mut life = Life {
         ssd,
+        policy: Policy::Greedy,
         daily: 1_000_000_000,
         fill: 0.8,
         overwrites: 0.2,
@@ -99,6 +101,7 @@ fn impossible_lives() {
     let refused = |setup, change: &dyn Fn(&mut Life)| {
         let mut life = Life {
             ssd: &ssd,
+            policy: Policy::Greedy,
             daily: 1,
             fill: 0.8,
             overwrites: 0.0,

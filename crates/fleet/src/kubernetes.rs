@@ -255,7 +255,7 @@ impl Toleration {
 /// Whether a system of the plan makes devices or mounts.
 fn needs_privilege(experiment: &FleetPlan) -> bool {
     let makes = |system: &System| matches!(system, System::DmCrypt | System::BuiltinFuse);
-    experiment.systems().iter().any(makes)
+    experiment.mounts() || experiment.systems().iter().any(makes)
 }
 
 /// A name as Kubernetes has them: small letters, digits and hyphens. Names that

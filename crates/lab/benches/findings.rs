@@ -17,7 +17,7 @@ use cipher::{CipherSpec, IvSector, Key, KeyedCipher, SectorCipher, SectorLayout,
 use cryptmark_lab::clock::Clock;
 use cryptmark_lab::plan::Plan;
 use cryptmark_lab::record::Verdict;
-use cryptmark_lab::session::{Observer, Session, Visit};
+use cryptmark_lab::session::{Session, Unwatched};
 use cryptmark_lab::stats;
 use cryptmark_lab::target::{Encryption, Place, Storage};
 use cryptmark_lab::timer_cost::timer_cost;
@@ -227,19 +227,6 @@ fn slower_cipher() {
     );
 }
 
-struct Silent;
-
-impl Observer for Silent {
-    fn visiting(&mut self, _: &Visit<'_>) {}
-    fn keep(
-        &mut self,
-        _: &cryptmark_lab::record::Run,
-        _: &[usize],
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Ok(())
-    }
-}
-
 fn ledger(directory: &std::path::Path) {
     let mut plan = Plan::load("quick").expect("a shipped plan");
     plan.repetitions = 3;
@@ -254,7 +241,7 @@ fn ledger(directory: &std::path::Path) {
         .expect("the directory takes a test file");
     let session =
         Session::open(&plan, &storage, None, 1, "bench".into()).expect("the systems open");
-    let (run, outcome) = session.measure(&GO_ON, &mut Silent);
+    let (run, outcome) = session.measure(&GO_ON, &mut Unwatched);
     outcome.expect("the session runs");
     let mut worst = 0.0_f64;
     for trial in &run.trials {

@@ -26,6 +26,7 @@ pub mod shard;
 pub mod stats;
 pub mod store;
 pub mod summary;
+pub mod sweep;
 pub mod target;
 pub mod timer_cost;
 pub mod trial;

@@ -15,6 +15,8 @@ pub(crate) use shipped::read;
 use crate::file_system::plan::FileSystemPlan;
 use crate::published::repeats::{Beside, Repeats, RepeatsError, ScoredBy};
 use crate::record::{Conditioning, Tier};
+use crate::session::unlock;
+use crate::sweep::Sweep;
 use crate::target::simulated::{CipherRate, Driver};
 use crate::target::unlock::{BENCHMARK, ITER_TIME_MS, Recipe};
 use crate::target::{Backend, Encryption, System, VolumeFormat};
@@ -292,7 +294,15 @@ pub enum Experiment {
     Storage(Plan),
     /// File systems.
     FileSystems(FileSystemPlan),
+    /// The key derivations of the volume formats.
+    KeyDerivations,
+    /// Lives of simulated drives.
+    Sweep(Sweep),
 }
+
+/// The tier that says that key derivations are measured: all of an experiment that is
+/// built in and has no other numbers.
+pub(crate) const KEY_DERIVATIONS: &str = "kdf";
 
 impl Experiment {
     /// Reads a shipped plan by name, or a file by path.
@@ -300,21 +310,26 @@ impl Experiment {
     /// # Errors
     /// Any [`PlanError`].
     pub fn load(name_or_path: &str) -> Result<Self, PlanError> {
+        if name_or_path == unlock::PLAN {
+            return Ok(Self::KeyDerivations);
+        }
         let (name, text) = read(name_or_path)?;
         Self::parse(&name, &text)
     }
 
-    /// Reads a plan from TOML; its `tier` says of which kind it is.
+    /// Reads a plan from TOML; its `tier` says of which kind it is, and `devices`
+    /// that it is a sweep.
     ///
     /// # Errors
     /// Any [`PlanError`].
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
-        let tier = text.parse::<toml::Table>().ok().and_then(|plan| {
-            let tier = plan.get("tier")?.as_str()?;
-            Some(tier == "fs")
-        });
+        // What is no TOML is told of by who reads plans.
+        let table: toml::Table = text.parse().unwrap_or_default();
+        let tier = table.get("tier").and_then(toml::Value::as_str);
         match tier {
-            Some(true) => FileSystemPlan::parse(name, text).map(Self::FileSystems),
+            _ if table.contains_key("devices") => Sweep::parse(name, text).map(Self::Sweep),
+            Some("fs") => FileSystemPlan::parse(name, text).map(Self::FileSystems),
+            Some(KEY_DERIVATIONS) if table.len() == 1 => Ok(Self::KeyDerivations),
             _ => Plan::parse(name, text).map(Self::Storage),
         }
     }
@@ -324,6 +339,8 @@ impl Experiment {
         match self {
             Self::Storage(plan) => &plan.title,
             Self::FileSystems(plan) => &plan.title,
+            Self::KeyDerivations => "what unlocking costs here, and what a guess costs",
+            Self::Sweep(sweep) => &sweep.title,
         }
     }
 }

@@ -28,6 +28,10 @@ pub struct Run {
     /// The part of an experiment that it is, where many hosts share one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
+    /// SHA-256 of what it measures, hexadecimal, where one that was interrupted can be
+    /// gone on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
     /// The machine, as far as it influences the figures.
     pub host: Host,
     /// What two measurements of the same thing differed by.
@@ -288,6 +292,59 @@ pub struct Trial {
     /// The key derivation, of trials with the op `unlock` or `guess`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kdf: Option<Kdf>,
+    /// What the drive has lived through, in a sweep; a repetition is then a life.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub life: Option<Box<Life>>,
+}
+
+/// How a volume on an SSD is made, and what becomes of the file system's discards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrimPolicy {
+    /// No encryption; discards reach the drive.
+    Plain,
+    /// Encrypted; discards reach the drive.
+    Pass,
+    /// Encrypted; discards do not.
+    Block,
+    /// The same, after the volume was filled with noise as it was made.
+    Filled,
+    /// The same, on a part of the drive only.
+    Unpartitioned,
+}
+
+/// Lives of a simulated SSD under a file system, from as many seeds as the trial has
+/// repetitions; who uses the aged drive measures what the trial says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Life {
+    /// How the volume is made.
+    pub policy: TrimPolicy,
+    /// Pages beyond those that the host can write, 0.07 for 7 %.
+    pub over_provisioning: f64,
+    /// Which block the drive cleans next, by `drive run --gc`'s name.
+    pub gc: String,
+    /// Share of the file system that holds files.
+    pub fill: f64,
+    /// Share of the writes that goes to pages within files.
+    pub overwrites: f64,
+    /// Share of the drive that [`TrimPolicy::Unpartitioned`] leaves.
+    pub unpartitioned: f64,
+    /// Bytes that the host writes a day.
+    pub daily_bytes: u64,
+    /// Years that were looked at.
+    pub years: f64,
+    /// The first seed; the others follow it.
+    pub first_seed: u64,
+    /// Flash writes ÷ host writes over all the years.
+    pub write_amplification: Interval,
+    /// When the blocks have had their erases, years.
+    pub lifetime_years: Interval,
+    /// What the host has written by then, 10¹² bytes.
+    pub terabytes_written: Interval,
+    /// The write amplification of every life, by seed.
+    pub samples_write_amplification: Vec<f64>,
+    /// The years of every life, by seed.
+    pub samples_lifetime_years: Vec<f64>,
 }
 
 /// Bytes and requests that went to a device and came from it.

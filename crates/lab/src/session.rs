@@ -19,6 +19,7 @@ mod served;
 #[path = "session/unserved.rs"]
 mod served;
 pub mod simulated;
+pub mod sweep;
 pub mod unlock;
 
 use self::cell::{Cell, Opened};
@@ -122,7 +123,7 @@ impl SessionError {
             Self::Target(error) => error.remedy(),
             #[cfg(target_os = "linux")]
             Self::Served(error) => error.remedy(),
-            Self::Simulated(error) => error.remedy().to_owned(),
+            Self::Simulated(error) => error.remedy(),
             Self::Bare(error) => error.remedy(),
             Self::Unlock(error) => error.remedy(),
             Self::Trial { source, .. } => source.remedy().to_owned(),
@@ -175,6 +176,22 @@ pub trait Observer {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
 }
 
+/// Nobody watches, and nothing is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Unwatched;
+
+impl Observer for Unwatched {
+    fn visiting(&mut self, _: &Visit<'_>) {}
+
+    fn keep(
+        &mut self,
+        _: &Run,
+        _: &[usize],
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        Ok(())
+    }
+}
+
 /// A run that begins now, named `id`; nothing is measured yet.
 fn begun(plan: &str, seed: u64, id: String, warnings: Vec<String>) -> Run {
     Run {
@@ -187,6 +204,7 @@ fn begun(plan: &str, seed: u64, id: String, warnings: Vec<String>) -> Run {
         partial: true,
         seed,
         shard: None,
+        fingerprint: None,
         host: probe::host(),
         noise: Noise::default(),
         paper: None,

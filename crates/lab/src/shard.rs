@@ -2,12 +2,15 @@
 //!
 //! A shard depends on the experiment and its number alone: whoever runs it
 //! measures the same, and it can be run again. A simulated drive begins every
-//! visit as it was filled, so its workloads can be dealt out one by one: those
-//! shards put together are the run that one machine would have made, trial by
-//! trial ([`merge`]). Real storage is not dealt out: every host measures its own.
+//! visit as it was filled, so its workloads can be dealt out one by one, and so can
+//! the places of a sweep: those shards put together are the run that one machine would
+//! have made, trial by trial ([`merge`]). Real storage, file systems on it and key
+//! derivations are not dealt out: every host measures its own.
 
-use crate::plan::{Experiment, Plan, PlanError};
+use crate::file_system::plan::{FileSystemPlan, is_in_lab};
+use crate::plan::{Experiment, KEY_DERIVATIONS, Plan, PlanError};
 use crate::record::{Run, Shard};
+use crate::session::unlock;
 use crate::stats;
 use crate::target::simulated;
 use crate::target::{Encryption, System};
@@ -16,6 +19,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -54,6 +58,8 @@ pub enum ShardError {
         shards: u64,
         /// The most there can be.
         portions: u64,
+        /// What a portion is.
+        portion: &'static str,
     },
     /// Every host would take its own rate of a cipher.
     #[error("the rate of {0} is not given: every host would measure its own")]
@@ -61,9 +67,9 @@ pub enum ShardError {
     /// Rounds go on until all systems are steady, so none can be left out.
     #[error("the plan goes on until all of its drives are steady, and cannot be dealt out")]
     Steady,
-    /// Its tier is not measured in shards.
-    #[error("plans of file systems are not measured in shards")]
-    FileSystems,
+    /// It has no axes of systems, ciphers and workloads.
+    #[error("{0} have no matrix")]
+    NoMatrix(&'static str),
     /// The words are no axis of a matrix with a value.
     #[error("{0:?} is no axis of a matrix")]
     Axis(String),
@@ -80,15 +86,19 @@ impl ShardError {
             Self::OutOfRange { of, .. } => format!("Give --shard 1/{of} to {of}/{of}."),
             Self::Plan(error) => error.remedy(),
             Self::Syntax { .. } => "Write it anew: cryptmark fleet plan PLAN -o FILE.toml.".into(),
-            Self::TooMany { portions, .. } => format!(
-                "Ask for at most {}; a portion is one workload on one simulated drive.",
+            Self::TooMany {
+                portions, portion, ..
+            } => format!(
+                "Ask for at most {}; a portion is {portion}.",
                 (*portions).min(u64::from(MOST))
             ),
             Self::NoRate(cipher) => {
                 format!("Write it into the plan: cpu = {{ \"{cipher}\" = \"1500MB/s\" }}.")
             }
             Self::Steady => "Give every drive a run of its own: --matrix system=drive:NAME.".into(),
-            Self::FileSystems => "Choose a plan of ciphers or devices: `cryptmark plans`.".into(),
+            Self::NoMatrix(_) => {
+                "Use --hosts N; what is to be combined stands in the plan itself.".into()
+            }
             Self::Axis(_) => {
                 "Write system=NAME, cipher=NAME, workload=NAME or seed=1..20; each can be repeated.".into()
             }
@@ -235,14 +245,14 @@ pub struct FleetPlan {
     seed: u64,
     cut: Cut,
     table: toml::Table,
-    plan: Plan,
+    experiment: Experiment,
 }
 
 /// What one shard measures.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The plan.
-    pub plan: Plan,
+    /// The plan, or the part of one.
+    pub experiment: Experiment,
     /// The seed.
     pub seed: u64,
     /// What the record says of it.
@@ -278,14 +288,14 @@ impl FleetPlan {
     }
 
     fn new(name: Option<&str>, plan: &str, seed: u64, cut: Cut) -> Result<Self, ShardError> {
-        let (of_plan, text) = crate::plan::read(plan)?;
-        let plan = match Experiment::parse(&of_plan, &text)? {
-            Experiment::Storage(plan) => plan,
-            Experiment::FileSystems(_) => return Err(ShardError::FileSystems),
+        let (of_plan, text) = match plan {
+            unlock::PLAN => (plan.to_owned(), format!("tier = \"{KEY_DERIVATIONS}\"\n")),
+            plan => crate::plan::read(plan)?,
         };
+        let experiment = Experiment::parse(&of_plan, &text)?;
         let table = text.parse().map_err(|error| syntax(&of_plan, &error))?;
         let name = name.map_or(of_plan, str::to_owned);
-        Self::checked(name, seed, cut, table, plan)
+        Self::checked(name, seed, cut, table, experiment)
     }
 
     /// The experiment in a file that [`FleetPlan::to_toml`] has written, and no
@@ -318,8 +328,8 @@ impl FleetPlan {
                 });
             }
         };
-        let plan = Plan::parse(&file.name, &file.plan.to_string())?;
-        Self::checked(file.name, file.seed, cut, file.plan, plan)
+        let experiment = Experiment::parse(&file.name, &file.plan.to_string())?;
+        Self::checked(file.name, file.seed, cut, file.plan, experiment)
     }
 
     /// Everything in one file, to be read on every host.
@@ -343,7 +353,7 @@ impl FleetPlan {
         seed: u64,
         cut: Cut,
         table: toml::Table,
-        plan: Plan,
+        experiment: Experiment,
     ) -> Result<Self, ShardError> {
         let letters = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         let first = name.chars().next();
@@ -358,38 +368,71 @@ impl FleetPlan {
             seed,
             cut,
             table,
-            plan,
+            experiment,
         };
-        let (shards, portions) = match &fleet.cut {
-            Cut::Hosts(hosts) => {
-                if fleet.is_dealt() && fleet.plan.steady.is_some() {
-                    return Err(ShardError::Steady);
-                }
-                let portions = match fleet.is_dealt() {
-                    true => (fleet.drives().len() * fleet.plan.workloads.len()) as u64,
-                    false => u64::from(MOST),
-                };
-                (u64::from(*hosts), portions)
-            }
+        let ((portions, portion), shards) = match &fleet.cut {
+            Cut::Hosts(hosts) => (fleet.portions()?, u64::from(*hosts)),
             Cut::Matrix(matrix) => {
                 let sizes = matrix.sizes();
                 let product = sizes.iter().try_fold(1_u64, |all, n| all.checked_mul(*n));
-                (product.unwrap_or(u64::MAX), u64::from(MOST))
+                let each = (u64::from(MOST), "one combination");
+                (each, product.unwrap_or(u64::MAX))
             }
         };
         if shards > portions.min(u64::from(MOST)) {
-            return Err(ShardError::TooMany { shards, portions });
+            return Err(ShardError::TooMany {
+                shards,
+                portions,
+                portion,
+            });
         }
-        // What cannot be measured is found now, and not on a host.
-        let of = fleet.shards();
+        fleet.check_shards()?;
+        Ok(fleet)
+    }
+
+    /// What hosts can share, and what each piece of it is.
+    fn portions(&self) -> Result<(u64, &'static str), ShardError> {
+        match &self.experiment {
+            Experiment::Storage(plan) if plan.is_simulated() => match plan.steady {
+                Some(_) => Err(ShardError::Steady),
+                None => {
+                    let portions = drives(plan).len() * plan.workloads.len();
+                    Ok((portions as u64, "one workload on one simulated drive"))
+                }
+            },
+            Experiment::Sweep(sweep) => Ok((
+                u64::from(sweep.places()),
+                "one drive with one over-provisioning, cleaning and fill, and up to 100 seeds",
+            )),
+            _ => Ok((u64::from(MOST), "the whole plan")),
+        }
+    }
+
+    /// What cannot be measured is found now, and not on a host.
+    fn check_shards(&self) -> Result<(), ShardError> {
+        let of = self.shards();
+        match (&self.cut, &self.experiment) {
+            // Its specification was checked whole, and each shard is a part of it.
+            (Cut::Hosts(_), Experiment::Sweep(_)) => return Ok(()),
+            (Cut::Matrix(_), Experiment::FileSystems(_)) => {
+                return Err(ShardError::NoMatrix("file systems"));
+            }
+            (Cut::Matrix(_), Experiment::KeyDerivations) => {
+                return Err(ShardError::NoMatrix("key derivations"));
+            }
+            (Cut::Matrix(_), Experiment::Sweep(_)) => return Err(ShardError::NoMatrix("sweeps")),
+            _ => {}
+        }
         let mut seen = BTreeSet::new();
         for index in 1..=of {
-            let (system, cipher, workload, _) = fleet.combination(index - 1);
-            if seen.insert((system, cipher, workload)) {
-                check_rates(&fleet.shard(ShardNumber { index, of })?.plan)?;
+            let (system, cipher, workload, _) = self.combination(index - 1);
+            if seen.insert((system, cipher, workload))
+                && let Experiment::Storage(plan) = self.shard(ShardNumber { index, of })?.experiment
+            {
+                check_rates(&plan)?;
             }
         }
-        Ok(fleet)
+        Ok(())
     }
 
     /// The same under another name.
@@ -398,7 +441,7 @@ impl FleetPlan {
     /// [`ShardError::Name`].
     pub fn named(&self, name: String) -> Result<Self, ShardError> {
         let this = self.clone();
-        Self::checked(name, this.seed, this.cut, this.table, this.plan)
+        Self::checked(name, this.seed, this.cut, this.table, this.experiment)
     }
 
     /// Its name, under which it is stored.
@@ -406,20 +449,23 @@ impl FleetPlan {
         &self.name
     }
 
-    /// The plan that it is made of.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
     /// Every system that a shard may measure.
     pub fn systems(&self) -> Vec<System> {
-        match &self.cut {
-            Cut::Matrix(matrix) if !matrix.systems.is_empty() => {
+        match (&self.cut, &self.experiment) {
+            (Cut::Matrix(matrix), _) if !matrix.systems.is_empty() => {
                 let systems = matrix.systems.iter();
                 systems.filter_map(|system| system.parse().ok()).collect()
             }
-            _ => self.plan.systems.clone(),
+            (_, Experiment::Storage(plan)) => plan.systems.clone(),
+            (_, Experiment::FileSystems(plan)) => plan.systems.clone(),
+            (_, Experiment::KeyDerivations | Experiment::Sweep(_)) => Vec::new(),
         }
+    }
+
+    /// Whether file systems are mounted on the host's own kernel.
+    pub fn mounts(&self) -> bool {
+        let here = |plan: &FileSystemPlan| plan.systems.iter().any(|system| !is_in_lab(system));
+        matches!(&self.experiment, Experiment::FileSystems(plan) if here(plan))
     }
 
     /// How many shards it has.
@@ -432,22 +478,17 @@ impl FleetPlan {
 
     /// Whether nothing of a host's storage takes part.
     pub fn is_simulated(&self) -> bool {
-        let plan = Plan {
-            systems: self.systems(),
-            ..self.plan.clone()
-        };
-        plan.is_simulated()
-    }
-
-    /// Whether its shards put together are one run.
-    pub fn is_dealt(&self) -> bool {
-        matches!(self.cut, Cut::Hosts(_)) && self.plan.is_simulated()
-    }
-
-    /// Simulated drives, in the plan's order.
-    fn drives(&self) -> Vec<&System> {
-        let systems = self.plan.systems.iter();
-        systems.filter(|system| system.drive().is_some()).collect()
+        match &self.experiment {
+            Experiment::Storage(plan) => {
+                let plan = Plan {
+                    systems: self.systems(),
+                    ..plan.clone()
+                };
+                plan.is_simulated()
+            }
+            Experiment::Sweep(_) => true,
+            Experiment::FileSystems(_) | Experiment::KeyDerivations => false,
+        }
     }
 
     /// SHA-256 of everything that decides what is measured.
@@ -482,7 +523,7 @@ impl FleetPlan {
         }
         let place = number.index - 1;
         let mut part = Part {
-            plan: self.plan.clone(),
+            experiment: self.experiment.clone(),
             seed: self.seed,
             shard: Shard {
                 experiment: self.name.clone(),
@@ -492,12 +533,17 @@ impl FleetPlan {
                 portions: Vec::new(),
             },
         };
-        match &self.cut {
-            Cut::Hosts(hosts) if self.is_dealt() => self.deal(&mut part, place, *hosts),
-            Cut::Hosts(_) => {}
-            Cut::Matrix(matrix) => {
+        match (&self.cut, &mut part.experiment) {
+            (Cut::Hosts(hosts), Experiment::Storage(plan)) if plan.is_simulated() => {
+                part.shard.portions = deal(plan, place, *hosts);
+            }
+            (Cut::Hosts(hosts), Experiment::Sweep(sweep)) => {
+                let numbers: Vec<u32> = share(sweep.places(), place, *hosts).collect();
+                sweep.only = Some(numbers.clone());
+                part.shard.portions = numbers;
+            }
+            (Cut::Matrix(matrix), Experiment::Storage(plan)) => {
                 let (system, cipher, workload, seed) = self.combination(place);
-                let plan = &mut part.plan;
                 if let Some(system) = matrix.systems.get(system) {
                     let wrong = || ShardError::Axis(format!("system={system}"));
                     plan.systems = vec![system.parse().map_err(|_| wrong())?];
@@ -525,6 +571,7 @@ impl FleetPlan {
                 }
                 plan.validate()?;
             }
+            _ => {}
         }
         Ok(part)
     }
@@ -541,33 +588,46 @@ impl FleetPlan {
         let (system, cipher) = (rest / ciphers, rest % ciphers);
         (system as usize, cipher as usize, workload as usize, seed)
     }
+}
 
-    /// Gives a part its share: neighbours on the same drive stay together, because
-    /// every host has to fill the drives that it measures.
-    fn deal(&self, part: &mut Part, place: u32, hosts: u32) {
-        let drives = self.drives();
-        let workloads = &self.plan.workloads;
-        let all = drives.len() * workloads.len();
-        let share = |place: u32| (place as usize * all) / hosts as usize;
-        let mut portions = Vec::new();
-        let mut measured = Vec::new();
-        let mut systems: Vec<System> = Vec::new();
-        for number in share(place)..share(place + 1) {
-            let (drive, workload) = (number / workloads.len(), number % workloads.len());
-            // In records trials stand workload by workload.
-            portions.push((workload * drives.len() + drive) as u32);
-            measured.push((drives[drive].clone(), workloads[workload].name.clone()));
-            if !systems.contains(drives[drive]) {
-                systems.push(drives[drive].clone());
-            }
+/// Simulated drives, in the plan's order.
+fn drives(plan: &Plan) -> Vec<System> {
+    let systems = plan.systems.iter();
+    let drives = systems.filter(|system| system.drive().is_some());
+    drives.cloned().collect()
+}
+
+/// The portions of one of so many hosts: neighbours, and as many as the others have.
+fn share(portions: u32, place: u32, hosts: u32) -> Range<u32> {
+    let before = |place: u32| (u64::from(place) * u64::from(portions) / u64::from(hosts)) as u32;
+    before(place)..before(place + 1)
+}
+
+/// Leaves a host's share of a plan, and returns its portions: neighbours on the same drive
+/// stay together, because every host has to fill the drives that it measures.
+fn deal(plan: &mut Plan, place: u32, hosts: u32) -> Vec<u32> {
+    let drives = drives(plan);
+    let workloads = &plan.workloads;
+    let all = (drives.len() * workloads.len()) as u32;
+    let mut portions = Vec::new();
+    let mut measured = Vec::new();
+    let mut systems: Vec<System> = Vec::new();
+    for number in share(all, place, hosts) {
+        let number = number as usize;
+        let (drive, workload) = (number / workloads.len(), number % workloads.len());
+        // In records trials stand workload by workload.
+        portions.push((workload * drives.len() + drive) as u32);
+        measured.push((drives[drive].clone(), workloads[workload].name.clone()));
+        if !systems.contains(&drives[drive]) {
+            systems.push(drives[drive].clone());
         }
-        portions.sort_unstable();
-        let asked = |name: &String| measured.iter().any(|(_, workload)| workload == name);
-        part.plan.workloads.retain(|workload| asked(&workload.name));
-        part.plan.systems = systems;
-        part.plan.only = Some(measured);
-        part.shard.portions = portions;
     }
+    portions.sort_unstable();
+    let asked = |name: &String| measured.iter().any(|(_, workload)| workload == name);
+    plan.workloads.retain(|workload| asked(&workload.name));
+    plan.systems = systems;
+    plan.only = Some(measured);
+    portions
 }
 
 fn syntax(name: &str, error: &toml::de::Error) -> ShardError {
@@ -623,16 +683,19 @@ pub fn merge(experiment: &str, of: usize, runs: Vec<Run>) -> Option<Run> {
     }
     let mut merged = merged?;
     portions.sort_by_key(|(number, _)| *number);
-    // Every portion begins and ends with the plain drive: what they differ by is
-    // the noise, as in a run of one machine.
+    // Every portion begins and ends with the plain drive, but for those of a sweep: what they
+    // differ by is the noise, as in a run of one machine.
     let pairs: Vec<f64> = portions
         .iter()
         .filter_map(|(_, trials)| trials.first().zip(trials.last()))
+        .filter(|(first, _)| first.life.is_none())
         .flat_map(|(first, again)| again.samples_mb_s.iter().zip(&first.samples_mb_s))
         .map(|(again, first)| again / first)
         .collect();
     merged.noise = stats::noise(&pairs);
     merged.run = experiment.to_owned();
+    // It was a shard's own.
+    merged.fingerprint = None;
     merged.trials = portions
         .into_iter()
         .flat_map(|(_, trials)| trials)

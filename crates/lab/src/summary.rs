@@ -4,7 +4,7 @@
 pub mod operation;
 
 use crate::record::{
-    Bottleneck, Device, Interval, Latency, LatencySplit, Overhead, Tier, TimeSplit, Trial,
+    Bottleneck, Device, Interval, Latency, LatencySplit, Life, Overhead, Tier, TimeSplit, Trial,
 };
 use crate::stats::{self, Steady};
 use crate::trial::{Ledger, Sample, histogram};
@@ -122,7 +122,26 @@ pub fn trial(
         warnings: warnings(steady, &ledger),
         published: Vec::new(),
         kdf: None,
+        life: None,
         time_s: time,
+    })
+}
+
+/// Summarises lives of a drive, a sample from each; `None` without one.
+pub fn life(
+    identity: &Identity,
+    workload: &Workload,
+    samples: &[Sample],
+    reference: Option<Reference<'_, Sample>>,
+    life: Life,
+) -> Option<Trial> {
+    let trial = trial(identity, workload, samples, reference, None)?;
+    Some(Trial {
+        // One life does not lead to the next.
+        steady_state: None,
+        warnings: warnings(None, &total(samples)),
+        life: Some(Box::new(life)),
+        ..trial
     })
 }
 

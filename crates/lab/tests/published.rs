@@ -5,25 +5,11 @@ use cryptmark_lab::plan::{Experiment, Plan, PlanError};
 use cryptmark_lab::published::repeats::{Repeats, RepeatsError};
 use cryptmark_lab::published::{Document, Row};
 use cryptmark_lab::record::{Device, Measure, Run, Trial};
-use cryptmark_lab::session::{Observer, Session, Visit};
+use cryptmark_lab::session::{Session, Unwatched};
 use cryptmark_lab::target::Storage;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-struct Deaf;
-
-impl Observer for Deaf {
-    fn visiting(&mut self, _: &Visit<'_>) {}
-
-    fn keep(
-        &mut self,
-        _: &Run,
-        _: &[usize],
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Ok(())
-    }
-}
 
 /// A run of `plan` over memory.
 fn measured(plan: &Plan) -> Run {
@@ -34,7 +20,7 @@ fn measured(plan: &Plan) -> Run {
         warnings: Vec::new(),
     };
     let session = Session::open(plan, &storage, None, 42, "id".into()).unwrap();
-    let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Deaf);
+    let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Unwatched);
     outcome.unwrap();
     run
 }
@@ -43,6 +29,7 @@ fn repeats(name: &str) -> Option<Repeats> {
     match Experiment::load(name).unwrap() {
         Experiment::Storage(plan) => plan.published,
         Experiment::FileSystems(plan) => plan.published,
+        Experiment::KeyDerivations | Experiment::Sweep(_) => None,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Shards: put together they are the run of one machine, and nothing else.
 
-use cryptmark_lab::plan::Plan;
+use cryptmark_lab::plan::{Experiment, Plan};
 use cryptmark_lab::record::{Run, Shard};
-use cryptmark_lab::session::{Observer, Session, Visit};
-use cryptmark_lab::shard::{FleetPlan, Matrix, ShardError, ShardNumber, merge};
+use cryptmark_lab::session::{Session, Unwatched};
+use cryptmark_lab::shard::{FleetPlan, Matrix, Part, ShardError, ShardNumber, merge};
 use cryptmark_lab::target::Storage;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -39,25 +39,19 @@ block_size = "64 KiB"
 bytes = "2 MiB"
 "#;
 
-struct Silent;
-
-impl Observer for Silent {
-    fn visiting(&mut self, _: &Visit<'_>) {}
-
-    fn keep(
-        &mut self,
-        _: &Run,
-        _: &[usize],
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Ok(())
-    }
-}
-
 fn measured(plan: &Plan, seed: u64, shard: Option<Shard>) -> Run {
     let session = Session::open(plan, &Storage::none(), None, seed, "id".into()).unwrap();
-    let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Silent);
+    let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Unwatched);
     outcome.unwrap();
     Run { shard, ..run }
+}
+
+/// The plan of a part that measures devices.
+fn plan(part: &Part) -> &Plan {
+    match &part.experiment {
+        Experiment::Storage(plan) => plan,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn in_file(folder: &Path, text: &str) -> PathBuf {
@@ -90,9 +84,9 @@ fn shards_put_together_are_the_run_of_one_machine() {
                 part.shard, again.shard,
                 "the fingerprint is not of the file's form"
             );
-            let run = measured(&again.plan, again.seed, Some(again.shard));
+            let run = measured(plan(&again), again.seed, Some(again.shard.clone()));
             if number.index == 1 {
-                let twice = measured(&part.plan, part.seed, Some(part.shard));
+                let twice = measured(plan(&part), part.seed, Some(part.shard.clone()));
                 assert_eq!(run.trials, twice.trials, "a shard that is run again");
             }
             runs.push(run);
@@ -128,8 +122,9 @@ fn a_matrix_is_every_combination() {
         .map(|number| {
             let part = fleet.shard(number).unwrap();
             assert!(part.shard.portions.is_empty());
-            assert_eq!(part.plan.ciphers, ["serpent-xts-plain64"]);
-            let (systems, workloads) = (&part.plan.systems, &part.plan.workloads);
+            let plan = plan(&part);
+            assert_eq!(plan.ciphers, ["serpent-xts-plain64"]);
+            let (systems, workloads) = (&plan.systems, &plan.workloads);
             assert_eq!((systems.len(), workloads.len()), (1, 1));
             format!(
                 "{} {} {}",
@@ -151,10 +146,41 @@ fn a_matrix_is_every_combination() {
 fn real_storage_is_measured_whole_by_every_host() {
     let fleet = FleetPlan::of_hosts(None, "quick", 1, 1000).unwrap();
     let part = fleet.shard("1000/1000".parse().unwrap()).unwrap();
-    let plan = Plan::load("quick").unwrap();
-    assert_eq!(part.plan.workloads, plan.workloads);
-    assert_eq!(part.plan.only, None);
+    let quick = Plan::load("quick").unwrap();
+    assert_eq!(plan(&part).workloads, quick.workloads);
+    assert_eq!(plan(&part).only, None);
     assert!(part.shard.portions.is_empty());
+}
+
+/// What depends on a host's kernel, storage and processor is a whole run on each of them.
+#[test]
+fn file_systems_and_key_derivations_are_measured_whole_by_every_host() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["file-systems", "kdf"] {
+        let fleet = FleetPlan::of_hosts(Some("disks"), name, 5, 3).unwrap();
+        let path = in_file(folder.path(), &fleet.to_toml());
+        let read = FleetPlan::load(path.to_str().unwrap()).unwrap().unwrap();
+        let whole = Experiment::load(name).unwrap();
+        for number in numbers(3) {
+            let (part, again) = (fleet.shard(number).unwrap(), read.shard(number).unwrap());
+            assert_eq!(part.shard, again.shard);
+            assert_eq!((part.seed, again.seed), (5, 5));
+            assert!(part.shard.portions.is_empty());
+            match (&again.experiment, &whole) {
+                (Experiment::FileSystems(part), Experiment::FileSystems(whole)) => {
+                    assert_eq!(part.operations, whole.operations);
+                    assert_eq!(part.systems, whole.systems);
+                }
+                (part, whole) => assert_eq!(part, whole),
+            }
+        }
+        assert!(!read.is_simulated());
+        assert_eq!(read.mounts(), name == "file-systems");
+        let mut matrix = Matrix::default();
+        matrix.add("seed=1..3").unwrap();
+        let refused = FleetPlan::of_matrix(None, name, 1, matrix);
+        assert!(matches!(refused, Err(ShardError::NoMatrix(_))), "{name}");
+    }
 }
 
 #[test]
@@ -194,15 +220,12 @@ fn what_cannot_be_shared_is_refused() {
         hosts(PLAN, 10),
         ShardError::TooMany {
             shards: 10,
-            portions: 9
+            portions: 9,
+            ..
         }
     ));
     let unrated = PLAN.replace(", serpent = \"60MB/s\"", "");
     assert!(matches!(hosts(&unrated, 2), ShardError::NoRate(cipher) if cipher == "serpent"));
-    assert!(matches!(
-        FleetPlan::of_hosts(None, "file-systems", 1, 2),
-        Err(ShardError::FileSystems)
-    ));
     for name in ["", "-x", "a b", "a/b", "ü", &"x".repeat(61)] {
         assert!(matches!(
             FleetPlan::of_hosts(Some(name), "quick", 1, 2),

@@ -271,6 +271,26 @@ fn whatever_keeps_a_server_from_taking_it_nothing_is_lost() {
     assert_eq!(store.hand_over(None).unwrap().stored, 1);
     assert_eq!(store.load("expired").unwrap(), run);
     assert!(waiting(folder.path()).is_empty());
+
+    // While a shard waits, somebody stores another experiment under the same name.
+    let store = Store::open_to_write(&at(&server, "runs"), &spool(folder.path(), ROOM));
+    let store = store.unwrap();
+    server.stop("fast").unwrap();
+    let shard = store_suite::attempt("later", "spring", 1, "f");
+    store_suite::put(&store, &shard);
+    server.go().unwrap();
+    let other = Store::open(&at(&server, "runs")).unwrap();
+    let sooner = store_suite::attempt("sooner", "spring", 1, "g");
+    store_suite::put(&other, &sooner);
+    let handed = store.hand_over(None).unwrap();
+    assert_eq!((handed.stored, handed.refused.len()), (0, 1));
+    let (why, kept) = &handed.refused[0];
+    assert!(matches!(why, StoreError::OtherExperiment { .. }), "{why}");
+    let kept = fs::read_to_string(kept).unwrap();
+    // Its beginning, both of its trials and its end.
+    assert_eq!(kept.lines().filter(|l| l.contains("later")).count(), 4);
+    assert_eq!(other.load("sooner").unwrap(), sooner);
+    assert!(waiting(folder.path()).is_empty());
 }
 
 #[test]
@@ -327,6 +347,51 @@ fn one_writer_whose_server_is_away() {
         let trial = store_suite::trial(ordinal);
         store.put_trials("killed", &[(ordinal, &trial)]).unwrap();
         println!("\nsafe {ordinal}");
+    }
+}
+
+/// How fast a server takes trials that a power cut does not take away again, a transaction
+/// each, and what they need there. The server and its writers share this machine.
+#[test]
+#[ignore = "a measurement: `cargo xtask fleet-long`"]
+fn how_fast_and_how_large() {
+    const RUNS: u32 = 40;
+    const TRIALS: u32 = 20;
+    let server = match Server::start_with("") {
+        Ok(server) => server,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    for writers in [1, 4, 16, 40] {
+        let database = format!("rate{writers}");
+        server.sql("postgres", &format!("CREATE DATABASE {database}"));
+        let location = at(&server, &database);
+        drop(Store::open(&location).unwrap());
+        let started = Instant::now();
+        std::thread::scope(|scope| {
+            for writer in 0..writers {
+                let location = &location;
+                scope.spawn(move || {
+                    let store = Store::open(location).unwrap();
+                    for number in (writer..RUNS).step_by(writers as usize) {
+                        let run = store_suite::run(&format!("r{number}"), TRIALS);
+                        store_suite::put(&store, &run);
+                    }
+                });
+            }
+        });
+        let seconds = started.elapsed().as_secs_f64();
+        let sql = |what: &str| server.sql(&database, &format!("SELECT {what}"));
+        assert_eq!(
+            sql("count(*) FROM cryptmark.trials"),
+            (RUNS * TRIALS).to_string()
+        );
+        server.sql(&database, "VACUUM FULL");
+        println!(
+            "{writers} writers: {:.0} trials/s; a record has {} bytes, and takes {} with its index",
+            f64::from(RUNS * TRIALS) / seconds,
+            sql("avg(length(record))::int FROM cryptmark.trials"),
+            sql("pg_total_relation_size('cryptmark.trials') / count(*) FROM cryptmark.trials"),
+        );
     }
 }
 

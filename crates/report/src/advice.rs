@@ -5,6 +5,7 @@ use crate::figure;
 use crate::file_systems;
 use crate::group;
 use crate::kdf;
+use crate::sweep;
 use lab::record::{Bottleneck, Interval, NoiseVerdict, Overhead, Run, Tier, Trial, Verdict};
 
 /// The system of which is advised first.
@@ -32,6 +33,9 @@ fn verdict(run: &Run) -> String {
     }
     if file_systems::is_fs(run) {
         return file_systems::sentence(run);
+    }
+    if sweep::is_sweep(run) {
+        return sweep::sentence(run);
     }
     let setups = setups(run);
     let Some(best) = setups.first() else {

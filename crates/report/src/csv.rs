@@ -1,11 +1,11 @@
 //! One row a trial, every scalar field, for spreadsheets and data frames.
 
 use crate::beside::printed;
-use lab::record::{Interval, Overhead, Published, Run, Trial};
+use lab::record::{Interval, Life, Overhead, Published, Run, Trial};
 use serde::Serialize;
 
 /// The columns, in order; new ones are only ever added at the end.
-pub const HEADER: [&str; 81] = [
+pub const HEADER: [&str; 99] = [
     "run",
     "plan",
     "started",
@@ -87,6 +87,24 @@ pub const HEADER: [&str; 81] = [
     "hypervisor",
     "warnings",
     "published",
+    "trim_policy",
+    "over_provisioning",
+    "gc",
+    "fill",
+    "daily_bytes",
+    "first_seed",
+    "write_amplification",
+    "write_amplification_low",
+    "write_amplification_high",
+    "write_amplification_n",
+    "lifetime_years",
+    "lifetime_years_low",
+    "lifetime_years_high",
+    "lifetime_years_n",
+    "terabytes_written",
+    "terabytes_written_low",
+    "terabytes_written_high",
+    "terabytes_written_n",
 ];
 
 /// The runs as CSV with [`HEADER`]; unknown values are empty fields, several
@@ -197,6 +215,19 @@ fn row(run: &Run, trial: &Trial) -> Vec<String> {
         trial.warnings.join(" | "),
         published(trial).join(" | "),
     ]);
+    let life = trial.life.as_deref();
+    let told = |value: fn(&Life) -> String| life.map_or_else(String::new, value);
+    row.extend([
+        told(|life| word(life.policy)),
+        told(|life| float(life.over_provisioning)),
+        told(|life| life.gc.clone()),
+        told(|life| float(life.fill)),
+        told(|life| life.daily_bytes.to_string()),
+        told(|life| life.first_seed.to_string()),
+    ]);
+    row.extend(interval(life.map(|life| life.write_amplification)));
+    row.extend(interval(life.map(|life| life.lifetime_years)));
+    row.extend(interval(life.map(|life| life.terabytes_written)));
     row
 }
 

@@ -1,6 +1,6 @@
 //! How numbers and names are written: units, digits, words.
 
-use crate::{ciphers, kdf};
+use crate::{ciphers, kdf, sweep};
 use lab::record::{Bottleneck, Interval, NoiseVerdict, Overhead, Run, Tier, Trial, Verdict};
 use lab::stats;
 
@@ -279,6 +279,15 @@ fn joined(parts: impl Iterator<Item = String>) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
+/// What goes on behind a colon, as a sentence of its own.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
 /// The noise floor in one line, without a heading.
 pub(crate) fn noise(run: &Run) -> String {
     let verdict = match run.noise.verdict {
@@ -297,6 +306,9 @@ pub(crate) fn noise(run: &Run) -> String {
             )
         }
         Some(aa) => format!("plain against itself {}: {verdict}", ratio(aa)),
+        None if sweep::is_sweep(run) => {
+            "none, in virtual time; an interval is what seeds differ by".to_owned()
+        }
         None => "no A/A pair was measured, so no difference below can be trusted".to_owned(),
     }
 }

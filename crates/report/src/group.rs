@@ -2,7 +2,7 @@
 //! first, then every encrypted system with a label that tells it from the rest.
 
 use crate::figure;
-use lab::record::{Run, Tier, Trial};
+use lab::record::{Life, Run, Tier, Trial, TrimPolicy};
 
 /// The cells of one workload on one device.
 pub(crate) struct Group<'a> {
@@ -73,6 +73,53 @@ pub(crate) fn groups(trials: &[Trial]) -> Vec<Group<'_>> {
         .collect()
 }
 
+/// What tells lives of one drive apart that are not compared: `80 % full, 7.4 % spare`, and
+/// what is not usual. A hundred seeds may be some of more.
+pub(crate) fn setting(life: &Life) -> String {
+    let percent = |share: f64| {
+        let text = format!("{:.1}", share * 100.0);
+        text.trim_end_matches(".0").to_owned()
+    };
+    let mut text = format!(
+        "{} % full, {} % spare",
+        percent(life.fill),
+        percent(life.over_provisioning)
+    );
+    if life.gc != "greedy" {
+        text = format!("{text}, {}", life.gc);
+    }
+    match life.write_amplification.n {
+        0..100 => text,
+        n => {
+            let last = life.first_seed + u64::from(n) - 1;
+            format!("{text}, seeds {}–{last}", life.first_seed)
+        }
+    }
+}
+
+/// How a volume is made, for people.
+pub(crate) fn policy(life: &Life) -> String {
+    match life.policy {
+        TrimPolicy::Plain => "not encrypted".to_owned(),
+        TrimPolicy::Pass => "TRIM passed".to_owned(),
+        TrimPolicy::Block => "TRIM blocked".to_owned(),
+        TrimPolicy::Filled => "TRIM blocked, filled with noise".to_owned(),
+        TrimPolicy::Unpartitioned => {
+            let percent = life.unpartitioned * 100.0;
+            format!("filled, {percent:.0} % left unpartitioned")
+        }
+    }
+}
+
+/// The same setting, whatever the policy.
+pub(crate) fn lives_alike(a: &Trial, b: &Trial) -> bool {
+    let setting = |life: &Life| (life.fill, life.over_provisioning, life.first_seed);
+    match (&a.life, &b.life) {
+        (Some(a), Some(b)) => setting(a) == setting(b) && a.gc == b.gc,
+        (a, b) => a.is_none() && b.is_none(),
+    }
+}
+
 fn same_workload(a: &Trial, b: &Trial) -> bool {
     let workload = |trial: &Trial| {
         (
@@ -87,7 +134,7 @@ fn same_workload(a: &Trial, b: &Trial) -> bool {
             trial.device.size,
         )
     };
-    workload(a) == workload(b) && place(a) == place(b)
+    lives_alike(a, b) && workload(a) == workload(b) && place(a) == place(b)
 }
 
 /// The device as a title names it: two of them in one run must not share one.
@@ -150,7 +197,11 @@ impl<'a> Group<'a> {
             .place
             .as_ref()
             .map_or_else(String::new, |place| format!(", {place}"));
-        format!("{}{fs}{load}{place}", trial.workload)
+        let Some(life) = &trial.life else {
+            return format!("{}{fs}{load}{place}", trial.workload);
+        };
+        let drive = trial.device.model.as_deref().unwrap_or_default();
+        format!("{}{load}, {drive}, {}", trial.workload, setting(life))
     }
 
     /// Operation and block size: `read, 4 KiB blocks`. The title of an operation on
@@ -203,7 +254,14 @@ fn labels(cells: &[&Trial]) -> Vec<String> {
 
 /// The cell as people call it, alone: `AES-256 XTS, dm-crypt`.
 pub(crate) fn label(trial: &Trial) -> String {
-    let name = name(trial.cipher.as_deref(), trial.key_bits, &trial.system);
+    let name = match (&trial.life, &trial.cipher) {
+        // The drive stands in the title of its group.
+        (Some(life), Some(cipher)) => {
+            let cipher = figure::cipher(cipher, trial.key_bits);
+            format!("{cipher}, {}", policy(life))
+        }
+        _ => name(trial.cipher.as_deref(), trial.key_bits, &trial.system),
+    };
     match is_again(trial) {
         true => format!("{name} again (A/A)"),
         false => name,

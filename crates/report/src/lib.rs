@@ -26,3 +26,4 @@ mod group;
 mod kdf;
 mod marks;
 mod steady;
+mod sweep;

@@ -1,7 +1,7 @@
 //! Runs as Markdown: for issues, wikis and change logs.
 
 use crate::group::{self, Group};
-use crate::{advice, benchmark, beside, ciphers, figure, file_systems, kdf, marks, steady};
+use crate::{advice, benchmark, beside, ciphers, figure, file_systems, kdf, marks, steady, sweep};
 use lab::record::Run;
 
 /// A section a run: advice, environment, noise floor, a table a workload, warnings.
@@ -41,6 +41,7 @@ fn section(run: &Run) -> String {
             out.push_str(&table(&group));
         }
     }
+    out.push_str(&sweep::markdown(run));
     out.push_str(&steady::markdown(run));
     out.push_str(&marks::markdown(run));
     out.push_str(&beside::markdown(run));

@@ -36,7 +36,7 @@ pub(crate) fn markdown(run: &Run) -> String {
     };
     let mut out = format!(
         "\n## Steady state\n\n{}\n\n",
-        escape(&prepared(conditioning))
+        escape(&figure::capitalised(&prepared(conditioning)))
     );
     for (name, tracked) in tests(run, conditioning) {
         for trial in tracked {
@@ -64,7 +64,7 @@ pub(crate) fn html(run: &Run) -> Option<Markup> {
     Some(html! {
         section {
             h3 { "Steady state" }
-            p class="note" { (prepared(conditioning)) }
+            p class="note" { (figure::capitalised(&prepared(conditioning))) }
             div class="charts" {
                 @for (name, _, picture) in &pictures {
                     @if let Some(picture) = picture {

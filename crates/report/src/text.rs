@@ -10,6 +10,7 @@ use crate::group::{self, Group};
 use crate::kdf;
 use crate::marks;
 use crate::steady;
+use crate::sweep;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, LineStyle, Table};
 use lab::record::{Run, Trial};
@@ -69,6 +70,7 @@ pub fn table(run: &Run, style: &Style) -> String {
     }
     lines.push(String::new());
     let sections = [
+        sweep::text(run, style),
         steady::text(run, style),
         marks::text(run, style),
         beside::text(run, style),

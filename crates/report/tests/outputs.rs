@@ -547,6 +547,12 @@ fn scores_and_rounds_stand_on_the_page() {
         assert!(text.contains(needle), "{needle}\n{text}");
         assert!(page.contains(needle), "{needle}");
     }
+    // Behind a colon in a terminal, a sentence of its own on the page.
+    assert!(text.contains("Steady state: before each test"), "{text}");
+    let markdown = markdown::render(std::slice::from_ref(&run));
+    for (name, output) in [("page", &page), ("Markdown", &markdown)] {
+        assert!(output.contains("Before each test"), "{name}");
+    }
     // Half of 3,120 MB/s and a quarter of 812, and what repetitions add.
     let bar = "<title>plain: 1,76";
     // The first round and the last.

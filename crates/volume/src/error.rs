@@ -355,7 +355,9 @@ impl VolumeError {
     pub fn verdict(&self) -> Verdict {
         match self {
             Self::NoKeyslotFits | Self::NoHeaderFits | Self::WrongVolumeKey => Verdict::WrongSecret,
-            Self::Block(BlockError::Io { .. } | BlockError::Tampered { .. })
+            Self::Block(
+                BlockError::Io { .. } | BlockError::ServerGone { .. } | BlockError::Tampered { .. },
+            )
             | Self::OutOfMemory { .. }
             | Self::Unverified { .. } => Verdict::Failed,
             Self::LastKeyslot { .. } | Self::OtherKeyslots { .. } => Verdict::Protected,

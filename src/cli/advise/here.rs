@@ -18,9 +18,7 @@ use lab::target::simulated::{CipherRate, name_of, preset, rate_of};
 use lab::target::{self, Backend, Encryption, Storage, System};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 /// The ciphers that are weighed, in the order of preference: how long they were
 /// studied, and how many systems have them.
@@ -145,7 +143,13 @@ impl HereOptions {
                 (self.storage(&plan, seed, &progress)?, seed)
             }
         };
-        let session = Session::open(&plan, &storage, backend, seed, run_id())?.built_as(VERSION);
+        if self.system.is_some() {
+            progress.doing("filling the simulated drive");
+        }
+        let filling = &mut progress.filling(&stop);
+        let session = Session::open_watched(&plan, &storage, backend, seed, run_id(), filling)
+            .inspect_err(|_| progress.finish())?
+            .built_as(VERSION);
         let (run, outcome) = session.measure(&stop, &mut Shown(&progress));
         progress.finish();
         outcome?;
@@ -319,13 +323,7 @@ impl HereOptions {
             overwrite: self.yes,
             engine: None,
         };
-        let storage = Storage::prepare(place, &mut |filled| {
-            progress.filled(filled);
-            match stop.load(Ordering::Relaxed) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        });
+        let storage = Storage::prepare(place, &mut progress.filling(&stop));
         Ok(storage.inspect_err(|_| progress.finish())?)
     }
 

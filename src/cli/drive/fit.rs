@@ -12,9 +12,8 @@ use lab::target::fit::{Bench, Fit, FitError, Real, Virtual, fit, probes, written
 use lab::target::{Place, Storage, simulated};
 use std::fmt::Write as _;
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// Options of `cryptmark drive fit`.
 #[derive(Debug, Args)]
@@ -175,14 +174,7 @@ fn prepare(
         overwrite: options.yes,
         engine: None,
     };
-    let storage = Storage::prepare(place, &mut |filled| {
-        progress.filled(filled);
-        match stop.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    });
-    Ok(storage?)
+    Ok(Storage::prepare(place, &mut progress.filling(stop))?)
 }
 
 /// Asks the device, and looks for the drive that answers alike.

@@ -1,15 +1,17 @@
 //! `cryptmark drive lifetime`: what encryption and its way with TRIM do to an
 //! SSD over the years.
 
-use super::{named_ssd, share};
+use super::share;
 use crate::cli::progress::Progress;
 use crate::cli::report::put;
 use crate::cli::run::check_writable;
 use crate::cli::{Failure, print, stop_on_signal};
+use ::drive::ftl::Policy;
 use ::drive::lifetime::{Life, Lived, Setup};
 use ::report::lifetime::{self as told, Lifetime};
 use bytesize::ByteSize;
 use clap::Args;
+use lab::target::simulated;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -54,12 +56,13 @@ pub struct LifetimeOptions {
 
 /// Runs the command.
 pub fn run(options: &LifetimeOptions) -> Result<(), Failure> {
-    let ssd = named_ssd(&options.device)?;
+    let ssd = simulated::ssd(&options.device)?;
     for path in [&options.html, &options.json].into_iter().flatten() {
         check_writable(path)?;
     }
     let life = Life {
         ssd: &ssd,
+        policy: Policy::Greedy,
         daily: options.daily.as_u64(),
         fill: options.fill,
         overwrites: options.overwrites,

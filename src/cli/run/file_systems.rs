@@ -6,7 +6,7 @@ mod agents;
 #[path = "file_systems/elsewhere.rs"]
 mod agents;
 
-use super::{Failure, RunOptions, TierName, print};
+use super::{Destination, Failure, RunOptions, TierName, print, seed_of_now};
 use bytesize::ByteSize;
 use lab::file_system::Operation;
 use lab::file_system::plan::FileSystemPlan;
@@ -35,6 +35,20 @@ pub(super) fn plan(options: &RunOptions) -> Result<Option<FileSystemPlan>, Failu
                 2,
                 format!("the plan {name} is one of file systems"),
                 "Leave --tier out, or choose another plan: `cryptmark plans`.",
+            ));
+        }
+        (Experiment::Sweep(_), _) => {
+            return Err(Failure::new(
+                2,
+                format!("{name} is a sweep of simulated drives"),
+                format!("Run it: cryptmark drive sweep {name}."),
+            ));
+        }
+        (Experiment::KeyDerivations, _) => {
+            return Err(Failure::new(
+                2,
+                format!("{name} is the plan kdf, which takes no options of its own"),
+                "Run it: cryptmark run kdf.",
             ));
         }
         (Experiment::Storage(_), _) if asked || options.jobs.is_some() => {
@@ -96,7 +110,19 @@ pub(super) fn run(
     if options.dry_run {
         return print(&describe(plan, &options.at));
     }
-    agents::run(options, plan.clone(), store)
+    let destination = Destination::open(&options.output, store)?;
+    let seed = options.seed.unwrap_or_else(seed_of_now);
+    measure(options, plan, seed, destination)
+}
+
+/// Measures a plan.
+pub(super) fn measure(
+    options: &RunOptions,
+    plan: &FileSystemPlan,
+    seed: u64,
+    destination: Destination<'_>,
+) -> Result<(), Failure> {
+    agents::run(options, plan.clone(), seed, destination)
 }
 
 impl RunOptions {
@@ -127,7 +153,7 @@ impl RunOptions {
 }
 
 /// What `--dry-run` prints.
-fn describe(plan: &FileSystemPlan, at: &Path) -> String {
+pub(super) fn describe(plan: &FileSystemPlan, at: &Path) -> String {
     let names = |names: &[String]| names.join(", ");
     let file_systems: Vec<String> = plan.file_systems.iter().map(|f| f.name().into()).collect();
     let systems: Vec<String> = plan.systems.iter().map(|s| s.as_str().into()).collect();

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 /// Rounds without --repeat, --quick or not: the least that an interval needs.
 /// A derivation takes the same time again and again, and all of them half a minute.
-const ROUNDS: u32 = 3;
+pub(super) const ROUNDS: u32 = 3;
 
 /// Runs the command.
 pub(super) fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
@@ -26,10 +26,20 @@ pub(super) fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failu
     if options.dry_run {
         return print(&describe(rounds));
     }
-    let destination = Destination::open(options, store)?;
-    let stop = stop_on_signal()?;
-    let progress = Progress::new(options.no_progress, 0);
+    let destination = Destination::open(&options.output, store)?;
     let seed = options.seed.unwrap_or_else(seed_of_now);
+    measure(options, rounds, seed, destination)
+}
+
+/// Measures all derivations so often.
+pub(super) fn measure(
+    options: &RunOptions,
+    rounds: u32,
+    seed: u64,
+    destination: Destination<'_>,
+) -> Result<(), Failure> {
+    let stop = stop_on_signal()?;
+    let progress = Progress::new(options.output.no_progress, 0);
     let session = Unlocks::new(RECIPES, rounds, seed, run_id()).built_as(VERSION);
     destination.begin(session.header())?;
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
@@ -65,7 +75,7 @@ impl RunOptions {
 }
 
 /// What `--dry-run` prints.
-fn describe(rounds: u32) -> String {
+pub(super) fn describe(rounds: u32) -> String {
     let mut text = String::from(
         "plan kdf: what unlocking costs here, and what a guess costs\nin memory; no storage is touched\n",
     );

@@ -1,7 +1,10 @@
 //! `cryptmark run PLAN --shard I/N`: a part of an experiment.
 
 use super::{Destination, RunOptions, ShardError, ShardNumber, describe, measure};
+use super::{file_systems, kdf};
+use crate::cli::drive::sweep;
 use crate::cli::{Failure, print};
+use lab::plan::Experiment;
 use lab::record::Shard;
 use lab::shard::FleetPlan;
 
@@ -27,9 +30,14 @@ pub(super) fn run(options: &RunOptions, number: &str, store: Option<&str>) -> Re
     };
     let part = fleet.shard(number)?;
     if options.dry_run {
-        return print(&describe(&part.plan, &options.at));
+        return print(&match &part.experiment {
+            Experiment::Storage(plan) => describe(plan, &options.at),
+            Experiment::FileSystems(plan) => file_systems::describe(plan, &options.at),
+            Experiment::KeyDerivations => kdf::describe(kdf::ROUNDS),
+            Experiment::Sweep(part) => sweep::describe(part),
+        });
     }
-    let mut destination = Destination::open(options, store)?;
+    let mut destination = Destination::open(&options.output, store)?;
     // Who is away is asked when there is something to store.
     if destination.store.absence().is_none()
         && let Some(run) = destination.store.stored_shard(&part.shard)?
@@ -37,7 +45,13 @@ pub(super) fn run(options: &RunOptions, number: &str, store: Option<&str>) -> Re
         return stored_already(&part.shard, &run);
     }
     destination.shard = Some(part.shard);
-    measure(options, &part.plan, part.seed, destination)
+    let seed = part.seed;
+    match &part.experiment {
+        Experiment::Storage(plan) => measure(options, plan, seed, destination),
+        Experiment::FileSystems(plan) => file_systems::measure(options, plan, seed, destination),
+        Experiment::KeyDerivations => kdf::measure(options, kdf::ROUNDS, seed, destination),
+        Experiment::Sweep(part) => sweep::measure(part, seed, &options.output, destination),
+    }
 }
 
 /// Says that there is nothing to do: another run is the shard.

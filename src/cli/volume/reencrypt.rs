@@ -173,6 +173,8 @@ fn change(
     let first = (slot, passphrase);
     let kept = options.kept.keyslots(header, device, first, !options.yes)?;
     let kept: Vec<(u32, &Key)> = kept.iter().map(|(slot, key)| (*slot, key)).collect();
+    // Before the costs of new keyslots are looked for, which takes seconds.
+    header.check_kept(&kept, options.yes)?;
     let key_bytes = options.volume.key_bytes()?;
     let new_key = Key::random(key_bytes.unwrap_or_else(|| usual_key_bytes(&spec)))
         .map_err(VolumeError::Cipher)?;

@@ -150,6 +150,17 @@ impl SsdDrive {
         }
     }
 
+    /// Forgets `bytes` from `offset` on, of which only whole units count; it takes
+    /// no time either.
+    ///
+    /// # Panics
+    /// Beyond the end of the drive.
+    pub fn forget(&mut self, offset: u64, bytes: u64) {
+        for unit in offset.div_ceil(UNIT)..(offset + bytes) / UNIT {
+            self.ftl.discard(unit as u32);
+        }
+    }
+
     /// What it has written.
     pub fn ftl(&self) -> &Ftl {
         &self.ftl
@@ -216,14 +227,6 @@ impl SsdDrive {
             }
         }
         self.cached.drain(..).fold(done, u64::max)
-    }
-
-    /// Only whole units are forgotten.
-    fn discard(&mut self, now: u64, offset: u64, bytes: u64) -> u64 {
-        for unit in offset.div_ceil(UNIT)..(offset + bytes) / UNIT {
-            self.ftl.discard(unit as u32);
-        }
-        now
     }
 }
 
@@ -357,7 +360,10 @@ impl Drive for SsdDrive {
             OperationKind::Read => self.read(begun, offset, bytes),
             OperationKind::Write => self.write(begun, offset, bytes),
             OperationKind::Flush => self.flush(begun),
-            OperationKind::Discard => self.discard(begun, offset, bytes),
+            OperationKind::Discard => {
+                self.forget(offset, bytes);
+                begun
+            }
         };
         Some((demand, done))
     }

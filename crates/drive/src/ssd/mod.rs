@@ -92,6 +92,14 @@ impl Ssd {
         Layout::new(blocks as u32, self.pages_per_block, self.over_provisioning)
     }
 
+    /// Bytes of which a drive of its kind has blocks enough to spare to be cleaned:
+    /// one that is open, one that is erased and one to clean, on every chip.
+    pub fn least_capacity(&self) -> ByteSize {
+        let chips = f64::from(self.channels) * f64::from(self.chips_per_channel);
+        let block = self.page.as_u64() as f64 * f64::from(self.pages_per_block);
+        ByteSize::b((3.0 * chips * block / self.over_provisioning) as u64)
+    }
+
     /// What it can write for ever, 10⁶ bytes a second, while it writes
     /// `amplification` times what the host does: all chips at work, or all
     /// channels, or the interface.
@@ -111,6 +119,8 @@ impl Ssd {
 
 #[cfg(test)]
 mod tests {
+    use super::{Ssd, SsdDrive};
+    use crate::ftl::Policy;
     use crate::preset::Preset;
 
     #[test]
@@ -122,5 +132,20 @@ mod tests {
         // 32 chips, 8 KiB each 750 us and 1/256 of 3.8 ms.
         let expected = 32.0 * 8192.0 / (750.0 + 3800.0 / 256.0);
         assert!((ssd.write_mb_s(1.0) - expected).abs() < 1e-9);
+    }
+
+    /// Every SSD that ships works at the size that is called its least.
+    #[test]
+    fn the_least_capacity_has_blocks_to_spare() {
+        for name in Preset::names() {
+            let Ok(Preset::Ssd(ssd)) = Preset::named(name) else {
+                continue;
+            };
+            let capacity = ssd.least_capacity();
+            assert!(capacity < ssd.capacity, "{name}");
+            let least = Ssd { capacity, ..ssd };
+            let drive = SsdDrive::new(&least, Policy::Greedy, 1);
+            assert!(drive.is_ok(), "{name}: {:?}", drive.err());
+        }
     }
 }

@@ -331,6 +331,11 @@ fn placed(system: &System) -> Option<(Encrypter, bool)> {
     Some((encrypter, in_lab))
 }
 
+/// Whether a system of this tier is in the lab kernel.
+pub fn is_in_lab(system: &System) -> bool {
+    system.as_str().starts_with(LAB)
+}
+
 /// The contract's word for what `encrypter` makes a system.
 pub fn system_name(encrypter: Encrypter, in_lab: bool) -> String {
     format!("{}{}", if in_lab { LAB } else { "" }, encrypter.name())

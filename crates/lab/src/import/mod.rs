@@ -191,6 +191,7 @@ pub fn run(
         partial: false,
         seed: 0,
         shard: None,
+        fingerprint: None,
         host: Host::default(),
         noise: Noise::default(),
         paper: None,
@@ -255,6 +256,7 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
         warnings: Vec::new(),
         published: Vec::new(),
         kdf: None,
+        life: None,
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::file_system::OperationError;
 use crate::published::repeats::RepeatsError;
 use crate::target::EncryptionError;
-use crate::target::simulated::Driver;
+use crate::target::simulated::{Driver, SimulatedError};
 use crate::target::unlock::BENCHMARK;
 use crate::workload::WorkloadError;
 use bytesize::ByteSize;
@@ -130,6 +130,15 @@ pub enum PlanError {
         /// The plan's repetitions.
         rounds: u32,
     },
+    /// A drive that is not encrypted lives beside every policy, and is none.
+    #[error("plain is no policy: each drive lives without encryption as well")]
+    PlainPolicy,
+    /// Every host would take its own rate of a cipher.
+    #[error("the rate of {0} is not given: every host would measure its own")]
+    NoRate(String),
+    /// A drive cannot live so.
+    #[error(transparent)]
+    Life(Box<SimulatedError>),
     /// No key derivation has this name.
     #[error("there is no key derivation {0:?}")]
     Derivation(String),
@@ -188,6 +197,11 @@ impl PlanError {
                 "Give each workload to one test, and let each test track one of its own; `cryptmark plans show snia` prints a plan to copy.".into()
             }
             Self::SteadyRounds { needed, .. } => format!("Use --repeat {needed} or more."),
+            Self::PlainPolicy => "Leave it out; policies are pass, block, filled and unpartitioned.".into(),
+            Self::NoRate(cipher) => {
+                format!("Write it into the specification: cpu = {{ \"{cipher}\" = \"1500MB/s\" }}.")
+            }
+            Self::Life(error) => error.remedy(),
             Self::Derivation(_) => {
                 let names: Vec<&str> = BENCHMARK.iter().map(|recipe| recipe.name).collect();
                 format!("Known are {}.", names.join(", "))

@@ -4,7 +4,7 @@ use super::SessionError;
 use super::cell::{Cell, OnDrive, Subject};
 use crate::clock::Clock;
 use crate::plan::Plan;
-use crate::record::Device;
+use crate::record::{Device, Tier};
 use crate::stats;
 use crate::summary::Identity;
 use crate::target::simulated::{self, Driver, Processor, Simulated};
@@ -29,7 +29,7 @@ pub(super) struct Ciphers {
 }
 
 /// A cipher on its processor.
-struct Encrypting {
+pub(super) struct Encrypting {
     encryption: Encryption,
     processor: Processor,
     /// 10⁶ bytes a second on one core.
@@ -109,29 +109,13 @@ impl Ciphers {
             None => Simulated::open(name, size, seed, filling)?,
         });
         let cell = |cipher: Option<&Encrypting>| {
-            let encryption = cipher.map(|cipher| cipher.encryption);
-            let system = cipher.map_or(&System::None, |_| system).as_str();
+            let identity = self.identity(system, cipher, plan.tier, drive.description());
             Cell {
-                label: match encryption {
-                    Some(encryption) => format!("{system} {}", encryption.spec),
+                label: match &identity.cipher {
+                    Some(cipher) => format!("{} {cipher}", identity.system),
                     None => format!("plain {name}"),
                 },
-                identity: Identity {
-                    tier: plan.tier,
-                    system: system.to_owned(),
-                    system_version: env!("CARGO_PKG_VERSION").to_owned(),
-                    backend: None,
-                    cipher: encryption.map(|encryption| encryption.spec.to_string()),
-                    key_bits: encryption.map(|encryption| encryption.key_bits),
-                    sector_bytes: encryption.map(|by| by.sector_size.bytes() as u32),
-                    format: None,
-                    constant_time: None,
-                    device: Device {
-                        driver: cipher.map(|_| self.driver.to_string()),
-                        ..drive.description()
-                    },
-                    served: false,
-                },
+                identity,
                 subject: Subject::Simulated(OnDrive::new(
                     Rc::clone(&drive),
                     cipher.map(|cipher| cipher.processor),
@@ -141,9 +125,48 @@ impl Ciphers {
             }
         };
         let mut cells = vec![cell(None)];
-        cells.extend(self.ciphers.iter().map(|cipher| cell(Some(cipher))));
+        cells.extend(self.all().map(|cipher| cell(Some(cipher))));
         cells.push(cell(None));
         Ok(cells)
+    }
+
+    /// The ciphers, in the plan's order.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Encrypting> {
+        self.ciphers.iter()
+    }
+
+    /// What a record says of a drive behind a cipher, or not encrypted.
+    pub(super) fn identity(
+        &self,
+        system: &System,
+        cipher: Option<&Encrypting>,
+        tier: Tier,
+        device: Device,
+    ) -> Identity {
+        let encryption = cipher.map(|cipher| cipher.encryption);
+        Identity {
+            tier,
+            system: cipher.map_or(&System::None, |_| system).as_str().to_owned(),
+            system_version: env!("CARGO_PKG_VERSION").to_owned(),
+            backend: None,
+            cipher: encryption.map(|encryption| encryption.spec.to_string()),
+            key_bits: encryption.map(|encryption| encryption.key_bits),
+            sector_bytes: encryption.map(|by| by.sector_size.bytes() as u32),
+            format: None,
+            constant_time: None,
+            device: Device {
+                driver: cipher.map(|_| self.driver.to_string()),
+                ..device
+            },
+            served: false,
+        }
+    }
+}
+
+impl Encrypting {
+    /// What encrypts.
+    pub(super) fn processor(&self) -> Processor {
+        self.processor
     }
 }
 

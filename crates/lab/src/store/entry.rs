@@ -121,6 +121,7 @@ impl Header {
             started: run.started.clone(),
             seed: run.seed,
             shard: run.shard.clone(),
+            fingerprint: run.fingerprint.clone(),
             host: run.host.clone(),
             noise: run.noise.clone(),
             paper: run.paper.clone(),

@@ -94,6 +94,7 @@ pub fn trial(
         warnings: warnings(&time, cell.cores),
         published: Vec::new(),
         kdf: None,
+        life: None,
         time_s: time,
     })
 }

@@ -8,6 +8,7 @@ mod bare;
 pub mod fit;
 mod format;
 pub mod java;
+pub mod life;
 #[allow(unsafe_code)]
 pub mod peer;
 mod program;

@@ -37,6 +37,22 @@ pub enum SimulatedError {
     /// No drive has this name, or no processor this rate.
     #[error(transparent)]
     Drive(#[from] DriveError),
+    /// It has no flash that wears.
+    #[error("{0} is a disk, which discards and erases do nothing to")]
+    Disk(String),
+    /// Its flash wears, and no discard reaches it.
+    #[error("{0} knows no TRIM, so that it wears alike in all setups")]
+    NoTrim(String),
+    /// All of the extent is to be written, and there would be too few blocks to clean.
+    #[error("{name} with {} has too few spare blocks to be written whole", size.display().si())]
+    TooFewBlocks {
+        /// What was given.
+        name: String,
+        /// Bytes asked for.
+        size: ByteSize,
+        /// Bytes that do.
+        least: ByteSize,
+    },
     /// What the name stands for is no drive, or too small a one.
     #[error("{name}: {source}")]
     Impossible {
@@ -52,13 +68,22 @@ pub enum SimulatedError {
 
 impl SimulatedError {
     /// What the user can do about it, one sentence.
-    pub fn remedy(&self) -> &'static str {
+    pub fn remedy(&self) -> String {
         match self {
             Self::Read { .. } => {
-                "Give the TOML file of a drive, or a name from `cryptmark drive list`."
+                "Give the TOML file of a drive, or a name from `cryptmark drive list`.".into()
             }
-            Self::Drive(source) | Self::Impossible { source, .. } => source.remedy(),
-            Self::Interrupted => "Nothing was measured; a smaller --size is filled sooner.",
+            Self::Disk(_) => "Choose an SSD of `cryptmark drive list`.".into(),
+            Self::NoTrim(name) => {
+                format!("`cryptmark drive run --device {name}` says how it wears.")
+            }
+            Self::TooFewBlocks { least, .. } => {
+                // Rounded up, so that it is enough.
+                let megabytes = least.as_u64().div_ceil(100_000_000) * 100;
+                format!("Use --size {megabytes}MB or more; it takes no space here.")
+            }
+            Self::Drive(source) | Self::Impossible { source, .. } => source.remedy().into(),
+            Self::Interrupted => "Nothing was measured; a smaller --size is filled sooner.".into(),
         }
     }
 }
@@ -72,6 +97,18 @@ pub fn preset(name: &str) -> Result<Preset, SimulatedError> {
         name: name.to_owned(),
         source,
     })
+}
+
+/// The same, of which the flash wears and discards reach it.
+///
+/// # Errors
+/// [`SimulatedError`].
+pub fn ssd(name: &str) -> Result<Ssd, SimulatedError> {
+    match preset(name)? {
+        Preset::Ssd(ssd) => Ok(ssd),
+        Preset::Hdd(_) => Err(SimulatedError::Disk(name.to_owned())),
+        Preset::Flash(_) => Err(SimulatedError::NoTrim(name.to_owned())),
+    }
 }
 
 /// The TOML of a drive that ships, or the file that ends in .toml.
@@ -123,10 +160,20 @@ impl Simulated {
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Self, SimulatedError> {
         let preset = match preset(name)? {
-            Preset::Ssd(ssd) => Preset::Ssd(Ssd {
-                capacity: ByteSize::b(size.min(ssd.capacity.as_u64())),
-                ..ssd
-            }),
+            Preset::Ssd(ssd) => {
+                let least = ssd.least_capacity();
+                if size < least.as_u64() {
+                    return Err(SimulatedError::TooFewBlocks {
+                        name: name.to_owned(),
+                        size: ByteSize::b(size),
+                        least,
+                    });
+                }
+                Preset::Ssd(Ssd {
+                    capacity: ByteSize::b(size.min(ssd.capacity.as_u64())),
+                    ..ssd
+                })
+            }
             other => other,
         };
         Self::filled(preset, name, size, seed, filling)
@@ -157,15 +204,7 @@ impl Simulated {
 
     /// What a record says of it.
     pub fn description(&self) -> Device {
-        Device {
-            kind: "simulated".to_owned(),
-            model: Some(self.name.clone()),
-            path_kind: "block-device".to_owned(),
-            cache: "direct".to_owned(),
-            engine: "virtual time".to_owned(),
-            size: self.size,
-            ..Device::default()
-        }
+        description(&self.name, self.size)
     }
 
     /// The drive at rest, behind a processor that takes time for what it is to
@@ -195,6 +234,19 @@ pub fn processor(
     mb_s: f64,
 ) -> Result<Processor, SimulatedError> {
     Ok(Processor::new(driver, cores, mb_s)?)
+}
+
+/// What a record says of `size` bytes of the drive `name`.
+pub fn description(name: &str, size: u64) -> Device {
+    Device {
+        kind: "simulated".to_owned(),
+        model: Some(name.to_owned()),
+        path_kind: "block-device".to_owned(),
+        cache: "direct".to_owned(),
+        engine: "virtual time".to_owned(),
+        size,
+        ..Device::default()
+    }
 }
 
 /// The clock of simulated drives.

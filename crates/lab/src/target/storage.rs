@@ -118,7 +118,9 @@ impl StorageError {
     /// Whether what was given is right, and cannot be had now.
     pub fn failed(&self) -> bool {
         match self {
-            Self::Block(BlockError::Io { .. } | BlockError::Tampered { .. }) => true,
+            Self::Block(
+                BlockError::Io { .. } | BlockError::ServerGone { .. } | BlockError::Tampered { .. },
+            ) => true,
             #[cfg(target_os = "linux")]
             Self::Export(error) => !error.is_bad_input(),
             _ => false,

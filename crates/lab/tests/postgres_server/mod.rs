@@ -11,11 +11,19 @@ pub struct Server {
     binaries: PathBuf,
     directory: tempfile::TempDir,
     user: Option<&'static str>,
+    /// What it is asked for beside where it is, as `postgres -c` takes it.
+    options: &'static str,
 }
 
 impl Server {
-    /// Starts a server, or says why none can be started here.
+    /// Starts a server, or says why none can be started here. It forgets what the
+    /// machine loses with its power, which tests need not wait for.
     pub fn start() -> Result<Self, String> {
+        Self::start_with("-c fsync=off")
+    }
+
+    /// The same with other options.
+    pub fn start_with(options: &'static str) -> Result<Self, String> {
         let binaries = find_binaries()
             .ok_or("PostgreSQL's initdb and pg_ctl are not installed (Debian: postgresql)")?;
         let root = Command::new("id").arg("-u").output();
@@ -36,6 +44,7 @@ impl Server {
             binaries,
             directory,
             user,
+            options,
         };
         // World-readable up to the socket, so that this process gets in as well.
         fs::set_permissions(server.directory.path(), fs::Permissions::from_mode(0o755))
@@ -55,8 +64,9 @@ impl Server {
     /// Starts a server that was stopped.
     pub fn go(&self) -> Result<(), String> {
         let options = format!(
-            "-c listen_addresses= -c unix_socket_directories={} -c fsync=off",
-            self.directory.path().display()
+            "-c listen_addresses= -c unix_socket_directories={} {}",
+            self.directory.path().display(),
+            self.options
         );
         let (data, log) = (self.data(), self.directory.path().join("log"));
         let (data, log) = (data.to_str(), log.to_str());

@@ -13,6 +13,7 @@ pub fn run(id: &str, trials: u32) -> Run {
         partial: false,
         seed: u64::MAX,
         shard: None,
+        fingerprint: None,
         host: Host {
             cpu: "A \"quoted\" CPU — 測試".into(),
             cores: 4,
@@ -110,6 +111,7 @@ pub fn trial(number: u32) -> Trial {
             measure: Measure::Rate,
         }],
         kdf: None,
+        life: None,
         moved: None,
         samples_s: Vec::new(),
         samples_crypto_s: Vec::new(),

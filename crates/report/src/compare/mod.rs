@@ -8,7 +8,7 @@ mod render;
 pub use render::{html, json, markdown, text};
 
 use crate::{figure, group};
-use lab::record::{Interval, Run, Tier, Trial, Verdict};
+use lab::record::{Interval, Run, Tier, Trial, TrimPolicy, Verdict};
 use lab::stats;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -130,6 +130,12 @@ pub struct Key {
     pub fs: Option<String>,
     /// On-disk format.
     pub format: Option<String>,
+    /// Which drive has lived how, in a sweep: `tlc-1t, 80 % full, 9.9 % spare`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub life: Option<String>,
+    /// What became of discards, in a sweep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trim_policy: Option<TrimPolicy>,
 }
 
 /// The same cell in both runs.
@@ -274,6 +280,11 @@ fn key(trial: &Trial) -> Key {
         threads: trial.threads,
         fs: trial.fs.clone(),
         format: trial.format.clone(),
+        life: trial.life.as_deref().map(|life| {
+            let drive = trial.device.model.as_deref().unwrap_or_default();
+            format!("{drive}, {}", group::setting(life))
+        }),
+        trim_policy: trial.life.as_ref().map(|life| life.policy),
     }
 }
 

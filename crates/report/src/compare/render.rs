@@ -117,9 +117,9 @@ pub fn html(comparison: &Comparison) -> String {
         main id="figures" {
             div class="scroll" { table class="sorts" {
                 (table::head(["Workload, system"].into_iter().chain(columns)))
-                @for pairs in comparison.cells.chunk_by(|a, b| a.key.workload == b.key.workload) {
+                @for pairs in comparison.cells.chunk_by(|a, b| workload(&a.key) == workload(&b.key)) {
                     tbody {
-                        (table::group(columns.len() + 1, html! { (pairs[0].key.workload) }))
+                        (table::group(columns.len() + 1, html! { (workload(&pairs[0].key)) }))
                         @for pair in pairs {
                             @let [_, label, a, b, difference] = row(comparison, pair);
                             @let rates = [pair.a_mb_s.median, pair.b_mb_s.median];
@@ -213,7 +213,7 @@ fn row(comparison: &Comparison, pair: &Pair) -> [String; 5] {
     );
     let mark = if pair.exceeds { " (!)" } else { "" };
     [
-        pair.key.workload.clone(),
+        workload(&pair.key),
         pair.label.clone(),
         a,
         b,
@@ -224,9 +224,17 @@ fn row(comparison: &Comparison, pair: &Pair) -> [String; 5] {
 fn cell(key: &Key) -> String {
     format!(
         "{} · {}",
-        key.workload,
+        workload(key),
         group::name(key.cipher.as_deref(), key.key_bits, &key.system)
     )
+}
+
+/// The workload, and of a drive that has lived how.
+fn workload(key: &Key) -> String {
+    match &key.life {
+        Some(life) => format!("{}, {life}", key.workload),
+        None => key.workload.clone(),
+    }
 }
 
 fn conclusion(comparison: &Comparison) -> String {

@@ -3,7 +3,7 @@
 use super::chart::{bars, forest, latency, ledger};
 use super::table::{self, Cell};
 use crate::group::{self, Group};
-use crate::{advice, benchmark, beside, ciphers, figure, file_systems, kdf, marks, steady};
+use crate::{advice, benchmark, beside, ciphers, figure, file_systems, kdf, marks, steady, sweep};
 use lab::record::{NoiseVerdict, Run, Trial};
 use maud::{Markup, html};
 
@@ -66,6 +66,7 @@ fn sections(run: &Run) -> Markup {
             (charts(&groups))
             (table(&groups))
         }
+        @if let Some(lives) = sweep::html(run) { (lives) }
         @if let Some(steady) = steady::html(run) { (steady) }
         @if let Some(marks) = marks::html(run) { (marks) }
         @if let Some(beside) = beside::html(run) { (beside) }

@@ -49,6 +49,7 @@ pub fn run() -> Run {
         partial: false,
         seed: 42,
         shard: None,
+        fingerprint: None,
         host: host(),
         noise: Noise {
             aa_ratio: Some(interval(1.001, 0.007)),
@@ -266,6 +267,7 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
         warnings: Vec::new(),
         published: Vec::new(),
         kdf: None,
+        life: None,
         moved: None,
         samples_s: Vec::new(),
         samples_crypto_s: Vec::new(),

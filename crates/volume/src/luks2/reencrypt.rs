@@ -91,6 +91,25 @@ impl Header {
             .any(|requirement| requirement == REQUIREMENT)
     }
 
+    /// Whether [`begin_reencryption`](Self::begin_reencryption) would lose no keyslot
+    /// that nobody gave up; costs of new ones need not be known for that.
+    ///
+    /// # Errors
+    /// [`VolumeError::OtherKeyslots`] where there are keyslots of the data that are not kept,
+    /// unless `others_too`; [`VolumeError::EmptyKeyslot`] where one that is kept is none of them.
+    pub fn check_kept(&self, kept: &[(u32, &Key)], others_too: bool) -> Result<(), VolumeError> {
+        let bound = self.keyslots_of_data()?;
+        if let Some(&(slot, _)) = kept.iter().find(|(slot, _)| !bound.contains(slot)) {
+            return Err(VolumeError::EmptyKeyslot { slot });
+        }
+        let is_kept = |slot: &&u32| kept.iter().any(|(kept, _)| kept == *slot);
+        let count = bound.len() - bound.iter().filter(is_kept).count();
+        match count {
+            1.. if !others_too => Err(VolumeError::OtherKeyslots { count }),
+            _ => Ok(()),
+        }
+    }
+
     /// Begins: makes a keyslot of `new_key` for each keyslot in `kept`, one at
     /// least, with the passphrase that stands beside its number, and the
     /// journal, and says so in the header. No data is touched.
@@ -121,15 +140,7 @@ impl Header {
         target.spec.cipher(new_key, layout, None)?;
         let length = self.data_length(segment, data)?;
         data_of_size(data, segment.offset, length, layout)?;
-        let bound = self.keyslots_of_data()?;
-        if let Some(&(slot, _)) = kept.iter().find(|(slot, _)| !bound.contains(slot)) {
-            return Err(VolumeError::EmptyKeyslot { slot });
-        }
-        let is_kept = |slot: &&u32| kept.iter().any(|(kept, _)| kept == *slot);
-        let count = bound.len() - bound.iter().filter(is_kept).count();
-        if count > 0 && !others_too {
-            return Err(VolumeError::OtherKeyslots { count });
-        }
+        self.check_kept(kept, others_too)?;
 
         let new = json!({
             "type": "crypt",

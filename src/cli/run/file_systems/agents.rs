@@ -1,9 +1,7 @@
 //! A plan on file systems, measured by agents on this kernel and in the lab kernel.
 
 use crate::cli::VERSION;
-use crate::cli::run::{
-    Destination, Failure, Progress, RunOptions, run_id, seed_of_now, stop_on_signal,
-};
+use crate::cli::run::{Destination, Failure, Progress, RunOptions, run_id, stop_on_signal};
 use block::signature;
 use bytesize::ByteSize;
 use lab::file_system::Backing;
@@ -22,9 +20,9 @@ use std::sync::atomic::AtomicBool;
 pub(super) fn run(
     options: &RunOptions,
     mut plan: FileSystemPlan,
-    store: Option<&str>,
+    seed: u64,
+    destination: Destination<'_>,
 ) -> Result<(), Failure> {
-    let destination = Destination::open(options, store)?;
     let at = options.backing(&mut plan)?;
     let program = std::env::current_exe().map_err(|error| {
         Failure::new(
@@ -34,8 +32,7 @@ pub(super) fn run(
         )
     })?;
     let stop = stop_on_signal()?;
-    let progress = Progress::new(options.no_progress, 0);
-    let seed = options.seed.unwrap_or_else(seed_of_now);
+    let progress = Progress::new(options.output.no_progress, 0);
     let kernel = Lab::find();
     let boot = |arguments: &[OsString], writable: &Path, stop: &AtomicBool| match &kernel {
         Ok(kernel) => in_lab(kernel, &program, arguments, writable, stop),

@@ -1,10 +1,15 @@
 //! File systems are mounted by Linux.
 
 use crate::cli::elsewhere::needs_linux;
-use crate::cli::run::{Failure, RunOptions};
+use crate::cli::run::{Destination, Failure, RunOptions};
 use lab::file_system::plan::FileSystemPlan;
 
 /// Says that nothing is measured here.
-pub(super) fn run(_: &RunOptions, _: FileSystemPlan, _: Option<&str>) -> Result<(), Failure> {
+pub(super) fn run(
+    _: &RunOptions,
+    _: FileSystemPlan,
+    _: u64,
+    _: Destination<'_>,
+) -> Result<(), Failure> {
     Err(needs_linux("measuring file systems"))
 }

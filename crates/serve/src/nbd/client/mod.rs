@@ -256,7 +256,7 @@ impl NbdDevice {
             return state.finish(owner, request, outcome);
         }
         if !self.lasts && state.road.is_none() {
-            let error = failed(&request, io::ErrorKind::NotConnected.into());
+            let error = self.gone(io::ErrorKind::NotConnected.into());
             return state.finish(owner, request, Err(error));
         }
         let pending = Pending {
@@ -391,11 +391,23 @@ impl NbdDevice {
                     .raw_os_error()
                     .map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
                 let Pending { request, owner, .. } = pending;
-                let result = Err(failed(&request, source));
+                let result = Err(match error.kind() {
+                    // It is there, and what it says makes no sense.
+                    io::ErrorKind::InvalidData => failed(&request, source),
+                    _ => self.gone(source),
+                });
                 state.finish(owner, request, result);
             }
         }
         line.tell();
+    }
+
+    /// Whoever served does no more.
+    fn gone(&self, source: io::Error) -> BlockError {
+        BlockError::ServerGone {
+            address: self.server.address.to_string(),
+            source,
+        }
     }
 
     /// Carries one request out.

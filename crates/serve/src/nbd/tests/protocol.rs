@@ -6,7 +6,10 @@ use crate::nbd::wire::{self, be16, be32, be64, command, errno, flag, option, rep
 use crate::nbd::{ClientError, NbdDevice, Server};
 use crate::{Access, Export, Extent};
 use block::layer::{Effect, Fault, Rule, Trigger, Trim, TrimPolicy};
-use block::{BlockDevice, ByteRange, OperationKind, RamDevice};
+use block::{
+    AlignedBuffer, BlockDevice, BlockError, ByteRange, Operation, OperationKind, QueueOptions,
+    RamDevice, Request, Wait,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -357,4 +360,24 @@ fn clients_learn_why_there_is_no_export() {
     let place = crate::nbd::Place::Unix("/nonexistent/socket".into());
     let absent = NbdDevice::connect(&place, "").err();
     assert!(matches!(absent, Some(ClientError::Connect { .. })));
+}
+
+/// A server that dies is named, and not the engine that speaks to it.
+#[test]
+fn clients_learn_that_the_server_has_gone_away() {
+    let mut running = two();
+    let client = NbdDevice::connect(&running.place, "second").unwrap();
+    let mut queue = client.queue(QueueOptions::new(2)).unwrap();
+    let address = running.place.to_string();
+    running.stop();
+    let is_gone = |error: &BlockError| matches!(error, BlockError::ServerGone { address: at, .. } if *at == address);
+    for number in 0..3 {
+        let buffer = AlignedBuffer::new(512);
+        queue.submit(Request::new(Operation::Read, 0, buffer, number));
+        let error = queue.reap(Wait::Yes).unwrap().result.unwrap_err();
+        assert!(is_gone(&error), "{error}");
+    }
+    let again = client.flush().unwrap_err();
+    assert!(is_gone(&again), "{again}");
+    assert!(again.to_string().ends_with("has gone away") && !again.remedy().contains("io_uring"));
 }

@@ -1,0 +1,225 @@
+//! `cryptmark drive sweep`: lives of many SSDs.
+
+use crate::cli::progress::Progress;
+use crate::cli::run::{Destination, Output, run_id};
+use crate::cli::{Failure, VERSION, print, stop_on_signal};
+use clap::Args;
+use lab::plan::Experiment;
+use lab::session::sweep::Sweeping;
+use lab::store::Store;
+use lab::sweep::Sweep;
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+/// Lives from which on it is said how long they take, before they begin.
+const MANY: u64 = 100;
+
+/// Options of `cryptmark drive sweep`.
+#[derive(Debug, Args)]
+pub struct SweepOptions {
+    /// The specification, a TOML file
+    #[arg(value_name = "SPEC.toml")]
+    specification: String,
+    /// The first seed; the same gives the same lives
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..1 << 62))]
+    seed: u64,
+    /// Go on with the newest run of this specification that was interrupted
+    #[arg(long)]
+    resume: bool,
+    /// Say what would be lived and how long that takes, and store nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Runs the command.
+pub fn run(options: &SweepOptions, store: Option<&str>) -> Result<(), Failure> {
+    let name = &options.specification;
+    let Experiment::Sweep(sweep) = Experiment::load(name)? else {
+        return Err(Failure::new(
+            2,
+            format!("{name} is no sweep: it has no devices"),
+            format!("Write `devices`, or run it as a plan: cryptmark run {name}."),
+        ));
+    };
+    if options.dry_run {
+        let sweeping = Sweeping::new(&sweep, options.seed, run_id())?;
+        let mut text = describe(&sweep);
+        let time = estimate(&sweep, &sweeping, options.output.no_progress)?;
+        let _ = writeln!(text, "about {} on {} cores", told(time), cores());
+        return print(&text);
+    }
+    let destination = Destination::open(&options.output, store)?;
+    let sweeping = Sweeping::new(&sweep, options.seed, run_id())?.built_as(VERSION);
+    match options.resume {
+        false => begin(sweeping, &sweep, &options.output, destination),
+        true => {
+            let sweeping = beginning(&destination.store, sweeping, name)?;
+            eprintln!(
+                "going on with {}: {} of {} drives and settings are done",
+                sweeping.header().run,
+                sweeping.done(),
+                sweep.numbers().len()
+            );
+            go_on(sweeping, &sweep, &options.output, destination)
+        }
+    }
+}
+
+/// Lives what one shard has.
+pub fn measure(
+    sweep: &Sweep,
+    seed: u64,
+    output: &Output,
+    destination: Destination<'_>,
+) -> Result<(), Failure> {
+    let sweeping = Sweeping::new(sweep, seed, run_id())?.built_as(VERSION);
+    begin(sweeping, sweep, output, destination)
+}
+
+fn begin(
+    sweeping: Sweeping<'_>,
+    sweep: &Sweep,
+    output: &Output,
+    destination: Destination<'_>,
+) -> Result<(), Failure> {
+    destination.begin(sweeping.header())?;
+    go_on(sweeping, sweep, output, destination)
+}
+
+fn go_on(
+    sweeping: Sweeping<'_>,
+    sweep: &Sweep,
+    output: &Output,
+    destination: Destination<'_>,
+) -> Result<(), Failure> {
+    if sweep.lives() >= MANY {
+        let time = estimate(sweep, &sweeping, output.no_progress)?;
+        eprintln!(
+            "{} lives, about {} on {} cores; `cryptmark fleet plan` shares them among hosts, and what is interrupted can be gone on with",
+            sweep.lives(),
+            told(time),
+            cores()
+        );
+    }
+    let stop = stop_on_signal()?;
+    let progress = Progress::new(output.no_progress, 0);
+    destination.receive(&progress, |keeper| sweeping.measure(cores(), &stop, keeper))
+}
+
+/// The newest interrupted run of the same specification, seed and program.
+fn beginning<'a>(
+    store: &Store,
+    sweeping: Sweeping<'a>,
+    name: &str,
+) -> Result<Sweeping<'a>, Failure> {
+    let plan = sweeping.header().plan.clone();
+    let runs = store.list()?.into_iter().rev();
+    for run in runs.filter(|run| run.partial && run.plan == plan) {
+        let run = store.load(&run.run)?;
+        if sweeping.goes_on_with(&run) {
+            return Ok(sweeping.resumed(run));
+        }
+    }
+    Err(Failure::new(
+        2,
+        format!("no interrupted run of {name} with this seed, by this version, is stored"),
+        "Leave --resume out to begin anew; `cryptmark list` says what is stored.",
+    ))
+}
+
+/// About how long all of it takes here, from the first place and seed that are missing.
+fn estimate(
+    sweep: &Sweep,
+    sweeping: &Sweeping<'_>,
+    no_progress: bool,
+) -> Result<Duration, Failure> {
+    let stop = stop_on_signal()?;
+    let progress = Progress::steps(no_progress);
+    progress.step("living one life to see how long it takes", 0, 1);
+    let start = Instant::now();
+    let outcome = sweeping.try_one(&stop);
+    let time = start.elapsed();
+    progress.finish();
+    outcome?;
+    let all = sweep.numbers().len() - sweeping.done();
+    let tries = sweep.lives() as f64 / sweep.setups().len() as f64;
+    let left = tries * all as f64 / sweep.numbers().len().max(1) as f64;
+    Ok(time.mul_f64(left / cores() as f64))
+}
+
+/// What `--dry-run` prints.
+pub fn describe(sweep: &Sweep) -> String {
+    let mut text = format!("sweep {}: {}\n", sweep.name, sweep.title);
+    let count = |count: usize, one: &str, several: &str| match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {several}"),
+    };
+    let _ = writeln!(
+        text,
+        "{} × {} × {} × {}, {}: {}",
+        count(sweep.devices.len(), "drive", "drives"),
+        count(
+            sweep.over_provisioning.len().max(1),
+            "over-provisioning",
+            "over-provisionings"
+        ),
+        count(sweep.gc.len(), "way to clean", "ways to clean"),
+        count(sweep.fills.len(), "fill", "fills"),
+        count(sweep.seeds as usize, "seed", "seeds"),
+        match sweep.only {
+            Some(_) => format!("{} of {} places", sweep.numbers().len(), sweep.places()),
+            None => count(sweep.places() as usize, "place", "places"),
+        }
+    );
+    let _ = writeln!(
+        text,
+        "each not encrypted, and by {} with {}: {} lives",
+        count(sweep.policies.len(), "TRIM policy", "TRIM policies"),
+        count(sweep.ciphers.len(), "cipher", "ciphers"),
+        sweep.lives()
+    );
+    for workload in &sweep.workloads {
+        let _ = writeln!(
+            text,
+            "  {}: {} blocks, depth {}, on the aged drive",
+            workload.name,
+            workload.block_size.display().iec(),
+            workload.queue_depth
+        );
+    }
+    text
+}
+
+/// Cores that this process may use.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// A duration in the two units that suit.
+fn told(time: Duration) -> String {
+    let seconds = time.as_secs().max(1);
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{minutes} min"),
+        7200..172_800 => format!("{hours} h {} min", minutes % 60),
+        _ => format!("{days} days {} h", hours % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_told_in_units_that_suit() {
+        let of = |seconds| told(Duration::from_secs(seconds));
+        assert_eq!((of(0), of(119)), ("1 s".into(), "119 s".into()));
+        assert_eq!((of(120), of(7199)), ("2 min".into(), "119 min".into()));
+        assert_eq!(of(7200), "2 h 0 min");
+        assert_eq!(of(1_000_000), "11 days 13 h");
+    }
+}
