@@ -125,7 +125,8 @@ pub fn pack(program: &Path, programs: &[PathBuf], folder: &Path) -> Result<Made,
     let mut archives = Vec::new();
     for (target, program) in STATIC.iter().zip(programs) {
         // Its libraries may be others; its pages are the same.
-        contents::licences(target.name, &contents::folder_of_documents(&staged()))?;
+        let documents = contents::folder_of_documents(&staged());
+        contents::licences(target.name, &["--all-features"], &documents)?;
         let name = format!("cryptmark-{VERSION}-{}", target.name);
         archives.push(archive::pack(program, &staged(), &name, folder, date)?);
     }

@@ -64,8 +64,7 @@ pub fn run(ran: &mut Ran) -> bool {
             return false;
         }
     };
-    let build = ["build", "--package", "cryptmark", "--all-features"];
-    if !crate::cargo(&[&build[..], &["--target", TARGET]].concat()) {
+    if !crate::cargo(&["build", "--package", "cryptmark", "--target", TARGET]) {
         return false;
     }
     let program = match wine.runner(&built("debug")) {
@@ -218,9 +217,9 @@ fn succeed(command: &mut Command) -> std::io::Result<()> {
     }
 }
 
-/// Builds the program as it is shipped, with every feature that Windows can have, and
-/// packs it with what belongs to it; unpacks that and asks the program for its version,
-/// where wine is.
+/// Builds the program as it is shipped, packs it with what belongs to it, unpacks that
+/// and asks the program for its version, where wine is. Its features are for Linux:
+/// what waits for a PostgreSQL server is kept by rights and locks of Unix.
 pub fn zip() -> bool {
     if let Some(what) = missing(&[LINKER, "zip", "unzip"]) {
         eprintln!("the program for Windows cannot be packed: {what} is missing");
@@ -232,7 +231,6 @@ pub fn zip() -> bool {
         "--locked",
         "--package",
         "cryptmark",
-        "--all-features",
         "--target",
         TARGET,
     ]);
@@ -268,7 +266,7 @@ fn pack(program: &Path, folder: &Path) -> std::io::Result<PathBuf> {
     fs::create_dir_all(&content)?;
     fs::copy(program, content.join("cryptmark.exe"))?;
     contents::documents(&content)
-        .and_then(|()| contents::licences(TARGET, &content))
+        .and_then(|()| contents::licences(TARGET, &[], &content))
         .map_err(std::io::Error::other)?;
     let mut zip = Command::new("zip");
     zip.args(["-q", "-r", "-X"]).arg(&package).arg(&name);

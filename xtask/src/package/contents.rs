@@ -47,7 +47,7 @@ pub fn stage(program: &Path, target: &str, staged: &Path) -> Result<(), String> 
         write(&share.join(place), &script)?;
     }
     documents(&folder_of_documents(staged))?;
-    licences(target, &folder_of_documents(staged))
+    licences(target, &["--all-features"], &folder_of_documents(staged))
 }
 
 /// The folder of documents in what is staged.
@@ -77,9 +77,9 @@ pub fn documents(documents: &Path) -> Result<(), String> {
 }
 
 /// Writes into `documents` the names and licences of all crates that the program
-/// for `target`, by Rust's name, is linked with. Texts that several share are
-/// there once.
-pub fn licences(target: &str, documents: &Path) -> Result<(), String> {
+/// for `target`, by Rust's name, is linked with where cargo's options `features`
+/// choose its features. Texts that several share are there once.
+pub fn licences(target: &str, features: &[&str], documents: &Path) -> Result<(), String> {
     let metadata = [
         "metadata",
         "--locked",
@@ -94,8 +94,8 @@ pub fn licences(target: &str, documents: &Path) -> Result<(), String> {
         let name = format!("{} v{}", text("name"), text("version"));
         places.insert(name, PathBuf::from(text("manifest_path")));
     }
-    let tree = ["tree", "--locked", "--all-features", "--package=cryptmark"];
-    let linked = output(cargo().args(tree).args([
+    let tree = ["tree", "--locked", "--package=cryptmark"];
+    let linked = output(cargo().args(tree).args(features).args([
         "--edges=normal,no-proc-macro",
         "--prefix=none",
         "--format={p}\t{l}",
