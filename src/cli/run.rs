@@ -257,7 +257,12 @@ fn describe(plan: &Plan, at: &Path) -> String {
     // Each drive has its own plain side, and what is not simulated another one.
     let drives = plan.systems.iter().filter(|s| s.drive().is_some()).count();
     let places = drives + usize::from(!plan.is_simulated());
-    let cells = targets.len() + 2 * places;
+    let listed = targets.join(", ");
+    let (again, on) = match plan.is_bare() {
+        true => (1, format!("{listed}; the first of these twice")),
+        false => (2 * places, format!("plain (twice), {listed}")),
+    };
+    let cells = targets.len() + again;
     let visits = plan.workloads.len() * plan.repetitions as usize * cells;
     let seconds: f64 = plan
         .workloads
@@ -268,12 +273,16 @@ fn describe(plan: &Plan, at: &Path) -> String {
         * cells as f64;
     let mut text = format!("plan {}: {}\n", plan.name, plan.title);
     let size = plan.size.display().si();
+    let place = at.display();
     let _ = match plan.is_simulated() {
+        _ if plan.tier == Tier::Cipher => writeln!(text, "{size} of memory"),
         true => writeln!(text, "the first {size} of simulated drives"),
+        false if at.exists() && !at.is_dir() => {
+            writeln!(text, "the first {size} of {place}, overwritten")
+        }
         false => writeln!(
             text,
-            "{size} at {}, filled first and removed afterwards",
-            at.display()
+            "{size} at {place}, filled first and removed afterwards"
         ),
     };
     for workload in &plan.workloads {
@@ -286,7 +295,7 @@ fn describe(plan: &Plan, at: &Path) -> String {
             workload.threads
         );
     }
-    let _ = writeln!(text, "on: plain (twice), {}", targets.join(", "));
+    let _ = writeln!(text, "on: {on}");
     let _ = match plan.is_simulated() {
         true => writeln!(text, "{visits} visits in virtual time"),
         false => writeln!(

@@ -564,6 +564,8 @@ fn the_cipher_tier_needs_no_disk() {
     let sandbox = Sandbox::new();
     let table = sandbox.ok(&["run", "tiny.toml", "--tier", "cipher", "--quick"]);
     assert!(table.contains("AES-256"), "{table}");
+    let plan = sandbox.ok(&["run", "tiny.toml", "--tier", "cipher", "--dry-run"]);
+    assert!(plan.contains(" of memory\n"), "{plan}");
     let error = sandbox.fails(
         2,
         &[

@@ -34,13 +34,15 @@ fn provide(tools: &Path) -> Option<PathBuf> {
         return Some(mdbook);
     }
     let folder = tools.to_str()?;
-    // Without its server for the web: pages are files.
+    // Without its server for the web: pages are files. Without optimisation, which would
+    // take most of the time and save a second of each book.
     let installed = crate::cargo(&[
         "install",
         "mdbook",
         "--locked",
         "--version",
         VERSION,
+        "--debug",
         "--no-default-features",
         "--features",
         "search",

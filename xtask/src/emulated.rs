@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::packages::present;
 use crate::root;
-use crate::tests::test;
+use crate::tests::{Ran, test};
 
 /// A machine that Debian has a linker and a C library for, and QEMU a program.
 struct Machine {
@@ -62,22 +62,24 @@ const LEFT_OUT: &[&str] = &[
 ];
 
 /// Runs the tests on every machine that there is what it takes for; says in
-/// `skipped` which there is not.
-pub fn run(extent: Extent, skipped: &mut Vec<String>) -> bool {
+/// `ran` which there is not.
+pub fn run(extent: Extent, ran: &mut Ran) -> bool {
     let mut passed = true;
     for machine in MACHINES {
         let Machine {
             purpose, target, ..
         } = machine;
         match machine.missing() {
-            Some(what) => skipped.push(format!("{purpose}, on {target}: {what} is missing")),
+            Some(what) => ran
+                .skipped
+                .push(format!("{purpose}, on {target}: {what} is missing")),
             None => {
                 println!("\n── {purpose}: the cipher crate on {target}, emulated");
                 if let Extent::Short = extent {
                     println!("without unit tests and {}", LEFT_OUT.join(", "));
                     println!("cargo xtask emulated runs these, too");
                 }
-                passed &= machine.test(extent, skipped);
+                passed &= machine.test(extent, ran);
             }
         }
     }
@@ -109,7 +111,7 @@ impl Machine {
         }
     }
 
-    fn test(&self, extent: Extent, skipped: &mut Vec<String>) -> bool {
+    fn test(&self, extent: Extent, ran: &mut Ran) -> bool {
         let name = self.target.to_uppercase().replace('-', "_");
         let runner = format!("{} -L {}", self.emulator, self.system());
         let mut cargo = Command::new(env!("CARGO"));
@@ -129,7 +131,7 @@ impl Machine {
                 cargo.args(["--lib", "--"]);
             }
         }
-        test(&mut cargo, skipped)
+        test(&mut cargo, ran)
     }
 }
 

@@ -8,7 +8,7 @@
 
 mod archive;
 mod check;
-mod contents;
+pub mod contents;
 mod headers;
 
 use std::fs;
@@ -120,12 +120,13 @@ fn make() -> Result<Made, String> {
 /// [`STATIC`], in `folder`.
 pub fn pack(program: &Path, programs: &[PathBuf], folder: &Path) -> Result<Made, String> {
     let date = date()?;
-    contents::stage(program, &HOST, &staged())?;
-    let debian = debian(program, folder, date)?;
+    contents::stage(program, HOST.name, &staged())?;
+    let debian = debian(program, folder, date, &[])?;
     let mut archives = Vec::new();
     for (target, program) in STATIC.iter().zip(programs) {
         // Its libraries may be others; its pages are the same.
-        contents::licences(target, &staged())?;
+        let documents = contents::folder_of_documents(&staged());
+        contents::licences(target.name, &["--all-features"], &documents)?;
         let name = format!("cryptmark-{VERSION}-{}", target.name);
         archives.push(archive::pack(program, &staged(), &name, folder, date)?);
     }
@@ -153,8 +154,9 @@ pub fn short() -> bool {
         let built = own.with_file_name("cryptmark");
         // Without its symbols it is a tenth of the size.
         output(Command::new("strip").arg("-o").args([&program, &built]))?;
-        contents::stage(&program, &HOST, &staged())?;
-        let package = debian(&program, &folder, date()?)?;
+        contents::stage(&program, HOST.name, &staged())?;
+        // Who tries a package does not wait for a small one.
+        let package = debian(&program, &folder, date()?, &["--fast"])?;
         Ok(check::debian_alone(&package))
     };
     tried().unwrap_or_else(|error| {
@@ -233,16 +235,33 @@ pub fn builder(target: &Target, command: &str, source: &Path) -> Result<Command,
     Ok(cargo)
 }
 
-/// Makes the Debian package of `program` and of what is staged.
-fn debian(program: &Path, folder: &Path, date: u64) -> Result<PathBuf, String> {
-    let tool = root().join("target/tools");
-    if !tool.join("bin/cargo-deb").is_file() {
-        println!("── installing cargo-deb in target/tools");
-        let tool = tool.to_string_lossy().into_owned();
-        if !cargo(&["install", "cargo-deb", "--locked", "--root", &tool]) {
-            return Err("cargo-deb could not be installed".to_owned());
-        }
+/// The version that packages were looked at with.
+const CARGO_DEB: &str = "3.8.0";
+
+/// cargo-deb, in a folder of the project's own; built there if it is not there. What
+/// takes its time is compressing, which without its default features `xz` does:
+/// built without optimisation it is there sooner.
+fn cargo_deb() -> Result<PathBuf, String> {
+    let tools = root().join("target/tools");
+    let program = tools.join("bin/cargo-deb");
+    let version = output(Command::new(&program).args(["deb", "--version"]));
+    if version.is_ok_and(|said| said.trim().ends_with(CARGO_DEB)) {
+        return Ok(program);
     }
+    println!("── installing cargo-deb in target/tools");
+    let install = ["install", "cargo-deb", "--locked", "--version", CARGO_DEB];
+    let cheaply = ["--debug", "--no-default-features", "--force", "--root"];
+    let folder = tools.to_string_lossy().into_owned();
+    match cargo(&[&install[..], &cheaply, &[&folder]].concat()) {
+        true => Ok(program),
+        false => Err("cargo-deb could not be installed".to_owned()),
+    }
+}
+
+/// Makes the Debian package of `program` and of what is staged; `options` are
+/// cargo-deb's.
+fn debian(program: &Path, folder: &Path, date: u64, options: &[&str]) -> Result<PathBuf, String> {
+    let cargo_deb = cargo_deb()?;
     // cargo-deb takes the program from a folder that looks like cargo's.
     let target = folder.join("debian");
     let release = target.join("release");
@@ -251,8 +270,10 @@ fn debian(program: &Path, folder: &Path, date: u64) -> Result<PathBuf, String> {
         .map_err(|error| format!("{}: {error}", release.display()))?;
     contents::debian_changelog(&staged(), date)?;
     let said = output(
-        Command::new(tool.join("bin/cargo-deb"))
-            .args(["deb", "--no-build", "--no-strip", "--output"])
+        Command::new(cargo_deb)
+            .args(["deb", "--no-build", "--no-strip"])
+            .args(options)
+            .arg("--output")
             .arg(folder)
             .current_dir(root())
             .env("CARGO_TARGET_DIR", &target)

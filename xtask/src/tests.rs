@@ -8,19 +8,29 @@ use std::process::{Command, Stdio};
 /// Marks a line in which a test says what it could not run, and why.
 const SKIPPED: &str = "skipped: ";
 
+/// What came of tests.
+#[derive(Default)]
+pub struct Ran {
+    /// How many passed.
+    pub passed: usize,
+    /// What could not be run, and why.
+    pub skipped: Vec<String>,
+}
+
 /// Provides what tests need, runs them here and some of the cipher crate's on
 /// other machines; sums up.
 pub fn run() -> bool {
     packages::provide();
-    sum_up(|skipped| {
+    sum_up(|ran| {
         let all = ["test", "--workspace", "--all-features"];
         // Tests without the kernel say that they skipped it.
         let _ = crate::cargo(&[&all[..], &["--no-run"]].concat()) && lab_kernel();
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(all).args(["--no-fail-fast", "--"]);
-        let here = test(&mut cargo, skipped);
-        skipped.push("the program for Windows (cargo xtask windows builds and tries it)".into());
-        emulated::run(Extent::Short, skipped) && here
+        let here = test(&mut cargo, ran);
+        let windows = "the program for Windows (cargo xtask windows builds and tries it)";
+        ran.skipped.push(windows.to_owned());
+        emulated::run(Extent::Short, ran) && here
     })
 }
 
@@ -40,7 +50,7 @@ pub fn lab_kernel() -> bool {
 /// sums up.
 pub fn run_emulated() -> bool {
     packages::provide();
-    sum_up(|skipped| emulated::run(Extent::Whole, skipped))
+    sum_up(|ran| emulated::run(Extent::Whole, ran))
 }
 
 /// Provides what it takes, builds the program for Windows and runs tests of it,
@@ -50,9 +60,10 @@ pub fn run_windows() -> bool {
     sum_up(windows::run)
 }
 
-fn sum_up(tests: impl FnOnce(&mut Vec<String>) -> bool) -> bool {
-    let mut skipped = Vec::new();
-    let passed = tests(&mut skipped);
+fn sum_up(tests: impl FnOnce(&mut Ran) -> bool) -> bool {
+    let mut ran = Ran::default();
+    let passed = tests(&mut ran);
+    let mut skipped = ran.skipped;
     skipped.sort();
     skipped.dedup();
     println!(
@@ -66,8 +77,8 @@ fn sum_up(tests: impl FnOnce(&mut Vec<String>) -> bool) -> bool {
 }
 
 /// Runs `cargo`, a `cargo test` up to the arguments of the tests, passes its
-/// output on and collects what was skipped.
-pub fn test(cargo: &mut Command, skipped: &mut Vec<String>) -> bool {
+/// output on, counts what passed and collects what was skipped.
+pub fn test(cargo: &mut Command, ran: &mut Ran) -> bool {
     let child = cargo
         // Passing tests, too, are to be heard when they skip something.
         .arg("--show-output")
@@ -82,10 +93,25 @@ pub fn test(cargo: &mut Command, skipped: &mut Vec<String>) -> bool {
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
             if let Some(at) = line.find(SKIPPED) {
-                skipped.push(line[at + SKIPPED.len()..].to_owned());
+                ran.skipped.push(line[at + SKIPPED.len()..].to_owned());
             }
+            ran.passed += passed(&line).unwrap_or_default();
             println!("{line}");
         }
     }
     child.wait().is_ok_and(|status| status.success())
+}
+
+/// How many tests passed, by the line that ends a test program's output.
+fn passed(line: &str) -> Option<usize> {
+    let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    counts.split_once(" passed")?.0.parse().ok()
+}
+
+#[test]
+fn results_are_counted() {
+    let line = "test result: ok. 41 passed; 0 failed; 2 ignored; 0 measured; 5 filtered out";
+    assert_eq!(passed(line), Some(41));
+    assert_eq!(passed("test result: FAILED. 3 passed; 1 failed"), Some(3));
+    assert_eq!(passed("test a_test ... ok"), None);
 }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::emulated::{add_library, has_library};
+use crate::package::{VERSION, contents};
 use crate::packages::present;
 use crate::root;
-use crate::tests::test;
+use crate::tests::{Ran, test};
 
 /// Rust's name of the target.
 const TARGET: &str = "x86_64-pc-windows-gnu";
@@ -42,14 +43,17 @@ const CRATE_TESTS: &[(&str, &[&str], &[&str])] = &[
         ],
         &[],
     ),
-    ("cryptmark-cipher", &["--test", "it"], &["vectors"]),
+    // Known answers, and every backend against the reference: portable, and what
+    // this processor has beside it.
+    ("cryptmark-cipher", &["--lib", "--test", "it"], &[]),
 ];
 
 /// Builds the program and runs the tests, as far as there is what that takes; says
-/// in `skipped` what there is not.
-pub fn run(skipped: &mut Vec<String>) -> bool {
+/// in `ran` what there is not. Prints in the end how much of what was run.
+pub fn run(ran: &mut Ran) -> bool {
     if let Some(what) = missing(&[LINKER, "wine", "zip", "unzip"]) {
-        skipped.push(format!("the program for Windows: {what} is missing"));
+        ran.skipped
+            .push(format!("the program for Windows: {what} is missing"));
         return true;
     }
     println!("\n── the program for Windows, under wine");
@@ -71,6 +75,16 @@ pub fn run(skipped: &mut Vec<String>) -> bool {
         }
     };
     let mut passed = true;
+    let mut told = Vec::new();
+    let mut run = |what: String, cargo: &mut Command| {
+        let before = ran.passed;
+        let all = test(cargo, ran);
+        let count = ran.passed - before;
+        let verdict = if all { "" } else { ", and others FAILED" };
+        told.push(format!("{what}: {count} passed{verdict}"));
+        // A name that no test has any more would pass as well.
+        passed &= all && count > 0;
+    };
     for (file, which) in PROGRAM_TESTS {
         let mut cargo = Command::new(env!("CARGO"));
         cargo
@@ -84,7 +98,7 @@ pub fn run(skipped: &mut Vec<String>) -> bool {
             ])
             .args(*which)
             .env("CRYPTMARK_WINDOWS", &program);
-        passed &= test(&mut cargo, skipped);
+        run(format!("the program, by tests/{file}"), &mut cargo);
     }
     for (package, targets, which) in CRATE_TESTS {
         let mut cargo = wine.command(env!("CARGO"));
@@ -94,10 +108,19 @@ pub fn run(skipped: &mut Vec<String>) -> bool {
             .arg("--")
             .args(*which)
             .env("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "wine");
-        passed &= test(&mut cargo, skipped);
+        run(format!("tests of {package}"), &mut cargo);
     }
     // That the package works does not depend on how the program was built.
-    passed & tried_package(&built("debug"), &target().join("wine/packed"))
+    let packed = tried_package(&built("debug"), &target().join("wine/packed"));
+    told.push(format!(
+        "the package, unpacked and asked for its version: {}",
+        if packed { "passed" } else { "FAILED" }
+    ));
+    println!("\nrun under {}:", wine.version());
+    for line in told {
+        println!("  {line}");
+    }
+    passed && packed
 }
 
 /// The first tool that is not there and cannot be had.
@@ -161,6 +184,13 @@ impl Wine {
         command
     }
 
+    /// What it calls itself, or `wine`.
+    fn version(&self) -> String {
+        let said = self.command("wine").arg("--version").output();
+        let said = said.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        said.unwrap_or_else(|_| "wine".to_owned())
+    }
+
     /// A script that runs `program` with its arguments.
     fn runner(&self, program: &Path) -> std::io::Result<PathBuf> {
         use std::os::unix::fs::PermissionsExt;
@@ -187,8 +217,9 @@ fn succeed(command: &mut Command) -> std::io::Result<()> {
     }
 }
 
-/// Builds the program as it is shipped and packs it with what belongs to it; unpacks
-/// that and asks the program for its version, where wine is.
+/// Builds the program as it is shipped, packs it with what belongs to it, unpacks that
+/// and asks the program for its version, where wine is. Its features are for Linux:
+/// what waits for a PostgreSQL server is kept by rights and locks of Unix.
 pub fn zip() -> bool {
     if let Some(what) = missing(&[LINKER, "zip", "unzip"]) {
         eprintln!("the program for Windows cannot be packed: {what} is missing");
@@ -197,6 +228,7 @@ pub fn zip() -> bool {
     let built = crate::cargo(&[
         "build",
         "--release",
+        "--locked",
         "--package",
         "cryptmark",
         "--target",
@@ -213,11 +245,18 @@ fn tried_package(program: &Path, folder: &Path) -> bool {
         .is_ok()
 }
 
-/// What is packed beside the program.
-const TEXTS: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
+/// Some of what is packed beside the program.
+const TEXTS: &[&str] = &[
+    "README.md",
+    "CHANGELOG.md",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+    "THIRD-PARTY.txt",
+    "docs/how-to/what-will-luks-cost.md",
+];
 
 fn pack(program: &Path, folder: &Path) -> std::io::Result<PathBuf> {
-    let name = format!("cryptmark-{}-x86_64-windows", env!("CARGO_PKG_VERSION"));
+    let name = format!("cryptmark-{VERSION}-x86_64-windows");
     let content = folder.join(&name);
     let package = folder.join(format!("{name}.zip"));
     for old in [&content, &package] {
@@ -226,9 +265,9 @@ fn pack(program: &Path, folder: &Path) -> std::io::Result<PathBuf> {
     }
     fs::create_dir_all(&content)?;
     fs::copy(program, content.join("cryptmark.exe"))?;
-    for text in TEXTS {
-        fs::copy(root().join(text), content.join(text))?;
-    }
+    contents::documents(&content)
+        .and_then(|()| contents::licences(TARGET, &[], &content))
+        .map_err(std::io::Error::other)?;
     let mut zip = Command::new("zip");
     zip.args(["-q", "-r", "-X"]).arg(&package).arg(&name);
     succeed(zip.current_dir(folder))?;
@@ -266,7 +305,11 @@ fn try_package(package: &Path) -> std::io::Result<()> {
         .arg("--version")
         .output()?;
     let said = String::from_utf8_lossy(&output.stdout);
-    match said.trim() == format!("cryptmark {}", env!("CARGO_PKG_VERSION")) {
+    print!("{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    let ours = |line: &&str| line.starts_with(&format!("cryptmark {VERSION}"));
+    let target = format!("target: {TARGET}");
+    match lines.first().is_some_and(ours) && lines.contains(&target.as_str()) {
         true => Ok(()),
         false => Err(std::io::Error::other(format!("the program says {said:?}"))),
     }

@@ -1,6 +1,8 @@
 //! [`AlignedBuffer`]: memory that devices and ciphers like.
 
 use crate::sys::memory::Pages;
+use rand_core::Rng;
+use rand_xoshiro::Xoshiro256PlusPlus;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
@@ -24,6 +26,15 @@ impl AlignedBuffer {
             pages: Pages::zeroed(length),
             length,
         }
+    }
+
+    /// `length` bytes that nothing compresses, the next of `random`.
+    // Not generic, so that this crate compiles it: without optimisation, which the
+    // lab's tests do without, every repetition would wait seconds for its noise.
+    pub fn noise(length: usize, random: &mut Xoshiro256PlusPlus) -> Self {
+        let mut buffer = Self::new(length);
+        random.fill_bytes(&mut buffer);
+        buffer
     }
 
     /// Shows `length` bytes from now on, so that one allocation serves requests

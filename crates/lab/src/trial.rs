@@ -568,9 +568,7 @@ impl Source {
     }
 
     fn incompressible(&mut self) -> AlignedBuffer {
-        let mut buffer = AlignedBuffer::new(self.block as usize);
-        self.rng.fill_bytes(&mut buffer);
-        buffer
+        AlignedBuffer::noise(self.block as usize, &mut self.rng)
     }
 
     fn buffers(&mut self) -> Vec<AlignedBuffer> {

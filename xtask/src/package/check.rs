@@ -47,7 +47,7 @@ done
 [ $pages -gt 40 ] || say "$pages pages"
 echo "$pages manual pages"
 bash -c ". /usr/share/bash-completion/completions/cryptmark; complete -p cryptmark"
-for file in copyright changelog.Debian.gz changelog.gz README.md THIRD-PARTY.txt docs/CIPHERS.md; do
+for file in copyright changelog.Debian.gz changelog.gz README.md THIRD-PARTY.txt docs/CIPHERS.md docs/how-to/trim.md; do
     [ -s /usr/share/doc/cryptmark/$file ] || say "no $file"
 done
 [ -s /usr/share/zsh/vendor-completions/_cryptmark ] || say "no completions for zsh"
@@ -224,6 +224,7 @@ fn unpacked(archive: &Path, target: &Target) -> Result<(), Ended> {
         "share/fish/vendor_completions.d/cryptmark.fish",
         "share/doc/cryptmark/LICENSE-MIT",
         "share/doc/cryptmark/THIRD-PARTY.txt",
+        "share/doc/cryptmark/docs/how-to/trim.md",
     ] {
         if !said
             .lines()

@@ -8,12 +8,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Target, VERSION, output};
+use super::{VERSION, output};
 use crate::root;
 
-/// Documents of the tree that are handed on, and the folder of the book's pages.
-const DOCUMENTS: &[&str] = &["README.md", "CHANGELOG.md"];
-const PAGES: &str = "docs";
+/// Documents of the tree that are handed on, and the folders of the book's pages.
+const DOCUMENTS: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md"];
+const PAGES: &[&str] = &["docs", "docs/how-to"];
 
 /// Licences of the program itself, as its tree has them.
 const LICENCES: &[(&str, &str)] = &[
@@ -30,9 +30,9 @@ const SHELLS: &[(&str, &str)] = &[
     ("fish", "fish/vendor_completions.d/cryptmark.fish"),
 ];
 
-/// Lays out below `staged/share` what `program`, which was built for `target`,
-/// and the tree give.
-pub fn stage(program: &Path, target: &Target, staged: &Path) -> Result<(), String> {
+/// Lays out below `staged/share` what `program`, which was built for `target`
+/// by Rust's name, and the tree give.
+pub fn stage(program: &Path, target: &str, staged: &Path) -> Result<(), String> {
     let share = staged.join("share");
     // What an earlier version had must not be in this one.
     let _ = fs::remove_dir_all(staged);
@@ -46,30 +46,40 @@ pub fn stage(program: &Path, target: &Target, staged: &Path) -> Result<(), Strin
         let script = output(Command::new(program).args(["completions", shell]))?;
         write(&share.join(place), &script)?;
     }
-    let documents = folder(&documents(staged))?;
+    documents(&folder_of_documents(staged))?;
+    licences(target, &["--all-features"], &folder_of_documents(staged))
+}
+
+/// The folder of documents in what is staged.
+pub fn folder_of_documents(staged: &Path) -> PathBuf {
+    staged.join("share/doc/cryptmark")
+}
+
+/// Copies into `documents` what people read: README, changelog, the book's pages,
+/// laid out as in the tree, so that their links hold; and the program's licences.
+pub fn documents(documents: &Path) -> Result<(), String> {
+    folder(documents)?;
     for name in DOCUMENTS {
         copy(&root().join(name), &documents.join(name))?;
     }
     for (from, name) in LICENCES {
         copy(&root().join(from), &documents.join(name))?;
     }
-    let pages = folder(&documents.join(PAGES))?;
-    for page in files(&root().join(PAGES))? {
-        if page.extension().is_some_and(|suffix| suffix == "md") {
-            copy(&page, &pages.join(page.file_name().unwrap_or_default()))?;
+    for name in PAGES {
+        let pages = folder(&documents.join(name))?;
+        for page in files(&root().join(name))? {
+            if page.extension().is_some_and(|suffix| suffix == "md") {
+                copy(&page, &pages.join(page.file_name().unwrap_or_default()))?;
+            }
         }
     }
-    licences(target, staged)
+    Ok(())
 }
 
-/// The folder of documents in what is staged.
-fn documents(staged: &Path) -> PathBuf {
-    staged.join("share/doc/cryptmark")
-}
-
-/// Writes the names and licences of all crates that the program for `target` is
-/// linked with. Texts that several share are there once.
-pub fn licences(target: &Target, staged: &Path) -> Result<(), String> {
+/// Writes into `documents` the names and licences of all crates that the program
+/// for `target`, by Rust's name, is linked with where cargo's options `features`
+/// choose its features. Texts that several share are there once.
+pub fn licences(target: &str, features: &[&str], documents: &Path) -> Result<(), String> {
     let metadata = [
         "metadata",
         "--locked",
@@ -84,13 +94,13 @@ pub fn licences(target: &Target, staged: &Path) -> Result<(), String> {
         let name = format!("{} v{}", text("name"), text("version"));
         places.insert(name, PathBuf::from(text("manifest_path")));
     }
-    let tree = ["tree", "--locked", "--all-features", "--package=cryptmark"];
-    let linked = output(cargo().args(tree).args([
+    let tree = ["tree", "--locked", "--package=cryptmark"];
+    let linked = output(cargo().args(tree).args(features).args([
         "--edges=normal,no-proc-macro",
         "--prefix=none",
         "--format={p}\t{l}",
         "--target",
-        target.name,
+        target,
     ]))?;
 
     let mut names = BTreeMap::new();
@@ -125,7 +135,7 @@ pub fn licences(target: &Target, staged: &Path) -> Result<(), String> {
         let rule = "─".repeat(72);
         page.push_str(&format!("\n{rule}\n{}\n\n{text}\n", users.join(", ")));
     }
-    write(&documents(staged).join("THIRD-PARTY.txt"), &page)
+    write(&documents.join("THIRD-PARTY.txt"), &page)
 }
 
 fn is_licence(file: &Path) -> bool {
@@ -186,4 +196,31 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 
 fn told(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who installs a package reads its pages where they lie.
+    #[test]
+    fn links_of_the_documents_lead_to_documents() {
+        let place = tempfile::tempdir().unwrap();
+        documents(place.path()).unwrap();
+        let mut pages = vec![place.path().join("README.md")];
+        for name in PAGES {
+            pages.extend(files(&place.path().join(name)).unwrap());
+        }
+        let mut count = 0;
+        for page in pages.iter().filter(|page| page.is_file()) {
+            let text = fs::read_to_string(page).unwrap();
+            for link in text.split("](").skip(1) {
+                let link = link.split([')', '#']).next().unwrap();
+                let led = page.parent().unwrap().join(link);
+                assert!(led.exists(), "{}: {link}", page.display());
+                count += 1;
+            }
+        }
+        assert!(count > 80, "{count} links");
+    }
 }

@@ -217,7 +217,7 @@ fn run_mode(row: &Row, mode: Mode, counts: &mut Counts) {
         let mut with_iv = plain.to_vec();
         add(&mut with_iv[..block], &row.iv);
         let spec = format!("{}-cbc-null", row.algorithm).parse().unwrap();
-        begins(spec, row, 0, &with_iv, expected);
+        begins(spec, row, 0, &with_iv, expected, counts);
         counts.add("run");
         return;
     }
@@ -231,12 +231,12 @@ fn run_mode(row: &Row, mode: Mode, counts: &mut Counts) {
             add(&mut plain, &tweaks);
             add(&mut expected, &tweaks);
         }
-        begins(spec, row, 0, &plain, &expected);
+        begins(spec, row, 0, &plain, &expected, counts);
         counts.add("run");
         return;
     };
     let spec = format!("{}-{mode}{iv}", row.algorithm).parse().unwrap();
-    begins(spec, row, first, plain, expected);
+    begins(spec, row, first, plain, expected, counts);
     counts.add(if whole == row.plain.len() {
         "run"
     } else {
@@ -312,7 +312,7 @@ fn run_essiv(row: &Row, counts: &mut Counts) {
     let spec = format!("{}-cbc-essiv:sha256", row.algorithm)
         .parse()
         .unwrap();
-    begins(spec, row, first, &row.plain, &row.cipher);
+    begins(spec, row, first, &row.plain, &row.cipher, counts);
     counts.add("run");
 }
 
@@ -323,7 +323,14 @@ fn essiv_key(key: &[u8]) -> Vec<u8> {
 
 /// By every backend and by the reference: `plain`, then zeros up to the end of
 /// the sector, becomes `expected` and something, and comes back.
-fn begins(spec: CipherSpec, row: &Row, first: u64, plain: &[u8], expected: &[u8]) {
+fn begins(
+    spec: CipherSpec,
+    row: &Row,
+    first: u64,
+    plain: &[u8],
+    expected: &[u8],
+    counts: &mut Counts,
+) {
     let layout = layout_for(plain.len());
     let first = IvSector::new(first);
     let mut sector = vec![0; layout.size.bytes()];
@@ -344,6 +351,7 @@ fn begins(spec: CipherSpec, row: &Row, first: u64, plain: &[u8], expected: &[u8]
         assert_eq!(sector[..plain.len()], *expected, "{}", row.id);
         cipher.decrypt(first, &mut sector);
         assert_eq!(sector[..plain.len()], *plain, "{}", row.id);
+        counts.add(format!("  by {}", cipher.backend()));
     }
 }
 

@@ -6,7 +6,6 @@ use bytesize::ByteSize;
 use etcetera::BaseStrategy;
 use serde::Deserialize;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes of records that may wait for a store, unless the configuration says so.
@@ -76,11 +75,24 @@ fn read(path: &Path) -> Result<File, StoreError> {
     };
     let file: File = toml::from_str(&text)
         .map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error.message())))?;
-    let readable = std::fs::metadata(path).map_err(failed)?.mode() & 0o077 != 0;
+    let readable = is_open_to_others(path).map_err(failed)?;
     if readable && file.store.as_deref().is_some_and(has_password) {
         return Err(StoreError::Exposed { path: path.into() });
     }
     Ok(file)
+}
+
+/// Whether others than its owner may read a file.
+#[cfg(unix)]
+fn is_open_to_others(path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(std::fs::metadata(path)?.mode() & 0o077 != 0)
+}
+
+/// Elsewhere a file has the rights of its folder, which is the user's own.
+#[cfg(not(unix))]
+fn is_open_to_others(_: &Path) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Whether a URL tells how to get in.
@@ -91,7 +103,7 @@ fn has_password(store: &str) -> bool {
     user.contains(':') || parameters.contains("password=")
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;

@@ -18,7 +18,7 @@ use crate::target::Bare;
 use crate::workload::{Extent, Mix, Workload};
 use block::AlignedBuffer;
 use hdrhistogram::Histogram;
-use rand_core::{Rng, SeedableRng};
+use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::Barrier;
 use std::sync::atomic::Ordering;
@@ -120,10 +120,9 @@ impl Data {
         let request_bytes = workload.block_bytes() as usize;
         let requests = (extent as usize / request_bytes).max(1);
         let offset = ALIGNMENTS[repetition as usize % ALIGNMENTS.len()];
-        let mut buffer = AlignedBuffer::new(offset + requests * request_bytes);
-        Xoshiro256PlusPlus::seed_from_u64(seed ^ u64::from(index)).fill_bytes(&mut buffer);
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ u64::from(index));
         Self {
-            buffer,
+            buffer: AlignedBuffer::noise(offset + requests * request_bytes, &mut random),
             offset,
             request_bytes,
             requests,

@@ -43,7 +43,7 @@ pub fn capabilities() -> Vec<Capability> {
             purpose: "serving a volume as a block device",
             state: node(
                 "/dev/ublk-control",
-                "load the module: modprobe ublk_drv (Linux 6.0 or later)",
+                "load the module: modprobe ublk_drv (Linux 6.5 or later)",
             ),
         },
         Capability {
