@@ -26,6 +26,8 @@ fn main() -> ExitCode {
         Command::Fleet(options) => cli::fleet::run(&options, store.as_deref()),
         Command::Baseline(options) => cli::baseline::run(&options, store.as_deref()),
         Command::Import(options) => cli::import::run(&options, store.as_deref()),
+        #[cfg(feature = "fleet")]
+        Command::Export(options) => cli::export::run(&options, store.as_deref()),
         Command::Compare(options) => cli::compare::run(&options, store.as_deref()),
         Command::Report(options) => cli::report::run(&options, store.as_deref()),
         Command::Papercheck(options) => cli::papercheck::run(&options),

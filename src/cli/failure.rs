@@ -66,6 +66,14 @@ impl Failure {
         Self { remedy, ..self }
     }
 
+    /// The same without the line breaks that answers of servers have.
+    #[cfg(feature = "fleet")]
+    pub fn on_one_line(self) -> Self {
+        let words: Vec<&str> = self.what.split_whitespace().collect();
+        let what = words.join(" ");
+        Self { what, ..self }
+    }
+
     /// The same, of a file.
     pub fn within(self, file: &str) -> Self {
         Self {

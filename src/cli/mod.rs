@@ -12,6 +12,8 @@ pub mod doctor;
 pub mod drive;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;
+#[cfg(feature = "fleet")]
+pub mod export;
 mod failure;
 pub mod fleet;
 pub mod import;
@@ -94,6 +96,9 @@ pub enum Command {
     Baseline(baseline::BaselineOptions),
     /// Take over results of fio, hyperfine, CrystalDiskMark and others, or runs of other machines
     Import(import::ImportOptions),
+    /// Write stored trials as Parquet, for DuckDB, Spark, Trino, pandas
+    #[cfg(feature = "fleet")]
+    Export(export::ExportOptions),
     /// Compare two stored runs, pair by pair
     Compare(compare::CompareOptions),
     /// Write a report of stored runs: .html, .md, .csv or .json; or show them in a browser

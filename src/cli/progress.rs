@@ -58,6 +58,15 @@ impl Progress {
         progress
     }
 
+    /// Starts with writing trials of which nobody knows how many there are.
+    #[cfg(feature = "fleet")]
+    pub fn trials(silent: bool) -> Self {
+        let progress = Self::new(silent, 0);
+        let style = template("{spinner} {human_pos} trials {per_sec}");
+        progress.bar.set_style(style);
+        progress
+    }
+
     /// Starts with living through the lives of drives.
     pub fn lives(silent: bool) -> Self {
         let progress = Self::new(silent, 0);

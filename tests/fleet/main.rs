@@ -3,10 +3,17 @@
 
 mod away;
 mod manifests;
+mod objects;
+mod parquet;
 #[path = "../../crates/lab/tests/postgres_server/mod.rs"]
 mod postgres_server;
+#[path = "../../crates/report/tests/sample/mod.rs"]
+mod sample;
 mod shards;
 mod slurm;
+#[allow(dead_code)] // `cargo xtask fleet-trials` uses all of it.
+mod synthetic;
+mod tables;
 
 use postgres_server::Server;
 use std::path::{Path, PathBuf};

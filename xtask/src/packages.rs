@@ -278,8 +278,29 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// Where what comes from PyPI is, below the root; tests look there too.
-const VALIDATOR: &str = "target/tools/kubernetes-validate";
+/// What comes from PyPI, in a folder of its own below `target/tools`, where tests look.
+struct Python {
+    folder: &'static str,
+    packages: &'static [&'static str],
+    /// What it is known by: a program or module.
+    file: &'static str,
+    purpose: &'static str,
+}
+
+const PYTHONS: &[Python] = &[
+    Python {
+        folder: "kubernetes-validate",
+        packages: &["kubernetes-validate"],
+        file: "bin/kubernetes-validate",
+        purpose: "manifests are checked",
+    },
+    Python {
+        folder: "tables",
+        packages: &["duckdb", "pandas", "pyarrow", "moto[server]"],
+        file: "bin/moto_server",
+        purpose: "exported trials are read, and kept in a store that speaks S3",
+    },
+];
 
 /// What packages are made and tried with, beside the above.
 const PACKAGING: &[Tool] = &[
@@ -367,7 +388,7 @@ const WINDOWS: &[Tool] = &[
 /// stays missing.
 pub fn provide() {
     provide_all(TOOLS.iter().collect());
-    validator();
+    PYTHONS.iter().for_each(provide_python);
 }
 
 /// The same for making and trying packages.
@@ -385,11 +406,10 @@ pub fn provide_windows() {
     provide_all(WINDOWS.iter().collect());
 }
 
-/// The program that knows the schemas of Kubernetes, in a folder of its own.
-fn validator() {
-    let folder = crate::root().join(VALIDATOR);
-    let program = folder.join("bin/kubernetes-validate");
-    if present("kubernetes-validate") || program.is_file() {
+/// What comes from PyPI, where it is missing.
+fn provide_python(wanted: &Python) {
+    let folder = crate::root().join("target/tools").join(wanted.folder);
+    if present(wanted.folder) || folder.join(wanted.file).is_file() {
         return;
     }
     let run = |program: &std::path::Path, arguments: &[&str]| {
@@ -399,16 +419,16 @@ fn validator() {
             .status()
             .is_ok_and(|status| status.success())
     };
-    let made = run(
-        "python3".as_ref(),
-        &["-m", "venv", &folder.to_string_lossy()],
-    ) && run(
-        &folder.join("bin/pip"),
-        &["install", "--quiet", "kubernetes-validate"],
-    );
+    let environment = folder.to_string_lossy();
+    let install = [&["install", "--quiet"], wanted.packages].concat();
+    let made = run("python3".as_ref(), &["-m", "venv", &environment])
+        && run(&folder.join("bin/pip"), &install);
     if !made {
         println!(
-            "missing: kubernetes-validate (manifests are checked); pip install kubernetes-validate"
+            "missing: {} ({}); pip install {}",
+            wanted.folder,
+            wanted.purpose,
+            wanted.packages.join(" ")
         );
     }
 }

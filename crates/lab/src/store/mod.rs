@@ -10,6 +10,7 @@
 mod entry;
 mod error;
 mod location;
+mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod query;

@@ -23,6 +23,10 @@ pub(super) const IDS: &str = "SELECT run FROM runs";
 
 pub(super) const HEADER: &str = "SELECT header FROM runs WHERE run = $1";
 
+/// The headers of the runs behind $1, in the order in which the database sorts ids.
+pub(super) const HEADERS_AFTER: &str =
+    "SELECT run, header FROM runs WHERE run > $1 ORDER BY run LIMIT $2";
+
 pub(super) const TRIALS: &str =
     "SELECT ordinal, record FROM trials WHERE run = $1 ORDER BY ordinal";
 

@@ -128,14 +128,46 @@ pub fn all(location: &Location) {
     names(&store);
     deletion(&store);
     shards(&store);
+    pages(&store);
     drop(store);
     // What was stored outlives the connection.
     let again = Store::open(location).unwrap();
     assert_eq!(again.load("2026-b").unwrap(), run("2026-b", 2));
 }
 
+/// Page by page comes what the list has, whole.
+fn pages(store: &Store) {
+    for id in ["2026-p1", "2026-p2"] {
+        put(store, &run(id, 3));
+    }
+    let all: Vec<String> = store
+        .list()
+        .unwrap()
+        .into_iter()
+        .map(|run| run.run)
+        .collect();
+    for (size, expected) in [(1, 3), (3, 2), (usize::MAX, 1)] {
+        let (mut found, mut pages) = (Vec::new(), 0);
+        let mut after = String::new();
+        loop {
+            let page = store.runs_after(&after, size).unwrap();
+            let Some(last) = page.last() else { break };
+            after = last.run.clone();
+            pages += 1;
+            for run in page {
+                assert_eq!(store.load(&run.run).unwrap(), run);
+                found.push(run.run);
+            }
+        }
+        found.sort();
+        assert_eq!(found, all);
+        assert_eq!(pages, expected, "pages of {size} trials");
+    }
+}
+
 fn empty(store: &Store) {
     assert_eq!(store.list().unwrap(), []);
+    assert_eq!(store.runs_after("", 1).unwrap(), []);
     assert_eq!(store.baselines().unwrap(), []);
     assert!(matches!(store.load(LATEST), Err(StoreError::Empty { .. })));
     assert!(matches!(store.load(""), Err(StoreError::NoSuchRun { .. })));

@@ -1,0 +1,122 @@
+//! What can go wrong with places for trials, and what the user can do about it.
+
+use object_store::Error as Refusal;
+use parquet::errors::ParquetError;
+use std::io;
+use std::path::PathBuf;
+
+/// Trials that cannot be exported or reported on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FleetError {
+    /// A URL of a kind that is not known.
+    #[error("{place} is no place for trials")]
+    NoPlace {
+        /// As the user wrote it, without secrets.
+        place: String,
+    },
+    /// The environment says too little or nonsense about an object store.
+    #[error("cannot use {place}")]
+    Setting {
+        /// The place.
+        place: String,
+        /// What is missing or wrong.
+        source: Refusal,
+    },
+    /// A folder cannot be made or is none.
+    #[error("cannot use the folder {}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Wrong or expired credentials, or no right to do it.
+    #[error("{place} does not let this user in")]
+    Credentials {
+        /// The place.
+        place: String,
+        /// What it said.
+        source: Refusal,
+    },
+    /// There is no such bucket, container or folder.
+    #[error("{place} is not there")]
+    Absent {
+        /// The place.
+        place: String,
+        /// What it said.
+        source: Refusal,
+    },
+    /// It cannot be reached, is full, or failed.
+    #[error("{place} failed")]
+    Failed {
+        /// The place.
+        place: String,
+        /// What it said.
+        source: Refusal,
+    },
+    /// A run cannot be written as Parquet.
+    #[error("cannot write run {run} as Parquet")]
+    Unwritable {
+        /// Id of the run.
+        run: String,
+        /// Why.
+        source: ParquetError,
+    },
+    /// The runtime that object stores need could not start.
+    #[error("cannot start a runtime")]
+    Runtime {
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl FleetError {
+    /// What `place` says to whoever wants something of it.
+    pub(crate) fn of(place: &str, source: Refusal) -> Self {
+        let place = place.to_owned();
+        // Stores say 400 for what has expired, and name it only in their words.
+        const WORDS: [&str; 4] = [
+            "ExpiredToken",
+            "InvalidAccessKeyId",
+            "SignatureDoesNotMatch",
+            "AuthenticationFailed",
+        ];
+        let words = source.to_string();
+        match source {
+            Refusal::PermissionDenied { .. } | Refusal::Unauthenticated { .. } => {
+                Self::Credentials { place, source }
+            }
+            _ if WORDS.iter().any(|word| words.contains(word)) => {
+                Self::Credentials { place, source }
+            }
+            Refusal::NotFound { .. } => Self::Absent { place, source },
+            _ if words.contains("NoSuchBucket") || words.contains("ContainerNotFound") => {
+                Self::Absent { place, source }
+            }
+            source => Self::Failed { place, source },
+        }
+    }
+
+    /// What the user can do about it: one line.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::NoPlace { .. } => {
+                "Name a folder, or a URL: s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH.".into()
+            }
+            Self::Setting { .. } => {
+                "Set what is missing in the environment: AWS_…, GOOGLE_… or AZURE_…; docs/PARQUET.md has the names.".into()
+            }
+            Self::Folder { .. } => "Name a folder that exists or can be made, and that is yours.".into(),
+            Self::Credentials { .. } => {
+                "Renew the credentials in the environment (AWS_…, GOOGLE_…, AZURE_…), or ask for the right to read and write there.".into()
+            }
+            Self::Absent { .. } => "Check the name; buckets, containers and folders to read from must be there.".into(),
+            Self::Failed { .. } => {
+                "Check the address, the network, and the free space; then do it again: what is written is whole, and is written again.".into()
+            }
+            Self::Unwritable { run, .. } => format!("Report this with `cryptmark show {run} --json`."),
+            Self::Runtime { .. } => "Check the limits on threads and open files.".into(),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Trials in an object store: a server that speaks S3, and what may be wrong with one.
+
+use crate::synthetic::put;
+use crate::tables::{ask, python, store};
+use crate::{PROGRAM, Sandbox, sample};
+use serde_json::json;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// moto's server on a port of its own; ended when dropped.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    /// A server that looks at credentials after the first `open` requests.
+    fn start(python: &Path, open: u32) -> Self {
+        // Whoever is given a port that is free may lose it before the server has it.
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let child = Command::new(python)
+            .args([
+                "-m",
+                "moto.server",
+                "-H",
+                "127.0.0.1",
+                "-p",
+                &port.to_string(),
+            ])
+            .env("INITIAL_NO_AUTH_ACTION_COUNT", open.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let address = format!("127.0.0.1:{port}");
+        let server = Self { child, address };
+        for _ in 0..600 {
+            if TcpStream::connect(&server.address).is_ok() {
+                return server;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("moto does not listen");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The program with credentials for a server that speaks S3.
+fn with(sandbox: &Sandbox, address: &str, id: &str, secret: &str, arguments: &[&str]) -> Output {
+    assert!(Path::new(PROGRAM).is_file());
+    sandbox
+        .command("host", arguments)
+        .env("AWS_ENDPOINT_URL", format!("http://{address}"))
+        .env("AWS_ALLOW_HTTP", "true")
+        .env("AWS_REGION", "us-east-1")
+        .env("AWS_ACCESS_KEY_ID", id)
+        .env("AWS_SECRET_ACCESS_KEY", secret)
+        .output()
+        .unwrap()
+}
+
+/// Two lines with exit code 1 and this word.
+fn refused(output: &Output, word: &str) {
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert_eq!(told.trim_end().lines().count(), 2, "{told}");
+    assert!(told.contains(word) && !told.contains("s3cret"), "{told}");
+}
+
+#[test]
+fn a_bucket_is_a_folder_elsewhere() {
+    let Some(python) = python() else { return };
+    let sandbox = Sandbox::new();
+    put(&store(&sandbox, "host"), &sample::run());
+    put(
+        &store(&sandbox, "host"),
+        &lab::record::Run {
+            run: "20261122-b".into(),
+            ..sample::many(20, 10)
+        },
+    );
+    // Four requests make a user, what it may do, its key and a bucket.
+    let server = Server::start(&python, 4);
+    let key = ask(
+        &python,
+        &sandbox,
+        "
+import boto3
+to = dict(endpoint_url=given, region_name='us-east-1', aws_access_key_id='x', aws_secret_access_key='x')
+iam = boto3.client('iam', **to)
+iam.create_user(UserName='lab')
+iam.put_user_policy(UserName='lab', PolicyName='all', PolicyDocument=json.dumps({
+  'Version': '2012-10-17', 'Statement': [{'Effect': 'Allow', 'Action': 's3:*', 'Resource': '*'}]}))
+key = iam.create_access_key(UserName='lab')['AccessKey']
+boto3.client('s3', **to).create_bucket(Bucket='lab')
+print(json.dumps([key['AccessKeyId'], key['SecretAccessKey']]))",
+        &json!(format!("http://{}", server.address)),
+    );
+    let (id, secret) = (key[0].as_str().unwrap(), key[1].as_str().unwrap());
+    let export = |id: &str, secret: &str, place: &str| {
+        let arguments = ["export", "--parquet", place];
+        with(&sandbox, &server.address, id, secret, &arguments)
+    };
+    for _ in 0..2 {
+        let output = export(id, secret, "s3://lab/a/b");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{told}");
+    }
+    let listed = ask(
+        &python,
+        &sandbox,
+        "
+import boto3
+s3 = boto3.client('s3', endpoint_url=given[0], region_name='us-east-1', aws_access_key_id=given[1],
+  aws_secret_access_key=given[2])
+print(json.dumps([object['Key'] for object in s3.list_objects_v2(Bucket='lab')['Contents']]))",
+        &json!([format!("http://{}", server.address), id, secret]),
+    );
+    let day = "a/b/date=2026-11-21";
+    let run = sample::run();
+    let expected = [
+        format!("{day}/plan=many/20261122-b.parquet"),
+        format!("{day}/plan={}/{}.parquet", run.plan, run.run),
+    ];
+    assert_eq!(listed, json!(expected));
+
+    refused(
+        &export(id, "s3cret", "s3://lab/a"),
+        "does not let this user in",
+    );
+    refused(
+        &export("AKIANOBODY", "s3cret", "s3://lab/a"),
+        "does not let this user in",
+    );
+    refused(
+        &export(id, secret, "s3://nobody/a"),
+        "s3://nobody/a is not there",
+    );
+    drop(server);
+}
+
+/// What S3 says of a token whose time is over: 400, and only words tell why.
+#[test]
+fn expired_credentials_are_told_as_such() {
+    let sandbox = Sandbox::new();
+    put(&store(&sandbox, "host"), &sample::run());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            // All of the request, so that closing does not reset the connection.
+            stream
+                .set_read_timeout(Some(Duration::from_millis(300)))
+                .unwrap();
+            let mut rest = Vec::new();
+            let _ = stream.read_to_end(&mut rest);
+            let body = "<?xml version=\"1.0\"?>\n<Error><Code>ExpiredToken</Code>\n\
+                        <Message>The provided token has expired.</Message></Error>";
+            let head = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length:";
+            let _ = write!(stream, "{head} {}\r\n\r\n{body}", body.len());
+        }
+    });
+    let export = ["export", "--parquet", "s3://lab/a"];
+    let output = with(&sandbox, &address, "id", "s3cret", &export);
+    refused(&output, "does not let this user in");
+    refused(&output, "expired");
+}
+
+#[test]
+fn a_server_that_is_away_is_told_soon() {
+    let sandbox = Sandbox::new();
+    put(&store(&sandbox, "host"), &sample::run());
+    // Nobody listens on a port that was just given back.
+    let address = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string();
+    let export = ["export", "--parquet", "s3://lab/a"];
+    let output = with(&sandbox, &address, "id", "s3cret", &export);
+    refused(&output, "s3://lab/a failed");
+    // Nothing says where the account is.
+    let told = sandbox.fails("host", &["export", "--parquet", "az://lab/a"], 2);
+    assert!(told.contains("cannot use az://lab/a"), "{told}");
+}

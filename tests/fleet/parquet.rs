@@ -1,0 +1,254 @@
+//! What `cryptmark export` writes, as DuckDB and pandas read it.
+
+use crate::synthetic::put;
+use crate::tables::{ask, files, python, store};
+use crate::{PROGRAM, Sandbox, sample};
+use lab::record::Run;
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// Runs of three days and plans, one of them with a name that paths do not take.
+fn runs() -> Vec<Run> {
+    let named = |run: &str, plan: &str, started: &str, of: Run| Run {
+        run: run.into(),
+        plan: plan.into(),
+        started: started.into(),
+        ..of
+    };
+    vec![
+        named(
+            "20261120-a",
+            "quick",
+            "2026-11-20T23:30:00-02:00",
+            sample::run(),
+        ),
+        named(
+            "20261121-b",
+            "50 % / größer",
+            "2026-11-21T10:00:00Z",
+            sample::run(),
+        ),
+        named(
+            "20261122-c",
+            "many",
+            "2026-11-22T00:30:00+01:00",
+            sample::many(60, 20),
+        ),
+        named("20261123-d", "kdf", "no time at all", sample::kdf_run()),
+        named(
+            "20261124-e",
+            "quick",
+            "2026-11-24T00:00:00Z",
+            sample::empty(),
+        ),
+    ]
+}
+
+/// A sandbox whose host `host` has these runs, exported to `trials`.
+fn exported(runs: &[Run]) -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    let store = store(&sandbox, "host");
+    for run in runs {
+        put(&store, run);
+    }
+    drop(store);
+    let said = sandbox.ok("host", &["export", "--parquet", "trials"]);
+    (sandbox, said)
+}
+
+#[test]
+fn a_run_is_a_file_and_stays_it() {
+    let runs = runs();
+    let (sandbox, said) = exported(&runs);
+    let trials: usize = runs.iter().map(|run| run.trials.len()).sum();
+    let said_first = format!("Exported {trials} trials of 4 run(s): ");
+    assert!(said.starts_with(&said_first), "{said}");
+    let expected = [
+        "date=1970-01-01/plan=kdf/20261123-d.parquet",
+        "date=2026-11-21/plan=50%20%25%20%2F%20größer/20261121-b.parquet",
+        "date=2026-11-21/plan=many/20261122-c.parquet",
+        "date=2026-11-21/plan=quick/20261120-a.parquet",
+    ];
+    assert_eq!(files(&sandbox, "trials"), expected);
+    let contents =
+        || expected.map(|file| std::fs::read(sandbox.path("trials").join(file)).unwrap());
+    let first = contents();
+    sandbox.ok("host", &["export", "--parquet", "trials"]);
+    assert_eq!(files(&sandbox, "trials"), expected);
+    assert!(first == contents(), "the same run is another file");
+}
+
+#[test]
+fn other_programs_read_what_was_stored() {
+    let Some(python) = python() else { return };
+    let runs = runs();
+    let (sandbox, _) = exported(&runs);
+    let script = "
+import duckdb, pandas
+con = duckdb.connect()
+con.execute(\"SET TimeZone = 'UTC'\")
+all = \"read_parquet('trials/**/*.parquet', hive_partitioning = true)\"
+columns = con.execute(f'DESCRIBE SELECT * FROM {all}').fetchall()
+rows = con.execute(f'''SELECT run, ordinal, CAST(date AS VARCHAR), plan, CAST(epoch_us(started) AS BIGINT),
+  partial, cpu, cores, cipher, key_bits, kdf, kdf_memory_kib, overhead_ratio, latency_p99_9_us,
+  samples_mb_s, cpu_features, warnings FROM {all} ORDER BY run, ordinal''').fetchall()
+frame = pandas.read_parquet('trials')
+print(json.dumps({
+  'columns': [[name, kind] for name, kind, *_ in columns],
+  'rows': rows,
+  'pandas': {'rows': len(frame), 'plans': sorted(set(frame['plan'].astype(str))),
+    'ratios': float(frame['overhead_ratio'].sum()), 'samples': float(sum(map(sum, frame['samples_mb_s'])))},
+}))";
+    let told = ask(&python, &sandbox, script, &json!(null));
+
+    let mut columns: Vec<Value> = fleet::columns::COLUMNS
+        .iter()
+        .map(|column| {
+            let kind = match column.sql_type().strip_prefix("LIST of ") {
+                Some(element) => format!("{element}[]"),
+                None => column.sql_type().to_owned(),
+            };
+            json!([column.name, kind])
+        })
+        .collect();
+    columns.extend([json!(["date", "DATE"]), json!(["plan", "VARCHAR"])]);
+    assert_eq!(told["columns"], json!(columns));
+
+    let mut rows = told["rows"].as_array().unwrap().iter();
+    for run in &runs {
+        let started: Option<jiff::Timestamp> = run.started.parse().ok();
+        for (ordinal, trial) in run.trials.iter().enumerate() {
+            let expected = json!([
+                run.run,
+                ordinal,
+                started.map_or("1970-01-01".to_owned(), |at| at.strftime("%F").to_string()),
+                run.plan,
+                started.map(|at| at.as_microsecond()),
+                run.partial,
+                run.host.cpu,
+                run.host.cores,
+                trial.cipher,
+                trial.key_bits,
+                trial.kdf.as_ref().map(|kdf| &kdf.name),
+                trial.kdf.as_ref().map(|kdf| kdf.memory_kib),
+                trial
+                    .overhead
+                    .as_ref()
+                    .map(|overhead| overhead.ratio.median),
+                trial.latency_us.p99_9,
+                trial.samples_mb_s,
+                run.host.features,
+                trial.warnings,
+            ]);
+            assert_eq!(rows.next(), Some(&expected));
+        }
+    }
+    assert!(rows.next().is_none());
+
+    let trials = || runs.iter().flat_map(|run| &run.trials);
+    let ratios = trials().filter_map(|trial| Some(trial.overhead.as_ref()?.ratio.median));
+    let samples = trials().flat_map(|trial| &trial.samples_mb_s);
+    let pandas = &told["pandas"];
+    assert_eq!(pandas["rows"], trials().count());
+    assert_eq!(
+        pandas["plans"],
+        json!(["50 % / größer", "kdf", "many", "quick"])
+    );
+    let close = |found: &Value, sum: f64| (found.as_f64().unwrap() / sum - 1.0).abs() < 1e-9;
+    assert!(close(&pandas["ratios"], ratios.sum()));
+    assert!(close(&pandas["samples"], samples.sum()));
+}
+
+/// What the page shows is what DuckDB answers.
+#[test]
+fn the_query_of_the_page_is_one() {
+    let Some(python) = python() else { return };
+    let (sandbox, _) = exported(&runs());
+    let page = include_str!("../../docs/PARQUET.md");
+    let query = page.split("```sql\n").nth(1).unwrap();
+    let query = query.split("```").next().unwrap();
+    let script = "
+import duckdb
+rows = duckdb.sql(given).fetchall()
+print(json.dumps([[str(date), cipher, trials] for date, cpu, cipher, ratio, trials in rows]))";
+    let told = ask(&python, &sandbox, script, &json!(query));
+    // Three workloads in each of the two small runs of that day, 60 in the large one.
+    let rows = told.as_array().unwrap();
+    assert!(
+        rows.contains(&json!(["2026-11-21", "aes-xts-plain64", 66])),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_cannot_be_exported_is_told() {
+    let sandbox = Sandbox::new();
+    let fails = |place: &str, code| sandbox.fails("host", &["export", "--parquet", place], code);
+    assert!(fails("trials", 2).contains("holds no runs"));
+    assert!(!sandbox.path("trials").exists(), "a folder for nothing");
+    put(&store(&sandbox, "host"), &sample::run());
+    std::fs::write(sandbox.path("file"), "").unwrap();
+    assert!(fails("file", 2).contains("cannot use the folder file"));
+    assert!(fails("file/below", 2).contains("cannot use the folder"));
+    let told = fails("ftp://me:s3cret@host/x", 2);
+    assert!(
+        told.contains("ftp://host/x is no place") && !told.contains("s3cret"),
+        "{told}"
+    );
+    // A record that a newer program has written.
+    let newer = Run {
+        schema: "cryptmark/2".into(),
+        run: "20990101-z".into(),
+        ..sample::run()
+    };
+    put(&store(&sandbox, "host"), &newer);
+    let told = fails("trials", 2);
+    assert!(told.contains("20990101-z has schema cryptmark/2"), "{told}");
+}
+
+#[test]
+fn a_full_disk_leaves_no_half_file() {
+    let sandbox = Sandbox::new();
+    let host = store(&sandbox, "host");
+    for day in 10..20 {
+        let run = Run {
+            run: format!("202611{day}-a"),
+            started: format!("2026-11-{day}T00:00:00Z"),
+            ..sample::many(30, 20)
+        };
+        put(&host, &run);
+    }
+    drop(host);
+    let script = "mount -t tmpfs -o size=300k none at && $PROGRAM export --parquet at; c=$?; \
+                  cp -r at kept; exit $c";
+    std::fs::create_dir(sandbox.path("at")).unwrap();
+    let output = Command::new("unshare")
+        .args(["-Urm", "sh", "-c", script])
+        .current_dir(sandbox.folder.path())
+        .env("XDG_DATA_HOME", sandbox.path("host"))
+        .env("PROGRAM", PROGRAM)
+        .output();
+    let output = match output {
+        Ok(output) if sandbox.path("kept").exists() => output,
+        _ => {
+            println!("skipped: a tmpfs of the test's own (unshare -Urm is not permitted here)");
+            return;
+        }
+    };
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("at failed") && told.contains("No space left"),
+        "{told}"
+    );
+    assert_eq!(told.trim_end().lines().count(), 2, "{told}");
+    let kept = files(&sandbox, "kept");
+    assert!(!kept.is_empty() && kept.len() < 10, "{kept:?}");
+    for file in kept {
+        let bytes = std::fs::read(sandbox.path("kept").join(&file)).unwrap();
+        assert!(
+            file.ends_with(".parquet") && bytes.ends_with(b"PAR1"),
+            "{file}"
+        );
+    }
+}
