@@ -100,8 +100,6 @@ fn git(arguments: &[&str], paths: &[PathBuf]) -> Option<String> {
 fn features() -> String {
     let mut features: Vec<String> = std::env::vars()
         .filter_map(|(name, _)| Some(name.strip_prefix("CARGO_FEATURE_")?.to_lowercase()))
-        // Cargo writes hyphens as underscores there.
-        .map(|name| name.replace('_', "-"))
         .filter(|name| name != "default")
         .collect();
     features.sort();
