@@ -106,6 +106,34 @@ fn no_volume_opens_without_a_passphrase() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn plaintext_comes_and_goes_by_named_pipes() {
+    let desk = Desk::new();
+    desk.filled("v.img", "luks2");
+    let plain: Vec<u8> = desk.read("plain").iter().rev().copied().collect();
+    fs::write(desk.path("other"), &plain).unwrap();
+    for (feeding, command) in [
+        ("cat other > pipe", "import v.img --yes --input pipe"),
+        ("cat pipe > out", "export v.img --output pipe"),
+    ] {
+        let mut feeder = Command::new("sh")
+            .args([
+                "-c",
+                &format!("rm -f pipe; mkfifo pipe; touch made; {feeding}"),
+            ])
+            .current_dir(desk.folder.path())
+            .spawn()
+            .unwrap();
+        while fs::remove_file(desk.path("made")).is_err() {
+            std::thread::yield_now();
+        }
+        desk.volume(&format!("{command} --passphrase-file one"));
+        assert!(feeder.wait().unwrap().success());
+    }
+    assert!(desk.read("out").starts_with(&plain));
+}
+
 #[test]
 fn headers_are_saved_and_come_back() {
     let desk = Desk::new();

@@ -1,25 +1,18 @@
-//! Whole devices out to files and pipes, and back in: by every core, in pieces
-//! that stay in its cache.
+//! Whole devices out to files and pipes, and back in: by every core, each with
+//! requests under way that its cache has room for.
 
-use crate::positioned::write_all_at;
-use crate::{AlignedBuffer, BlockDevice, BlockError};
+mod work;
+
+use crate::positioned::{read_exact_at, write_all_at};
+use crate::{BlockDevice, BlockError};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::num::NonZero;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
-
-/// Bytes that a core works on at a time: an L2 cache has room for them.
-const PIECE: u64 = 1 << 20;
+use std::sync::{Condvar, Mutex, PoisonError};
+use work::{Work, lock};
 
 /// What a hole in a file is made of.
 const HOLE: usize = 4096;
-
-/// Pieces that wait for the slower side of a pipe, for every core.
-const AHEAD: usize = 2;
 
 /// Why a transfer ended early.
 #[derive(Debug, thiserror::Error)]
@@ -60,17 +53,16 @@ pub fn to_file(
     sparse: bool,
     report: Report,
 ) -> Result<(), TransferError> {
-    let pieces = Pieces::of(device, report);
-    let copy = |offset, buffer: &mut AlignedBuffer| {
-        device.read_at(offset, buffer)?;
-        for run in runs(buffer, sparse) {
-            let at = offset + run.start as u64;
-            let written = write_all_at(file, &buffer[run], at);
-            written.map_err(TransferError::Output)?;
-        }
-        Ok(())
-    };
-    on_every_core(|| pieces.each(&copy))
+    let work = Work::of(device.geometry().size, report);
+    work.on_every_core(|| {
+        work.read(device, |offset, bytes| {
+            for run in runs(bytes, sparse) {
+                let at = offset + run.start as u64;
+                write_all_at(file, &bytes[run], at).map_err(TransferError::Output)?;
+            }
+            Ok(())
+        })
+    })
 }
 
 /// Writes all of `device` to a pipe, in order.
@@ -79,48 +71,87 @@ pub fn to_file(
 /// [`TransferError::Block`], [`TransferError::Output`], [`TransferError::Stopped`].
 pub fn to_writer(
     device: &dyn BlockDevice,
-    to: &mut dyn Write,
+    to: &mut (dyn Write + Send),
     report: Report,
 ) -> Result<(), TransferError> {
-    let size = device.geometry().size;
-    let cores = cores() as u64;
-    thread::scope(|scope| {
-        let readers: Vec<_> = (0..cores)
-            .map(|core| {
-                let (full, filled) = sync_channel(AHEAD);
-                scope.spawn(move || read_every(device, core, cores, &full));
-                filled
-            })
-            .collect();
-        for (piece, from) in (0..size.div_ceil(PIECE)).zip(readers.iter().cycle()) {
-            let buffer = from
-                .recv()
-                .expect("a reader sends every piece or an error")?;
-            to.write_all(&buffer).map_err(TransferError::Output)?;
-            go_on(report, (piece * PIECE) + buffer.len() as u64)?;
+    let work = Work::of(device.geometry().size, report);
+    let writer = Mutex::new((0, to));
+    let turned = Condvar::new();
+    work.on_every_core(|| {
+        // Every core has its pieces in order, so the one whose turn it is does not wait.
+        let outcome = work.read(device, |offset, bytes| {
+            let mut writer = lock(&writer);
+            while writer.0 != offset {
+                if work.has_failed() {
+                    return Err(TransferError::Stopped);
+                }
+                writer = turned.wait(writer).unwrap_or_else(PoisonError::into_inner);
+            }
+            writer.1.write_all(bytes).map_err(TransferError::Output)?;
+            writer.0 += bytes.len() as u64;
+            turned.notify_all();
+            Ok(())
+        });
+        if let Err(error) = outcome {
+            work.fail(error);
+            let _writer = lock(&writer);
+            turned.notify_all();
         }
-        to.flush().map_err(TransferError::Output)
+        Ok(())
+    })?;
+    lock(&writer).1.flush().map_err(TransferError::Output)
+}
+
+/// Writes the first `length` bytes of `file` to the start of `device` and flushes
+/// it. The rest of the last sector keeps what it held.
+///
+/// # Errors
+/// Any [`TransferError`].
+pub fn from_file(
+    device: &dyn BlockDevice,
+    file: &File,
+    length: u64,
+    report: Report,
+) -> Result<(), TransferError> {
+    from_places(device, length, report, |offset, into| {
+        read_exact_at(file, into, offset).map_err(TransferError::Input)
     })
 }
 
-/// Reads every `step`th piece from `first` on, until nobody wants them.
-fn read_every(
+/// Fills `device` with zeros and flushes it.
+///
+/// # Errors
+/// [`TransferError::Block`], [`TransferError::Stopped`].
+pub fn zero(device: &dyn BlockDevice, report: Report) -> Result<(), TransferError> {
+    from_places(device, device.geometry().size, report, |_, into| {
+        into.fill(0);
+        Ok(())
+    })
+}
+
+/// Writes `length` bytes that `read` finds at their offsets.
+fn from_places(
     device: &dyn BlockDevice,
-    first: u64,
-    step: u64,
-    full: &SyncSender<Result<AlignedBuffer, BlockError>>,
-) {
+    length: u64,
+    report: Report,
+    read: impl Fn(u64, &mut [u8]) -> Result<(), TransferError> + Sync,
+) -> Result<(), TransferError> {
     let size = device.geometry().size;
-    let mut offset = first * PIECE;
-    while offset < size {
-        let mut buffer = AlignedBuffer::new(PIECE.min(size - offset) as usize);
-        let read = device.read_at(offset, &mut buffer);
-        let failed = read.is_err();
-        if full.send(read.map(|()| buffer)).is_err() || failed {
-            break;
-        }
-        offset += step * PIECE;
+    if length > size {
+        return Err(TransferError::TooLong { size });
     }
+    let work = Work::of(length, report);
+    work.on_every_core(|| {
+        work.write(device, |buffer| {
+            let Some(piece) = work.next() else {
+                return Ok(None);
+            };
+            buffer.set_len((piece.end - piece.start) as usize);
+            read(piece.start, buffer)?;
+            Ok(Some(piece.start))
+        })
+    })?;
+    Ok(device.flush()?)
 }
 
 /// Writes what `from` gives to the start of `device`, flushes it, and says how
@@ -134,137 +165,43 @@ pub fn from_reader(
     report: Report,
 ) -> Result<u64, TransferError> {
     let size = device.geometry().size;
-    let done = AtomicU64::new(0);
-    let (full, filled) = sync_channel(AHEAD);
-    let filled = Mutex::new(filled);
-    let length = thread::scope(|scope| {
-        let reader = scope.spawn(move || read_all(from, size, &full));
-        let written = on_every_core(|| {
-            while let Some((offset, buffer)) = next(&filled) {
-                write_piece(device, offset, buffer)?;
-                let done = done.fetch_add(PIECE, Ordering::Relaxed) + PIECE;
-                go_on(report, done)?;
+    let work = Work::of(size, report);
+    // Whose place is none has ended.
+    let reader = Mutex::new((Some(0), 0, from));
+    work.on_every_core(|| {
+        work.write(device, |buffer| {
+            let mut reader = lock(&reader);
+            let (place, total, from) = &mut *reader;
+            let Some(offset) = place.take().filter(|_| !work.has_failed()) else {
+                return Ok(None);
+            };
+            let length = fill(*from, buffer).map_err(TransferError::Input)?;
+            *total = offset + length as u64;
+            if *total > size {
+                return Err(TransferError::TooLong { size });
             }
-            Ok(())
-        });
-        // Nobody takes pieces any more: the reader must not wait for that.
-        drop(filled);
-        let read = reader.join().expect("the reader does not panic");
-        written.and(read)
+            *place = (length == buffer.len()).then_some(*total);
+            buffer.set_len(length);
+            Ok((length > 0).then_some(offset))
+        })
     })?;
     device.flush()?;
+    let reader = lock(&reader);
+    Ok(reader.1)
+}
+
+/// Reads until `buffer` is full or nothing comes any more; how much there was.
+fn fill(from: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while length < buffer.len() {
+        match from.read(&mut buffer[length..]) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
     Ok(length)
-}
-
-/// Sends `from` in pieces; how many bytes there were.
-fn read_all(
-    from: &mut (dyn Read + Send),
-    size: u64,
-    full: &SyncSender<(u64, Vec<u8>)>,
-) -> Result<u64, TransferError> {
-    let mut offset = 0;
-    loop {
-        let mut buffer = Vec::with_capacity(PIECE as usize);
-        let read = from.take(PIECE).read_to_end(&mut buffer);
-        let length = read.map_err(TransferError::Input)? as u64;
-        if length > size - offset {
-            return Err(TransferError::TooLong { size });
-        }
-        if length == 0 || full.send((offset, buffer)).is_err() {
-            return Ok(offset);
-        }
-        offset += length;
-    }
-}
-
-fn next<T>(from: &Mutex<Receiver<T>>) -> Option<T> {
-    from.lock().expect("nobody panics with it").recv().ok()
-}
-
-fn write_piece(
-    device: &dyn BlockDevice,
-    offset: u64,
-    mut bytes: Vec<u8>,
-) -> Result<(), BlockError> {
-    let block = device.geometry().logical_block as usize;
-    let given = bytes.len();
-    let whole = given.next_multiple_of(block);
-    if whole > given {
-        let mut last = AlignedBuffer::new(block);
-        device.read_at(offset + (whole - block) as u64, &mut last)?;
-        bytes.extend_from_slice(&last[block - (whole - given)..]);
-    }
-    device.write_at(offset, &bytes)
-}
-
-/// The pieces of a device, for whoever takes the next.
-struct Pieces<'a> {
-    size: u64,
-    next: AtomicU64,
-    done: AtomicU64,
-    report: Report<'a>,
-}
-
-impl<'a> Pieces<'a> {
-    fn of(device: &dyn BlockDevice, report: Report<'a>) -> Self {
-        Self {
-            size: device.geometry().size,
-            next: AtomicU64::new(0),
-            done: AtomicU64::new(0),
-            report,
-        }
-    }
-
-    /// Does `work` for pieces until there are none.
-    fn each(
-        &self,
-        work: &(dyn Fn(u64, &mut AlignedBuffer) -> Result<(), TransferError> + Sync),
-    ) -> Result<(), TransferError> {
-        let mut buffer = AlignedBuffer::new(PIECE.min(self.size) as usize);
-        loop {
-            let offset = self.next.fetch_add(PIECE, Ordering::Relaxed);
-            if offset >= self.size {
-                return Ok(());
-            }
-            let length = PIECE.min(self.size - offset);
-            if length < buffer.len() as u64 {
-                buffer = AlignedBuffer::new(length as usize);
-            }
-            if let Err(error) = work(offset, &mut buffer) {
-                // The others need not go on.
-                self.next.store(self.size, Ordering::Relaxed);
-                return Err(error);
-            }
-            let done = self.done.fetch_add(length, Ordering::Relaxed) + length;
-            if let Err(stopped) = go_on(self.report, done) {
-                self.next.store(self.size, Ordering::Relaxed);
-                return Err(stopped);
-            }
-        }
-    }
-}
-
-fn go_on(report: Report, done: u64) -> Result<(), TransferError> {
-    match report(done) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(TransferError::Stopped),
-    }
-}
-
-/// Calls `work` once on every core; the first error counts.
-fn on_every_core(work: impl Fn() -> Result<(), TransferError> + Sync) -> Result<(), TransferError> {
-    thread::scope(|scope| {
-        let others: Vec<_> = (1..cores()).map(|_| scope.spawn(&work)).collect();
-        let mut outcome = work();
-        for other in others {
-            outcome = outcome.and(other.join().expect("the work does not panic"));
-        }
-        outcome
-    })
-}
-
-fn cores() -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// The parts of `bytes` to write: all, or what is left without whole runs of zeros.
@@ -288,9 +225,10 @@ fn runs(bytes: &[u8], sparse: bool) -> Vec<std::ops::Range<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use super::work::PIECE;
     use super::*;
-    use crate::RamDevice;
-    use crate::positioned::read_exact_at;
+    use crate::layer::{Effect, Fault, Rule, Trigger};
+    use crate::{ByteRange, OperationKind, RamDevice};
 
     const SIZE: u64 = 3 * PIECE + 512 * 3;
 
@@ -323,6 +261,42 @@ mod tests {
         assert_eq!(length, SIZE);
         other.read_at(0, &mut read).unwrap();
         assert!(read == bytes);
+    }
+
+    #[test]
+    fn files_and_zeros_go_in() {
+        let (device, mut bytes) = filled();
+        let file = tempfile::tempfile().unwrap();
+        let new = vec![7; (PIECE + 700) as usize];
+        write_all_at(&file, &new, 0).unwrap();
+        from_file(&device, &file, new.len() as u64, &go_on).unwrap();
+        bytes[..new.len()].copy_from_slice(&new);
+        let mut read = vec![0; SIZE as usize];
+        device.read_at(0, &mut read).unwrap();
+        assert!(read == bytes);
+        let short = from_file(&device, &file, SIZE, &go_on);
+        assert!(matches!(short, Err(TransferError::Input(_))));
+        let long = from_file(&device, &file, SIZE + 1, &go_on);
+        assert!(matches!(long, Err(TransferError::TooLong { size: SIZE })));
+
+        zero(&device, &go_on).unwrap();
+        device.read_at(0, &mut read).unwrap();
+        assert!(read.iter().all(|&byte| byte == 0));
+    }
+
+    /// Whoever waits for a turn learns that it does not come.
+    #[test]
+    fn a_failure_anywhere_ends_a_pipe() {
+        let (device, _) = filled();
+        for piece in 0..4 {
+            let bad = Trigger::Touching(ByteRange::new(piece * PIECE, 512));
+            let rule = Rule::on(OperationKind::Read, bad, Effect::Fail(5));
+            let outcome = to_writer(&Fault::new(&device, [rule]), &mut io::sink(), &go_on);
+            assert!(matches!(outcome, Err(TransferError::Block(_))), "{piece}");
+        }
+        let mut full: &mut [u8] = &mut [0; 1000];
+        let outcome = to_writer(&device, &mut full, &go_on);
+        assert!(matches!(outcome, Err(TransferError::Output(_))));
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub fn export(options: &ExportOptions) -> Result<(), Failure> {
     let progress = Progress::bytes(options.no_progress, volume.geometry().size);
     let report = |done| tell(&progress, &stop, done);
     let outcome = if options.output == Path::new("-") {
-        match transfer::to_writer(&volume, &mut io::stdout().lock(), &report) {
+        match transfer::to_writer(&volume, &mut io::stdout(), &report) {
             // Whoever read has enough of it.
             Err(TransferError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
                 Ok(())
@@ -147,25 +147,22 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
             "Check the path and its permissions.",
         )
     };
-    let mut stdin;
-    let mut file;
-    let (input, length): (&mut (dyn io::Read + Send), _) = if options.input == Path::new("-") {
-        stdin = io::stdin();
-        (&mut stdin, None)
-    } else {
-        file = File::open(&options.input).map_err(unreadable)?;
-        let length = io::Seek::seek(&mut file, io::SeekFrom::End(0)).map_err(unreadable)?;
-        io::Seek::rewind(&mut file).map_err(unreadable)?;
-        (&mut file, Some(length))
+    let input = match options.input == Path::new("-") {
+        true => Input::Stream(Box::new(io::stdin())),
+        false => Input::open(&options.input).map_err(unreadable)?,
     };
     let devices = options.volume.devices(true)?;
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Write)?;
     let data = Protected::new(devices.data(), hidden(options, &devices)?);
     let volume = opened.device::<&dyn BlockDevice>(devices.header(), &data)?;
     let size = volume.geometry().size;
-    if length.is_some_and(|length| length > size) {
-        return Err(TransferError::TooLong { size }.into());
-    }
+    let length = match input {
+        Input::File(_, length) if length > size => {
+            return Err(TransferError::TooLong { size }.into());
+        }
+        Input::File(_, length) => length,
+        Input::Stream(_) => size,
+    };
     // A fresh volume decrypts to noise, so that only what has a name counts.
     let known = match signature::content(&volume) {
         Ok(Content::Known(name)) => Some(name),
@@ -184,12 +181,33 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
         ));
     }
     let stop = crate::cli::stop_on_signal()?;
-    let progress = Progress::bytes(options.no_progress, length.unwrap_or(size));
+    let progress = Progress::bytes(options.no_progress, length);
     let report = |done| tell(&progress, &stop, done);
-    let outcome = transfer::from_reader(&volume, input, &report);
+    let outcome = match input {
+        Input::File(file, length) => transfer::from_file(&volume, &file, length, &report),
+        Input::Stream(mut stream) => transfer::from_reader(&volume, &mut stream, &report).map(drop),
+    };
     progress.finish();
-    outcome?;
-    Ok(())
+    Ok(outcome?)
+}
+
+/// Where the plaintext comes from.
+enum Input {
+    /// Something with places, and its bytes.
+    File(File, u64),
+    /// Something that comes once.
+    Stream(Box<dyn io::Read + Send>),
+}
+
+impl Input {
+    fn open(path: &Path) -> io::Result<Self> {
+        let mut file = File::open(path)?;
+        if PathKind::of(&file.metadata()?).is_none() {
+            return Ok(Self::Stream(Box::new(file)));
+        }
+        let length = io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
+        Ok(Self::File(file, length))
+    }
 }
 
 /// Where the hidden volume is that is to be protected; nowhere if there is none.

@@ -12,7 +12,6 @@ use block::{BlockDevice, ByteRange, transfer};
 use cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
 use clap::{Args, ValueEnum};
 use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use volume::luks2::KeyslotOptions;
 use volume::tcrypt::Family;
@@ -178,11 +177,9 @@ pub fn fill(device: &Disk, data: ByteRange, silent: bool) -> Result<(), Failure>
     let stop = stop_on_signal()?;
     let progress = Progress::bytes(silent, data.length);
     let report = |done| tell(&progress, &stop, done);
-    let mut zeros = io::repeat(0).take(noise.geometry().size);
-    let outcome = transfer::from_reader(&noise, &mut zeros, &report);
+    let outcome = transfer::zero(&noise, &report);
     progress.finish();
-    outcome?;
-    Ok(())
+    Ok(outcome?)
 }
 
 fn luks(options: &CreateOptions) -> Result<(), Failure> {
