@@ -13,14 +13,24 @@ use cryptmark_cipher::{Backend, CipherSpec, IvSector, Key, SectorCipher, SectorL
 
 use crate::memory::{Recording, recorded};
 
-/// Fewer bytes are no schedule, and no key: what pads a struct is copied with
-/// it, whatever was on the stack.
+/// Fewer bytes for each key are no schedule, and no key: what pads a struct is
+/// copied with it, whatever was on the stack.
 const FEWEST: usize = 16;
+
+/// Padding is shorter than a word.
+const WORD: usize = 8;
 
 /// Bytes of two memories that differ.
 fn differing(a: &[u8], b: &[u8]) -> usize {
     assert_eq!(a.len(), b.len(), "the same work allocates the same");
     a.iter().zip(b).filter(|(a, b)| a != b).count()
+}
+
+/// The most bytes in a row that differ.
+fn longest_run(a: &[u8], b: &[u8]) -> usize {
+    let same: Vec<bool> = a.iter().zip(b).map(|(a, b)| a == b).collect();
+    let runs = same.split(|&same| same).map(<[bool]>::len);
+    runs.max().unwrap_or(0)
 }
 
 /// Two keys without a byte in common, and without equal halves.
@@ -66,8 +76,12 @@ fn a_dropped_cipher_leaves_no_key_schedule_on_the_heap() {
         let alive = alive.into_inner();
         let there = differing(&alive[0], &alive[1]);
         assert!(there > spec.default_key_size(), "{spec} {backend}: {there}");
-        let left = differing(&left.heap, &right.heap);
-        assert!(left < FEWEST, "{spec} {backend}: {left} bytes on the heap");
+        let bytes = differing(&left.heap, &right.heap);
+        let run = longest_run(&left.heap, &right.heap);
+        assert!(
+            bytes < FEWEST * spec.key_count() && run < WORD,
+            "{spec} {backend}: {bytes} bytes on the heap, {run} in a row"
+        );
     });
 }
 
@@ -91,6 +105,7 @@ fn setup_leaves_no_key_schedule_on_the_stack() {
 fn what_is_left_is_found() {
     let on_heap = |byte: u8| recorded(|_| drop(vec![byte; 40])).heap;
     assert_eq!(differing(&on_heap(1), &on_heap(2)), 40);
+    assert_eq!(longest_run(&on_heap(1), &on_heap(2)), 40);
     assert_eq!(differing(&on_heap(1), &on_heap(1)), 0);
     if cfg!(target_arch = "x86_64") {
         #[inline(never)]
