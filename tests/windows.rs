@@ -35,6 +35,25 @@ block_size = "64 KiB"
 seconds = 0.05
 "#;
 
+/// Lives of a drive, a tenth of a year long.
+const SWEEP: &str = r#"
+title = "a small SSD, full and not"
+devices = ["small.toml"]
+policies = ["pass", "block"]
+fills = ["60%", "90%"]
+daily = "1 GB"
+years = 0.1
+ciphers = ["aes-xts-plain64"]
+cpu = { aes = "1500MB/s" }
+
+[[workload]]
+name = "rand-4k-write"
+pattern = "random"
+op = "write"
+block_size = "4 KiB"
+bytes = "8 MiB"
+"#;
+
 /// A place of the test's own, for both programs.
 struct Desk(tempfile::TempDir);
 
@@ -43,6 +62,7 @@ impl Desk {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         fs::create_dir(folder.path().join("at")).unwrap();
         fs::write(folder.path().join("tiny.toml"), TINY).unwrap();
+        fs::write(folder.path().join("sweep.toml"), SWEEP).unwrap();
         fs::write(folder.path().join("line"), "velvet juniper\n").unwrap();
         Self(folder)
     }
@@ -138,6 +158,8 @@ fn what_needs_linux_says_so_in_two_lines() {
         &["volume", "serve", "v.img", "--nbd", "127.0.0.1:1"],
         &["volume", "status"],
         &["volume", "trim-check", "v.img"],
+        &["volume", "info", "nbd://127.0.0.1:1/v"],
+        &["run", "tiny.toml", "--at", "nbd://127.0.0.1:1/v"],
         &["lab", "build"],
         &["lab", "run", "--memory", "1GiB", "uname"],
         &["run", "--tier", "fs", "--quick"],
@@ -269,6 +291,47 @@ fn simulated_drives_do_the_same_on_both_systems() {
         let (one, other) = (desk.windows(&arguments), desk.native(&arguments));
         assert!(one.len() > 100 && one == other, "{arguments:?}");
     }
+}
+
+/// Lives on all cores, and their means and intervals.
+#[test]
+#[ignore = "cargo xtask windows builds the program for Windows"]
+fn sweeps_find_the_same_on_both_systems_and_are_shared() {
+    let desk = Desk::new();
+    let small = desk
+        .windows(&["drive", "show", "mlc-128g"])
+        .replace("\"128 GB\"", "\"256 MB\"")
+        .replace("pages_per_block = 256", "pages_per_block = 64")
+        .replace("channels = 8", "channels = 2")
+        .replace("chips_per_channel = 4", "chips_per_channel = 1");
+    fs::write(desk.path("small.toml"), small).unwrap();
+    let trials = |json: String| serde_json::from_str::<Value>(&json).unwrap()["trials"].clone();
+    let sweep = [
+        "drive",
+        "sweep",
+        "sweep.toml",
+        "--no-progress",
+        "--json",
+        "-",
+    ];
+    let (one, other) = (trials(desk.windows(&sweep)), trials(desk.native(&sweep)));
+    assert_eq!(one.as_array().unwrap().len(), 6);
+    assert_eq!(one, other);
+    let cut = [
+        "fleet",
+        "plan",
+        "sweep.toml",
+        "--hosts",
+        "2",
+        "-o",
+        "shared.toml",
+    ];
+    desk.windows(&cut);
+    for shard in ["1/2", "2/2"] {
+        desk.windows(&["run", "shared.toml", "--shard", shard, "--no-progress"]);
+    }
+    let shared = trials(desk.windows(&["show", "sweep", "--json"]));
+    assert_eq!(shared, one);
 }
 
 #[test]

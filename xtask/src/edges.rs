@@ -1,5 +1,7 @@
 //! Who may import whom, and where unsafe may live (DESIGN section 2 and 4).
 
+mod systems;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -45,13 +47,15 @@ const UNSAFE_ROOMS: &[&str] = &[
 /// Checks the tree below `root`; prints every offence.
 pub fn check(root: &Path) -> bool {
     let mut offences = manifests(root);
-    for file in sources(root) {
-        let Ok(text) = fs::read_to_string(root.join(&file)) else {
+    let files = sources(root);
+    for file in &files {
+        let Ok(text) = fs::read_to_string(root.join(file)) else {
             offences.push(format!("{} cannot be read", file.display()));
             continue;
         };
-        offences.extend(offences_in(&file, &text));
+        offences.extend(offences_in(file, &text));
     }
+    offences.extend(systems::offences(root, &files));
     for offence in &offences {
         eprintln!("{offence}");
     }

@@ -22,7 +22,7 @@ cargo xtask COMMAND
   windows       the program for Windows: built, and tried under wine
   windows-zip   the same, as it is shipped, packed in target/package
   lab-kernel    build the kernel of docs/LAB-KERNEL.md in the user's cache
-  edges         check who imports whom, and that unsafe stays in its rooms
+  edges         check who imports whom, that unsafe stays in its rooms, and that Linux is asked for
   ci            what CI runs: fmt, clippy, edges, a release build, test
   bench-fio     beside fio: agreement and load generation [DIRECTORY PAIRS SECONDS]
   bench-find    A/A, delay, slowdown, ledger, timers [DIRECTORY]

@@ -7,7 +7,9 @@ use block::{
 };
 #[cfg(target_os = "linux")]
 use serve::nbd::{ClientError, NbdDevice, Uri};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::path::PathBuf;
 use volume::VolumeError;
 
 /// A file, a block device, or an export of an NBD server.
