@@ -99,7 +99,10 @@ fn git(arguments: &[&str], paths: &[PathBuf]) -> Option<String> {
 /// The features that are built in, in the order of the alphabet.
 fn features() -> String {
     let mut features: Vec<String> = std::env::vars()
-        .filter_map(|(name, _)| Some(name.strip_prefix("CARGO_FEATURE_")?.to_lowercase()))
+        .filter_map(|(name, _)| {
+            let name = name.strip_prefix("CARGO_FEATURE_")?;
+            Some(name.to_lowercase().replace('_', "-"))
+        })
         .filter(|name| name != "default")
         .collect();
     features.sort();

@@ -28,6 +28,8 @@ impl From<FleetError> for Failure {
             FleetError::NoPlace { .. } | FleetError::Setting { .. } | FleetError::Folder { .. } => {
                 2
             }
+            #[cfg(feature = "fleet-report")]
+            FleetError::Empty { .. } | FleetError::Foreign { .. } | FleetError::Newer { .. } => 2,
             _ => 1,
         };
         Self::of(code, &error, error.remedy()).on_one_line()

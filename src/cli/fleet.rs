@@ -2,6 +2,8 @@
 
 #[cfg(feature = "fleet")]
 mod manifest;
+#[cfg(feature = "fleet")]
+mod report;
 
 use super::{Failure, open_store, print};
 use clap::{ArgGroup, Args, Subcommand};
@@ -28,6 +30,9 @@ enum Action {
     /// Write what Slurm or Kubernetes take to run the shards
     #[cfg(feature = "fleet")]
     Manifest(Box<manifest::ManifestOptions>),
+    /// Say what the trials of many hosts come to: overhead by CPU, device, kernel and cipher, outliers, versions that are slower
+    #[cfg(feature = "fleet")]
+    Report(report::ReportOptions),
 }
 
 #[derive(Debug, Args)]
@@ -59,6 +64,8 @@ pub fn run(options: &FleetOptions, store: Option<&str>) -> Result<(), Failure> {
         Action::Status { name } => status(name, store),
         #[cfg(feature = "fleet")]
         Action::Manifest(options) => manifest::run(options),
+        #[cfg(feature = "fleet")]
+        Action::Report(options) => report::run(options, store),
     }
 }
 

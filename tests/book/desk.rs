@@ -104,6 +104,7 @@ fn present(need: &str) -> bool {
     match need {
         "root" => rustix::process::geteuid().is_root(),
         "fuse" => device("/dev/fuse"),
+        "feature fleet-report" => cfg!(feature = "fleet-report"),
         "loop devices" => device("/dev/loop-control"),
         program => {
             let path = std::env::var_os("PATH").unwrap_or_default();

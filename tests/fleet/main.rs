@@ -7,6 +7,8 @@ mod objects;
 mod parquet;
 #[path = "../../crates/lab/tests/postgres_server/mod.rs"]
 mod postgres_server;
+#[cfg(feature = "fleet-report")]
+mod reports;
 #[path = "../../crates/report/tests/sample/mod.rs"]
 mod sample;
 mod shards;

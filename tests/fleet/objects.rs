@@ -139,6 +139,22 @@ print(json.dumps([object['Key'] for object in s3.list_objects_v2(Bucket='lab')['
     ];
     assert_eq!(listed, json!(expected));
 
+    #[cfg(feature = "fleet-report")]
+    {
+        let arguments = ["fleet", "report", "s3://lab/a/b", "--json"];
+        let output = with(&sandbox, &server.address, id, secret, &arguments);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{told}");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["runs"], 2);
+        assert_eq!(report["place"], "s3://lab/a/b");
+        let arguments = ["fleet", "report", "s3://nobody/a"];
+        let output = with(&sandbox, &server.address, id, secret, &arguments);
+        refused(&output, "s3://nobody/a is not there");
+        let arguments = ["fleet", "report", "s3://lab/a/b"];
+        let output = with(&sandbox, &server.address, id, "s3cret", &arguments);
+        refused(&output, "does not let this user in");
+    }
     refused(
         &export(id, "s3cret", "s3://lab/a"),
         "does not let this user in",

@@ -3,7 +3,7 @@
 use crate::synthetic::put;
 use crate::tables::{ask, files, python, store};
 use crate::{PROGRAM, Sandbox, sample};
-use lab::record::Run;
+use lab::record::{Life, Run, TrimPolicy};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -32,7 +32,7 @@ fn runs() -> Vec<Run> {
             "20261122-c",
             "many",
             "2026-11-22T00:30:00+01:00",
-            sample::many(60, 20),
+            lived(sample::many(60, 20)),
         ),
         named("20261123-d", "kdf", "no time at all", sample::kdf_run()),
         named(
@@ -42,6 +42,27 @@ fn runs() -> Vec<Run> {
             sample::empty(),
         ),
     ]
+}
+
+/// The run, whose second trial is of two lives of a drive.
+fn lived(mut run: Run) -> Run {
+    run.trials[1].life = Some(Box::new(Life {
+        policy: TrimPolicy::Block,
+        over_provisioning: 0.07,
+        gc: "greedy".into(),
+        fill: 0.5,
+        overwrites: 0.25,
+        unpartitioned: 0.2,
+        daily_bytes: 40_000_000_000,
+        years: 5.0,
+        first_seed: 7,
+        write_amplification: sample::interval(3.5, 0.1),
+        lifetime_years: sample::interval(11.0, 0.2),
+        terabytes_written: sample::interval(160.0, 0.2),
+        samples_write_amplification: vec![3.25, 3.75],
+        samples_lifetime_years: vec![12.0, 10.0],
+    }));
+    run
 }
 
 /// A sandbox whose host `host` has these runs, exported to `trials`.
@@ -91,7 +112,8 @@ all = \"read_parquet('trials/**/*.parquet', hive_partitioning = true)\"
 columns = con.execute(f'DESCRIBE SELECT * FROM {all}').fetchall()
 rows = con.execute(f'''SELECT run, ordinal, CAST(date AS VARCHAR), plan, CAST(epoch_us(started) AS BIGINT),
   partial, cpu, cores, cipher, key_bits, kdf, kdf_memory_kib, overhead_ratio, latency_p99_9_us,
-  samples_mb_s, cpu_features, warnings FROM {all} ORDER BY run, ordinal''').fetchall()
+  samples_mb_s, cpu_features, warnings, trim_policy, daily_bytes, write_amplification_low, lifetime_years,
+  terabytes_written_high, samples_lifetime_years FROM {all} ORDER BY run, ordinal''').fetchall()
 frame = pandas.read_parquet('trials')
 print(json.dumps({
   'columns': [[name, kind] for name, kind, *_ in columns],
@@ -118,6 +140,8 @@ print(json.dumps({
     for run in &runs {
         let started: Option<jiff::Timestamp> = run.started.parse().ok();
         for (ordinal, trial) in run.trials.iter().enumerate() {
+            let life = trial.life.as_deref();
+            let lives: &[f64] = life.map_or(&[], |life| &life.samples_lifetime_years);
             let expected = json!([
                 run.run,
                 ordinal,
@@ -139,6 +163,12 @@ print(json.dumps({
                 trial.samples_mb_s,
                 run.host.features,
                 trial.warnings,
+                life.map(|life| life.policy),
+                life.map(|life| life.daily_bytes),
+                life.map(|life| life.write_amplification.low),
+                life.map(|life| life.lifetime_years.median),
+                life.map(|life| life.terabytes_written.high),
+                lives,
             ]);
             assert_eq!(rows.next(), Some(&expected));
         }

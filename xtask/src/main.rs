@@ -38,6 +38,7 @@ cargo xtask COMMAND
   nbd-long      servers that have a volume's bytes are killed under verified load [KILLS OF EACH]
   ceph          a Ceph on this machine, which has a volume's bytes: OSDs killed under verified load [KILLS]
   fleet-long    200 writers on a PostgreSQL server that is restarted under them [RUNS OF EACH], and its rate
+  fleet-trials  synthetic trials into PostgreSQL, out as Parquet, and what reports on them cost [TRIALS WRITERS]
   ublk          disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
   package       Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget        time of a clean release build and size of the binary
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let rest = arguments.get(1..).unwrap_or_default();
     let done = match arguments.first().map(String::as_str) {
-        Some("test") => tests::run(),
+        Some("test") => tests::run(&["--all-features"]),
         Some("emulated") => tests::run_emulated(),
         Some("windows") => tests::run_windows(),
         Some("windows-zip") => {
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         Some("nbd-long") => nbd_long(rest),
         Some("ceph") => ceph(rest),
         Some("fleet-long") => fleet_long(rest),
+        Some("fleet-trials") => fleet_trials(rest),
         Some("ublk") => match rest {
             [kernel, module] => ublk::run(kernel, module),
             _ => usage(),
@@ -106,18 +108,11 @@ fn ci() -> bool {
     // The build comes before the tests, so that they find the program.
     step("format", || cargo(&["fmt", "--all", "--check"]))
         && step("clippy", || {
-            cargo(&[
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--all-features",
-                "--",
-                "-D",
-                "warnings",
-            ])
+            let everything = ["clippy", "--workspace", "--all-targets"];
+            cargo(&[&everything, tests::QUICKER, &["--", "-D", "warnings"]].concat())
         })
         && step("edges", || edges::check(&root()))
-        && step("test", tests::run)
+        && step("test", || tests::run(tests::QUICKER))
         && step("package", package::short)
 }
 
@@ -280,6 +275,21 @@ fn fleet_long(rest: &[String]) -> bool {
         .current_dir(root())
         .status()
         .is_ok_and(|status| status.success())
+}
+
+/// Stores as many trials as many hosts do in years, and reports on them.
+fn fleet_trials(rest: &[String]) -> bool {
+    packages::provide();
+    let mut arguments = vec![
+        "bench",
+        "--package",
+        "cryptmark",
+        "--features",
+        "fleet-report",
+    ];
+    arguments.extend(["--bench", "fleet", "--"]);
+    arguments.extend(rest.iter().map(String::as_str));
+    cargo(&arguments)
 }
 
 /// Builds the program from nothing in a folder of its own and weighs it.

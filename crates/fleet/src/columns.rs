@@ -12,7 +12,7 @@ use arrow_array::{
     TimestampMicrosecondArray,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
-use lab::record::{Interval, Run, Trial};
+use lab::record::{Interval, Life, Run, Trial};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -185,6 +185,10 @@ fn ratio(row: Row<'_>) -> Option<Interval> {
     row.trial.overhead.as_ref().map(|overhead| overhead.ratio)
 }
 
+fn life(row: Row<'_>) -> Option<&Life> {
+    row.trial.life.as_deref()
+}
+
 macro_rules! columns {
     ($($name:literal, $unit:literal, $about:literal, $kind:ident, |$row:ident| $value:expr;)*) => {
         &[$(Column { name: $name, unit: $unit, about: $about, value: Value::$kind(|$row| $value) }),*]
@@ -299,6 +303,26 @@ pub const COLUMNS: &[Column] = columns! {
     "samples_crypto_s", "s", "encryption in every repetition", Numbers, |row| &row.trial.samples_crypto_s;
     "samples_sys_s", "s", "system time of every repetition", Numbers, |row| &row.trial.samples_sys_s;
     "warnings", "", "remarks on the trial", Texts, |row| &row.trial.warnings;
+    "trim_policy", "", "plain, pass, block, filled, unpartitioned; this and what follows: of lives of simulated SSDs, of which a repetition is one", Text, |row| life(row).and_then(|life| word(life.policy));
+    "over_provisioning", "0…", "pages beyond those that the host can write", Number, |row| life(row).map(|life| life.over_provisioning);
+    "gc", "", "which block the drive cleans next", Text, |row| life(row).and_then(|life| text(&life.gc));
+    "fill", "0…1", "share of the file system that holds files", Number, |row| life(row).map(|life| life.fill);
+    "overwrites", "0…1", "share of the writes that goes to pages within files", Number, |row| life(row).map(|life| life.overwrites);
+    "unpartitioned", "0…1", "share of the drive that the policy `unpartitioned` leaves", Number, |row| life(row).map(|life| life.unpartitioned);
+    "daily_bytes", "B", "that the host writes a day", Whole, |row| life(row).map(|life| life.daily_bytes);
+    "years", "a", "that were looked at", Number, |row| life(row).map(|life| life.years);
+    "first_seed", "", "the others follow it", Whole, |row| life(row).map(|life| life.first_seed);
+    "write_amplification", "ratio", "flash writes ÷ host writes over all the years, median of the lives", Number, |row| life(row).map(|life| life.write_amplification.median);
+    "write_amplification_low", "ratio", "its 95 % interval", Number, |row| life(row).map(|life| life.write_amplification.low);
+    "write_amplification_high", "ratio", "", Number, |row| life(row).map(|life| life.write_amplification.high);
+    "lifetime_years", "a", "until the blocks have had their erases, median of the lives", Number, |row| life(row).map(|life| life.lifetime_years.median);
+    "lifetime_years_low", "a", "its 95 % interval", Number, |row| life(row).map(|life| life.lifetime_years.low);
+    "lifetime_years_high", "a", "", Number, |row| life(row).map(|life| life.lifetime_years.high);
+    "terabytes_written", "10¹² B", "that the host has written by then, median of the lives", Number, |row| life(row).map(|life| life.terabytes_written.median);
+    "terabytes_written_low", "10¹² B", "its 95 % interval", Number, |row| life(row).map(|life| life.terabytes_written.low);
+    "terabytes_written_high", "10¹² B", "", Number, |row| life(row).map(|life| life.terabytes_written.high);
+    "samples_write_amplification", "ratio", "of every life, by seed", Numbers, |row| life(row).map_or(&[], |life| &life.samples_write_amplification);
+    "samples_lifetime_years", "a", "of every life, by seed", Numbers, |row| life(row).map_or(&[], |life| &life.samples_lifetime_years);
 };
 
 #[cfg(test)]

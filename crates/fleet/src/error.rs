@@ -69,6 +69,42 @@ pub enum FleetError {
         /// What the system said.
         source: io::Error,
     },
+    /// No trial is there.
+    #[cfg(feature = "report")]
+    #[error("{place} has no trials")]
+    Empty {
+        /// The place.
+        place: String,
+    },
+    /// A Parquet file there is of another program, or damaged.
+    #[cfg(feature = "report")]
+    #[error("{object} in {place} was not exported by cryptmark, or is damaged")]
+    Foreign {
+        /// The place.
+        place: String,
+        /// The object.
+        object: String,
+    },
+    /// Trials there were exported by a newer version.
+    #[cfg(feature = "report")]
+    #[error("{place} has trials of table version {found}; this program knows up to {known}")]
+    Newer {
+        /// The place.
+        place: String,
+        /// The newest version found.
+        found: u64,
+        /// The newest version that this program reads.
+        known: u64,
+    },
+    /// A query failed.
+    #[cfg(feature = "report")]
+    #[error("cannot report on {place}")]
+    Query {
+        /// The place.
+        place: String,
+        /// Why.
+        source: Box<datafusion::error::DataFusionError>,
+    },
 }
 
 impl FleetError {
@@ -117,6 +153,14 @@ impl FleetError {
             }
             Self::Unwritable { run, .. } => format!("Report this with `cryptmark show {run} --json`."),
             Self::Runtime { .. } => "Check the limits on threads and open files.".into(),
+            #[cfg(feature = "report")]
+            Self::Empty { .. } => "Measure first: `cryptmark run`; or `cryptmark export --parquet` there.".into(),
+            #[cfg(feature = "report")]
+            Self::Foreign { .. } => "Move it elsewhere, or name a folder that only `cryptmark export` writes to.".into(),
+            #[cfg(feature = "report")]
+            Self::Newer { .. } => "Install the newest cryptmark on this machine, too.".into(),
+            #[cfg(feature = "report")]
+            Self::Query { .. } => "Check the free space of the folder for temporary files; else report this.".into(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How people read a run: pure functions of records, one module an output.
 //!
 //! Nothing here measures, judges, opens files or prints: every function takes
-//! [`lab::record::Run`] values, or a [`lifetime::Lifetime`], and returns text. What a record does not know
+//! [`lab::record::Run`] values, a [`lifetime::Lifetime`] or a [`fleet::FleetReport`], and returns text. What a record does not know
 //! (`None`, not a number) is shown as a dash, never as zero. Text from records
 //! is escaped for the output that it goes to.
 
@@ -10,6 +10,7 @@
 pub mod advice;
 pub mod compare;
 pub mod csv;
+pub mod fleet;
 pub mod html;
 pub mod json;
 pub mod lifetime;

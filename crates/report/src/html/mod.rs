@@ -4,6 +4,7 @@
 //! the same. The browser runs that script only, by its hash.
 
 pub(crate) mod chart;
+pub mod fleet;
 pub mod lifetime;
 mod page;
 pub(crate) mod pick;

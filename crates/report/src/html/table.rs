@@ -43,6 +43,23 @@ pub(crate) fn group(columns: usize, title: Markup) -> Markup {
     html! { tr class="group" { th colspan=(columns) scope="rowgroup" { (title) } } }
 }
 
+/// A row of what no reader picks by system or cipher.
+pub(crate) fn named<'a>(
+    name: Markup,
+    columns: impl IntoIterator<Item = &'a str>,
+    cells: &[Cell],
+) -> Markup {
+    html! { tr { th scope="row" { (name) } (values(columns, cells)) } }
+}
+
+fn values<'a>(columns: impl IntoIterator<Item = &'a str>, cells: &[Cell]) -> Markup {
+    html! {
+        @for (column, cell) in columns.into_iter().zip(cells) {
+            td data-name=(column) data-value=[cell.value] { (cell.text) }
+        }
+    }
+}
+
 /// A row of `trial`: its name, `title` for who points at it, and its cells
 /// under `columns`, which a phone shows beside each value.
 pub(crate) fn row<'a>(
@@ -71,9 +88,7 @@ pub(crate) fn picked<'a>(
     html! {
         tr data-system=(system) data-cipher=(cipher) {
             th scope="row" title=[title] { (name) }
-            @for (column, cell) in columns.into_iter().zip(cells) {
-                td data-name=(column) data-value=[cell.value] { (cell.text) }
-            }
+            (values(columns, cells))
         }
     }
 }

@@ -10,6 +10,7 @@ pub(super) mod latency;
 pub(super) mod ledger;
 pub(super) mod palette;
 pub(crate) mod parts;
+pub(super) mod quantiles;
 pub(crate) mod rates;
 pub(crate) mod ratios;
 pub(crate) mod rounds;

@@ -1,0 +1,172 @@
+//! What the trials of many hosts come to: plain data, which the crate `fleet` asks
+//! for and this crate shows.
+//!
+//! A ratio is an encrypted rate ÷ the plain one on the same host, to a thousandth:
+//! below 1 is slower. A quantile is the smallest ratio that so many trials do not
+//! exceed. Trials are alike if they measure the same: tier, system, cipher, key,
+//! workload, file system, processor and model of the device.
+
+mod text;
+
+pub use text::render as text;
+
+use crate::figure;
+use lab::record::Tier;
+use serde::{Deserialize, Serialize};
+
+/// A report on the trials of many hosts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FleetReport {
+    /// Where the trials are.
+    pub place: String,
+    /// Trials there.
+    pub trials: u64,
+    /// Their runs.
+    pub runs: u64,
+    /// Trials that were compared with plain.
+    pub compared: u64,
+    /// Overhead by what hosts differ in.
+    pub overhead: Vec<Breakdown>,
+    /// What is far from all alike.
+    pub outliers: Outliers,
+    /// What became slower with a version of the program; the largest loss first.
+    pub regressions: Vec<Regression>,
+}
+
+/// Overhead by one property.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Breakdown {
+    /// The property: `CPU`, `device`, `kernel`, `cipher`.
+    pub by: String,
+    /// Its values; that with the most trials first.
+    pub groups: Vec<Quantiles>,
+}
+
+/// Quantiles of the overhead of trials that have something in common.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// What they have in common.
+    pub name: String,
+    /// How many there are.
+    pub trials: u64,
+    /// The 5 % quantile of the ratios.
+    pub p5: f64,
+    /// The lower quartile.
+    pub p25: f64,
+    /// The median.
+    pub p50: f64,
+    /// The upper quartile.
+    pub p75: f64,
+    /// The 95 % quantile.
+    pub p95: f64,
+}
+
+/// What trials that are alike measure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Alike {
+    /// `cipher`, `block` or `fs`.
+    pub tier: Tier,
+    /// The system.
+    pub system: String,
+    /// dm-crypt notation; empty where there is none.
+    pub cipher: String,
+    /// Key length, bits; 0 where there is none.
+    pub key_bits: u32,
+    /// The system that it is compared with.
+    pub against: String,
+    /// The file system under test; empty below that tier.
+    pub fs: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// What it does.
+    pub op: String,
+    /// Bytes of a request.
+    pub block_bytes: u64,
+    /// Requests in flight a thread.
+    pub queue_depth: u32,
+    /// Threads.
+    pub threads: u32,
+    /// Model of the device, or its kind.
+    pub device: String,
+    /// Model of the processor.
+    pub cpu: String,
+}
+
+impl Alike {
+    /// The cipher and the system: `AES-256 XTS, builtin`.
+    pub(crate) fn name(&self) -> String {
+        match self.cipher.as_str() {
+            "" => self.system.clone(),
+            cipher => {
+                let bits = Some(self.key_bits).filter(|bits| *bits > 0);
+                format!("{}, {}", figure::cipher(cipher, bits), self.system)
+            }
+        }
+    }
+
+    /// The workload, the machine and the device.
+    pub(crate) fn place(&self) -> String {
+        format!("{} · {} · {}", self.workload, self.cpu, self.device)
+    }
+}
+
+/// Trials that are far from all alike.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outliers {
+    /// How many there are.
+    pub found: u64,
+    /// Those that are the farthest away.
+    pub farthest: Vec<Outlier>,
+}
+
+/// A trial that lies outside of the quartiles of at least eight that are alike by
+/// more than three times their distance, and by more than 0.02.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outlier {
+    /// Its run.
+    pub run: String,
+    /// What it measured.
+    #[serde(flatten)]
+    pub alike: Alike,
+    /// Its ratio.
+    pub ratio: f64,
+    /// The lower quartile of all alike.
+    pub p25: f64,
+    /// Their median.
+    pub p50: f64,
+    /// The upper quartile.
+    pub p75: f64,
+    /// How many there are, with it.
+    pub trials: u64,
+}
+
+/// A version of the program with which all alike became slower: the 95 % intervals
+/// of the medians do not touch, and these differ by 0.02 or more. There are at least
+/// six trials of each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Regression {
+    /// What is slower.
+    #[serde(flatten)]
+    pub alike: Alike,
+    /// The version that was seen before on such machines.
+    pub before: String,
+    /// Trials of it.
+    pub before_trials: u64,
+    /// Median ratio of it.
+    pub before_ratio: f64,
+    /// The version that is slower.
+    pub after: String,
+    /// Trials of it.
+    pub after_trials: u64,
+    /// Median ratio of it.
+    pub after_ratio: f64,
+}
+
+/// A ratio in words: `−12.3 %`, `+1.0 %`.
+pub(crate) fn change(ratio: f64) -> String {
+    match ((ratio - 1.0) * 1000.0).round() / 10.0 {
+        percent if percent < 0.0 => format!("−{:.1} %", -percent),
+        percent if percent > 0.0 => format!("+{percent:.1} %"),
+        _ => "0.0 %".to_owned(),
+    }
+}

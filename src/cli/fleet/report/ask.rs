@@ -1,0 +1,63 @@
+//! The report's trials, and what is made of them.
+
+use super::ReportOptions;
+use crate::cli::progress::Progress;
+use crate::cli::report::put;
+use crate::cli::{Failure, export, open_store, print};
+use fleet::Storage;
+use std::path::Path;
+
+/// Runs the command.
+pub fn run(options: &ReportOptions, store: Option<&str>) -> Result<(), Failure> {
+    let parquet = options.from.as_deref().filter(|from| is_parquet(from));
+    let report = match parquet {
+        Some(place) => asked(&Storage::open(place)?, options.no_progress)?,
+        None => of_store(options, store)?,
+    };
+    if let Some(path) = &options.html {
+        put(path, &::report::html::fleet::render(&report))?;
+    }
+    if options.json {
+        let json = serde_json::to_string_pretty(&report).map_err(Failure::unprintable)?;
+        return print(&format!("{json}\n"));
+    }
+    print(&::report::fleet::text(&report))
+}
+
+/// Whether what the user named has Parquet, and is no store.
+fn is_parquet(from: &str) -> bool {
+    let postgres = ["postgres://", "postgresql://", "sqlite:"];
+    let store = postgres.iter().any(|scheme| from.starts_with(scheme));
+    !store && (fleet::is_url(from) || !Path::new(from).is_file())
+}
+
+/// A store's records are text, of which a query would read all each time: so they are
+/// written as Parquet first, where files are that go again.
+fn of_store(
+    options: &ReportOptions,
+    store: Option<&str>,
+) -> Result<::report::fleet::FleetReport, Failure> {
+    let store = open_store(options.from.as_deref().or(store))?;
+    let folder = tempfile::tempdir().map_err(|error| {
+        Failure::new(
+            1,
+            format!("cannot make a folder for temporary files: {error}"),
+            "Check its free space, or name another one as TMPDIR.",
+        )
+    })?;
+    let create = || Storage::create(&folder.path().to_string_lossy());
+    export::all(&store, create, options.no_progress)?;
+    let storage = Storage::open(&folder.path().to_string_lossy())?;
+    let mut report = asked(&storage, options.no_progress)?;
+    report.place = store.location().to_string();
+    Ok(report)
+}
+
+fn asked(storage: &Storage, silent: bool) -> Result<::report::fleet::FleetReport, Failure> {
+    let progress = (!silent).then(|| Progress::waiting("reading trials"));
+    let report = fleet::report::of(storage);
+    if let Some(progress) = progress {
+        progress.finish();
+    }
+    Ok(report?)
+}
