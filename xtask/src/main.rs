@@ -38,6 +38,7 @@ cargo xtask COMMAND
   nbd-long      servers that have a volume's bytes are killed under verified load [KILLS OF EACH]
   ceph          a Ceph on this machine, which has a volume's bytes: OSDs killed under verified load [KILLS]
   fleet-long    200 writers on a PostgreSQL server that is restarted under them [RUNS OF EACH], and its rate
+  fleet-reports the tests of reports on fleets, which take minutes more to build
   fleet-trials  synthetic trials into PostgreSQL, out as Parquet, and what reports on them cost [TRIALS WRITERS]
   ublk          disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
   package       Debian package and static programs, in target/package [--test tries them, --short as CI does]
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let rest = arguments.get(1..).unwrap_or_default();
     let done = match arguments.first().map(String::as_str) {
-        Some("test") => tests::run(&["--all-features"]),
+        Some("test") => tests::run(),
         Some("emulated") => tests::run_emulated(),
         Some("windows") => tests::run_windows(),
         Some("windows-zip") => {
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         Some("nbd-long") => nbd_long(rest),
         Some("ceph") => ceph(rest),
         Some("fleet-long") => fleet_long(rest),
+        Some("fleet-reports") => tests::run_fleet_reports(),
         Some("fleet-trials") => fleet_trials(rest),
         Some("ublk") => match rest {
             [kernel, module] => ublk::run(kernel, module),
@@ -109,10 +111,10 @@ fn ci() -> bool {
     step("format", || cargo(&["fmt", "--all", "--check"]))
         && step("clippy", || {
             let everything = ["clippy", "--workspace", "--all-targets"];
-            cargo(&[&everything, tests::QUICKER, &["--", "-D", "warnings"]].concat())
+            cargo(&[&everything, tests::FEATURES, &["--", "-D", "warnings"]].concat())
         })
         && step("edges", || edges::check(&root()))
-        && step("test", || tests::run(tests::QUICKER))
+        && step("test", tests::run)
         && step("package", package::short)
 }
 

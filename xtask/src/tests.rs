@@ -17,20 +17,19 @@ pub struct Ran {
     pub skipped: Vec<String>,
 }
 
-/// What cargo builds with the features that CI has time for: all but `fleet-report`,
-/// whose DataFusion takes longer to compile than half of everything else.
-pub const QUICKER: &[&str] = &["--features", "fleet,model,postgres,reference,tls,ublk"];
+/// What cargo builds with the features that are tested everywhere: all but
+/// `fleet-report`, whose DataFusion takes longer to compile than half of everything
+/// else.
+pub const FEATURES: &[&str] = &["--features", "fleet,model,postgres,reference,tls,ublk"];
 
-/// Provides what tests need, runs them here, built with `features`, and some of the
-/// cipher crate's on other machines; sums up.
-pub fn run(features: &[&str]) -> bool {
+/// Provides what tests need, runs them here and some of the cipher crate's on
+/// other machines; sums up.
+pub fn run() -> bool {
     packages::provide();
     sum_up(|ran| {
-        let all = [&["test", "--workspace"], features].concat();
-        if features == QUICKER {
-            let left = "reports on fleets (cargo xtask test builds and tries them)";
-            ran.skipped.push(left.to_owned());
-        }
+        let all = [&["test", "--workspace"], FEATURES].concat();
+        let left = "reports on fleets (cargo xtask fleet-reports builds and tries them)";
+        ran.skipped.push(left.to_owned());
         // Tests without the kernel say that they skipped it.
         let _ = crate::cargo(&[&all[..], &["--no-run"]].concat()) && lab_kernel();
         let mut cargo = Command::new(env!("CARGO"));
@@ -40,6 +39,13 @@ pub fn run(features: &[&str]) -> bool {
         ran.skipped.push(windows.to_owned());
         emulated::run(Extent::Short, ran) && here
     })
+}
+
+/// Tests reports on fleets, with what they are built of.
+pub fn run_fleet_reports() -> bool {
+    packages::provide();
+    let all = ["test", "--workspace", "--all-features", "--test", "fleet"];
+    sum_up(|ran| test(Command::new(env!("CARGO")).args(all), ran))
 }
 
 /// Has the program that lies beside this one build the lab kernel, unless it is
@@ -117,7 +123,7 @@ fn passed(line: &str) -> Option<usize> {
 }
 
 #[test]
-fn ci_leaves_one_feature_out() {
+fn one_feature_is_left_out() {
     let mut manifests = vec![root().join("Cargo.toml")];
     let crates = std::fs::read_dir(root().join("crates")).unwrap();
     manifests.extend(crates.map(|folder| folder.unwrap().path().join("Cargo.toml")));
@@ -131,7 +137,7 @@ fn ci_leaves_one_feature_out() {
     // `report` is what `fleet-report` has of the crate `fleet`.
     assert!(features.remove("fleet-report") && features.remove("report"));
     let features: Vec<String> = features.into_iter().collect();
-    assert_eq!(QUICKER[1], features.join(","));
+    assert_eq!(FEATURES[1], features.join(","));
 }
 
 #[test]
