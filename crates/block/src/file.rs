@@ -92,8 +92,9 @@ pub struct FileOptions {
     pub direct: bool,
     /// `None` chooses: `pread` on memory-backed file systems, where io_uring
     /// hands every request to a worker thread (25–32 thousand against more
-    /// than 700 thousand requests a second were measured); elsewhere io_uring
-    /// where the system permits it, else threads.
+    /// than 700 thousand requests a second were measured), and in User-Mode Linux,
+    /// where those never finish; elsewhere io_uring where the system permits it,
+    /// else threads.
     pub engine: Option<Engine>,
     /// Refuse a block device that is mounted or otherwise held, and keep
     /// others from holding it.
