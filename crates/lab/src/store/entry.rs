@@ -4,6 +4,7 @@ use super::transact::transact;
 use super::{Store, StoreError, query};
 use crate::record::{Run, Shard, Trial};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One thing that a writer tells the store; also a line of the spool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -222,13 +223,16 @@ impl Store {
                             .fetch_optional(&mut *tx)
                             .await?;
                         if known.is_some() {
-                            for (ordinal, record) in trials {
-                                sqlx::query(query::PUT_TRIAL)
-                                    .bind(run)
-                                    .bind(i64::from(*ordinal))
-                                    .bind(record)
-                                    .execute(&mut *tx)
-                                    .await?;
+                            // PostgreSQL takes a position once in a statement.
+                            let positions: BTreeMap<_, _> =
+                                trials.iter().map(|(ordinal, record)| (ordinal, record)).collect();
+                            let rows: Vec<_> = positions.into_iter().collect();
+                            for rows in rows.chunks(query::TRIALS_AT_ONCE) {
+                                let mut put = sqlx::query(query::put_trials(rows.len())).bind(run);
+                                for (ordinal, record) in rows {
+                                    put = put.bind(i64::from(**ordinal)).bind(*record);
+                                }
+                                put.execute(&mut *tx).await?;
                             }
                             continue;
                         }

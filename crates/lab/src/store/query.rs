@@ -1,5 +1,7 @@
 //! The queries, in SQL that SQLite and PostgreSQL both read.
 
+use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
+
 pub(super) const ADD_RUN: &str = "INSERT INTO runs (run, plan, started, partial, host_key, header)
      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (run) DO NOTHING";
 
@@ -12,8 +14,19 @@ pub(super) const RUN_IS: &str = "SELECT run FROM runs WHERE run = $1";
 pub(super) const SAME_RUN: &str = "SELECT run FROM runs
      WHERE run = $1 AND plan = $2 AND started = $3 AND host_key = $4";
 
-pub(super) const PUT_TRIAL: &str = "INSERT INTO trials (run, ordinal, record) VALUES ($1, $2, $3)
-     ON CONFLICT (run, ordinal) DO UPDATE SET record = excluded.record";
+/// Trials that one statement takes, at most.
+pub(super) const TRIALS_AT_ONCE: usize = 100;
+
+/// Puts so many trials of the run $1; each has a position and a record.
+pub(super) fn put_trials(rows: usize) -> SqlStr {
+    let rows = (0..rows).map(|row| format!("($1, ${}, ${})", 2 * row + 2, 2 * row + 3));
+    let rows = rows.collect::<Vec<_>>().join(", ");
+    AssertSqlSafe(format!(
+        "INSERT INTO trials (run, ordinal, record) VALUES {rows}
+         ON CONFLICT (run, ordinal) DO UPDATE SET record = excluded.record"
+    ))
+    .into_sql_str()
+}
 
 pub(super) const LIST_RUNS: &str = "SELECT run, plan, started, partial, host_key,
             (SELECT COUNT(*) FROM trials WHERE trials.run = runs.run)

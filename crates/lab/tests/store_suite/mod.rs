@@ -124,6 +124,7 @@ pub fn all(location: &Location) {
     let store = Store::open(location).unwrap();
     empty(&store);
     a_run_is_kept_trial_by_trial(&store);
+    many_trials_at_once(&store);
     refusals(&store);
     names(&store);
     deletion(&store);
@@ -195,6 +196,25 @@ fn a_run_is_kept_trial_by_trial(store: &Store) {
     assert_eq!(list.len(), 1);
     assert_eq!((list[0].trials, list[0].partial), (3, false));
     assert_eq!(list[0].host, whole.host.key());
+}
+
+/// More trials than a statement takes, in any order; of two at one position the
+/// later stands.
+fn many_trials_at_once(store: &Store) {
+    let whole = run("2025-many", 250);
+    store.begin(&whole).unwrap();
+    let mut all: Vec<_> = (0..250).zip(&whole.trials).rev().collect();
+    all.insert(0, (7, &whole.trials[8]));
+    all.insert(0, (200, &whole.trials[0]));
+    store.put_trials("2025-many", &all).unwrap();
+    // Again, beside one that changes.
+    all.push((3, &whole.trials[4]));
+    store.put_trials("2025-many", &all).unwrap();
+    store.put_trials("2025-many", &[]).unwrap();
+    let mut expected = whole.trials.clone();
+    expected[3] = whole.trials[4].clone();
+    assert_eq!(store.load("2025-many").unwrap().trials, expected);
+    store.delete("2025-many").unwrap();
 }
 
 fn refusals(store: &Store) {
