@@ -143,8 +143,8 @@ impl FileDevice {
     /// duplicates of the descriptor share; Windows opens the file anew.
     /// `options.exclusive` has no effect.
     pub fn from_file(file: File, path: &Path, options: &FileOptions) -> Result<Self, BlockError> {
-        let (shared, memory_backed) = open::examine(file, path, options)?;
-        let engine = open::choose_engine(options.engine, memory_backed)?;
+        let (shared, inside_submit) = open::examine(file, path, options)?;
+        let engine = open::choose_engine(options.engine, inside_submit)?;
         Ok(Self {
             shared: Arc::new(shared),
             engine,

@@ -24,8 +24,8 @@ pub(super) fn file(path: &Path, options: &FileOptions) -> Result<File, BlockErro
     })
 }
 
-/// Finds out what a file can do. The second value tells whether its file
-/// system lives in memory.
+/// Finds out what a file can do. The second value tells whether its requests are
+/// best done inside submit.
 pub(super) fn examine(
     mut file: File,
     path: &Path,
@@ -41,9 +41,9 @@ pub(super) fn examine(
         PathKind::RegularFile => metadata.len(),
         PathKind::BlockDevice => file.seek(SeekFrom::End(0)).map_err(refused)?,
     };
-    let memory_backed = kind == PathKind::RegularFile && system::lives_in_memory(&file);
+    let inside_submit = kind == PathKind::RegularFile && system::read_inside_submit(&file);
     let smallest = system::logical_block(&file, kind);
-    let direct = if options.direct && !memory_backed {
+    let direct = if options.direct && !inside_submit {
         go_direct(&mut file, kind, smallest, options.write).map_err(refused)?
     } else {
         system::set_direct(&mut file, false, options.write).map_err(refused)?;
@@ -69,7 +69,7 @@ pub(super) fn examine(
         memory_alignment: direct.map_or(1, |direct| direct.memory_alignment),
         file: Arc::new(file),
     };
-    Ok((shared, memory_backed))
+    Ok((shared, inside_submit))
 }
 
 /// Whether the kernel lets this process have rings.
@@ -80,7 +80,7 @@ pub(super) fn ring_permitted() -> bool {
 /// The engine asked for, or the best one that works.
 pub(super) fn choose_engine(
     asked: Option<Engine>,
-    memory_backed: bool,
+    inside_submit: bool,
 ) -> Result<Engine, BlockError> {
     match asked {
         Some(Engine::IoUring) => match system::ring_permitted() {
@@ -91,7 +91,7 @@ pub(super) fn choose_engine(
             }),
         },
         Some(engine) => Ok(engine),
-        None if memory_backed => Ok(Engine::Pread),
+        None if inside_submit => Ok(Engine::Pread),
         None if ring_permitted() => Ok(Engine::IoUring),
         None => Ok(Engine::Threads),
     }

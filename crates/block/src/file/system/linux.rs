@@ -41,7 +41,9 @@ pub(in crate::file) fn open(
     open.open(path)
 }
 
-pub(in crate::file) fn lives_in_memory(file: &File) -> bool {
+/// Whether a file is best read by the thread that asks, without a ring and through the
+/// cache: it lives in memory, or rings do not work on it.
+pub(in crate::file) fn read_inside_submit(file: &File) -> bool {
     // In User-Mode Linux files are the host's, and the workers to whom a ring hands
     // their requests never finish. Only that kernel has this entry.
     Path::new("/proc/exitcode").exists()

@@ -19,7 +19,7 @@ pub(in crate::file) fn open(path: &Path, _: PathKind, options: &FileOptions) -> 
         .open(path)
 }
 
-pub(in crate::file) fn lives_in_memory(_: &File) -> bool {
+pub(in crate::file) fn read_inside_submit(_: &File) -> bool {
     false
 }
 
