@@ -11,8 +11,12 @@
 //! takes seconds for one request is left out of the later rounds.
 
 mod cell;
+mod error;
 #[cfg(target_os = "linux")]
 pub mod file_system;
+mod observer;
+mod opened;
+mod records;
 #[cfg(target_os = "linux")]
 mod served;
 #[cfg(not(target_os = "linux"))]
@@ -22,28 +26,25 @@ pub mod simulated;
 pub mod sweep;
 pub mod unlock;
 
-use self::cell::{Cell, Opened};
+pub use self::error::SessionError;
+pub use self::observer::{Observer, Unwatched, Visit};
+
+use self::cell::Cell;
+use self::opened::Opened;
 use crate::clock::Clock;
-use crate::file_system::FileSystemError;
 use crate::plan::{Plan, PlanError};
 use crate::probe::{self, StealMeter};
 use crate::published::repeats::Beside;
 use crate::record::{Noise, Run, SCHEMA, SteadyTest};
-use crate::stats::{self, Steady};
-use crate::summary::{self, Reference};
-#[cfg(target_os = "linux")]
-use crate::target::served::ServedError;
-use crate::target::simulated::SimulatedError;
-use crate::target::unlock::UnlockError;
-use crate::target::{Backend, BareError, Storage, TargetError};
-use crate::trial::{Sample, TrialError};
+use crate::stats::Steady;
+use crate::target::{Backend, Storage};
+use crate::trial::Sample;
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use thiserror::Error;
 
 /// How a device is prepared, as SNIA's specification has it: in order, in
 /// requests of 128 KiB; so many of them at once.
@@ -61,136 +62,6 @@ const KEPT_EVERY: Duration = Duration::from_secs(2);
 
 /// Steal above which a run on a virtual machine is worth a warning.
 const STEAL: f64 = 0.02;
-
-/// Why a session ended before its plan was done.
-#[derive(Debug, Error)]
-pub enum SessionError {
-    /// A target cannot be opened or failed its self-check.
-    #[error(transparent)]
-    Target(#[from] TargetError),
-    /// Our own server cannot be reached.
-    #[cfg(target_os = "linux")]
-    #[error(transparent)]
-    Served(#[from] ServedError),
-    /// A drive cannot be simulated.
-    #[error(transparent)]
-    Simulated(#[from] SimulatedError),
-    /// A bare cipher cannot be opened or failed its self-check.
-    #[error(transparent)]
-    Bare(#[from] BareError),
-    /// A key cannot be derived.
-    #[error(transparent)]
-    Unlock(UnlockError),
-    /// A repetition failed.
-    #[error("{workload} on {label}")]
-    Trial {
-        /// The workload.
-        workload: String,
-        /// The cell's system and cipher.
-        label: String,
-        /// Why.
-        source: Box<TrialError>,
-    },
-    /// File systems cannot be measured.
-    #[error(transparent)]
-    FileSystem(#[from] FileSystemError),
-    /// The process that measured file systems has failed.
-    #[error("{what}")]
-    Agent {
-        /// What happened, in its words.
-        what: String,
-        /// What to do, in its words.
-        remedy: String,
-    },
-    /// A cipher of the plan cannot be used.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// Every system that was asked for is absent.
-    #[error("none of the systems asked for is present: {}", .0.join("; "))]
-    Absent(Vec<String>),
-    /// The observer could not keep what was measured.
-    #[error("what was measured could not be stored")]
-    Keep(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The user asked to stop.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-impl SessionError {
-    /// What the user can do about it, one sentence.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Target(error) => error.remedy(),
-            #[cfg(target_os = "linux")]
-            Self::Served(error) => error.remedy(),
-            Self::Simulated(error) => error.remedy(),
-            Self::Bare(error) => error.remedy(),
-            Self::Unlock(error) => error.remedy(),
-            Self::Trial { source, .. } => source.remedy().to_owned(),
-            Self::FileSystem(error) => error.remedy(),
-            Self::Agent { remedy, .. } => remedy.clone(),
-            Self::Plan(error) => error.remedy(),
-            Self::Absent(_) => {
-                "`cryptmark doctor` says what this machine can measure and what is missing.".into()
-            }
-            Self::Keep(_) => "Check the store's path and free space, then run again.".into(),
-            Self::Interrupted => {
-                "What was measured so far is stored: `cryptmark show latest`.".into()
-            }
-        }
-    }
-}
-
-/// One visit of a cell, for progress.
-#[derive(Clone, Debug)]
-pub struct Visit<'a> {
-    /// The workload's name.
-    pub workload: &'a str,
-    /// The system and its cipher, `builtin aes-xts-plain64`.
-    pub label: &'a str,
-    /// Round, from 1.
-    pub round: u32,
-    /// Rounds in all.
-    pub rounds: u32,
-    /// Visits done so far.
-    pub done: u64,
-    /// Visits in all.
-    pub visits: u64,
-}
-
-/// Who watches a session.
-pub trait Observer {
-    /// A cell is about to be visited.
-    fn visiting(&mut self, visit: &Visit<'_>);
-
-    /// Rounds of some workloads are complete: `run` holds everything measured
-    /// so far, `changed` the places in `run.trials` that are new or different.
-    /// Called every few seconds and at the end, also of an interrupted session.
-    ///
-    /// # Errors
-    /// Whatever kept it from storing them; the session ends.
-    fn keep(
-        &mut self,
-        run: &Run,
-        changed: &[usize],
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
-}
-
-/// Nobody watches, and nothing is kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Unwatched;
-
-impl Observer for Unwatched {
-    fn visiting(&mut self, _: &Visit<'_>) {}
-
-    fn keep(
-        &mut self,
-        _: &Run,
-        _: &[usize],
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        Ok(())
-    }
-}
 
 /// A run that begins now, named `id`; nothing is measured yet.
 fn begun(plan: &str, seed: u64, id: String, warnings: Vec<String>) -> Run {
@@ -555,132 +426,5 @@ impl<'a> Session<'a> {
             .filter(|&cell| self.cells[cell].takes(workload))
             .filter(|&cell| self.cells[cell].is_asked(self.plan, workload))
             .collect()
-    }
-
-    /// The same, those of each place for themselves.
-    fn places_of(&self, workload: usize) -> Vec<Vec<usize>> {
-        let cells = self.cells_of(&self.plan.workloads[workload]);
-        let together = |a: &usize, b: &usize| self.cells[*a].place == self.cells[*b].place;
-        cells.chunk_by(together).map(<[usize]>::to_vec).collect()
-    }
-
-    /// Brings the records of fresh workloads up to date and tells `observer`.
-    fn hand_over(&mut self, observer: &mut dyn Observer) -> Result<(), SessionError> {
-        let mut changed = Vec::new();
-        for workload in std::mem::take(&mut self.fresh) {
-            changed.extend(self.summarise(workload));
-        }
-        if changed.is_empty() {
-            return Ok(());
-        }
-        changed.sort_unstable();
-        let pairs: Vec<f64> = (0..self.plan.workloads.len())
-            .flat_map(|workload| {
-                self.places_of(workload)
-                    .into_iter()
-                    .map(move |p| (workload, p))
-            })
-            .filter_map(|(workload, cells)| self.pairs(workload, &cells))
-            .flat_map(|(again, first)| again.into_iter().zip(first))
-            .map(|(again, first)| again / first)
-            .collect();
-        self.run.noise = stats::noise(&pairs);
-        observer
-            .keep(&self.run, &changed)
-            .map_err(SessionError::Keep)
-    }
-
-    /// Rates of the cell that is visited twice: of its second visits, and its first.
-    fn pairs(&self, workload: usize, cells: &[usize]) -> Option<(Vec<f64>, Vec<f64>)> {
-        let (first, again) = self.twice(cells)?;
-        let rates = |cell: usize| {
-            let samples = &self.cells[cell].samples[workload];
-            samples.iter().map(Sample::mb_s).collect::<Vec<_>>()
-        };
-        Some((rates(again), rates(first)))
-    }
-
-    /// The cell of `cells` that is visited twice, with its second visits.
-    fn twice(&self, cells: &[usize]) -> Option<(usize, usize)> {
-        let (first, again) = (*cells.first()?, *cells.last()?);
-        let same = self.cells[first].identity == self.cells[again].identity;
-        (first != again && same).then_some((first, again))
-    }
-
-    /// Brings the records of one workload up to date; returns their places.
-    fn summarise(&mut self, workload: usize) -> Vec<usize> {
-        let places = self.places_of(workload);
-        places
-            .iter()
-            .flat_map(|cells| self.summarise_place(workload, cells))
-            .collect()
-    }
-
-    fn summarise_place(&mut self, workload: usize, cells: &[usize]) -> Vec<usize> {
-        let floor = stats::noise_floor(
-            self.pairs(workload, cells)
-                .and_then(|(again, first)| stats::paired_ratio(&again, &first)),
-        );
-        let mut changed = Vec::new();
-        for &cell in cells {
-            let reference = self.reference(workload, cell, cells).map(|other| {
-                let other = &self.cells[other];
-                Reference {
-                    against: &other.identity.system,
-                    samples: &other.samples[workload],
-                    floor,
-                }
-            });
-            let subject = &self.cells[cell];
-            let Some(mut trial) = summary::trial(
-                &subject.identity,
-                &self.plan.workloads[workload],
-                &subject.samples[workload],
-                reference,
-                self.core_hz.filter(|_| !subject.is_simulated()),
-            ) else {
-                continue;
-            };
-            self.beside.fill(&mut trial);
-            let place = match self.places[workload][cell] {
-                Some(place) => {
-                    self.run.trials[place] = trial;
-                    place
-                }
-                None => {
-                    self.run.trials.push(trial);
-                    self.run.trials.len() - 1
-                }
-            };
-            self.places[workload][cell] = Some(place);
-            changed.push(place);
-        }
-        changed
-    }
-
-    /// The cell that `cell` is compared with; `cells` are those of the workload.
-    fn reference(&self, workload: usize, cell: usize, cells: &[usize]) -> Option<usize> {
-        let (first, again) = self.twice(cells).unzip();
-        if !self.plan.is_bare() {
-            return first.filter(|first| *first != cell);
-        }
-        if Some(cell) == again {
-            return first;
-        }
-        let alike = cells.iter().copied().filter(|&other| {
-            Some(other) != again && self.cells[cell].encrypts_like(&self.cells[other])
-        });
-        let is_builtin = |cell: usize| self.cells[cell].is_builtin();
-        if !is_builtin(cell) {
-            return alike.into_iter().find(|&other| is_builtin(other));
-        }
-        let rate = |cell: usize| {
-            let samples = &self.cells[cell].samples[workload];
-            let rates: Vec<f64> = samples.iter().map(Sample::mb_s).collect();
-            stats::median(&rates).unwrap_or(0.0)
-        };
-        alike
-            .filter(|&other| !is_builtin(other))
-            .max_by(|&a, &b| rate(a).total_cmp(&rate(b)))
     }
 }

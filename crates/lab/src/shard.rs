@@ -7,214 +7,30 @@
 //! have made, trial by trial ([`merge`]). Real storage, file systems on it and key
 //! derivations are not dealt out: every host measures its own.
 
+mod error;
+mod matrix;
+mod merge;
+mod number;
+
+pub use self::error::ShardError;
+pub use self::matrix::Matrix;
+pub use self::merge::merge;
+pub use self::number::ShardNumber;
+
 use crate::file_system::plan::{FileSystemPlan, is_in_lab};
-use crate::plan::{Experiment, KEY_DERIVATIONS, Plan, PlanError};
-use crate::record::{Run, Shard};
+use crate::plan::{Experiment, KEY_DERIVATIONS, Plan};
+use crate::record::Shard;
 use crate::session::unlock;
-use crate::stats;
 use crate::target::simulated;
 use crate::target::{Encryption, System};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
-use std::fmt;
 use std::num::NonZeroU32;
 use std::ops::Range;
-use std::str::FromStr;
-use thiserror::Error;
 
 /// Shards of an experiment, at most.
 const MOST: u32 = 1_000_000;
-
-/// What is wrong with an experiment in shards.
-#[derive(Debug, Error)]
-pub enum ShardError {
-    /// The words are not a number of shards.
-    #[error("{0:?} is no shard")]
-    Number(String),
-    /// No shard has this number.
-    #[error("there is no shard {number}: the experiment has {of}")]
-    OutOfRange {
-        /// What was asked for.
-        number: ShardNumber,
-        /// How many there are.
-        of: u32,
-    },
-    /// Its plan has a fault.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The file is not one of `cryptmark fleet plan`.
-    #[error("{name} is no experiment: {problem}")]
-    Syntax {
-        /// The file.
-        name: String,
-        /// The parser's words.
-        problem: String,
-    },
-    /// There is nothing to measure for some of the shards.
-    #[error("{shards} shards are asked for, and there are {portions} portions to deal out")]
-    TooMany {
-        /// Shards asked for.
-        shards: u64,
-        /// The most there can be.
-        portions: u64,
-        /// What a portion is.
-        portion: &'static str,
-    },
-    /// Every host would take its own rate of a cipher.
-    #[error("the rate of {0} is not given: every host would measure its own")]
-    NoRate(String),
-    /// Rounds go on until all systems are steady, so none can be left out.
-    #[error("the plan goes on until all of its drives are steady, and cannot be dealt out")]
-    Steady,
-    /// It has no axes of systems, ciphers and workloads.
-    #[error("{0} have no matrix")]
-    NoMatrix(&'static str),
-    /// The words are no axis of a matrix with a value.
-    #[error("{0:?} is no axis of a matrix")]
-    Axis(String),
-    /// A name that is not fit for files and scripts.
-    #[error("{0:?} cannot name an experiment")]
-    Name(String),
-}
-
-impl ShardError {
-    /// What the user can do about it, one sentence.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Number(_) => "Write the number and how many there are: --shard 3/40.".into(),
-            Self::OutOfRange { of, .. } => format!("Give --shard 1/{of} to {of}/{of}."),
-            Self::Plan(error) => error.remedy(),
-            Self::Syntax { .. } => "Write it anew: cryptmark fleet plan PLAN -o FILE.toml.".into(),
-            Self::TooMany {
-                portions, portion, ..
-            } => format!(
-                "Ask for at most {}; a portion is {portion}.",
-                (*portions).min(u64::from(MOST))
-            ),
-            Self::NoRate(cipher) => {
-                format!("Write it into the plan: cpu = {{ \"{cipher}\" = \"1500MB/s\" }}.")
-            }
-            Self::Steady => "Give every drive a run of its own: --matrix system=drive:NAME.".into(),
-            Self::NoMatrix(_) => {
-                "Use --hosts N; what is to be combined stands in the plan itself.".into()
-            }
-            Self::Axis(_) => {
-                "Write system=NAME, cipher=NAME, workload=NAME or seed=1..20; each can be repeated.".into()
-            }
-            Self::Name(_) => {
-                "Use up to 60 letters, digits, dots, underscores and hyphens, a letter or digit first.".into()
-            }
-        }
-    }
-}
-
-/// The number of a shard and how many there are, `3/40`; where who starts it
-/// counts from zero, as Kubernetes does, `2+1/40`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShardNumber {
-    /// From 1.
-    pub index: u32,
-    /// How many.
-    pub of: u32,
-}
-
-impl FromStr for ShardNumber {
-    type Err = ShardError;
-
-    fn from_str(text: &str) -> Result<Self, ShardError> {
-        let parse = || {
-            let (index, of) = text.split_once('/')?;
-            let (index, more) = match index.strip_suffix("+1") {
-                Some(index) => (index, 1),
-                None => (index, 0),
-            };
-            let number = |text: &str| {
-                let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-                text.parse::<u32>().ok().filter(|_| digits)
-            };
-            Some(Self {
-                index: number(index)?.checked_add(more)?,
-                of: number(of)?,
-            })
-        };
-        let number = parse().ok_or_else(|| ShardError::Number(text.to_owned()))?;
-        match number.index {
-            index if index >= 1 && index <= number.of => Ok(number),
-            _ => Err(ShardError::OutOfRange {
-                number,
-                of: number.of,
-            }),
-        }
-    }
-}
-
-impl fmt::Display for ShardNumber {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.index, self.of)
-    }
-}
-
-/// Every combination of these values is a shard, and a run of its own; an axis
-/// without values is the plan's.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Matrix {
-    /// Systems.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub systems: Vec<String>,
-    /// Ciphers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ciphers: Vec<String>,
-    /// Names of workloads.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub workloads: Vec<String>,
-    /// Seeds: the first and the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seeds: Option<(u64, u64)>,
-}
-
-impl Matrix {
-    /// Adds a value to an axis: `system=drive:hdd-wd`, `seed=1..20`.
-    ///
-    /// # Errors
-    /// [`ShardError::Axis`].
-    pub fn add(&mut self, text: &str) -> Result<(), ShardError> {
-        let wrong = || ShardError::Axis(text.to_owned());
-        let (axis, value) = text.split_once('=').ok_or_else(wrong)?;
-        let values = match axis {
-            "system" => &mut self.systems,
-            "cipher" => &mut self.ciphers,
-            "workload" => &mut self.workloads,
-            "seed" => {
-                let (first, last) = value.split_once("..").unwrap_or((value, value));
-                let number = |text: &str| text.parse::<u64>().ok().filter(|n| *n < 1 << 63);
-                let range = number(first).zip(number(last));
-                let range = range.filter(|(first, last)| first <= last);
-                self.seeds = Some(range.ok_or_else(wrong)?);
-                return Ok(());
-            }
-            _ => return Err(wrong()),
-        };
-        if value.is_empty() {
-            return Err(wrong());
-        }
-        values.push(value.to_owned());
-        Ok(())
-    }
-
-    /// Values of every axis that has some.
-    fn sizes(&self) -> [u64; 4] {
-        let of = |values: &Vec<String>| values.len().max(1) as u64;
-        let seeds = self.seeds.map_or(1, |(first, last)| last - first + 1);
-        [
-            of(&self.systems),
-            of(&self.ciphers),
-            of(&self.workloads),
-            seeds,
-        ]
-    }
-}
 
 /// How an experiment is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -647,64 +463,4 @@ fn check_rates(plan: &Plan) -> Result<(), ShardError> {
         }
     }
     Ok(())
-}
-
-/// The shards of an experiment as the run that one machine would have made;
-/// partial, with a remark, where not all `of` are there. `None` where they are runs
-/// of their own, or there is none.
-pub fn merge(experiment: &str, of: usize, runs: Vec<Run>) -> Option<Run> {
-    let found = runs.len();
-    let mut portions = Vec::new();
-    let mut merged: Option<Run> = None;
-    for mut run in runs {
-        let numbers = run.shard.take()?.portions;
-        let each = run.trials.len().checked_div(numbers.len())?;
-        if each * numbers.len() != run.trials.len() {
-            return None;
-        }
-        let mut trials = std::mem::take(&mut run.trials).into_iter();
-        for number in numbers {
-            portions.push((number, trials.by_ref().take(each).collect::<Vec<_>>()));
-        }
-        match &mut merged {
-            None => merged = Some(run),
-            Some(merged) => {
-                let begun = |run: &Run| run.started.parse::<jiff::Timestamp>().ok();
-                if begun(&run) < begun(merged) {
-                    merged.started = run.started;
-                }
-                for warning in run.warnings {
-                    if !merged.warnings.contains(&warning) {
-                        merged.warnings.push(warning);
-                    }
-                }
-            }
-        }
-    }
-    let mut merged = merged?;
-    portions.sort_by_key(|(number, _)| *number);
-    // Every portion begins and ends with the plain drive, but for those of a sweep: what they
-    // differ by is the noise, as in a run of one machine.
-    let pairs: Vec<f64> = portions
-        .iter()
-        .filter_map(|(_, trials)| trials.first().zip(trials.last()))
-        .filter(|(first, _)| first.life.is_none())
-        .flat_map(|(first, again)| again.samples_mb_s.iter().zip(&first.samples_mb_s))
-        .map(|(again, first)| again / first)
-        .collect();
-    merged.noise = stats::noise(&pairs);
-    merged.run = experiment.to_owned();
-    // It was a shard's own.
-    merged.fingerprint = None;
-    merged.trials = portions
-        .into_iter()
-        .flat_map(|(_, trials)| trials)
-        .collect();
-    merged.partial = found < of;
-    if merged.partial {
-        merged.warnings.push(format!(
-            "{found} of {of} shards are stored: `cryptmark fleet status {experiment}` names the others"
-        ));
-    }
-    Some(merged)
 }

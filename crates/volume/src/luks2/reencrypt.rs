@@ -8,8 +8,14 @@
 //! A segment that is not encrypted makes it an encryption or a decryption in
 //! place. Data that moves to a higher place is moved from its end on.
 
+mod begin;
+mod conversion;
+
+pub use self::begin::Target;
+
+use self::conversion::{Conversion, Piece, Side, crypt_parts};
 use super::journal::{Journal, Record};
-use super::keyslots::{KEYSLOTS, KeyslotOptions, forget, insert, set_priority, share_tokens};
+use super::keyslots::forget;
 use super::metadata::{Digest, Keyslot, Segment, SegmentKind, SegmentSize};
 use super::read::Header;
 use crate::damage::printable;
@@ -20,12 +26,11 @@ use crate::{
 };
 use block::transfer::Report;
 use block::{AlignedBuffer, BlockDevice, ByteRange};
-use cipher::{CipherSpec, IvSector, Key, KeyedCipher, SectorCipher, SectorLayout, SectorSize};
-use serde_json::{Map, Value, json};
+use cipher::Key;
+use serde_json::{Value, json};
 use std::ops::ControlFlow;
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
-use zeroize::Zeroizing;
 
 /// What a program must know to use a volume that is being reencrypted.
 pub(super) const REQUIREMENT: &str = "cryptmark-reencrypt-v1";
@@ -35,17 +40,6 @@ const JOURNAL_KIND: &str = "cryptmark-reencrypt";
 
 /// The flag of the segment that is to be.
 pub(super) const FINAL: &str = "backup-final";
-
-/// What the data shall be afterwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// Cipher, mode and IV generator.
-    pub spec: CipherSpec,
-    /// Encryption sector size.
-    pub sector_size: SectorSize,
-    /// The keyslot of the new key.
-    pub keyslot: KeyslotOptions,
-}
 
 /// In which order the data is worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,184 +83,6 @@ impl Header {
         required
             .iter()
             .any(|requirement| requirement == REQUIREMENT)
-    }
-
-    /// Whether [`begin_reencryption`](Self::begin_reencryption) would lose no keyslot
-    /// that nobody gave up; costs of new ones need not be known for that.
-    ///
-    /// # Errors
-    /// [`VolumeError::OtherKeyslots`] where there are keyslots of the data that are not kept,
-    /// unless `others_too`; [`VolumeError::EmptyKeyslot`] where one that is kept is none of them.
-    pub fn check_kept(&self, kept: &[(u32, &Key)], others_too: bool) -> Result<(), VolumeError> {
-        let bound = self.keyslots_of_data()?;
-        if let Some(&(slot, _)) = kept.iter().find(|(slot, _)| !bound.contains(slot)) {
-            return Err(VolumeError::EmptyKeyslot { slot });
-        }
-        let is_kept = |slot: &&u32| kept.iter().any(|(kept, _)| kept == *slot);
-        let count = bound.len() - bound.iter().filter(is_kept).count();
-        match count {
-            1.. if !others_too => Err(VolumeError::OtherKeyslots { count }),
-            _ => Ok(()),
-        }
-    }
-
-    /// Begins: makes a keyslot of `new_key` for each keyslot in `kept`, one at
-    /// least, with the passphrase that stands beside its number, and the
-    /// journal, and says so in the header. No data is touched.
-    ///
-    /// # Errors
-    /// [`VolumeError::Unsupported`] where that has happened already, or the
-    /// data has integrity tags; [`VolumeError::NoFreeKeyslot`] where the
-    /// header has no room; [`VolumeError::OtherKeyslots`] where there are
-    /// keyslots of the data that are not kept, which would be lost, unless
-    /// `others_too`; [`VolumeError::EmptyKeyslot`] where one that is kept is
-    /// none of them; [`VolumeError::DataAlignment`] where the data is not made
-    /// of sectors of the new size; those of writing.
-    pub fn begin_reencryption(
-        &mut self,
-        device: &dyn BlockDevice,
-        data: &dyn BlockDevice,
-        target: &Target,
-        new_key: &Key,
-        kept: &[(u32, &Key)],
-        others_too: bool,
-    ) -> Result<(), VolumeError> {
-        let (_, segment) = self.data_segment()?;
-        crypt_parts(segment)?;
-        let layout = SectorLayout {
-            size: target.sector_size,
-            large_iv: false,
-        };
-        target.spec.cipher(new_key, layout, None)?;
-        let length = self.data_length(segment, data)?;
-        data_of_size(data, segment.offset, length, layout)?;
-        self.check_kept(kept, others_too)?;
-
-        let new = json!({
-            "type": "crypt",
-            "offset": segment.offset.to_string(),
-            "size": length.to_string(),
-            "iv_tweak": "0",
-            "encryption": target.spec.to_string(),
-            "sector_size": target.sector_size.bytes(),
-            "flags": [FINAL],
-        });
-        // One more for the journal, which is looked for when they are there.
-        let slots: Vec<u32> = self.free_slots().take(kept.len()).collect();
-        if slots.len() < kept.len() {
-            return Err(VolumeError::NoFreeKeyslot);
-        }
-        let mut keyslots = Vec::new();
-        let mut areas = Vec::new();
-        for (old, passphrase) in kept {
-            let options = &target.keyslot;
-            let (mut keyslot, area) = self.store(device, new_key, passphrase, options, &areas)?;
-            if let Some(Keyslot::Luks2(old)) = self.metadata.keyslots.get(old) {
-                set_priority(&mut keyslot, old.priority);
-            }
-            keyslots.push(keyslot);
-            areas.push(area);
-        }
-        let names: Vec<String> = slots.iter().map(u32::to_string).collect();
-        let mut digest = super::create::digest_json(new_key)?;
-        digest["keyslots"] = json!(names);
-        digest["segments"] = json!(["1"]);
-        self.announce(device, &slots, &areas, |json| {
-            for ((slot, keyslot), (old, _)) in slots.iter().zip(keyslots).zip(kept) {
-                insert(json, *slot, keyslot);
-                share_tokens(json, *old, *slot);
-            }
-            json["segments"]["1"] = new;
-            json["digests"]["1"] = digest;
-        })
-    }
-
-    /// Begins to decrypt, and to move the data to byte `offset` of its device,
-    /// not behind where it is.
-    ///
-    /// # Errors
-    /// As [`begin_reencryption`](Self::begin_reencryption).
-    pub fn begin_decryption(
-        &mut self,
-        device: &dyn BlockDevice,
-        data: &dyn BlockDevice,
-        offset: u64,
-    ) -> Result<(), VolumeError> {
-        let (_, segment) = self.data_segment()?;
-        crypt_parts(segment)?;
-        let new = json!({
-            "type": "linear",
-            "offset": offset.to_string(),
-            "size": self.data_length(segment, data)?.to_string(),
-            "flags": [FINAL],
-        });
-        self.announce(device, &[], &[], |json| {
-            json["segments"]["1"] = new;
-        })
-    }
-
-    /// Begins to encrypt what is on `data` from byte `from` on, `length` bytes:
-    /// makes a header on `device`, a device of its own. The data moves to where
-    /// `creation` says, which is not before where it is.
-    ///
-    /// # Errors
-    /// As [`create`](Self::create).
-    pub fn begin_encryption(
-        device: &dyn BlockDevice,
-        creation: &super::Creation,
-        from: u64,
-        length: u64,
-        new_key: &Key,
-        passphrase: &Key,
-    ) -> Result<Self, VolumeError> {
-        let mut header = Self::create(device, creation, new_key, passphrase)?;
-        header.announce(device, &[], &[], |json| {
-            let mut new = json["segments"]["0"].take();
-            new["size"] = length.to_string().into();
-            new["flags"] = json!([FINAL]);
-            let old = json!({
-                "type": "linear",
-                "offset": from.to_string(),
-                "size": length.to_string(),
-            });
-            json["segments"] = json!({ "0": old, "1": new });
-            json["digests"]["0"]["segments"] = json!(["1"]);
-        })?;
-        Ok(header)
-    }
-
-    /// Makes the journal in what the header has left beside the keyslots of
-    /// these numbers and areas, and says in the header that all this has begun.
-    pub(super) fn announce(
-        &mut self,
-        device: &dyn BlockDevice,
-        taken: &[u32],
-        areas: &[ByteRange],
-        edit: impl FnOnce(&mut Map<String, Value>),
-    ) -> Result<(), VolumeError> {
-        let slot = self.free_slots().find(|slot| !taken.contains(slot));
-        let slot = slot.ok_or(VolumeError::NoFreeKeyslot)?;
-        let area = self.largest_free_area(areas);
-        let journal = Journal::new(area).ok_or(VolumeError::NoFreeKeyslot)?;
-        journal.clear(device)?;
-        let keyslot = json!({
-            "type": JOURNAL_KIND,
-            "key_size": 1,
-            "area": {
-                "type": "journal",
-                "offset": area.offset.to_string(),
-                "size": area.length.to_string(),
-            },
-        });
-        self.commit(device, |json| {
-            edit(json);
-            insert(json, slot, keyslot);
-            json["config"]["requirements"] = json!({ "mandatory": [REQUIREMENT] });
-        })
-    }
-
-    fn free_slots(&self) -> impl Iterator<Item = u32> {
-        (0..KEYSLOTS).filter(|slot| !self.metadata.keyslots.contains_key(slot))
     }
 
     /// Both keys, by a passphrase that opens both keyslots.
@@ -610,122 +426,6 @@ impl Header {
 /// Pieces that exist at the same time: one is written, one is ready, one is made.
 const PIECES_AT_ONCE: usize = 3;
 
-/// A piece of the data, under the new key.
-struct Piece {
-    position: u64,
-    length: usize,
-    buffer: AlignedBuffer,
-    digest: Zeroizing<Vec<u8>>,
-}
-
-/// What makes pieces.
-struct Conversion<'a> {
-    data: &'a dyn BlockDevice,
-    from: Side,
-    to: Side,
-    length: u64,
-    piece: u64,
-    direction: Direction,
-}
-
-impl Conversion<'_> {
-    /// Makes all pieces behind the first `done` bytes, until there are none or
-    /// nobody wants them.
-    fn run(
-        &self,
-        mut done: u64,
-        buffers: &Receiver<AlignedBuffer>,
-        ready: &SyncSender<Result<Piece, VolumeError>>,
-    ) {
-        while done < self.length {
-            let Ok(buffer) = buffers.recv() else { return };
-            let length = self.piece.min(self.length - done);
-            let position = match self.direction {
-                Direction::Forward => done,
-                Direction::Backward => self.length - done - length,
-            };
-            done += length;
-            let made = self.make(position, length as usize, buffer);
-            let failed = made.is_err();
-            if ready.send(made).is_err() || failed {
-                return;
-            }
-        }
-    }
-
-    fn make(
-        &self,
-        position: u64,
-        length: usize,
-        mut buffer: AlignedBuffer,
-    ) -> Result<Piece, VolumeError> {
-        let (from, to) = (&self.from, &self.to);
-        let bytes = &mut buffer[..length];
-        self.data.read_at(from.offset + position, bytes)?;
-        from.cipher.decrypt(from.iv_at(position), bytes);
-        to.cipher.encrypt(to.iv_at(position), bytes);
-        Ok(Piece {
-            position,
-            length,
-            digest: Journal::digest(bytes),
-            buffer,
-        })
-    }
-}
-
-/// One of the two ways in which data is encrypted.
-struct Side {
-    cipher: KeyedCipher,
-    layout: SectorLayout,
-    offset: u64,
-    first: IvSector,
-}
-
-impl Side {
-    fn new(segment: &Segment, key: &Key) -> Result<Self, VolumeError> {
-        let (spec, layout) = crypt_parts(segment)?;
-        let iv_tweak = match segment.kind {
-            SegmentKind::Crypt { iv_tweak, .. } => iv_tweak,
-            SegmentKind::Linear => 0,
-        };
-        Ok(Self {
-            cipher: spec.cipher(&key_for(&spec, key), layout, None)?,
-            layout,
-            offset: segment.offset,
-            first: IvSector::new(iv_tweak),
-        })
-    }
-
-    fn iv_at(&self, position: u64) -> IvSector {
-        let sectors = position / self.layout.size.bytes() as u64;
-        self.first.advance(sectors, self.layout)
-    }
-}
-
 fn is_journal(keyslot: &Keyslot) -> bool {
     matches!(keyslot, Keyslot::Other { kind, .. } if kind == JOURNAL_KIND)
-}
-
-/// Cipher and sectors of a segment; no cipher is a cipher here.
-fn crypt_parts(segment: &Segment) -> Result<(CipherSpec, SectorLayout), VolumeError> {
-    match &segment.kind {
-        SegmentKind::Linear => Ok(("cipher_null-ecb".parse()?, SectorLayout::default())),
-        SegmentKind::Crypt {
-            integrity: Some(_), ..
-        } => Err(VolumeError::Unsupported {
-            format: Format::Luks2,
-            feature: "integrity tags, which cannot be reencrypted".into(),
-        }),
-        SegmentKind::Crypt {
-            encryption,
-            sector_size,
-            ..
-        } => Ok((
-            encryption.parse()?,
-            SectorLayout {
-                size: *sector_size,
-                large_iv: false,
-            },
-        )),
-    }
 }

@@ -1,0 +1,454 @@
+//! [`Visit`]: the operations of a round on one system, each from its own state.
+
+use super::{Context, LONGEST, maker_version};
+use crate::file_system::content;
+use crate::file_system::mounted::{Mounted, make_directory};
+use crate::file_system::operation::Kind;
+use crate::file_system::stack::{self, Attached, CryptoTimer, Engine, Image, drop_caches};
+use crate::file_system::usage::Usage;
+use crate::file_system::{
+    FileSystem, FileSystemError, Files, Job, Operation, OperationSample, Subject,
+};
+use crate::target::engine_file::VolumeKey;
+use crate::trial::operation::{self as timed, Flash, Load, OnFiles};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What is in a file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Nobody knows.
+    Unknown,
+    /// The files of all jobs.
+    Files(Files),
+    /// The same, and a copy of each.
+    Copied(Files),
+    /// No file system: the device itself has the bytes of all jobs' files.
+    Bare(Files),
+}
+
+/// One system in one round.
+pub(super) struct Visit<'a, 'c> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) place: usize,
+    pub(super) subject: &'a Subject,
+    pub(super) key: &'c VolumeKey,
+    pub(super) image: &'c Image,
+    pub(super) road: Option<Attached>,
+    /// Whether it has had one before: then the image is as that has left it.
+    pub(super) had_road: bool,
+    /// The engine's server while it is on no road.
+    pub(super) engine: Option<Engine>,
+    pub(super) mounted: Option<Mounted>,
+    pub(super) content: Content,
+    /// The operation that left it so, until it is compared.
+    pub(super) unchecked: Option<&'a Operation>,
+}
+
+impl<'a> Visit<'a, '_> {
+    /// One operation, from the state that it begins in.
+    pub(super) fn measure(
+        &mut self,
+        operation: &'a Operation,
+    ) -> Result<OperationSample, FileSystemError> {
+        let job = self.context.job;
+        let files = operation.files();
+        let begins_with = match operation.op {
+            Kind::Mkfs | Kind::Encrypt => None,
+            Kind::Write => Some(Files::default()),
+            _ => Some(files.clone()),
+        };
+        match begins_with {
+            None => self.check()?,
+            Some(wanted) if self.content != Content::Files(wanted.clone()) => {
+                self.check()?;
+                self.make(&wanted, operation)?;
+                if !job.file_system.is_made_of_a_tree() && wanted.count > 0 {
+                    self.mount()?;
+                    let populated = timed::populate(self.load(&wanted, LONGEST));
+                    populated.map_err(|error| self.failed(operation, error))?;
+                }
+                self.content = Content::Files(wanted);
+                self.unchecked = Some(operation);
+            }
+            Some(_) => {}
+        }
+        self.get_ready(operation)?;
+        let before = self.usage(Usage::before);
+        let wall = self.timed(operation, &files)?;
+        let spent = self.usage(Usage::after).since(before);
+        let every = u64::from(job.jobs);
+        let handled = match operation.op {
+            Kind::Command | Kind::Mkfs | Kind::Mount => 1,
+            _ => u64::from(files.count) * every,
+        };
+        Ok(OperationSample {
+            wall,
+            user: spent.user,
+            sys: spent.sys,
+            workers: spent.workers,
+            crypto: spent.crypto,
+            moved: spent.moved,
+            bytes: match operation.op {
+                Kind::Write | Kind::Read | Kind::Copy | Kind::Encrypt => files.bytes() * every,
+                Kind::Mkfs if job.file_system.is_made_of_a_tree() => files.bytes() * every,
+                _ => 0,
+            },
+            requests: handled,
+        })
+    }
+
+    /// Cold: everything is taken down and forgotten; warm: what is read was
+    /// read before. Afterwards the file system is mounted, unless the operation
+    /// makes or mounts it.
+    fn get_ready(&mut self, operation: &'a Operation) -> Result<(), FileSystemError> {
+        let job = self.context.job;
+        let needs_mount = !matches!(operation.op, Kind::Mkfs | Kind::Mount | Kind::Encrypt);
+        let files = operation.files();
+        if operation.op == Kind::Mkfs && job.file_system.is_made_of_a_tree() {
+            self.plant(&files, operation)?;
+        }
+        if job.cold || !needs_mount {
+            self.unmount()?;
+        }
+        if job.cold {
+            if !self.context.permanent() {
+                self.detach()?;
+            }
+            drop_caches(self.image)?;
+            if operation.op == Kind::Mkfs {
+                // The program itself is not what is cold.
+                maker_version(job.file_system)?;
+            }
+        }
+        self.attach()?;
+        if needs_mount {
+            self.mount()?;
+        }
+        if job.cold && needs_mount && self.context.permanent() {
+            // Mounting has read all of it.
+            drop_caches(self.image)?;
+        }
+        if !job.cold && matches!(operation.op, Kind::Read | Kind::Stat) {
+            let warm = timed::on_files(OnFiles::Read, self.load(&files, LONGEST));
+            warm.map_err(|error| self.failed(operation, error))?;
+        }
+        Ok(())
+    }
+
+    /// The timed part; seconds.
+    fn timed(&mut self, operation: &'a Operation, files: &Files) -> Result<f64, FileSystemError> {
+        let job = self.context.job;
+        let failed = |error| self.failed(operation, error);
+        let on = |what| {
+            let load = self.load(files, operation.buffer.as_u64() as usize);
+            timed::on_files(what, load).map_err(failed)
+        };
+        let (wall, content) = match operation.op {
+            Kind::Mkfs => {
+                let wall = self.run_maker(operation, &self.device(), self.flash())?;
+                let made_of = match job.file_system.is_made_of_a_tree() {
+                    true => files.clone(),
+                    false => Files::default(),
+                };
+                (wall, Content::Files(made_of))
+            }
+            Kind::Mount => {
+                let device = self.source();
+                let (wall, mounted) = timed::mount(|| self.mounted_from(&device))
+                    .map_err(|source| self.not_mounted(source))?;
+                self.mounted = Some(mounted);
+                (wall, Content::Files(files.clone()))
+            }
+            Kind::Write => (on(OnFiles::Write)?, Content::Files(files.clone())),
+            Kind::Read => (on(OnFiles::Read)?, Content::Files(files.clone())),
+            Kind::Stat => (on(OnFiles::Stat)?, Content::Files(files.clone())),
+            Kind::Copy => (on(OnFiles::Copy)?, Content::Copied(files.clone())),
+            Kind::Remove => (on(OnFiles::Remove)?, Content::Files(Files::default())),
+            Kind::Encrypt => {
+                let device = self.device();
+                let load = Load {
+                    root: &device,
+                    ..self.load(files, LONGEST)
+                };
+                let wall = timed::on_files(OnFiles::Encrypt, load).map_err(failed)?;
+                (wall, Content::Bare(files.clone()))
+            }
+            Kind::Command => {
+                let line = operation.command.as_deref().unwrap_or_default();
+                let ran = timed::command(line, self.load(files, LONGEST));
+                let (wall, output) = ran.map_err(failed)?;
+                if let Some(output) = output {
+                    return Err(FileSystemError::Command {
+                        command: line.to_owned(),
+                        said: stack::said(&output),
+                    });
+                }
+                (wall, Content::Unknown)
+            }
+        };
+        self.content = content;
+        self.unchecked = Some(operation);
+        Ok(wall)
+    }
+
+    /// Makes the file system where no clock runs.
+    fn make(&mut self, files: &Files, operation: &'a Operation) -> Result<(), FileSystemError> {
+        self.unmount()?;
+        self.attach()?;
+        let device = self.device();
+        if !self.context.job.file_system.is_made_of_a_tree() {
+            return self.run_maker(operation, &device, self.flash()).map(|_| ());
+        }
+        // To make it takes longer than all that is timed: it is made once, in a file.
+        let made = self.context.made.join(files.word());
+        if !made.exists() {
+            self.plant(files, operation)?;
+            self.run_maker(operation, &made, None)?;
+        }
+        timed::put(&made, &device, self.flash()).map_err(|error| self.failed(operation, error))
+    }
+
+    fn flash(&self) -> Option<Flash> {
+        let job = self.context.job;
+        let road = self.road.as_ref()?;
+        (job.file_system == FileSystem::Jffs2).then_some(Flash {
+            size: road.size,
+            erase_bytes: job.erase_bytes,
+        })
+    }
+
+    /// Puts the files where the program that makes the file system looks for them.
+    fn plant(&self, files: &Files, operation: &Operation) -> Result<(), FileSystemError> {
+        let tree = &self.context.tree;
+        let failed = |source| FileSystemError::File {
+            what: "cannot write",
+            path: tree.clone(),
+            source,
+        };
+        match std::fs::remove_dir_all(tree) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        make_directory(tree)?;
+        let load = Load {
+            root: tree,
+            caching: None,
+            ..self.load(files, LONGEST)
+        };
+        timed::populate(load).map_err(|error| match FileSystemError::is_full(&error) {
+            true => self.failed(operation, error),
+            false => failed(error),
+        })
+    }
+
+    /// Runs the program that makes the file system on `device`, which is `flash`
+    /// or none; seconds.
+    fn run_maker(
+        &self,
+        operation: &Operation,
+        device: &Path,
+        flash: Option<Flash>,
+    ) -> Result<f64, FileSystemError> {
+        let job = self.context.job;
+        let mut maker = maker(job, &self.context.tree, device);
+        let made = timed::make(&mut maker, device, flash);
+        let (wall, output) = made.map_err(|error| self.failed(operation, error))?;
+        if output.status.success() {
+            return Ok(wall);
+        }
+        let said = stack::said(&output);
+        let no_space = rustix::io::Errno::NOSPC.to_string();
+        let full = ["No space left", "not enough", "too small", &no_space];
+        match full.iter().any(|words| said.contains(words)) {
+            true => Err(self.full(operation)),
+            false => Err(FileSystemError::Program {
+                program: job.file_system.maker().into(),
+                said,
+            }),
+        }
+    }
+
+    /// Compares what is in the file system with what was put there, through
+    /// all layers where they are cold, and gives it up.
+    pub(super) fn check(&mut self) -> Result<(), FileSystemError> {
+        let Some(operation) = self.unchecked.take() else {
+            return Ok(());
+        };
+        let content = std::mem::replace(&mut self.content, Content::Unknown);
+        if content == Content::Unknown {
+            return Ok(());
+        }
+        self.unmount()?;
+        self.forget()?;
+        self.attach()?;
+        let context = self.context;
+        let (root, jobs, noise) = (&context.mounted, context.job.jobs, &context.noise);
+        let compared = match &content {
+            Content::Bare(files) => content::compare_device(&self.device(), files, jobs, noise),
+            Content::Files(files) | Content::Copied(files) => {
+                self.mount()?;
+                let copied = matches!(content, Content::Copied(_));
+                content::compare(root, files, jobs, copied, noise)
+            }
+            Content::Unknown => Ok(()),
+        };
+        compared.map_err(|what| FileSystemError::Content {
+            operation: operation.name.clone(),
+            label: self.subject.label(),
+            what,
+        })
+    }
+
+    /// Lets all layers forget what they have cached; they stay where they are.
+    fn forget(&self) -> Result<(), FileSystemError> {
+        match &self.road {
+            // The pages of flash hang on another device than its road's last.
+            Some(_) if self.context.permanent() => drop_caches(self.image),
+            Some(road) => road.forget().and_then(|()| self.image.forget()),
+            None => self.image.forget(),
+        }
+    }
+
+    fn load<'l>(&'l self, files: &'l Files, buffer: usize) -> Load<'l> {
+        Load {
+            root: &self.context.mounted,
+            files,
+            jobs: self.context.job.jobs,
+            buffer,
+            noise: &self.context.noise,
+            caching: self.caching(),
+        }
+    }
+
+    /// The device under block2mtd, which writes to that one's cache.
+    fn caching(&self) -> Option<&Path> {
+        let road = self.road.as_ref()?;
+        self.flash().map(|_| road.device.as_path())
+    }
+
+    fn attach(&mut self) -> Result<(), FileSystemError> {
+        if self.road.is_none() {
+            let wanted = stack::Wanted {
+                job: self.context.job,
+                subject: self.subject,
+                key: self.key,
+                place: self.place,
+                fresh: !self.had_road,
+                tick_rate: self.context.tick_rate,
+            };
+            self.road = Some(Attached::new(wanted, self.image, self.engine.take())?);
+            self.had_road = true;
+        }
+        Ok(())
+    }
+
+    pub(super) fn detach(&mut self) -> Result<(), FileSystemError> {
+        if let Some(road) = self.road.take() {
+            self.engine = road.take_down()?;
+        }
+        Ok(())
+    }
+
+    fn mount(&mut self) -> Result<(), FileSystemError> {
+        if self.mounted.is_none() {
+            let device = self.source();
+            let mounted = self.mounted_from(&device);
+            self.mounted = Some(mounted.map_err(|source| self.not_mounted(source))?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn unmount(&mut self) -> Result<(), FileSystemError> {
+        self.mounted.take().map_or(Ok(()), Mounted::take_down)
+    }
+
+    fn mounted_from(&self, device: &Path) -> io::Result<Mounted> {
+        let context = self.context;
+        let read_only = context.job.file_system.is_read_only();
+        Mounted::new(device, &context.mounted, &context.kernel_name, read_only)
+    }
+
+    /// Readings of the road, as it stands.
+    fn usage(&mut self, read: fn(&mut CryptoTimer, &Path) -> Usage) -> Usage {
+        match &mut self.road {
+            Some(road) => read(&mut road.timer, &road.device),
+            None => read(&mut CryptoTimer::None, Path::new("")),
+        }
+    }
+
+    fn device(&self) -> PathBuf {
+        self.road
+            .as_ref()
+            .map_or_else(PathBuf::new, |road| road.device.clone())
+    }
+
+    fn source(&self) -> PathBuf {
+        self.road
+            .as_ref()
+            .map_or_else(PathBuf::new, |road| road.source.clone())
+    }
+
+    fn not_mounted(&self, source: io::Error) -> FileSystemError {
+        FileSystemError::Mount {
+            file_system: self.context.job.file_system.name(),
+            device: self.source(),
+            source,
+        }
+    }
+
+    fn failed(&self, operation: &Operation, error: io::Error) -> FileSystemError {
+        match FileSystemError::is_full(&error) {
+            true => self.full(operation),
+            false => FileSystemError::File {
+                what: "cannot go on with",
+                path: operation.name.clone().into(),
+                source: error,
+            },
+        }
+    }
+
+    fn full(&self, operation: &Operation) -> FileSystemError {
+        let job = self.context.job;
+        FileSystemError::Full {
+            operation: operation.name.clone(),
+            file_system: job.file_system.name(),
+            size: job.size,
+        }
+    }
+}
+
+impl Drop for Visit<'_, '_> {
+    /// What is mounted goes before what it is mounted from.
+    fn drop(&mut self) {
+        self.mounted = None;
+        self.road = None;
+    }
+}
+
+/// The command that makes a file system of all of `device`. Nothing is
+/// discarded, so that all systems are asked for the same.
+fn maker(job: &Job, tree: &Path, device: &Path) -> Command {
+    let mut command = Command::new(job.file_system.maker());
+    match job.file_system {
+        FileSystem::Ext2 => command.args(["-q", "-F", "-E", "nodiscard"]),
+        FileSystem::Ext4 => command.args([
+            "-q",
+            "-F",
+            "-E",
+            "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
+        ]),
+        FileSystem::Xfs => command.args(["-q", "-f", "-K"]),
+        FileSystem::Btrfs => command.args(["-q", "-f", "-K"]),
+        FileSystem::F2fs => command.args(["-q", "-f", "-t", "0"]),
+        FileSystem::Cramfs => command.arg(tree),
+        FileSystem::Jffs2 => {
+            command.args(["--little-endian", "--squash"]);
+            command.arg(format!("--eraseblock={}", job.erase_bytes));
+            command.arg("-d").arg(tree).arg("-o")
+        }
+    };
+    command.arg(device);
+    command
+}

@@ -1,0 +1,54 @@
+//! [`Observer`]: who watches a session and keeps what it measures.
+
+use crate::record::Run;
+
+/// One visit of a cell, for progress.
+#[derive(Clone, Debug)]
+pub struct Visit<'a> {
+    /// The workload's name.
+    pub workload: &'a str,
+    /// The system and its cipher, `builtin aes-xts-plain64`.
+    pub label: &'a str,
+    /// Round, from 1.
+    pub round: u32,
+    /// Rounds in all.
+    pub rounds: u32,
+    /// Visits done so far.
+    pub done: u64,
+    /// Visits in all.
+    pub visits: u64,
+}
+
+/// Who watches a session.
+pub trait Observer {
+    /// A cell is about to be visited.
+    fn visiting(&mut self, visit: &Visit<'_>);
+
+    /// Rounds of some workloads are complete: `run` holds everything measured
+    /// so far, `changed` the places in `run.trials` that are new or different.
+    /// Called every few seconds and at the end, also of an interrupted session.
+    ///
+    /// # Errors
+    /// Whatever kept it from storing them; the session ends.
+    fn keep(
+        &mut self,
+        run: &Run,
+        changed: &[usize],
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
+}
+
+/// Nobody watches, and nothing is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Unwatched;
+
+impl Observer for Unwatched {
+    fn visiting(&mut self, _: &Visit<'_>) {}
+
+    fn keep(
+        &mut self,
+        _: &Run,
+        _: &[usize],
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        Ok(())
+    }
+}

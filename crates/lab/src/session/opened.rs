@@ -1,0 +1,235 @@
+//! [`Opened`]: the cells of a plan.
+
+use super::cell::Cell;
+use super::simulated::Ciphers;
+use super::{SessionError, served};
+use crate::plan::Plan;
+use crate::target::java::{Java, JavaCipher};
+use crate::target::peer::Absent;
+use crate::target::{Backend, Bare, Encryption, Place, Storage, StorageError, System, Target};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The cells of a plan, in its order; the last of each place is its first again.
+pub(super) struct Opened {
+    pub(super) cells: Vec<Cell>,
+    /// What was asked for and is not there, with what would bring it.
+    pub(super) absent: Vec<String>,
+    /// What a user should know about the ciphers of volumes.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Opened {
+    /// The plain device, the encrypted systems over it, and the plain device
+    /// again; and the same of every simulated drive.
+    pub(super) fn over(
+        storage: &Storage,
+        plan: &Plan,
+        backend: Option<Backend>,
+        seed: u64,
+        filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Self, SessionError> {
+        let mut absent = Vec::new();
+        let mut warnings: Vec<String> = Vec::new();
+        let mut drives = Vec::new();
+        let mut targets = vec![Target::plain(Arc::clone(&storage.device))];
+        for system in &plan.systems {
+            match system {
+                System::None => {}
+                System::Simulated(_) => drives.push(system),
+                System::Builtin => {
+                    for encryption in plan.encryptions(backend)? {
+                        let encryption = encryption.shared_among(plan.cores)?;
+                        warnings.extend(encryption.tell_sharing(plan.cores));
+                        let device = || Arc::clone(&storage.device);
+                        let mut made = Vec::new();
+                        for format in &plan.formats {
+                            made.push(Target::volume(device(), encryption, *format)?);
+                        }
+                        if made.is_empty() {
+                            made.push(Target::builtin(device(), encryption)?);
+                        }
+                        for target in made {
+                            target.self_check(&*storage.device)?;
+                            targets.push(target);
+                        }
+                    }
+                }
+                System::BuiltinNbd | System::BuiltinFuse | System::DmCrypt | System::Served(_) => {
+                    targets.extend(served::open(system, plan, storage, backend, &mut absent)?);
+                }
+                System::Path(name) => match mounted(system, plan, seed) {
+                    Ok(there) => {
+                        warnings.extend(there.warnings.iter().map(|w| format!("{name}: {w}")));
+                        targets.push(Target::mounted(name, there));
+                    }
+                    Err(reason) => absent.push(format!("{name} ({reason})")),
+                },
+                System::Library(library) => absent.push(format!(
+                    "{} (a library is measured by `cryptmark run ciphers`)",
+                    library.name()
+                )),
+                System::Java => {
+                    absent.push("java (it is measured by `cryptmark run java-os`)".to_owned());
+                }
+                System::Absent(_) => absent.push(unsupported(system)),
+            }
+        }
+        if plan.is_simulated() || targets.len() == 1 && !absent.is_empty() {
+            targets.clear();
+        } else {
+            targets.push(Target::plain(Arc::clone(&storage.device)));
+        }
+        let ciphers = match drives.is_empty() {
+            true => None,
+            false => Some(Ciphers::of(plan, backend)?),
+        };
+        let of_targets = targets.iter().flat_map(Target::warnings);
+        for warning in of_targets.chain(ciphers.iter().flat_map(Ciphers::warnings)) {
+            // Sizes of sectors and keys do not change it.
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        let mut cells: Vec<Cell> = targets
+            .into_iter()
+            .map(|target| Cell::device(target, plan, storage))
+            .collect();
+        if let Some(ciphers) = ciphers {
+            for (number, system) in drives.into_iter().enumerate() {
+                cells.extend(ciphers.before(system, plan, number + 1, seed, filling)?);
+            }
+        }
+        Ok(Self {
+            cells,
+            absent,
+            warnings,
+        })
+    }
+
+    /// Every cipher by the engine and by the libraries, and the first again.
+    pub(super) fn bare(plan: &Plan, backend: Option<Backend>) -> Result<Self, SessionError> {
+        let mut absent = Vec::new();
+        let mut libraries = Vec::new();
+        let mut java = None;
+        for system in &plan.systems {
+            match system {
+                System::Library(library) => libraries.push(*library),
+                System::Java => match Java::find() {
+                    Ok(found) => java = Some(Arc::new(found)),
+                    Err(reason) => absent.push(reason.to_string()),
+                },
+                System::Builtin => {}
+                served if served.is_served() || served.drive().is_some() => absent.push(format!(
+                    "{} (it is measured by `cryptmark run`)",
+                    system.as_str()
+                )),
+                System::None => absent.push("none (a bare cipher has no plain side)".to_owned()),
+                _ => absent.push(unsupported(system)),
+            }
+        }
+        let wanted = |system: &System| plan.systems.contains(system);
+        let mut missing = Missing::default();
+        let mut cells = Vec::new();
+        // Who lists all ciphers beside each other protects nothing by them: no
+        // warning of weak ones.
+        let mut warnings = Vec::new();
+        for encryption in plan.encryptions(backend)? {
+            let encryption = encryption.shared_among(plan.cores)?;
+            warnings.extend(encryption.tell_sharing(plan.cores));
+            let (systems, without) = Bare::open(encryption, &libraries)?;
+            missing.add(without, &encryption);
+            let by_java = java
+                .as_ref()
+                .and_then(|java| JavaCipher::new(java, encryption));
+            if java.is_some() && by_java.is_none() {
+                missing.add_cipher("java", &encryption);
+            }
+            cells.extend(
+                systems
+                    .into_iter()
+                    .filter(|bare| wanted(&bare.system))
+                    .map(|bare| Cell::bare(Arc::new(bare), plan)),
+            );
+            cells.extend(by_java.map(|java| Cell::java(java, plan)));
+        }
+        let again = cells.iter().find_map(Cell::again);
+        cells.extend(again);
+        absent.extend(missing.sentences());
+        Ok(Self {
+            cells,
+            absent,
+            warnings,
+        })
+    }
+}
+
+/// A test file in the directory of a mounted system, as large as the extent of
+/// all others.
+fn mounted(system: &System, plan: &Plan, seed: u64) -> Result<Storage, StorageError> {
+    let at = system.directory().unwrap_or(Path::new(""));
+    if !at.is_dir() {
+        let path = at.to_owned();
+        return Err(match at.exists() {
+            true => StorageError::Kind { path },
+            false => StorageError::Missing { path },
+        });
+    }
+    let place = Place {
+        at,
+        size: plan.extent_bytes(),
+        seed,
+        overwrite: false,
+        engine: None,
+    };
+    Storage::prepare(place, &mut |_| ControlFlow::Continue(()))
+}
+
+fn unsupported(system: &System) -> String {
+    format!(
+        "{} (this version has no support for {})",
+        system.as_str(),
+        system.needs().unwrap_or("it")
+    )
+}
+
+/// Libraries that are not there, and ciphers that those which are lack.
+#[derive(Default)]
+struct Missing {
+    libraries: Vec<String>,
+    ciphers: BTreeMap<&'static str, Vec<String>>,
+}
+
+impl Missing {
+    fn add(&mut self, absent: Vec<Absent>, encryption: &Encryption) {
+        for reason in absent {
+            match &reason {
+                Absent::NoCipher { library, .. } => self.add_cipher(library, encryption),
+                _ => {
+                    let sentence = reason.to_string();
+                    if !self.libraries.contains(&sentence) {
+                        self.libraries.push(sentence);
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_cipher(&mut self, library: &'static str, encryption: &Encryption) {
+        let ciphers = self.ciphers.entry(library).or_default();
+        let cipher = encryption.spec.to_string();
+        if !ciphers.contains(&cipher) {
+            ciphers.push(cipher);
+        }
+    }
+
+    fn sentences(self) -> impl Iterator<Item = String> {
+        let ciphers = self
+            .ciphers
+            .into_iter()
+            .map(|(library, ciphers)| format!("{library} has no {}", ciphers.join(", ")));
+        self.libraries.into_iter().chain(ciphers)
+    }
+}

@@ -1,0 +1,135 @@
+//! What was measured as records: summaries of samples, each beside its reference.
+
+use super::{Observer, Session, SessionError};
+use crate::stats;
+use crate::summary::{self, Reference};
+use crate::trial::Sample;
+
+impl Session<'_> {
+    /// The same, those of each place for themselves.
+    fn places_of(&self, workload: usize) -> Vec<Vec<usize>> {
+        let cells = self.cells_of(&self.plan.workloads[workload]);
+        let together = |a: &usize, b: &usize| self.cells[*a].place == self.cells[*b].place;
+        cells.chunk_by(together).map(<[usize]>::to_vec).collect()
+    }
+
+    /// Brings the records of fresh workloads up to date and tells `observer`.
+    pub(super) fn hand_over(&mut self, observer: &mut dyn Observer) -> Result<(), SessionError> {
+        let mut changed = Vec::new();
+        for workload in std::mem::take(&mut self.fresh) {
+            changed.extend(self.summarise(workload));
+        }
+        if changed.is_empty() {
+            return Ok(());
+        }
+        changed.sort_unstable();
+        let pairs: Vec<f64> = (0..self.plan.workloads.len())
+            .flat_map(|workload| {
+                self.places_of(workload)
+                    .into_iter()
+                    .map(move |p| (workload, p))
+            })
+            .filter_map(|(workload, cells)| self.pairs(workload, &cells))
+            .flat_map(|(again, first)| again.into_iter().zip(first))
+            .map(|(again, first)| again / first)
+            .collect();
+        self.run.noise = stats::noise(&pairs);
+        observer
+            .keep(&self.run, &changed)
+            .map_err(SessionError::Keep)
+    }
+
+    /// Rates of the cell that is visited twice: of its second visits, and its first.
+    fn pairs(&self, workload: usize, cells: &[usize]) -> Option<(Vec<f64>, Vec<f64>)> {
+        let (first, again) = self.twice(cells)?;
+        let rates = |cell: usize| {
+            let samples = &self.cells[cell].samples[workload];
+            samples.iter().map(Sample::mb_s).collect::<Vec<_>>()
+        };
+        Some((rates(again), rates(first)))
+    }
+
+    /// The cell of `cells` that is visited twice, with its second visits.
+    fn twice(&self, cells: &[usize]) -> Option<(usize, usize)> {
+        let (first, again) = (*cells.first()?, *cells.last()?);
+        let same = self.cells[first].identity == self.cells[again].identity;
+        (first != again && same).then_some((first, again))
+    }
+
+    /// Brings the records of one workload up to date; returns their places.
+    fn summarise(&mut self, workload: usize) -> Vec<usize> {
+        let places = self.places_of(workload);
+        places
+            .iter()
+            .flat_map(|cells| self.summarise_place(workload, cells))
+            .collect()
+    }
+
+    fn summarise_place(&mut self, workload: usize, cells: &[usize]) -> Vec<usize> {
+        let floor = stats::noise_floor(
+            self.pairs(workload, cells)
+                .and_then(|(again, first)| stats::paired_ratio(&again, &first)),
+        );
+        let mut changed = Vec::new();
+        for &cell in cells {
+            let reference = self.reference(workload, cell, cells).map(|other| {
+                let other = &self.cells[other];
+                Reference {
+                    against: &other.identity.system,
+                    samples: &other.samples[workload],
+                    floor,
+                }
+            });
+            let subject = &self.cells[cell];
+            let Some(mut trial) = summary::trial(
+                &subject.identity,
+                &self.plan.workloads[workload],
+                &subject.samples[workload],
+                reference,
+                self.core_hz.filter(|_| !subject.is_simulated()),
+            ) else {
+                continue;
+            };
+            self.beside.fill(&mut trial);
+            let place = match self.places[workload][cell] {
+                Some(place) => {
+                    self.run.trials[place] = trial;
+                    place
+                }
+                None => {
+                    self.run.trials.push(trial);
+                    self.run.trials.len() - 1
+                }
+            };
+            self.places[workload][cell] = Some(place);
+            changed.push(place);
+        }
+        changed
+    }
+
+    /// The cell that `cell` is compared with; `cells` are those of the workload.
+    fn reference(&self, workload: usize, cell: usize, cells: &[usize]) -> Option<usize> {
+        let (first, again) = self.twice(cells).unzip();
+        if !self.plan.is_bare() {
+            return first.filter(|first| *first != cell);
+        }
+        if Some(cell) == again {
+            return first;
+        }
+        let alike = cells.iter().copied().filter(|&other| {
+            Some(other) != again && self.cells[cell].encrypts_like(&self.cells[other])
+        });
+        let is_builtin = |cell: usize| self.cells[cell].is_builtin();
+        if !is_builtin(cell) {
+            return alike.into_iter().find(|&other| is_builtin(other));
+        }
+        let rate = |cell: usize| {
+            let samples = &self.cells[cell].samples[workload];
+            let rates: Vec<f64> = samples.iter().map(Sample::mb_s).collect();
+            stats::median(&rates).unwrap_or(0.0)
+        };
+        alike
+            .filter(|&other| !is_builtin(other))
+            .max_by(|&a, &b| rate(a).total_cmp(&rate(b)))
+    }
+}

@@ -1,0 +1,150 @@
+//! [`Encryption`]: what a target encrypts with.
+
+use super::{Backend, TargetError, sharing};
+use cipher::{CipherError, CipherSpec, SectorSize, Sharing};
+use thiserror::Error;
+
+/// What a target encrypts with.
+#[derive(Clone, Copy, Debug)]
+pub struct Encryption {
+    /// Cipher, mode and IV generator.
+    pub spec: CipherSpec,
+    /// Bits of the volume key, as cryptsetup counts.
+    pub key_bits: u32,
+    /// Encryption sector size.
+    pub sector_size: SectorSize,
+    /// Backend to force; `None` takes the fastest.
+    pub backend: Option<Backend>,
+    /// How the engine shares large requests among cores; `None` takes one core.
+    pub sharing: Option<Sharing>,
+}
+
+/// An encryption that cannot be.
+#[derive(Debug, Error)]
+pub enum EncryptionError {
+    /// The cipher is unknown, or not with this key size.
+    #[error(transparent)]
+    Cipher(#[from] CipherError),
+    /// No such encryption sectors.
+    #[error("sector_size = {0} is not an encryption sector size")]
+    SectorSize(u32),
+}
+
+impl EncryptionError {
+    /// What the user can do about it, one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Cipher(error) => error.remedy(),
+            Self::SectorSize(_) => "Use 512, 1024, 2048 or 4096.".into(),
+        }
+    }
+}
+
+impl Encryption {
+    /// Reads dm-crypt notation; without `key_bits` the cipher's default
+    /// applies, without `backend` the fastest.
+    ///
+    /// # Errors
+    /// [`EncryptionError`] names what is possible.
+    pub fn parse(
+        notation: &str,
+        key_bits: Option<u32>,
+        sector_bytes: u32,
+        backend: Option<Backend>,
+    ) -> Result<Self, EncryptionError> {
+        let spec: CipherSpec = notation.parse()?;
+        let bits = key_bits.unwrap_or(spec.default_key_size() as u32 * 8);
+        if !spec
+            .key_sizes()
+            .iter()
+            .any(|size| size * 8 == bits as usize)
+        {
+            return Err(EncryptionError::Cipher(CipherError::KeySize {
+                spec,
+                got_bits: bits as usize,
+                possible_bits: spec.key_sizes().iter().map(|size| size * 8).collect(),
+            }));
+        }
+        if let Some(backend) = backend.filter(|backend| !spec.backends().contains(backend)) {
+            return Err(EncryptionError::Cipher(CipherError::BackendUnavailable {
+                spec,
+                backend,
+                available: spec.backends(),
+            }));
+        }
+        Ok(Self {
+            spec,
+            key_bits: bits,
+            sector_size: SectorSize::from_bytes(sector_bytes)
+                .ok_or(EncryptionError::SectorSize(sector_bytes))?,
+            backend,
+            sharing: None,
+        })
+    }
+
+    /// The same with large requests shared among `cores`, from the size on from
+    /// which that is measured to be faster here; unchanged where it never is.
+    ///
+    /// # Errors
+    /// [`TargetError::Cipher`] where the cipher cannot be built or gets no threads.
+    pub fn shared_among(self, cores: u32) -> Result<Self, TargetError> {
+        Ok(Self {
+            sharing: match cores {
+                0 | 1 => None,
+                _ => sharing::sharing(&self, cores as usize)?,
+            },
+            ..self
+        })
+    }
+
+    /// What came of sharing among `cores`, for a user who asked for several.
+    pub fn tell_sharing(&self, cores: u32) -> Option<String> {
+        let Self {
+            spec, sector_size, ..
+        } = self;
+        let cipher = format!("{spec}, {}-byte sectors", sector_size.bytes());
+        match self.sharing {
+            _ if cores < 2 => None,
+            Some(Sharing { part, .. }) => Some(format!(
+                "{cipher}: {cores} cores share requests of {} KiB and more",
+                2 * part / 1024
+            )),
+            None => Some(format!(
+                "{cipher}: {cores} cores are not faster than one for every large request; one works"
+            )),
+        }
+    }
+
+    /// The engine's backend as records name it: `vaes512`, `vaes512 on 2 cores`.
+    pub(crate) fn engine(&self, backend: Backend) -> String {
+        match self.sharing {
+            Some(Sharing { cores, .. }) => format!("{backend} on {cores} cores"),
+            None => backend.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_asked_for_several_cores_is_told_of_them() {
+        let mut encryption = Encryption::parse("aes-xts-plain64", None, 512, None).unwrap();
+        assert_eq!(encryption.shared_among(1).unwrap().sharing, None);
+        assert_eq!(encryption.tell_sharing(1), None);
+        assert_eq!(encryption.engine(Backend::Portable), "portable");
+        let refused = encryption.tell_sharing(4).unwrap();
+        assert!(refused.contains("4 cores are not faster"), "{refused}");
+
+        encryption.sharing = Some(Sharing {
+            cores: 4,
+            part: 64 << 10,
+        });
+        assert_eq!(
+            encryption.tell_sharing(4).unwrap(),
+            "aes-xts-plain64, 512-byte sectors: 4 cores share requests of 128 KiB and more"
+        );
+        assert_eq!(encryption.engine(Backend::Portable), "portable on 4 cores");
+    }
+}

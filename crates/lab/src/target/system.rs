@@ -1,0 +1,212 @@
+//! [`System`]: what can be measured, by the names of the contract.
+
+use super::Program;
+use super::peer::Library;
+use super::simulated::DRIVE;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use thiserror::Error;
+
+/// A system that the contract names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum System {
+    /// The plain device.
+    None,
+    /// This program's engine, in process.
+    Builtin,
+    /// This program's engine behind its own NBD server.
+    BuiltinNbd,
+    /// This program's engine behind a file of its own, by FUSE.
+    BuiltinFuse,
+    /// The kernel's dm-crypt.
+    DmCrypt,
+    /// Whatever is mounted on a directory: `path:` and the directory.
+    Path(String),
+    /// Another program's volumes, behind its NBD server.
+    Served(Program),
+    /// A drive that is not here, plain and encrypted: `drive:` and its name.
+    Simulated(String),
+    /// A cipher library, in the cipher tier only.
+    Library(Library),
+    /// Java's own ciphers, in the cipher tier only.
+    Java,
+    /// A system of the contract that this version cannot drive, by the
+    /// contract's word.
+    Absent(String),
+}
+
+/// Systems of the contract that this version cannot drive yet, by name or by
+/// the part before a colon.
+const ABSENT: &[(&str, &str)] = &[
+    (
+        "builtin-ublk",
+        "ublk here: serve a volume by `volume serve --ublk`, and measure it by --at /dev/ublkbN",
+    ),
+    ("cryptoloop", UNDER_A_FILE_SYSTEM),
+    ("lab:none", UNDER_A_FILE_SYSTEM),
+    ("lab:builtin-fuse", UNDER_A_FILE_SYSTEM),
+    ("lab:dm-crypt", UNDER_A_FILE_SYSTEM),
+    ("lab:cryptoloop", UNDER_A_FILE_SYSTEM),
+];
+
+const UNDER_A_FILE_SYSTEM: &str = "it as a bare device: measure it under a file system, --tier fs";
+
+/// What the names of mounted systems begin with.
+const PATH: &str = "path:";
+
+/// A word that names no system.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "unknown system {name:?}; known are none, builtin, dm-crypt, veracrypt and the others of `cryptmark doctor`"
+)]
+pub struct UnknownSystem {
+    /// What was given.
+    pub name: String,
+}
+
+impl System {
+    /// The contract's word.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::None => "none",
+            Self::Builtin => "builtin",
+            Self::BuiltinNbd => "builtin-nbd",
+            Self::BuiltinFuse => "builtin-fuse",
+            Self::DmCrypt => "dm-crypt",
+            Self::Path(name) | Self::Simulated(name) => name,
+            Self::Served(program) => program.name(),
+            Self::Library(library) => library.name(),
+            Self::Java => "java",
+            Self::Absent(name) => name,
+        }
+    }
+
+    /// The directory of a mounted system.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::Path(name) => name.strip_prefix(PATH).map(Path::new),
+            _ => None,
+        }
+    }
+
+    /// The simulated drive: its name, or the file that describes it.
+    pub fn drive(&self) -> Option<&str> {
+        match self {
+            Self::Simulated(name) => name.strip_prefix(DRIVE),
+            _ => None,
+        }
+    }
+
+    /// Whether something outside the engine's reach does the work: what part of
+    /// the time is the cipher's is not known then.
+    pub fn is_served(&self) -> bool {
+        matches!(
+            self,
+            Self::BuiltinNbd | Self::BuiltinFuse | Self::DmCrypt | Self::Served(_) | Self::Path(_)
+        )
+    }
+
+    /// Whether it is measured on Linux alone.
+    pub fn needs_linux(&self) -> bool {
+        match self {
+            Self::Path(_) => false,
+            Self::Library(Library::AfAlg) | Self::Absent(_) => true,
+            other => other.is_served(),
+        }
+    }
+
+    /// Whether every cipher of a plan is a target of its own.
+    pub fn takes_ciphers(&self) -> bool {
+        matches!(
+            self,
+            Self::Builtin
+                | Self::BuiltinNbd
+                | Self::BuiltinFuse
+                | Self::DmCrypt
+                | Self::Served(_)
+                | Self::Simulated(_)
+        )
+    }
+
+    /// What would bring an absent system; `None` for those that are here.
+    pub fn needs(&self) -> Option<&'static str> {
+        let Self::Absent(name) = self else {
+            return None;
+        };
+        ABSENT
+            .iter()
+            .find(|(absent, _)| is_named(absent, name))
+            .map(|(_, needs)| *needs)
+    }
+
+    /// Every system of the contract, with what would bring it where it is absent.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let path = Self::Path(format!("{PATH}…"));
+        let drive = Self::Simulated(format!("{DRIVE}…"));
+        [Self::None, Self::Builtin, Self::BuiltinNbd]
+            .into_iter()
+            .chain([Self::BuiltinFuse, Self::DmCrypt, path, drive])
+            .chain(Program::ALL.map(Self::Served))
+            .chain(Library::ALL.map(Self::Library))
+            .chain([Self::Java])
+            .chain(ABSENT.iter().map(|(name, _)| {
+                let argument = if name.ends_with(':') { "…" } else { "" };
+                Self::Absent(format!("{name}{argument}"))
+            }))
+    }
+}
+
+/// Whether `name` is the system `known`; one that ends in a colon takes an argument.
+fn is_named(known: &str, name: &str) -> bool {
+    match name.strip_prefix(known) {
+        Some(argument) => known.ends_with(':') != argument.is_empty(),
+        None => false,
+    }
+}
+
+impl std::str::FromStr for System {
+    type Err = UnknownSystem;
+
+    fn from_str(name: &str) -> Result<Self, UnknownSystem> {
+        match name {
+            "none" => Ok(Self::None),
+            "builtin" => Ok(Self::Builtin),
+            "builtin-nbd" => Ok(Self::BuiltinNbd),
+            "builtin-fuse" => Ok(Self::BuiltinFuse),
+            "dm-crypt" => Ok(Self::DmCrypt),
+            "qemu" => Ok(Self::Served(Program::Qemu)),
+            "nbdkit" => Ok(Self::Served(Program::Nbdkit)),
+            "veracrypt" => Ok(Self::Served(Program::Veracrypt)),
+            "java" => Ok(Self::Java),
+            _ if is_named(PATH, name) => Ok(Self::Path(name.to_owned())),
+            _ if is_named(DRIVE, name) => Ok(Self::Simulated(name.to_owned())),
+            _ if let Some(library) = Library::ALL.into_iter().find(|l| l.name() == name) => {
+                Ok(Self::Library(library))
+            }
+            _ if ABSENT.iter().any(|(absent, _)| is_named(absent, name)) => {
+                Ok(Self::Absent(name.to_owned()))
+            }
+            _ => Err(UnknownSystem {
+                name: name.to_owned(),
+            }),
+        }
+    }
+}
+
+impl TryFrom<String> for System {
+    type Error = UnknownSystem;
+
+    fn try_from(name: String) -> Result<Self, UnknownSystem> {
+        name.parse()
+    }
+}
+
+impl From<System> for String {
+    fn from(system: System) -> Self {
+        match system {
+            System::Absent(name) | System::Path(name) | System::Simulated(name) => name,
+            known => known.as_str().to_owned(),
+        }
+    }
+}
