@@ -232,8 +232,8 @@ def rows(sql):
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, map(lambda v: v if isinstance(v, (str, type(None))) else float(v), row)))
             for row in cursor.fetchall()]
-con.execute(given[0])
-print(json.dumps([rows(sql) for sql in given[1:]]))";
+answers = [rows(sql) if sql.split()[0] in ('SELECT', 'WITH') else con.execute(sql) and None for sql in given]
+print(json.dumps([answer for answer in answers if answer is not None]))";
     let queries = fleet::report::statements();
     let told = ask(&python, &sandbox, script, &json!(queries));
 

@@ -229,7 +229,8 @@ fn nbd_long(rest: &[String]) -> bool {
         _ => return usage(),
     };
     Command::new(env!("CARGO"))
-        .args(["test", "--workspace", "--all-features", "--test", "nbd"])
+        .args(["test", "--workspace", "--test", "nbd"])
+        .args(tests::FEATURES)
         .args(["--", "--nocapture", "--test-threads=1", "under_load"])
         .env("NBD_KILLS", kills)
         .current_dir(root())
@@ -246,7 +247,8 @@ fn ceph(rest: &[String]) -> bool {
         _ => return usage(),
     };
     Command::new(env!("CARGO"))
-        .args(["test", "--workspace", "--all-features", "--test", "nbd"])
+        .args(["test", "--workspace", "--test", "nbd"])
+        .args(tests::FEATURES)
         .args(["--", "--ignored", "--nocapture", "an_osd_killed"])
         .env("CEPH_KILLS", kills)
         .current_dir(root())
@@ -264,13 +266,8 @@ fn fleet_long(rest: &[String]) -> bool {
         _ => return usage(),
     };
     Command::new(env!("CARGO"))
-        .args([
-            "test",
-            "--workspace",
-            "--all-features",
-            "--test",
-            "store_postgres",
-        ])
+        .args(["test", "--workspace", "--test", "store_postgres"])
+        .args(tests::FEATURES)
         .args(["--", "--include-ignored", "--nocapture", "--test-threads=1"])
         .args(["many_writers", "how_fast_and_how_large"])
         .env("FLEET_RUNS", runs)

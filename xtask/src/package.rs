@@ -1,5 +1,5 @@
 //! `cargo xtask package`: what is given to people who do not build. Programs
-//! with all features, a Debian package and archives of static programs, with
+//! with the features that packages have, a Debian package and archives of static programs, with
 //! manual pages, completions, documents and licences.
 //!
 //! Nothing in them depends on when and where they are built, so far as that is
@@ -20,6 +20,10 @@ use crate::{cargo, root};
 
 /// The version of the workspace.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What packages are built with: all but `fleet-report`, whose DataFusion would make the
+/// program three times as large for what one person of a fleet asks now and then.
+pub const FEATURES: &[&str] = &["--features", "fleet,tls,ublk"];
 
 /// A machine that the program is built for.
 pub struct Target {
@@ -126,7 +130,7 @@ pub fn pack(program: &Path, programs: &[PathBuf], folder: &Path) -> Result<Made,
     for (target, program) in STATIC.iter().zip(programs) {
         // Its libraries may be others; its pages are the same.
         let documents = contents::folder_of_documents(&staged());
-        contents::licences(target.name, &["--all-features"], &documents)?;
+        contents::licences(target.name, FEATURES, &documents)?;
         let name = format!("cryptmark-{VERSION}-{}", target.name);
         archives.push(archive::pack(program, &staged(), &name, folder, date)?);
     }
@@ -218,13 +222,8 @@ pub fn builder(target: &Target, command: &str, source: &Path) -> Result<Command,
     }
     let mut cargo = Command::new(env!("CARGO"));
     cargo
-        .args([
-            command,
-            "--locked",
-            "--all-features",
-            "--target",
-            target.name,
-        ])
+        .args([command, "--locked", "--target", target.name])
+        .args(FEATURES)
         .current_dir(source)
         .env("CARGO_ENCODED_RUSTFLAGS", remaps.join("\x1f"))
         .env(

@@ -88,14 +88,9 @@ pub fn run(ran: &mut Ran) -> bool {
     for (file, which) in PROGRAM_TESTS {
         let mut cargo = Command::new(env!("CARGO"));
         cargo
-            .args([
-                "test",
-                "--workspace",
-                "--all-features",
-                "--test",
-                file,
-                "--",
-            ])
+            .args(["test", "--workspace", "--test", file])
+            .args(crate::tests::FEATURES)
+            .arg("--")
             .args(*which)
             .env("CRYPTMARK_WINDOWS", &program);
         run(format!("the program, by tests/{file}"), &mut cargo);

@@ -47,7 +47,7 @@ pub fn stage(program: &Path, target: &str, staged: &Path) -> Result<(), String> 
         write(&share.join(place), &script)?;
     }
     documents(&folder_of_documents(staged))?;
-    licences(target, &["--all-features"], &folder_of_documents(staged))
+    licences(target, super::FEATURES, &folder_of_documents(staged))
 }
 
 /// The folder of documents in what is staged.

@@ -58,6 +58,7 @@ pub fn statements() -> Vec<String> {
     let mut statements = vec![sql::COMPARED.to_owned(), sql::EXTENT.to_owned()];
     let properties = sql::PROPERTIES.iter();
     statements.extend(properties.map(|(_, column)| sql::quantiles(column)));
+    statements.extend([sql::alike(), sql::numbered()]);
     statements.extend([sql::outliers(), sql::regressions()]);
     statements
 }
@@ -132,6 +133,9 @@ async fn ask(context: &SessionContext, storage: &Storage) -> Result<FleetReport,
             by: (*by).to_owned(),
             groups,
         });
+    }
+    for made in [sql::alike(), sql::numbered()] {
+        rows::<()>(context, &made).await.map_err(failed)?;
     }
     let farthest: Vec<Found> = rows(context, &sql::outliers()).await.map_err(failed)?;
     let regressions: Vec<Regression> = rows(context, &sql::regressions()).await.map_err(failed)?;

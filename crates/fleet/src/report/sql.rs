@@ -66,31 +66,52 @@ FROM placed GROUP BY name ORDER BY trials DESC, name"
     )
 }
 
+/// A number for all that are alike on real storage: groups of it are far smaller than groups of
+/// thirteen columns.
+pub(super) fn alike() -> String {
+    format!(
+        "
+CREATE TABLE alike AS
+SELECT row_number() OVER () AS number, kinds.*
+FROM (SELECT DISTINCT {ALIKE} FROM compared WHERE NOT simulated) AS kinds"
+    )
+}
+
+/// Trials on real storage by the number of those that are like them.
+pub(super) fn numbered() -> String {
+    format!(
+        "
+CREATE VIEW numbered AS
+SELECT number, run, started, version, thousandths
+FROM alike JOIN compared USING ({ALIKE}) WHERE NOT simulated"
+    )
+}
+
 /// The 20 trials on real storage that are the farthest from all alike, and how many are far.
 pub(super) fn outliers() -> String {
     format!(
         "
 WITH counted AS (
-  SELECT {ALIKE}, thousandths, count(*) AS n
-  FROM compared WHERE NOT simulated GROUP BY {ALIKE}, thousandths),
+  SELECT number, thousandths, count(*) AS n FROM numbered GROUP BY number, thousandths),
 placed AS (
-  SELECT *, sum(n) OVER (PARTITION BY {ALIKE} ORDER BY thousandths) AS upto,
-         sum(n) OVER (PARTITION BY {ALIKE}) AS total
+  SELECT *, sum(n) OVER (PARTITION BY number ORDER BY thousandths) AS upto,
+         sum(n) OVER (PARTITION BY number) AS total
   FROM counted),
 quartiles AS (
-  SELECT {ALIKE}, max(total) AS trials,
+  SELECT number, max(total) AS trials,
          min(thousandths) FILTER (WHERE upto * 4 >= total) AS q1,
          min(thousandths) FILTER (WHERE upto * 4 >= total * 2) AS q2,
          min(thousandths) FILTER (WHERE upto * 4 >= total * 3) AS q3
-  FROM placed GROUP BY {ALIKE} HAVING max(total) >= 8),
+  FROM placed GROUP BY number HAVING max(total) >= 8),
 fenced AS (
   SELECT *, q1 - greatest(3 * (q3 - q1), 20) AS low, q3 + greatest(3 * (q3 - q1), 20) AS high
-  FROM quartiles)
+  FROM quartiles),
+far AS (
+  SELECT number, run, trials, thousandths, q1, q2, q3, count(*) OVER () AS found
+  FROM fenced JOIN numbered USING (number) WHERE thousandths < low OR thousandths > high)
 SELECT run, {ALIKE}, trials, thousandths / 1000.0 AS ratio,
-       q1 / 1000.0 AS p25, q2 / 1000.0 AS p50, q3 / 1000.0 AS p75,
-       count(*) OVER () AS found
-FROM fenced JOIN compared USING ({ALIKE})
-WHERE NOT simulated AND (thousandths < low OR thousandths > high)
+       q1 / 1000.0 AS p25, q2 / 1000.0 AS p50, q3 / 1000.0 AS p75, found
+FROM far JOIN alike USING (number)
 ORDER BY abs(thousandths - q2) DESC, run, {ALIKE} LIMIT 20"
     )
 }
@@ -102,29 +123,30 @@ pub(super) fn regressions() -> String {
     format!(
         "
 WITH counted AS (
-  SELECT {ALIKE}, version, thousandths, count(*) AS n, min(started) AS seen
-  FROM compared WHERE NOT simulated GROUP BY {ALIKE}, version, thousandths),
+  SELECT number, version, thousandths, count(*) AS n, min(started) AS seen
+  FROM numbered GROUP BY number, version, thousandths),
 placed AS (
-  SELECT *, sum(n) OVER (PARTITION BY {ALIKE}, version ORDER BY thousandths) AS upto,
-         sum(n) OVER (PARTITION BY {ALIKE}, version) AS total
+  SELECT *, sum(n) OVER (PARTITION BY number, version ORDER BY thousandths) AS upto,
+         sum(n) OVER (PARTITION BY number, version) AS total
   FROM counted),
 ranked AS (
   SELECT *, greatest(1, floor(total / 2.0 - 0.98 * sqrt(total))) AS rank FROM placed),
 versions AS (
-  SELECT {ALIKE}, version, max(total) AS trials, min(seen) AS seen,
+  SELECT number, version, max(total) AS trials, min(seen) AS seen,
          min(thousandths) FILTER (WHERE upto * 2 >= total) AS p50,
          min(thousandths) FILTER (WHERE upto >= rank) AS low,
          min(thousandths) FILTER (WHERE upto >= total + 1 - rank) AS high
-  FROM ranked GROUP BY {ALIKE}, version HAVING max(total) >= 6),
+  FROM ranked GROUP BY number, version HAVING max(total) >= 6),
 followed AS (
-  SELECT *, lag(version) OVER (PARTITION BY {ALIKE} ORDER BY seen, version) AS before,
-         lag(trials) OVER (PARTITION BY {ALIKE} ORDER BY seen, version) AS before_trials,
-         lag(p50) OVER (PARTITION BY {ALIKE} ORDER BY seen, version) AS before_p50,
-         lag(low) OVER (PARTITION BY {ALIKE} ORDER BY seen, version) AS before_low
+  SELECT *, lag(version) OVER (PARTITION BY number ORDER BY seen, version) AS before,
+         lag(trials) OVER (PARTITION BY number ORDER BY seen, version) AS before_trials,
+         lag(p50) OVER (PARTITION BY number ORDER BY seen, version) AS before_p50,
+         lag(low) OVER (PARTITION BY number ORDER BY seen, version) AS before_low
   FROM versions)
 SELECT {ALIKE}, before, before_trials, before_p50 / 1000.0 AS before_ratio,
        version AS after, trials AS after_trials, p50 / 1000.0 AS after_ratio
-FROM followed WHERE high < before_low AND before_p50 - p50 >= 20
+FROM followed JOIN alike USING (number)
+WHERE high < before_low AND before_p50 - p50 >= 20
 ORDER BY before_p50 - p50 DESC, {ALIKE}"
     )
 }
