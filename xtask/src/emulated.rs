@@ -114,7 +114,7 @@ impl Machine {
     fn test(&self, extent: Extent, ran: &mut Ran) -> bool {
         let name = self.target.to_uppercase().replace('-', "_");
         let runner = format!("{} -L {}", self.emulator, self.system());
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut cargo = crate::cargo_command();
         cargo
             .args(["test", "--package", "cryptmark-cipher", "--test", "it"])
             .args(["--target", self.target])

@@ -167,14 +167,13 @@ fn fuzz(rest: &[String]) -> bool {
         ],
         _ => &["--package", "cryptmark-volume", "--test", "any_volume"],
     };
-    Command::new(env!("CARGO"))
+    cargo_command()
         .args(["test", "--release"])
         .args(which)
         .args(["--", "--ignored", "--nocapture"])
         .env("FUZZ_TARGET", target)
         .env("FUZZ_EXECUTIONS", executions)
         .env("FUZZ_DONE", done)
-        .current_dir(root())
         .status()
         .is_ok_and(|status| status.success())
 }
@@ -186,11 +185,10 @@ fn power_loss(rest: &[String]) -> bool {
         [samples] => samples,
         _ => return usage(),
     };
-    Command::new(env!("CARGO"))
+    cargo_command()
         .args(["test", "--package", "cryptmark", "--test", "power_loss"])
         .args(["--", "--nocapture"])
         .env("POWER_LOSS_SAMPLES", samples)
-        .current_dir(root())
         .status()
         .is_ok_and(|status| status.success())
 }
@@ -203,7 +201,7 @@ fn serve_long(rest: &[String]) -> bool {
         let given: Option<&String> = rest.get(index);
         given.map_or_else(|| usual.to_owned(), Clone::clone)
     };
-    Command::new(env!("CARGO"))
+    cargo_command()
         .args([
             "test",
             "--release",
@@ -215,7 +213,6 @@ fn serve_long(rest: &[String]) -> bool {
         .args(["--", "--nocapture", "--test-threads=1", "fio", "killed"])
         .env("VERIFY_SECONDS", given(0, "1800"))
         .env("SERVER_KILLS", given(1, "200"))
-        .current_dir(root())
         .status()
         .is_ok_and(|status| status.success())
 }
@@ -228,12 +225,11 @@ fn nbd_long(rest: &[String]) -> bool {
         [kills] => kills,
         _ => return usage(),
     };
-    Command::new(env!("CARGO"))
+    cargo_command()
         .args(["test", "--workspace", "--test", "nbd"])
         .args(tests::FEATURES)
         .args(["--", "--nocapture", "--test-threads=1", "under_load"])
         .env("NBD_KILLS", kills)
-        .current_dir(root())
         .status()
         .is_ok_and(|status| status.success())
 }
@@ -246,12 +242,11 @@ fn ceph(rest: &[String]) -> bool {
         [kills] => kills,
         _ => return usage(),
     };
-    Command::new(env!("CARGO"))
+    cargo_command()
         .args(["test", "--workspace", "--test", "nbd"])
         .args(tests::FEATURES)
         .args(["--", "--ignored", "--nocapture", "an_osd_killed"])
         .env("CEPH_KILLS", kills)
-        .current_dir(root())
         .status()
         .is_ok_and(|status| status.success())
 }
@@ -265,13 +260,12 @@ fn fleet_long(rest: &[String]) -> bool {
         [runs] => runs,
         _ => return usage(),
     };
-    Command::new(env!("CARGO"))
+    cargo_command()
         .args(["test", "--workspace", "--test", "store_postgres"])
         .args(tests::FEATURES)
         .args(["--", "--include-ignored", "--nocapture", "--test-threads=1"])
         .args(["many_writers", "how_fast_and_how_large"])
         .env("FLEET_RUNS", runs)
-        .current_dir(root())
         .status()
         .is_ok_and(|status| status.success())
 }
@@ -313,11 +307,25 @@ fn budget() -> bool {
 
 /// Runs cargo in the workspace; true when it succeeded.
 fn cargo(arguments: &[&str]) -> bool {
-    Command::new(env!("CARGO"))
+    cargo_command()
         .args(arguments)
-        .current_dir(root())
         .status()
         .is_ok_and(|status| status.success())
+}
+
+/// Cargo, in the workspace's root, without what the cargo that runs this program says of it:
+/// build scripts of some crates would take that for a change, and everything behind
+/// them would be built again each time cargo is called this way and by hand in turns.
+fn cargo_command() -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name.as_ref());
+        }
+    }
+    command
 }
 
 /// The workspace's root.

@@ -220,7 +220,7 @@ pub fn builder(target: &Target, command: &str, source: &Path) -> Result<Command,
             "aarch64-linux-gnu-gcc",
         )?);
     }
-    let mut cargo = Command::new(env!("CARGO"));
+    let mut cargo = crate::cargo_command();
     cargo
         .args([command, "--locked", "--target", target.name])
         .args(FEATURES)

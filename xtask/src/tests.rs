@@ -32,7 +32,7 @@ pub fn run() -> bool {
         ran.skipped.push(left.to_owned());
         // Tests without the kernel say that they skipped it.
         let _ = crate::cargo(&[&all[..], &["--no-run"]].concat()) && lab_kernel();
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut cargo = crate::cargo_command();
         cargo.args(&all).args(["--no-fail-fast", "--"]);
         let here = test(&mut cargo, ran);
         let windows = "the program for Windows (cargo xtask windows builds and tries it)";
@@ -45,7 +45,7 @@ pub fn run() -> bool {
 pub fn run_fleet_reports() -> bool {
     packages::provide();
     let all = ["test", "--workspace", "--all-features", "--test", "fleet"];
-    sum_up(|ran| test(Command::new(env!("CARGO")).args(all), ran))
+    sum_up(|ran| test(crate::cargo_command().args(all), ran))
 }
 
 /// Has the program that lies beside this one build the lab kernel, unless it is

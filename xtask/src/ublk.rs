@@ -49,7 +49,7 @@ pub fn run(kernel: &str, module: &str) -> bool {
         return false;
     };
     let runner = format!("{} ublk-boot {kernel} {module}", own.display());
-    Command::new(env!("CARGO"))
+    crate::cargo_command()
         .args(["test", "--package", "cryptmark-serve", "--lib"])
         .args(["--features", "ublk", "ublk"])
         .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", runner)

@@ -86,7 +86,7 @@ pub fn run(ran: &mut Ran) -> bool {
         passed &= all && count > 0;
     };
     for (file, which) in PROGRAM_TESTS {
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut cargo = crate::cargo_command();
         cargo
             .args(["test", "--workspace", "--test", file])
             .args(crate::tests::FEATURES)

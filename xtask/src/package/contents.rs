@@ -86,7 +86,7 @@ pub fn licences(target: &str, features: &[&str], documents: &Path) -> Result<(),
         "--all-features",
         "--format-version=1",
     ];
-    let metadata = output(cargo().args(metadata))?;
+    let metadata = output(crate::cargo_command().args(metadata))?;
     let metadata: Value = serde_json::from_str(&metadata).map_err(|error| error.to_string())?;
     let mut places = BTreeMap::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
@@ -95,7 +95,7 @@ pub fn licences(target: &str, features: &[&str], documents: &Path) -> Result<(),
         places.insert(name, PathBuf::from(text("manifest_path")));
     }
     let tree = ["tree", "--locked", "--package=cryptmark"];
-    let linked = output(cargo().args(tree).args(features).args([
+    let linked = output(crate::cargo_command().args(tree).args(features).args([
         "--edges=normal,no-proc-macro",
         "--prefix=none",
         "--format={p}\t{l}",
@@ -163,12 +163,6 @@ pub fn debian_changelog(staged: &Path, date: u64) -> Result<(), String> {
          -- The cryptmark developers <developers@cryptmark.invalid>  {day}"
     );
     write(&staged.join("changelog.Debian"), &text)
-}
-
-fn cargo() -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(root());
-    cargo
 }
 
 fn folder(path: &Path) -> Result<PathBuf, String> {
