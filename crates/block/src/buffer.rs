@@ -28,13 +28,25 @@ impl AlignedBuffer {
         }
     }
 
+    /// `count` buffers of `length` zero bytes each, side by side in one allocation, which goes
+    /// with the last of them: what is used together lies on huge pages if all of it is large.
+    pub fn several(count: usize, length: usize) -> Vec<Self> {
+        let all = Pages::several(count, length).into_iter();
+        all.map(|pages| Self { pages, length }).collect()
+    }
+
     /// `length` bytes that nothing compresses, the next of `random`.
-    // Not generic, so that this crate compiles it: without optimisation, which the
-    // lab's tests do without, every repetition would wait seconds for its noise.
     pub fn noise(length: usize, random: &mut Xoshiro256PlusPlus) -> Self {
         let mut buffer = Self::new(length);
-        random.fill_bytes(&mut buffer);
+        buffer.fill_with_noise(random);
         buffer
+    }
+
+    /// Puts what nothing compresses into it, the next bytes of `random`.
+    // Not generic, so that this crate compiles it: without optimisation, which the
+    // lab's tests do without, every repetition would wait seconds for its noise.
+    pub fn fill_with_noise(&mut self, random: &mut Xoshiro256PlusPlus) {
+        random.fill_bytes(self);
     }
 
     /// Shows `length` bytes from now on, so that one allocation serves requests
@@ -106,6 +118,26 @@ mod tests {
             let moved = Box::new(buffer);
             assert_eq!(moved.as_ptr(), address);
         }
+    }
+
+    #[test]
+    fn several_are_apart_and_outlive_each_other() {
+        for length in [1, 4096, 5000, 1 << 20] {
+            let mut all = AlignedBuffer::several(3, length);
+            for (buffer, fill) in all.iter_mut().zip(1..) {
+                assert_eq!(buffer.as_ptr() as usize % AlignedBuffer::ALIGNMENT, 0);
+                assert!(buffer.iter().all(|&byte| byte == 0));
+                buffer.fill(fill);
+            }
+            let last = all.pop().unwrap();
+            assert!(all[1].iter().all(|&byte| byte == 2));
+            assert!(all[0].iter().all(|&byte| byte == 1));
+            drop(all);
+            assert_eq!(last.len(), length);
+            assert!(last.iter().all(|&byte| byte == 3));
+        }
+        assert_eq!(AlignedBuffer::several(2, 0).len(), 2);
+        assert!(AlignedBuffer::several(0, 4096).is_empty());
     }
 
     #[test]

@@ -572,7 +572,11 @@ impl Source {
     }
 
     fn buffers(&mut self) -> Vec<AlignedBuffer> {
-        (0..self.depth).map(|_| self.incompressible()).collect()
+        let mut buffers = AlignedBuffer::several(self.depth as usize, self.block as usize);
+        for buffer in &mut buffers {
+            buffer.fill_with_noise(&mut self.rng);
+        }
+        buffers
     }
 
     /// The next request, or `None` when the repetition is over.
