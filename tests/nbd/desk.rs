@@ -140,6 +140,11 @@ impl Back {
         back
     }
 
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Kills it, so that it has time for nothing.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
