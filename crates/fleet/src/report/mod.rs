@@ -53,7 +53,8 @@ pub fn of(storage: &Storage) -> Result<FleetReport, FleetError> {
 }
 
 /// What is asked of a table `trials`, in the order of the report: the view of what is
-/// compared, how much there is, overhead by each property, outliers, regressions.
+/// compared, how much there is, overhead by each property, the table of what is alike and
+/// the view by its numbers, outliers, regressions.
 pub fn statements() -> Vec<String> {
     let mut statements = vec![sql::COMPARED.to_owned(), sql::EXTENT.to_owned()];
     let properties = sql::PROPERTIES.iter();
