@@ -1,0 +1,391 @@
+//! [`Trial`]: one cell of a plan, and what was found in it.
+
+use super::Interval;
+use serde::{Deserialize, Serialize};
+
+/// Which stretch of the road a trial timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// The bare cipher, over memory.
+    Cipher,
+    /// A block device.
+    Block,
+    /// A file system.
+    Fs,
+}
+
+/// One cell of a plan: one system under one workload, all repetitions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Which stretch of the road was timed.
+    pub tier: Tier,
+    /// CONTRACT's word for the system: `none`, `builtin`, `dm-crypt`, …
+    pub system: String,
+    /// Version of that system.
+    pub system_version: String,
+    /// Backend of the built-in engine that served the cell.
+    pub backend: Option<String>,
+    /// dm-crypt notation; `None` for the plain system.
+    pub cipher: Option<String>,
+    /// Key length in bits, counted as cryptsetup does (both halves of an XTS key).
+    pub key_bits: Option<u32>,
+    /// Encryption sector size, bytes.
+    pub sector_bytes: Option<u32>,
+    /// On-disk format, `luks2` and so on; `None` for a bare mapping.
+    pub format: Option<String>,
+    /// Where the bytes lived.
+    pub device: Device,
+    /// File system under test; `None` below the `fs` tier.
+    pub fs: Option<String>,
+    /// Name of the workload in the plan.
+    pub workload: String,
+    /// What was done: `read`, `write`, `mixed`, `encrypt`, `decrypt`, …
+    pub op: String,
+    /// Bytes of one request.
+    pub block_bytes: u64,
+    /// Requests in flight per thread.
+    pub queue_depth: u32,
+    /// Driving threads.
+    pub threads: u32,
+    /// Whether each repetition was the first operation of a fresh process.
+    #[serde(default)]
+    pub cold: bool,
+    /// Repetitions that this record summarises.
+    pub repetitions: u32,
+    /// Bytes moved in all repetitions.
+    pub bytes: u64,
+    /// Requests completed in all repetitions.
+    pub requests: u64,
+    /// What all repetitions of an operation on a file system moved between that
+    /// and its device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Moved>,
+    /// Throughput, 10⁶ bytes a second.
+    pub throughput_mb_s: Interval,
+    /// Requests a second.
+    pub iops: Interval,
+    /// Crypto cycles per byte at the measured core clock.
+    pub cycles_per_byte: Option<Interval>,
+    /// Latency of a request from submission to completion, all repetitions together.
+    pub latency_us: Latency,
+    /// The ledger, summed over repetitions and threads.
+    pub time_s: TimeSplit,
+    /// Mean parts of one request's latency.
+    pub latency_split_us: Option<LatencySplit>,
+    /// Against the same target unencrypted; in the cipher tier the engine
+    /// against the fastest library, and a library against the engine. `None`
+    /// where there is nothing to compare with.
+    pub overhead: Option<Overhead>,
+    /// What most of the time went to.
+    pub bottleneck: Bottleneck,
+    /// SNIA's rule over the last five repetitions; `None` with fewer than five.
+    pub steady_state: Option<bool>,
+    /// Whether the backend does no secret-dependent load or branch; `None` for other systems.
+    pub constant_time: Option<bool>,
+    /// Throughput of every repetition in order, 10⁶ bytes a second.
+    pub samples_mb_s: Vec<f64>,
+    /// Time of every repetition in order, seconds; of operations on file systems,
+    /// which need not move bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples_s: Vec<f64>,
+    /// Time of encryption in every repetition, seconds, where it is known of an
+    /// operation on a file system.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples_crypto_s: Vec<f64>,
+    /// System time of every repetition, seconds, likewise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples_sys_s: Vec<f64>,
+    /// Remarks on this cell, each with what to do about it.
+    pub warnings: Vec<String>,
+    /// Published figures that this cell repeats.
+    pub published: Vec<Published>,
+    /// The key derivation, of trials with the op `unlock` or `guess`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kdf: Option<Kdf>,
+    /// What the drive has lived through, in a sweep; a repetition is then a life.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub life: Option<Box<Life>>,
+}
+
+/// How a volume on an SSD is made, and what becomes of the file system's discards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrimPolicy {
+    /// No encryption; discards reach the drive.
+    Plain,
+    /// Encrypted; discards reach the drive.
+    Pass,
+    /// Encrypted; discards do not.
+    Block,
+    /// The same, after the volume was filled with noise as it was made.
+    Filled,
+    /// The same, on a part of the drive only.
+    Unpartitioned,
+}
+
+/// Lives of a simulated SSD under a file system, from as many seeds as the trial has
+/// repetitions; who uses the aged drive measures what the trial says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Life {
+    /// How the volume is made.
+    pub policy: TrimPolicy,
+    /// Pages beyond those that the host can write, 0.07 for 7 %.
+    pub over_provisioning: f64,
+    /// Which block the drive cleans next, by `drive run --gc`'s name.
+    pub gc: String,
+    /// Share of the file system that holds files.
+    pub fill: f64,
+    /// Share of the writes that goes to pages within files.
+    pub overwrites: f64,
+    /// Share of the drive that [`TrimPolicy::Unpartitioned`] leaves.
+    pub unpartitioned: f64,
+    /// Bytes that the host writes a day.
+    pub daily_bytes: u64,
+    /// Years that were looked at.
+    pub years: f64,
+    /// The first seed; the others follow it.
+    pub first_seed: u64,
+    /// Flash writes ÷ host writes over all the years.
+    pub write_amplification: Interval,
+    /// When the blocks have had their erases, years.
+    pub lifetime_years: Interval,
+    /// What the host has written by then, 10¹² bytes.
+    pub terabytes_written: Interval,
+    /// The write amplification of every life, by seed.
+    pub samples_write_amplification: Vec<f64>,
+    /// The years of every life, by seed.
+    pub samples_lifetime_years: Vec<f64>,
+}
+
+/// Bytes and requests that went to a device and came from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Requests that read.
+    pub reads: u64,
+    /// Requests that wrote.
+    pub writes: u64,
+}
+
+impl Moved {
+    /// What was added since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
+            reads: self.reads.saturating_sub(earlier.reads),
+            writes: self.writes.saturating_sub(earlier.writes),
+        }
+    }
+}
+
+impl std::iter::Sum for Moved {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            read_bytes: sum.read_bytes + one.read_bytes,
+            written_bytes: sum.written_bytes + one.written_bytes,
+            reads: sum.reads + one.reads,
+            writes: sum.writes + one.writes,
+        })
+    }
+}
+
+/// A key derivation with its costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kdf {
+    /// `pbkdf2`, `argon2i` or `argon2id`.
+    pub name: String,
+    /// The hash of PBKDF2, by cryptsetup's name.
+    pub hash: Option<String>,
+    /// Iterations of PBKDF2, passes of Argon2.
+    pub iterations: u32,
+    /// Memory of Argon2, KiB; 0 for PBKDF2.
+    pub memory_kib: u32,
+    /// Lanes of Argon2; 1 for PBKDF2.
+    pub lanes: u32,
+    /// What the costs were chosen for on this machine, ms; `None` where the
+    /// format fixes them.
+    pub calibrated_ms: Option<u32>,
+}
+
+/// Where the bytes of a trial lived.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Device {
+    /// `disk`, `ssd`, `hdd`, `ram`, `nbd`, `null`, `simulated`, `unknown`.
+    pub kind: String,
+    /// Model as the kernel names it.
+    pub model: Option<String>,
+    /// `file`, `block-device`, `memory`, `nbd` for an export of a server.
+    pub path_kind: String,
+    /// File system that holds the test file.
+    pub filesystem: Option<String>,
+    /// Share of it that is in use, 0 to 1, before the test file was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_use: Option<f64>,
+    /// Whether requests went around the page cache: `direct` or `buffered`; `unknown` of a server.
+    pub cache: String,
+    /// The device's own write cache: `write back`, `write through`.
+    pub write_cache: Option<String>,
+    /// How requests reached the kernel: `io_uring`, `threads`, `pread`, `memory`, `nbd`.
+    pub engine: String,
+    /// I/O scheduler of the device below.
+    pub scheduler: Option<String>,
+    /// Driver that encrypts before a simulated drive: `queue`, `in-turn`, `truecrypt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    /// Bytes of the test extent.
+    pub size: u64,
+}
+
+/// Percentiles of a request's latency, microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p99_9: f64,
+    /// Slowest request.
+    pub max: f64,
+    /// Points (percentile, µs) of the whole distribution, ascending, for drawing.
+    pub curve: Vec<(f64, f64)>,
+}
+
+/// Where the time went, seconds; the parts add up to `wall` × threads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeSplit {
+    /// Elapsed time.
+    pub wall: f64,
+    /// User CPU time of the process.
+    pub user: Option<f64>,
+    /// System CPU time of the process.
+    pub sys: Option<f64>,
+    /// User and system time together, where that is known better than its parts.
+    #[serde(default)]
+    pub cpu: Option<f64>,
+    /// CPU time of the kernel's own threads meanwhile; they work for everybody.
+    #[serde(default)]
+    pub workers: Option<f64>,
+    /// Encrypting and decrypting.
+    pub crypto: Option<f64>,
+    /// Copying between buffers.
+    pub copy: Option<f64>,
+    /// In system calls that hand requests over.
+    pub submit: Option<f64>,
+    /// Nothing to do until the device answers.
+    pub wait: Option<f64>,
+    /// The rest of the driving threads: choosing the next request, recording.
+    pub other: Option<f64>,
+}
+
+/// Mean parts of one request's latency, microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencySplit {
+    /// Waiting for the driving thread or for other requests.
+    pub queue: f64,
+    /// Encrypting or decrypting this request.
+    pub crypto: f64,
+    /// Between hand-over to the device and its answer.
+    pub device: f64,
+}
+
+/// A ratio to another system measured in turns: the cost of encryption, where
+/// that is the same target unencrypted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Overhead {
+    /// The system compared with.
+    pub against: String,
+    /// This rate ÷ the other's, pair by pair: below 1 is slower.
+    pub ratio: Interval,
+    /// What the interval allows to say.
+    pub verdict: Verdict,
+}
+
+/// What an interval of paired ratios allows to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// The rate is lower, beyond the noise floor.
+    #[serde(rename = "slower")]
+    Slower,
+    /// The rate is higher, beyond the noise floor.
+    #[serde(rename = "faster")]
+    Faster,
+    /// The difference is not larger than what the same target shows against itself.
+    #[serde(rename = "not distinguishable")]
+    NotDistinguishable,
+}
+
+/// What most of a trial's time went to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bottleneck {
+    /// Encrypting and decrypting.
+    Cipher,
+    /// Waiting for the device.
+    Device,
+    /// Copying between buffers.
+    Copy,
+    /// System calls.
+    Syscall,
+    /// No part stands out, or the parts are not known.
+    Unknown,
+}
+
+/// A document whose experiment a run repeats.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Paper {
+    /// The document.
+    pub document: String,
+    /// How the setting of the run differs from the document's.
+    pub differs: String,
+    /// The document's word for the cipher that the others are divided by.
+    pub base: String,
+}
+
+/// A figure that a source document prints for this cell, in its words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// The document.
+    pub document: String,
+    /// The value as printed.
+    pub value: f64,
+    /// The unit as printed.
+    pub unit: String,
+    /// Figure or table.
+    pub figure: String,
+    /// Its row in the document's file in `plans/published`.
+    pub row: u32,
+    /// The system.
+    pub system: String,
+    /// The machine or drive.
+    pub device: String,
+    /// The cipher; empty where the document names none.
+    pub cipher: String,
+    /// Which of the cell's figures it stands beside.
+    pub measure: Measure,
+}
+
+/// Which of a cell's figures a published one stands beside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// Throughput, 10⁶ bytes a second.
+    Rate,
+    /// Time of a request or an operation.
+    Time,
+    /// Time of encryption within an operation.
+    Crypto,
+    /// System time of an operation.
+    Sys,
+    /// What encryption takes from the plain rate, per cent.
+    Loss,
+    /// What encryption adds to the plain time, per cent.
+    Slowdown,
+}

@@ -1,0 +1,149 @@
+//! [`Source`]: what a driving thread asks for next.
+
+use super::Options;
+use crate::clock::{self, Clock};
+use crate::workload::{Extent, Pattern, Workload};
+use block::{AlignedBuffer, Operation, Request};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Chooses one thread's requests.
+pub(super) struct Source {
+    rng: Xoshiro256PlusPlus,
+    pattern: Pattern,
+    block: u64,
+    pub(super) depth: u32,
+    /// First block and number of blocks of this thread's share.
+    first: u64,
+    blocks: u64,
+    next_block: u64,
+    /// Requests still to be made, where size bounds the repetition.
+    left: u64,
+    /// Ticks after which no more requests are made, where time bounds it.
+    limit: u64,
+    read_threshold: u64,
+    /// Bytes at the start of every written block that are zero.
+    zeros: usize,
+    /// Data that written blocks are refilled from where part must compress.
+    pristine: Option<AlignedBuffer>,
+}
+
+/// Distance of the marks that make written blocks differ from each other.
+const MARK: usize = 512;
+
+impl Source {
+    pub(super) fn new(size: u64, workload: &Workload, options: Options<'_>, index: u32) -> Self {
+        let block = workload.block_bytes();
+        let threads = u64::from(workload.threads);
+        let all = size / block;
+        let (first, blocks) = match workload.pattern {
+            // Each thread streams through its own share.
+            Pattern::Sequential if all >= threads => {
+                let share = all / threads;
+                (share * u64::from(index), share)
+            }
+            _ => (0, all),
+        };
+        let (left, limit) = match workload.extent() {
+            Extent::Bytes(bytes) => ((bytes / block / threads).max(1), u64::MAX),
+            Extent::Time(time) => (u64::MAX, options.clock.ticks(time)),
+        };
+        let mut source = Self {
+            // Threads of one seed must not visit the same blocks in step.
+            rng: Xoshiro256PlusPlus::seed_from_u64(
+                options
+                    .seed
+                    .wrapping_add(u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+            ),
+            pattern: workload.pattern,
+            block,
+            depth: workload.queue_depth,
+            first,
+            blocks,
+            next_block: 0,
+            left,
+            limit,
+            read_threshold: workload.read_threshold(),
+            zeros: (block * u64::from(workload.compressible) / 100) as usize,
+            pristine: None,
+        };
+        if source.zeros > 0 && workload.writes() {
+            source.pristine = Some(source.incompressible());
+        }
+        source
+    }
+
+    fn incompressible(&mut self) -> AlignedBuffer {
+        AlignedBuffer::noise(self.block as usize, &mut self.rng)
+    }
+
+    pub(super) fn buffers(&mut self) -> Vec<AlignedBuffer> {
+        let mut buffers = AlignedBuffer::several(self.depth as usize, self.block as usize);
+        for buffer in &mut buffers {
+            buffer.fill_with_noise(&mut self.rng);
+        }
+        buffers
+    }
+
+    /// The next request, or `None` when the repetition is over.
+    #[inline]
+    pub(super) fn next(
+        &mut self,
+        mut buffer: AlignedBuffer,
+        tag: u64,
+        elapsed: u64,
+        clock: &Clock,
+    ) -> Option<Request> {
+        if self.left == 0 || elapsed >= self.limit || self.blocks == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let block = match self.pattern {
+            Pattern::Sequential => {
+                let block = self.next_block;
+                self.next_block = if block + 1 == self.blocks {
+                    0
+                } else {
+                    block + 1
+                };
+                block
+            }
+            Pattern::Random => {
+                ((u128::from(self.rng.next_u64()) * u128::from(self.blocks)) >> 64) as u64
+            }
+        };
+        let reads = match self.read_threshold {
+            0 => false,
+            always if always >= 1 << 32 => true,
+            threshold => self.rng.next_u64() >> 32 < threshold,
+        };
+        let operation = if reads {
+            Operation::Read
+        } else {
+            // Nothing looks at what is written to a simulated drive.
+            if clock.source != clock::Source::Virtual {
+                self.freshen(&mut buffer, clock.now());
+            }
+            Operation::Write
+        };
+        Some(Request {
+            operation,
+            offset: (self.first + block) * self.block,
+            buffer,
+            tag,
+            timeline: Default::default(),
+        })
+    }
+
+    /// Makes a buffer worth writing: no two writes alike, so that nothing
+    /// below deduplicates them, and compressible only as asked.
+    fn freshen(&self, buffer: &mut AlignedBuffer, mark: u64) {
+        if let Some(pristine) = &self.pristine {
+            buffer[..self.zeros].fill(0);
+            buffer[self.zeros..].copy_from_slice(&pristine[self.zeros..]);
+        }
+        for chunk in buffer[self.zeros..].chunks_exact_mut(MARK) {
+            chunk[..8].copy_from_slice(&mark.to_le_bytes());
+        }
+    }
+}
