@@ -16,7 +16,7 @@
 //! Where a batch of sectors is larger than [`SPAN`], the lines at one place are too
 //! many even so, and every register is a line behind the one before it.
 
-use super::{BATCH, Engine, Keyed, LINE, Work, inner_rounds, last_round, with_keys};
+use super::{BATCH, Engine, Keyed, LINE, Lines, Work, inner_rounds, last_round, with_keys};
 use crate::block::Block;
 
 /// Bytes of a batch of sectors whose lines at one place have room in a first-level
@@ -100,14 +100,11 @@ impl Keyed for Encrypt<'_> {
     fn run<E: Engine, const KEYS: usize>(self, engine: E, keys: &[Block; KEYS]) {
         let sector_bytes = self.sector_bytes;
         let full = BATCH * E::LANES;
-        let staggered = match full * sector_bytes > SPAN {
-            true => self.ivs.len() / full * full,
-            false => 0,
-        };
-        let (first_ivs, ivs) = self.ivs.split_at(staggered);
-        let (first, rest) = self.data.split_at_mut(staggered * sector_bytes);
-        if staggered > 0 {
-            encrypt_staggered::<E, KEYS>(engine, keys, first_ivs, sector_bytes, first);
+        let whole = self.ivs.len() / full * full;
+        let (first_ivs, ivs) = self.ivs.split_at(whole);
+        let (first, rest) = self.data.split_at_mut(whole * sector_bytes);
+        if whole > 0 {
+            encrypt_batches::<E, KEYS>(engine, keys, first_ivs, sector_bytes, first);
         }
         for (data, ivs) in rest.chunks_mut(full * sector_bytes).zip(ivs.chunks(full)) {
             // The fewest registers that hold all: a round of few takes less time.
@@ -164,54 +161,89 @@ fn encrypt<E: Engine, const KEYS: usize, const N: usize>(
     }
 }
 
-/// Whole batches of sectors, one after the other: each register is a line behind
-/// the one before it, and goes on to its next sectors when the others are not there
-/// yet.
+/// Whole batches of sectors, one after the other.
+///
+/// A register's next line is read, and its last one written, while all encrypt
+/// the line between: else the rounds would wait while lines are transposed.
+/// Where lines of a batch share too few sets of the cache, each register is a
+/// line behind the one before it, and goes on to its next sectors when the others
+/// are not there yet.
 #[inline(always)]
-fn encrypt_staggered<E: Engine, const KEYS: usize>(
+fn encrypt_batches<E: Engine, const KEYS: usize>(
     engine: E,
     keys: &[Block; KEYS],
     ivs: &[Block],
     sector_bytes: usize,
     data: &mut [u8],
 ) {
-    let first = engine.splat(&keys[0]);
-    let mut state = [first; BATCH];
-    let mut lines = [[0; 4]; BATCH];
+    let lag = usize::from(BATCH * E::LANES * sector_bytes > SPAN);
     let lanes_lines = data.len() / LINE / (BATCH * E::LANES);
-    // A mask is faster than a division, and sectors are powers of two.
+    // Shifts are faster than divisions, and sectors are powers of two.
     let within_sector = sector_bytes / LINE - 1;
-    for step in 0..lanes_lines + BATCH - 1 {
-        let active = |v: usize| (v..v + lanes_lines).contains(&step);
-        let mut blocks = [[first; BATCH]; 4];
-        for v in 0..BATCH {
-            if !active(v) {
-                continue;
-            }
-            if (step - v) & within_sector == 0 {
-                let batch = (step - v) * LINE / sector_bytes;
-                let sector = (batch * BATCH + v) * E::LANES;
-                state[v] = engine.load(&ivs[sector..]);
-                for (lane, line) in lines[v][..E::LANES].iter_mut().enumerate() {
-                    *line = (sector + lane) * sector_bytes;
+    let sector_shift = sector_bytes.trailing_zeros() - LINE.trailing_zeros();
+    let first_sector = |v: usize, line: usize| ((line >> sector_shift) * BATCH + v) * E::LANES;
+    let place = |v: usize, line: usize| -> Lines {
+        let start = first_sector(v, line) * sector_bytes + (line & within_sector) * LINE;
+        std::array::from_fn(|lane| start + lane * sector_bytes)
+    };
+    let zero = engine.splat(&[0; 16]);
+    let mut state = [zero; BATCH];
+    let mut lines = [[[zero; BATCH]; 4]; 2];
+    let [present, other] = &mut lines;
+    let (mut present, mut other) = (present, other);
+    let last_step = lanes_lines + lag * (BATCH - 1);
+    for step in 0..=last_step + 1 {
+        // Register v encrypts line `step - 1 - v * lag`.
+        let nth = |v: usize, step: usize| step.wrapping_sub(v * lag);
+        for (j, blocks) in present.iter_mut().enumerate() {
+            for v in j * BATCH / 4..(j + 1) * BATCH / 4 {
+                let written = nth(v, step.wrapping_sub(2));
+                if written < lanes_lines {
+                    let line = other.each_ref().map(|others| others[v]);
+                    engine.store_lines(line, data, &place(v, written), E::LANES);
+                }
+                let read = nth(v, step);
+                if read < lanes_lines {
+                    let line = engine.load_lines(data, &place(v, read));
+                    for (others, block) in other.iter_mut().zip(line) {
+                        others[v] = block;
+                    }
                 }
             }
-            let line = engine.load_lines(data, &lines[v]);
-            for (blocks, block) in blocks.iter_mut().zip(line) {
-                blocks[v] = block;
-            }
-        }
-        encrypt_line::<E, KEYS, BATCH>(engine, keys, &mut state, &mut blocks);
-        let [a, b, c, d] = blocks;
-        for v in 0..BATCH {
-            if active(v) {
-                engine.store_lines([a[v], b[v], c[v], d[v]], data, &lines[v], E::LANES);
-                for line in &mut lines[v] {
-                    *line += LINE;
+            if j == 0 {
+                for (v, state) in state.iter_mut().enumerate() {
+                    let line = nth(v, step.wrapping_sub(1));
+                    if line < lanes_lines && line & within_sector == 0 {
+                        *state = engine.load(&ivs[first_sector(v, line)..]);
+                    }
                 }
             }
+            if (1..=last_step).contains(&step) {
+                encrypt_blocks::<E, KEYS>(engine, keys, &mut state, blocks);
+            }
         }
+        std::mem::swap(&mut present, &mut other);
     }
+}
+
+/// A block of every lane.
+#[inline(always)]
+fn encrypt_blocks<E: Engine, const KEYS: usize>(
+    engine: E,
+    keys: &[Block; KEYS],
+    state: &mut [E::Vector; BATCH],
+    blocks: &mut [E::Vector; BATCH],
+) {
+    let first = engine.splat(&keys[0]);
+    let last = engine.splat(&keys[KEYS - 1]);
+    for (x, &block) in state.iter_mut().zip(&*blocks) {
+        *x = engine.add(engine.add(*x, block), first);
+    }
+    inner_rounds::<E, true, KEYS, BATCH>(engine, keys, state);
+    for x in state.iter_mut() {
+        *x = last_round::<E, true>(engine, *x, last);
+    }
+    *blocks = *state;
 }
 
 /// Four blocks of every lane, one after the other.
