@@ -59,6 +59,38 @@ impl AlignedBuffer {
         self.length = length;
     }
 
+    /// Takes what is behind the first `at` bytes away as a buffer of its own, which
+    /// [`append`](Self::append) puts back. Nothing is copied.
+    ///
+    /// # Panics
+    /// Where `at` is more than the length, or not a multiple of
+    /// [`ALIGNMENT`](Self::ALIGNMENT).
+    pub fn split_off(&mut self, at: usize) -> Self {
+        let behind = self
+            .length
+            .checked_sub(at)
+            .expect("the buffer is too small");
+        self.length = at;
+        Self {
+            pages: self.pages.split_off(at),
+            length: behind,
+        }
+    }
+
+    /// Puts back what was [split off](Self::split_off), and nothing else.
+    ///
+    /// # Panics
+    /// Where `behind` is not what comes next in memory, or not all is shown that is before it.
+    pub fn append(&mut self, behind: Self) {
+        assert_eq!(
+            self.length,
+            self.capacity(),
+            "something between is not shown"
+        );
+        self.length += behind.length;
+        self.pages.append(behind.pages);
+    }
+
     /// The most that [`set_len`](Self::set_len) can show.
     pub fn capacity(&self) -> usize {
         self.pages.bytes().len()
@@ -138,6 +170,41 @@ mod tests {
         }
         assert_eq!(AlignedBuffer::several(2, 0).len(), 2);
         assert!(AlignedBuffer::several(0, 4096).is_empty());
+    }
+
+    #[test]
+    fn what_was_split_off_can_be_put_back() {
+        for (length, at) in [
+            (8192, 4096),
+            (10_000, 8192),
+            (4096, 4096),
+            (3 << 20, 1 << 20),
+        ] {
+            let mut buffer = AlignedBuffer::new(length + 7);
+            buffer.set_len(length);
+            let address = buffer.as_ptr();
+            let mut behind = buffer.split_off(at);
+            assert_eq!((buffer.len(), behind.len()), (at, length - at));
+            buffer.fill(1);
+            behind.fill(2);
+            let mut last = behind.split_off(0);
+            assert!(behind.is_empty());
+            last.set_len(length - at);
+            behind.append(last);
+            buffer.append(behind);
+            assert_eq!((buffer.as_ptr(), buffer.len()), (address, length));
+            assert_eq!(buffer.capacity(), length + 7);
+            assert!(buffer[..at].iter().all(|&byte| byte == 1));
+            assert!(buffer[at..].iter().all(|&byte| byte == 2));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "comes next")]
+    fn nothing_else_is_put_back() {
+        let [mut one, mut other] = [8192, 8192].map(AlignedBuffer::new);
+        let _ = (one.split_off(4096), other.split_off(4096));
+        one.append(other);
     }
 
     #[test]

@@ -5,7 +5,9 @@
 //! read:   inner.reap ─▶ decrypt in the same buffer ─▶ completion
 //! ```
 //!
-//! One [`SectorCipher`] call serves the whole run of sectors of a request.
+//! One [`SectorCipher`] call serves the whole run of sectors of a request, or of a
+//! part of one: large requests are parted where too few are in flight to keep
+//! device and cipher busy at the same time.
 //!
 //! Where discards are allowed and the device below answers them with zeros,
 //! 512 bytes of nothing but zeros below were discarded, and are zeros here too:
@@ -15,14 +17,14 @@
 //! discarded in part, or written in part over what was discarded; what is left
 //! of it is then right in modes that do not chain across the sector.
 
+mod queue;
+
 use crate::{Mapping, VolumeError};
 use block::{
-    AlignedBuffer, BlockDevice, BlockError, ByteRange, Completion, Geometry, Meter, Operation,
-    OperationKind, Part, Queue, QueueOptions, Request, Wait,
+    AlignedBuffer, BlockDevice, BlockError, ByteRange, Geometry, OperationKind, Queue, QueueOptions,
 };
 use cipher::{IvSector, KeyedCipher, SectorCipher};
-use std::collections::VecDeque;
-use std::rc::Rc;
+use queue::CryptQueue;
 
 /// Bytes that [`BlockDevice::write_at`] encrypts at a time in a buffer of its own.
 const STAGING: usize = 1 << 20;
@@ -195,14 +197,7 @@ impl<D: BlockDevice, C: SectorCipher> BlockDevice for CryptDevice<D, C> {
     }
 
     fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
-        let meter = Rc::clone(&options.meter);
-        Ok(Box::new(CryptQueue {
-            crypt: self,
-            geometry: self.geometry(),
-            inner: self.device.queue(options)?,
-            refused: VecDeque::new(),
-            meter,
-        }))
+        Ok(Box::new(CryptQueue::open(self, options)?))
     }
 }
 
@@ -215,55 +210,4 @@ fn holes_in(sectors: &[u8]) -> impl Iterator<Item = usize> {
         // One word tells nearly always.
         .filter(move |(_, part)| zeros(&part[..8]) && zeros(part))
         .map(|(index, _)| index * HOLE)
-}
-
-/// The queue of a [`CryptDevice`].
-struct CryptQueue<'a, D, C> {
-    crypt: &'a CryptDevice<D, C>,
-    geometry: Geometry,
-    inner: Box<dyn Queue + 'a>,
-    /// Requests that never went down, waiting to be reaped.
-    refused: VecDeque<Completion>,
-    meter: Rc<Meter>,
-}
-
-impl<D: BlockDevice, C: SectorCipher> Queue for CryptQueue<'_, D, C> {
-    fn submit(&mut self, mut request: Request) {
-        if let Err(error) = self.geometry.check_request(&request) {
-            self.refused.push_back(Completion {
-                request,
-                result: Err(error),
-            });
-            return;
-        }
-        if request.operation == Operation::Write {
-            let start = self.meter.now();
-            self.crypt
-                .cipher
-                .encrypt(self.crypt.iv_at(request.offset), &mut request.buffer);
-            request.timeline.crypto += self.meter.charge(Part::Crypto, start) - start;
-        }
-        // Nothing looks at a flush's offset; all others were checked to fit.
-        request.offset = request.offset.wrapping_add(self.crypt.data.offset);
-        self.inner.submit(request);
-    }
-
-    fn reap(&mut self, wait: Wait) -> Option<Completion> {
-        if let Some(completion) = self.refused.pop_front() {
-            return Some(completion);
-        }
-        let mut completion = self.inner.reap(wait)?;
-        let request = &mut completion.request;
-        request.offset = request.offset.wrapping_sub(self.crypt.data.offset);
-        if request.operation == Operation::Read && completion.result.is_ok() {
-            let start = self.meter.now();
-            self.crypt.decrypt(request.offset, &mut request.buffer);
-            request.timeline.crypto += self.meter.charge(Part::Crypto, start) - start;
-        }
-        Some(completion)
-    }
-
-    fn in_flight(&self) -> u32 {
-        self.inner.in_flight() + self.refused.len() as u32
-    }
 }

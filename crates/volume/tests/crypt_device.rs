@@ -3,8 +3,8 @@
 use block::layer::{Effect, Fault, Rule, Slice, Trace, Trigger};
 use block::model::{Discarded, Model};
 use block::{
-    AlignedBuffer, BlockDevice, BlockError, ByteRange, Meter, Operation, OperationKind, Part,
-    QueueOptions, RamDevice, Request, Wait,
+    AlignedBuffer, BlockDevice, BlockError, ByteRange, Engine, FileDevice, FileOptions, Meter,
+    Operation, OperationKind, Part, QueueOptions, RamDevice, Request, Wait,
 };
 use cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize, Sharing};
 use cryptmark_volume::{CryptDevice, Mapping, VolumeError};
@@ -286,14 +286,143 @@ fn crypto_time_is_charged_to_the_request_and_to_the_meter() {
             meter: Rc::clone(&meter),
         })
         .unwrap();
-    for operation in [Operation::Write, Operation::Read] {
+    for (operation, length) in [
+        (Operation::Write, 512),
+        (Operation::Read, 512),
+        (Operation::Write, SIZE as usize),
+        (Operation::Read, SIZE as usize),
+    ] {
         let before = meter.spent(Part::Crypto);
-        queue.submit(Request::new(operation, 0, AlignedBuffer::new(512), 0));
+        queue.submit(Request::new(operation, 0, AlignedBuffer::new(length), 0));
         let completion = queue.reap(Wait::Yes).unwrap();
         assert!(completion.request.timeline.crypto > 0);
         assert_eq!(
             meter.spent(Part::Crypto) - before,
             completion.request.timeline.crypto
         );
+    }
+}
+
+#[test]
+fn a_large_request_alone_goes_in_parts_and_comes_back_whole() {
+    const LARGE: u64 = 64 << 20;
+    const REQUEST: u64 = 4 << 20;
+    let trace = Trace::new(RamDevice::new(LARGE));
+    let data = range(1 << 20, LARGE - (1 << 20));
+    let crypt =
+        CryptDevice::new(&trace, mapping("aes-xts-plain64", SectorSize::B4096, data)).unwrap();
+    let mut queue = crypt.queue(QueueOptions::new(32)).unwrap();
+    // Parts below, and bytes of the first of them, with nothing else in flight.
+    for (length, parts, first) in [
+        (4096, 1, 4096),
+        (128 << 10, 1, 128 << 10),
+        ((128 << 10) + 4096, 2, 128 << 10),
+        (1 << 20, 8, 128 << 10),
+        (REQUEST, 8, 512 << 10),
+        (REQUEST + 4096, 7, 640 << 10),
+    ] {
+        let mut buffer = AlignedBuffer::new(length as usize + 4096);
+        buffer.set_len(length as usize);
+        buffer.fill(length as u8 | 1);
+        let address = buffer.as_ptr();
+        queue.submit(Request::new(Operation::Write, 8192, buffer, u64::MAX));
+        let written = queue.reap(Wait::Yes).unwrap();
+        written.result.unwrap();
+        let entries = trace.take();
+        assert_eq!((entries.len(), entries[0].length), (parts, first));
+        assert_eq!(entries[0].offset, (1 << 20) + 8192);
+        let whole: u64 = entries.iter().map(|entry| entry.length).sum();
+        assert_eq!(whole, length);
+
+        queue.submit(Request::new(
+            Operation::Read,
+            8192,
+            written.request.buffer,
+            5,
+        ));
+        let read = queue.reap(Wait::Yes).unwrap();
+        read.result.unwrap();
+        assert_eq!((read.request.tag, read.request.offset), (5, 8192));
+        let buffer = read.request.buffer;
+        assert_eq!((buffer.as_ptr(), buffer.len() as u64), (address, length));
+        assert_eq!(buffer.capacity() as u64, length + 4096);
+        assert!(buffer.iter().all(|&byte| byte == length as u8 | 1));
+        assert_eq!(trace.take().len(), parts);
+    }
+    // Others in flight keep the device busy.
+    let requests = AlignedBuffer::several(10, REQUEST as usize);
+    let mut parts = Vec::new();
+    for (nth, buffer) in requests.into_iter().enumerate() {
+        let offset = nth as u64 * REQUEST;
+        queue.submit(Request::new(Operation::Write, offset, buffer, nth as u64));
+        parts.push(trace.take().len());
+    }
+    assert_eq!(parts, [8, 4, 2, 2, 1, 1, 1, 1, 1, 1]);
+    assert_eq!(queue.in_flight(), 10);
+    for _ in 0..10 {
+        queue.reap(Wait::Yes).unwrap().result.unwrap();
+    }
+    assert!(queue.reap(Wait::Yes).is_none());
+}
+
+#[test]
+fn large_requests_behave_as_a_byte_array() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().set_len(16 << 20).unwrap();
+    for engine in [Engine::IoUring, Engine::Threads, Engine::Pread] {
+        let options = FileOptions {
+            write: true,
+            engine: Some(engine),
+            ..FileOptions::default()
+        };
+        let Ok(device) = FileDevice::open(file.path(), &options) else {
+            println!("skipped: {engine} is not to be had here");
+            continue;
+        };
+        let data = range(0, 16 << 20);
+        let crypt =
+            CryptDevice::new(device, mapping("aes-xts-plain64", SectorSize::B512, data)).unwrap();
+        Model {
+            steps: 200,
+            longest: 3 << 20,
+            ..Model::new(5)
+        }
+        .run(&crypt);
+    }
+}
+
+#[test]
+fn what_fails_in_part_fails_and_gives_the_buffer_back() {
+    for operation in [OperationKind::Read, OperationKind::Write] {
+        let fault = Fault::new(
+            RamDevice::new(SIZE),
+            [Rule::on(operation, Trigger::Nth(3), Effect::Fail(5))],
+        );
+        let crypt = CryptDevice::new(
+            fault,
+            mapping("aes-xts-plain64", SectorSize::B512, range(0, SIZE)),
+        )
+        .unwrap();
+        let mut queue = crypt.queue(QueueOptions::new(1)).unwrap();
+        let asked = match operation {
+            OperationKind::Read => Operation::Read,
+            _ => Operation::Write,
+        };
+        for (nth, fails) in [true, false].into_iter().enumerate() {
+            let buffer = AlignedBuffer::new(SIZE as usize);
+            queue.submit(Request::new(asked, 0, buffer, nth as u64));
+            let one_more = Request::new(asked, 0, AlignedBuffer::new(512), 9);
+            queue.submit(one_more);
+            let mut completions =
+                [queue.reap(Wait::Yes), queue.reap(Wait::Yes)].map(Option::unwrap);
+            completions.sort_by_key(|completion| completion.request.tag);
+            let [done, too_many] = completions;
+            assert!(matches!(
+                too_many.result,
+                Err(BlockError::QueueFull { depth: 1 })
+            ));
+            assert_eq!(done.result.is_err(), fails);
+            assert_eq!(done.request.buffer.len() as u64, SIZE);
+        }
     }
 }

@@ -1,8 +1,10 @@
-//! The threads engine: blocking transfers, one thread for each in flight.
+//! The threads engine: blocking transfers, one thread for each in flight, from when
+//! there are so many.
 
 use super::Shared;
 use crate::{BlockError, Completion, Part, Queue, QueueOptions, Request, Wait};
 use std::collections::VecDeque;
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
@@ -10,6 +12,7 @@ use std::thread::{Builder, JoinHandle};
 const MOST_THREADS: u32 = 64;
 
 pub(super) struct ThreadQueue {
+    shared: Arc<Shared>,
     exchange: Arc<Exchange>,
     workers: Vec<JoinHandle<()>>,
     options: QueueOptions,
@@ -54,32 +57,29 @@ impl ThreadQueue {
             answer: Condvar::new(),
         });
         let mut queue = Self {
+            shared,
             workers: Vec::new(),
             exchange,
             finished: VecDeque::with_capacity(depth as usize),
             options,
             away: 0,
         };
-        for _ in 0..depth.min(MOST_THREADS) {
-            let exchange = Arc::clone(&queue.exchange);
-            let worker = shared.for_a_thread().and_then(|shared| {
-                Builder::new()
-                    .name("block-io".into())
-                    .spawn(move || work(&shared, &exchange))
-            });
-            match worker {
-                Ok(worker) => queue.workers.push(worker),
-                Err(source) if queue.workers.is_empty() => {
-                    return Err(BlockError::Engine {
-                        engine: "threads",
-                        source,
-                    });
-                }
-                // Fewer threads than asked for only queue longer.
-                Err(_) => break,
-            }
-        }
+        queue.hire().map_err(|source| BlockError::Engine {
+            engine: "threads",
+            source,
+        })?;
         Ok(queue)
+    }
+
+    /// Starts one more worker.
+    fn hire(&mut self) -> io::Result<()> {
+        let shared = self.shared.for_a_thread()?;
+        let exchange = Arc::clone(&self.exchange);
+        let worker = Builder::new()
+            .name("block-io".into())
+            .spawn(move || work(&shared, &exchange))?;
+        self.workers.push(worker);
+        Ok(())
     }
 
     /// Takes what the workers have finished.
@@ -127,6 +127,11 @@ impl Queue for ThreadQueue {
         self.exchange.lock().waiting.push_back((request, started));
         self.exchange.work.notify_one();
         self.away += 1;
+        let workers = self.workers.len() as u32;
+        if self.away > workers && workers < MOST_THREADS {
+            // Fewer than there could be only queue longer.
+            let _ = self.hire();
+        }
         self.options.meter.charge(Part::Submit, started);
     }
 

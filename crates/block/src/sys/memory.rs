@@ -20,7 +20,7 @@ pub(crate) struct Pages {
     start: NonNull<u8>,
     length: usize,
     /// What it is a part of; nothing where `length` is 0.
-    _whole: Option<Arc<Allocation>>,
+    whole: Option<Arc<Allocation>>,
 }
 
 // SAFETY: `Pages` is alone in having its memory, as `Box<[u8]>` is; `&Pages` only
@@ -49,9 +49,40 @@ impl Pages {
             // SAFETY: it is within the allocation, whose length is checked above.
             start: unsafe { whole.start.add(index * distance) },
             length,
-            _whole: Some(Arc::clone(&whole)),
+            whole: Some(Arc::clone(&whole)),
         });
         parts.collect()
+    }
+
+    /// Gives away what is behind the first `at` bytes.
+    ///
+    /// # Panics
+    /// Where `at` is behind the end, or on no page boundary.
+    pub(crate) fn split_off(&mut self, at: usize) -> Self {
+        let length = self.length.checked_sub(at).expect("a part of the memory");
+        assert!(at.is_multiple_of(Self::ALIGNMENT), "a page boundary");
+        self.length = at;
+        Self {
+            // SAFETY: it is within the allocation, or one behind its last byte.
+            start: unsafe { self.start.add(at) },
+            length,
+            whole: self.whole.clone(),
+        }
+    }
+
+    /// Takes what was given away.
+    ///
+    /// # Panics
+    /// Where `next` is not the memory behind this one, in the same allocation.
+    pub(crate) fn append(&mut self, next: Self) {
+        let allocation = |pages: &Self| pages.whole.as_ref().map(Arc::as_ptr);
+        // SAFETY: the end of what is in an allocation is in it or one behind its last byte.
+        let end = unsafe { self.start.add(self.length) };
+        assert!(
+            allocation(self) == allocation(&next) && end == next.start,
+            "what is appended comes next in memory"
+        );
+        self.length += next.length;
     }
 
     #[inline]
@@ -76,7 +107,7 @@ impl Default for Pages {
                 const { std::num::NonZeroUsize::new(Self::ALIGNMENT).unwrap() },
             ),
             length: 0,
-            _whole: None,
+            whole: None,
         }
     }
 }
