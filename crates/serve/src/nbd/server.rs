@@ -19,15 +19,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes that the pieces of all connections may take together.
-const ALL_PIECES: usize = 48 << 20;
-/// Bytes of a piece: the largest leave room in a core's cache, the smallest are
-/// what a client may have in one chunk.
-const LARGEST_PIECE: usize = 256 << 10;
+const ALL_PIECES: usize = 64 << 20;
+/// Bytes of the largest piece of one thread, which leaves room in a core's cache.
+const CACHED_PIECE: usize = 256 << 10;
+/// Bytes of the largest piece where several threads wait for a device, and receive
+/// while others write.
+const LARGEST_PIECE: usize = 4 << 20;
+/// What a client may have in one chunk.
 const SMALLEST_PIECE: usize = 64 << 10;
 /// Threads of all connections together, over one each.
 const ALL_THREADS: usize = 256;
 /// More clients are sent away.
 const MOST_CLIENTS: usize = 1024;
+/// While there are more, the system's memory for what they do not take stays small.
+const WIDE_CLIENTS: usize = 16;
 /// A client that has not chosen an export by then is sent away.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a client may take to hear the last answers when the server ends.
@@ -388,8 +393,12 @@ pub(super) struct Clients<'a> {
 impl Allowance for Clients<'_> {
     fn piece(&self) -> usize {
         let clients = self.count.load(Ordering::Relaxed).max(1);
-        (ALL_PIECES / clients / SMALLEST_PIECE * SMALLEST_PIECE)
-            .clamp(SMALLEST_PIECE, LARGEST_PIECE)
+        let largest = match self.threads {
+            1 => CACHED_PIECE,
+            _ => LARGEST_PIECE,
+        };
+        let share = ALL_PIECES / clients / self.threads();
+        (share / SMALLEST_PIECE * SMALLEST_PIECE).clamp(SMALLEST_PIECE, largest)
     }
 
     fn threads(&self) -> usize {
@@ -448,6 +457,9 @@ impl<'a> Clients<'a> {
     pub(super) fn serve(&self, wire: &dyn Wire) -> io::Result<()> {
         let mut input = Input::new(INPUT_BYTES);
         wire.set_patience(Some(PATIENCE))?;
+        if self.count.load(Ordering::Relaxed) <= WIDE_CLIENTS {
+            wire.widen();
+        }
         let tls = match self.security {
             None => Tls::Off,
             Some(security) if security.is_required() => Tls::Required,

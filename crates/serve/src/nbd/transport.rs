@@ -1,7 +1,7 @@
 //! [`Wire`]: the bytes between a client and the server.
 
 use rustix::io::Errno;
-use rustix::net::RecvFlags;
+use rustix::net::{RecvFlags, sockopt};
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -10,6 +10,13 @@ use std::time::{Duration, Instant};
 /// How long a client may take to go on before its thread sleeps: to be woken
 /// takes about as long where it is on another core.
 const MOMENT: Duration = Duration::from_micros(50);
+
+/// Bytes of data that a wide Unix socket holds, as Linux is told them: it takes the
+/// double and counts its own structures. With the 208 KiB of the system's default the
+/// sender sleeps, and is woken on another core, for every 150 KiB. On two cores writes
+/// on a disk were 1.4 times as fast with this, and slower again with 2 MiB, which are
+/// in no core's cache.
+const WIDE: usize = 416 << 10;
 
 /// A connection's two directions.
 pub trait Wire: Send + Sync {
@@ -24,6 +31,9 @@ pub trait Wire: Send + Sync {
         Ok(())
     }
 
+    /// Lets more be on its way before the sender has to wait for the receiver.
+    fn widen(&self) {}
+
     /// Lets nothing more be received, by whoever waits for it; what was
     /// received is still answered.
     fn end(&self);
@@ -37,7 +47,7 @@ pub trait Wire: Send + Sync {
 }
 
 macro_rules! socket {
-    ($($socket:ty),+) => {$(
+    ($($socket:ty, $widen:expr;)+) => {$(
         impl Wire for $socket {
             fn receive(&self, into: &mut [u8]) -> io::Result<usize> {
                 let begun = Instant::now();
@@ -52,6 +62,10 @@ macro_rules! socket {
 
             fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
                 retry(|| (&mut &*self).write_vectored(parts))
+            }
+
+            fn widen(&self) {
+                $widen(self);
             }
 
             fn end(&self) {
@@ -72,7 +86,14 @@ macro_rules! socket {
     )+};
 }
 
-socket!(UnixStream, TcpStream);
+socket! {
+    UnixStream, |socket| {
+        // The system may allow less; then it stays narrower.
+        let _ = sockopt::set_socket_send_buffer_size(socket, WIDE);
+    };
+    // The system widens it as the way allows.
+    TcpStream, |_| ();
+}
 
 fn retry(mut transfer: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {

@@ -67,10 +67,12 @@ impl Socket {
                 Way::Tcp(stream)
             }
         };
-        Ok(Self {
+        let socket = Self {
             way,
             until: Mutex::new(until),
-        })
+        };
+        socket.wire().widen();
+        Ok(socket)
     }
 
     /// Nobody waits for the server any longer than that.
