@@ -77,18 +77,20 @@ impl AlignedBuffer {
         }
     }
 
-    /// Puts back what was [split off](Self::split_off), and nothing else.
+    /// Puts back what was [split off](Self::split_off).
     ///
-    /// # Panics
-    /// Where `behind` is not what comes next in memory, or not all is shown that is before it.
-    pub fn append(&mut self, behind: Self) {
-        assert_eq!(
-            self.length,
-            self.capacity(),
-            "something between is not shown"
-        );
-        self.length += behind.length;
-        self.pages.append(behind.pages);
+    /// # Errors
+    /// Gives `behind` back where it is anything but what comes next in memory, or not all
+    /// is shown that is before it.
+    pub fn append(&mut self, behind: Self) -> Result<(), Self> {
+        let Self { pages, length } = behind;
+        let joined = match self.length == self.capacity() {
+            true => self.pages.append(pages),
+            false => Err(pages),
+        };
+        joined.map_err(|pages| Self { pages, length })?;
+        self.length += length;
+        Ok(())
     }
 
     /// The most that [`set_len`](Self::set_len) can show.
@@ -190,8 +192,8 @@ mod tests {
             let mut last = behind.split_off(0);
             assert!(behind.is_empty());
             last.set_len(length - at);
-            behind.append(last);
-            buffer.append(behind);
+            behind.append(last).unwrap();
+            buffer.append(behind).unwrap();
             assert_eq!((buffer.as_ptr(), buffer.len()), (address, length));
             assert_eq!(buffer.capacity(), length + 7);
             assert!(buffer[..at].iter().all(|&byte| byte == 1));
@@ -200,11 +202,17 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "comes next")]
     fn nothing_else_is_put_back() {
         let [mut one, mut other] = [8192, 8192].map(AlignedBuffer::new);
-        let _ = (one.split_off(4096), other.split_off(4096));
-        one.append(other);
+        let [of_one, of_other] = [one.split_off(4096), other.split_off(4096)];
+        let of_other = one.append(of_other).unwrap_err();
+        assert_eq!((one.len(), of_other.len()), (4096, 4096));
+        one.set_len(1);
+        let of_one = one.append(of_one).unwrap_err();
+        one.set_len(4096);
+        one.append(of_one).unwrap();
+        other.append(of_other).unwrap();
+        assert_eq!((one.len(), other.len()), (8192, 8192));
     }
 
     #[test]

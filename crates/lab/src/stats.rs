@@ -74,18 +74,20 @@ pub fn paired_ratio(subject: &[f64], reference: &[f64]) -> Option<Interval> {
 }
 
 /// By how much two measurements of the same thing differed: the end of the
-/// A/A interval that lies farther from 1, as a relative difference, and never
-/// below half a per cent.
+/// A/A interval that lies farther from 1 as a ratio, of the larger rate to the
+/// smaller, less 1; never below half a per cent.
 pub fn noise_floor(aa_ratio: Option<Interval>) -> f64 {
     aa_ratio
-        .map_or(0.0, |aa| (1.0 - aa.low).abs().max((aa.high - 1.0).abs()))
+        .map_or(0.0, |aa| aa.low.recip().max(aa.high) - 1.0)
         .max(RESOLUTION)
 }
 
-/// What an interval of paired rate ratios allows to say, at a noise floor (a
-/// relative difference). Fewer than three pairs never allow to say anything.
+/// What an interval of paired rate ratios allows to say, at a [noise
+/// floor](noise_floor). Fewer than three pairs never allow to say anything.
 pub fn verdict(ratio: Interval, floor: f64) -> Verdict {
-    if ratio.n < 3 || (ratio.median - 1.0).abs() <= floor {
+    // A rate can be many times another, but not slower by more than all of it.
+    let apart = ratio.median.max(ratio.median.recip()) - 1.0;
+    if ratio.n < 3 || apart <= floor {
         return Verdict::NotDistinguishable;
     }
     if ratio.high < 1.0 {
@@ -271,6 +273,30 @@ mod tests {
             verdict(Interval { n: 2, ..ratio }, 0.0),
             Verdict::NotDistinguishable
         );
+    }
+
+    #[test]
+    fn much_noise_hides_no_more_than_there_is() {
+        let between = |low, median, high| Interval {
+            median,
+            low,
+            high,
+            n: 10,
+        };
+        // The same thing was up to three times as fast as itself.
+        let floor = noise_floor(Some(between(0.8, 1.2, 3.0)));
+        assert!((floor - 2.0).abs() < 1e-9);
+        assert_eq!(noise_floor(Some(between(0.25, 1.0, 2.0))), 3.0);
+        for (median, expected) in [
+            (0.001, Verdict::Slower),
+            (0.32, Verdict::Slower),
+            (0.34, Verdict::NotDistinguishable),
+            (2.9, Verdict::NotDistinguishable),
+            (3.1, Verdict::Faster),
+        ] {
+            let ratio = between(median * 0.99, median, median * 1.01);
+            assert_eq!(verdict(ratio, floor), expected, "{median}");
+        }
     }
 
     #[test]

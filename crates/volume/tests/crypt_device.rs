@@ -3,8 +3,8 @@
 use block::layer::{Effect, Fault, Rule, Slice, Trace, Trigger};
 use block::model::{Discarded, Model};
 use block::{
-    AlignedBuffer, BlockDevice, BlockError, ByteRange, Engine, FileDevice, FileOptions, Meter,
-    Operation, OperationKind, Part, QueueOptions, RamDevice, Request, Wait,
+    AlignedBuffer, BlockDevice, BlockError, ByteRange, Completion, Engine, FileDevice, FileOptions,
+    Geometry, Meter, Operation, OperationKind, Part, Queue, QueueOptions, RamDevice, Request, Wait,
 };
 use cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout, SectorSize, Sharing};
 use cryptmark_volume::{CryptDevice, Mapping, VolumeError};
@@ -424,5 +424,76 @@ fn what_fails_in_part_fails_and_gives_the_buffer_back() {
             assert_eq!(done.result.is_err(), fails);
             assert_eq!(done.request.buffer.len() as u64, SIZE);
         }
+    }
+}
+
+/// Keeps every buffer that it is given, and gives another back.
+struct Keeper(RamDevice);
+
+struct KeeperQueue<'a>(Box<dyn Queue + 'a>);
+
+impl BlockDevice for Keeper {
+    fn geometry(&self) -> Geometry {
+        self.0.geometry()
+    }
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
+        self.0.read_at(offset, into)
+    }
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
+        self.0.write_at(offset, data)
+    }
+    fn flush(&self) -> Result<(), BlockError> {
+        self.0.flush()
+    }
+    fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
+        self.0.discard(range)
+    }
+    fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
+        Ok(Box::new(KeeperQueue(self.0.queue(options)?)))
+    }
+}
+
+impl Queue for KeeperQueue<'_> {
+    fn submit(&mut self, request: Request) {
+        self.0.submit(request);
+    }
+    fn reap(&mut self, wait: Wait) -> Option<Completion> {
+        let mut completion = self.0.reap(wait)?;
+        let request = &mut completion.request;
+        request.buffer = AlignedBuffer::from(&request.buffer[..]);
+        Some(completion)
+    }
+    fn in_flight(&self) -> u32 {
+        self.0.in_flight()
+    }
+}
+
+#[test]
+fn a_device_may_give_other_buffers_back() {
+    let trace = Trace::new(Keeper(RamDevice::new(16 << 20)));
+    let data = range(0, 16 << 20);
+    let crypt =
+        CryptDevice::new(&trace, mapping("aes-xts-plain64", SectorSize::B512, data)).unwrap();
+    Model {
+        steps: 100,
+        longest: 3 << 20,
+        ..Model::new(6)
+    }
+    .run(&crypt);
+    trace.take();
+    let mut queue = crypt.queue(QueueOptions::new(1)).unwrap();
+    // It is found out once.
+    for parts in [8, 1, 1] {
+        let mut buffer = AlignedBuffer::new(2 << 20);
+        buffer.fill(7);
+        queue.submit(Request::new(Operation::Write, 0, buffer, 3));
+        let done = queue.reap(Wait::Yes).unwrap();
+        done.result.unwrap();
+        assert_eq!(done.request.buffer.len(), 2 << 20);
+        assert_eq!(trace.take().len(), parts);
+        let mut read = vec![0; 2 << 20];
+        crypt.read_at(0, &mut read).unwrap();
+        assert!(read.iter().all(|&byte| byte == 7));
+        trace.take();
     }
 }

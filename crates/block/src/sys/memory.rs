@@ -72,17 +72,17 @@ impl Pages {
 
     /// Takes what was given away.
     ///
-    /// # Panics
-    /// Where `next` is not the memory behind this one, in the same allocation.
-    pub(crate) fn append(&mut self, next: Self) {
+    /// # Errors
+    /// Gives `next` back where it is not the memory behind this one, in the same allocation.
+    pub(crate) fn append(&mut self, next: Self) -> Result<(), Self> {
         let allocation = |pages: &Self| pages.whole.as_ref().map(Arc::as_ptr);
         // SAFETY: the end of what is in an allocation is in it or one behind its last byte.
         let end = unsafe { self.start.add(self.length) };
-        assert!(
-            allocation(self) == allocation(&next) && end == next.start,
-            "what is appended comes next in memory"
-        );
+        if allocation(self) != allocation(&next) || end != next.start {
+            return Err(next);
+        }
         self.length += next.length;
+        Ok(())
     }
 
     #[inline]

@@ -31,6 +31,12 @@ pub trait Allowance: Sync {
 
     /// Threads, now; at least 1.
     fn threads(&self) -> usize;
+
+    /// It has begun one over its first.
+    fn begun(&self);
+
+    /// So many over its first have ended.
+    fn ended(&self, threads: usize);
 }
 
 /// A client in transmission.
@@ -71,6 +77,8 @@ impl<'a> Connection<'a> {
     /// more. All that was received is answered then.
     pub fn run(&self) {
         std::thread::scope(|scope| self.take_turns(scope));
+        self.allowance
+            .ended(self.threads.load(Ordering::Relaxed) - 1);
     }
 
     fn take_turns<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
@@ -147,6 +155,7 @@ impl<'a> Connection<'a> {
         if free.is_err() {
             return;
         }
+        self.allowance.begun();
         let another = Builder::new()
             .name("nbd".into())
             .stack_size(STACK_BYTES)
@@ -154,6 +163,7 @@ impl<'a> Connection<'a> {
         if another.is_err() {
             // The system has no thread left; those that are there go on.
             self.threads.fetch_sub(1, Ordering::Relaxed);
+            self.allowance.ended(1);
         }
     }
 }

@@ -18,13 +18,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes that the pieces of all connections may take together.
-const ALL_PIECES: usize = 64 << 20;
+/// Bytes that are shared among all threads for their pieces. Who began when there
+/// were fewer has more: 190 MB together at worst.
+const ALL_PIECES: usize = 32 << 20;
 /// Bytes of the largest piece of one thread, which leaves room in a core's cache.
 const CACHED_PIECE: usize = 256 << 10;
-/// Bytes of the largest piece where several threads wait for a device, and receive
-/// while others write.
-const LARGEST_PIECE: usize = 4 << 20;
+/// The same where several threads wait for a device, and receive while others write:
+/// a huge page.
+const LARGEST_PIECE: usize = 2 << 20;
 /// What a client may have in one chunk.
 const SMALLEST_PIECE: usize = 64 << 10;
 /// Threads of all connections together, over one each.
@@ -387,23 +388,33 @@ pub(super) struct Clients<'a> {
     threads: usize,
     security: Option<&'a dyn Security>,
     count: AtomicUsize,
+    /// Threads of all clients over one each.
+    helpers: AtomicUsize,
     open: Mutex<HashMap<usize, Arc<dyn Wire>>>,
 }
 
 impl Allowance for Clients<'_> {
     fn piece(&self) -> usize {
-        let clients = self.count.load(Ordering::Relaxed).max(1);
         let largest = match self.threads {
             1 => CACHED_PIECE,
             _ => LARGEST_PIECE,
         };
-        let share = ALL_PIECES / clients / self.threads();
+        let threads = self.count.load(Ordering::Relaxed) + self.helpers.load(Ordering::Relaxed);
+        let share = ALL_PIECES / threads.max(1);
         (share / SMALLEST_PIECE * SMALLEST_PIECE).clamp(SMALLEST_PIECE, largest)
     }
 
     fn threads(&self) -> usize {
         let clients = self.count.load(Ordering::Relaxed).max(1);
         (ALL_THREADS / clients).clamp(1, self.threads)
+    }
+
+    fn begun(&self) {
+        self.helpers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn ended(&self, threads: usize) {
+        self.helpers.fetch_sub(threads, Ordering::Relaxed);
     }
 }
 
@@ -418,6 +429,7 @@ impl<'a> Clients<'a> {
             threads,
             security,
             count: AtomicUsize::new(0),
+            helpers: AtomicUsize::new(0),
             open: Mutex::default(),
         }
     }

@@ -42,7 +42,8 @@ pub(super) struct CryptQueue<'a, D, C> {
     /// As many as there may be requests in flight.
     slots: Vec<Slot>,
     free: Vec<usize>,
-    /// Whether there may be more below than requests in flight.
+    /// Whether there may be more below than requests in flight, and what comes back has
+    /// the buffers that went down.
     parts: bool,
     /// Requests that never went down, or are back already.
     finished: VecDeque<Completion>,
@@ -144,10 +145,8 @@ impl<'a, D: BlockDevice, C: SectorCipher> CryptQueue<'a, D, C> {
         if slot.away > 0 {
             return None;
         }
-        let mut buffer = std::mem::take(&mut slot.parts[0]);
-        for part in &mut slot.parts[1..slot.count] {
-            buffer.append(std::mem::take(part));
-        }
+        let (buffer, same) = joined(&mut slot.parts[..slot.count]);
+        self.parts &= same;
         let result = slot.error.take().map_or(Ok(()), Err);
         let request = Request {
             operation: request.operation,
@@ -159,6 +158,24 @@ impl<'a, D: BlockDevice, C: SectorCipher> CryptQueue<'a, D, C> {
         self.free.push(index);
         Some(Completion { request, result })
     }
+}
+
+/// The buffer that parts were split from. A device that keeps what it was given, and
+/// gives other memory back, has them copied.
+fn joined(parts: &mut [AlignedBuffer]) -> (AlignedBuffer, bool) {
+    let mut parts = parts.iter_mut().map(std::mem::take);
+    let mut whole = parts.next().unwrap_or_default();
+    let mut same = true;
+    for part in parts {
+        if let Err(other) = whole.append(part) {
+            let mut copy = AlignedBuffer::new(whole.len() + other.len());
+            let (before, behind) = copy.split_at_mut(whole.len());
+            before.copy_from_slice(&whole);
+            behind.copy_from_slice(&other);
+            (whole, same) = (copy, false);
+        }
+    }
+    (whole, same)
 }
 
 impl<D: BlockDevice, C: SectorCipher> Queue for CryptQueue<'_, D, C> {
