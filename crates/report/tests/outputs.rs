@@ -210,6 +210,26 @@ fn advice_for_ciphers_in_memory() {
 }
 
 #[test]
+fn ciphers_of_one_name_are_told_apart() {
+    let mut run = sample::ciphers();
+    for trial in &mut run.trials {
+        trial.key_bits = Some(512);
+        trial.cipher = trial.cipher.as_deref().map(|cipher| match cipher {
+            "aes-xts-plain64" => cipher.to_owned(),
+            _ => "aes-xts-plain".to_owned(),
+        });
+    }
+    let table = table(&run, 110);
+    for text in [
+        "  AES-256 XTS, aes-xts-plain64      512   13,400",
+        "  AES-256 XTS, aes-xts-plain        512      950",
+        "AES-256 XTS, aes-xts-plain64 is the fastest here",
+    ] {
+        assert!(table.contains(text), "{text}: {table}");
+    }
+}
+
+#[test]
 fn bare_ciphers_stand_beside_the_fastest_library() {
     let run = sample::ciphers();
     let expected = "\

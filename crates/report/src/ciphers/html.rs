@@ -95,7 +95,7 @@ fn row(line: &Line<'_>, parallel: &[(String, Vec<Line<'_>>)]) -> Markup {
         same.map_or_else(|| Cell::known(String::new(), None), |same| rate(same.trial))
     }));
     let name = html! {
-        (line.name())
+        (line.name)
         @if let Some(backend) = &trial.backend { " " span class="note" { (backend) } }
     };
     table::row(
@@ -114,7 +114,7 @@ fn by_size(run: &Run, load: &Load) -> Markup {
         .filter_map(|line| {
             let title = format!(
                 "{}, {}-byte sectors",
-                line.name(),
+                line.name,
                 line.trial.sector_bytes.unwrap_or_default()
             );
             let curves = std::iter::once(&line.trial)

@@ -27,7 +27,7 @@ pub(crate) fn tables(run: &Run) -> String {
                 })
                 .collect();
             let cells = [
-                line.name(),
+                line.name.clone(),
                 line.trial
                     .sector_bytes
                     .map_or_else(String::new, |bytes| bytes.to_string()),

@@ -65,6 +65,8 @@ pub(crate) fn threads(count: u32) -> String {
 
 /// One cipher under one load.
 pub(crate) struct Line<'a> {
+    /// `AES-256 XTS`.
+    pub(crate) name: String,
     /// The engine's cell, or that of the fastest library where the engine was
     /// not measured.
     pub(crate) trial: &'a Trial,
@@ -76,12 +78,6 @@ pub(crate) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// `AES-256 XTS`.
-    pub(crate) fn name(&self) -> String {
-        let cipher = self.trial.cipher.as_deref().unwrap_or_default();
-        figure::cipher(cipher, self.trial.key_bits)
-    }
-
     /// The fastest library and the engine's rate ÷ its rate.
     pub(crate) fn best_peer(&self) -> Option<(&str, Interval, Verdict)> {
         let overhead = self.trial.overhead.as_ref()?;
@@ -237,6 +233,7 @@ pub(crate) fn lines<'a>(run: &'a Run, load: &Load) -> Vec<Line<'a>> {
                 .filter(|(ratio, _)| figure::finite(*ratio))
                 .min_by(|a, b| a.0.median.total_cmp(&b.0.median));
             Line {
+                name: name(run, trial),
                 trial,
                 peers: cells,
                 weakest: weakest.filter(|_| engine.is_some()),
@@ -245,6 +242,19 @@ pub(crate) fn lines<'a>(run: &'a Run, load: &Load) -> Vec<Line<'a>> {
         .collect();
     lines.sort_by(|a, b| rate(b.trial).total_cmp(&rate(a.trial)));
     lines
+}
+
+/// The cipher as people call it: `AES-256 XTS`; with its notation where the run has
+/// another of that name: `AES-256 CBC, aes-cbc-plain64`.
+fn name(run: &Run, trial: &Trial) -> String {
+    let short =
+        |trial: &Trial| figure::cipher(trial.cipher.as_deref().unwrap_or_default(), trial.key_bits);
+    let name = short(trial);
+    let namesake = |other: &Trial| other.cipher != trial.cipher && short(other) == name;
+    match &trial.cipher {
+        Some(notation) if run.trials.iter().any(namesake) => format!("{name}, {notation}"),
+        _ => name,
+    }
 }
 
 /// A cell's rate over the sizes of requests, ascending.
@@ -271,7 +281,7 @@ pub(crate) fn sentence(run: &Run) -> String {
     };
     let mut text = format!(
         "{} is the fastest here: {} MB/s ({}).",
-        fastest.name(),
+        fastest.name,
         figure::interval(fastest.trial.throughput_mb_s),
         load.title()
     );
@@ -302,7 +312,7 @@ pub(crate) fn sentence(run: &Run) -> String {
         {
             text.push_str(&format!(
                 ", most in {}, {}-byte sectors, {}: {} × {}",
-                figure::cipher(worst.cipher.as_deref().unwrap_or_default(), worst.key_bits),
+                name(run, worst),
                 worst.sector_bytes.unwrap_or_default(),
                 Load::of(worst).title(),
                 figure::interval(overhead.ratio),

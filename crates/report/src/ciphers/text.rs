@@ -54,7 +54,7 @@ fn laid_out(run: &Run, style: &Style, layout: Layout) -> Vec<String> {
         let on_more = parallel.map(|load| lines(run, &load)).unwrap_or_default();
         for line in lines(run, &load) {
             let mut row = vec![
-                format!("  {}", line.name()),
+                format!("  {}", line.name),
                 line.trial
                     .sector_bytes
                     .map_or_else(String::new, |bytes| bytes.to_string()),
@@ -93,7 +93,7 @@ fn stacked(run: &Run, style: &Style) -> Vec<String> {
             let sector = line.trial.sector_bytes.unwrap_or_default();
             style.wrap(
                 &mut out,
-                &format!("  {}, {sector}: {} MB/s", line.name(), rate(line.trial)),
+                &format!("  {}, {sector}: {} MB/s", line.name, rate(line.trial)),
             );
             style.wrap(&mut out, &format!("    {}", line.against()));
         }

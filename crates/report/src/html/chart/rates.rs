@@ -18,7 +18,7 @@ pub(crate) fn render(title: &str, lines: &[Line<'_>]) -> Markup {
         .map(|line| {
             let name = format!(
                 "{}, {}",
-                line.name(),
+                line.name,
                 line.trial.sector_bytes.unwrap_or_default()
             );
             let rate = figure::number(line.trial.throughput_mb_s.median);
@@ -62,7 +62,7 @@ fn in_words(line: &Line<'_>) -> String {
     let rate = line.trial.throughput_mb_s;
     let mut words = format!(
         "{}, {}-byte sectors: {} MB/s, n {}",
-        line.name(),
+        line.name,
         line.trial.sector_bytes.unwrap_or_default(),
         figure::interval(rate),
         rate.n
