@@ -2,7 +2,8 @@
 //!
 //! A queue belongs to the thread that opened it. Buffers travel with their
 //! requests and come back with the completions, so the kernel (or a cipher)
-//! may work on them in place while no one else can see them.
+//! may work on them in place while no one else can see them. A device that keeps what
+//! was written gives other memory of the same length back.
 
 use crate::{AlignedBuffer, BlockError, Meter};
 use std::fmt;

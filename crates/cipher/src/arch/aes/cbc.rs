@@ -219,7 +219,7 @@ fn encrypt_batches<E: Engine, const KEYS: usize>(
                 }
             }
             if (1..=last_step).contains(&step) {
-                encrypt_blocks::<E, KEYS>(engine, keys, &mut state, blocks);
+                encrypt_blocks::<E, KEYS, BATCH>(engine, keys, &mut state, blocks);
             }
         }
         std::mem::swap(&mut present, &mut other);
@@ -228,18 +228,18 @@ fn encrypt_batches<E: Engine, const KEYS: usize>(
 
 /// A block of every lane.
 #[inline(always)]
-fn encrypt_blocks<E: Engine, const KEYS: usize>(
+fn encrypt_blocks<E: Engine, const KEYS: usize, const N: usize>(
     engine: E,
     keys: &[Block; KEYS],
-    state: &mut [E::Vector; BATCH],
-    blocks: &mut [E::Vector; BATCH],
+    state: &mut [E::Vector; N],
+    blocks: &mut [E::Vector; N],
 ) {
     let first = engine.splat(&keys[0]);
     let last = engine.splat(&keys[KEYS - 1]);
     for (x, &block) in state.iter_mut().zip(&*blocks) {
         *x = engine.add(engine.add(*x, block), first);
     }
-    inner_rounds::<E, true, KEYS, BATCH>(engine, keys, state);
+    inner_rounds::<E, true, KEYS, N>(engine, keys, state);
     for x in state.iter_mut() {
         *x = last_round::<E, true>(engine, *x, last);
     }
@@ -254,26 +254,26 @@ fn encrypt_line<E: Engine, const KEYS: usize, const N: usize>(
     state: &mut [E::Vector; N],
     blocks: &mut [[E::Vector; N]; 4],
 ) {
+    if N > 1 {
+        for blocks in blocks {
+            encrypt_blocks::<E, KEYS, N>(engine, keys, state, blocks);
+        }
+        return;
+    }
+    // A round adds its key last, so the next block may come with it: a chain of one
+    // block waits for rounds only, and not for a sum.
     let first = engine.splat(&keys[0]);
     let last = engine.splat(&keys[KEYS - 1]);
+    state[0] = engine.add(engine.add(state[0], blocks[0][0]), first);
     for j in 0..blocks.len() {
-        if N > 1 || j == 0 {
-            for (x, &block) in state.iter_mut().zip(&blocks[j]) {
-                *x = engine.add(engine.add(*x, block), first);
-            }
-        }
         inner_rounds::<E, true, KEYS, N>(engine, keys, state);
-        // A round adds its key last, so the next block may come with it:
-        // a chain of one block waits for rounds only, and not for a sum.
-        if let (1, Some(next)) = (N, blocks.get(j + 1)) {
+        if let Some(next) = blocks.get(j + 1) {
             let next = engine.add(next[0], first);
             state[0] = last_round::<E, true>(engine, state[0], engine.add(last, next));
             blocks[j][0] = engine.add(state[0], next);
         } else {
-            for x in state.iter_mut() {
-                *x = last_round::<E, true>(engine, *x, last);
-            }
-            blocks[j] = *state;
+            state[0] = last_round::<E, true>(engine, state[0], last);
+            blocks[j][0] = state[0];
         }
     }
 }
