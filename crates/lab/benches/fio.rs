@@ -230,8 +230,8 @@ impl Fio<'_> {
             Pattern::Random => format!("rand{direction}"),
         };
         let mut command = Command::new("fio");
-        // Its buffers on huge pages, where ours are: on small ones the same
-        // requests are half as fast in a virtual machine.
+        // Its buffers on huge pages, where ours are: on small ones large
+        // requests are up to two fifths slower in a virtual machine.
         command.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
         command.args([
             "--name=beside",
