@@ -15,6 +15,8 @@ pub struct Ran {
     pub passed: usize,
     /// What could not be run, and why.
     pub skipped: Vec<String>,
+    /// What the tests that failed said.
+    pub failures: Vec<String>,
 }
 
 /// What cargo builds with the features that are tested everywhere: all but
@@ -87,6 +89,10 @@ fn sum_up(tests: impl FnOnce(&mut Ran) -> bool) -> bool {
     for line in skipped {
         println!("  {line}");
     }
+    // Last, for who sees only the end of what was printed.
+    for line in ran.failures {
+        println!("{line}");
+    }
     passed
 }
 
@@ -104,16 +110,41 @@ pub fn test(cargo: &mut Command, ran: &mut Ran) -> bool {
         return false;
     };
     if let Some(output) = child.stdout.take() {
+        let mut failures = Failures::default();
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
             if let Some(at) = line.find(SKIPPED) {
                 ran.skipped.push(line[at + SKIPPED.len()..].to_owned());
             }
             ran.passed += passed(&line).unwrap_or_default();
+            if failures.has(&line) {
+                ran.failures.push(line.clone().into_owned());
+            }
             println!("{line}");
         }
     }
     child.wait().is_ok_and(|status| status.success())
+}
+
+/// Finds what failed tests said in the output of a test program, which lists them
+/// between two lines `failures:`.
+#[derive(Default)]
+struct Failures {
+    listed: bool,
+    backtrace: bool,
+}
+
+impl Failures {
+    /// Whether `line`, the next one, is of a failed test, and of no backtrace.
+    fn has(&mut self, line: &str) -> bool {
+        if line == "failures:" {
+            self.listed = !self.listed;
+            return false;
+        }
+        let heading = line.starts_with("---- ");
+        self.backtrace = !heading && (self.backtrace || line == "stack backtrace:");
+        self.listed && !self.backtrace
+    }
 }
 
 /// How many tests passed, by the line that ends a test program's output.
@@ -138,6 +169,24 @@ fn one_feature_is_left_out() {
     assert!(features.remove("fleet-report") && features.remove("report"));
     let features: Vec<String> = features.into_iter().collect();
     assert_eq!(FEATURES[1], features.join(","));
+}
+
+#[test]
+fn failures_are_found_without_their_backtraces() {
+    let output = "test good ... ok\ntest bad ... FAILED\n\nsuccesses:\n\n---- good stdout ----\n\
+        fine\n\nsuccesses:\n    good\n\nfailures:\n---- bad stdout ----\n\
+        thread 'bad' panicked at a.rs:1:2:\nleft is not right\nstack backtrace:\n   0: main\n\
+        ---- worse stdout ----\nno\nfailures:\n    bad\n    worse\n\ntest result: FAILED.";
+    let mut failures = Failures::default();
+    let found: Vec<&str> = output.lines().filter(|line| failures.has(line)).collect();
+    let expected = [
+        "---- bad stdout ----",
+        "thread 'bad' panicked at a.rs:1:2:",
+        "left is not right",
+        "---- worse stdout ----",
+        "no",
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]
