@@ -185,19 +185,27 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     /// Blocks of 16 bytes to planes and back. In every 16 bytes, byte i of
     /// register j to byte j of register i.
     #[inline(always)]
-    fn transpose(self, mut x: [Self::Vector; 16]) -> [Self::Vector; 16] {
-        let mut stride = 8;
-        while stride > 0 {
-            let mut i = 0;
-            while i < 16 {
-                if i & stride == 0 {
-                    [x[i], x[i + stride]] = self.interleave_bytes(x[i], x[i + stride]);
-                }
-                i += 1;
-            }
-            stride /= 2;
-        }
-        x
+    fn transpose(self, x: [Self::Vector; 16]) -> [Self::Vector; 16] {
+        // One by one: a loop would turn the array in memory.
+        let x = self.turn_bytes(x);
+        let x = self.turn_bytes(x);
+        let x = self.turn_bytes(x);
+        self.turn_bytes(x)
+    }
+
+    /// A quarter of the way of [`transpose`](Self::transpose).
+    #[inline(always)]
+    fn turn_bytes(self, x: [Self::Vector; 16]) -> [Self::Vector; 16] {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = x;
+        let [a, i] = self.interleave_bytes(a, i);
+        let [b, j] = self.interleave_bytes(b, j);
+        let [c, k] = self.interleave_bytes(c, k);
+        let [d, l] = self.interleave_bytes(d, l);
+        let [e, m] = self.interleave_bytes(e, m);
+        let [f, n] = self.interleave_bytes(f, n);
+        let [g, o] = self.interleave_bytes(g, o);
+        let [h, p] = self.interleave_bytes(h, p);
+        [a, i, b, j, c, k, d, l, e, m, f, n, g, o, h, p]
     }
 
     /// Blocks of 16 bytes to words. In every 16 bytes, word k of register
@@ -275,19 +283,20 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
 
     /// In every 16 bytes, pair i of register j to pair j of register i.
     #[inline(always)]
-    fn transpose_pairs(self, mut x: [Self::Vector; 8]) -> [Self::Vector; 8] {
-        let mut stride = 4;
-        while stride > 0 {
-            let mut i = 0;
-            while i < 8 {
-                if i & stride == 0 {
-                    [x[i], x[i + stride]] = self.interleave_pairs(x[i], x[i + stride]);
-                }
-                i += 1;
-            }
-            stride /= 2;
-        }
-        x
+    fn transpose_pairs(self, x: [Self::Vector; 8]) -> [Self::Vector; 8] {
+        let x = self.turn_pairs(x);
+        let x = self.turn_pairs(x);
+        self.turn_pairs(x)
+    }
+
+    /// A third of the way of [`transpose_pairs`](Self::transpose_pairs).
+    #[inline(always)]
+    fn turn_pairs(self, [a, b, c, d, e, f, g, h]: [Self::Vector; 8]) -> [Self::Vector; 8] {
+        let [a, e] = self.interleave_pairs(a, e);
+        let [b, f] = self.interleave_pairs(b, f);
+        let [c, g] = self.interleave_pairs(c, g);
+        let [d, h] = self.interleave_pairs(d, h);
+        [a, e, b, f, c, g, d, h]
     }
 
     /// Four planes, the least significant first, to words: in every 16 bytes,
