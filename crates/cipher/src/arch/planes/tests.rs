@@ -357,7 +357,7 @@ fn word_tables<P: Words>(planes: P) {
             each(
                 planes,
                 "look_up_planes",
-                |x| planes.look_up_planes(&table, x)[plane],
+                |x| planes.look_up_planes(&table, [x])[0][plane],
                 |x| words[usize::from(x)].to_le_bytes()[plane],
             );
         }

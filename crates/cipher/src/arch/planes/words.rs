@@ -8,35 +8,31 @@ use crate::block::planes::linear::Linear;
 use crate::block::planes::words::{WordTable, Words};
 
 impl Words for Avx512Bytes {
-    /// One `vpermb` looks up 64 entries of a plane, and the later of four write
-    /// only the bytes whose upper two bits are theirs. On Intel's CPUs two
-    /// `vpermi2b` are as many shuffles, and need a blend.
+    /// Two `vpermi2b` and a blend look up a byte, for all groups with the same
+    /// loads of the table.
     #[inline(always)]
-    fn look_up_planes(self, table: &WordTable, x: __m512i) -> [__m512i; 4] {
-        // A rotation, because the compiler puts sums and tests in the place of
-        // shifts, and those run where `vpermb` has to.
-        // SAFETY: `self` proves the features.
-        let (bit_7, bit_6) = unsafe {
-            let doubled = _mm512_rol_epi32::<1>(x);
-            (_mm512_movepi8_mask(x), _mm512_movepi8_mask(doubled))
-        };
-        let both = bit_7 & bit_6;
+    fn look_up_planes<const G: usize>(
+        self,
+        table: &WordTable,
+        x: [__m512i; G],
+    ) -> [[__m512i; 4]; G] {
         let planes = table.planes();
-        let mut found = [x; 4];
+        let mut found = [[x[0]; 4]; G];
         for i in 0..4 {
             let rows = planes[i].as_ptr();
             // SAFETY: `self` proves the features, and the plane is borrowed and
             // has four rows of 64 bytes.
-            found[i] = unsafe {
+            unsafe {
                 let a = _mm512_loadu_si512(rows.cast());
                 let b = _mm512_loadu_si512(rows.add(64).cast());
                 let c = _mm512_loadu_si512(rows.add(128).cast());
                 let d = _mm512_loadu_si512(rows.add(192).cast());
-                let y = _mm512_permutexvar_epi8(x, a);
-                let y = _mm512_mask_permutexvar_epi8(y, bit_6, x, b);
-                let y = _mm512_mask_permutexvar_epi8(y, bit_7, x, c);
-                _mm512_mask_permutexvar_epi8(y, both, x, d)
-            };
+                for g in 0..G {
+                    let lower = _mm512_permutex2var_epi8(a, x[g], b);
+                    let upper = _mm512_permutex2var_epi8(c, x[g], d);
+                    found[g][i] = _mm512_mask_blend_epi8(_mm512_movepi8_mask(x[g]), lower, upper);
+                }
+            }
         }
         found
     }

@@ -59,16 +59,26 @@ fn next_words<P: Words, const LITTLE_ENDIAN: bool>(
 impl<P: Words, const LITTLE_ENDIAN: bool> Kernel<P, 8> for InTables<LITTLE_ENDIAN> {
     #[inline(always)]
     fn encrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
-        let halves = split::<LITTLE_ENDIAN, _>(planes.halves_to_planes(rows));
-        let halves = self.crypt::<true, _>(InFourPlanes(planes), halves);
-        planes.planes_to_halves(join::<LITTLE_ENDIAN, _>(halves))
+        let [rows] = self.groups::<true, P, 1>(planes, [rows]);
+        rows
     }
 
     #[inline(always)]
     fn decrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
-        let halves = split::<LITTLE_ENDIAN, _>(planes.halves_to_planes(rows));
-        let halves = self.crypt::<false, _>(InFourPlanes(planes), halves);
-        planes.planes_to_halves(join::<LITTLE_ENDIAN, _>(halves))
+        let [rows] = self.groups::<false, P, 1>(planes, [rows]);
+        rows
+    }
+
+    const IN_PAIRS: bool = true;
+
+    #[inline(always)]
+    fn encrypt_pair(&self, planes: P, pair: [[P::Vector; 8]; 2]) -> [[P::Vector; 8]; 2] {
+        self.groups::<true, P, 2>(planes, pair)
+    }
+
+    #[inline(always)]
+    fn decrypt_pair(&self, planes: P, pair: [[P::Vector; 8]; 2]) -> [[P::Vector; 8]; 2] {
+        self.groups::<false, P, 2>(planes, pair)
     }
 
     const FEW: usize = P::WIDE / 4;
@@ -87,6 +97,25 @@ impl<P: Words, const LITTLE_ENDIAN: bool> Kernel<P, 8> for InTables<LITTLE_ENDIA
 }
 
 impl<const LITTLE_ENDIAN: bool> InTables<LITTLE_ENDIAN> {
+    #[inline(always)]
+    fn groups<const ENCRYPT: bool, P: Words, const G: usize>(
+        &self,
+        planes: P,
+        mut groups: [[P::Vector; 8]; G],
+    ) -> [[P::Vector; 8]; G] {
+        let mut halves = [[[groups[0][0]; 4]; G]; 2];
+        for g in 0..G {
+            let rows = planes.halves_to_planes(groups[g]);
+            [halves[0][g], halves[1][g]] = split::<LITTLE_ENDIAN, _>(rows);
+        }
+        let [left, right] = self.crypt::<ENCRYPT, _>(InFourPlanes::<P, G>(planes), halves);
+        for g in 0..G {
+            let rows = join::<LITTLE_ENDIAN, _>([left[g], right[g]]);
+            groups[g] = planes.planes_to_halves(rows);
+        }
+        groups
+    }
+
     /// Decryption is encryption with the P-array in reverse order.
     #[inline(always)]
     fn crypt<const ENCRYPT: bool, F: Form>(
@@ -94,13 +123,19 @@ impl<const LITTLE_ENDIAN: bool> InTables<LITTLE_ENDIAN> {
         form: F,
         [mut left, mut right]: [F::Word; 2],
     ) -> [F::Word; 2] {
-        let p = |nth: usize| &self.p[if ENCRYPT { nth } else { ROUNDS + 1 - nth }];
-        left = form.xor(left, form.constant(p(0)));
-        for nth in (1..=ROUNDS).step_by(2) {
-            self.half_round(form, &mut right, left, p(nth));
-            self.half_round(form, &mut left, right, p(nth + 1));
+        let [a, inner @ .., z] = &self.p;
+        let (first, last) = if ENCRYPT { (a, z) } else { (z, a) };
+        left = form.xor(left, form.constant(first));
+        // No bounds to check between two rounds: the compiler would put look-ups
+        // behind the check, and hold the tables of four in registers until then.
+        let pairs = inner.as_chunks::<2>().0;
+        for nth in 0..pairs.len() {
+            let [a, b] = &pairs[if ENCRYPT { nth } else { pairs.len() - 1 - nth }];
+            let (first, second) = if ENCRYPT { (a, b) } else { (b, a) };
+            self.half_round(form, &mut right, left, first);
+            self.half_round(form, &mut left, right, second);
         }
-        [form.xor(right, form.constant(p(ROUNDS + 1))), left]
+        [form.xor(right, form.constant(last)), left]
     }
 
     #[inline(always)]

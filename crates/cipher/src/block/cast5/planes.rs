@@ -27,14 +27,16 @@ pub(crate) fn keyed<P: Words>(key: &[u8], planes: P) -> InPlanes<P, InTables> {
 impl<P: Words> Kernel<P, 8> for InTables {
     #[inline(always)]
     fn encrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
-        let halves = split(planes.halves_to_planes(rows));
-        planes.planes_to_halves(join(self.encrypt_halves(InFourPlanes(planes), halves)))
+        let [l, r] = split(planes.halves_to_planes(rows));
+        let [[l], [r]] = self.encrypt_halves(InFourPlanes::<_, 1>(planes), [[l], [r]]);
+        planes.planes_to_halves(join([l, r]))
     }
 
     #[inline(always)]
     fn decrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
-        let halves = split(planes.halves_to_planes(rows));
-        planes.planes_to_halves(join(self.decrypt_halves(InFourPlanes(planes), halves)))
+        let [l, r] = split(planes.halves_to_planes(rows));
+        let [[l], [r]] = self.decrypt_halves(InFourPlanes::<_, 1>(planes), [[l], [r]]);
+        planes.planes_to_halves(join([l, r]))
     }
 
     const FEW: usize = P::WIDE / 4;

@@ -24,16 +24,26 @@ pub(crate) fn keyed<P: Words>(key: &[u8], planes: P) -> InPlanes<P, InTables> {
 impl<P: Words> Kernel<P> for InTables {
     #[inline(always)]
     fn encrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
-        let form = InFourPlanes(planes);
-        let words = self.crypt::<true, _>(form, split(planes.transpose(rows)));
-        planes.transpose(join(words))
+        let [rows] = self.groups::<true, P, 1>(planes, [rows]);
+        rows
     }
 
     #[inline(always)]
     fn decrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
-        let form = InFourPlanes(planes);
-        let words = self.crypt::<false, _>(form, split(planes.transpose(rows)));
-        planes.transpose(join(words))
+        let [rows] = self.groups::<false, P, 1>(planes, [rows]);
+        rows
+    }
+
+    const IN_PAIRS: bool = true;
+
+    #[inline(always)]
+    fn encrypt_pair(&self, planes: P, pair: [[P::Vector; 16]; 2]) -> [[P::Vector; 16]; 2] {
+        self.groups::<true, P, 2>(planes, pair)
+    }
+
+    #[inline(always)]
+    fn decrypt_pair(&self, planes: P, pair: [[P::Vector; 16]; 2]) -> [[P::Vector; 16]; 2] {
+        self.groups::<false, P, 2>(planes, pair)
     }
 
     const FEW: usize = P::WIDE / 4;
@@ -47,6 +57,24 @@ impl<P: Words> Kernel<P> for InTables {
 }
 
 impl InTables {
+    #[inline(always)]
+    fn groups<const ENCRYPT: bool, P: Words, const G: usize>(
+        &self,
+        planes: P,
+        mut groups: [[P::Vector; 16]; G],
+    ) -> [[P::Vector; 16]; G] {
+        let mut words = [[[groups[0][0]; 4]; G]; 4];
+        for g in 0..G {
+            [words[0][g], words[1][g], words[2][g], words[3][g]] =
+                split(planes.transpose(groups[g]));
+        }
+        let [a, b, c, d] = self.crypt::<ENCRYPT, _>(InFourPlanes::<P, G>(planes), words);
+        for g in 0..G {
+            groups[g] = planes.transpose(join([a[g], b[g], c[g], d[g]]));
+        }
+        groups
+    }
+
     /// Decryption is encryption with the quad-rounds' keys in reverse order.
     #[inline(always)]
     fn crypt<const ENCRYPT: bool, F: Form>(

@@ -18,6 +18,23 @@ pub(crate) trait Kernel<P: Planes, const N: usize = 16>: Send + Sync + 'static {
     /// Decrypts every block.
     fn decrypt(&self, planes: P, rows: [P::Vector; N]) -> [P::Vector; N];
 
+    /// Whether two groups at once take less time than one after the other: where
+    /// a step of a round waits for the one before, those of another group fill
+    /// the time.
+    const IN_PAIRS: bool = false;
+
+    /// Encrypts every block of two groups.
+    #[inline(always)]
+    fn encrypt_pair(&self, planes: P, [a, b]: [[P::Vector; N]; 2]) -> [[P::Vector; N]; 2] {
+        [self.encrypt(planes, a), self.encrypt(planes, b)]
+    }
+
+    /// Decrypts every block of two groups.
+    #[inline(always)]
+    fn decrypt_pair(&self, planes: P, [a, b]: [[P::Vector; N]; 2]) -> [[P::Vector; N]; 2] {
+        [self.decrypt(planes, a), self.decrypt(planes, b)]
+    }
+
     /// Most blocks that [`encrypt_few`](Self::encrypt_few) takes less time for
     /// than planes full of them: CBC encryption asks for as many as there are
     /// sectors, and XTS for as many tweaks.
@@ -52,6 +69,7 @@ pub(crate) struct InPlanes<P, K> {
 impl<P: Planes, K: Kernel<P>> BlockCipher<16> for InPlanes<P, K> {
     const BACKEND: Backend = P::BACKEND;
     const CONSTANT_TIME: bool = true;
+    const SIDE_BY_SIDE: usize = at_once::<P, K, 16>() * MOST;
 
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         let kernel = &self.kernel;
@@ -105,7 +123,7 @@ impl<P: Planes, K: Kernel<P>> BlockCipher<16> for InPlanes<P, K> {
 }
 
 /// Most blocks in a group.
-const MOST: usize = 64;
+pub(super) const MOST: usize = 64;
 
 /// Encrypts or decrypts every block in place. What is left over takes a group
 /// of its own.
@@ -122,28 +140,49 @@ impl<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool> Work<P>
         if ENCRYPT && self.blocks.len() <= K::FEW {
             return self.kernel.encrypt_few(planes, self.blocks);
         }
-        let mut padded = [[0; N]; MOST];
-        for group in self.blocks.chunks_mut(P::WIDE) {
-            let whole = group.len() == P::WIDE;
-            let blocks = if whole {
-                &mut *group
+        for blocks in self.blocks.chunks_mut(at_once::<P, K, N>() * P::WIDE) {
+            if blocks.len() > P::WIDE {
+                in_groups::<P, K, N, ENCRYPT, 2>(self.kernel, planes, blocks);
             } else {
-                padded[..group.len()].copy_from_slice(group);
-                &mut padded[..P::WIDE]
-            };
-            let mut rows = [planes.splat(0); N];
-            for (row, bytes) in rows.iter_mut().zip(blocks.as_flattened().chunks(P::WIDE)) {
-                *row = planes.load(bytes);
-            }
-            crypt::<P, K, N, ENCRYPT>(self.kernel, planes, &mut rows);
-            let bytes = blocks.as_flattened_mut().chunks_mut(P::WIDE);
-            for (row, bytes) in rows.into_iter().zip(bytes) {
-                planes.store(row, bytes);
-            }
-            if !whole {
-                group.copy_from_slice(&padded[..group.len()]);
+                in_groups::<P, K, N, ENCRYPT, 1>(self.kernel, planes, blocks);
             }
         }
+    }
+}
+
+/// Groups that a kernel is given at once.
+pub(super) const fn at_once<P: Planes, K: Kernel<P, N>, const N: usize>() -> usize {
+    if K::IN_PAIRS { 2 } else { 1 }
+}
+
+/// Encrypts or decrypts at most `G` groups of blocks in place.
+#[inline(always)]
+fn in_groups<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool, const G: usize>(
+    kernel: &K,
+    planes: P,
+    blocks: &mut [[u8; N]],
+) {
+    let mut padded = [[[0; N]; MOST]; G];
+    let padded = padded.as_flattened_mut();
+    let whole = blocks.len() == G * P::WIDE;
+    let used = if whole {
+        &mut *blocks
+    } else {
+        padded[..blocks.len()].copy_from_slice(blocks);
+        &mut padded[..G * P::WIDE]
+    };
+    let mut groups = [[planes.splat(0); N]; G];
+    let bytes = used.as_flattened().chunks(P::WIDE);
+    for (row, bytes) in groups.as_flattened_mut().iter_mut().zip(bytes) {
+        *row = planes.load(bytes);
+    }
+    crypt::<P, K, N, ENCRYPT, G>(kernel, planes, &mut groups);
+    let bytes = used.as_flattened_mut().chunks_mut(P::WIDE);
+    for (&row, bytes) in groups.as_flattened().iter().zip(bytes) {
+        planes.store(row, bytes);
+    }
+    if !whole {
+        blocks.copy_from_slice(&padded[..blocks.len()]);
     }
 }
 
@@ -159,32 +198,69 @@ struct Xts<'a, K, const ENCRYPT: bool> {
 impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Xts<'_, K, ENCRYPT> {
     #[inline(always)]
     fn run(self, planes: P) {
-        let half_bytes = 8 * P::WIDE;
-        let sector_halves = self.sector_bytes / half_bytes;
-        let zero = planes.splat(0);
-        let mut nth_half = 0;
-        let mut last = [zero; 8];
-        for group in self.data.chunks_mut(2 * half_bytes) {
-            let mut tweaks = [zero; 16];
-            let (halves, _) = tweaks.as_chunks_mut::<8>();
-            for half in &mut halves[..group.len() / half_bytes] {
-                last = if nth_half % sector_halves == 0 {
-                    planes.first_tweaks(&self.starts[nth_half / sector_halves])
-                } else {
-                    planes.next_tweaks(last)
-                };
-                nth_half += 1;
-                *half = last;
-            }
-            let mut rows = [zero; 16];
-            for (i, bytes) in group.chunks(P::WIDE).enumerate() {
-                rows[i] = planes.xor(planes.load(bytes), tweaks[i]);
-            }
-            crypt::<P, K, 16, ENCRYPT>(self.kernel, planes, &mut rows);
-            for (i, bytes) in group.chunks_mut(P::WIDE).enumerate() {
-                planes.store(planes.xor(rows[i], tweaks[i]), bytes);
+        let group_bytes = 16 * P::WIDE;
+        let mut tweaks = Tweaks {
+            starts: self.starts,
+            sector_halves: self.sector_bytes / (group_bytes / 2),
+            nth_half: 0,
+            last: [planes.splat(0); 8],
+        };
+        let at_once = at_once::<P, K, 16>() * group_bytes;
+        for data in self.data.chunks_mut(at_once) {
+            if data.len() > group_bytes {
+                xts::<P, K, ENCRYPT, 2>(self.kernel, planes, &mut tweaks, data);
+            } else {
+                xts::<P, K, ENCRYPT, 1>(self.kernel, planes, &mut tweaks, data);
             }
         }
+    }
+}
+
+/// Encrypts or decrypts at most `G` groups in place.
+#[inline(always)]
+fn xts<P: Planes, K: Kernel<P>, const ENCRYPT: bool, const G: usize>(
+    kernel: &K,
+    planes: P,
+    tweaks: &mut Tweaks<P>,
+    data: &mut [u8],
+) {
+    let zero = planes.splat(0);
+    let mut sums = [[zero; 16]; G];
+    let (halves, _) = sums.as_flattened_mut().as_chunks_mut::<8>();
+    for half in &mut halves[..data.len() / (8 * P::WIDE)] {
+        *half = tweaks.next(planes);
+    }
+    let sums = sums.as_flattened();
+    let mut groups = [[zero; 16]; G];
+    let rows = groups.as_flattened_mut().iter_mut().zip(sums);
+    for ((row, &sum), bytes) in rows.zip(data.chunks(P::WIDE)) {
+        *row = planes.xor(planes.load(bytes), sum);
+    }
+    crypt::<P, K, 16, ENCRYPT, G>(kernel, planes, &mut groups);
+    let rows = groups.as_flattened().iter().zip(sums);
+    for ((&row, &sum), bytes) in rows.zip(data.chunks_mut(P::WIDE)) {
+        planes.store(planes.xor(row, sum), bytes);
+    }
+}
+
+/// The tweaks of sectors, half a group at a time.
+struct Tweaks<'a, P: Planes> {
+    starts: &'a [Block],
+    sector_halves: usize,
+    nth_half: usize,
+    last: [P::Vector; 8],
+}
+
+impl<P: Planes> Tweaks<'_, P> {
+    #[inline(always)]
+    fn next(&mut self, planes: P) -> [P::Vector; 8] {
+        self.last = if self.nth_half.is_multiple_of(self.sector_halves) {
+            planes.first_tweaks(&self.starts[self.nth_half / self.sector_halves])
+        } else {
+            planes.next_tweaks(self.last)
+        };
+        self.nth_half += 1;
+        self.last
     }
 }
 
@@ -203,44 +279,69 @@ struct EncryptCbc<'a, K> {
 impl<P: Planes, K: Kernel<P>> Work<P> for EncryptCbc<'_, K> {
     #[inline(always)]
     fn run(self, planes: P) {
-        let sector_bytes = self.sector_bytes;
-        let lanes = P::WIDE / 16;
-        // Row i of block j of every sector's line.
-        let mut rows = [[planes.splat(0); 16]; LINE / 16];
-        let groups = self.data.chunks_mut(P::WIDE * sector_bytes);
-        for (ivs, data) in self.ivs.chunks(P::WIDE).zip(groups) {
-            let mut chain = [rows[0][0]; 16];
-            let mut lines = [[0; 4]; 16];
-            // Places without a sector repeat the last one and are not written.
-            for (i, (row, lines)) in chain.iter_mut().zip(&mut lines).enumerate() {
-                let mut starts = [[0; 16]; 4];
-                for (lane, start) in starts[..lanes].iter_mut().enumerate() {
-                    let sector = (i * lanes + lane).min(ivs.len() - 1);
-                    *start = ivs[sector];
-                    lines[lane] = sector * sector_bytes;
-                }
-                *row = planes.load(starts.as_flattened());
+        let sectors = at_once::<P, K, 16>() * P::WIDE;
+        let groups = self.data.chunks_mut(sectors * self.sector_bytes);
+        for (ivs, data) in self.ivs.chunks(sectors).zip(groups) {
+            if ivs.len() > P::WIDE {
+                encrypt_cbc::<P, K, 2>(self.kernel, planes, ivs, self.sector_bytes, data);
+            } else {
+                encrypt_cbc::<P, K, 1>(self.kernel, planes, ivs, self.sector_bytes, data);
             }
-            let used = ivs.len().div_ceil(lanes);
-            for _ in 0..sector_bytes / LINE {
-                for (i, lines) in lines[..used].iter().enumerate() {
-                    let [a, b, c, d] = planes.load_lines(data, lines);
-                    (rows[0][i], rows[1][i], rows[2][i], rows[3][i]) = (a, b, c, d);
-                }
-                for rows in &mut rows {
-                    for (x, row) in chain.iter_mut().zip(&*rows) {
-                        *x = planes.xor(*x, *row);
-                    }
-                    crypt::<P, K, 16, true>(self.kernel, planes, &mut chain);
-                    *rows = chain;
-                }
-                for (i, lines) in lines[..used].iter_mut().enumerate() {
-                    let x = [rows[0][i], rows[1][i], rows[2][i], rows[3][i]];
-                    planes.store_lines(x, data, lines, ivs.len() - i * lanes);
-                    for line in lines {
-                        *line += LINE;
-                    }
-                }
+        }
+    }
+}
+
+/// Encrypts as many sectors in place as fill `G` groups at most.
+#[inline(always)]
+fn encrypt_cbc<P: Planes, K: Kernel<P>, const G: usize>(
+    kernel: &K,
+    planes: P,
+    ivs: &[Block],
+    sector_bytes: usize,
+    data: &mut [u8],
+) {
+    let lanes = P::WIDE / 16;
+    let zero = planes.splat(0);
+    // Row i of block j of every sector's line.
+    let mut rows = [[[zero; 16]; G]; LINE / 16];
+    let mut chain = [[zero; 16]; G];
+    let mut lines = [[[0; 4]; 16]; G];
+    let lines = lines.as_flattened_mut();
+    // Places without a sector repeat the last one and are not written.
+    let places = chain.as_flattened_mut().iter_mut().zip(&mut *lines);
+    for (i, (row, lines)) in places.enumerate() {
+        let mut starts = [[0; 16]; 4];
+        for (lane, start) in starts[..lanes].iter_mut().enumerate() {
+            let sector = (i * lanes + lane).min(ivs.len() - 1);
+            *start = ivs[sector];
+            lines[lane] = sector * sector_bytes;
+        }
+        *row = planes.load(starts.as_flattened());
+    }
+    let used = ivs.len().div_ceil(lanes);
+    for _ in 0..sector_bytes / LINE {
+        for (i, lines) in lines[..used].iter().enumerate() {
+            let line = planes.load_lines(data, lines);
+            for (rows, x) in rows.iter_mut().zip(line) {
+                rows.as_flattened_mut()[i] = x;
+            }
+        }
+        for rows in &mut rows {
+            let sums = chain.as_flattened_mut().iter_mut();
+            for (x, &row) in sums.zip(rows.as_flattened()) {
+                *x = planes.xor(*x, row);
+            }
+            crypt::<P, K, 16, true, G>(kernel, planes, &mut chain);
+            *rows = chain;
+        }
+        for (i, lines) in lines[..used].iter_mut().enumerate() {
+            let mut x = [zero; 4];
+            for (x, rows) in x.iter_mut().zip(&rows) {
+                *x = rows.as_flattened()[i];
+            }
+            planes.store_lines(x, data, lines, ivs.len() - i * lanes);
+            for line in lines {
+                *line += LINE;
             }
         }
     }
@@ -257,61 +358,100 @@ struct DecryptCbc<'a, K> {
 impl<P: Planes, K: Kernel<P>> Work<P> for DecryptCbc<'_, K> {
     #[inline(always)]
     fn run(self, planes: P) {
-        let sector_rows = self.sector_bytes / P::WIDE;
-        let mut nth_row = 0;
-        let mut last = [0; 16];
-        for group in self.data.chunks_mut(16 * P::WIDE) {
-            let mut rows = [planes.splat(0); 16];
-            for (row, bytes) in rows.iter_mut().zip(group.chunks(P::WIDE)) {
-                *row = planes.load(bytes);
+        let group_bytes = 16 * P::WIDE;
+        let mut chains = Chains {
+            ivs: self.ivs,
+            sector_rows: self.sector_bytes / P::WIDE,
+            nth_row: 0,
+            last: [0; 16],
+        };
+        let at_once = at_once::<P, K, 16>() * group_bytes;
+        for data in self.data.chunks_mut(at_once) {
+            if data.len() > group_bytes {
+                decrypt_cbc::<P, K, 2>(self.kernel, planes, &mut chains, data);
+            } else {
+                decrypt_cbc::<P, K, 1>(self.kernel, planes, &mut chains, data);
             }
-            crypt::<P, K, 16, false>(self.kernel, planes, &mut rows);
-            let next = *group.last_chunk().expect("a group of whole blocks");
-            // Backwards, so that the ciphertext before a row is still there.
-            for i in (0..group.len() / P::WIDE).rev() {
-                let at = i * P::WIDE;
-                let starts = (nth_row + i) % sector_rows == 0;
-                let before = if starts {
-                    let iv = &self.ivs[(nth_row + i) / sector_rows];
-                    planes.shift_in(iv, planes.load(&group[at..]))
-                } else if i == 0 {
-                    planes.shift_in(&last, planes.load(group))
-                } else {
-                    planes.load(&group[at - 16..])
-                };
-                planes.store(planes.xor(rows[i], before), &mut group[at..]);
-            }
-            last = next;
-            nth_row += group.len() / P::WIDE;
         }
     }
 }
 
-/// Encrypts or decrypts `rows` in place: the cipher, compiled once for all
-/// modes.
+/// What the blocks of sectors are added to.
+struct Chains<'a> {
+    ivs: &'a [Block],
+    sector_rows: usize,
+    nth_row: usize,
+    /// The ciphertext before them.
+    last: Block,
+}
+
+/// Decrypts at most `G` groups in place.
 #[inline(always)]
-pub(super) fn crypt<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool>(
+fn decrypt_cbc<P: Planes, K: Kernel<P>, const G: usize>(
     kernel: &K,
     planes: P,
-    rows: &mut [P::Vector; N],
+    chains: &mut Chains,
+    data: &mut [u8],
 ) {
-    planes.enter(Rows::<P, K, N, ENCRYPT> { kernel, rows });
+    let mut groups = [[planes.splat(0); 16]; G];
+    let rows = groups.as_flattened_mut();
+    for (row, bytes) in rows.iter_mut().zip(data.chunks(P::WIDE)) {
+        *row = planes.load(bytes);
+    }
+    crypt::<P, K, 16, false, G>(kernel, planes, &mut groups);
+    let next = *data.last_chunk().expect("a group of whole blocks");
+    let used = data.len() / P::WIDE;
+    // Backwards, so that the ciphertext before a row is still there.
+    for (i, &row) in groups.as_flattened()[..used].iter().enumerate().rev() {
+        let at = i * P::WIDE;
+        let nth_row = chains.nth_row + i;
+        let before = if nth_row.is_multiple_of(chains.sector_rows) {
+            let iv = &chains.ivs[nth_row / chains.sector_rows];
+            planes.shift_in(iv, planes.load(&data[at..]))
+        } else if i == 0 {
+            planes.shift_in(&chains.last, planes.load(data))
+        } else {
+            planes.load(&data[at - 16..])
+        };
+        planes.store(planes.xor(row, before), &mut data[at..]);
+    }
+    chains.last = next;
+    chains.nth_row += used;
 }
 
-struct Rows<'a, P: Planes, K, const N: usize, const ENCRYPT: bool> {
+/// Encrypts or decrypts `groups` in place: the cipher, compiled once for all
+/// modes.
+#[inline(always)]
+pub(super) fn crypt<
+    P: Planes,
+    K: Kernel<P, N>,
+    const N: usize,
+    const ENCRYPT: bool,
+    const G: usize,
+>(
+    kernel: &K,
+    planes: P,
+    groups: &mut [[P::Vector; N]; G],
+) {
+    planes.enter(Groups::<P, K, N, ENCRYPT, G> { kernel, groups });
+}
+
+struct Groups<'a, P: Planes, K, const N: usize, const ENCRYPT: bool, const G: usize> {
     kernel: &'a K,
-    rows: &'a mut [P::Vector; N],
+    groups: &'a mut [[P::Vector; N]; G],
 }
 
-impl<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool> Work<P>
-    for Rows<'_, P, K, N, ENCRYPT>
+impl<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool, const G: usize> Work<P>
+    for Groups<'_, P, K, N, ENCRYPT, G>
 {
     #[inline(always)]
     fn run(self, planes: P) {
-        *self.rows = if ENCRYPT {
-            self.kernel.encrypt(planes, *self.rows)
-        } else {
-            self.kernel.decrypt(planes, *self.rows)
-        };
+        match &mut self.groups[..] {
+            [rows] if ENCRYPT => *rows = self.kernel.encrypt(planes, *rows),
+            [rows] => *rows = self.kernel.decrypt(planes, *rows),
+            [a, b] if ENCRYPT => [*a, *b] = self.kernel.encrypt_pair(planes, [*a, *b]),
+            [a, b] => [*a, *b] = self.kernel.decrypt_pair(planes, [*a, *b]),
+            _ => unreachable!("one group or two"),
+        }
     }
 }

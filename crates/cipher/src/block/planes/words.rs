@@ -23,8 +23,12 @@ use super::{Planes, four};
 
 /// The operations on words of one register width.
 pub(crate) trait Words: Planes {
-    /// The words of `table` for every byte, in planes.
-    fn look_up_planes(self, table: &WordTable, x: Self::Vector) -> [Self::Vector; 4];
+    /// The words of `table` for every byte of `G` groups, in planes.
+    fn look_up_planes<const G: usize>(
+        self,
+        table: &WordTable,
+        x: [Self::Vector; G],
+    ) -> [[Self::Vector; 4]; G];
 
     /// The words of `table` for byte `byte` of every word, 0 the least
     /// significant.
@@ -199,29 +203,32 @@ pub(crate) trait Form: Copy {
     fn look_up(self, table: &WordTable, x: Self::Word, byte: usize) -> Self::Word;
 }
 
-/// Words in four planes, the least significant first.
+/// Words of `G` groups in four planes each, the least significant first.
 #[derive(Clone, Copy)]
-pub(crate) struct InFourPlanes<P>(pub(crate) P);
+pub(crate) struct InFourPlanes<P, const G: usize>(pub(crate) P);
 
-impl<P: Words> Form for InFourPlanes<P> {
-    type Word = [P::Vector; 4];
+impl<P: Words, const G: usize> Form for InFourPlanes<P, G> {
+    type Word = [[P::Vector; 4]; G];
 
     #[inline(always)]
     fn constant(self, word: &Constant) -> Self::Word {
         let [a, b, c, d] = word.planes;
         let Self(planes) = self;
-        [
+        let word = [
             planes.splat(a),
             planes.splat(b),
             planes.splat(c),
             planes.splat(d),
-        ]
+        ];
+        [word; G]
     }
 
     #[inline(always)]
     fn xor(self, mut x: Self::Word, y: Self::Word) -> Self::Word {
-        for i in 0..4 {
-            x[i] = self.0.xor(x[i], y[i]);
+        for g in 0..G {
+            for i in 0..4 {
+                x[g][i] = self.0.xor(x[g][i], y[g][i]);
+            }
         }
         x
     }
@@ -230,11 +237,14 @@ impl<P: Words> Form for InFourPlanes<P> {
     fn add(self, x: Self::Word, y: Self::Word) -> Self::Word {
         let Self(planes) = self;
         let mut sum = x;
-        for i in 0..4 {
-            sum[i] = planes.add_bytes(x[i], y[i]);
-            if i > 0 {
-                let carries = planes.carries(x[i - 1], y[i - 1], sum[i - 1]);
-                sum[i] = planes.add_bytes(sum[i], carries);
+        for g in 0..G {
+            let (x, y, sum) = (&x[g], &y[g], &mut sum[g]);
+            for i in 0..4 {
+                sum[i] = planes.add_bytes(x[i], y[i]);
+                if i > 0 {
+                    let carries = planes.carries(x[i - 1], y[i - 1], sum[i - 1]);
+                    sum[i] = planes.add_bytes(sum[i], carries);
+                }
             }
         }
         sum
@@ -244,18 +254,40 @@ impl<P: Words> Form for InFourPlanes<P> {
     fn subtract(self, x: Self::Word, y: Self::Word) -> Self::Word {
         let Self(planes) = self;
         let mut difference = x;
-        for i in 0..4 {
-            difference[i] = planes.subtract_bytes(x[i], y[i]);
-            if i > 0 {
-                let borrows = planes.borrows(x[i - 1], y[i - 1], difference[i - 1]);
-                difference[i] = planes.subtract_bytes(difference[i], borrows);
+        for g in 0..G {
+            let (x, y, difference) = (&x[g], &y[g], &mut difference[g]);
+            for i in 0..4 {
+                difference[i] = planes.subtract_bytes(x[i], y[i]);
+                if i > 0 {
+                    let borrows = planes.borrows(x[i - 1], y[i - 1], difference[i - 1]);
+                    difference[i] = planes.subtract_bytes(difference[i], borrows);
+                }
             }
         }
         difference
     }
 
     #[inline(always)]
-    fn rotate(self, [a, b, c, d]: Self::Word, by: &Rotation) -> Self::Word {
+    fn rotate(self, mut x: Self::Word, by: &Rotation) -> Self::Word {
+        for x in &mut x {
+            *x = self.rotate_group(*x, by);
+        }
+        x
+    }
+
+    #[inline(always)]
+    fn look_up(self, table: &WordTable, x: Self::Word, byte: usize) -> Self::Word {
+        let mut bytes = [x[0][byte]; G];
+        for g in 0..G {
+            bytes[g] = x[g][byte];
+        }
+        self.0.look_up_planes(table, bytes)
+    }
+}
+
+impl<P: Words, const G: usize> InFourPlanes<P, G> {
+    #[inline(always)]
+    fn rotate_group(self, [a, b, c, d]: [P::Vector; 4], by: &Rotation) -> [P::Vector; 4] {
         let Self(planes) = self;
         let mask = planes.splat(by.two_planes);
         let [a, b, c, d] = [
@@ -282,11 +314,6 @@ impl<P: Words> Form for InFourPlanes<P> {
             rotated[i] = planes.select(mask, here, below);
         }
         rotated
-    }
-
-    #[inline(always)]
-    fn look_up(self, table: &WordTable, x: Self::Word, byte: usize) -> Self::Word {
-        self.0.look_up_planes(table, x[byte])
     }
 }
 
@@ -427,7 +454,7 @@ mod tests {
                 planes.store(word, &mut bytes);
                 bytes[..4].try_into().unwrap()
             });
-            check(InFourPlanes(planes), |word| {
+            check(InFourPlanes::<_, 1>(planes), |[word]| {
                 word.map(|plane| {
                     let mut bytes = [0; 64];
                     planes.store(plane, &mut bytes);
