@@ -318,11 +318,9 @@ impl<P: Planes> InTables<P> {
     /// The two g of section 4.1.
     #[inline(always)]
     fn f(&self, planes: P, a: Word<P>, b: Word<P>) -> [Word<P>; 2] {
+        let x = self.g(planes, planes.to_planes(a));
         let [b0, b1, b2, b3] = planes.to_planes(b);
-        [
-            self.g(planes, planes.to_planes(a)),
-            self.g(planes, [b3, b0, b1, b2]),
-        ]
+        [x, self.g(planes, [b3, b0, b1, b2])]
     }
 
     #[inline(always)]
