@@ -12,7 +12,6 @@ use crate::block::serpent::vectors::{Blocks, DecryptCbc, EncryptCbc, Vectors, Wo
 use crate::block::serpent::words::Word;
 use crate::block::serpent::{Cpu, RoundKeys, Words, gates, one, sbox};
 use crate::mode::cbc::encrypt_few;
-use crate::mode::times_x;
 use crate::mode::xts::STRETCH;
 
 const WHOLE_REGISTER: &str = "a register of blocks";
@@ -439,41 +438,72 @@ impl Vectors for Avx512 {
         self.blocks_of_lines(x)
     }
 
+    /// Each register is a product of one long before it, so that few wait for
+    /// one another.
     #[inline(always)]
     fn tweaks(self, stretch: &mut [Block; STRETCH], tweak: u128) -> u128 {
-        let mut first = [[0; 16]; 4];
-        let mut next = tweak;
-        for block in &mut first {
-            *block = next.to_le_bytes();
-            next = times_x(next);
+        const { assert!(STRETCH == 32) }
+        let mut x = [spread(self, tweak); 8];
+        x[1] = times_x::<4, 60>(x[0]);
+        for i in 0..2 {
+            x[2 + i] = times_x::<8, 56>(x[i]);
         }
-        let mut x = self.load(&first);
-        for blocks in stretch.as_chunks_mut::<4>().0 {
+        for i in 0..4 {
+            x[4 + i] = times_x::<16, 48>(x[i]);
+        }
+        for (x, blocks) in x.into_iter().zip(stretch.as_chunks_mut::<4>().0) {
             self.store(x, blocks);
-            x = times_x4(x);
         }
         let mut next = [[0; 16]; 4];
-        self.store(x, &mut next);
+        self.store(times_x::<32, 32>(x[0]), &mut next);
         u128::from_le_bytes(next[0])
     }
 }
 
-/// Every block as a tweak, times x⁴: what leaves at the top comes back times
-/// x⁷ + x² + x + 1.
+/// `tweak`·xⁱ in block i.
 #[inline(always)]
-fn times_x4(tweaks: Register512) -> Register512 {
+fn spread(cpu: Avx512, tweak: u128) -> Register512 {
+    let tweak = tweak.to_le_bytes();
+    // SAFETY: `cpu` proves AVX-512 F, and the tweak is borrowed.
+    let x = unsafe {
+        let tweak = _mm512_broadcast_i32x4(_mm_loadu_si128(tweak.as_ptr().cast()));
+        let by = _mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0);
+        let over = _mm512_srlv_epi64(tweak, _mm512_sub_epi64(_mm512_set1_epi64(64), by));
+        reduced(_mm512_sllv_epi64(tweak, by), over)
+    };
+    Register512 { x, cpu }
+}
+
+/// Every block as a tweak, times x to the power of `BY`, which is at most 57;
+/// `REST` is 64 − `BY`.
+#[inline(always)]
+fn times_x<const BY: u32, const REST: u32>(tweaks: Register512) -> Register512 {
     // SAFETY: the register proves AVX-512 F.
     let x = unsafe {
-        let low_halves = 0x55;
-        let carries = _mm512_shuffle_epi32::<0x4e>(_mm512_srli_epi64::<60>(tweaks.x));
-        // Only of what left the high half, which lies in the low one now.
+        let over = _mm512_srli_epi64::<REST>(tweaks.x);
+        reduced(_mm512_slli_epi64::<BY>(tweaks.x), over)
+    };
+    Register512 { x, ..tweaks }
+}
+
+/// What was shifted, with what left either half of a block: the lower one's goes
+/// to the upper one, the upper one's comes back times x⁷ + x² + x + 1.
+///
+/// # Safety
+///
+/// The CPU has AVX-512 F.
+#[inline(always)]
+unsafe fn reduced(shifted: __m512i, over: __m512i) -> __m512i {
+    let low_halves = 0x55;
+    // SAFETY: the caller's.
+    unsafe {
+        let carries = _mm512_shuffle_epi32::<0x4e>(over);
         let by_x = _mm512_maskz_slli_epi64::<1>(low_halves, carries);
         let by_x2 = _mm512_maskz_slli_epi64::<2>(low_halves, carries);
         let by_x7 = _mm512_maskz_slli_epi64::<7>(low_halves, carries);
         let over = _mm512_ternarylogic_epi64::<0x96>(by_x, by_x2, by_x7);
-        _mm512_ternarylogic_epi64::<0x96>(_mm512_slli_epi64::<4>(tweaks.x), carries, over)
-    };
-    Register512 { x, ..tweaks }
+        _mm512_ternarylogic_epi64::<0x96>(shifted, carries, over)
+    }
 }
 
 impl Word for Register512 {
