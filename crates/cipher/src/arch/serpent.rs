@@ -8,8 +8,9 @@ use super::registers::{Register128, Register256, Register512};
 use super::{Avx2, Avx512};
 use crate::Backend;
 use crate::block::Block;
+use crate::block::gates::Gate;
 use crate::block::serpent::vectors::{Blocks, DecryptCbc, EncryptCbc, Vectors, Work, Xts};
-use crate::block::serpent::words::Word;
+use crate::block::serpent::words::{self, Word};
 use crate::block::serpent::{Cpu, RoundKeys, Words, gates, one, sbox};
 use crate::mode::cbc::encrypt_few;
 use crate::mode::xts::STRETCH;
@@ -438,6 +439,27 @@ impl Vectors for Avx512 {
         self.blocks_of_lines(x)
     }
 
+    #[inline(always)]
+    fn round<const I: usize>(
+        self,
+        [x, y]: [[Register512; 4]; 2],
+        key: [Register512; 4],
+    ) -> [[Register512; 4]; 2] {
+        separate(words::round::<I, Two>(together(x, y), together(key, key)))
+    }
+
+    #[inline(always)]
+    fn inverse_round<const I: usize>(
+        self,
+        [x, y]: [[Register512; 4]; 2],
+        key: [Register512; 4],
+    ) -> [[Register512; 4]; 2] {
+        separate(words::inverse_round::<I, Two>(
+            together(x, y),
+            together(key, key),
+        ))
+    }
+
     /// Each register is a product of one long before it, so that few wait for
     /// one another.
     #[inline(always)]
@@ -458,6 +480,59 @@ impl Vectors for Avx512 {
         self.store(times_x::<32, 32>(x[0]), &mut next);
         u128::from_le_bytes(next[0])
     }
+}
+
+/// A word of two groups, whose operations come in turns: in a group nearly each
+/// waits for the one before, and the CPU looks ahead by a round or two only.
+#[derive(Clone, Copy)]
+struct Two(Register512, Register512);
+
+impl Word for Two {
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(self.0.add(other.0), self.1.add(other.1))
+    }
+
+    #[inline(always)]
+    fn rotate<const BY: i32>(self) -> Self {
+        Self(self.0.rotate::<BY>(), self.1.rotate::<BY>())
+    }
+
+    #[inline(always)]
+    fn shift<const BY: i32>(self) -> Self {
+        Self(self.0.shift::<BY>(), self.1.shift::<BY>())
+    }
+
+    #[inline(always)]
+    fn forward<const I: usize>(x: [Self; 4]) -> [Self; 4] {
+        gates::forward::<I, Self>(x)
+    }
+
+    #[inline(always)]
+    fn inverse<const I: usize>(x: [Self; 4]) -> [Self; 4] {
+        gates::inverse::<I, Self>(x)
+    }
+}
+
+impl Gate for Two {
+    #[inline(always)]
+    fn gate<const TABLE: i32>(x: Self, y: Self, z: Self) -> Self {
+        Self(
+            Register512::gate::<TABLE>(x.0, y.0, z.0),
+            Register512::gate::<TABLE>(x.1, y.1, z.1),
+        )
+    }
+}
+
+#[inline(always)]
+fn together([a, b, c, d]: [Register512; 4], [e, f, g, h]: [Register512; 4]) -> [Two; 4] {
+    [Two(a, e), Two(b, f), Two(c, g), Two(d, h)]
+}
+
+/// What undoes [`together`].
+#[inline(always)]
+fn separate([a, b, c, d]: [Two; 4]) -> [[Register512; 4]; 2] {
+    [[a.0, b.0, c.0, d.0], [a.1, b.1, c.1, d.1]]
 }
 
 /// `tweak`·xⁱ in block i.

@@ -50,6 +50,32 @@ pub(crate) trait Vectors: Copy {
     /// Undoes [`blocks_of_lines`](Self::blocks_of_lines).
     fn lines_of_blocks(self, x: [Self::Word; 4]) -> [Self::Word; 4];
 
+    /// Round `I` modulo 8 of two groups.
+    #[inline(always)]
+    fn round<const I: usize>(
+        self,
+        [x, y]: [[Self::Word; 4]; 2],
+        key: [Self::Word; 4],
+    ) -> [[Self::Word; 4]; 2] {
+        [
+            words::round::<I, Self::Word>(x, key),
+            words::round::<I, Self::Word>(y, key),
+        ]
+    }
+
+    /// The inverse of [`round`](Self::round).
+    #[inline(always)]
+    fn inverse_round<const I: usize>(
+        self,
+        [x, y]: [[Self::Word; 4]; 2],
+        key: [Self::Word; 4],
+    ) -> [[Self::Word; 4]; 2] {
+        [
+            words::inverse_round::<I, Self::Word>(x, key),
+            words::inverse_round::<I, Self::Word>(y, key),
+        ]
+    }
+
     /// Writes `tweak` and its successors, and returns the one after them.
     #[inline(always)]
     fn tweaks(self, stretch: &mut [Block; STRETCH], tweak: u128) -> u128 {
@@ -125,7 +151,7 @@ fn crypt<const ENCRYPT: bool, const N: usize, V: Vectors>(
     blocks: &mut [Block],
 ) {
     let mut groups = load::<N, V>(vectors, blocks);
-    rounds::<ENCRYPT, N, V>(vectors, keys, &mut groups);
+    rounds::<ENCRYPT, N, V>(vectors, keys, &mut groups, N == FOUR);
     for (nth, x) in groups.as_flattened().iter().enumerate() {
         vectors.store(*x, &mut blocks[nth * V::BLOCKS..]);
     }
@@ -219,7 +245,7 @@ fn xts<const ENCRYPT: bool, const N: usize, V: Vectors>(
         for (nth, x) in groups.as_flattened_mut().iter_mut().enumerate() {
             *x = x.add(vectors.load(&tweaks[nth * V::BLOCKS..]));
         }
-        rounds::<ENCRYPT, N, V>(vectors, keys, &mut groups);
+        rounds::<ENCRYPT, N, V>(vectors, keys, &mut groups, N == FOUR);
         for (nth, x) in groups.as_flattened().iter().enumerate() {
             let at = nth * V::BLOCKS;
             vectors.store(x.add(vectors.load(&tweaks[at..])), &mut blocks[at..]);
@@ -370,7 +396,7 @@ fn decrypt_cbc<'a, const N: usize, V: Vectors>(
     for blocks in &mut all {
         let last = blocks[blocks.len() - 1];
         let mut groups = load::<N, V>(vectors, blocks);
-        rounds::<false, N, V>(vectors, keys, &mut groups);
+        rounds::<false, N, V>(vectors, keys, &mut groups, false);
         // Backwards, so that the ciphertext before a register is still there.
         for (nth, x) in groups.as_flattened().iter().enumerate().rev() {
             let at = nth * V::BLOCKS;
@@ -401,23 +427,31 @@ fn load<const N: usize, V: Vectors>(vectors: V, blocks: &[Block]) -> [[V::Word; 
 }
 
 /// All rounds over `N` groups, which are as they lie in memory before and
-/// after.
+/// after. `here` compiles them into the caller, for whom groups do not go
+/// through memory then; else they are compiled once for all that call them.
 #[inline(always)]
 fn rounds<const ENCRYPT: bool, const N: usize, V: Vectors>(
     vectors: V,
     keys: &RoundKeys,
     groups: &mut [[V::Word; 4]; N],
+    here: bool,
 ) {
     for x in &mut *groups {
         *x = vectors.transpose(*x);
     }
-    rounds_in_lanes::<ENCRYPT, N, V>(vectors, keys, groups);
+    if !here {
+        rounds_in_lanes::<ENCRYPT, N, V>(vectors, keys, groups);
+    } else if ENCRYPT {
+        encrypt(vectors, keys, groups);
+    } else {
+        decrypt(vectors, keys, groups);
+    }
     for x in groups {
         *x = vectors.transpose(*x);
     }
 }
 
-/// All rounds over `N` groups in lanes: compiled once for all modes.
+/// All rounds over `N` groups in lanes: compiled once for all that call it.
 #[inline(always)]
 fn rounds_in_lanes<const ENCRYPT: bool, const N: usize, V: Vectors>(
     vectors: V,
@@ -505,7 +539,11 @@ fn round<const I: usize, const N: usize, V: Vectors>(
     keys: &[Words; 8],
 ) {
     let key = splat(vectors, keys[I]);
-    for x in groups {
+    let (pairs, rest) = groups.as_chunks_mut();
+    for pair in pairs {
+        *pair = vectors.round::<I>(*pair, key);
+    }
+    for x in rest {
         *x = words::round::<I, V::Word>(*x, key);
     }
 }
@@ -517,7 +555,11 @@ fn inverse_round<const I: usize, const N: usize, V: Vectors>(
     keys: &[Words; 8],
 ) {
     let key = splat(vectors, keys[I]);
-    for x in groups {
+    let (pairs, rest) = groups.as_chunks_mut();
+    for pair in pairs {
+        *pair = vectors.inverse_round::<I>(*pair, key);
+    }
+    for x in rest {
         *x = words::inverse_round::<I, V::Word>(*x, key);
     }
 }
