@@ -35,19 +35,26 @@ impl<const ENCRYPT: bool> Work for Xts<'_, ENCRYPT> {
 impl<const ENCRYPT: bool> Keyed for Xts<'_, ENCRYPT> {
     #[inline(always)]
     fn run<E: Engine, const KEYS: usize>(self, engine: E, keys: &[Block; KEYS]) {
-        let sectors = self.data.chunks_exact_mut(self.sector_bytes);
-        for (sector, start) in sectors.zip(self.starts) {
-            let mut tweaks = first_tweaks(engine, start);
+        let mut starts = self.starts.iter();
+        let Some(start) = starts.next() else {
+            return;
+        };
+        let mut tweaks = first_tweaks(engine, start);
+        for sector in self.data.chunks_exact_mut(self.sector_bytes) {
             let blocks = sector.as_chunks_mut::<16>().0;
             let mut batches = blocks.chunks_exact_mut(BATCH * E::LANES);
-            if let Some(batch) = batches.next() {
-                crypt::<E, ENCRYPT, KEYS>(engine, keys, &tweaks, batch);
-            }
-            for batch in batches {
-                for tweak in &mut tweaks {
-                    *tweak = engine.times_x_batch(*tweak);
+            while let Some(batch) = batches.next() {
+                // Before the rounds, which have time for them.
+                let mut next = tweaks;
+                if batches.len() > 0 {
+                    for tweak in &mut next {
+                        *tweak = engine.times_x_batch(*tweak);
+                    }
+                } else if let Some(start) = starts.next() {
+                    next = first_tweaks(engine, start);
                 }
                 crypt::<E, ENCRYPT, KEYS>(engine, keys, &tweaks, batch);
+                tweaks = next;
             }
         }
     }
