@@ -11,8 +11,8 @@
 //!
 //! so no product waits for more than a few others, and none goes through
 //! memory. A product by whole bytes is two byte shifts, a carry-less product of
-//! what left at the top by x⁷ + x² + x + 1, and a sum: nothing that runs where
-//! AES rounds run.
+//! what left at the top by x⁷ + x² + x + 1, and a sum. They are made before the
+//! rounds of the batch before, which fill the time that they take.
 
 use super::{BATCH, Engine, Keyed, Work, inner_rounds, last_round, with_keys};
 use crate::block::Block;
@@ -44,7 +44,6 @@ impl<const ENCRYPT: bool> Keyed for Xts<'_, ENCRYPT> {
             let blocks = sector.as_chunks_mut::<16>().0;
             let mut batches = blocks.chunks_exact_mut(BATCH * E::LANES);
             while let Some(batch) = batches.next() {
-                // Before the rounds, which have time for them.
                 let mut next = tweaks;
                 if batches.len() > 0 {
                     for tweak in &mut next {
