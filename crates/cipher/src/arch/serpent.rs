@@ -483,7 +483,7 @@ impl Vectors for Avx512 {
 }
 
 /// A word of two groups, whose operations come in turns: in a group nearly each
-/// waits for the one before, and the CPU looks ahead by a round or two only.
+/// waits for the one before.
 #[derive(Clone, Copy)]
 struct Two(Register512, Register512);
 
