@@ -1,30 +1,34 @@
 //! Bit-sliced DES and Triple DES in registers of AVX2 and AVX-512: a bit of 256
 //! or 512 blocks in each; and [few blocks](serial) one by one.
 
+mod lines;
 mod serial;
+mod turned;
 
 use std::arch::x86_64::*;
 
 use self::serial::Serial;
+use self::turned::Turned;
 use super::registers::{Register256, Register512};
 use super::{Avx2, Avx512, Avx512Bytes};
 use crate::Backend;
-use crate::block::des::planes::{Plane, Planes, crypt, lower};
-use crate::block::des::{Block, Cpu, Few, RoundKey, gates, sbox};
+use crate::block::des::planes::{Plane, Planes, lower, pass, passes};
+use crate::block::des::{Block, Cpu, Few, RoundKey, Rounds, gates, sbox};
+use crate::mode::cbc;
 
 const WHOLE_REGISTER: &str = "a register of blocks";
+
+/// Bits of a register of AVX-512.
+const LANES: usize = 64 * Register512::WORDS;
 
 impl Cpu for Avx2 {
     const BACKEND: Backend = Backend::Avx2;
 
-    fn encrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
-        // SAFETY: `self` proves AVX2.
-        unsafe { encrypt_avx2(self, keys, blocks) }
-    }
-
-    fn decrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
-        // SAFETY: `self` proves AVX2.
-        unsafe { decrypt_avx2(self, keys, blocks) }
+    fn crypt(self, rounds: Rounds<'_>, blocks: &mut [Block]) {
+        passes(64 * Register256::WORDS, blocks, |blocks| {
+            // SAFETY: `self` proves AVX2.
+            unsafe { pass_avx2(self, rounds, blocks) }
+        });
     }
 }
 
@@ -36,35 +40,46 @@ impl Cpu for Avx512 {
         Some(Box::new(Serial::new(cpu, keys)))
     }
 
-    fn encrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
-        // SAFETY: `self` proves AVX-512 F and VL.
-        unsafe { encrypt_avx512(self, keys, blocks) }
+    fn crypt(self, rounds: Rounds<'_>, blocks: &mut [Block]) {
+        passes(LANES, blocks, |blocks| match Avx512Bytes::detect() {
+            // SAFETY: `self` and `bytes` prove what it is compiled for.
+            Some(bytes) => unsafe { pass_bytes(Turned { cpu: self, bytes }, rounds, blocks) },
+            // SAFETY: `self` proves AVX-512 F and VL.
+            None => unsafe { pass_avx512(self, rounds, blocks) },
+        });
     }
 
-    fn decrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
-        // SAFETY: `self` proves AVX-512 F and VL.
-        unsafe { decrypt_avx512(self, keys, blocks) }
+    fn encrypt_cbc(self, rounds: Rounds<'_>, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        let crypt = |blocks: &mut [Block]| self.crypt(rounds, blocks);
+        for (ivs, data) in ivs.chunks(LANES).zip(data.chunks_mut(LANES * sector_bytes)) {
+            if ivs.len() % 8 == 0 {
+                lines::encrypt(self, ivs, sector_bytes, data, crypt);
+            } else {
+                cbc::encrypt(ivs, sector_bytes, data, crypt);
+            }
+        }
+    }
+
+    fn decrypt_cbc(self, rounds: Rounds<'_>, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        lines::decrypt(self, ivs, sector_bytes, data, |blocks| {
+            self.crypt(rounds, blocks);
+        });
     }
 }
 
 #[target_feature(enable = "avx2")]
-fn encrypt_avx2(cpu: Avx2, keys: &[RoundKey], blocks: &mut [Block]) {
-    crypt::<true, _>(cpu, keys, blocks);
-}
-
-#[target_feature(enable = "avx2")]
-fn decrypt_avx2(cpu: Avx2, keys: &[RoundKey], blocks: &mut [Block]) {
-    crypt::<false, _>(cpu, keys, blocks);
+fn pass_avx2(cpu: Avx2, rounds: Rounds<'_>, blocks: &mut [Block]) {
+    pass(cpu, rounds, blocks);
 }
 
 #[target_feature(enable = "avx512f,avx512vl")]
-fn encrypt_avx512(cpu: Avx512, keys: &[RoundKey], blocks: &mut [Block]) {
-    crypt::<true, _>(cpu, keys, blocks);
+fn pass_avx512(cpu: Avx512, rounds: Rounds<'_>, blocks: &mut [Block]) {
+    pass(cpu, rounds, blocks);
 }
 
-#[target_feature(enable = "avx512f,avx512vl")]
-fn decrypt_avx512(cpu: Avx512, keys: &[RoundKey], blocks: &mut [Block]) {
-    crypt::<false, _>(cpu, keys, blocks);
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni")]
+fn pass_bytes(cpu: Turned, rounds: Rounds<'_>, blocks: &mut [Block]) {
+    pass(cpu, rounds, blocks);
 }
 
 impl Planes for Avx2 {

@@ -6,33 +6,25 @@ use std::ops::{BitAnd, BitOr, BitXor, BitXorAssign, Not};
 
 use super::Neon;
 use crate::Backend;
-use crate::block::des::planes::{Plane, Planes, crypt, lower};
-use crate::block::des::{Block, Cpu, RoundKey, sbox};
+use crate::block::des::planes::{Plane, Planes, lower, pass, passes};
+use crate::block::des::{Block, Cpu, Rounds, sbox};
 
 const WHOLE_REGISTER: &str = "a register of blocks";
 
 impl Cpu for Neon {
     const BACKEND: Backend = Backend::Neon;
 
-    fn encrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
-        // SAFETY: `self` proves NEON.
-        unsafe { encrypt_neon(self, keys, blocks) }
-    }
-
-    fn decrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
-        // SAFETY: `self` proves NEON.
-        unsafe { decrypt_neon(self, keys, blocks) }
+    fn crypt(self, rounds: Rounds<'_>, blocks: &mut [Block]) {
+        passes(64 * Plane128::WORDS, blocks, |blocks| {
+            // SAFETY: `self` proves NEON.
+            unsafe { pass_neon(self, rounds, blocks) }
+        });
     }
 }
 
 #[target_feature(enable = "neon")]
-fn encrypt_neon(cpu: Neon, keys: &[RoundKey], blocks: &mut [Block]) {
-    crypt::<true, _>(cpu, keys, blocks);
-}
-
-#[target_feature(enable = "neon")]
-fn decrypt_neon(cpu: Neon, keys: &[RoundKey], blocks: &mut [Block]) {
-    crypt::<false, _>(cpu, keys, blocks);
+fn pass_neon(cpu: Neon, rounds: Rounds<'_>, blocks: &mut [Block]) {
+    pass(cpu, rounds, blocks);
 }
 
 /// A register of NEON, with the proof that there is one.

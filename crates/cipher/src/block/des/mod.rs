@@ -27,17 +27,57 @@ pub(crate) const ROUNDS: usize = 16;
 /// The 48 bits that a round adds, each as a word of equal bits.
 pub(crate) type RoundKey = [u64; 48];
 
-/// Who encrypts and decrypts, on which CPU; `keys` are those of DES three times
-/// for Triple DES.
+/// The rounds of DES, or of DES three times for Triple DES.
+#[derive(Clone, Copy)]
+pub(crate) struct Rounds<'a> {
+    /// Those of encryption, in its order.
+    pub(crate) keys: &'a [RoundKey],
+    decrypt: bool,
+}
+
+impl<'a> Rounds<'a> {
+    pub(crate) fn encryption(keys: &'a [RoundKey]) -> Self {
+        Self {
+            keys,
+            decrypt: false,
+        }
+    }
+
+    pub(crate) fn decryption(keys: &'a [RoundKey]) -> Self {
+        Self {
+            keys,
+            decrypt: true,
+        }
+    }
+
+    /// That of the `nth` round.
+    #[inline(always)]
+    fn key(self, nth: usize) -> &'a RoundKey {
+        if self.decrypt {
+            &self.keys[self.keys.len() - 1 - nth]
+        } else {
+            &self.keys[nth]
+        }
+    }
+}
+
+/// Who encrypts and decrypts, on which CPU.
 pub(crate) trait Cpu: Copy + Send + Sync + 'static {
     /// What does the work.
     const BACKEND: Backend;
 
-    /// Encrypts every block in place.
-    fn encrypt(self, keys: &[RoundKey], blocks: &mut [Block]);
+    /// Does these rounds with every block in place.
+    fn crypt(self, rounds: Rounds<'_>, blocks: &mut [Block]);
 
-    /// Decrypts every block in place with the keys of encryption.
-    fn decrypt(self, keys: &[RoundKey], blocks: &mut [Block]);
+    /// Does [`BlockCipher::encrypt_cbc`] by the rounds of encryption.
+    fn encrypt_cbc(self, rounds: Rounds<'_>, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        cbc::encrypt(ivs, sector_bytes, data, |blocks| self.crypt(rounds, blocks));
+    }
+
+    /// Does [`BlockCipher::decrypt_cbc`] by the rounds of decryption.
+    fn decrypt_cbc(self, rounds: Rounds<'_>, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        cbc::decrypt(ivs, sector_bytes, data, |blocks| self.crypt(rounds, blocks));
+    }
 
     /// What takes less time for few blocks, if there is anything.
     fn few(self, _keys: &[RoundKey]) -> Option<Box<dyn Few>> {
@@ -85,21 +125,38 @@ impl<C: Cpu, const KEYS: usize> Keyed<C, KEYS> {
     fn encrypt(&self, blocks: &mut [Block]) {
         match self.few(blocks.len()) {
             Some(few) => few.encrypt(blocks),
-            None => self.cpu.encrypt(&self.round_keys[..], blocks),
+            None => self
+                .cpu
+                .crypt(Rounds::encryption(&self.round_keys[..]), blocks),
         }
     }
 
     fn decrypt(&self, blocks: &mut [Block]) {
         match self.few(blocks.len()) {
             Some(few) => few.decrypt(blocks),
-            None => self.cpu.decrypt(&self.round_keys[..], blocks),
+            None => self
+                .cpu
+                .crypt(Rounds::decryption(&self.round_keys[..]), blocks),
+        }
+    }
+
+    fn decrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        match self.few(data.len() / size_of::<Block>()) {
+            Some(few) => cbc::decrypt(ivs, sector_bytes, data, |blocks| few.decrypt(blocks)),
+            None => {
+                let rounds = Rounds::decryption(&self.round_keys[..]);
+                self.cpu.decrypt_cbc(rounds, ivs, sector_bytes, data);
+            }
         }
     }
 
     fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         match self.few(ivs.len()) {
             Some(few) => few.encrypt_cbc(ivs, sector_bytes, data),
-            None => cbc::encrypt(ivs, sector_bytes, data, |blocks| self.encrypt(blocks)),
+            None => {
+                let rounds = Rounds::encryption(&self.round_keys[..]);
+                self.cpu.encrypt_cbc(rounds, ivs, sector_bytes, data);
+            }
         }
     }
 }
@@ -123,26 +180,11 @@ impl AnyCpu {
 impl Cpu for AnyCpu {
     const BACKEND: Backend = Backend::Portable;
 
-    fn encrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
-        encrypt::<{ Self::WORDS }>(keys, blocks);
+    fn crypt(self, rounds: Rounds<'_>, blocks: &mut [Block]) {
+        planes::passes(64 * Self::WORDS, blocks, |blocks| {
+            planes::pass(Compiled::<{ Self::WORDS }>, rounds, blocks);
+        });
     }
-
-    fn decrypt(self, keys: &[RoundKey], blocks: &mut [Block]) {
-        decrypt::<{ Self::WORDS }>(keys, blocks);
-    }
-}
-
-/// Encrypts every block, 64·`N` at a time, with the vectors of the function it
-/// is inlined in; `keys` are those of DES three times for Triple DES.
-#[inline(always)]
-pub(crate) fn encrypt<const N: usize>(keys: &[RoundKey], blocks: &mut [Block]) {
-    planes::crypt::<true, _>(Compiled::<N>, keys, blocks);
-}
-
-/// Undoes [`encrypt`] with the same keys.
-#[inline(always)]
-pub(crate) fn decrypt<const N: usize>(keys: &[RoundKey], blocks: &mut [Block]) {
-    planes::crypt::<false, _>(Compiled::<N>, keys, blocks);
 }
 
 /// DES with a key of 64 bits, of which it uses 56.
@@ -172,6 +214,10 @@ impl<C: Cpu> BlockCipher<8> for Des<C> {
 
     fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         self.0.encrypt_cbc(ivs, sector_bytes, data);
+    }
+
+    fn decrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.0.decrypt_cbc(ivs, sector_bytes, data);
     }
 }
 
@@ -210,6 +256,10 @@ impl<C: Cpu> BlockCipher<8> for TripleDes<C> {
 
     fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         self.0.encrypt_cbc(ivs, sector_bytes, data);
+    }
+
+    fn decrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+        self.0.decrypt_cbc(ivs, sector_bytes, data);
     }
 }
 

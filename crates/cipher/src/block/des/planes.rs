@@ -9,7 +9,7 @@
 //! circuit of gates over registers, and the W words of a register are worked on
 //! as one.
 
-use super::{Block, ROUNDS, RoundKey, sbox};
+use super::{Block, ROUNDS, RoundKey, Rounds, sbox};
 
 /// A register of [`WORDS`](Self::WORDS) words, made by the CPU that has it.
 ///
@@ -27,7 +27,7 @@ pub(crate) trait Plane: Copy {
     fn substitute<const S: usize>(x: [Self; 6]) -> [Self; 4];
 
     /// Exchanges the upper of every two groups of `WIDTH` bits of `x` with the
-    /// lower ones of `y`.
+    /// lower ones of `y`; bytes where [`Planes::load`] has put those of a word side by side.
     fn exchange<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2];
 }
 
@@ -36,86 +36,110 @@ pub(crate) trait Planes: Copy {
     /// A register.
     type Plane: Plane;
 
-    /// The first [`WORDS`](Plane::WORDS) of `blocks`, each a word.
+    /// What a row's number differs by from that of the plane that it becomes.
+    const MIRRORED: usize = 0;
+
+    /// The first [`WORDS`](Plane::WORDS) of `blocks`, a row to transpose.
     fn load(self, blocks: &[Block]) -> Self::Plane;
 
-    /// Writes the first [`WORDS`](Plane::WORDS) of `blocks`.
+    /// Writes the first [`WORDS`](Plane::WORDS) of `blocks` from a row.
     fn store(self, x: Self::Plane, blocks: &mut [Block]);
 
     /// `word` in every word.
     fn splat(self, word: u64) -> Self::Plane;
 }
 
-/// The planes of half a block.
-type Half<P> = [P; 32];
-
 /// Blocks in the longest pass.
 const MOST_BLOCKS: usize = 512;
 
-/// Encrypts or decrypts every block, in passes over the lanes of `cpu`, with
-/// the vectors of the function it is inlined in. No closures here: they would
-/// be compiled for the CPU of the build instead of the caller's.
+/// Calls `pass` for all blocks, `lanes` at a time; what is missing from the last is made up.
+pub(crate) fn passes(lanes: usize, blocks: &mut [Block], pass: impl Fn(&mut [Block])) {
+    let (whole, rest) = blocks.split_at_mut(blocks.len() / lanes * lanes);
+    for group in whole.chunks_exact_mut(lanes) {
+        pass(group);
+    }
+    if !rest.is_empty() {
+        let mut padded = [[0; 8]; MOST_BLOCKS];
+        padded[..rest.len()].copy_from_slice(rest);
+        pass(&mut padded[..lanes]);
+        rest.copy_from_slice(&padded[..rest.len()]);
+    }
+}
+
+/// Encrypts or decrypts as many blocks as there are lanes, with the vectors of the
+/// function it is inlined in. No closures here: they would be compiled for the CPU of
+/// the build instead of the caller's.
 #[inline(always)]
-pub(crate) fn crypt<const ENCRYPT: bool, C: Planes>(
-    cpu: C,
-    keys: &[RoundKey],
-    blocks: &mut [Block],
-) {
-    let lanes = 64 * C::Plane::WORDS;
-    let mut padded = [[0; 8]; MOST_BLOCKS];
-    for group in blocks.chunks_mut(lanes) {
-        let whole = group.len() == lanes;
-        let blocks = if whole {
-            &mut *group
-        } else {
-            padded[..group.len()].copy_from_slice(group);
-            &mut padded[..lanes]
-        };
-        pass::<ENCRYPT, C>(cpu, keys, blocks);
-        if !whole {
-            group.copy_from_slice(&padded[..group.len()]);
+pub(crate) fn pass<C: Planes>(cpu: C, rounds: Rounds<'_>, blocks: &mut [Block]) {
+    let mut planes = [cpu.splat(0); 64];
+    let blocks = &mut blocks[..64 * C::Plane::WORDS];
+    load(cpu, blocks, &mut planes);
+    let mut left = LEFT ^ C::MIRRORED & 1;
+    for nth in 0..rounds.keys.len() {
+        round(cpu, &mut planes, left, rounds.key(nth));
+        // DES does not swap its halves at the end; what IP⁻¹ does then, IP of
+        // the next DES undoes.
+        if nth % ROUNDS != ROUNDS - 1 {
+            left ^= 1;
+        }
+    }
+    store(cpu, &mut planes, blocks);
+}
+
+/// Bit `i` of word `j` becomes bit `j` of row `i`: three of the six halvings at a time,
+/// with eight rows in registers.
+#[inline(always)]
+fn load<C: Planes>(cpu: C, blocks: &[Block], rows: &mut [C::Plane; 64]) {
+    for first in 0..8 {
+        let mut x = [cpu.splat(0); 8];
+        for (i, x) in x.iter_mut().enumerate() {
+            *x = cpu.load(&blocks[(first + 8 * i) * C::Plane::WORDS..]);
+        }
+        halve::<32, 16, 8, _>(&mut x);
+        for (i, x) in x.into_iter().enumerate() {
+            rows[first + 8 * i] = x;
+        }
+    }
+    for x in rows.as_chunks_mut().0 {
+        halve::<4, 2, 1, _>(x);
+    }
+}
+
+/// Undoes [`load`], after an odd number of swaps of left and right.
+#[inline(always)]
+fn store<C: Planes>(cpu: C, rows: &mut [C::Plane; 64], blocks: &mut [Block]) {
+    for x in rows.as_chunks_mut().0 {
+        *x = [x[1], x[0], x[3], x[2], x[5], x[4], x[7], x[6]];
+        halve::<4, 2, 1, _>(x);
+    }
+    for first in 0..8 {
+        let mut x = [rows[first]; 8];
+        for (i, x) in x.iter_mut().enumerate() {
+            *x = rows[first + 8 * i];
+        }
+        halve::<32, 16, 8, _>(&mut x);
+        for (i, x) in x.into_iter().enumerate() {
+            cpu.store(x, &mut blocks[(first + 8 * i) * C::Plane::WORDS..]);
         }
     }
 }
 
-/// As many blocks as there are lanes.
-#[inline(always)]
-fn pass<const ENCRYPT: bool, C: Planes>(cpu: C, keys: &[RoundKey], blocks: &mut [Block]) {
-    let words = C::Plane::WORDS;
-    let mut rows = [cpu.splat(0); 64];
-    for (i, row) in rows.iter_mut().enumerate() {
-        *row = cpu.load(&blocks[i * words..]);
-    }
-    transpose(&mut rows);
-    let zero = cpu.splat(0);
-    let (mut left, mut right) = ([zero; 32], [zero; 32]);
-    for i in 0..32 {
-        left[i] = rows[INITIAL[i]];
-        right[i] = rows[INITIAL[32 + i]];
-    }
-    let (mut this, mut that) = (&mut left, &mut right);
-    for nth in 0..keys.len() {
-        let key = if ENCRYPT {
-            &keys[nth]
-        } else {
-            &keys[keys.len() - 1 - nth]
-        };
-        round(cpu, this, that, key);
-        // DES does not swap its halves at the end; what IP⁻¹ does then, IP of
-        // the next DES undoes.
-        if nth % ROUNDS != ROUNDS - 1 {
-            (this, that) = (that, this);
-        }
-    }
-    for i in 0..32 {
-        rows[INITIAL[i]] = this[i];
-        rows[INITIAL[32 + i]] = that[i];
-    }
-    transpose(&mut rows);
-    for (i, &row) in rows.iter().enumerate() {
-        cpu.store(row, &mut blocks[i * words..]);
-    }
+/// The lower row of the two that have bit `i` of the left half and of the right one.
+const fn pair<C: Planes>(i: usize) -> usize {
+    (INITIAL[i] ^ C::MIRRORED) & !1
 }
+
+/// Which of the two is the left half's at first.
+const LEFT: usize = INITIAL[0] & 1;
+
+/// All bits of the left half are in planes of one kind, those of the right in the others.
+const _: () = {
+    let mut i = 0;
+    while i < 32 {
+        assert!(INITIAL[i] & 1 == LEFT && INITIAL[i] ^ 1 == INITIAL[32 + i]);
+        i += 1;
+    }
+};
 
 /// Where IP finds its bits, in planes: plane 0 is the last bit of the first byte.
 pub(crate) const INITIAL: [usize; 64] = {
@@ -148,61 +172,38 @@ pub(crate) const TARGETS: [[usize; 4]; 8] = {
 };
 
 #[inline(always)]
-fn round<C: Planes>(cpu: C, left: &mut Half<C::Plane>, right: &Half<C::Plane>, key: &RoundKey) {
-    substitute::<0, C>(cpu, left, right, key);
-    substitute::<1, C>(cpu, left, right, key);
-    substitute::<2, C>(cpu, left, right, key);
-    substitute::<3, C>(cpu, left, right, key);
-    substitute::<4, C>(cpu, left, right, key);
-    substitute::<5, C>(cpu, left, right, key);
-    substitute::<6, C>(cpu, left, right, key);
-    substitute::<7, C>(cpu, left, right, key);
+fn round<C: Planes>(cpu: C, planes: &mut [C::Plane; 64], left: usize, key: &RoundKey) {
+    substitute::<0, C>(cpu, planes, left, key);
+    substitute::<1, C>(cpu, planes, left, key);
+    substitute::<2, C>(cpu, planes, left, key);
+    substitute::<3, C>(cpu, planes, left, key);
+    substitute::<4, C>(cpu, planes, left, key);
+    substitute::<5, C>(cpu, planes, left, key);
+    substitute::<6, C>(cpu, planes, left, key);
+    substitute::<7, C>(cpu, planes, left, key);
 }
 
 /// The part of f that goes through S-box `S`.
 #[inline(always)]
 fn substitute<const S: usize, C: Planes>(
     cpu: C,
-    left: &mut Half<C::Plane>,
-    right: &Half<C::Plane>,
+    planes: &mut [C::Plane; 64],
+    left: usize,
     key: &RoundKey,
 ) {
+    let right = left & 1 ^ 1;
     let y = C::Plane::substitute::<S>([
-        right[(4 * S + 31) % 32].add(cpu.splat(key[6 * S])),
-        right[4 * S].add(cpu.splat(key[6 * S + 1])),
-        right[4 * S + 1].add(cpu.splat(key[6 * S + 2])),
-        right[4 * S + 2].add(cpu.splat(key[6 * S + 3])),
-        right[4 * S + 3].add(cpu.splat(key[6 * S + 4])),
-        right[(4 * S + 4) % 32].add(cpu.splat(key[6 * S + 5])),
+        planes[const { pair::<C>((4 * S + 31) % 32) } + right].add(cpu.splat(key[6 * S])),
+        planes[const { pair::<C>(4 * S) } + right].add(cpu.splat(key[6 * S + 1])),
+        planes[const { pair::<C>(4 * S + 1) } + right].add(cpu.splat(key[6 * S + 2])),
+        planes[const { pair::<C>(4 * S + 2) } + right].add(cpu.splat(key[6 * S + 3])),
+        planes[const { pair::<C>(4 * S + 3) } + right].add(cpu.splat(key[6 * S + 4])),
+        planes[const { pair::<C>((4 * S + 4) % 32) } + right].add(cpu.splat(key[6 * S + 5])),
     ]);
     for (target, y) in TARGETS[S].into_iter().zip(y) {
-        left[target] = left[target].add(y);
+        let target = &mut planes[pair::<C>(target) + (left & 1)];
+        *target = target.add(y);
     }
-}
-
-/// Exchanges bit `j` of row `i` with bit `i` of row `j`, for each word. Three
-/// of the six halvings at a time, with eight rows in registers.
-#[inline(always)]
-fn transpose<P: Plane>(rows: &mut [P; 64]) {
-    for first in 0..8 {
-        let mut x = every_eighth(rows, first);
-        halve::<32, 16, 8, P>(&mut x);
-        for (i, x) in x.into_iter().enumerate() {
-            rows[first + 8 * i] = x;
-        }
-    }
-    for x in rows.as_chunks_mut().0 {
-        halve::<4, 2, 1, P>(x);
-    }
-}
-
-#[inline(always)]
-fn every_eighth<P: Plane>(rows: &[P; 64], first: usize) -> [P; 8] {
-    let mut x = [rows[first]; 8];
-    for (i, x) in x.iter_mut().enumerate() {
-        *x = rows[first + 8 * i];
-    }
-    x
 }
 
 /// Halvings of three widths.
@@ -296,17 +297,28 @@ impl<const N: usize> Plane for Words<N> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Words, transpose};
+    use super::{Compiled, Words, load, store};
 
     #[test]
-    fn transposes() {
-        for (i, j) in [(0, 0), (0, 63), (5, 40), (40, 5), (63, 1)] {
-            let mut rows = [[0; 3]; 64].map(Words);
-            rows[i].0[1] = 1 << j;
-            transpose(&mut rows);
-            let mut expected = [[0; 3]; 64];
-            expected[j][1] = 1 << i;
-            assert_eq!(rows.map(|row| row.0), expected);
+    fn planes_are_bits() {
+        for (block, bit) in [(0, 0), (0, 63), (5, 40), (40, 5), (190, 1)] {
+            let mut blocks = [[0; 8]; 192];
+            blocks[block] = (1_u64 << bit).to_le_bytes();
+            let mut rows = [Words([0; 3]); 64];
+            load(Compiled::<3>, &blocks, &mut rows);
+            for (plane, row) in rows.iter().enumerate() {
+                let mut expected = [0; 3];
+                if plane == bit {
+                    expected[block % 3] = 1 << (block / 3);
+                }
+                assert_eq!(row.0, expected);
+            }
+            let before = blocks;
+            for pair in rows.as_chunks_mut::<2>().0 {
+                pair.reverse();
+            }
+            store(Compiled::<3>, &mut rows, &mut blocks);
+            assert_eq!(blocks, before);
         }
     }
 }

@@ -1,0 +1,169 @@
+//! Planes by the shuffles of bytes of AVX-512 VBMI and the bit matrices of GFNI.
+//!
+//! ```text
+//! eight blocks      byte 8b' + b       byte b of block b'
+//! shuffled          byte 8b + b'       byte b of block b'
+//! turned, a row     byte 8b + 7 - i    bit i of byte b, of all eight blocks
+//! transposed        row  8b + 7 - i    byte r is byte 8b + 7 - i of row r
+//! ```
+//!
+//! Two operations for a row and three halvings less than by bits; that rows are planes in
+//! another order costs nothing, and neither does that of blocks in a byte: turning twice
+//! gives what was there.
+
+use std::arch::x86_64::*;
+
+use super::WHOLE_REGISTER;
+use crate::arch::registers::Register512;
+use crate::arch::{Avx512, Avx512Bytes};
+use crate::block::des::planes::{Plane, Planes};
+use crate::block::des::{Block, gates};
+
+/// A CPU that has both.
+#[derive(Clone, Copy)]
+pub(super) struct Turned {
+    pub(super) cpu: Avx512,
+    pub(super) bytes: Avx512Bytes,
+}
+
+/// A register whose rows are transposed by bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Bytes {
+    x: Register512,
+    bytes: Avx512Bytes,
+}
+
+impl Turned {
+    #[inline(always)]
+    fn of(self, x: __m512i) -> Bytes {
+        let x = Register512 { x, cpu: self.cpu };
+        let bytes = self.bytes;
+        Bytes { x, bytes }
+    }
+}
+
+impl Planes for Turned {
+    type Plane = Bytes;
+
+    const MIRRORED: usize = 7;
+
+    #[inline(always)]
+    fn load(self, blocks: &[Block]) -> Bytes {
+        let blocks: &[Block; 8] = blocks.first_chunk().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX-512 VBMI and GFNI, and the blocks are borrowed.
+        let x = unsafe {
+            let x = _mm512_loadu_si512(blocks.as_ptr().cast());
+            turn(
+                self.bytes,
+                _mm512_permutexvar_epi8(indices(self.bytes, &COLUMNS), x),
+            )
+        };
+        self.of(x)
+    }
+
+    #[inline(always)]
+    fn store(self, x: Bytes, blocks: &mut [Block]) {
+        let blocks: &mut [Block; 8] = blocks.first_chunk_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves AVX-512 VBMI and GFNI, and the blocks are borrowed.
+        unsafe {
+            let x = _mm512_permutexvar_epi8(indices(self.bytes, &COLUMNS), turn(self.bytes, x.x.x));
+            _mm512_storeu_si512(blocks.as_mut_ptr().cast(), x);
+        }
+    }
+
+    #[inline(always)]
+    fn splat(self, word: u64) -> Bytes {
+        // SAFETY: `self` proves AVX-512 F.
+        self.of(unsafe { _mm512_set1_epi64(word as i64) })
+    }
+}
+
+impl Plane for Bytes {
+    const WORDS: usize = 8;
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        let x = self.x ^ other.x;
+        Self { x, ..self }
+    }
+
+    #[inline(always)]
+    fn substitute<const S: usize>(x: [Self; 6]) -> [Self; 4] {
+        let bytes = x[0].bytes;
+        let [a, b, c, d, e, f] = x;
+        let [a, b, c, d] = gates::substitute::<S, _>([a.x, b.x, c.x, d.x, e.x, f.x]);
+        [
+            Self { x: a, bytes },
+            Self { x: b, bytes },
+            Self { x: c, bytes },
+            Self { x: d, bytes },
+        ]
+    }
+
+    #[inline(always)]
+    fn exchange<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2] {
+        let Self { x, bytes } = x;
+        // SAFETY: the registers prove AVX-512 VBMI.
+        let [low, high] = unsafe {
+            [
+                _mm512_permutex2var_epi8(x.x, indices(bytes, const { &halves(WIDTH, 0) }), y.x.x),
+                _mm512_permutex2var_epi8(
+                    x.x,
+                    indices(bytes, const { &halves(WIDTH, WIDTH) }),
+                    y.x.x,
+                ),
+            ]
+        };
+        [
+            Self {
+                x: Register512 { x: low, ..x },
+                bytes,
+            },
+            Self {
+                x: Register512 { x: high, ..x },
+                bytes,
+            },
+        ]
+    }
+}
+
+/// Bit `i` of byte `7 - j` becomes bit `j` of byte `7 - i`, in every word.
+#[inline(always)]
+fn turn(_: Avx512Bytes, x: __m512i) -> __m512i {
+    // SAFETY: there is AVX-512 with GFNI.
+    unsafe {
+        let bits = _mm512_set1_epi64(0x0102_0408_1020_4080);
+        _mm512_gf2p8affine_epi64_epi8::<0>(bits, x)
+    }
+}
+
+#[inline(always)]
+fn indices(_: Avx512Bytes, bytes: &[u8; 64]) -> __m512i {
+    // SAFETY: there is AVX-512, and the bytes are borrowed.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+/// Byte `b` of each word after another.
+const COLUMNS: [u8; 64] = {
+    let mut indices = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        indices[i] = (8 * (i % 8) + i / 8) as u8;
+        i += 1;
+    }
+    indices
+};
+
+/// Of every two groups of `width` bytes the one at `which` of two registers, the second's
+/// behind the first's.
+const fn halves(width: u32, which: u32) -> [u8; 64] {
+    let (width, which) = (width as u8, which as u8);
+    let mut indices = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        let at = i as u8 & !width | which;
+        indices[i] = if i as u8 & width == 0 { at } else { 64 | at };
+        i += 1;
+    }
+    indices
+}
