@@ -1,7 +1,8 @@
-//! Trials in an object store: a server that speaks S3, and what may be wrong with one.
+//! Trials in object stores: servers that speak S3 or are as Azure's, and what may be wrong
+//! with one.
 
 use crate::synthetic::put;
-use crate::tables::{ask, python, store};
+use crate::tables::{ask, python, store, tool};
 use crate::{PROGRAM, Sandbox, sample};
 use serde_json::json;
 use std::io::{Read, Write};
@@ -10,31 +11,22 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-/// moto's server on a port of its own; ended when dropped.
+/// A server of objects on a port of its own; ended when dropped.
 struct Server {
     child: Child,
     address: String,
 }
 
 impl Server {
-    /// A server that looks at credentials after the first `open` requests.
-    fn start(python: &Path, open: u32) -> Self {
+    /// What `command` makes of a port, once it listens.
+    fn start(command: impl FnOnce(u16) -> Command) -> Self {
         // Whoever is given a port that is free may lose it before the server has it.
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
             .unwrap()
             .port();
-        let child = Command::new(python)
-            .args([
-                "-m",
-                "moto.server",
-                "-H",
-                "127.0.0.1",
-                "-p",
-                &port.to_string(),
-            ])
-            .env("INITIAL_NO_AUTH_ACTION_COUNT", open.to_string())
+        let child = command(port)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -48,7 +40,19 @@ impl Server {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        panic!("moto does not listen");
+        panic!("nobody listens on {}", server.address);
+    }
+
+    /// moto, which looks at credentials after the first `open` requests.
+    fn moto(python: &Path, open: u32) -> Self {
+        Self::start(|port| {
+            let mut command = Command::new(python);
+            command
+                .args(["-m", "moto.server", "-H", "127.0.0.1", "-p"])
+                .arg(port.to_string())
+                .env("INITIAL_NO_AUTH_ACTION_COUNT", open.to_string());
+            command
+        })
     }
 }
 
@@ -95,7 +99,7 @@ fn a_bucket_is_a_folder_elsewhere() {
         },
     );
     // Four requests make a user, what it may do, its key and a bucket.
-    let server = Server::start(&python, 4);
+    let server = Server::moto(&python, 4);
     let key = ask(
         &python,
         &sandbox,
@@ -131,13 +135,8 @@ s3 = boto3.client('s3', endpoint_url=given[0], region_name='us-east-1', aws_acce
 print(json.dumps([object['Key'] for object in s3.list_objects_v2(Bucket='lab')['Contents']]))",
         &json!([format!("http://{}", server.address), id, secret]),
     );
-    let day = "a/b/date=2026-11-21";
-    let run = sample::run();
-    let expected = [
-        format!("{day}/plan=many/20261122-b.parquet"),
-        format!("{day}/plan={}/{}.parquet", run.plan, run.run),
-    ];
-    assert_eq!(listed, json!(expected));
+    let many = "a/b/date=2026-11-21/plan=many/20261122-b.parquet";
+    assert_eq!(listed, json!([many, &of_sample("a/b")]));
 
     #[cfg(feature = "fleet-report")]
     {
@@ -214,4 +213,82 @@ fn a_server_that_is_away_is_told_soon() {
     // Nothing says where the account is.
     let told = sandbox.fails("host", &["export", "--parquet", "az://lab/a"], 2);
     assert!(told.contains("cannot use az://lab/a"), "{told}");
+}
+
+/// Azure's store by Microsoft's own emulator, which checks signatures.
+#[test]
+#[ignore = "needs Azurite: cargo xtask fleet-elsewhere"]
+fn a_container_of_azure_is_a_folder_elsewhere() {
+    // The account that every Azurite has, and its published key.
+    const ACCOUNT: &str = "devstoreaccount1";
+    const KEY: &str =
+        "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+    let azurite = tool(
+        "elsewhere/azurite/node_modules/.bin/azurite-blob",
+        "Azurite is not installed (npm: azurite)",
+    );
+    let python = tool(
+        "elsewhere/bin/python",
+        "Azure's own client is not installed (PyPI: azure-storage-blob)",
+    );
+    let (Some(azurite), Some(python)) = (azurite, python) else {
+        return;
+    };
+    let sandbox = Sandbox::new();
+    put(&store(&sandbox, "host"), &sample::run());
+    let kept = sandbox.path("kept");
+    let server = Server::start(|port| {
+        let mut command = Command::new(azurite);
+        command
+            .args(["--silent", "--skipApiVersionCheck", "--blobHost"])
+            .args(["127.0.0.1", "--blobPort", &port.to_string(), "--location"])
+            .arg(kept);
+        command
+    });
+    let endpoint = format!("http://{}/{ACCOUNT}", server.address);
+    let client = format!(
+        "
+from azure.storage.blob import BlobServiceClient
+client = BlobServiceClient.from_connection_string(
+  'DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={endpoint};')
+"
+    );
+    let make = format!("{client}client.create_container('lab')\nprint('null')");
+    ask(&python, &sandbox, &make, &json!(null));
+    let export = |key: &str, place: &str| {
+        sandbox
+            .command("host", &["export", "--parquet", place])
+            .env("AZURE_STORAGE_ENDPOINT", &endpoint)
+            .env("AZURE_ALLOW_HTTP", "true")
+            .env("AZURE_STORAGE_ACCOUNT_NAME", ACCOUNT)
+            .env("AZURE_STORAGE_ACCOUNT_KEY", key)
+            .output()
+            .unwrap()
+    };
+    for _ in 0..2 {
+        let output = export(KEY, "az://lab/a/b");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{told}");
+    }
+    let list = format!(
+        "{client}container = client.get_container_client('lab')
+print(json.dumps([[blob.name, container.download_blob(blob.name).readall()[-4:].decode()]
+  for blob in container.list_blobs()]))"
+    );
+    let listed = ask(&python, &sandbox, &list, &json!(null));
+    assert_eq!(listed, json!([[of_sample("a/b"), "PAR1"]]));
+
+    // Base64 of "s3cret", which the account does not have.
+    let told = export("czNjcmV0", "az://lab/a");
+    refused(&told, "does not let this user in");
+    refused(&export(KEY, "az://nobody/a"), "az://nobody/a is not there");
+}
+
+/// Where the sample's trials are below a place.
+fn of_sample(place: &str) -> String {
+    let run = sample::run();
+    format!(
+        "{place}/date=2026-11-21/plan={}/{}.parquet",
+        run.plan, run.run
+    )
 }

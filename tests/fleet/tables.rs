@@ -10,14 +10,20 @@ use std::process::{Command, Stdio};
 /// Python with duckdb, pandas, pyarrow and moto, where the tests' tools are; or word
 /// that it is not there.
 pub fn python() -> Option<PathBuf> {
+    tool(
+        "tables/bin/python",
+        "DuckDB, pandas and moto are not installed (PyPI: duckdb, pandas, pyarrow, moto)",
+    )
+}
+
+/// What `cargo xtask` has put into the tests' folder of tools; or word that it is not there.
+pub fn tool(path: &str, missing: &str) -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let python = root.join("target/tools/tables/bin/python");
-    if python.is_file() {
-        return Some(python);
+    let tool = root.join("target/tools").join(path);
+    if tool.is_file() {
+        return Some(tool);
     }
-    println!(
-        "skipped: DuckDB, pandas and moto are not installed (PyPI: duckdb, pandas, pyarrow, moto)"
-    );
+    println!("skipped: {missing}");
     None
 }
 

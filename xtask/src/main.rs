@@ -39,6 +39,7 @@ cargo xtask COMMAND
   ceph          a Ceph on this machine, which has a volume's bytes: OSDs killed under verified load [KILLS]
   fleet-long    200 writers on a PostgreSQL server that is restarted under them [RUNS OF EACH], and its rate
   fleet-reports the tests of reports on fleets, which take minutes more to build
+  fleet-elsewhere  exported trials in a store as Azure's, and read by Spark
   fleet-trials  synthetic trials into PostgreSQL, out as Parquet, and what reports on them cost [TRIALS WRITERS]
   ublk          disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
   package       Debian package and static programs, in target/package [--test tries them, --short as CI does]
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
         Some("ceph") => ceph(rest),
         Some("fleet-long") => fleet_long(rest),
         Some("fleet-reports") => tests::run_fleet_reports(),
+        Some("fleet-elsewhere") => fleet_elsewhere(),
         Some("fleet-trials") => fleet_trials(rest),
         Some("ublk") => match rest {
             [kernel, module] => ublk::run(kernel, module),
@@ -266,6 +268,18 @@ fn fleet_long(rest: &[String]) -> bool {
         .args(["--", "--include-ignored", "--nocapture", "--test-threads=1"])
         .args(["many_writers", "how_fast_and_how_large"])
         .env("FLEET_RUNS", runs)
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Tests whose programs are too large to be had for every run.
+fn fleet_elsewhere() -> bool {
+    packages::provide();
+    packages::provide_elsewhere();
+    cargo_command()
+        .args(["test", "--workspace", "--test", "fleet"])
+        .args(tests::FEATURES)
+        .args(["--", "--ignored", "--nocapture"])
         .status()
         .is_ok_and(|status| status.success())
 }

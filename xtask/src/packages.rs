@@ -321,6 +321,27 @@ const PACKAGING: &[Tool] = &[
     },
 ];
 
+/// What begins the clients and servers of [`provide_elsewhere`].
+const ELSEWHERE: &[Tool] = &[
+    Tool {
+        program: "npm",
+        package: "npm",
+        purpose: "a store of objects as Azure's",
+    },
+    Tool {
+        program: "java",
+        package: "default-jre-headless",
+        purpose: "Spark",
+    },
+];
+
+const CLIENTS: Python = Python {
+    folder: "elsewhere",
+    packages: &["pyspark", "azure-storage-blob"],
+    file: "bin/spark-submit",
+    purpose: "Spark reads exported trials, and Azure's client looks at them",
+};
+
 /// A Ceph of three OSDs on one machine, and what exports its images.
 const CEPH: &[Tool] = &[
     Tool {
@@ -394,6 +415,24 @@ pub fn provide() {
 /// The same for making and trying packages.
 pub fn provide_for_packages() {
     provide_all(TOOLS.iter().chain(PACKAGING).collect());
+}
+
+/// The same for readers of exported trials, and stores of objects, that are too large for
+/// every run of the tests.
+pub fn provide_elsewhere() {
+    provide_all(ELSEWHERE.iter().collect());
+    provide_python(&CLIENTS);
+    let folder = crate::root().join("target/tools").join(CLIENTS.folder);
+    let azurite = folder.join("azurite");
+    let installed = azurite.join("node_modules/.bin/azurite-blob").is_file()
+        || Command::new("npm")
+            .args(["install", "--silent", "--prefix"])
+            .args([&azurite, "azurite".as_ref()])
+            .status()
+            .is_ok_and(|status| status.success());
+    if !installed {
+        println!("missing: Azurite, a store of objects as Azure's; npm install azurite");
+    }
 }
 
 /// The same for a Ceph.
