@@ -427,7 +427,8 @@ pub fn provide_elsewhere() {
     let installed = azurite.join("node_modules/.bin/azurite-blob").is_file()
         || Command::new("npm")
             .args(["install", "--silent", "--prefix"])
-            .args([&azurite, "azurite".as_ref()])
+            .arg(&azurite)
+            .arg("azurite")
             .status()
             .is_ok_and(|status| status.success());
     if !installed {
