@@ -252,3 +252,54 @@ fn a_drive_is_measured_when_it_is_steady() {
     let again = steady["noise"]["aa_ratio"]["median"].as_f64().unwrap();
     assert!((0.98..1.02).contains(&again), "{again}");
 }
+
+/// Whatever `cryptmark plans` lists is run in short by a test.
+#[test]
+fn every_plan_runs_in_short() {
+    /// Where others are: with what must come out, or what they need.
+    const ELSEWHERE: &[(&str, &str)] = &[
+        ("cryptsetup-benchmark", "here"),
+        ("snia", "here"),
+        ("java-os", "tests/cli/papers.rs"),
+        ("storage-ciphers", "tests/cli/papers.rs"),
+        ("fde-passmark", "tests/cli/papers.rs"),
+        ("ssd-truecrypt", "tests/cli/papers.rs"),
+        ("kdf", "here, as far as cryptsetup-benchmark has it"),
+        (
+            "crypto-fs",
+            "tests/file_systems/paper.rs, as crypto-fs-short",
+        ),
+        ("crypto-fs-short", "tests/file_systems/paper.rs"),
+        ("file-systems", "tests/file_systems/short.rs"),
+        ("dm-crypt-options", "tests/file_systems/short.rs"),
+    ];
+    let desk = Desk::new();
+    let listed = desk.ok(&["plans"]);
+    let names = listed.lines().take_while(|line| !line.is_empty());
+    let names: Vec<&str> = names.filter_map(|line| line.split(' ').next()).collect();
+    let mut run = Vec::new();
+    for name in names {
+        if ELSEWHERE.iter().any(|(elsewhere, _)| *elsewhere == name) {
+            run.push(name);
+            continue;
+        }
+        let short = ["run", name, "--quick", "--repeat", "1", "--json", "-"];
+        let one = [
+            "--cipher",
+            "aes-xts-plain64",
+            "--size",
+            "64MB",
+            "--at",
+            "at",
+        ];
+        let record = desk.json(&[&short[..], &one].concat());
+        let trials = record["trials"].as_array().unwrap();
+        let encrypted = |trial: &&Value| trial["cipher"] == "aes-xts-plain64";
+        assert!(trials.iter().any(|trial| encrypted(&trial)), "{name}");
+        assert_eq!(record["partial"], false, "{name}");
+        run.push(name);
+    }
+    for (elsewhere, _) in ELSEWHERE {
+        assert!(run.contains(elsewhere), "{elsewhere} is no longer a plan");
+    }
+}

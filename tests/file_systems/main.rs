@@ -5,6 +5,7 @@ mod desk;
 mod ending;
 mod in_lab;
 mod paper;
+mod short;
 
 use desk::{Desk, PLAN, kernel_has, only, refused};
 use serde_json::Value;

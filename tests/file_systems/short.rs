@@ -1,0 +1,43 @@
+//! The plans of file systems that ship, in short.
+
+use crate::desk::Desk;
+use crate::record;
+use lab::kernel::Lab;
+use std::collections::BTreeSet;
+
+const FILE_SYSTEMS: &str = include_str!("../../plans/file-systems.toml");
+const OPTIONS: &str = include_str!("../../plans/dm-crypt-options.toml");
+
+/// The systems that were measured, with their options.
+fn systems(desk: &Desk, plan: &str, arguments: &[&str]) -> BTreeSet<String> {
+    let short = ["--quick", "--repeat", "1", "--json", "-"];
+    let output = desk.run(plan).args(short).args(arguments).output().unwrap();
+    let run = record(&output);
+    assert_eq!(desk.is_clean(), Ok(()));
+    assert_eq!(run["partial"], false);
+    let trials = run["trials"].as_array().unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    trials.iter().map(|trial| text(&trial["system"])).collect()
+}
+
+#[test]
+fn what_file_systems_cost_here() {
+    let Some(desk) = Desk::new() else { return };
+    let one = ["--cipher", "aes-xts-plain64", "--size", "128MB"];
+    let systems = systems(&desk, FILE_SYSTEMS, &one);
+    for system in ["none", "builtin-fuse"] {
+        assert!(systems.contains(system), "{systems:?}");
+    }
+}
+
+#[test]
+fn what_options_of_dm_crypt_cost_in_the_lab() {
+    let Some(desk) = Desk::new() else { return };
+    if let Err(error) = Lab::find() {
+        println!("skipped: file systems in the lab kernel: {error} (cargo xtask lab-kernel)");
+        return;
+    }
+    let systems = systems(&desk, OPTIONS, &["--system", "lab:dm-crypt"]);
+    println!("{systems:?}");
+    assert!(systems.len() > 5, "{systems:?}");
+}
