@@ -1,5 +1,8 @@
 //! What tests need from Debian, and how it gets here.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A program that some tests drive, and the package that brings it.
@@ -409,6 +412,7 @@ const WINDOWS: &[Tool] = &[
 /// stays missing.
 pub fn provide() {
     provide_all(TOOLS.iter().collect());
+    open_fuse();
     PYTHONS.iter().for_each(provide_python);
 }
 
@@ -496,6 +500,20 @@ fn provide_all(mut missing: Vec<&Tool>) {
             "missing: {} ({}); as root: apt-get install {}",
             tool.program, tool.purpose, tool.package
         );
+    }
+}
+
+/// Gives users who are not root the device that mounts need, as udev does where it runs.
+fn open_fuse() {
+    let device = Path::new("/dev/fuse");
+    let closed = device
+        .metadata()
+        .is_ok_and(|device| device.permissions().mode() & 0o666 != 0o666);
+    if closed && is_root() {
+        println!("{} is opened to all users", device.display());
+        if let Err(error) = std::fs::set_permissions(device, Permissions::from_mode(0o666)) {
+            println!("missing: {} for users: {error}", device.display());
+        }
     }
 }
 

@@ -52,7 +52,7 @@ impl FuseError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Mount { .. } => {
-                "Check that /dev/fuse is there, the place is yours, and fusermount3 (package fuse3) is installed."
+                "Check that /dev/fuse is there and open to you, the place is yours, and fusermount3 (package fuse3) is installed."
             }
             Self::OwnerOnly => {
                 "Ask the administrator for a line user_allow_other in /etc/fuse.conf, or mount it as root."
