@@ -7,9 +7,9 @@
 //! transposed        row  8b + 7 - i    byte r is byte 8b + 7 - i of row r
 //! ```
 //!
-//! Two operations for a row and three halvings less than by bits; that rows are planes in
-//! another order costs nothing, and neither does that of blocks in a byte: turning twice
-//! gives what was there.
+//! That is two operations for a row, and two for a halving of two rows, which by bits takes
+//! four. That rows are planes in another order costs nothing, and neither does that of blocks
+//! in a byte: turning twice gives what was there.
 
 use std::arch::x86_64::*;
 
