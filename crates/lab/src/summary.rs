@@ -117,6 +117,7 @@ pub fn trial(
         constant_time: identity.constant_time,
         samples_mb_s: rates,
         samples_s: Vec::new(),
+        samples_pace: Vec::new(),
         samples_crypto_s: Vec::new(),
         samples_sys_s: Vec::new(),
         warnings: warnings(steady, &ledger),

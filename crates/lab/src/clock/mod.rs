@@ -19,7 +19,7 @@ mod windows;
 pub(crate) use windows::process_times;
 
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Where the ticks come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +120,13 @@ pub fn core_hz() -> Option<f64> {
     }
     rates.sort_by(f64::total_cmp);
     Some(rates[rates.len() / 2])
+}
+
+/// Unix time, seconds: what processes and kernels of one machine have in common.
+pub fn unix_time() -> f64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0.0, |time| time.as_secs_f64())
 }
 
 fn monotonic_ns() -> u64 {

@@ -89,6 +89,8 @@ impl Event {
 /// What an operation took; seconds. What nobody counted is nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperationSample {
+    /// When it began, Unix time.
+    pub begun: f64,
     /// Elapsed time.
     pub wall: f64,
     /// User CPU time of those who did it, and of the engine's server.
@@ -105,4 +107,24 @@ pub struct OperationSample {
     pub bytes: u64,
     /// Files that were handled, or 1.
     pub requests: u64,
+    /// The pace of its core meanwhile, of 1; who runs the agent knows.
+    #[serde(skip)]
+    pub pace: Option<f64>,
+}
+
+impl OperationSample {
+    /// The same as it would have been at the core's full pace, where that is known.
+    pub fn at_full_pace(&self) -> Self {
+        let pace = self.pace.unwrap_or(1.0);
+        let scaled = |part: Option<f64>| part.map(|seconds| seconds * pace);
+        Self {
+            wall: self.wall * pace,
+            user: scaled(self.user),
+            sys: scaled(self.sys),
+            workers: scaled(self.workers),
+            crypto: scaled(self.crypto),
+            pace: None,
+            ..*self
+        }
+    }
 }

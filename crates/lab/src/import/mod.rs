@@ -250,6 +250,7 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
             false => each(|one| one.seconds),
         },
         samples_mb_s: mb_s,
+        samples_pace: Vec::new(),
         samples_crypto_s: Vec::new(),
         samples_sys_s: Vec::new(),
         moved: None,

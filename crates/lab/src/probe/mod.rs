@@ -12,7 +12,7 @@ mod linux;
 #[cfg(target_os = "linux")]
 use linux as system;
 #[cfg(target_os = "linux")]
-pub use linux::on_one_core;
+pub use linux::{Pace, Seen, on_one_core};
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere;

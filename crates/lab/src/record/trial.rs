@@ -89,6 +89,11 @@ pub struct Trial {
     /// which need not move bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples_s: Vec<f64>,
+    /// The pace of the core in every repetition, of 1, where it is known of an
+    /// operation on a file system. All times are as at the full pace: what passed
+    /// is `samples_s` ÷ this.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples_pace: Vec<f64>,
     /// Time of encryption in every repetition, seconds, where it is known of an
     /// operation on a file system.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

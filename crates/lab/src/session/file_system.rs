@@ -8,7 +8,7 @@ use crate::file_system::agent::{self, Ended, Told};
 use crate::file_system::plan::{FileSystemPlan, Leg, base_job, system_name};
 use crate::file_system::{Backing, Event, FileSystemError, Job, OperationSample, Subject};
 use crate::plan::PlanError;
-use crate::probe::{self, StealMeter};
+use crate::probe::{self, Pace, Seen, StealMeter};
 use crate::published::repeats::Beside;
 use crate::record::{Device, Run, Tier, Trial};
 use crate::stats;
@@ -20,6 +20,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// The core, of those that may be used, that has the lab kernel.
+const LAB_CORE: u32 = 1;
 
 /// How soon what an agent tells is heard.
 const TICK: Duration = Duration::from_millis(20);
@@ -55,6 +58,8 @@ pub struct FileSystems<'a> {
     pairs: Vec<f64>,
     /// What was published of the plan's cells.
     beside: Beside,
+    /// Watched while a lab kernel runs on it.
+    core: Option<Pace>,
     steal: StealMeter,
 }
 
@@ -149,6 +154,7 @@ impl<'a> FileSystems<'a> {
                 ..begun(&plan.name, seed, id, warnings)
             },
             beside,
+            core: None,
         })
     }
 
@@ -185,6 +191,7 @@ impl<'a> FileSystems<'a> {
             let absent = absent.filter_map(|warning| warning.strip_prefix("absent: "));
             outcome = Err(SessionError::Absent(absent.map(str::to_owned).collect()));
         }
+        self.run.warnings.extend(paced(&self.run.trials));
         (
             ended(self.run, self.steal.share(), outcome.is_ok()),
             outcome,
@@ -224,6 +231,7 @@ impl<'a> FileSystems<'a> {
             samples: vec![vec![Vec::new(); cells]; job.operations.len()],
             places: vec![vec![None; cells]; job.operations.len()],
         };
+        self.core = job.in_lab.then(|| Pace::watch(LAB_CORE)).flatten();
         let program = self.surroundings.program;
         let lab = self.surroundings.lab.clone();
         let folder = self.folder.path().to_owned();
@@ -233,7 +241,11 @@ impl<'a> FileSystems<'a> {
             let _halt = Halt(&halt);
             let halt = &halt;
             let agent = scope.spawn(move || match (job.in_lab, lab) {
-                (true, Ok(boot)) => boot(&arguments, &folder, halt),
+                (true, Ok(boot)) => {
+                    // The lab kernel stays where it was started.
+                    probe::pin_to_core(LAB_CORE);
+                    boot(&arguments, &folder, halt)
+                }
                 (true, Err(reason)) => Err(SessionError::Absent(vec![reason])),
                 (false, _) => Ok(agent::run_here(program, &arguments, halt)?),
             });
@@ -267,6 +279,7 @@ impl<'a> FileSystems<'a> {
                 Ok(ended) => ended,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
+            self.core = None;
             self.pairs.extend(course.pairs());
             match (over, ended) {
                 (Some(outcome), _) => outcome,
@@ -355,6 +368,9 @@ impl<'a> FileSystems<'a> {
         course: &mut Course<'_>,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
+        if let Some(core) = &self.core {
+            course.pace(&core.seen());
+        }
         let mut changed = Vec::new();
         let mut pairs = self.pairs.clone();
         let again = course.job.subjects.len();
@@ -443,6 +459,18 @@ impl Course<'_> {
         self.samples.iter().flat_map(of).collect()
     }
 
+    /// States the pace of every operation; of none where that of one is not known.
+    fn pace(&mut self, seen: &Seen) {
+        let cells = self.samples.iter_mut().flatten();
+        let mut samples: Vec<&mut OperationSample> = cells.flatten().collect();
+        for sample in &mut samples {
+            sample.pace = seen.pace(sample.begun, sample.wall);
+        }
+        if samples.iter().any(|sample| sample.pace.is_none()) {
+            samples.iter_mut().for_each(|sample| sample.pace = None);
+        }
+    }
+
     fn trial(&self, operation: usize, cell: usize, floor: f64, cores: u32) -> Option<Trial> {
         let job = self.job;
         let cells = &self.samples[operation];
@@ -463,6 +491,23 @@ impl Course<'_> {
         });
         summary::trial(&described, &cells[cell], reference)
     }
+}
+
+/// What the paces of `trials` mean to who reads them.
+fn paced(trials: &[Trial]) -> Option<String> {
+    let mut paces: Vec<f64> = trials
+        .iter()
+        .flat_map(|trial| trial.samples_pace.iter().copied())
+        .collect();
+    paces.sort_by(f64::total_cmp);
+    let at = |share: f64| paces.get(((paces.len() as f64 - 1.0) * share) as usize);
+    let (median, slow) = (at(0.5)?, at(0.05)?);
+    Some(format!(
+        "times of the lab kernel are as at the full pace of its core: what shares that core with \
+         this machine left it {:.0} % of it in the median, {:.0} % in a twentieth of the operations",
+        median * 100.0,
+        slow * 100.0
+    ))
 }
 
 fn label(subject: &Subject, in_lab: bool) -> String {

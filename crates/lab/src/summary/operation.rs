@@ -32,18 +32,23 @@ pub struct Cell<'a> {
     pub cores: u32,
 }
 
-/// How often each of `samples` could be done in a second.
+/// How often each of `samples` could be done in a second, at full pace.
 pub fn rates(samples: &[OperationSample]) -> Vec<f64> {
-    samples.iter().map(|sample| 1.0 / sample.wall).collect()
+    let walls = samples.iter().map(|sample| sample.at_full_pace().wall);
+    walls.map(|wall| 1.0 / wall).collect()
 }
 
-/// Summarises a cell's repetitions; `None` before the first is done.
+/// Summarises a cell's repetitions, all of them at the full pace of their core
+/// where that is known; `None` before the first is done.
 pub fn trial(
     cell: &Cell<'_>,
     samples: &[OperationSample],
     reference: Option<Reference<'_, OperationSample>>,
 ) -> Option<Trial> {
     let identity = cell.identity;
+    let samples_pace = all_known(samples, |sample| sample.pace);
+    let paced: Vec<OperationSample> = samples.iter().map(OperationSample::at_full_pace).collect();
+    let samples = paced.as_slice();
     let mb_s: Vec<f64> = samples
         .iter()
         .map(|sample| sample.bytes as f64 / sample.wall / 1e6)
@@ -85,6 +90,7 @@ pub fn trial(
         steady_state: None,
         constant_time: identity.constant_time,
         samples_mb_s: mb_s,
+        samples_pace,
         samples_s: samples.iter().map(|sample| sample.wall).collect(),
         samples_crypto_s: all_known(samples, |sample| sample.crypto),
         samples_sys_s: match time.sys {
@@ -171,6 +177,7 @@ mod tests {
 
     fn sample(wall: f64) -> OperationSample {
         OperationSample {
+            begun: 0.0,
             wall,
             user: Some(wall / 10.0),
             sys: Some(wall / 5.0),
@@ -183,6 +190,7 @@ mod tests {
             }),
             bytes: 1_000_000,
             requests: 1,
+            pace: None,
         }
     }
 
@@ -250,6 +258,24 @@ mod tests {
             (12_288, 0, 3)
         );
         assert!(trial.warnings.is_empty(), "{:?}", trial.warnings);
+    }
+
+    #[test]
+    fn times_are_those_of_the_full_pace() {
+        let mut slow = [0.010, 0.010].map(sample);
+        let plain = [0.005, 0.005].map(sample);
+        slow[0].pace = Some(0.5);
+        slow[1].pace = Some(0.8);
+        let trial = summed(&slow, &plain, true);
+        assert_eq!(trial.samples_pace, [0.5, 0.8]);
+        assert_eq!(trial.samples_s, [0.005, 0.008]);
+        assert_eq!(trial.samples_crypto_s, [0.0025, 0.004]);
+        assert!((trial.time_s.wall - 0.013).abs() < 1e-9);
+        assert!((trial.time_s.sys.unwrap() - 0.0026).abs() < 1e-9);
+        assert!((trial.overhead.unwrap().ratio.median - 0.8125).abs() < 1e-9);
+        // One that is not known: the cell's paces are not stated.
+        slow[1].pace = None;
+        assert!(summed(&slow, &plain, true).samples_pace.is_empty());
     }
 
     #[test]

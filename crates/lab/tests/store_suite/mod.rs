@@ -114,6 +114,7 @@ pub fn trial(number: u32) -> Trial {
         life: None,
         moved: None,
         samples_s: Vec::new(),
+        samples_pace: Vec::new(),
         samples_crypto_s: Vec::new(),
         samples_sys_s: Vec::new(),
     }

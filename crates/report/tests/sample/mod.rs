@@ -270,6 +270,7 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
         life: None,
         moved: None,
         samples_s: Vec::new(),
+        samples_pace: Vec::new(),
         samples_crypto_s: Vec::new(),
         samples_sys_s: Vec::new(),
     }

@@ -1,6 +1,7 @@
 //! [`Visit`]: the operations of a round on one system, each from its own state.
 
 use super::{Context, LONGEST, maker_version};
+use crate::clock::unix_time;
 use crate::file_system::content;
 use crate::file_system::mounted::{Mounted, make_directory};
 use crate::file_system::operation::Kind;
@@ -76,6 +77,7 @@ impl<'a> Visit<'a, '_> {
         }
         self.get_ready(operation)?;
         let before = self.usage(Usage::before);
+        let begun = unix_time();
         let wall = self.timed(operation, &files)?;
         let spent = self.usage(Usage::after).since(before);
         let every = u64::from(job.jobs);
@@ -84,6 +86,7 @@ impl<'a> Visit<'a, '_> {
             _ => u64::from(files.count) * every,
         };
         Ok(OperationSample {
+            begun,
             wall,
             user: spent.user,
             sys: spent.sys,
@@ -96,6 +99,7 @@ impl<'a> Visit<'a, '_> {
                 _ => 0,
             },
             requests: handled,
+            pace: None,
         })
     }
 

@@ -5,17 +5,22 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 /// Keeps the calling thread on the `nth` of the cores it may use, counted
 /// around; it stays where it is where the kernel does not allow that.
 pub fn pin_to_core(nth: u32) {
+    // An unpinned thread measures the same thing, less steadily.
+    let _ = stay_on_core(nth);
+}
+
+/// The same; whether it is kept there.
+pub(super) fn stay_on_core(nth: u32) -> bool {
     let Ok(allowed) = sched_getaffinity(None) else {
-        return;
+        return false;
     };
     let cores: Vec<usize> = (0..CpuSet::MAX_CPU)
         .filter(|&core| allowed.is_set(core))
         .collect();
     let Some(core) = cores.get(nth as usize % cores.len().max(1)) else {
-        return;
+        return false;
     };
-    // An unpinned thread measures the same thing, less steadily.
-    let _ = sched_setaffinity(None, &only(*core));
+    sched_setaffinity(None, &only(*core)).is_ok()
 }
 
 /// Starts processes that stay on one core, the one where the calling thread is

@@ -3,6 +3,7 @@
 mod affinity;
 mod capability;
 mod host;
+mod pace;
 mod storage;
 mod usage;
 
@@ -10,5 +11,6 @@ pub use affinity::{on_one_core, pin_to_core};
 pub use capability::capabilities;
 pub(super) use host::facts;
 pub use host::{available_memory, total_memory};
+pub use pace::{Pace, Seen};
 pub use storage::{blocks, describe};
 pub(super) use usage::cpu_times;
