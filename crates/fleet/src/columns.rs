@@ -300,7 +300,6 @@ pub const COLUMNS: &[Column] = columns! {
     "kdf_calibrated_ms", "ms", "what its costs were chosen for", Whole, |row| row.trial.kdf.as_ref().and_then(|kdf| kdf.calibrated_ms).map(u64::from);
     "samples_mb_s", "10⁶ B/s", "throughput of every repetition in order", Numbers, |row| &row.trial.samples_mb_s;
     "samples_s", "s", "time of every repetition, of operations on file systems", Numbers, |row| &row.trial.samples_s;
-    "samples_pace", "ratio", "pace of the core in every repetition, of operations on file systems", Numbers, |row| &row.trial.samples_pace;
     "samples_crypto_s", "s", "encryption in every repetition", Numbers, |row| &row.trial.samples_crypto_s;
     "samples_sys_s", "s", "system time of every repetition", Numbers, |row| &row.trial.samples_sys_s;
     "warnings", "", "remarks on the trial", Texts, |row| &row.trial.warnings;
@@ -324,6 +323,7 @@ pub const COLUMNS: &[Column] = columns! {
     "terabytes_written_high", "10¹² B", "", Number, |row| life(row).map(|life| life.terabytes_written.high);
     "samples_write_amplification", "ratio", "of every life, by seed", Numbers, |row| life(row).map_or(&[], |life| &life.samples_write_amplification);
     "samples_lifetime_years", "a", "of every life, by seed", Numbers, |row| life(row).map_or(&[], |life| &life.samples_lifetime_years);
+    "samples_pace", "ratio", "pace of the core in every repetition, of operations on file systems", Numbers, |row| &row.trial.samples_pace;
 };
 
 #[cfg(test)]

@@ -175,11 +175,13 @@ fn time_split(samples: &[Sample], ledger: &Ledger) -> TimeSplit {
     }
 }
 
+/// At the clock of each sample, or at `core_hz` where that is not known.
 fn cycles_per_byte(samples: &[Sample], core_hz: f64) -> Option<Interval> {
+    let cycles = |sample: &Sample| sample.ledger.crypto * sample.core_hz.unwrap_or(core_hz);
     let rates: Vec<f64> = samples
         .iter()
         .filter(|sample| sample.ledger.crypto > 0.0 && sample.bytes > 0)
-        .map(|sample| sample.ledger.crypto * core_hz / sample.bytes as f64)
+        .map(|sample| cycles(sample) / sample.bytes as f64)
         .collect();
     stats::interval(&rates)
 }
@@ -288,6 +290,7 @@ mod tests {
             latency,
             ledger,
             cpu: None,
+            core_hz: None,
         }
     }
 

@@ -51,6 +51,8 @@ pub struct Sample {
     pub ledger: Ledger,
     /// CPU time of the process meanwhile.
     pub cpu: Option<CpuTimes>,
+    /// Frequency of the threads' cores meanwhile, hertz, where that was looked at.
+    pub core_hz: Option<f64>,
 }
 
 impl Sample {
@@ -71,6 +73,7 @@ impl Sample {
                 ..Ledger::default()
             },
             cpu: None,
+            core_hz: None,
         }
     }
 

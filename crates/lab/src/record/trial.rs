@@ -65,7 +65,7 @@ pub struct Trial {
     pub throughput_mb_s: Interval,
     /// Requests a second.
     pub iops: Interval,
-    /// Crypto cycles per byte at the measured core clock.
+    /// Crypto cycles per byte at the core clock, of bare ciphers at that of every repetition.
     pub cycles_per_byte: Option<Interval>,
     /// Latency of a request from submission to completion, all repetitions together.
     pub latency_us: Latency,

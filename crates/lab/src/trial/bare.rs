@@ -9,10 +9,12 @@
 //! └───────── about 20 µs ───────────┘
 //! ```
 //!
-//! All of its time is the cipher's; a latency is the mean of a batch.
+//! All of its time is the cipher's; a latency is the mean of a batch. The core's
+//! frequency is taken before and after, because it drifts from one repetition to
+//! the next.
 
 use super::{Ledger, Options, Sample, TrialError, histogram};
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::probe::{self, CpuTimes};
 use crate::target::Bare;
 use crate::workload::{Extent, Mix, Workload};
@@ -59,7 +61,10 @@ pub fn run(
                     let mut data = Data::new(workload, extent, repetition, options.seed, index);
                     cipher.crypt(workload.op == Mix::Encrypt, 0, data.head());
                     start_line.wait();
-                    drive(cipher, data, workload, options)
+                    let before = clock::core_hz_now();
+                    let lane = drive(cipher, data, workload, options);
+                    let core_hz = before.zip(clock::core_hz_now());
+                    (lane, core_hz.map(|(before, after)| (before + after) / 2.0))
                 })
             })
             .collect();
@@ -82,9 +87,12 @@ pub fn run(
         latency: histogram(),
         ledger: Ledger::default(),
         cpu,
+        core_hz: None,
     };
-    for lane in lanes {
+    let mut clocks = Vec::new();
+    for (lane, core_hz) in lanes {
         let lane = lane?;
+        clocks.extend(core_hz);
         let wall = clock.seconds(lane.wall);
         total.wall = total.wall.max(wall);
         total.bytes += lane.requests * workload.block_bytes();
@@ -98,6 +106,7 @@ pub fn run(
             ..Ledger::default()
         });
     }
+    total.core_hz = (!clocks.is_empty()).then(|| clocks.iter().sum::<f64>() / clocks.len() as f64);
     Ok(total)
 }
 

@@ -261,6 +261,7 @@ impl Lane {
                 request_device: scaled(self.device_sum, requests),
             },
             cpu,
+            core_hz: None,
         }
     }
 }

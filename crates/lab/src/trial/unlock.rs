@@ -52,6 +52,7 @@ pub fn run(
         latency: histogram(),
         ledger: Ledger::default(),
         cpu,
+        core_hz: None,
     };
     for lane in lanes {
         let lane = lane?;
