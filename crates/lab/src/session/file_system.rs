@@ -58,7 +58,7 @@ pub struct FileSystems<'a> {
     pairs: Vec<f64>,
     /// What was published of the plan's cells.
     beside: Beside,
-    /// Watched while a lab kernel runs on it.
+    /// Watched while lab kernels run on it.
     core: Option<Pace>,
     steal: StealMeter,
 }
@@ -179,12 +179,26 @@ impl<'a> FileSystems<'a> {
         observer: &mut dyn Observer,
     ) -> (Run, Result<(), SessionError>) {
         let mut outcome = Ok(());
-        for leg in std::mem::take(&mut self.legs) {
-            for job in &leg.jobs {
-                if outcome.is_ok() {
-                    outcome = self.course(job, stop, observer);
-                }
+        let legs = std::mem::take(&mut self.legs);
+        let jobs = || legs.iter().flat_map(|leg| &leg.jobs);
+        let in_lab = jobs().any(|job| job.in_lab);
+        self.core = in_lab.then(|| Pace::watch(LAB_CORE)).flatten();
+        let mut courses = Vec::new();
+        for job in jobs() {
+            let mut course = Course::new(job, self.identities(job));
+            outcome = self.course(&mut course, stop, observer);
+            self.pairs.extend(course.pairs());
+            courses.push(course);
+            if outcome.is_err() {
+                break;
             }
+        }
+        // The full pace is known best in the end.
+        self.pairs.clear();
+        for course in &mut courses {
+            let kept = self.keep(course, observer);
+            outcome = outcome.and(kept);
+            self.pairs.extend(course.pairs());
         }
         if outcome.is_ok() && self.run.trials.is_empty() {
             let absent = self.run.warnings.iter();
@@ -201,10 +215,11 @@ impl<'a> FileSystems<'a> {
     /// One job, by one agent.
     fn course(
         &mut self,
-        job: &Job,
+        course: &mut Course<'_>,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
+        let job = course.job;
         let [told, file] = ["told", "job"].map(|name| self.folder.path().join(name));
         for stale in [&told, &file] {
             // Of the job before.
@@ -223,15 +238,6 @@ impl<'a> FileSystems<'a> {
         fs::write(&file, text).map_err(unwritable(&file))?;
         let mut events = Told::create(&told)?;
         let arguments = agent::arguments(&file, &told);
-        let cells = job.subjects.len() + 1;
-        let mut course = Course {
-            job,
-            identities: self.identities(job),
-            exact: false,
-            samples: vec![vec![Vec::new(); cells]; job.operations.len()],
-            places: vec![vec![None; cells]; job.operations.len()],
-        };
-        self.core = job.in_lab.then(|| Pace::watch(LAB_CORE)).flatten();
         let program = self.surroundings.program;
         let lab = self.surroundings.lab.clone();
         let folder = self.folder.path().to_owned();
@@ -262,11 +268,11 @@ impl<'a> FileSystems<'a> {
                         Event::Failed { what, remedy, .. } => {
                             over = Some(Err(SessionError::Agent { what, remedy }));
                         }
-                        event => self.hear(event, &mut course, observer),
+                        event => self.hear(event, course, observer),
                     }
                 }
                 if ended || kept.elapsed() >= super::KEPT_EVERY {
-                    self.keep(&mut course, observer)?;
+                    self.keep(course, observer)?;
                     kept = Instant::now();
                 }
                 if ended {
@@ -279,8 +285,6 @@ impl<'a> FileSystems<'a> {
                 Ok(ended) => ended,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
-            self.core = None;
-            self.pairs.extend(course.pairs());
             match (over, ended) {
                 (Some(outcome), _) => outcome,
                 _ if stop.load(Ordering::Relaxed) => Err(SessionError::Interrupted),
@@ -368,7 +372,7 @@ impl<'a> FileSystems<'a> {
         course: &mut Course<'_>,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
-        if let Some(core) = &self.core {
+        if let Some(core) = self.core.as_ref().filter(|_| course.job.in_lab) {
             course.pace(&core.seen());
         }
         let mut changed = Vec::new();
@@ -447,7 +451,19 @@ impl<'a> FileSystems<'a> {
     }
 }
 
-impl Course<'_> {
+impl<'a> Course<'a> {
+    /// Of `job`, before anything is measured; `identities` are its subjects'.
+    fn new(job: &'a Job, identities: Vec<Identity>) -> Self {
+        let cells = job.subjects.len() + 1;
+        Self {
+            job,
+            identities,
+            exact: false,
+            samples: vec![vec![Vec::new(); cells]; job.operations.len()],
+            places: vec![vec![None; cells]; job.operations.len()],
+        }
+    }
+
     /// Rates of the first system's second visits ÷ its first.
     fn pairs(&self) -> Vec<f64> {
         let again = self.job.subjects.len();
