@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 const CORE: &str = "0";
 const SIZE: &str = "600m";
+/// Of nbdkit's memory, as long as the image that fills it.
+const MEMORY: &str = "640M";
 
 /// A server, and how its volume is made.
 struct Server {
@@ -73,7 +75,7 @@ const NBD: &[Server] = &[
     },
     Server {
         name: "nbdkit memory",
-        command: |f| nbdkit(f, &["memory", "600M"]),
+        command: |f| nbdkit(f, &["memory", MEMORY]),
     },
     Server {
         name: "aes, 4096",
@@ -165,10 +167,10 @@ fn main() {
                 (server.command)(folder.path()),
                 &folder.path().join("socket"),
             );
-            let uri = format!(
-                "nbd+unix:///?socket={}",
-                folder.path().join("socket").display()
-            );
+            let uri = uri(folder.path());
+            if server.name == "nbdkit memory" {
+                fill(folder.path());
+            }
             for (load, words) in NBD_LOADS.iter().enumerate() {
                 let target = ["--ioengine=nbd".to_owned(), format!("--uri={uri}")];
                 add(
@@ -303,6 +305,17 @@ fn start(mut command: Command, socket: &Path) -> Child {
     child
 }
 
+fn uri(folder: &Path) -> String {
+    format!("nbd+unix:///?socket={}", folder.join("socket").display())
+}
+
+/// Gives nbdkit's memory the bytes that the others read: of what was never written
+/// it reads nothing, it answers zeros.
+fn fill(folder: &Path) {
+    let mut copy = Command::new("nbdcopy");
+    run(copy.arg("plain").arg(uri(folder)).current_dir(folder));
+}
+
 fn wait_for(mut ready: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !ready() {
@@ -349,14 +362,14 @@ impl Mounted {
                 (file, device) = veracrypt::mount(folder, image);
             }
             "nbdfuse" => {
-                let kit = nbdkit(folder, &["memory", "600M"]);
+                let kit = nbdkit(folder, &["memory", MEMORY]);
                 servers.push(start(kit, &folder.join("socket")));
+                fill(folder);
                 file = directory.join("nbd");
-                let uri = format!("nbd+unix:///?socket={}", folder.join("socket").display());
                 servers.push(
                     pinned("nbdfuse")
                         .arg(&directory)
-                        .arg(uri)
+                        .arg(uri(folder))
                         .spawn()
                         .expect("libnbd-bin"),
                 );

@@ -519,8 +519,8 @@ fn paced(trials: &[Trial]) -> Option<String> {
     let at = |share: f64| paces.get(((paces.len() as f64 - 1.0) * share) as usize);
     let (median, slow) = (at(0.5)?, at(0.05)?);
     Some(format!(
-        "times of the lab kernel are as at the full pace of its core: what shares that core with \
-         this machine left it {:.0} % of it in the median, {:.0} % in a twentieth of the operations",
+        "times of the lab kernel are as at the full pace of its core; who shares it and what its \
+         clock does left {:.0} % of that in the median, {:.0} % in a twentieth of the operations",
         median * 100.0,
         slow * 100.0
     ))

@@ -1,8 +1,8 @@
 //! [`Pace`]: how fast a core works while others on its host work, too.
 //!
 //! A virtual processor is often one of two threads of a real core, and slows down
-//! by up to a half while somebody else's virtual processor runs on the other;
-//! no counter of this machine shows that. So a thread on the same core does the
+//! by up to a half while somebody else's virtual processor runs on the other; its
+//! clock falls with what the other cores do. No counter of this machine shows that. So a thread on the same core does the
 //! same small piece of work again and again, and takes its time. It has many
 //! independent chains, because one dependent chain is as fast on a shared core.
 
@@ -28,8 +28,9 @@ const WARM_UP: u64 = 1_000;
 /// drift, and are at their best for seconds only. Nothing makes a piece too fast.
 const FASTEST: f64 = 0.001;
 
-/// Times the full pace that a piece counts at most: a longer one was interrupted.
-const LONGEST: f64 = 1.8;
+/// Times the full pace that a piece counts at most: a longer one was interrupted, or
+/// waits more than operations do. With this they take as much longer as pieces do.
+const LONGEST: f64 = 1.5;
 
 /// Shortest span over which a pace is taken, seconds: ten pieces.
 const SPAN: f64 = 0.06;
