@@ -5,6 +5,7 @@ mod desk;
 mod ending;
 mod file_systems;
 mod served;
+mod suites;
 
 use block::model::{Discarded, Model};
 use block::{BlockDevice, FileDevice, FileOptions};

@@ -35,6 +35,7 @@ cargo xtask COMMAND
   fuzz          any bytes for a parser: TARGET EXECUTIONS [ALREADY DONE]
   power-loss    cut the power under exported volumes, each so many times [SAMPLES]
   serve-long    servers for as long as wanted: fio verifies, NBD and FUSE are killed [SECONDS KILLS]
+  serve-suites  suites of others on mounted volumes: pjdfstest and fsx, built from crates.io
   nbd-long      servers that have a volume's bytes are killed under verified load [KILLS OF EACH]
   ceph          a Ceph on this machine, which has a volume's bytes: OSDs killed under verified load [KILLS]
   fleet-long    200 writers on a PostgreSQL server that is restarted under them [RUNS OF EACH], and its rate
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz(rest),
         Some("power-loss") => power_loss(rest),
         Some("serve-long") => serve_long(rest),
+        Some("serve-suites") => serve_suites(),
         Some("nbd-long") => nbd_long(rest),
         Some("ceph") => ceph(rest),
         Some("fleet-long") => fleet_long(rest),
@@ -217,6 +219,24 @@ fn serve_long(rest: &[String]) -> bool {
         .env("SERVER_KILLS", given(1, "200"))
         .status()
         .is_ok_and(|status| status.success())
+}
+
+/// What others test file systems with, at these versions.
+const SUITES: [[&str; 2]; 2] = [["pjdfstest", "0.2.2"], ["fsx", "0.3.2"]];
+
+/// Runs [`SUITES`] on what volumes are mounted as.
+fn serve_suites() -> bool {
+    packages::provide();
+    packages::provide_for_suites();
+    let tools = root().join("target/tools");
+    let folder = tools.to_string_lossy();
+    let installed = SUITES.iter().all(|[name, version]| {
+        let install = ["install", name, "--locked", "--version", version, "--root"];
+        cargo(&[&install[..], &[&folder]].concat())
+    });
+    let test = ["test", "--package", "cryptmark", "--test", "mount"];
+    let suites = ["--", "--nocapture", "--test-threads=1", "suites::"];
+    installed && cargo(&[&test[..], &suites].concat())
 }
 
 /// Kills servers that have a volume's bytes more often than a test has time for.

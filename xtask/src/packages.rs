@@ -345,6 +345,13 @@ const CLIENTS: Python = Python {
     purpose: "Spark reads exported trials, and Azure's client looks at them",
 };
 
+/// What suites of others are built with.
+const SUITES: &[Tool] = &[Tool {
+    program: "/usr/include/sys/acl.h",
+    package: "libacl1-dev",
+    purpose: "pjdfstest",
+}];
+
 /// A Ceph of three OSDs on one machine, and what exports its images.
 const CEPH: &[Tool] = &[
     Tool {
@@ -438,6 +445,11 @@ pub fn provide_elsewhere() {
     if !installed {
         println!("missing: Azurite, a store of objects as Azure's; npm install azurite");
     }
+}
+
+/// The same for building suites of others.
+pub fn provide_for_suites() {
+    provide_all(SUITES.iter().collect());
 }
 
 /// The same for a Ceph.

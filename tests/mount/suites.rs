@@ -1,0 +1,127 @@
+//! Suites that others wrote for file systems and their files: `cargo xtask serve-suites`
+//! builds them from crates.io and runs them.
+
+use crate::desk::{Desk, has};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A suite's program; a word where it is not there.
+fn suite(name: &str) -> Option<PathBuf> {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("target/tools/bin")
+        .join(name);
+    if !program.exists() {
+        println!("skipped: {name} is not built (cargo xtask serve-suites)");
+        return None;
+    }
+    Some(program)
+}
+
+/// What of pjdfstest fails in `folder`, and how many tests said something.
+fn posix(desk: &Desk, program: &Path, folder: &Path) -> (BTreeSet<String>, usize) {
+    fs::write(
+        desk.path("suite.toml"),
+        "[features]\n[features.posix_fallocate]\n[settings]\nnaptime = 0.01\n\
+         [dummy_auth]\nentries = [[\"nobody\", \"nogroup\"], [\"daemon\", \"daemon\"]]\n",
+    )
+    .unwrap();
+    let output = Command::new(program)
+        .args(["--configuration-file", "suite.toml", "--path"])
+        .arg(folder)
+        .current_dir(desk.path(""))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let ended = |word: &str| {
+        said.lines()
+            .filter(|line| line.trim_end().ends_with(word))
+            .filter_map(|line| line.split_whitespace().next())
+            .map(str::to_owned)
+            .collect::<BTreeSet<_>>()
+    };
+    let (failed, passed) = (ended("FAILED"), ended("ok"));
+    println!(
+        "{}: {} tests passed, {} failed, {} asked for what is not here",
+        folder.display(),
+        passed.len(),
+        failed.len(),
+        ended("skipped").len()
+    );
+    let told = failed.len() + passed.len();
+    assert!(told > 0, "{said}{}", String::from_utf8_lossy(&output.stderr));
+    (failed, told)
+}
+
+/// What fails on ext4 in a volume fails on ext4 without one, too.
+#[test]
+fn pjdfstest() {
+    let Some(program) = suite("pjdfstest") else {
+        return;
+    };
+    let Some(desk) = Desk::new(200) else { return };
+    if !has("mkfs.ext4") {
+        return;
+    }
+    let make = |path: PathBuf| desk.done(Command::new("mkfs.ext4").arg("-qF").arg(path));
+    desk.mount(&["--as", "file"]);
+    make(desk.path("d/volume"));
+    desk.umount();
+    desk.mount(&["--trim", "pass"]);
+    let (failed, told) = posix(&desk, &program, &desk.path("d"));
+    desk.umount();
+
+    let plain = fs::File::create(desk.path("plain")).unwrap();
+    plain.set_len(180 << 20).unwrap();
+    make(desk.path("plain"));
+    fs::create_dir(desk.path("f")).unwrap();
+    let mut mount = Command::new("mount");
+    desk.done(mount.arg("-oloop").arg(desk.path("plain")).arg(desk.path("f")));
+    let (without, told_there) = posix(&desk, &program, &desk.path("f"));
+    desk.done(Command::new("umount").arg(desk.path("f")));
+    println!("on both: {without:?}");
+    assert_eq!(failed, without);
+    assert_eq!(told, told_there);
+    assert!(told > 1000, "{told} tests are not the suite");
+}
+
+/// Runs fsx on `file` for so many operations.
+fn exercise(desk: &Desk, program: &Path, file: &Path, settings: &str) {
+    fs::write(desk.path("fsx.toml"), settings).unwrap();
+    for seed in ["1", "2", "3"] {
+        let mut run = Command::new(program);
+        run.args(["-f", "fsx.toml", "-S", seed, "-N", "30000", "-P"]);
+        let output = desk.done(run.arg(desk.path("")).arg(file).current_dir(desk.path("")));
+        drop(output);
+    }
+}
+
+/// The file that FUSE shows, which keeps its size, and a file on ext4 in it.
+#[test]
+fn fsx() {
+    let Some(program) = suite("fsx") else { return };
+    let Some(desk) = Desk::new(120) else { return };
+    if !has("mkfs.ext4") {
+        return;
+    }
+    let weights = "read = 10\nwrite = 10\nmapread = 10\nmapwrite = 10\ninvalidate = 1\n\
+                   fsync = 1\nfdatasync = 1\npunch_hole = 2\nsendfile = 2\nposix_fadvise = 1\n";
+    let fixed = format!(
+        "flen = 8388608\nblockmode = true\nnosizechecks = true\n[opsize]\nmax = 262144\n\
+         [weights]\n{weights}close_open = 0\ntruncate = 0\nposix_fallocate = 0\n"
+    );
+    let free = format!(
+        "flen = 8388608\n[opsize]\nmax = 262144\n\
+         [weights]\n{weights}close_open = 1\ntruncate = 2\nposix_fallocate = 1\ncopy_file_range = 2\n"
+    );
+    for policy in ["pass", "zero"] {
+        desk.mount(&["--as", "file", "--trim", policy]);
+        exercise(&desk, &program, &desk.path("d/volume"), &fixed);
+        desk.done(Command::new("mkfs.ext4").arg("-qF").arg(desk.path("d/volume")));
+        desk.umount();
+        desk.mount(&["--trim", policy]);
+        exercise(&desk, &program, &desk.path("d/file"), &free);
+        desk.umount();
+    }
+}
