@@ -1,7 +1,8 @@
 //! [`run`]: a job from its first round to its last.
 //!
 //! Every round visits each system once, with all operations in the plan's
-//! order; odd rounds in reverse, and the first system again at the other end.
+//! order; odd rounds in reverse, and the first system again at the other end. A
+//! visit before them warms up the kernel and is not told of.
 //! An operation begins in a state of its own: an empty file system, or one with
 //! exactly its files, which is made anew where the one before left another.
 //! What is in a file system is compared with what was put there before it is
@@ -103,6 +104,9 @@ pub fn run(
         true => None,
         false => Some(Image::new(job, stop)?),
     };
+    if let Some(first) = cells.first_mut() {
+        context.visit(first, shared.as_ref(), |_, _| {})?;
+    }
     for round in 0..job.repetitions {
         for &(index, told) in &order {
             context.visit(&mut cells[index], shared.as_ref(), |operation, sample| {

@@ -54,7 +54,7 @@ pub struct FileSystems<'a> {
     /// Visits done, and in all.
     done: u64,
     visits: u64,
-    /// Rates of the first system's second visits ÷ its first, of all operations.
+    /// Rates of the first system's second visits ÷ its first, of all rounds.
     pairs: Vec<f64>,
     /// What was published of the plan's cells.
     beside: Beside,
@@ -464,15 +464,21 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Rates of the first system's second visits ÷ its first.
+    /// Rates of the first system's second visits ÷ its first, of every round the
+    /// median: what is done in one visit shares its luck, so these are no pairs of
+    /// their own.
     fn pairs(&self) -> Vec<f64> {
         let again = self.job.subjects.len();
-        let of = |cells: &Vec<Vec<OperationSample>>| {
+        let mut rounds: Vec<Vec<f64>> = Vec::new();
+        for cells in &self.samples {
             let (first, second) = (summary::rates(&cells[0]), summary::rates(&cells[again]));
-            let pairs = second.iter().zip(&first).map(|(b, a)| b / a);
-            pairs.collect::<Vec<f64>>()
-        };
-        self.samples.iter().flat_map(of).collect()
+            for (round, (first, second)) in first.iter().zip(&second).enumerate() {
+                rounds.resize_with(rounds.len().max(round + 1), Vec::new);
+                rounds[round].push(second / first);
+            }
+        }
+        let medians = rounds.iter().map(|ratios| stats::median(ratios));
+        medians.flatten().collect()
     }
 
     /// States the pace of every operation; of none where that of one is not known.
