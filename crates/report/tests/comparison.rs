@@ -71,6 +71,31 @@ fn the_threshold_is_judged_on_the_interval() {
     assert_eq!(faster.exceeding().count(), 0);
 }
 
+/// An operation on a file system has a time, whether it moves bytes or not.
+#[test]
+fn operations_are_compared_by_their_times() {
+    let timed = |seconds: f64| {
+        let mut run = sample::run();
+        for trial in &mut run.trials {
+            trial.fs = Some("ext2".into());
+            trial.throughput_mb_s = sample::interval(0.0, 0.0);
+            trial.latency_us.p50 = seconds * 1e6;
+            trial.samples_s = sample::samples(seconds);
+        }
+        run
+    };
+    let comparison = compare(&timed(0.045), &timed(0.09), &Options::default()).unwrap();
+    assert_eq!(comparison.cells[0].verdict, Verdict::Slower);
+    for text in [
+        compare::text(&comparison, &Style::default()),
+        compare::markdown(&comparison),
+    ] {
+        assert!(text.contains("45 ms") && text.contains("90 ms"), "{text}");
+        assert!(text.contains(" on ext2"), "{text}");
+        assert!(!text.contains("MB/s"), "{text}");
+    }
+}
+
 #[test]
 fn noise_hides_small_differences() {
     let (mut a, b) = (sample::run(), scaled(0.96));

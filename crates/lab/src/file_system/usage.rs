@@ -4,8 +4,10 @@ use super::stack::CryptoTimer;
 use crate::probe::CpuTimes;
 use crate::record::Moved;
 use crate::target::engine_file::EngineTimes;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// `PF_KTHREAD` of the kernel's include/linux/sched.h.
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -108,10 +110,14 @@ pub(super) fn is_exact() -> bool {
     lab_busy().is_some()
 }
 
-/// Seconds that the lab kernel's processor was busy.
+/// Seconds that the lab kernel's processor was busy, by one system call.
 fn lab_busy() -> Option<f64> {
-    let text = fs::read_to_string(LAB_CPU).ok()?;
-    let of = |name| counter(&text, name);
+    static FILE: OnceLock<Option<File>> = OnceLock::new();
+    let file = FILE.get_or_init(|| File::open(LAB_CPU).ok()).as_ref()?;
+    let mut bytes = [0; 512];
+    let length = file.read_at(&mut bytes, 0).ok()?;
+    let text = str::from_utf8(&bytes[..length]).ok()?;
+    let of = |name| counter(text, name);
     Some((of("user")? + of("system")? + of("irq")?) as f64 / 1e9)
 }
 

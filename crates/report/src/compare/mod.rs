@@ -149,6 +149,9 @@ pub struct Pair {
     pub a_mb_s: Interval,
     /// Throughput in B, 10⁶ bytes a second.
     pub b_mb_s: Interval,
+    /// Median times in A and B, microseconds, of operations on file systems.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_us: Option<[f64; 2]>,
     /// Medians of A and B after division: cycles per byte, or shares of plain.
     /// `None` where nothing was to be divided, or nothing to divide by.
     pub normalised: Option<[f64; 2]>,
@@ -331,6 +334,9 @@ fn pair(
         label: group::label(a),
         a_mb_s: a.throughput_mb_s,
         b_mb_s: b.throughput_mb_s,
+        time_us: figure::time_us(a)
+            .zip(figure::time_us(b))
+            .map(|(a, b)| [a.median, b.median]),
         normalised,
         ratio,
         verdict,

@@ -123,7 +123,7 @@ pub fn html(comparison: &Comparison) -> String {
                         @for pair in pairs {
                             @let [_, label, a, b, difference] = row(comparison, pair);
                             @let rates = [pair.a_mb_s.median, pair.b_mb_s.median];
-                            @let [by_a, by_b] = pair.normalised.unwrap_or(rates);
+                            @let [by_a, by_b] = pair.normalised.or(pair.time_us).unwrap_or(rates);
                             (table::picked(
                                 pick::system(&pair.key.system),
                                 &pick::cipher(pair.key.cipher.as_deref(), pair.key.key_bits),
@@ -194,7 +194,9 @@ fn division(comparison: &Comparison) -> Option<&'static str> {
 }
 
 fn heads(comparison: &Comparison) -> [&'static str; 2] {
+    let timed = comparison.cells.iter().all(|pair| pair.time_us.is_some());
     match comparison.normalised {
+        None if timed => ["A", "B"],
         None => ["A MB/s", "B MB/s"],
         Some(Normalise::Cycles) => ["A c/B", "B c/B"],
         Some(Normalise::Plain) => ["A ÷ plain", "B ÷ plain"],
@@ -202,10 +204,11 @@ fn heads(comparison: &Comparison) -> [&'static str; 2] {
 }
 
 fn row(comparison: &Comparison, pair: &Pair) -> [String; 5] {
-    let [a, b] = match (comparison.normalised, pair.normalised) {
-        (None, _) => [pair.a_mb_s, pair.b_mb_s].map(|rate| figure::number(rate.median)),
-        (Some(_), Some(shown)) => shown.map(figure::number),
-        (Some(_), None) => [figure::UNKNOWN, figure::UNKNOWN].map(str::to_owned),
+    let [a, b] = match (comparison.normalised, pair.normalised, pair.time_us) {
+        (None, _, Some(times)) => times.map(figure::duration_us),
+        (None, _, None) => [pair.a_mb_s, pair.b_mb_s].map(|rate| figure::number(rate.median)),
+        (Some(_), Some(shown), _) => shown.map(figure::number),
+        (Some(_), None, _) => [figure::UNKNOWN, figure::UNKNOWN].map(str::to_owned),
     };
     let difference = pair.ratio.map_or_else(
         || "no samples to compare".to_owned(),
@@ -229,11 +232,12 @@ fn cell(key: &Key) -> String {
     )
 }
 
-/// The workload, and of a drive that has lived how.
+/// The workload, on which file system, and of a drive that has lived how.
 fn workload(key: &Key) -> String {
-    match &key.life {
-        Some(life) => format!("{}, {life}", key.workload),
-        None => key.workload.clone(),
+    match (&key.fs, &key.life) {
+        (Some(fs), _) => format!("{} on {fs}", key.workload),
+        (None, Some(life)) => format!("{}, {life}", key.workload),
+        (None, None) => key.workload.clone(),
     }
 }
 
