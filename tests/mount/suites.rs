@@ -50,7 +50,11 @@ fn posix(desk: &Desk, program: &Path, folder: &Path) -> (BTreeSet<String>, usize
         ended("skipped").len()
     );
     let told = failed.len() + passed.len();
-    assert!(told > 0, "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        told > 0,
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     (failed, told)
 }
 
@@ -77,7 +81,12 @@ fn pjdfstest() {
     make(desk.path("plain"));
     fs::create_dir(desk.path("f")).unwrap();
     let mut mount = Command::new("mount");
-    desk.done(mount.arg("-oloop").arg(desk.path("plain")).arg(desk.path("f")));
+    desk.done(
+        mount
+            .arg("-oloop")
+            .arg(desk.path("plain"))
+            .arg(desk.path("f")),
+    );
     let (without, told_there) = posix(&desk, &program, &desk.path("f"));
     desk.done(Command::new("umount").arg(desk.path("f")));
     println!("on both: {without:?}");
@@ -118,7 +127,11 @@ fn fsx() {
     for policy in ["pass", "zero"] {
         desk.mount(&["--as", "file", "--trim", policy]);
         exercise(&desk, &program, &desk.path("d/volume"), &fixed);
-        desk.done(Command::new("mkfs.ext4").arg("-qF").arg(desk.path("d/volume")));
+        desk.done(
+            Command::new("mkfs.ext4")
+                .arg("-qF")
+                .arg(desk.path("d/volume")),
+        );
         desk.umount();
         desk.mount(&["--trim", policy]);
         exercise(&desk, &program, &desk.path("d/file"), &free);

@@ -13,6 +13,10 @@ const ENOUGH: f64 = 0.2;
 /// Share by which a part may exceed what it is a part of before that is told.
 const SLACK: f64 = 0.02;
 
+/// By how much more than that the counters of one repetition may be wrong, seconds:
+/// reading them takes as long, and not always equally long.
+const READING: f64 = 50e-6;
+
 /// What an operation's cell is, apart from what was measured.
 #[derive(Clone, Debug)]
 pub struct Cell<'a> {
@@ -97,7 +101,7 @@ pub fn trial(
             Some(_) => all_known(samples, |sample| sample.sys),
             None => Vec::new(),
         },
-        warnings: warnings(&time, cell.cores),
+        warnings: warnings(&time, samples.len(), cell.cores),
         published: Vec::new(),
         kdf: None,
         life: None,
@@ -149,8 +153,8 @@ fn bottleneck(time: &TimeSplit) -> Bottleneck {
 }
 
 /// The parts against the whole.
-fn warnings(time: &TimeSplit, cores: u32) -> Vec<String> {
-    let most = time.wall * f64::from(cores.max(1)) * (1.0 + SLACK);
+fn warnings(time: &TimeSplit, repetitions: usize, cores: u32) -> Vec<String> {
+    let most = time.wall * f64::from(cores.max(1)) * (1.0 + SLACK) + READING * repetitions as f64;
     let parts = [
         ("encryption", time.crypto),
         (
