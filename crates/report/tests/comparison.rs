@@ -90,7 +90,10 @@ fn operations_are_compared_by_their_times() {
         compare::text(&comparison, &Style::default()),
         compare::markdown(&comparison),
     ] {
-        assert!(text.contains("45 ms") && text.contains("90 ms"), "{text}");
+        assert!(
+            text.contains("45.0 ms") && text.contains("90.0 ms"),
+            "{text}"
+        );
         assert!(text.contains(" on ext2"), "{text}");
         assert!(!text.contains("MB/s"), "{text}");
     }
