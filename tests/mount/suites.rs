@@ -92,7 +92,7 @@ fn pjdfstest() {
     println!("on both: {without:?}");
     assert_eq!(failed, without);
     assert_eq!(told, told_there);
-    assert!(told > 1000, "{told} tests are not the suite");
+    assert!(told > 300, "{told} tests are not the suite");
 }
 
 /// Runs fsx on `file` for so many operations.
