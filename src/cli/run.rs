@@ -14,11 +14,11 @@ use cipher::CipherError;
 use clap::{Args, ValueEnum};
 use lab::plan::{Plan, Sizes};
 use lab::record::Tier;
-use lab::session::Session;
 use lab::session::unlock::PLAN;
+use lab::session::{Session, SessionError};
 use lab::shard::{ShardError, ShardNumber};
 use lab::stats::STEADY_ROUNDS;
-use lab::target::simulated::{CipherRate, Driver, NoRate};
+use lab::target::simulated::{CipherRate, Driver, NoRate, least_whole};
 use lab::target::{Backend, Place, Storage, System, VolumeFormat};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -229,6 +229,13 @@ impl RunOptions {
             Some(TierName::Cipher) => plan.tier = Tier::Cipher,
             Some(TierName::Block) => plan.tier = Tier::Block,
             Some(TierName::Fs) | None => {}
+        }
+        if plan.steady.is_some() && self.size.is_none() {
+            for drive in plan.systems.iter().filter_map(System::drive) {
+                plan.size = plan
+                    .size
+                    .max(least_whole(drive).map_err(SessionError::from)?);
+            }
         }
         plan.validate()?;
         Ok(plan)

@@ -125,6 +125,15 @@ fn a_simulated_run_says_what_it_would_do() {
     assert!(text.contains("drive:tlc-1t aes-xts-plain64"), "{text}");
 }
 
+/// A steady state writes a drive whole, which without a size has enough to clean.
+#[test]
+fn a_steady_state_chooses_the_size_of_a_drive() {
+    let run = figures(&["snia", "--quick", "--system", "drive:mlc-128g"]);
+    let sizes = run["trials"].as_array().unwrap().iter();
+    let mut sizes = sizes.map(|trial| trial["device"]["size"].as_u64().unwrap());
+    assert!(sizes.all(|size| size == 2_800_000_000 / 4096 * 4096));
+}
+
 /// Requests of several threads are on their way together, and cores encrypt
 /// them side by side.
 #[test]

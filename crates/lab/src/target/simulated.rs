@@ -78,8 +78,7 @@ impl SimulatedError {
                 format!("`cryptmark drive run --device {name}` says how it wears.")
             }
             Self::TooFewBlocks { least, .. } => {
-                // Rounded up, so that it is enough.
-                let megabytes = least.as_u64().div_ceil(100_000_000) * 100;
+                let megabytes = enough(*least).as_u64() / 1_000_000;
                 format!("Use --size {megabytes}MB or more; it takes no space here.")
             }
             Self::Drive(source) | Self::Impossible { source, .. } => source.remedy().into(),
@@ -123,6 +122,22 @@ pub fn toml(name: &str) -> Result<String, SimulatedError> {
         path: name.to_owned(),
         source,
     })
+}
+
+/// Bytes that are enough for [`Simulated::whole`].
+///
+/// # Errors
+/// Those of [`preset`].
+pub fn least_whole(name: &str) -> Result<ByteSize, SimulatedError> {
+    Ok(match preset(name)? {
+        Preset::Ssd(ssd) => enough(ssd.least_capacity()),
+        _ => ByteSize::b(0),
+    })
+}
+
+/// Rounded up, so that it is enough when it is cut to whole blocks.
+fn enough(least: ByteSize) -> ByteSize {
+    ByteSize::mb(least.as_u64().div_ceil(100_000_000) * 100)
 }
 
 /// The beginning of a drive, which was written once, in order.
