@@ -18,7 +18,7 @@ use lab::session::unlock::PLAN;
 use lab::session::{Session, SessionError};
 use lab::shard::{ShardError, ShardNumber};
 use lab::stats::STEADY_ROUNDS;
-use lab::target::simulated::{CipherRate, Driver, NoRate, least_whole};
+use lab::target::simulated::{CipherRate, Driver, NoRate, whole_size};
 use lab::target::{Backend, Place, Storage, System, VolumeFormat};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -232,9 +232,7 @@ impl RunOptions {
         }
         if plan.steady.is_some() && self.size.is_none() {
             for drive in plan.systems.iter().filter_map(System::drive) {
-                plan.size = plan
-                    .size
-                    .max(least_whole(drive).map_err(SessionError::from)?);
+                plan.size = whole_size(drive, plan.size).map_err(SessionError::from)?;
             }
         }
         plan.validate()?;

@@ -124,14 +124,16 @@ pub fn toml(name: &str) -> Result<String, SimulatedError> {
     })
 }
 
-/// Bytes that are enough for [`Simulated::whole`].
+/// `size`, or more where [`Simulated::whole`] needs more of the drive.
 ///
 /// # Errors
 /// Those of [`preset`].
-pub fn least_whole(name: &str) -> Result<ByteSize, SimulatedError> {
+pub fn whole_size(name: &str, size: ByteSize) -> Result<ByteSize, SimulatedError> {
     Ok(match preset(name)? {
-        Preset::Ssd(ssd) => enough(ssd.least_capacity()),
-        _ => ByteSize::b(0),
+        Preset::Ssd(ssd) if size < ssd.least_capacity() => {
+            enough(ssd.least_capacity()).min(ssd.capacity)
+        }
+        _ => size,
     })
 }
 
