@@ -9,6 +9,8 @@ pub(crate) mod gates;
 mod portable;
 pub(crate) mod sbox;
 #[cfg(target_arch = "x86_64")]
+pub(crate) mod shallow;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod vectors;
 pub(crate) mod words;
 

@@ -76,6 +76,14 @@ pub(crate) trait Vectors: Copy {
         ]
     }
 
+    /// All rounds of one group, with nothing beside it.
+    #[inline(always)]
+    fn encrypt_alone(self, keys: &RoundKeys, x: [Self::Word; 4]) -> [Self::Word; 4] {
+        let mut groups = [x];
+        encrypt_together(self, keys, &mut groups);
+        groups[0]
+    }
+
     /// Writes `tweak` and its successors, and returns the one after them.
     #[inline(always)]
     fn tweaks(self, stretch: &mut [Block; STRETCH], tweak: u128) -> u128 {
@@ -482,6 +490,18 @@ impl<const ENCRYPT: bool, const N: usize, V: Vectors> Work<V> for Rounds<'_, ENC
 
 #[inline(always)]
 fn encrypt<const N: usize, V: Vectors>(
+    vectors: V,
+    keys: &RoundKeys,
+    groups: &mut [[V::Word; 4]; N],
+) {
+    match &mut groups[..] {
+        [x] => *x = vectors.encrypt_alone(keys, *x),
+        _ => encrypt_together(vectors, keys, groups),
+    }
+}
+
+#[inline(always)]
+fn encrypt_together<const N: usize, V: Vectors>(
     vectors: V,
     keys: &RoundKeys,
     groups: &mut [[V::Word; 4]; N],

@@ -2,9 +2,12 @@
 //! With AVX-512 a rotation is one instruction, and so is every gate of the
 //! S-boxes.
 
+mod narrow;
+
 use std::arch::x86_64::*;
 
-use super::registers::{Register128, Register256, Register512};
+use self::narrow::Narrow;
+use super::registers::{Register256, Register512};
 use super::{Avx2, Avx512};
 use crate::Backend;
 use crate::block::Block;
@@ -16,6 +19,10 @@ use crate::mode::cbc::encrypt_few;
 use crate::mode::xts::STRETCH;
 
 const WHOLE_REGISTER: &str = "a register of blocks";
+
+/// Blocks that are better off in registers of 128 bits, which leave ports to
+/// each other that longer ones do not.
+const FEW: usize = 4;
 
 impl Cpu for Avx2 {
     const BACKEND: Backend = Backend::Avx2;
@@ -254,110 +261,6 @@ impl Word for Register256 {
     #[inline(always)]
     fn inverse<const I: usize>(x: [Self; 4]) -> [Self; 4] {
         sbox::inverse::<I, Self>(x)
-    }
-}
-
-/// Blocks that are better off in registers of 128 bits, which leave ports to
-/// each other that longer ones do not.
-const FEW: usize = 4;
-
-/// The registers of 128 bits of [`Avx512`].
-#[derive(Clone, Copy)]
-struct Narrow(Avx512);
-
-impl Vectors for Narrow {
-    const BLOCKS: usize = 1;
-    type Word = Register128;
-
-    fn enter<W: Work<Self>>(self, work: W) {
-        #[target_feature(enable = "avx512f,avx512vl")]
-        #[inline(never)]
-        fn enabled<W: Work<Narrow>>(cpu: Narrow, work: W) {
-            work.run(cpu);
-        }
-        // SAFETY: `self` proves AVX-512 F and VL.
-        unsafe { enabled(self, work) }
-    }
-
-    #[inline(always)]
-    fn load(self, blocks: &[Block]) -> Register128 {
-        let block: &Block = blocks.first().expect(WHOLE_REGISTER);
-        // SAFETY: `self` proves AVX-512 VL, and the block is borrowed.
-        let x = unsafe { _mm_loadu_si128(block.as_ptr().cast()) };
-        Register128 { x, cpu: self.0 }
-    }
-
-    #[inline(always)]
-    fn store(self, x: Register128, blocks: &mut [Block]) {
-        let block: &mut Block = blocks.first_mut().expect(WHOLE_REGISTER);
-        // SAFETY: `self` proves AVX-512 VL, and the block is borrowed.
-        unsafe { _mm_storeu_si128(block.as_mut_ptr().cast(), x.x) }
-    }
-
-    #[inline(always)]
-    fn splat(self, word: u32) -> Register128 {
-        // SAFETY: `self` proves AVX-512 VL.
-        let x = unsafe { _mm_set1_epi32(word as i32) };
-        Register128 { x, cpu: self.0 }
-    }
-
-    #[inline(always)]
-    fn transpose(self, [a, b, c, d]: [Register128; 4]) -> [Register128; 4] {
-        // SAFETY: `self` proves AVX-512 VL.
-        let columns = unsafe {
-            let ab01 = _mm_unpacklo_epi32(a.x, b.x);
-            let ab23 = _mm_unpackhi_epi32(a.x, b.x);
-            let cd01 = _mm_unpacklo_epi32(c.x, d.x);
-            let cd23 = _mm_unpackhi_epi32(c.x, d.x);
-            [
-                _mm_unpacklo_epi64(ab01, cd01),
-                _mm_unpackhi_epi64(ab01, cd01),
-                _mm_unpacklo_epi64(ab23, cd23),
-                _mm_unpackhi_epi64(ab23, cd23),
-            ]
-        };
-        columns.map(|x| Register128 { x, cpu: self.0 })
-    }
-
-    #[inline(always)]
-    fn blocks_of_lines(self, x: [Register128; 4]) -> [Register128; 4] {
-        x
-    }
-
-    #[inline(always)]
-    fn lines_of_blocks(self, x: [Register128; 4]) -> [Register128; 4] {
-        x
-    }
-}
-
-impl Word for Register128 {
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        self ^ other
-    }
-
-    #[inline(always)]
-    fn rotate<const BY: i32>(self) -> Self {
-        // SAFETY: the register proves AVX-512 VL.
-        let x = unsafe { _mm_rol_epi32::<BY>(self.x) };
-        Self { x, ..self }
-    }
-
-    #[inline(always)]
-    fn shift<const BY: i32>(self) -> Self {
-        // SAFETY: the register proves AVX-512 VL.
-        let x = unsafe { _mm_slli_epi32::<BY>(self.x) };
-        Self { x, ..self }
-    }
-
-    #[inline(always)]
-    fn forward<const I: usize>(x: [Self; 4]) -> [Self; 4] {
-        gates::forward::<I, Self>(x)
-    }
-
-    #[inline(always)]
-    fn inverse<const I: usize>(x: [Self; 4]) -> [Self; 4] {
-        gates::inverse::<I, Self>(x)
     }
 }
 

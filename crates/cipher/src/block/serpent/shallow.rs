@@ -1,0 +1,148 @@
+//! Serpent's S-boxes two gates of three inputs deep, for a lone group of blocks:
+//! a round of it waits for its S-box and not for the ports.
+//!
+//! The circuits are the project's own: of those that deep with the fewest gates
+//! that a search met, the first.
+
+use crate::block::gates::Gate;
+
+/// S-box `I` modulo 8.
+#[inline(always)]
+pub(crate) fn forward<const I: usize, G: Gate>(x: [G; 4]) -> [G; 4] {
+    match I % 8 {
+        0 => s0(x),
+        1 => s1(x),
+        2 => s2(x),
+        3 => s3(x),
+        4 => s4(x),
+        5 => s5(x),
+        6 => s6(x),
+        _ => s7(x),
+    }
+}
+
+/// S-box 0: 9 gates.
+#[inline(always)]
+fn s0<G: Gate>([a, b, c, d]: [G; 4]) -> [G; 4] {
+    let p = G::gate::<0x10>(b, c, d);
+    let q = G::gate::<0x3c>(b, c, c);
+    let r = G::gate::<0x68>(a, b, c);
+    let s = G::gate::<0x2e>(a, b, d);
+    let t = G::gate::<0x92>(a, c, d);
+    [
+        G::gate::<0x65>(q, s, t),
+        G::gate::<0x59>(q, s, t),
+        G::gate::<0x16>(d, p, r),
+        G::gate::<0x56>(a, d, q),
+    ]
+}
+
+/// S-box 1: 9 gates.
+#[inline(always)]
+fn s1<G: Gate>([a, b, c, d]: [G; 4]) -> [G; 4] {
+    let p = G::gate::<0x04>(b, c, d);
+    let q = G::gate::<0x18>(a, b, d);
+    let r = G::gate::<0x1c>(a, c, d);
+    let s = G::gate::<0x1a>(a, b, c);
+    let t = G::gate::<0x96>(b, c, d);
+    [
+        G::gate::<0x29>(b, p, r),
+        G::gate::<0xe1>(d, q, s),
+        G::gate::<0x95>(a, b, t),
+        G::gate::<0x59>(q, s, t),
+    ]
+}
+
+/// S-box 2: 9 gates.
+#[inline(always)]
+fn s2<G: Gate>([a, b, c, d]: [G; 4]) -> [G; 4] {
+    let p = G::gate::<0x42>(b, c, d);
+    let q = G::gate::<0x06>(a, c, d);
+    let r = G::gate::<0x36>(b, c, d);
+    let s = G::gate::<0x70>(a, b, c);
+    let t = G::gate::<0xb6>(a, b, c);
+    [
+        G::gate::<0x96>(d, s, t),
+        G::gate::<0x56>(a, p, r),
+        G::gate::<0xd2>(d, q, t),
+        G::gate::<0x69>(d, r, s),
+    ]
+}
+
+/// S-box 3: 8 gates.
+#[inline(always)]
+fn s3<G: Gate>([a, b, c, d]: [G; 4]) -> [G; 4] {
+    let p = G::gate::<0x62>(a, c, d);
+    let q = G::gate::<0x1c>(a, b, d);
+    let r = G::gate::<0x1a>(a, b, c);
+    let s = G::gate::<0xb0>(b, c, d);
+    [
+        G::gate::<0x56>(a, p, s),
+        G::gate::<0x96>(d, p, q),
+        G::gate::<0x9a>(d, q, r),
+        G::gate::<0x16>(b, p, r),
+    ]
+}
+
+/// S-box 4: 8 gates.
+#[inline(always)]
+fn s4<G: Gate>([a, b, c, d]: [G; 4]) -> [G; 4] {
+    let p = G::gate::<0x34>(a, c, d);
+    let q = G::gate::<0x24>(a, b, d);
+    let r = G::gate::<0x5c>(b, c, d);
+    let s = G::gate::<0x86>(b, c, d);
+    [
+        G::gate::<0x69>(c, d, q),
+        G::gate::<0x56>(a, p, s),
+        G::gate::<0x1e>(b, p, q),
+        G::gate::<0x9a>(a, q, r),
+    ]
+}
+
+/// S-box 5: 8 gates.
+#[inline(always)]
+fn s5<G: Gate>([a, b, c, d]: [G; 4]) -> [G; 4] {
+    let p = G::gate::<0x16>(a, c, d);
+    let q = G::gate::<0x16>(a, b, c);
+    let r = G::gate::<0x92>(a, b, d);
+    let s = G::gate::<0x9c>(a, c, d);
+    [
+        G::gate::<0xa9>(b, r, s),
+        G::gate::<0x65>(c, d, r),
+        G::gate::<0xc9>(p, q, r),
+        G::gate::<0x69>(p, q, s),
+    ]
+}
+
+/// S-box 6: 9 gates.
+#[inline(always)]
+fn s6<G: Gate>([a, b, c, d]: [G; 4]) -> [G; 4] {
+    let p = G::gate::<0x04>(b, c, d);
+    let q = G::gate::<0x76>(a, c, d);
+    let r = G::gate::<0x96>(a, b, c);
+    let s = G::gate::<0xa4>(a, b, c);
+    let t = G::gate::<0xe8>(a, b, d);
+    [
+        G::gate::<0x8b>(b, q, t),
+        G::gate::<0x65>(a, d, r),
+        G::gate::<0x35>(q, r, t),
+        G::gate::<0x16>(d, p, s),
+    ]
+}
+
+/// S-box 7: 10 gates.
+#[inline(always)]
+fn s7<G: Gate>([a, b, c, d]: [G; 4]) -> [G; 4] {
+    let p = G::gate::<0x14>(a, c, d);
+    let q = G::gate::<0x16>(b, c, d);
+    let r = G::gate::<0x64>(a, c, d);
+    let s = G::gate::<0x16>(a, b, c);
+    let t = G::gate::<0x74>(a, b, c);
+    let u = G::gate::<0xd2>(a, c, d);
+    [
+        G::gate::<0x93>(b, r, u),
+        G::gate::<0x1e>(a, p, q),
+        G::gate::<0x9c>(d, s, t),
+        G::gate::<0x6a>(a, r, s),
+    ]
+}
