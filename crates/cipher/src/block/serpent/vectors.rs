@@ -325,7 +325,11 @@ fn encrypt_cbc<const N: usize, V: Vectors>(
                 let plain = [0, 1, 2, 3].map(|register: usize| lines[register][block]);
                 *x = words::add(*x, vectors.transpose(plain));
             }
-            rounds_in_lanes::<true, N, V>(vectors, keys, &mut chain);
+            // A lone group goes from block to block in registers.
+            match &mut chain[..] {
+                [x] => *x = vectors.encrypt_alone(keys, *x),
+                _ => rounds_in_lanes::<true, N, V>(vectors, keys, &mut chain),
+            }
             for (x, lines) in chain.iter().zip(&mut lines) {
                 for (register, x) in vectors.transpose(*x).into_iter().enumerate() {
                     lines[register][block] = x;
