@@ -109,14 +109,14 @@ impl Vectors for Narrow {
 
 /// The linear transformation, section 3.2, and the key of the next round.
 ///
-/// A rotation takes two cycles and a shift one, so what is waited for most is
-/// rotated by two shifts; the rotations that end the transformation are those
-/// of its parts.
+/// A rotation takes two cycles, so the two that end the transformation are made
+/// of what they would rotate, each part on its own, and the key joins the part
+/// that is there first. A shift takes one: the last of them is made of two.
 #[inline(always)]
 fn mix(cpu: Narrow, [a, b, c, d]: [Register128; 4], key: [Register128; 4]) -> [Register128; 4] {
-    let b1 = sum(b, a.rotate::<13>(), c.rotate::<3>());
-    let d1 = sum(d, c.shift::<3>(), down::<29>(c));
-    let d1 = masked(d1, a.rotate::<16>(), cpu.splat(!0 << 3));
+    let c3 = c.rotate::<3>();
+    let b1 = sum(b, a.rotate::<13>(), c3);
+    let d1 = masked(d ^ c3, a.rotate::<16>(), cpu.splat(!0 << 3));
     let a2 = sum(
         a.rotate::<18>() ^ key[0],
         b1.rotate::<6>(),
