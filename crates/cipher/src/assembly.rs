@@ -7,7 +7,7 @@ use crate::algorithm::Visitor;
 #[cfg(target_arch = "aarch64")]
 use crate::arch::{AesCe, Neon};
 #[cfg(target_arch = "x86_64")]
-use crate::arch::{AesNi, Avx2, Avx512};
+use crate::arch::{AesNi, Avx2, Avx512, Vaes512};
 use crate::block::BlockCipher;
 use crate::block::lanes::{AnyCpu, Lanes};
 use crate::cascade::cascade;
@@ -211,6 +211,12 @@ fn adiantum_on<L: Lanes>(
 fn hctr2(cipher: Box<dyn Blocks<16>>, backend: Backend) -> Box<dyn HashEncryptHash> {
     if backend == Backend::Portable {
         return Box::new(Hctr2::new(cipher, AnyCpu));
+    }
+    #[cfg(target_arch = "x86_64")]
+    if matches!(backend, Backend::Vaes512 | Backend::Avx512)
+        && let Some(cpu) = Vaes512::detect()
+    {
+        return Box::new(Hctr2::new(cipher, cpu));
     }
     #[cfg(target_arch = "x86_64")]
     if let Some(cpu) = AesNi::detect() {

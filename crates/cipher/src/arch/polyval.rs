@@ -1,8 +1,8 @@
-//! POLYVAL by PCLMULQDQ.
+//! POLYVAL by PCLMULQDQ, and four blocks at a time by VPCLMULQDQ.
 
 use std::arch::x86_64::*;
 
-use super::AesNi;
+use super::{AesNi, Vaes512};
 use crate::block::Block;
 use crate::mode::polyval::{BATCH, Polyval, Powers};
 
@@ -70,4 +70,64 @@ fn fold(x: __m128i) -> __m128i {
 fn load(block: &Block) -> __m128i {
     // SAFETY: the block is borrowed.
     unsafe { _mm_loadu_si128(block.as_ptr().cast()) }
+}
+
+impl Polyval for Vaes512 {
+    fn update(self, powers: &Powers, sum: u128, blocks: &[Block]) -> u128 {
+        // SAFETY: `self` proves AVX-512 F and BW and VPCLMULQDQ.
+        unsafe { update_wide(powers, sum, blocks) }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,vpclmulqdq,pclmulqdq")]
+fn update_wide(powers: &Powers, sum: u128, blocks: &[Block]) -> u128 {
+    let mut sum = load(&sum.to_le_bytes());
+    for batch in blocks.chunks(BATCH) {
+        let mut carried = _mm512_zextsi128_si512(sum);
+        let (mut low, mut middle, mut high) = (
+            _mm512_setzero_si512(),
+            _mm512_setzero_si512(),
+            _mm512_setzero_si512(),
+        );
+        let powers = powers.0[BATCH - batch.len()..].chunks(4);
+        for (blocks, powers) in batch.chunks(4).zip(powers) {
+            let x = _mm512_xor_si512(load_four(blocks), carried);
+            let y = load_four(powers);
+            carried = _mm512_setzero_si512();
+            low = _mm512_xor_si512(low, _mm512_clmulepi64_epi128::<0x00>(x, y));
+            high = _mm512_xor_si512(high, _mm512_clmulepi64_epi128::<0x11>(x, y));
+            middle = _mm512_ternarylogic_epi64::<0x96>(
+                middle,
+                _mm512_clmulepi64_epi128::<0x01>(x, y),
+                _mm512_clmulepi64_epi128::<0x10>(x, y),
+            );
+        }
+        let middle = add_four(middle);
+        let low = _mm_xor_si128(add_four(low), _mm_slli_si128::<8>(middle));
+        let high = _mm_xor_si128(add_four(high), _mm_srli_si128::<8>(middle));
+        sum = _mm_xor_si128(fold(fold(low)), high);
+    }
+    let mut bytes = [0; 16];
+    // SAFETY: the bytes are borrowed.
+    unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), sum) };
+    u128::from_le_bytes(bytes)
+}
+
+/// Up to four values of 16 bytes, and zeros.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_four<T: Copy>(values: &[T]) -> __m512i {
+    const { assert!(size_of::<T>() == 16) }
+    let halves = (1_u16 << (2 * values.len().min(4))) - 1;
+    // SAFETY: what the mask has is borrowed; the rest is not read.
+    unsafe { _mm512_maskz_loadu_epi64(halves as __mmask8, values.as_ptr().cast()) }
+}
+
+/// The sum of the four lanes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn add_four(x: __m512i) -> __m128i {
+    let x = _mm512_xor_si512(x, _mm512_shuffle_i64x2::<0b11_10_11_10>(x, x));
+    let x = _mm512_xor_si512(x, _mm512_shuffle_i64x2::<0b01_01_01_01>(x, x));
+    _mm512_castsi512_si128(x)
 }

@@ -4,7 +4,7 @@
 //! S₀ = 0      Sⱼ = (Sⱼ₋₁ + Xⱼ)·h·x⁻¹²⁸  modulo x¹²⁸ + x¹²⁷ + x¹²⁶ + x¹²¹ + 1
 //! ```
 //!
-//! Eight steps are one sum of products by the powers of h, reduced once.
+//! [`BATCH`] steps are one sum of products by the powers of h, reduced once.
 
 use zeroize::Zeroize;
 
@@ -12,9 +12,9 @@ use crate::block::Block;
 use crate::block::lanes::AnyCpu;
 
 /// Blocks under one reduction.
-pub(crate) const BATCH: usize = 8;
+pub(crate) const BATCH: usize = 32;
 
-/// h⁸·x⁻⁷·¹²⁸ … h: what each block of a batch is multiplied by. Wiped when
+/// h³²·x⁻³¹·¹²⁸ … h: what each block of a batch is multiplied by. Wiped when
 /// dropped.
 pub(crate) struct Powers(pub(crate) [u128; BATCH]);
 
@@ -103,6 +103,8 @@ fn reduce((mut low, high): (u128, u128)) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(target_arch = "x86_64")]
+    use crate::arch::{AesNi, Vaes512};
 
     /// RFC 8452, section 7 and appendix A.
     #[test]
@@ -118,5 +120,25 @@ mod tests {
             sum.to_le_bytes(),
             bytes(0xf7a3_b47b_8461_19fa_e5b7_866c_f5e5_b77e)
         );
+    }
+    /// Every number of blocks around a batch, by every instruction that is here.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn instructions_multiply_as_words_do() {
+        let powers = Powers::new([0x9c; 16]);
+        let blocks: Vec<Block> = (0..3 * BATCH + 5)
+            .map(|i| (i as u128 + 1).wrapping_mul(u128::MAX / 59).to_le_bytes())
+            .collect();
+        for length in 0..blocks.len() {
+            let blocks = &blocks[..length];
+            let sum = u128::MAX / 7;
+            let expected = AnyCpu.update(&powers, sum, blocks);
+            if let Some(cpu) = AesNi::detect() {
+                assert_eq!(cpu.update(&powers, sum, blocks), expected, "{length}");
+            }
+            if let Some(cpu) = Vaes512::detect() {
+                assert_eq!(cpu.update(&powers, sum, blocks), expected, "{length}");
+            }
+        }
     }
 }
