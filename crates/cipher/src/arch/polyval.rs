@@ -84,24 +84,19 @@ fn update_wide(powers: &Powers, sum: u128, blocks: &[Block]) -> u128 {
     let mut sum = load(&sum.to_le_bytes());
     for batch in blocks.chunks(BATCH) {
         let mut carried = _mm512_zextsi128_si512(sum);
-        let (mut low, mut middle, mut high) = (
-            _mm512_setzero_si512(),
-            _mm512_setzero_si512(),
-            _mm512_setzero_si512(),
-        );
-        let powers = powers.0[BATCH - batch.len()..].chunks(4);
-        for (blocks, powers) in batch.chunks(4).zip(powers) {
+        let mut products = [_mm512_setzero_si512(); 3];
+        let (fours, rest) = batch.as_chunks::<4>();
+        let (powers, last_powers) = powers.0[BATCH - batch.len()..].as_chunks::<4>();
+        for (blocks, powers) in fours.iter().zip(powers) {
             let x = _mm512_xor_si512(load_four(blocks), carried);
-            let y = load_four(powers);
+            products = add_products(products, x, load_four(powers));
             carried = _mm512_setzero_si512();
-            low = _mm512_xor_si512(low, _mm512_clmulepi64_epi128::<0x00>(x, y));
-            high = _mm512_xor_si512(high, _mm512_clmulepi64_epi128::<0x11>(x, y));
-            middle = _mm512_ternarylogic_epi64::<0x96>(
-                middle,
-                _mm512_clmulepi64_epi128::<0x01>(x, y),
-                _mm512_clmulepi64_epi128::<0x10>(x, y),
-            );
         }
+        if !rest.is_empty() {
+            let x = _mm512_xor_si512(load_four(rest), carried);
+            products = add_products(products, x, load_four(last_powers));
+        }
+        let [low, middle, high] = products;
         let middle = add_four(middle);
         let low = _mm_xor_si128(add_four(low), _mm_slli_si128::<8>(middle));
         let high = _mm_xor_si128(add_four(high), _mm_srli_si128::<8>(middle));
@@ -113,7 +108,22 @@ fn update_wide(powers: &Powers, sum: u128, blocks: &[Block]) -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// Up to four values of 16 bytes, and zeros.
+/// The products of the low halves, of one with the other, and of the high ones.
+#[inline]
+#[target_feature(enable = "avx512f,vpclmulqdq")]
+fn add_products([low, middle, high]: [__m512i; 3], x: __m512i, y: __m512i) -> [__m512i; 3] {
+    [
+        _mm512_xor_si512(low, _mm512_clmulepi64_epi128::<0x00>(x, y)),
+        _mm512_ternarylogic_epi64::<0x96>(
+            middle,
+            _mm512_clmulepi64_epi128::<0x01>(x, y),
+            _mm512_clmulepi64_epi128::<0x10>(x, y),
+        ),
+        _mm512_xor_si512(high, _mm512_clmulepi64_epi128::<0x11>(x, y)),
+    ]
+}
+
+/// At most four values of 16 bytes, and zeros.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn load_four<T: Copy>(values: &[T]) -> __m512i {
