@@ -61,7 +61,7 @@ pub fn run(options: &DriveOptions, store: Option<&str>) -> Result<(), Failure> {
 
 fn list() -> Result<(), Failure> {
     let mut text = format!(
-        "{:<18}a bare translation layer without time\n",
+        "{:<18}a bare translation layer without time, for `drive run` alone\n",
         run::UNIFORM
     );
     for name in Preset::names() {
