@@ -19,6 +19,10 @@ use crate::block::Block;
 /// Blocks of the stream made in one call.
 const BATCH: usize = 64;
 
+/// Blocks of the stream on whole cache lines.
+#[repr(align(64))]
+struct Lines([Block; BATCH]);
+
 const SHORT: &str = "16 bytes at least";
 
 /// A block cipher in HCTR2 mode.
@@ -61,9 +65,9 @@ impl<P: Polyval> Hctr2<P> {
     fn add_stream(&self, start: u128, text: &mut [u8]) {
         let mut counter = 0;
         for batch in text.chunks_mut(16 * BATCH) {
-            let mut stream = [[0; 16]; BATCH];
+            let mut stream = Lines([[0; 16]; BATCH]);
             // Kernels take four blocks in the time of three.
-            let stream = &mut stream[..batch.len().div_ceil(16).next_multiple_of(4)];
+            let stream = &mut stream.0[..batch.len().div_ceil(16).next_multiple_of(4)];
             for block in &mut *stream {
                 counter += 1;
                 *block = (start ^ counter).to_le_bytes();

@@ -14,8 +14,9 @@ use crate::block::lanes::AnyCpu;
 /// Blocks under one reduction.
 pub(crate) const BATCH: usize = 32;
 
-/// h³²·x⁻³¹·¹²⁸ … h: what each block of a batch is multiplied by. Wiped when
-/// dropped.
+/// h³²·x⁻³¹·¹²⁸ … h: what each block of a batch is multiplied by, on whole cache
+/// lines. Wiped when dropped.
+#[repr(align(64))]
 pub(crate) struct Powers(pub(crate) [u128; BATCH]);
 
 impl Powers {
