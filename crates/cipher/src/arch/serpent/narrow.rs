@@ -1,6 +1,6 @@
-//! The registers of 128 bits of AVX-512, for a few blocks: they are done when
-//! the words of one have gone through all rounds, so a round here is one that
-//! ends soon and not one with few instructions.
+//! The registers of 128 bits of AVX-512, for one to four blocks. With nothing
+//! beside them a round waits for itself: one that ends soon is better here than
+//! one with few instructions.
 
 use std::arch::x86_64::*;
 
