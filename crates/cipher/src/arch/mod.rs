@@ -18,7 +18,8 @@
 //!
 //! And it loads and stores vectors through pointers, each made in the same
 //! line from a borrowed array of the vector's size, or from a shorter one with a
-//! mask that has no more than it, by instructions that ask for no alignment. SSE2, which every x86-64 has, needs no proof.
+//! mask that has no more than it, by instructions that ask for no alignment.
+//! SSE2, which every x86-64 has, needs no proof.
 
 mod aes;
 #[cfg(target_arch = "x86_64")]
