@@ -25,12 +25,13 @@ struct Lines([Block; BATCH]);
 
 const SHORT: &str = "16 bytes at least";
 
-/// A block cipher in HCTR2 mode.
+/// A block cipher in HCTR2 mode. Has no padding, because a move copies what
+/// the stack held there: the powers' whole lines are apart, and `l` is bytes.
 pub(crate) struct Hctr2<P> {
     cipher: Box<dyn Blocks<16>>,
     polyval: P,
-    powers: Powers,
-    l: u128,
+    powers: Box<Powers>,
+    l: Block,
 }
 
 impl<P: Polyval> Hctr2<P> {
@@ -41,8 +42,8 @@ impl<P: Polyval> Hctr2<P> {
         let made = Self {
             cipher,
             polyval,
-            powers: Powers::new(derived[0]),
-            l: u128::from_le_bytes(derived[1]),
+            powers: Box::new(Powers::new(derived[0])),
+            l: derived[1],
         };
         derived.zeroize();
         made
@@ -112,7 +113,7 @@ impl<P: Polyval> HashEncryptHash for Hctr2<P> {
         for (nth, unit) in data.chunks_exact_mut(unit_bytes).enumerate() {
             let (first, rest) = unit.split_first_chunk_mut().expect(SHORT);
             let [plain, encrypted] = middle.map(|blocks| u128::from_le_bytes(blocks[nth]));
-            self.add_stream(plain ^ encrypted ^ self.l, rest);
+            self.add_stream(plain ^ encrypted ^ u128::from_le_bytes(self.l), rest);
             let hash = self.hash(headers[nth], rest);
             *first = (u128::from_le_bytes(sums[nth]) ^ hash).to_le_bytes();
         }
