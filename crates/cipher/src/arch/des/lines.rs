@@ -8,100 +8,151 @@
 //! ```
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use super::{LANES, WHOLE_REGISTER};
 use crate::arch::Avx512;
-use crate::block::des::Block;
+use crate::block::des::planes::{Planes, Work, pass_between, pass_chained};
+use crate::block::des::{Block, Rounds};
 
 /// Bytes of a line, and blocks in it.
 const LINE: usize = 64;
 const LINE_BLOCKS: usize = LINE / size_of::<Block>();
 
-/// Encrypts sectors, at most [`LANES`] and by eights, by a cipher of blocks, `crypt`.
-pub(super) fn encrypt(
+/// A page: of lines that far apart the second-level cache has 256, so that those of 512
+/// sectors do not stay there.
+const PAGE: usize = 4096;
+
+/// Such sectors whose lines are asked for ahead of their turn.
+const AHEAD: usize = 128;
+
+/// Blocks on whole lines.
+#[repr(align(64))]
+struct Lines<const BLOCKS: usize>([Block; BLOCKS]);
+
+/// Encrypts sectors, at most [`LANES`] and by eights, with the vectors of the function it
+/// is inlined in.
+#[inline(always)]
+pub(super) fn encrypt<C: Planes>(
     _: Avx512,
+    cpu: C,
+    rounds: Rounds<'_>,
     ivs: &[Block],
     sector_bytes: usize,
     data: &mut [u8],
-    crypt: impl Fn(&mut [Block]),
 ) {
     let sectors = ivs.len();
-    let mut rows = [[0; 8]; LINE_BLOCKS * LANES];
-    let rows = &mut rows[..LINE_BLOCKS * sectors];
-    let mut chain = [[0; 8]; LANES];
-    let chain = &mut chain[..sectors];
-    chain.copy_from_slice(ivs);
+    let mut work = Work::new(cpu);
+    let Lines(rows) = &mut Lines([[0; 8]; LINE_BLOCKS * LANES]);
+    for first in (0..sectors).step_by(8) {
+        // SAFETY: the first argument proves AVX-512 F.
+        unsafe { gather(data, first, sector_bytes, rows) };
+    }
+    // SAFETY: the first argument proves AVX-512 F.
+    unsafe { add(&mut rows[..sectors], ivs) };
     for line in (0..sector_bytes).step_by(LINE) {
-        // SAFETY: the first argument proves AVX-512 F.
-        unsafe { gather(&data[line..], sector_bytes, rows) };
-        let mut before = &*chain;
-        for row in rows.chunks_exact_mut(sectors) {
-            // SAFETY: the first argument proves AVX-512 F.
-            unsafe { add(row, before) };
-            crypt(row);
-            before = row;
+        for (nth, row) in rows.chunks_exact_mut(LANES).enumerate() {
+            if nth == LINE_BLOCKS - 1 {
+                prefetch_pages(&data[line..], sector_bytes, 0..AHEAD);
+            }
+            pass_chained(cpu, rounds, &mut work, row);
         }
-        chain.copy_from_slice(&rows[(LINE_BLOCKS - 1) * sectors..]);
-        // SAFETY: the first argument proves AVX-512 F.
-        unsafe { scatter(rows, sector_bytes, &mut data[line..]) };
+        // A sector's next line while the page of this one is known.
+        for first in (0..sectors).step_by(8) {
+            let ahead = first + AHEAD..first + AHEAD + 8;
+            prefetch_pages(&data[line..], sector_bytes, ahead);
+            // SAFETY: the first argument proves AVX-512 F.
+            unsafe { scatter(rows, first, sector_bytes, &mut data[line..]) };
+            if line + LINE < sector_bytes {
+                // SAFETY: the first argument proves AVX-512 F.
+                unsafe { gather(&data[line + LINE..], first, sector_bytes, rows) };
+            }
+        }
     }
 }
 
-/// Decrypts sectors by a cipher of blocks, `crypt`, which has [`LANES`].
-pub(super) fn decrypt(
+/// Decrypts sectors, which are whole lines, with the vectors of the function it is inlined in.
+#[inline(always)]
+pub(super) fn decrypt<C: Planes>(
     _: Avx512,
+    cpu: C,
+    rounds: Rounds<'_>,
     ivs: &[Block],
     sector_bytes: usize,
     data: &mut [u8],
-    crypt: impl Fn(&mut [Block]),
 ) {
     let sector_blocks = sector_bytes / size_of::<Block>();
-    let mut before = [[0; 8]; LANES];
-    let mut last = [0; 8];
-    let mut done = 0_usize;
-    for blocks in data.as_chunks_mut().0.chunks_mut(LANES) {
-        let before = &mut before[..blocks.len()];
-        let (first, rest) = before.split_first_mut().expect("no chunk is empty");
-        (*first, last) = (last, blocks[rest.len()]);
-        rest.copy_from_slice(&blocks[..rest.len()]);
-        let next_start = done.next_multiple_of(sector_blocks);
-        for start in (next_start..done + blocks.len()).step_by(sector_blocks) {
-            before[start - done] = ivs[start / sector_blocks];
+    let mut work = Work::new(cpu);
+    let Lines(plain) = &mut Lines([[0; 8]; LANES]);
+    let Lines(padded) = &mut Lines([[0; 8]; LANES]);
+    let mut before = [0; 8];
+    let data = data.as_chunks_mut().0;
+    for start in (0..data.len()).step_by(LANES) {
+        // A pass reads rows far apart, which the CPU does not foresee.
+        let next = data.iter().skip(start + LANES).take(LANES);
+        next.step_by(LINE_BLOCKS).for_each(|line| prefetch(line));
+        let end = data.len().min(start + LANES);
+        let blocks = &mut data[start..end];
+        let from = if blocks.len() == LANES {
+            &*blocks
+        } else {
+            padded[..blocks.len()].copy_from_slice(blocks);
+            &*padded
+        };
+        pass_between(cpu, rounds, &mut work, from, plain);
+        // Parts of sectors, where those are longer than a pass.
+        for nth in (0..blocks.len()).step_by(sector_blocks) {
+            if (start + nth) % sector_blocks == 0 {
+                before = ivs[(start + nth) / sector_blocks];
+            }
+            let len = sector_blocks.min(blocks.len() - nth);
+            // SAFETY: the first argument proves AVX-512 F.
+            before = unsafe { add_blocks_before(&plain[nth..], before, &mut blocks[nth..][..len]) };
         }
-        done += blocks.len();
-        crypt(blocks);
-        // SAFETY: the first argument proves AVX-512 F.
-        unsafe { add(blocks, before) };
     }
 }
 
-/// Rows of the lines at the beginning of every sector.
+/// Asks for the lines at the beginning of these of the sectors, and for those behind them,
+/// if sectors are pages.
+#[inline(always)]
+fn prefetch_pages(data: &[u8], sector_bytes: usize, sectors: Range<usize>) {
+    if sector_bytes < PAGE {
+        return;
+    }
+    let pages = data.chunks(sector_bytes).skip(sectors.start);
+    for page in pages.take(sectors.len()) {
+        page.chunks(LINE).take(2).for_each(prefetch);
+    }
+}
+
+/// Asks for the line that `bytes` begin in.
+#[inline(always)]
+fn prefetch(bytes: &[u8]) {
+    // SAFETY: every CPU with AVX-512 has it, and it does not fail.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(bytes.as_ptr().cast()) };
+}
+
+/// Rows of the lines at the beginning of eight sectors from the `first`.
 #[target_feature(enable = "avx512f")]
-fn gather(data: &[u8], sector_bytes: usize, rows: &mut [Block]) {
-    let sectors = rows.len() / LINE_BLOCKS;
-    for first in (0..sectors).step_by(8) {
-        let mut x = [_mm512_setzero_si512(); 8];
-        for (i, x) in x.iter_mut().enumerate() {
-            *x = load(&data[(first + i) * sector_bytes..]);
-        }
-        for (j, x) in turn(x).into_iter().enumerate() {
-            store(x, rows[j * sectors + first..].as_flattened_mut());
-        }
+fn gather(data: &[u8], first: usize, sector_bytes: usize, rows: &mut [Block]) {
+    let mut x = [_mm512_setzero_si512(); 8];
+    for (i, x) in x.iter_mut().enumerate() {
+        *x = load(&data[(first + i) * sector_bytes..]);
+    }
+    for (j, x) in turn(x).into_iter().enumerate() {
+        store(x, rows[j * LANES + first..].as_flattened_mut());
     }
 }
 
 /// Undoes [`gather`].
 #[target_feature(enable = "avx512f")]
-fn scatter(rows: &[Block], sector_bytes: usize, data: &mut [u8]) {
-    let sectors = rows.len() / LINE_BLOCKS;
-    for first in (0..sectors).step_by(8) {
-        let mut x = [_mm512_setzero_si512(); 8];
-        for (j, x) in x.iter_mut().enumerate() {
-            *x = load(rows[j * sectors + first..].as_flattened());
-        }
-        for (i, x) in turn(x).into_iter().enumerate() {
-            store(x, &mut data[(first + i) * sector_bytes..]);
-        }
+fn scatter(rows: &[Block], first: usize, sector_bytes: usize, data: &mut [u8]) {
+    let mut x = [_mm512_setzero_si512(); 8];
+    for (j, x) in x.iter_mut().enumerate() {
+        *x = load(rows[j * LANES + first..].as_flattened());
+    }
+    for (i, x) in turn(x).into_iter().enumerate() {
+        store(x, &mut data[(first + i) * sector_bytes..]);
     }
 }
 
@@ -113,6 +164,24 @@ fn add(row: &mut [Block], others: &[Block]) {
         let sum = _mm512_xor_si512(load(x.as_flattened()), load(y.as_flattened()));
         store(sum, x.as_flattened_mut());
     }
+}
+
+/// Puts `plain` for `blocks`, by eights, each with the block before it added, the first
+/// with `before`. Gives the last that was there.
+#[target_feature(enable = "avx512f")]
+fn add_blocks_before(plain: &[Block], before: Block, blocks: &mut [Block]) -> Block {
+    let mut last = _mm512_set1_epi64(i64::from_le_bytes(before));
+    let rows = blocks.as_chunks_mut::<8>().0;
+    for (row, plain) in rows.iter_mut().zip(plain.as_chunks::<8>().0) {
+        let x = load(row.as_flattened());
+        let before = _mm512_alignr_epi64::<7>(x, last);
+        let sum = _mm512_xor_si512(load(plain.as_flattened()), before);
+        store(sum, row.as_flattened_mut());
+        last = x;
+    }
+    let mut words = [[0; 8]; 8];
+    store(last, words.as_flattened_mut());
+    words[7]
 }
 
 /// Word `j` of register `i` becomes word `i` of register `j`.

@@ -41,29 +41,36 @@ impl Cpu for Avx512 {
     }
 
     fn crypt(self, rounds: Rounds<'_>, blocks: &mut [Block]) {
-        passes(LANES, blocks, |blocks| match Avx512Bytes::detect() {
-            // SAFETY: `self` and `bytes` prove what it is compiled for.
-            Some(bytes) => unsafe { pass_bytes(Turned { cpu: self, bytes }, rounds, blocks) },
+        passes(LANES, blocks, |blocks| match Turned::detect(self) {
+            // SAFETY: `cpu` proves what it is compiled for.
+            Some(cpu) => unsafe { pass_bytes(cpu, rounds, blocks) },
             // SAFETY: `self` proves AVX-512 F and VL.
             None => unsafe { pass_avx512(self, rounds, blocks) },
         });
     }
 
     fn encrypt_cbc(self, rounds: Rounds<'_>, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        let crypt = |blocks: &mut [Block]| self.crypt(rounds, blocks);
         for (ivs, data) in ivs.chunks(LANES).zip(data.chunks_mut(LANES * sector_bytes)) {
-            if ivs.len() % 8 == 0 {
-                lines::encrypt(self, ivs, sector_bytes, data, crypt);
-            } else {
-                cbc::encrypt(ivs, sector_bytes, data, crypt);
+            if ivs.len() % 8 != 0 {
+                cbc::encrypt(ivs, sector_bytes, data, |blocks| self.crypt(rounds, blocks));
+                continue;
+            }
+            match Turned::detect(self) {
+                // SAFETY: `cpu` proves what it is compiled for.
+                Some(cpu) => unsafe { encrypt_bytes(cpu, rounds, ivs, sector_bytes, data) },
+                // SAFETY: `self` proves AVX-512 F and VL.
+                None => unsafe { encrypt_avx512(self, rounds, ivs, sector_bytes, data) },
             }
         }
     }
 
     fn decrypt_cbc(self, rounds: Rounds<'_>, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        lines::decrypt(self, ivs, sector_bytes, data, |blocks| {
-            self.crypt(rounds, blocks);
-        });
+        match Turned::detect(self) {
+            // SAFETY: `cpu` proves what it is compiled for.
+            Some(cpu) => unsafe { decrypt_bytes(cpu, rounds, ivs, sector_bytes, data) },
+            // SAFETY: `self` proves AVX-512 F and VL.
+            None => unsafe { decrypt_avx512(self, rounds, ivs, sector_bytes, data) },
+        }
     }
 }
 
@@ -80,6 +87,50 @@ fn pass_avx512(cpu: Avx512, rounds: Rounds<'_>, blocks: &mut [Block]) {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni")]
 fn pass_bytes(cpu: Turned, rounds: Rounds<'_>, blocks: &mut [Block]) {
     pass(cpu, rounds, blocks);
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni")]
+fn encrypt_bytes(
+    cpu: Turned,
+    rounds: Rounds<'_>,
+    ivs: &[Block],
+    sector_bytes: usize,
+    data: &mut [u8],
+) {
+    lines::encrypt(cpu.cpu, cpu, rounds, ivs, sector_bytes, data);
+}
+
+#[target_feature(enable = "avx512f,avx512vl")]
+fn encrypt_avx512(
+    cpu: Avx512,
+    rounds: Rounds<'_>,
+    ivs: &[Block],
+    sector_bytes: usize,
+    data: &mut [u8],
+) {
+    lines::encrypt(cpu, cpu, rounds, ivs, sector_bytes, data);
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni")]
+fn decrypt_bytes(
+    cpu: Turned,
+    rounds: Rounds<'_>,
+    ivs: &[Block],
+    sector_bytes: usize,
+    data: &mut [u8],
+) {
+    lines::decrypt(cpu.cpu, cpu, rounds, ivs, sector_bytes, data);
+}
+
+#[target_feature(enable = "avx512f,avx512vl")]
+fn decrypt_avx512(
+    cpu: Avx512,
+    rounds: Rounds<'_>,
+    ivs: &[Block],
+    sector_bytes: usize,
+    data: &mut [u8],
+) {
+    lines::decrypt(cpu, cpu, rounds, ivs, sector_bytes, data);
 }
 
 impl Planes for Avx2 {

@@ -7,8 +7,8 @@
 //! transposed        row  8b + 7 - i    byte r is byte 8b + 7 - i of row r
 //! ```
 //!
-//! That is two operations for a row, and two for a halving of two rows, which by bits takes
-//! four. That rows are planes in another order costs nothing, and neither does that of blocks
+//! The shuffle is part of the first halving, so that is one operation for a row, and two for a
+//! halving of two rows, which by bits takes four. That rows are planes in another order costs nothing, and neither does that of blocks
 //! in a byte: turning twice gives what was there.
 
 use std::arch::x86_64::*;
@@ -23,7 +23,7 @@ use crate::block::des::{Block, gates};
 #[derive(Clone, Copy)]
 pub(super) struct Turned {
     pub(super) cpu: Avx512,
-    pub(super) bytes: Avx512Bytes,
+    bytes: Avx512Bytes,
 }
 
 /// A register whose rows are transposed by bytes.
@@ -34,6 +34,11 @@ pub(super) struct Bytes {
 }
 
 impl Turned {
+    pub(super) fn detect(cpu: Avx512) -> Option<Self> {
+        let bytes = Avx512Bytes::detect()?;
+        Some(Self { cpu, bytes })
+    }
+
     #[inline(always)]
     fn of(self, x: __m512i) -> Bytes {
         let x = Register512 { x, cpu: self.cpu };
@@ -50,25 +55,15 @@ impl Planes for Turned {
     #[inline(always)]
     fn load(self, blocks: &[Block]) -> Bytes {
         let blocks: &[Block; 8] = blocks.first_chunk().expect(WHOLE_REGISTER);
-        // SAFETY: `self` proves AVX-512 VBMI and GFNI, and the blocks are borrowed.
-        let x = unsafe {
-            let x = _mm512_loadu_si512(blocks.as_ptr().cast());
-            turn(
-                self.bytes,
-                _mm512_permutexvar_epi8(indices(self.bytes, &COLUMNS), x),
-            )
-        };
-        self.of(x)
+        // SAFETY: `self` proves AVX-512 F, and the blocks are borrowed.
+        self.of(unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) })
     }
 
     #[inline(always)]
     fn store(self, x: Bytes, blocks: &mut [Block]) {
         let blocks: &mut [Block; 8] = blocks.first_chunk_mut().expect(WHOLE_REGISTER);
-        // SAFETY: `self` proves AVX-512 VBMI and GFNI, and the blocks are borrowed.
-        unsafe {
-            let x = _mm512_permutexvar_epi8(indices(self.bytes, &COLUMNS), turn(self.bytes, x.x.x));
-            _mm512_storeu_si512(blocks.as_mut_ptr().cast(), x);
-        }
+        // SAFETY: `self` proves AVX-512 F, and the blocks are borrowed.
+        unsafe { _mm512_storeu_si512(blocks.as_mut_ptr().cast(), x.x.x) }
     }
 
     #[inline(always)]
@@ -102,45 +97,57 @@ impl Plane for Bytes {
 
     #[inline(always)]
     fn exchange<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2] {
-        let Self { x, bytes } = x;
-        // SAFETY: the registers prove AVX-512 VBMI.
-        let [low, high] = unsafe {
-            [
-                _mm512_permutex2var_epi8(x.x, indices(bytes, const { &halves(WIDTH, 0) }), y.x.x),
-                _mm512_permutex2var_epi8(
-                    x.x,
-                    indices(bytes, const { &halves(WIDTH, WIDTH) }),
-                    y.x.x,
-                ),
-            ]
-        };
         [
-            Self {
-                x: Register512 { x: low, ..x },
-                bytes,
-            },
-            Self {
-                x: Register512 { x: high, ..x },
-                bytes,
-            },
+            Self::select(x, const { &halves(WIDTH, 0) }, y),
+            Self::select(x, const { &halves(WIDTH, WIDTH) }, y),
+        ]
+    }
+
+    #[inline(always)]
+    fn spread(x: Self, y: Self) -> [Self; 2] {
+        [
+            Self::select(x, const { &columns_of(halves(32, 0)) }, y).turn(),
+            Self::select(x, const { &columns_of(halves(32, 32)) }, y).turn(),
+        ]
+    }
+
+    #[inline(always)]
+    fn gather(x: Self, y: Self) -> [Self; 2] {
+        let (x, y) = (x.turn(), y.turn());
+        [
+            Self::select(x, const { &by_columns(halves(32, 0)) }, y),
+            Self::select(x, const { &by_columns(halves(32, 32)) }, y),
         ]
     }
 }
 
-/// Bit `i` of byte `7 - j` becomes bit `j` of byte `7 - i`, in every word.
-#[inline(always)]
-fn turn(_: Avx512Bytes, x: __m512i) -> __m512i {
-    // SAFETY: there is AVX-512 with GFNI.
-    unsafe {
-        let bits = _mm512_set1_epi64(0x0102_0408_1020_4080);
-        _mm512_gf2p8affine_epi64_epi8::<0>(bits, x)
+impl Bytes {
+    /// The bytes of `x` and, from 64 on, of `y` at `indices`.
+    #[inline(always)]
+    fn select(x: Self, indices: &[u8; 64], y: Self) -> Self {
+        // SAFETY: the registers prove AVX-512 VBMI, and the indices are borrowed.
+        let selected = unsafe {
+            let indices = _mm512_loadu_si512(indices.as_ptr().cast());
+            _mm512_permutex2var_epi8(x.x.x, indices, y.x.x)
+        };
+        let x = Register512 { x: selected, ..x.x };
+        Self { x, ..y }
     }
-}
 
-#[inline(always)]
-fn indices(_: Avx512Bytes, bytes: &[u8; 64]) -> __m512i {
-    // SAFETY: there is AVX-512, and the bytes are borrowed.
-    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+    /// Bit `i` of byte `7 - j` becomes bit `j` of byte `7 - i`, in every word.
+    #[inline(always)]
+    fn turn(self) -> Self {
+        // SAFETY: the register proves AVX-512 with GFNI.
+        let turned = unsafe {
+            let bits = _mm512_set1_epi64(0x0102_0408_1020_4080);
+            _mm512_gf2p8affine_epi64_epi8::<0>(bits, self.x.x)
+        };
+        let x = Register512 {
+            x: turned,
+            ..self.x
+        };
+        Self { x, ..self }
+    }
 }
 
 /// Byte `b` of each word after another.
@@ -153,6 +160,28 @@ const COLUMNS: [u8; 64] = {
     }
     indices
 };
+
+/// Where `indices` finds its bytes before the shuffle that they are in.
+const fn columns_of(mut indices: [u8; 64]) -> [u8; 64] {
+    let mut i = 0;
+    while i < 64 {
+        let index = indices[i];
+        indices[i] = index & 64 | COLUMNS[(index & 63) as usize];
+        i += 1;
+    }
+    indices
+}
+
+/// The shuffle of what is at `indices`.
+const fn by_columns(indices: [u8; 64]) -> [u8; 64] {
+    let mut shuffled = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        shuffled[i] = indices[COLUMNS[i] as usize];
+        i += 1;
+    }
+    shuffled
+}
 
 /// Of every two groups of `width` bytes the one at `which` of two registers, the second's
 /// behind the first's.

@@ -27,8 +27,20 @@ pub(crate) trait Plane: Copy {
     fn substitute<const S: usize>(x: [Self; 6]) -> [Self; 4];
 
     /// Exchanges the upper of every two groups of `WIDTH` bits of `x` with the
-    /// lower ones of `y`; bytes where [`Planes::load`] has put those of a word side by side.
+    /// lower ones of `y`; bytes where [`spread`](Self::spread) has put those of a word side by side.
     fn exchange<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2];
+
+    /// The first halving, of rows as they were loaded.
+    #[inline(always)]
+    fn spread(x: Self, y: Self) -> [Self; 2] {
+        Self::exchange::<32>(x, y)
+    }
+
+    /// The last halving, to rows as they are stored.
+    #[inline(always)]
+    fn gather(x: Self, y: Self) -> [Self; 2] {
+        Self::exchange::<32>(x, y)
+    }
 }
 
 /// A CPU's registers for planes.
@@ -66,58 +78,133 @@ pub(crate) fn passes(lanes: usize, blocks: &mut [Block], pass: impl Fn(&mut [Blo
     }
 }
 
+/// The planes of a pass, and as many rows on their way to them and back. They serve one
+/// pass after another, because to fill them costs what a round does.
+pub(crate) struct Work<P> {
+    planes: [P; 64],
+    rows: [P; 64],
+}
+
+impl<P: Plane> Work<P> {
+    /// Zeros.
+    #[inline(always)]
+    pub(crate) fn new<C: Planes<Plane = P>>(cpu: C) -> Self {
+        Self {
+            planes: [cpu.splat(0); 64],
+            rows: [cpu.splat(0); 64],
+        }
+    }
+}
+
 /// Encrypts or decrypts as many blocks as there are lanes, with the vectors of the
 /// function it is inlined in. No closures here: they would be compiled for the CPU of
 /// the build instead of the caller's.
 #[inline(always)]
 pub(crate) fn pass<C: Planes>(cpu: C, rounds: Rounds<'_>, blocks: &mut [Block]) {
-    let mut planes = [cpu.splat(0); 64];
-    let blocks = &mut blocks[..64 * C::Plane::WORDS];
-    load(cpu, blocks, &mut planes);
+    let mut work = Work::new(cpu);
+    load::<false, C>(cpu, blocks, &mut work);
+    all_rounds(cpu, rounds, &mut work.planes);
+    store(cpu, &mut work, blocks);
+}
+
+/// [`pass`] of `from`, to `to`.
+#[inline(always)]
+pub(crate) fn pass_between<C: Planes>(
+    cpu: C,
+    rounds: Rounds<'_>,
+    work: &mut Work<C::Plane>,
+    from: &[Block],
+    to: &mut [Block],
+) {
+    load::<false, C>(cpu, from, work);
+    all_rounds(cpu, rounds, &mut work.planes);
+    store(cpu, work, to);
+}
+
+/// [`pass`] of the sums of `blocks` and what the pass before it in `work` gave; those of
+/// zeros in a new one.
+#[inline(always)]
+pub(crate) fn pass_chained<C: Planes>(
+    cpu: C,
+    rounds: Rounds<'_>,
+    work: &mut Work<C::Plane>,
+    blocks: &mut [Block],
+) {
+    load::<true, C>(cpu, blocks, work);
+    all_rounds(cpu, rounds, &mut work.planes);
+    store(cpu, work, blocks);
+}
+
+/// Every round, which leaves left and right exchanged.
+#[inline(always)]
+fn all_rounds<C: Planes>(cpu: C, rounds: Rounds<'_>, planes: &mut [C::Plane; 64]) {
     let mut left = LEFT ^ C::MIRRORED & 1;
     for nth in 0..rounds.keys.len() {
-        round(cpu, &mut planes, left, rounds.key(nth));
+        round(cpu, planes, left, rounds.key(nth));
         // DES does not swap its halves at the end; what IP⁻¹ does then, IP of
         // the next DES undoes.
         if nth % ROUNDS != ROUNDS - 1 {
             left ^= 1;
         }
     }
-    store(cpu, &mut planes, blocks);
 }
 
-/// Bit `i` of word `j` becomes bit `j` of row `i`: three of the six halvings at a time,
-/// with eight rows in registers.
+/// Bit `i` of word `j` becomes bit `j` of plane `i`: three of the six halvings at a time,
+/// with eight rows in registers. `CHAINED` adds them to the planes that the rounds left.
 #[inline(always)]
-fn load<C: Planes>(cpu: C, blocks: &[Block], rows: &mut [C::Plane; 64]) {
+fn load<const CHAINED: bool, C: Planes>(cpu: C, blocks: &[Block], work: &mut Work<C::Plane>) {
+    let blocks = &blocks[..64 * C::Plane::WORDS];
     for first in 0..8 {
-        let mut x = [cpu.splat(0); 8];
+        let mut x = [work.rows[first]; 8];
         for (i, x) in x.iter_mut().enumerate() {
             *x = cpu.load(&blocks[(first + 8 * i) * C::Plane::WORDS..]);
         }
-        halve::<32, 16, 8, _>(&mut x);
+        for i in 0..4 {
+            [x[i], x[i + 4]] = C::Plane::spread(x[i], x[i + 4]);
+        }
+        halve::<16, 8, _>(&mut x);
         for (i, x) in x.into_iter().enumerate() {
-            rows[first + 8 * i] = x;
+            work.rows[first + 8 * i] = x;
         }
     }
-    for x in rows.as_chunks_mut().0 {
-        halve::<4, 2, 1, _>(x);
+    let rows = work.rows.as_chunks::<8>().0;
+    for (planes, rows) in work.planes.as_chunks_mut::<8>().0.iter_mut().zip(rows) {
+        let mut x = *rows;
+        for i in 0..4 {
+            [x[i], x[i + 4]] = C::Plane::exchange::<4>(x[i], x[i + 4]);
+        }
+        halve::<2, 1, _>(&mut x);
+        if CHAINED {
+            for i in 0..8 {
+                x[i] = x[i].add(planes[i ^ 1]);
+            }
+        }
+        *planes = x;
     }
 }
 
-/// Undoes [`load`], after an odd number of swaps of left and right.
+/// Undoes [`load`] after the rounds, and leaves the planes.
 #[inline(always)]
-fn store<C: Planes>(cpu: C, rows: &mut [C::Plane; 64], blocks: &mut [Block]) {
-    for x in rows.as_chunks_mut().0 {
-        *x = [x[1], x[0], x[3], x[2], x[5], x[4], x[7], x[6]];
-        halve::<4, 2, 1, _>(x);
+fn store<C: Planes>(cpu: C, work: &mut Work<C::Plane>, blocks: &mut [Block]) {
+    let blocks = &mut blocks[..64 * C::Plane::WORDS];
+    let rows = work.rows.as_chunks_mut().0;
+    for (x, rows) in work.planes.as_chunks::<8>().0.iter().zip(rows) {
+        let mut x = [x[1], x[0], x[3], x[2], x[5], x[4], x[7], x[6]];
+        for i in 0..4 {
+            [x[i], x[i + 4]] = C::Plane::exchange::<4>(x[i], x[i + 4]);
+        }
+        halve::<2, 1, _>(&mut x);
+        *rows = x;
     }
     for first in 0..8 {
-        let mut x = [rows[first]; 8];
+        let mut x = [work.rows[first]; 8];
         for (i, x) in x.iter_mut().enumerate() {
-            *x = rows[first + 8 * i];
+            *x = work.rows[first + 8 * i];
         }
-        halve::<32, 16, 8, _>(&mut x);
+        halve::<16, 8, _>(&mut x);
+        for i in 0..4 {
+            [x[i], x[i + 4]] = C::Plane::gather(x[i], x[i + 4]);
+        }
         for (i, x) in x.into_iter().enumerate() {
             cpu.store(x, &mut blocks[(first + 8 * i) * C::Plane::WORDS..]);
         }
@@ -206,12 +293,9 @@ fn substitute<const S: usize, C: Planes>(
     }
 }
 
-/// Halvings of three widths.
+/// The second and third halving of eight rows.
 #[inline(always)]
-fn halve<const WIDE: u32, const HALF: u32, const QUARTER: u32, P: Plane>(x: &mut [P; 8]) {
-    for i in 0..4 {
-        [x[i], x[i + 4]] = P::exchange::<WIDE>(x[i], x[i + 4]);
-    }
+fn halve<const HALF: u32, const QUARTER: u32, P: Plane>(x: &mut [P; 8]) {
     for i in [0, 1, 4, 5] {
         [x[i], x[i + 2]] = P::exchange::<HALF>(x[i], x[i + 2]);
     }
@@ -297,16 +381,16 @@ impl<const N: usize> Plane for Words<N> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Compiled, Words, load, store};
+    use super::{Compiled, Work, load, store};
 
     #[test]
     fn planes_are_bits() {
         for (block, bit) in [(0, 0), (0, 63), (5, 40), (40, 5), (190, 1)] {
             let mut blocks = [[0; 8]; 192];
             blocks[block] = (1_u64 << bit).to_le_bytes();
-            let mut rows = [Words([0; 3]); 64];
-            load(Compiled::<3>, &blocks, &mut rows);
-            for (plane, row) in rows.iter().enumerate() {
+            let mut work = Work::new(Compiled::<3>);
+            load::<false, _>(Compiled::<3>, &blocks, &mut work);
+            for (plane, row) in work.planes.iter().enumerate() {
                 let mut expected = [0; 3];
                 if plane == bit {
                     expected[block % 3] = 1 << (block / 3);
@@ -314,10 +398,10 @@ mod tests {
                 assert_eq!(row.0, expected);
             }
             let before = blocks;
-            for pair in rows.as_chunks_mut::<2>().0 {
+            for pair in work.planes.as_chunks_mut::<2>().0 {
                 pair.reverse();
             }
-            store(Compiled::<3>, &mut rows, &mut blocks);
+            store(Compiled::<3>, &mut work, &mut blocks);
             assert_eq!(blocks, before);
         }
     }
