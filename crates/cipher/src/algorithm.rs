@@ -9,7 +9,9 @@ use crate::arch;
 #[cfg(target_arch = "aarch64")]
 use crate::arch::{AesCe, Neon};
 #[cfg(target_arch = "x86_64")]
-use crate::arch::{AesNi, Avx2, Avx512, Avx512Bytes, Vaes256, Vaes512};
+use crate::arch::{
+    AesNi, Avx2, Avx2Planes, Avx512, Avx512Bytes, ByAes, ByNibbles, Vaes256, Vaes512,
+};
 use crate::block::aes::bitsliced::Bitsliced;
 use crate::block::des::{self, Des, TripleDes};
 use crate::block::lanes;
@@ -197,7 +199,15 @@ impl Algorithm {
             (Self::Null, Backend::Portable) => Some(visitor.wide(|_| Null)),
             (Self::Des | Self::TripleDes, _) => self.visit_des(backend, visitor),
             #[cfg(target_arch = "x86_64")]
-            (_, Backend::Avx2) => self.visit_planes(Avx2::detect()?, visitor),
+            (_, Backend::Avx2) => {
+                // Those made of inversions, by AES-NI where the CPU has it.
+                if let (Self::Camellia | Self::Aria, Some(planes)) =
+                    (self, Avx2Planes::<ByAes>::detect())
+                {
+                    return self.visit_inversions(planes, visitor);
+                }
+                self.visit_planes(Avx2Planes::<ByNibbles>::detect()?, visitor)
+            }
             #[cfg(target_arch = "x86_64")]
             (Self::Cast6 | Self::Cast5 | Self::Blowfish | Self::BlowfishLe, Backend::Avx512) => {
                 self.visit_words(Avx512Bytes::detect()?, visitor)
@@ -215,13 +225,22 @@ impl Algorithm {
     fn visit_planes<V: Visitor>(self, planes: impl Planes, visitor: V) -> Option<V::Output> {
         match self {
             Self::Twofish => Some(visitor.wide(|key| twofish::planes::keyed(key, planes))),
-            Self::Camellia => Some(visitor.wide(|key| camellia::planes::keyed(key, planes))),
             Self::Kuznyechik => Some(visitor.wide(|key| kuznyechik::planes::keyed(key, planes))),
             Self::Sm4 => Some(visitor.wide(|key| sm4::planes::keyed(key, planes))),
-            Self::Aria => Some(visitor.wide(|key| aria::planes::keyed(key, planes))),
+            Self::Camellia | Self::Aria => self.visit_inversions(planes, visitor),
             Self::Anubis => Some(visitor.wide(|key| anubis::planes::keyed(key, planes))),
             Self::Seed => Some(visitor.wide(|key| seed::planes::keyed(key, planes))),
             Self::Khazad => Some(visitor.narrow(|key| khazad::planes::keyed(key, planes))),
+            _ => None,
+        }
+    }
+
+    /// Those of them that take most of their time for inversions.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn visit_inversions<V: Visitor>(self, planes: impl Planes, visitor: V) -> Option<V::Output> {
+        match self {
+            Self::Camellia => Some(visitor.wide(|key| camellia::planes::keyed(key, planes))),
+            Self::Aria => Some(visitor.wide(|key| aria::planes::keyed(key, planes))),
             _ => None,
         }
     }

@@ -12,9 +12,9 @@
 //! That the CPU has the feature is proven by a value: `Avx2`, `Avx512`,
 //! `Avx512Bytes`, `AesNi`, `Vaes256` and `Vaes512` on x86-64, `Neon` and `AesCe`
 //! on aarch64 have no bytes and a private field, so only their `detect` makes
-//! them, after asking the CPU and the operating system. A kernel is a method of
-//! that value; whoever can call it holds the proof. Features do not vanish while
-//! a program runs, so a proof may be copied and kept.
+//! them, after asking the CPU and the operating system; `Avx2Planes` is made of
+//! them. A kernel is a method of that value; whoever can call it holds the proof.
+//! Features do not vanish while a program runs, so a proof may be copied and kept.
 //!
 //! And it loads and stores vectors through pointers, each made in the same
 //! line from a borrowed array of the vector's size, or from a shorter one with a
@@ -44,7 +44,7 @@ pub(crate) use self::{aes::AesCe, neon::Neon};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::{
     aes::{AesNi, Vaes256, Vaes512},
-    planes::Avx512Bytes,
+    planes::{Avx2Planes, Avx512Bytes, ByAes, ByNibbles},
     store::store_block,
 };
 

@@ -17,9 +17,17 @@ macro_rules! in_planes {
     ($check:ident) => {
         #[test]
         fn avx2() {
-            match crate::arch::Avx2::detect() {
+            match crate::arch::Avx2Planes::<crate::arch::ByNibbles>::detect() {
                 Some(planes) => $check(planes),
                 None => println!("skipped: this CPU has no AVX2"),
+            }
+        }
+
+        #[test]
+        fn avx2_by_aes() {
+            match crate::arch::Avx2Planes::<crate::arch::ByAes>::detect() {
+                Some(planes) => $check(planes),
+                None => println!("skipped: this CPU has no AVX2 with AES-NI"),
             }
         }
 

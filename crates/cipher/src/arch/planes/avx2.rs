@@ -1,18 +1,32 @@
 //! Byte planes of 32 blocks.
 
+mod inversion;
+
 use std::arch::x86_64::*;
 
+use self::inversion::Inversion;
+pub(crate) use self::inversion::{ByAes, ByNibbles};
 use super::{Table, WHOLE_REGISTER};
 use crate::Backend;
 use crate::arch::Avx2;
 use crate::block::Block;
 use crate::block::planes::linear::{Linear, Nibbles, of_nibbles};
-use crate::block::planes::{LINE, Lines, Planes, Work, tower};
+use crate::block::planes::{LINE, Lines, Planes, Work};
 
-impl Planes for Avx2 {
+/// Proof that this CPU has AVX2, and what a way to invert bytes needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2Planes<I> {
+    cpu: Avx2,
+    _inversion: I,
+}
+
+impl<I: Inversion> Planes for Avx2Planes<I> {
     const BACKEND: Backend = Backend::Avx2;
     const WIDE: usize = 32;
-    const FROM_AES_FIELD: Linear = tower::FROM_AES;
+    const FROM_AES_FIELD: Linear = I::FROM_AES_FIELD;
+    const MOVES: bool = I::MOVES;
+    const FROM_AES_FIELD_BACK: Linear = I::FROM_AES_FIELD_BACK;
+    const BACK_ADDS: u8 = I::BACK_ADDS;
     const INVERTS_AT_ONCE: bool = false;
     type Vector = __m256i;
     type Table = Table;
@@ -36,17 +50,15 @@ impl Planes for Avx2 {
     }
 
     fn inverse_map(map: &Linear) -> [Nibbles; 2] {
-        tower::after_inversion(map)
+        I::inverse_map(map)
+    }
+
+    fn inverse_map_back(map: &Linear) -> [Nibbles; 2] {
+        I::inverse_map_back(map)
     }
 
     fn enter<W: Work<Self>>(self, work: W) {
-        #[target_feature(enable = "avx2")]
-        #[inline(never)]
-        fn enabled<W: Work<Avx2>>(planes: Avx2, work: W) {
-            work.run(planes);
-        }
-        // SAFETY: `self` proves AVX2.
-        unsafe { enabled(self, work) }
+        I::enter(self, work);
     }
 
     #[inline(always)]
@@ -166,7 +178,27 @@ impl Planes for Avx2 {
 
     #[inline(always)]
     fn invert(self, map: &[Nibbles; 2], x: __m256i) -> __m256i {
-        tower::invert(self, map, x)
+        I::invert(self, map, x)
+    }
+
+    #[inline(always)]
+    fn invert_moving(self, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+        I::invert_moving(self, map, x)
+    }
+
+    #[inline(always)]
+    fn invert_back(self, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+        I::invert_back(self, map, x)
+    }
+
+    #[inline(always)]
+    fn moved(self, x: __m256i) -> __m256i {
+        I::moved(self, x)
+    }
+
+    #[inline(always)]
+    fn in_order(self, x: __m256i) -> __m256i {
+        I::in_order(self, x)
     }
 
     #[inline(always)]
@@ -244,15 +276,15 @@ impl Planes for Avx2 {
     #[inline(always)]
     fn load_lines(self, data: &[u8], lines: &Lines) -> [__m256i; 4] {
         let (a, b) = (&data[lines[0]..][..LINE], &data[lines[1]..][..LINE]);
-        let [a0, a1] = exchange(self, self.load(a), self.load(b));
-        let [a2, a3] = exchange(self, self.load(&a[32..]), self.load(&b[32..]));
+        let [a0, a1] = exchange(self.cpu, self.load(a), self.load(b));
+        let [a2, a3] = exchange(self.cpu, self.load(&a[32..]), self.load(&b[32..]));
         [a0, a1, a2, a3]
     }
 
     #[inline(always)]
     fn store_lines(self, x: [__m256i; 4], data: &mut [u8], lines: &Lines, count: usize) {
-        let [a01, b01] = exchange(self, x[0], x[1]);
-        let [a23, b23] = exchange(self, x[2], x[3]);
+        let [a01, b01] = exchange(self.cpu, x[0], x[1]);
+        let [a23, b23] = exchange(self.cpu, x[2], x[3]);
         let lines = lines.iter().take(count);
         for (halves, &at) in [[a01, a23], [b01, b23]].into_iter().zip(lines) {
             let line = &mut data[at..at + LINE];
@@ -271,7 +303,7 @@ impl Planes for Avx2 {
     }
 }
 
-impl Avx2 {
+impl<I: Inversion> Avx2Planes<I> {
     /// XTS: every block times x to the power of `by`, which is at most 57 and
     /// stands in both halves.
     #[inline(always)]

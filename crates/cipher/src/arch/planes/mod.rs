@@ -14,6 +14,8 @@ mod words;
 use zeroize::Zeroize;
 
 #[cfg(target_arch = "x86_64")]
+pub(crate) use self::avx2::{Avx2Planes, ByAes, ByNibbles};
+#[cfg(target_arch = "x86_64")]
 pub(crate) use self::avx512::Avx512Bytes;
 
 const WHOLE_REGISTER: &str = "a register of bytes";

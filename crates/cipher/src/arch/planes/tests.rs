@@ -3,7 +3,7 @@
 #[cfg(target_arch = "aarch64")]
 use crate::arch::Neon;
 #[cfg(target_arch = "x86_64")]
-use crate::arch::{Avx2, Avx512Bytes};
+use crate::arch::{Avx2Planes, Avx512Bytes, ByAes, ByNibbles};
 use crate::block::planes::linear::{AES_FIELD, Linear, apply, multiply, to_aes_field};
 #[cfg(target_arch = "x86_64")]
 use crate::block::planes::words::{WordTable, Words};
@@ -13,7 +13,8 @@ use crate::mode::times_x;
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn avx2() {
-    check(Avx2::detect(), "AVX2");
+    check(Avx2Planes::<ByNibbles>::detect(), "AVX2");
+    check(Avx2Planes::<ByAes>::detect(), "AVX2 with AES-NI");
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -192,16 +193,41 @@ fn maps<P: Planes>(planes: P) {
         );
         let map = P::inverse_map(&linear);
         let from_aes = P::map(&P::FROM_AES_FIELD);
+        let expected = |x| {
+            let inverse = (0..=255).find(|&y| multiply(x, y, AES_FIELD) == 1);
+            apply(&linear, inverse.unwrap_or(0))
+        };
         each(
             planes,
             "invert",
             |x| planes.invert(&map, planes.linear(&from_aes, x)),
+            expected,
+        );
+        each(
+            planes,
+            "invert_moving",
+            |x| planes.in_order(planes.invert_moving(&map, planes.linear(&from_aes, x))),
+            expected,
+        );
+        let map_back = P::inverse_map_back(&linear);
+        let from_aes_back = P::map(&P::FROM_AES_FIELD_BACK);
+        let added = planes.splat(four(P::BACK_ADDS));
+        each(
+            planes,
+            "invert_back",
             |x| {
-                let inverse = (0..=255).find(|&y| multiply(x, y, AES_FIELD) == 1);
-                apply(&linear, inverse.unwrap_or(0))
+                let x = planes.xor(planes.linear(&from_aes_back, x), added);
+                planes.invert_back(&map_back, planes.moved(x))
             },
+            expected,
         );
     }
+    each(
+        planes,
+        "four moves",
+        |x| planes.moved(planes.moved(planes.moved(planes.moved(x)))),
+        |x| x,
+    );
     // The S-box of AES.
     let map = P::inverse_map(&[0x1f, 0x3e, 0x7c, 0xf8, 0xf1, 0xe3, 0xc7, 0x8f]);
     let from_aes = P::map(&P::FROM_AES_FIELD);

@@ -153,7 +153,14 @@ impl<P: Planes> InBytes<P> {
         x = add_key(planes, x, &final_pair[0]);
         x = diffuse_planes(planes, self.substitute_odd(planes, x));
         x = add_key(planes, x, &final_pair[1]);
-        x = add_key(planes, self.substitute_even(planes, x), &last[0]);
+        x = self.substitute_even(planes, x);
+        // Every byte has moved as often as there were rounds, of which four are none.
+        for _ in 0..(keys.len() - 1) % 4 {
+            for x in &mut x {
+                *x = planes.in_order(*x);
+            }
+        }
+        x = add_key(planes, x, &last[0]);
         if P::FROM_AES_FIELD != IDENTITY {
             for x in &mut x {
                 *x = planes.linear(&self.maps.out_of, *x);
@@ -186,7 +193,10 @@ impl<P: Planes> InBytes<P> {
     #[inline(always)]
     fn forward(&self, planes: P, [a, b]: [P::Vector; 2]) -> [P::Vector; 2] {
         let after = &self.maps.after;
-        [planes.invert(&after[0], a), planes.invert(&after[1], b)]
+        [
+            planes.invert_moving(&after[0], a),
+            planes.invert_moving(&after[1], b),
+        ]
     }
 
     /// SB3 and SB4.
@@ -194,8 +204,8 @@ impl<P: Planes> InBytes<P> {
     fn backward(&self, planes: P, [a, b]: [P::Vector; 2]) -> [P::Vector; 2] {
         let (before, inverse) = (&self.maps.before, &self.maps.inverse);
         [
-            planes.invert(inverse, planes.linear(&before[0], a)),
-            planes.invert(inverse, planes.linear(&before[1], b)),
+            planes.invert_moving(inverse, planes.linear(&before[0], a)),
+            planes.invert_moving(inverse, planes.linear(&before[1], b)),
         ]
     }
 }

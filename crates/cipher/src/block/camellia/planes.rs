@@ -13,6 +13,9 @@
 //! to its other half whatever changes that one's mask into the next. FL and FL⁻¹
 //! are affine under a given key, so they are linear maps here, and change a
 //! mask as they change data.
+//!
+//! Where inversions move blocks, those of the right half are moved: F of the left
+//! half comes out so, and F of the right half comes back.
 
 mod few;
 
@@ -66,11 +69,13 @@ const OUT: Linear = compose(&H, &inverse(&G_TO_AES));
 const ROTATE_LEFT: Linear = [2, 4, 8, 16, 32, 64, 128, 1];
 const ROTATE_RIGHT: Linear = inverse(&ROTATE_LEFT);
 
-/// What every byte of F's input is added to: s₄ rotates before it adds.
-const INPUT_MASK: u64 = {
-    let (plain, rotated) = (0xc5, apply(&ROTATE_RIGHT, 0xc5));
+/// What every byte of F's input is added to, where `adds` is added to images:
+/// s₄ rotates before it adds.
+fn input_mask(leave: &Linear, adds: u8) -> u64 {
+    let plain = 0xc5 ^ apply(leave, adds);
+    let rotated = apply(&ROTATE_RIGHT, plain);
     u64::from_be_bytes([plain, plain, plain, rotated, plain, plain, rotated, plain])
-};
+}
 
 /// What F adds to its output for the constants of its S-boxes.
 const OUTPUT_MASK: u64 = {
@@ -93,14 +98,22 @@ const fn permute(bytes: [u8; 8]) -> u64 {
 pub(crate) struct Maps<P: Planes> {
     encryption: Keys<P>,
     decryption: Keys<P>,
+    /// Of the left half, and of the right.
+    sides: [Side<P>; 2],
+    /// s₁, s₂ and s₃ of images of the left half, to such.
+    substitute: [P::InverseMap; 3],
+    few: FewKeys,
+}
+
+/// The maps of a half.
+struct Side<P: Planes> {
     /// To the images of bytes, and back.
     enter: P::Map,
     leave: P::Map,
-    /// s₁, s₂ and s₃ of images.
+    /// s₁, s₂ and s₃ of images, to those of the other half.
     substitute: [P::InverseMap; 3],
     /// A rotation of images to the left, which makes s₄ of s₁.
     rotate: P::Map,
-    few: FewKeys,
 }
 
 /// The cipher under a key of 16, 24 or 32 bytes.
@@ -111,22 +124,37 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, Maps<P>> {
         permute(bytes)
     });
     let mut decryption = encryption.reversed();
-    let enter = compose(&P::FROM_AES_FIELD, &IN);
-    let leave = inverse(&enter);
-    let output = compose(&enter, &OUT);
-    let rotated = |rotate: &Linear| compose(&enter, &compose(rotate, &OUT));
+    let enter = [
+        compose(&P::FROM_AES_FIELD, &IN),
+        compose(&P::FROM_AES_FIELD_BACK, &IN),
+    ];
+    let leave = enter.map(|enter| inverse(&enter));
+    let masks = [
+        input_mask(&leave[0], 0),
+        input_mask(&leave[1], P::BACK_ADDS),
+    ];
+    let outputs = |enter: &Linear| {
+        [IDENTITY, ROTATE_LEFT, ROTATE_RIGHT].map(|rotate| compose(enter, &compose(&rotate, &OUT)))
+    };
+    let side = |nth: usize, substitute| Side {
+        enter: P::map(&enter[nth]),
+        leave: P::map(&leave[nth]),
+        substitute,
+        rotate: P::map(&compose(&enter[nth], &compose(&ROTATE_LEFT, &leave[nth]))),
+    };
     let kernel = Maps {
-        encryption: Keys::new(&encryption, &enter),
-        decryption: Keys::new(&decryption, &enter),
-        enter: P::map(&enter),
-        leave: P::map(&leave),
-        substitute: [
-            P::inverse_map(&output),
-            P::inverse_map(&rotated(&ROTATE_LEFT)),
-            P::inverse_map(&rotated(&ROTATE_RIGHT)),
+        encryption: Keys::new(&encryption, &enter, masks),
+        decryption: Keys::new(&decryption, &enter, masks),
+        sides: [
+            side(0, outputs(&enter[1]).map(|map| P::inverse_map(&map))),
+            side(1, outputs(&enter[0]).map(|map| P::inverse_map_back(&map))),
         ],
-        rotate: P::map(&compose(&enter, &compose(&ROTATE_LEFT, &leave))),
-        few: FewKeys::new(&encryption, &enter),
+        substitute: outputs(&enter[0]).map(|map| P::inverse_map(&map)),
+        few: FewKeys::new(
+            &Sums::new(&encryption, [masks[0]; 2]),
+            &encryption,
+            &enter[0],
+        ),
     };
     encryption.wipe();
     decryption.wipe();
@@ -169,11 +197,13 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(subkeys: &Subkeys) -> Self {
+    /// `masks` are what F wants besides its key, of the left half and of the right.
+    fn new(subkeys: &Subkeys, masks: [u64; 2]) -> Self {
         let mut wanted = subkeys.sixes[..subkeys.six_count]
             .as_flattened()
             .iter()
-            .map(|key| key ^ INPUT_MASK);
+            .zip(masks.into_iter().cycle())
+            .map(|(key, mask)| key ^ mask);
         // The mask of the half that F takes next, and that of the other.
         let mut next = wanted.next().expect("a first round");
         let mut other = subkeys.before[1];
@@ -224,20 +254,31 @@ struct Keys<P: Planes> {
 }
 
 impl<P: Planes> Keys<P> {
-    /// `enter` makes images.
-    fn new(subkeys: &Subkeys, enter: &Linear) -> Self {
-        let sums = Sums::new(subkeys);
-        let image = |x: u64| x.to_be_bytes().map(|byte| four(apply(enter, byte)));
+    /// `enter` makes images of either half, and `masks` are those of [`Sums`].
+    fn new(subkeys: &Subkeys, enter: &[Linear; 2], masks: [u64; 2]) -> Self {
+        let sums = Sums::new(subkeys, masks);
+        let image =
+            |x: u64, side: usize| x.to_be_bytes().map(|byte| four(apply(&enter[side], byte)));
         let [left, right] = sums.after.map(|half| half.to_be_bytes().map(four));
         let mut after = [0; 16];
         after[..8].copy_from_slice(&left);
         after[8..].copy_from_slice(&right);
         Self {
-            before: image(sums.before),
-            sixes: sums.sixes.map(|six| six.map(image)),
-            between: subkeys
-                .between
-                .map(|keys| keys.map(|key| Layer::new(key, enter))),
+            before: image(sums.before, 0),
+            // The first round changes the right half.
+            sixes: sums.sixes.map(|[a, b, c, d, e, f]| {
+                [
+                    image(a, 1),
+                    image(b, 0),
+                    image(c, 1),
+                    image(d, 0),
+                    image(e, 1),
+                    image(f, 0),
+                ]
+            }),
+            between: subkeys.between.map(|[fl, fl_inverse]| {
+                [Layer::new(fl, &enter[0]), Layer::new(fl_inverse, &enter[1])]
+            }),
             after,
             six_count: subkeys.six_count,
         }
@@ -348,13 +389,12 @@ impl<P: Planes> Maps<P> {
     #[inline(always)]
     fn crypt(&self, planes: P, keys: &Keys<P>, rows: [P::Vector; 16]) -> [P::Vector; 16] {
         let mut state = planes.transpose(rows);
-        for x in &mut state {
-            *x = planes.linear(&self.enter, *x);
-        }
         let [mut left, mut right] = [[state[0]; 8]; 2];
+        let (of_left, of_right) = (self.side::<true>(), self.side::<false>());
         for i in 0..8 {
-            left[i] = planes.xor(state[i], planes.splat(keys.before[i]));
-            right[i] = state[8 + i];
+            let x = planes.linear(&of_left.enter, state[i]);
+            left[i] = planes.xor(x, planes.splat(keys.before[i]));
+            right[i] = planes.moved(planes.linear(&of_right.enter, state[8 + i]));
         }
         for (nth, six) in keys.sixes[..keys.six_count].iter().enumerate() {
             if nth > 0 {
@@ -363,27 +403,56 @@ impl<P: Planes> Maps<P> {
                 fl_inverse.fl_inverse(planes, &mut right);
             }
             for added in six.as_chunks::<2>().0 {
-                self.round(planes, &left, &mut right, &added[0]);
-                self.round(planes, &right, &mut left, &added[1]);
+                self.round::<true>(planes, &left, &mut right, &added[0]);
+                self.round::<false>(planes, &right, &mut left, &added[1]);
             }
         }
-        state[..8].copy_from_slice(&right);
-        state[8..].copy_from_slice(&left);
+        for i in 0..8 {
+            state[i] = planes.linear(&of_right.leave, planes.in_order(right[i]));
+            state[8 + i] = planes.linear(&of_left.leave, left[i]);
+        }
         for (x, &key) in state.iter_mut().zip(&keys.after) {
-            *x = planes.xor(planes.linear(&self.leave, *x), planes.splat(key));
+            *x = planes.xor(*x, planes.splat(key));
         }
         planes.transpose(state)
     }
 
+    /// The maps of the left half or of the right: where they are the same, registers
+    /// keep them for both.
+    #[inline(always)]
+    fn side<const LEFT: bool>(&self) -> &Side<P> {
+        &self.sides[usize::from(P::MOVES && !LEFT)]
+    }
+
+    /// S-box `nth` of three, of a byte of the left half or of the right.
+    #[inline(always)]
+    fn substitute<const OF_LEFT: bool>(&self, planes: P, nth: usize, x: P::Vector) -> P::Vector {
+        let map = &self.side::<OF_LEFT>().substitute[nth];
+        if OF_LEFT {
+            planes.invert_moving(map, x)
+        } else {
+            planes.invert_back(map, x)
+        }
+    }
+
     /// Adds F of `from`, and what changes the mask, to `to`.
     #[inline(always)]
-    fn round(&self, planes: P, from: &Half<P>, to: &mut Half<P>, added: &[u32; 8]) {
-        let s1 = |x| planes.invert(&self.substitute[0], x);
-        let s2 = |x| planes.invert(&self.substitute[1], x);
-        let s3 = |x| planes.invert(&self.substitute[2], x);
-        let s4 = |x| s1(planes.linear(&self.rotate, x));
-        let [a, b, c, d] = [s1(from[0]), s2(from[1]), s3(from[2]), s4(from[3])];
-        let [e, f, g, h] = [s2(from[4]), s3(from[5]), s4(from[6]), s1(from[7])];
+    fn round<const OF_LEFT: bool>(
+        &self,
+        planes: P,
+        from: &Half<P>,
+        to: &mut Half<P>,
+        added: &[u32; 8],
+    ) {
+        let rotate = &self.side::<OF_LEFT>().rotate;
+        let a = self.substitute::<OF_LEFT>(planes, 0, from[0]);
+        let b = self.substitute::<OF_LEFT>(planes, 1, from[1]);
+        let c = self.substitute::<OF_LEFT>(planes, 2, from[2]);
+        let d = self.substitute::<OF_LEFT>(planes, 0, planes.linear(rotate, from[3]));
+        let e = self.substitute::<OF_LEFT>(planes, 1, from[4]);
+        let f = self.substitute::<OF_LEFT>(planes, 2, from[5]);
+        let g = self.substitute::<OF_LEFT>(planes, 0, planes.linear(rotate, from[6]));
+        let h = self.substitute::<OF_LEFT>(planes, 0, from[7]);
         // The lower half of P, and what the upper half has besides.
         let lower = [
             planes.xor3(planes.xor3(f, g, h), a, b),

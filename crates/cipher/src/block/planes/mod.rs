@@ -44,6 +44,17 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     /// From the field of AES to how [`invert`](Self::invert) takes its elements.
     const FROM_AES_FIELD: Linear;
 
+    /// Whether [`invert_moving`](Self::invert_moving) is faster than
+    /// [`invert`](Self::invert), and what follows not the same.
+    const MOVES: bool = false;
+
+    /// [`FROM_AES_FIELD`](Self::FROM_AES_FIELD) for
+    /// [`invert_back`](Self::invert_back), but for [`BACK_ADDS`](Self::BACK_ADDS).
+    const FROM_AES_FIELD_BACK: Linear = Self::FROM_AES_FIELD;
+
+    /// What is added to what [`FROM_AES_FIELD_BACK`](Self::FROM_AES_FIELD_BACK) gives.
+    const BACK_ADDS: u8 = 0;
+
     /// Whether [`invert`](Self::invert) is one instruction, so that a cipher made
     /// of it is fast on one block too.
     const INVERTS_AT_ONCE: bool;
@@ -68,6 +79,11 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
 
     /// Makes a map from the field of AES for [`invert`](Self::invert).
     fn inverse_map(map: &Linear) -> Self::InverseMap;
+
+    /// The same for [`invert_back`](Self::invert_back).
+    fn inverse_map_back(map: &Linear) -> Self::InverseMap {
+        Self::inverse_map(map)
+    }
 
     /// Does `work` in a function compiled for this CPU, apart from its caller.
     fn enter<W: Work<Self>>(self, work: W);
@@ -117,6 +133,35 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     /// `map` of the inverse of every byte, zero for zero. The bytes have come
     /// through [`FROM_AES_FIELD`](Self::FROM_AES_FIELD).
     fn invert(self, map: &Self::InverseMap, x: Self::Vector) -> Self::Vector;
+
+    /// The same where the order of the bytes does not matter: the result is
+    /// [`moved`](Self::moved).
+    #[inline(always)]
+    fn invert_moving(self, map: &Self::InverseMap, x: Self::Vector) -> Self::Vector {
+        self.invert(map, x)
+    }
+
+    /// The same for what is moved: the result is in order. The bytes have come
+    /// through [`FROM_AES_FIELD_BACK`](Self::FROM_AES_FIELD_BACK) and
+    /// [`BACK_ADDS`](Self::BACK_ADDS), and the map is from
+    /// [`inverse_map_back`](Self::inverse_map_back).
+    #[inline(always)]
+    fn invert_back(self, map: &Self::InverseMap, x: Self::Vector) -> Self::Vector {
+        self.invert(map, x)
+    }
+
+    /// The bytes in the order in which [`invert_moving`](Self::invert_moving)
+    /// leaves them.
+    #[inline(always)]
+    fn moved(self, x: Self::Vector) -> Self::Vector {
+        x
+    }
+
+    /// What undoes [`moved`](Self::moved); moving four times does so, too.
+    #[inline(always)]
+    fn in_order(self, x: Self::Vector) -> Self::Vector {
+        x
+    }
 
     /// The first of `maps` of the lower half of every 16 bytes, and the second
     /// of the upper half.

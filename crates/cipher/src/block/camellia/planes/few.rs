@@ -39,8 +39,7 @@ struct FewLayer {
 }
 
 impl FewKeys {
-    pub(super) fn new(subkeys: &Subkeys, enter: &Linear) -> Self {
-        let sums = Sums::new(subkeys);
+    pub(super) fn new(sums: &Sums, subkeys: &Subkeys, enter: &Linear) -> Self {
         let words = |bytes: [u8; 8]| {
             let (words, _) = bytes.as_chunks();
             [u32::from_le_bytes(words[0]), u32::from_le_bytes(words[1])]
@@ -106,7 +105,7 @@ impl<P: Planes> Maps<P> {
 
     #[inline(always)]
     fn encrypt_pairs<const N: usize>(&self, planes: P, blocks: &mut [Block]) {
-        let keys = &self.few;
+        let (keys, maps) = (&self.few, &self.sides[0]);
         let mut padded = [[0; 16]; MOST_PAIRS * 8];
         padded[..blocks.len()].copy_from_slice(blocks);
         let mut rows = padded.as_flattened_mut().chunks_mut(P::WIDE);
@@ -115,22 +114,22 @@ impl<P: Planes> Maps<P> {
         for i in 0..N {
             let mut row = || planes.load(rows.next().expect("room for every pair"));
             let [x, y] = planes.interleave_halves(row(), row());
-            left[i] = planes.xor(left[i], planes.linear(&self.enter, x));
-            right[i] = planes.linear(&self.enter, y);
+            left[i] = planes.xor(left[i], planes.linear(&maps.enter, x));
+            right[i] = planes.linear(&maps.enter, y);
         }
         for (nth, six) in keys.sixes[..keys.six_count].iter().enumerate() {
             if nth > 0 {
                 let [fl, fl_inverse] = &keys.between[nth - 1];
                 for x in &mut left {
-                    let plain = planes.linear(&self.leave, *x);
+                    let plain = planes.linear(&maps.leave, *x);
                     let y = change_left(planes, fl, change_right(planes, fl, plain));
-                    *x = planes.linear(&self.enter, y);
+                    *x = planes.linear(&maps.enter, y);
                 }
                 for x in &mut right {
-                    let plain = planes.linear(&self.leave, *x);
+                    let plain = planes.linear(&maps.leave, *x);
                     let y = change_left(planes, fl_inverse, plain);
                     let y = change_right(planes, fl_inverse, y);
-                    *x = planes.linear(&self.enter, y);
+                    *x = planes.linear(&maps.enter, y);
                 }
             }
             for added in six.as_chunks::<2>().0 {
@@ -144,8 +143,8 @@ impl<P: Planes> Maps<P> {
         }
         let after = [splat(planes, keys.after[0]), splat(planes, keys.after[1])];
         for i in 0..N {
-            let x = planes.xor(planes.linear(&self.leave, right[i]), after[0]);
-            let y = planes.xor(planes.linear(&self.leave, left[i]), after[1]);
+            let x = planes.xor(planes.linear(&maps.leave, right[i]), after[0]);
+            let y = planes.xor(planes.linear(&maps.leave, left[i]), after[1]);
             let rows = padded.as_flattened_mut()[2 * i * P::WIDE..].chunks_mut(P::WIDE);
             for (x, row) in planes.interleave_halves(x, y).into_iter().zip(rows) {
                 planes.store(x, row);
@@ -166,7 +165,7 @@ impl<P: Planes> Maps<P> {
         const UPPER_TWICE: [u8; 16] = [0, 1, 2, 3, 0, 1, 2, 3, 8, 9, 10, 11, 8, 9, 10, 11];
         const LOWER_TWICE: [u8; 16] = [4, 5, 6, 7, 4, 5, 6, 7, 12, 13, 14, 15, 12, 13, 14, 15];
         let s4 = splat(planes, const { at(&[3, 6]) });
-        let rotated = planes.linear(&self.rotate, from);
+        let rotated = planes.linear(&self.sides[0].rotate, from);
         let x = planes.or(planes.and_not(s4, from), planes.and(s4, rotated));
         let places = const { [at(&[0, 3, 6, 7]), at(&[1, 4]), at(&[2, 5])] };
         let [s1, s2, s3] = places.map(|words| splat(planes, words));

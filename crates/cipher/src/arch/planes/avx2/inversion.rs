@@ -1,0 +1,217 @@
+//! Two ways to invert bytes.
+
+use std::arch::x86_64::*;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+
+use super::Avx2Planes;
+use crate::arch::{AesNi, Avx2};
+use crate::block::planes::linear::{IDENTITY, Linear, Nibbles};
+use crate::block::planes::linear::{apply, compose, inverse, of_nibbles};
+use crate::block::planes::{Planes, Work, tower};
+
+/// A way to invert bytes: what [`Planes`] has of it, for a way that moves nothing
+/// unless it says so.
+pub(crate) trait Inversion: Copy + Send + Sync + 'static {
+    const FROM_AES_FIELD: Linear;
+    const MOVES: bool = false;
+    const FROM_AES_FIELD_BACK: Linear = Self::FROM_AES_FIELD;
+    const BACK_ADDS: u8 = 0;
+
+    fn enter<W: Work<Avx2Planes<Self>>>(planes: Avx2Planes<Self>, work: W);
+
+    fn inverse_map(map: &Linear) -> [Nibbles; 2];
+
+    fn inverse_map_back(map: &Linear) -> [Nibbles; 2] {
+        Self::inverse_map(map)
+    }
+
+    fn invert(planes: Avx2Planes<Self>, map: &[Nibbles; 2], x: __m256i) -> __m256i;
+
+    #[inline(always)]
+    fn invert_moving(planes: Avx2Planes<Self>, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+        Self::invert(planes, map, x)
+    }
+
+    #[inline(always)]
+    fn invert_back(planes: Avx2Planes<Self>, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+        Self::invert(planes, map, x)
+    }
+
+    #[inline(always)]
+    fn moved(_: Avx2Planes<Self>, x: __m256i) -> __m256i {
+        x
+    }
+
+    #[inline(always)]
+    fn in_order(_: Avx2Planes<Self>, x: __m256i) -> __m256i {
+        x
+    }
+}
+
+/// By [look-ups of nibbles](tower), which leave all bytes where they are.
+#[derive(Clone, Copy)]
+pub(crate) struct ByNibbles;
+
+impl Avx2Planes<ByNibbles> {
+    /// The proof, if it is true.
+    pub(crate) fn detect() -> Option<Self> {
+        Some(Self {
+            cpu: Avx2::detect()?,
+            _inversion: ByNibbles,
+        })
+    }
+}
+
+impl Inversion for ByNibbles {
+    const FROM_AES_FIELD: Linear = tower::FROM_AES;
+
+    fn enter<W: Work<Avx2Planes<Self>>>(planes: Avx2Planes<Self>, work: W) {
+        #[target_feature(enable = "avx2")]
+        #[inline(never)]
+        fn enabled<W: Work<Avx2Planes<ByNibbles>>>(planes: Avx2Planes<ByNibbles>, work: W) {
+            work.run(planes);
+        }
+        // SAFETY: `planes` proves AVX2.
+        on_one_page(|| unsafe { enabled(planes, work) });
+    }
+
+    fn inverse_map(map: &Linear) -> [Nibbles; 2] {
+        tower::after_inversion(map)
+    }
+
+    #[inline(always)]
+    fn invert(planes: Avx2Planes<Self>, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+        tower::invert(planes, map, x)
+    }
+}
+
+/// By the last round of AES, encrypting and decrypting (FIPS 197, sections 5.1 and
+/// 5.3), whose S-box is an affine map of the inverse, and whose ShiftRows moves bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct ByAes(AesNi);
+
+impl Avx2Planes<ByAes> {
+    /// The proof, if it is true.
+    pub(crate) fn detect() -> Option<Self> {
+        Some(Self {
+            cpu: Avx2::detect()?,
+            _inversion: ByAes(AesNi::detect()?),
+        })
+    }
+}
+
+/// What the S-box of AES does to an inverse (section 5.1.1), but for what it adds.
+const AFTER: Linear = {
+    let mut map = IDENTITY;
+    let mut bit = 0;
+    while bit < 8 {
+        map[bit] = 0x1f_u8.rotate_left(bit as u32);
+        bit += 1;
+    }
+    map
+};
+
+/// What it adds.
+const CONSTANT: u8 = 0x63;
+
+/// ShiftRows: which byte comes to each place, and back.
+const SHIFT_ROWS: [u8; 16] = [0, 5, 10, 15, 4, 9, 14, 3, 8, 13, 2, 7, 12, 1, 6, 11];
+const SHIFT_ROWS_BACK: [u8; 16] = [0, 13, 10, 7, 4, 1, 14, 11, 8, 5, 2, 15, 12, 9, 6, 3];
+
+impl Inversion for ByAes {
+    const FROM_AES_FIELD: Linear = IDENTITY;
+    const MOVES: bool = true;
+    const FROM_AES_FIELD_BACK: Linear = AFTER;
+    const BACK_ADDS: u8 = CONSTANT;
+
+    fn enter<W: Work<Avx2Planes<Self>>>(planes: Avx2Planes<Self>, work: W) {
+        #[target_feature(enable = "avx2,aes")]
+        #[inline(never)]
+        fn enabled<W: Work<Avx2Planes<ByAes>>>(planes: Avx2Planes<ByAes>, work: W) {
+            work.run(planes);
+        }
+        // SAFETY: `planes` proves AVX2 and AES-NI.
+        on_one_page(|| unsafe { enabled(planes, work) });
+    }
+
+    fn inverse_map(map: &Linear) -> [Nibbles; 2] {
+        let map = compose(map, &inverse(&AFTER));
+        let [mut lower, upper] = of_nibbles(&map);
+        for sum in &mut lower {
+            *sum ^= apply(&map, CONSTANT);
+        }
+        [lower, upper]
+    }
+
+    fn inverse_map_back(map: &Linear) -> [Nibbles; 2] {
+        of_nibbles(map)
+    }
+
+    #[inline(always)]
+    fn invert(planes: Avx2Planes<Self>, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+        Self::in_order(planes, Self::invert_moving(planes, map, x))
+    }
+
+    #[inline(always)]
+    fn invert_moving(planes: Avx2Planes<Self>, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+        // SAFETY: `planes` proves AVX2 and AES-NI.
+        let substituted = unsafe {
+            let zero = _mm_setzero_si128();
+            let lower = _mm_aesenclast_si128(_mm256_castsi256_si128(x), zero);
+            let upper = _mm_aesenclast_si128(_mm256_extracti128_si256::<1>(x), zero);
+            _mm256_set_m128i(upper, lower)
+        };
+        planes.linear(map, substituted)
+    }
+
+    #[inline(always)]
+    fn invert_back(planes: Avx2Planes<Self>, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+        // SAFETY: `planes` proves AVX2 and AES-NI.
+        let inverted = unsafe {
+            let zero = _mm_setzero_si128();
+            let lower = _mm_aesdeclast_si128(_mm256_castsi256_si128(x), zero);
+            let upper = _mm_aesdeclast_si128(_mm256_extracti128_si256::<1>(x), zero);
+            _mm256_set_m128i(upper, lower)
+        };
+        planes.linear(map, inverted)
+    }
+
+    #[inline(always)]
+    fn moved(planes: Avx2Planes<Self>, x: __m256i) -> __m256i {
+        planes.shuffle(x, &SHIFT_ROWS)
+    }
+
+    #[inline(always)]
+    fn in_order(planes: Avx2Planes<Self>, x: __m256i) -> __m256i {
+        planes.shuffle(x, &SHIFT_ROWS_BACK)
+    }
+}
+
+/// Does `work` on a stack that has most of a page left before it comes to the next.
+///
+/// Zen 4 takes up to half as long again for kernels that keep vectors on a stack where
+/// that lies on two pages, and where it begins differs from run to run.
+#[inline(always)]
+fn on_one_page(work: impl FnOnce()) {
+    let here = 0_u8;
+    match (&raw const here).addr() % 4096 / 512 {
+        0 => further_on::<512>(work),
+        1 => further_on::<1024>(work),
+        2 => further_on::<1536>(work),
+        3 => further_on::<2048>(work),
+        4 => further_on::<2560>(work),
+        5 => further_on::<3072>(work),
+        6 => further_on::<3584>(work),
+        _ => work(),
+    }
+}
+
+/// Leaves `BYTES` of the stack out.
+#[inline(never)]
+fn further_on<const BYTES: usize>(work: impl FnOnce()) {
+    let left_out = [MaybeUninit::<u8>::uninit(); BYTES];
+    work();
+    // What is used after the work is there during it.
+    black_box(&left_out);
+}
