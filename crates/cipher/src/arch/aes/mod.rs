@@ -56,6 +56,10 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     /// Blocks in a register.
     const LANES: usize;
 
+    /// XTS: whether the tweaks of the next batch are best made between the rounds of
+    /// this one, and not before them.
+    const TWEAKS_BETWEEN_ROUNDS: bool = true;
+
     /// A register.
     type Vector: Copy;
 
@@ -104,6 +108,14 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     /// XTS: every lane times x to the power of
     /// [`BATCH`]·[`LANES`](Self::LANES), eight bits a lane of the register.
     fn times_x_batch(self, tweaks: Self::Vector) -> Self::Vector;
+
+    /// XTS: the tweak of the next batch that is in the place of `tweak`, where
+    /// `before` is the one before it.
+    #[inline(always)]
+    fn next_tweak(self, tweak: Self::Vector, before: Self::Vector) -> Self::Vector {
+        let _ = before;
+        self.times_x_batch(tweak)
+    }
 
     /// CTR: the sum of every 32-bit word, modulo 2³².
     fn sum_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
@@ -247,12 +259,18 @@ fn inner_rounds<E: Engine, const ENCRYPT: bool, const KEYS: usize, const N: usiz
     for key in &keys[1..KEYS - 1] {
         let key = engine.splat(key);
         for x in &mut *batch {
-            *x = if ENCRYPT {
-                engine.round(*x, key)
-            } else {
-                engine.inverse_round(*x, key)
-            };
+            *x = round::<E, ENCRYPT>(engine, *x, key);
         }
+    }
+}
+
+/// A round between the first key and the last round.
+#[inline(always)]
+fn round<E: Engine, const ENCRYPT: bool>(engine: E, x: E::Vector, key: E::Vector) -> E::Vector {
+    if ENCRYPT {
+        engine.round(x, key)
+    } else {
+        engine.inverse_round(x, key)
     }
 }
 

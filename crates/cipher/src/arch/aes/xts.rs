@@ -11,10 +11,11 @@
 //!
 //! so no product waits for more than a few others, and none goes through
 //! memory. A product by whole bytes is two byte shifts, a carry-less product of
-//! what left at the top by x⁷ + x² + x + 1, and a sum. They are made before the
-//! rounds of the batch before, which fill the time that they take.
+//! what left at the top by x⁷ + x² + x + 1, and a sum. They are made between the
+//! rounds of the batch before, which leave units of the CPU idle, and those of the
+//! next sector before the rounds.
 
-use super::{BATCH, Engine, Keyed, Work, inner_rounds, last_round, with_keys};
+use super::{BATCH, Engine, Keyed, Work, last_round, round, with_keys};
 use crate::block::Block;
 
 /// Encrypts or decrypts sectors in place; `starts` has one tweak a sector.
@@ -44,15 +45,20 @@ impl<const ENCRYPT: bool> Keyed for Xts<'_, ENCRYPT> {
             let blocks = sector.as_chunks_mut::<16>().0;
             let mut batches = blocks.chunks_exact_mut(BATCH * E::LANES);
             while let Some(batch) = batches.next() {
+                let more = batches.len() > 0;
+                if more && E::TWEAKS_BETWEEN_ROUNDS {
+                    tweaks = crypt::<E, ENCRYPT, KEYS, true>(engine, keys, &tweaks, batch);
+                    continue;
+                }
                 let mut next = tweaks;
-                if batches.len() > 0 {
+                if more {
                     for tweak in &mut next {
                         *tweak = engine.times_x_batch(*tweak);
                     }
                 } else if let Some(start) = starts.next() {
                     next = first_tweaks(engine, start);
                 }
-                crypt::<E, ENCRYPT, KEYS>(engine, keys, &tweaks, batch);
+                crypt::<E, ENCRYPT, KEYS, false>(engine, keys, &tweaks, batch);
                 tweaks = next;
             }
         }
@@ -72,24 +78,38 @@ fn first_tweaks<E: Engine>(engine: E, start: &Block) -> [E::Vector; BATCH] {
     tweaks
 }
 
+/// One batch. Gives the tweaks of the next, where `NEXT` asks for them.
 #[inline(always)]
-fn crypt<E: Engine, const ENCRYPT: bool, const KEYS: usize>(
+fn crypt<E: Engine, const ENCRYPT: bool, const KEYS: usize, const NEXT: bool>(
     engine: E,
     keys: &[Block; KEYS],
     tweaks: &[E::Vector; BATCH],
     blocks: &mut [Block],
-) {
+) -> [E::Vector; BATCH] {
+    let mut next = *tweaks;
+    let mut before = tweaks[BATCH - 1];
     let first = engine.splat(&keys[0]);
     let mut batch = [first; BATCH];
     for (v, x) in batch.iter_mut().enumerate() {
         let data = engine.load(&blocks[v * E::LANES..]);
         *x = engine.add(engine.add(data, tweaks[v]), *x);
     }
-    inner_rounds::<E, ENCRYPT, KEYS, BATCH>(engine, keys, &mut batch);
+    for (nth, key) in keys[1..KEYS - 1].iter().enumerate() {
+        let key = engine.splat(key);
+        for x in &mut batch {
+            *x = round::<E, ENCRYPT>(engine, *x, key);
+        }
+        // AES-128 has as many rounds left after the first as there are tweaks.
+        if NEXT && (1..=BATCH).contains(&nth) {
+            before = engine.next_tweak(tweaks[nth - 1], before);
+            next[nth - 1] = before;
+        }
+    }
     let last = engine.splat(&keys[KEYS - 1]);
     for (v, &x) in batch.iter().enumerate() {
         // The round adds its key last, so the tweak may come with it.
         let y = last_round::<E, ENCRYPT>(engine, x, engine.add(last, tweaks[v]));
         engine.store(y, &mut blocks[v * E::LANES..]);
     }
+    next
 }

@@ -96,15 +96,20 @@ impl Engine for AesNi {
 
     #[inline(always)]
     fn times_x_lanes(self, tweaks: __m128i) -> __m128i {
+        // The top bits of the halves go to the words that they are carried to.
+        const TO: i32 = 0b00_01_00_11;
         // SAFETY: `self` proves the features.
         unsafe {
-            let shifted = _mm_slli_epi64::<1>(tweaks);
-            let carries = _mm_srli_epi64::<63>(tweaks);
-            let polynomial = _mm_set1_epi64x(POLYNOMIAL);
-            let reduced = _mm_clmulepi64_si128::<1>(carries, polynomial);
-            let shifted = _mm_xor_si128(shifted, _mm_slli_si128::<8>(carries));
-            _mm_xor_si128(shifted, reduced)
+            let signs = _mm_srai_epi32::<31>(_mm_shuffle_epi32::<TO>(tweaks));
+            let carries = _mm_and_si128(signs, _mm_set_epi64x(1, POLYNOMIAL));
+            _mm_xor_si128(_mm_add_epi64(tweaks, tweaks), carries)
         }
+    }
+
+    /// Carry-less products take the time of rounds, what this is made of does not.
+    #[inline(always)]
+    fn next_tweak(self, _: __m128i, before: __m128i) -> __m128i {
+        self.times_x_lanes(before)
     }
 
     #[inline(always)]

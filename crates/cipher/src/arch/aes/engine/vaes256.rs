@@ -24,6 +24,7 @@ impl Vaes256 {
 impl Engine for Vaes256 {
     const BACKEND: Backend = Backend::Vaes256;
     const LANES: usize = 2;
+    const TWEAKS_BETWEEN_ROUNDS: bool = false;
     type Vector = __m256i;
 
     #[inline]
