@@ -6,7 +6,7 @@ use super::{Table, WHOLE_REGISTER};
 use crate::Backend;
 use crate::block::Block;
 use crate::block::planes::linear::{IDENTITY, Linear};
-use crate::block::planes::{Lines, Planes, Work};
+use crate::block::planes::{Lines, Planes, Products, Work};
 
 /// Proof that this CPU has AVX-512 with its foundation (F), operations on bytes
 /// (BW) and the shorter vector lengths (VL), look-ups of bytes (VBMI), GFNI, and
@@ -278,6 +278,14 @@ impl Planes for Avx512Bytes {
             let before = _mm512_broadcast_i32x4(_mm_loadu_si128(before.as_ptr().cast()));
             _mm512_alignr_epi64::<6>(x, before)
         }
+    }
+}
+
+impl Products for Avx512Bytes {
+    #[inline(always)]
+    fn multiply(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves the features.
+        unsafe { _mm512_gf2p8mul_epi8(x, y) }
     }
 }
 

@@ -10,6 +10,9 @@
 //!
 //! Read from its end, this is the same: L⁻¹ is L of the bytes in reverse.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod few;
+
 use zeroize::Zeroize;
 
 use super::{KEYS, PI_INVERSE, pi, round_keys};

@@ -44,8 +44,9 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     /// From the field of AES to how [`invert`](Self::invert) takes its elements.
     const FROM_AES_FIELD: Linear;
 
-    /// Whether [`invert_moving`](Self::invert_moving) is faster than
-    /// [`invert`](Self::invert), and what follows not the same.
+    /// Whether [`invert_moving`](Self::invert_moving) moves bytes, which then saves
+    /// time, and takes elements in another way than
+    /// [`invert_back`](Self::invert_back).
     const MOVES: bool = false;
 
     /// [`FROM_AES_FIELD`](Self::FROM_AES_FIELD) for
@@ -365,6 +366,13 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
         }
         self.transpose_squares(x)
     }
+}
+
+/// Planes of a CPU that multiplies bytes.
+#[cfg(target_arch = "x86_64")]
+pub(crate) trait Products: Planes {
+    /// The products in the field of AES.
+    fn multiply(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
 }
 
 /// Bytes of a cache line.

@@ -6,8 +6,9 @@ use std::mem::MaybeUninit;
 
 use super::Avx2Planes;
 use crate::arch::{AesNi, Avx2};
-use crate::block::planes::linear::{IDENTITY, Linear, Nibbles};
-use crate::block::planes::linear::{apply, compose, inverse, of_nibbles};
+use crate::block::planes::linear::{
+    IDENTITY, Linear, Nibbles, apply, compose, inverse, of_nibbles,
+};
 use crate::block::planes::{Planes, Work, tower};
 
 /// A way to invert bytes: what [`Planes`] has of it, for a way that moves nothing
