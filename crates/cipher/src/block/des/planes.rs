@@ -108,6 +108,7 @@ pub(crate) fn pass<C: Planes>(cpu: C, rounds: Rounds<'_>, blocks: &mut [Block]) 
 }
 
 /// [`pass`] of `from`, to `to`.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn pass_between<C: Planes>(
     cpu: C,
@@ -123,6 +124,7 @@ pub(crate) fn pass_between<C: Planes>(
 
 /// [`pass`] of the sums of `blocks` and what the pass before it in `work` gave; those of
 /// zeros in a new one.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn pass_chained<C: Planes>(
     cpu: C,
