@@ -105,17 +105,10 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     /// XTS: every lane times x⁸.
     fn times_x8(self, tweaks: Self::Vector) -> Self::Vector;
 
-    /// XTS: every lane times x to the power of
-    /// [`BATCH`]·[`LANES`](Self::LANES), eight bits a lane of the register.
-    fn times_x_batch(self, tweaks: Self::Vector) -> Self::Vector;
-
-    /// XTS: the tweak of the next batch that is in the place of `tweak`, where
-    /// `before` is the one before it.
-    #[inline(always)]
-    fn next_tweak(self, tweak: Self::Vector, before: Self::Vector) -> Self::Vector {
-        let _ = before;
-        self.times_x_batch(tweak)
-    }
+    /// XTS: the tweaks of the next batch that are in the place of `tweaks`, which are
+    /// those times x to the power of [`BATCH`]·[`LANES`](Self::LANES), and the ones
+    /// in `before` times x to that of `LANES`.
+    fn next_tweaks(self, tweaks: Self::Vector, before: Self::Vector) -> Self::Vector;
 
     /// CTR: the sum of every 32-bit word, modulo 2³².
     fn sum_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;

@@ -52,8 +52,10 @@ impl<const ENCRYPT: bool> Keyed for Xts<'_, ENCRYPT> {
                 }
                 let mut next = tweaks;
                 if more {
+                    let mut before = tweaks[BATCH - 1];
                     for tweak in &mut next {
-                        *tweak = engine.times_x_batch(*tweak);
+                        before = engine.next_tweaks(*tweak, before);
+                        *tweak = before;
                     }
                 } else if let Some(start) = starts.next() {
                     next = first_tweaks(engine, start);
@@ -101,7 +103,7 @@ fn crypt<E: Engine, const ENCRYPT: bool, const KEYS: usize, const NEXT: bool>(
         }
         // AES-128 has as many rounds left after the first as there are tweaks.
         if NEXT && (1..=BATCH).contains(&nth) {
-            before = engine.next_tweak(tweaks[nth - 1], before);
+            before = engine.next_tweaks(tweaks[nth - 1], before);
             next[nth - 1] = before;
         }
     }

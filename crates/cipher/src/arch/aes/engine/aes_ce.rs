@@ -111,7 +111,7 @@ impl Engine for AesCe {
     }
 
     #[inline(always)]
-    fn times_x_batch(self, tweaks: uint8x16_t) -> uint8x16_t {
+    fn next_tweaks(self, tweaks: uint8x16_t, _: uint8x16_t) -> uint8x16_t {
         self.times_x8(tweaks)
     }
 

@@ -106,12 +106,6 @@ impl Engine for AesNi {
         }
     }
 
-    /// Carry-less products take the time of rounds, what this is made of does not.
-    #[inline(always)]
-    fn next_tweak(self, _: __m128i, before: __m128i) -> __m128i {
-        self.times_x_lanes(before)
-    }
-
     #[inline(always)]
     fn times_x8(self, tweaks: __m128i) -> __m128i {
         // SAFETY: `self` proves the features.
@@ -123,9 +117,10 @@ impl Engine for AesNi {
         }
     }
 
+    /// Carry-less products take the time of rounds, what this is made of does not.
     #[inline(always)]
-    fn times_x_batch(self, tweaks: __m128i) -> __m128i {
-        self.times_x8(tweaks)
+    fn next_tweaks(self, _: __m128i, before: __m128i) -> __m128i {
+        self.times_x_lanes(before)
     }
 
     #[inline(always)]

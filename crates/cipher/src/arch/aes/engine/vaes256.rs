@@ -133,7 +133,7 @@ impl Engine for Vaes256 {
     }
 
     #[inline(always)]
-    fn times_x_batch(self, tweaks: __m256i) -> __m256i {
+    fn next_tweaks(self, tweaks: __m256i, _: __m256i) -> __m256i {
         // SAFETY: `self` proves the features.
         unsafe {
             let over = _mm256_bsrli_epi128::<14>(tweaks);

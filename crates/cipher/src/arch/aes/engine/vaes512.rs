@@ -133,7 +133,7 @@ impl Engine for Vaes512 {
     }
 
     #[inline(always)]
-    fn times_x_batch(self, tweaks: __m512i) -> __m512i {
+    fn next_tweaks(self, tweaks: __m512i, _: __m512i) -> __m512i {
         // SAFETY: `self` proves the features.
         unsafe {
             let over = _mm512_bsrli_epi128::<12>(tweaks);
