@@ -32,6 +32,7 @@ impl Planes for Avx512Bytes {
     const WIDE: usize = 64;
     const FROM_AES_FIELD: Linear = IDENTITY;
     const INVERTS_AT_ONCE: bool = true;
+    const TURNS: bool = true;
     type Vector = __m512i;
     type Table = Table;
     type Map = u64;
@@ -225,6 +226,34 @@ impl Planes for Avx512Bytes {
         unsafe {
             let from = _mm512_broadcast_i32x4(_mm_loadu_si128(from.as_ptr().cast()));
             _mm512_shuffle_epi8(x, from)
+        }
+    }
+
+    /// By rotations and selections, which have another port than shuffles, of
+    /// which a cipher with tables has enough: byte k of word j of register i to
+    /// byte 4·j + i of plane k. The words are rotated until their byte k is at byte
+    /// i + k; so is plane k, and is rotated back.
+    #[inline(always)]
+    fn to_planes(self, [a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+        /// Bytes 0 and 2 of every word, 0 and 1, 1 and 2.
+        const EVEN: u64 = 0x5555_5555_5555_5555;
+        const LOWER: u64 = 0x3333_3333_3333_3333;
+        const MIDDLE: u64 = 0x6666_6666_6666_6666;
+        // SAFETY: `self` proves the features.
+        unsafe {
+            let b = _mm512_rol_epi32::<8>(b);
+            let c = _mm512_rol_epi32::<16>(c);
+            let d = _mm512_rol_epi32::<24>(d);
+            let even_ab = _mm512_mask_blend_epi8(EVEN, b, a);
+            let odd_ab = _mm512_mask_blend_epi8(EVEN, a, b);
+            let even_cd = _mm512_mask_blend_epi8(EVEN, d, c);
+            let odd_cd = _mm512_mask_blend_epi8(EVEN, c, d);
+            [
+                _mm512_mask_blend_epi8(LOWER, even_cd, even_ab),
+                _mm512_ror_epi32::<8>(_mm512_mask_blend_epi8(MIDDLE, odd_cd, odd_ab)),
+                _mm512_ror_epi32::<16>(_mm512_mask_blend_epi8(LOWER, even_ab, even_cd)),
+                _mm512_ror_epi32::<24>(_mm512_mask_blend_epi8(MIDDLE, odd_ab, odd_cd)),
+            ]
         }
     }
 

@@ -298,7 +298,10 @@ fn transposes<P: Planes>(planes: P) {
         |x| planes.planes_to_halves(x),
         to_half,
     );
-    let to_plane = |i, at| (at % 4, 4 * i + at / 4);
+    let to_plane = |i, at| match P::TURNS {
+        true => (at % 4, at - at % 4 + i),
+        false => (at % 4, 4 * i + at / 4),
+    };
     moves(planes, "to_planes", |x| planes.to_planes(x), to_plane);
 }
 

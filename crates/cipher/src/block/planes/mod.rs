@@ -60,6 +60,10 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     /// of it is fast on one block too.
     const INVERTS_AT_ONCE: bool;
 
+    /// Whether words that go to planes and back change places: word j of
+    /// register i with word i of register j, in every 16 bytes.
+    const TURNS: bool = false;
+
     /// A register.
     type Vector: Copy;
 
@@ -280,6 +284,20 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
         words
     }
 
+    /// The same words, [`turned`](Self::turned).
+    #[inline(always)]
+    fn rows_to_turned_words(self, rows: [Self::Vector; 16]) -> [[Self::Vector; 4]; 4] {
+        let mut turned = rows;
+        if Self::TURNS {
+            let mut i = 0;
+            while i < 16 {
+                turned[i] = rows[4 * (i % 4) + i / 4];
+                i += 1;
+            }
+        }
+        self.rows_to_words(turned)
+    }
+
     /// What undoes [`rows_to_words`](Self::rows_to_words).
     #[inline(always)]
     fn words_to_rows(self, words: [[Self::Vector; 4]; 4]) -> [Self::Vector; 16] {
@@ -291,6 +309,16 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
             i += 1;
         }
         rows
+    }
+
+    /// The words as they are after planes: [`TURNS`](Self::TURNS).
+    #[inline(always)]
+    fn turned(self, x: [Self::Vector; 4]) -> [Self::Vector; 4] {
+        if Self::TURNS {
+            self.transpose_squares(x)
+        } else {
+            x
+        }
     }
 
     /// In every 16 bytes, word i of register j to word j of register i.
@@ -356,7 +384,8 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
         [p, q, r, s]
     }
 
-    /// What undoes [`to_words`](Self::to_words).
+    /// What undoes [`to_words`](Self::to_words), but for
+    /// [`TURNS`](Self::TURNS).
     #[inline(always)]
     fn to_planes(self, mut x: [Self::Vector; 4]) -> [Self::Vector; 4] {
         let mut i = 0;

@@ -153,12 +153,13 @@ impl<P: Planes> Kernel<P> for InTables<P> {
     #[inline(always)]
     fn encrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
         let keys = &self.subkeys;
-        let state = planes.rows_to_words(rows);
+        let state = state(planes, rows);
         let [mut a, mut b, mut c, mut d] = add_keys(planes, state, &keys.input_whitening);
         for keys in keys.round_keys.as_chunks::<2>().0 {
             self.round(planes, a, b, &mut c, &mut d, keys[0]);
             self.round(planes, c, d, &mut a, &mut b, keys[1]);
         }
+        let [c, d] = [planes.turned(c), planes.turned(d)];
         // The last round does not swap.
         planes.words_to_rows(add_keys(planes, [c, d, a, b], &keys.output_whitening))
     }
@@ -166,12 +167,13 @@ impl<P: Planes> Kernel<P> for InTables<P> {
     #[inline(always)]
     fn decrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
         let keys = &self.subkeys;
-        let state = planes.rows_to_words(rows);
+        let state = state(planes, rows);
         let [mut c, mut d, mut a, mut b] = add_keys(planes, state, &keys.output_whitening);
         for keys in keys.round_keys.as_chunks::<2>().0.iter().rev() {
             self.inverse_round(planes, c, d, &mut a, &mut b, keys[1]);
             self.inverse_round(planes, a, b, &mut c, &mut d, keys[0]);
         }
+        let [a, b] = [planes.turned(a), planes.turned(b)];
         planes.words_to_rows(add_keys(planes, [a, b, c, d], &keys.input_whitening))
     }
 
@@ -345,6 +347,15 @@ const fn in_words(from: [u8; 4]) -> [u8; 16] {
         i += 1;
     }
     bytes
+}
+
+/// The words of a state. What f gives is turned, so is what it is added to, and f is of
+/// either half in turns: the second half is turned, all the time.
+#[inline(always)]
+fn state<P: Planes>(planes: P, rows: [P::Vector; 16]) -> [Word<P>; 4] {
+    let [a, b, ..] = planes.rows_to_words(rows);
+    let [.., c, d] = planes.rows_to_turned_words(rows);
+    [a, b, c, d]
 }
 
 #[inline(always)]
