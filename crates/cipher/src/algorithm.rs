@@ -218,6 +218,11 @@ impl Algorithm {
                 Some(visitor.wide(|key| kuznyechik::planes::few::keyed(key, planes)))
             }
             #[cfg(target_arch = "x86_64")]
+            (Self::Camellia, Backend::Avx512) => {
+                let planes = Avx512Bytes::detect()?;
+                Some(visitor.wide(|key| camellia::planes::serial::keyed(key, planes)))
+            }
+            #[cfg(target_arch = "x86_64")]
             (_, Backend::Avx512) => self.visit_planes(Avx512Bytes::detect()?, visitor),
             #[cfg(target_arch = "aarch64")]
             (_, Backend::Neon) => self.visit_planes(Neon::detect()?, visitor),

@@ -23,6 +23,8 @@
 
 mod aes;
 #[cfg(target_arch = "x86_64")]
+mod camellia;
+#[cfg(target_arch = "x86_64")]
 mod des;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
@@ -44,6 +46,7 @@ pub(crate) use self::{aes::AesCe, neon::Neon};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::{
     aes::{AesNi, Vaes256, Vaes512},
+    camellia::{Keys as CamelliaKeys, Layer as CamelliaLayer, Serial as CamelliaSerial},
     planes::{Avx2Planes, Avx512Bytes, ByAes, ByNibbles},
     store::store_block,
 };

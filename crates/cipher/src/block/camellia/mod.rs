@@ -231,7 +231,7 @@ fn fl_inverse(x: u64, key: u64) -> u64 {
 }
 
 /// Column j of the P-function, as a mask.
-const P_COLUMNS: [u64; 8] = [
+pub(crate) const P_COLUMNS: [u64; 8] = [
     0xffff_ff00_ff00_00ff,
     0x00ff_ffff_ffff_0000,
     0xff00_ffff_00ff_ff00,

@@ -18,6 +18,8 @@
 //! half comes out so, and F of the right half comes back.
 
 mod few;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod serial;
 
 use zeroize::Zeroize;
 
@@ -118,11 +120,7 @@ struct Side<P: Planes> {
 
 /// The cipher under a key of 16, 24 or 32 bytes.
 pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, Maps<P>> {
-    let mut encryption = Subkeys::new(key, |x| {
-        let mut bytes = x.to_be_bytes();
-        planes.enter(Substitute { bytes: &mut bytes });
-        permute(bytes)
-    });
+    let mut encryption = subkeys(key, planes);
     let mut decryption = encryption.reversed();
     let enter = [
         compose(&P::FROM_AES_FIELD, &IN),
@@ -159,6 +157,14 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, Maps<P>> {
     encryption.wipe();
     decryption.wipe();
     InPlanes { planes, kernel }
+}
+
+fn subkeys(key: &[u8], planes: impl Planes) -> Subkeys {
+    Subkeys::new(key, |x| {
+        let mut bytes = x.to_be_bytes();
+        planes.enter(Substitute { bytes: &mut bytes });
+        permute(bytes)
+    })
 }
 
 /// The eight S-boxes of F.
