@@ -109,7 +109,7 @@ impl Keyed for Encrypt<'_> {
         for (data, ivs) in rest.chunks_mut(full * sector_bytes).zip(ivs.chunks(full)) {
             // The fewest registers that hold all: a round of few takes less time.
             match ivs.len().div_ceil(E::LANES) {
-                1 => encrypt::<E, KEYS, 1>(engine, keys, ivs, sector_bytes, data),
+                1 => encrypt_chain::<E, KEYS>(engine, keys, ivs, sector_bytes, data),
                 2 => encrypt::<E, KEYS, 2>(engine, keys, ivs, sector_bytes, data),
                 3 | 4 => encrypt::<E, KEYS, 4>(engine, keys, ivs, sector_bytes, data),
                 _ => encrypt::<E, KEYS, BATCH>(engine, keys, ivs, sector_bytes, data),
@@ -118,16 +118,55 @@ impl Keyed for Encrypt<'_> {
     }
 }
 
-/// At most `N` registers of sectors, each in its lane. Lanes without a sector
-/// repeat the last one and are not written.
+/// One register of sectors, each in its lane: a chain that waits for nothing but
+/// rounds. A round adds its key last, so the next block comes with it.
 #[inline(always)]
-fn encrypt<E: Engine, const KEYS: usize, const N: usize>(
+fn encrypt_chain<E: Engine, const KEYS: usize>(
     engine: E,
     keys: &[Block; KEYS],
     ivs: &[Block],
     sector_bytes: usize,
     data: &mut [u8],
 ) {
+    let ([start], [mut lines]) = begin::<E, 1>(engine, ivs, sector_bytes);
+    let (first, last) = (engine.splat(&keys[0]), engine.splat(&keys[KEYS - 1]));
+    let mut line = engine.load_lines(data, &lines);
+    let mut state = [engine.add(start, engine.add(line[0], first))];
+    let line_count = sector_bytes / LINE;
+    for nth in 1..=line_count {
+        let here = lines;
+        for line in &mut lines {
+            *line += LINE;
+        }
+        // Behind the last line no block is next, and what is added to the chain
+        // then goes nowhere.
+        let next_line = match nth < line_count {
+            true => engine.load_lines(data, &lines),
+            false => line,
+        };
+        let mut found = line;
+        for (j, next) in [line[1], line[2], line[3], next_line[0]]
+            .into_iter()
+            .enumerate()
+        {
+            inner_rounds::<E, true, KEYS, 1>(engine, keys, &mut state);
+            let next = engine.add(next, first);
+            state[0] = last_round::<E, true>(engine, state[0], engine.add(last, next));
+            found[j] = engine.add(state[0], next);
+        }
+        engine.store_lines(found, data, &here, ivs.len().min(E::LANES));
+        line = next_line;
+    }
+}
+
+/// The starts of `N` registers of sectors, and where their first lines are. Lanes
+/// without a sector repeat the last one, and are not to be written.
+#[inline(always)]
+fn begin<E: Engine, const N: usize>(
+    engine: E,
+    ivs: &[Block],
+    sector_bytes: usize,
+) -> ([E::Vector; N], [Lines; N]) {
     let zero = [[0; 16]; 4];
     let mut state = [engine.load(&zero); N];
     let mut lines = [[0; 4]; N];
@@ -140,6 +179,19 @@ fn encrypt<E: Engine, const KEYS: usize, const N: usize>(
         }
         state[v] = engine.load(&start);
     }
+    (state, lines)
+}
+
+/// At most `N` registers of sectors, each in its lane.
+#[inline(always)]
+fn encrypt<E: Engine, const KEYS: usize, const N: usize>(
+    engine: E,
+    keys: &[Block; KEYS],
+    ivs: &[Block],
+    sector_bytes: usize,
+    data: &mut [u8],
+) {
+    let (mut state, mut lines) = begin::<E, N>(engine, ivs, sector_bytes);
     let first = engine.splat(&keys[0]);
     for _ in 0..sector_bytes / LINE {
         let mut blocks = [[first; N]; 4];
@@ -149,7 +201,9 @@ fn encrypt<E: Engine, const KEYS: usize, const N: usize>(
                 blocks[v] = block;
             }
         }
-        encrypt_line::<E, KEYS, N>(engine, keys, &mut state, &mut blocks);
+        for blocks in &mut blocks {
+            encrypt_blocks::<E, KEYS, N>(engine, keys, &mut state, blocks);
+        }
         let [a, b, c, d] = blocks;
         for v in 0..N {
             let count = ivs.len().saturating_sub(v * E::LANES).min(E::LANES);
@@ -244,36 +298,4 @@ fn encrypt_blocks<E: Engine, const KEYS: usize, const N: usize>(
         *x = last_round::<E, true>(engine, *x, last);
     }
     *blocks = *state;
-}
-
-/// Four blocks of every lane, one after the other.
-#[inline(always)]
-fn encrypt_line<E: Engine, const KEYS: usize, const N: usize>(
-    engine: E,
-    keys: &[Block; KEYS],
-    state: &mut [E::Vector; N],
-    blocks: &mut [[E::Vector; N]; 4],
-) {
-    if N > 1 {
-        for blocks in blocks {
-            encrypt_blocks::<E, KEYS, N>(engine, keys, state, blocks);
-        }
-        return;
-    }
-    // A round adds its key last, so the next block may come with it: a chain of one
-    // block waits for rounds only, and not for a sum.
-    let first = engine.splat(&keys[0]);
-    let last = engine.splat(&keys[KEYS - 1]);
-    state[0] = engine.add(engine.add(state[0], blocks[0][0]), first);
-    for j in 0..blocks.len() {
-        inner_rounds::<E, true, KEYS, N>(engine, keys, state);
-        if let Some(next) = blocks.get(j + 1) {
-            let next = engine.add(next[0], first);
-            state[0] = last_round::<E, true>(engine, state[0], engine.add(last, next));
-            blocks[j][0] = engine.add(state[0], next);
-        } else {
-            state[0] = last_round::<E, true>(engine, state[0], last);
-            blocks[j][0] = state[0];
-        }
-    }
 }

@@ -3,9 +3,9 @@
 use super::{IN, Linear, Maps, OUT, ROTATE_LEFT, ROTATE_RIGHT, Sums, input_mask, subkeys};
 use crate::arch::{Avx512Bytes, CamelliaKeys, CamelliaLayer, CamelliaSerial};
 use crate::block::Block;
+use crate::block::planes::Planes;
 use crate::block::planes::linear::{IDENTITY, apply, compose, inverse};
 use crate::block::planes::sectors::{InPlanes, Kernel};
-use crate::block::planes::Planes;
 
 /// [`Maps`] with that kernel.
 pub(crate) struct WithSerial {
