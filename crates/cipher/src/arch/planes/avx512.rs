@@ -257,6 +257,38 @@ impl Planes for Avx512Bytes {
         }
     }
 
+    /// In as many shuffles as if nothing were turned: any two halves of 16 bytes make
+    /// a row in one.
+    #[inline(always)]
+    fn half_turned_words_to_rows(self, [a, b, c, d]: [[__m512i; 4]; 4]) -> [__m512i; 16] {
+        let interleaved = |x: [__m512i; 4], y: [__m512i; 4]| {
+            [
+                self.interleave_words(x[0], y[0]),
+                self.interleave_words(x[1], y[1]),
+                self.interleave_words(x[2], y[2]),
+                self.interleave_words(x[3], y[3]),
+            ]
+        };
+        let (first, second) = (interleaved(a, b), interleaved(c, d));
+        let mut rows = [a[0]; 16];
+        for i in 0..4 {
+            for j in 0..4 {
+                let (x, y) = (first[j][i / 2], second[i][j / 2]);
+                // SAFETY: `self` proves the feature.
+                rows[4 * i + j] = unsafe {
+                    let (x, y) = (_mm512_castsi512_pd(x), _mm512_castsi512_pd(y));
+                    _mm512_castpd_si512(match (i % 2, j % 2) {
+                        (0, 0) => _mm512_shuffle_pd::<0b0000_0000>(x, y),
+                        (0, _) => _mm512_shuffle_pd::<0b1010_1010>(x, y),
+                        (_, 0) => _mm512_shuffle_pd::<0b0101_0101>(x, y),
+                        (_, _) => _mm512_shuffle_pd::<0b1111_1111>(x, y),
+                    })
+                };
+            }
+        }
+        rows
+    }
+
     #[inline(always)]
     fn first_tweaks(self, tweak: &Block) -> [__m512i; 8] {
         let mut tweaks = [self.splat(0); 8];

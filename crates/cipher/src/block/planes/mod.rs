@@ -321,6 +321,12 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
         }
     }
 
+    /// What undoes both, of which the first two words come [`turned`](Self::turned).
+    #[inline(always)]
+    fn half_turned_words_to_rows(self, [a, b, c, d]: [[Self::Vector; 4]; 4]) -> [Self::Vector; 16] {
+        self.words_to_rows([self.turned(a), self.turned(b), c, d])
+    }
+
     /// In every 16 bytes, word i of register j to word j of register i.
     #[inline(always)]
     fn transpose_squares(self, [p, q, r, s]: [Self::Vector; 4]) -> [Self::Vector; 4] {

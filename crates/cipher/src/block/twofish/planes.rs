@@ -159,9 +159,8 @@ impl<P: Planes> Kernel<P> for InTables<P> {
             self.round(planes, a, b, &mut c, &mut d, keys[0]);
             self.round(planes, c, d, &mut a, &mut b, keys[1]);
         }
-        let [c, d] = [planes.turned(c), planes.turned(d)];
         // The last round does not swap.
-        planes.words_to_rows(add_keys(planes, [c, d, a, b], &keys.output_whitening))
+        planes.half_turned_words_to_rows(add_keys(planes, [c, d, a, b], &keys.output_whitening))
     }
 
     #[inline(always)]
@@ -173,8 +172,7 @@ impl<P: Planes> Kernel<P> for InTables<P> {
             self.inverse_round(planes, c, d, &mut a, &mut b, keys[1]);
             self.inverse_round(planes, a, b, &mut c, &mut d, keys[0]);
         }
-        let [a, b] = [planes.turned(a), planes.turned(b)];
-        planes.words_to_rows(add_keys(planes, [a, b, c, d], &keys.input_whitening))
+        planes.half_turned_words_to_rows(add_keys(planes, [a, b, c, d], &keys.input_whitening))
     }
 
     const FEW: usize = FEW_PAIRS * P::WIDE / 8;
