@@ -29,12 +29,16 @@ struct Mounted {
 
 impl Mounted {
     fn new(export: Export) -> Option<Self> {
+        Self::served_by(2, export)
+    }
+
+    fn served_by(threads: usize, export: Export) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let place = Place::In {
             directory: directory.path().to_owned(),
             name: "volume".into(),
         };
-        match FuseMount::new(Arc::new(export), &place, 2, Visibility::Owner) {
+        match FuseMount::new(Arc::new(export), &place, threads, Visibility::Owner) {
             Ok(mount) => Some(Self { mount, directory }),
             Err(error) => {
                 println!("skipped: FUSE: {error}");
@@ -103,9 +107,10 @@ fn written(device: impl BlockDevice + 'static) -> Export {
 #[test]
 fn equals_the_model_under_every_trim_policy() {
     for (seed, policy) in (0..).zip(TrimPolicy::ALL) {
-        for direct in [false, true] {
+        // One thread alone writes large requests in parts.
+        for (direct, threads) in [(false, 2), (true, 2), (true, 1)] {
             let below = Trim::new(RamDevice::new(SIZE), policy);
-            let Some(mounted) = Mounted::new(written(below)) else {
+            let Some(mounted) = Mounted::served_by(threads, written(below)) else {
                 return;
             };
             let file = device(&mounted.file(), direct);

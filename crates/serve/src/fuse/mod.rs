@@ -131,9 +131,10 @@ impl FuseMount {
             Visibility::Owner => SessionACL::Owner,
             Visibility::RootToo => SessionACL::All,
         };
-        config.n_threads = Some(threads.max(1));
+        let threads = threads.max(1);
+        config.n_threads = Some(threads);
         config.clone_fd = threads > 1;
-        let served = FileSystem::new(export, place);
+        let served = FileSystem::new(export, place, threads);
         let session = fuser::spawn_mount(served, place.path(), &config);
         let session = session.map_err(|source| {
             // What fusermount3 says; the kernel has no number for it.
