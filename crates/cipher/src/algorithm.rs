@@ -11,6 +11,7 @@ use crate::arch::{AesCe, Neon};
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{
     AesNi, Avx2, Avx2Planes, Avx512, Avx512Bytes, ByAes, ByNibbles, Vaes256, Vaes512,
+    by_rows_is_faster,
 };
 use crate::block::aes::bitsliced::Bitsliced;
 use crate::block::des::{self, Des, TripleDes};
@@ -210,7 +211,12 @@ impl Algorithm {
             }
             #[cfg(target_arch = "x86_64")]
             (Self::Cast6 | Self::Cast5 | Self::Blowfish | Self::BlowfishLe, Backend::Avx512) => {
-                self.visit_words(Avx512Bytes::detect()?, visitor)
+                let planes = Avx512Bytes::detect()?;
+                if by_rows_is_faster() {
+                    self.visit_words(planes.by_rows(), visitor)
+                } else {
+                    self.visit_words(planes, visitor)
+                }
             }
             #[cfg(target_arch = "x86_64")]
             (Self::Kuznyechik, Backend::Avx512) => {

@@ -12,8 +12,8 @@
 //! That the CPU has the feature is proven by a value: `Avx2`, `Avx512`,
 //! `Avx512Bytes`, `AesNi`, `Vaes256` and `Vaes512` on x86-64, `Neon` and `AesCe`
 //! on aarch64 have no bytes and a private field, so only their `detect` makes
-//! them, after asking the CPU and the operating system; `Avx2Planes` is made of
-//! them. A kernel is a method of that value; whoever can call it holds the proof.
+//! them, after asking the CPU and the operating system; `Avx2Planes` and
+//! `Avx512Bytes<true>` are made of them. A kernel is a method of that value; whoever can call it holds the proof.
 //! Features do not vanish while a program runs, so a proof may be copied and kept.
 //!
 //! And it loads and stores vectors through pointers, each made in the same
@@ -47,7 +47,7 @@ pub(crate) use self::{aes::AesCe, neon::Neon};
 pub(crate) use self::{
     aes::{AesNi, Vaes256, Vaes512},
     camellia::{Keys as CamelliaKeys, Layer as CamelliaLayer, Serial as CamelliaSerial},
-    planes::{Avx2Planes, Avx512Bytes, ByAes, ByNibbles},
+    planes::{Avx2Planes, Avx512Bytes, ByAes, ByNibbles, by_rows_is_faster},
     store::store_block,
 };
 

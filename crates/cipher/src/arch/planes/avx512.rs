@@ -10,9 +10,9 @@ use crate::block::planes::{Lines, Planes, Products, Work};
 
 /// Proof that this CPU has AVX-512 with its foundation (F), operations on bytes
 /// (BW) and the shorter vector lengths (VL), look-ups of bytes (VBMI), GFNI, and
-/// VPCLMULQDQ.
+/// VPCLMULQDQ. `BY_ROWS` says how words are [looked up](super::words).
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512Bytes(());
+pub(crate) struct Avx512Bytes<const BY_ROWS: bool = false>(());
 
 impl Avx512Bytes {
     /// The proof, if it is true.
@@ -25,9 +25,14 @@ impl Avx512Bytes {
             && is_x86_feature_detected!("vpclmulqdq");
         has.then_some(Self(()))
     }
+
+    /// The same CPU, for words that are looked up the other way.
+    pub(crate) fn by_rows(self) -> Avx512Bytes<true> {
+        Avx512Bytes(())
+    }
 }
 
-impl Planes for Avx512Bytes {
+impl<const BY_ROWS: bool> Planes for Avx512Bytes<BY_ROWS> {
     const BACKEND: Backend = Backend::Avx512;
     const WIDE: usize = 64;
     const FROM_AES_FIELD: Linear = IDENTITY;
@@ -61,7 +66,10 @@ impl Planes for Avx512Bytes {
     fn enter<W: Work<Self>>(self, work: W) {
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni,vpclmulqdq")]
         #[inline(never)]
-        fn enabled<W: Work<Avx512Bytes>>(planes: Avx512Bytes, work: W) {
+        fn enabled<const BY_ROWS: bool, W: Work<Avx512Bytes<BY_ROWS>>>(
+            planes: Avx512Bytes<BY_ROWS>,
+            work: W,
+        ) {
             work.run(planes);
         }
         // SAFETY: `self` proves the features.
@@ -350,7 +358,7 @@ impl Products for Avx512Bytes {
     }
 }
 
-impl Avx512Bytes {
+impl<const BY_ROWS: bool> Avx512Bytes<BY_ROWS> {
     /// A map for each half of every 16 bytes.
     #[inline(always)]
     fn splat_maps(self, maps: [u64; 2]) -> __m512i {

@@ -16,7 +16,7 @@ use zeroize::Zeroize;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::avx2::{Avx2Planes, ByAes, ByNibbles};
 #[cfg(target_arch = "x86_64")]
-pub(crate) use self::avx512::Avx512Bytes;
+pub(crate) use self::{avx512::Avx512Bytes, words::by_rows_is_faster};
 
 const WHOLE_REGISTER: &str = "a register of bytes";
 

@@ -27,7 +27,10 @@ fn avx512() {
 #[test]
 fn words_avx512() {
     match Avx512Bytes::detect() {
-        Some(proof) => proof.enter(EverythingOfWords),
+        Some(proof) => {
+            proof.enter(EverythingOfWords);
+            proof.by_rows().enter(EverythingOfWords);
+        }
         None => println!("skipped: this CPU has no AVX-512 VBMI with GFNI"),
     }
 }

@@ -177,7 +177,7 @@ fn join<const LITTLE_ENDIAN: bool, V>([left, right]: [[V; 4]; 2]) -> [V; 8] {
 
 #[cfg(test)]
 mod tests {
-    use super::keyed;
+    use super::{Words, keyed};
     use crate::arch::Avx512Bytes;
     use crate::block::tests;
     use crate::reference;
@@ -190,6 +190,11 @@ mod tests {
             println!("skipped: this CPU has no AVX-512 VBMI with GFNI");
             return;
         };
+        check(planes);
+        check(planes.by_rows());
+    }
+
+    fn check<P: Words>(planes: P) {
         let big = |key: &[u8]| keyed::<_, false>(key, planes);
         tests::known_answers::<reference::Blowfish, _, 8>("blowfish", big);
         tests::equals_reference::<reference::Blowfish, _, 8>(&KEY_LENGTHS, big);

@@ -110,7 +110,7 @@ fn join<V>([[d, c, b, a], [h, g, f, e]]: [[V; 4]; 2]) -> [V; 8] {
 
 #[cfg(test)]
 mod tests {
-    use super::keyed;
+    use super::{Words, keyed};
     use crate::arch::Avx512Bytes;
     use crate::block::tests;
     use crate::reference;
@@ -123,6 +123,11 @@ mod tests {
             println!("skipped: this CPU has no AVX-512 VBMI with GFNI");
             return;
         };
+        check(planes);
+        check(planes.by_rows());
+    }
+
+    fn check<P: Words>(planes: P) {
         let keyed = |key: &[u8]| keyed(key, planes);
         tests::known_answers::<reference::Cast5, _, 8>("cast5", keyed);
         tests::equals_reference::<reference::Cast5, _, 8>(&KEY_LENGTHS, keyed);

@@ -133,7 +133,7 @@ fn join<V>(words: [[V; 4]; 4]) -> [V; 16] {
 
 #[cfg(test)]
 mod tests {
-    use super::keyed;
+    use super::{Words, keyed};
     use crate::arch::Avx512Bytes;
     use crate::block::tests;
     use crate::reference;
@@ -146,6 +146,11 @@ mod tests {
             println!("skipped: this CPU has no AVX-512 VBMI with GFNI");
             return;
         };
+        check(planes);
+        check(planes.by_rows());
+    }
+
+    fn check<P: Words>(planes: P) {
         let keyed = |key: &[u8]| keyed(key, planes);
         tests::known_answers::<reference::Cast6, _, 16>("cast6", keyed);
         tests::equals_reference::<reference::Cast6, _, 16>(&KEY_LENGTHS, keyed);

@@ -440,7 +440,10 @@ mod tests {
     #[test]
     fn both_forms_equal_code_for_one_word() {
         match Avx512Bytes::detect() {
-            Some(planes) => planes.enter(BothForms),
+            Some(planes) => {
+                planes.enter(BothForms);
+                planes.by_rows().enter(BothForms);
+            }
             None => println!("skipped: this CPU has no AVX-512 VBMI with GFNI"),
         }
     }

@@ -24,7 +24,7 @@ pub(crate) fn keyed(key: &[u8], planes: Avx512Bytes) -> InPlanes<Avx512Bytes, Wi
 fn serial_keys(key: &[u8], planes: Avx512Bytes) -> CamelliaKeys {
     // Of the places of s₁, s₂ and s₃, and of those of s₄.
     let enter = [IN, compose(&IN, &ROTATE_LEFT)];
-    let maps = |maps: [Linear; 2]| maps.map(|map| Avx512Bytes::map(&map));
+    let maps = |maps: [Linear; 2]| maps.map(|map| <Avx512Bytes>::map(&map));
     let image = |half: u64| {
         let mut bytes = half.to_be_bytes();
         for (place, byte) in bytes.iter_mut().enumerate() {
