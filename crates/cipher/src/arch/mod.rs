@@ -13,8 +13,9 @@
 //! `Avx512Bytes`, `AesNi`, `Vaes256` and `Vaes512` on x86-64, `Neon` and `AesCe`
 //! on aarch64 have no bytes and a private field, so only their `detect` makes
 //! them, after asking the CPU and the operating system; `Avx2Planes` and
-//! `Avx512Bytes<true>` are made of them. A kernel is a method of that value; whoever can call it holds the proof.
-//! Features do not vanish while a program runs, so a proof may be copied and kept.
+//! `Avx512Bytes<true>` are made of them. A kernel is a method of that value;
+//! whoever can call it holds the proof. Features do not vanish while a program
+//! runs, so a proof may be copied and kept.
 //!
 //! And it loads and stores vectors through pointers, each made in the same
 //! line from a borrowed array of the vector's size, or from a shorter one with a

@@ -8,8 +8,22 @@
 //! ```
 //!
 //! The shuffle is part of the first halving, so that is one operation for a row, and two for a
-//! halving of two rows, which by bits takes four. That rows are planes in another order costs nothing, and neither does that of blocks
-//! in a byte: turning twice gives what was there.
+//! halving of two rows, which by bits takes four. That rows are planes in another order costs
+//! nothing, and neither does that of blocks in a byte: turning twice gives what was there.
+//!
+//! `vpermi2b` could do every halving, but is three operations on Intel's CPUs. What interleaves
+//! bytes, pairs and words is one everywhere. It moves bytes besides, in every 16 of a row, so
+//! that the way back is another one:
+//!
+//! ```text
+//! bits of a byte's place     3 2 1 0       a, b, c, d: which of two rows 8, 4, 2, 1 apart
+//! there: bytes               2 1 0 a       bit 3 says that of the rows 8 apart now
+//!        pairs               1 0 b a       bit 2 that of the rows 4 apart
+//!        pairs, pairs        b c d a
+//! back:  bytes               c d a 2
+//!        bytes, bytes        a 2 1 0
+//!        words               3 2 1 0
+//! ```
 
 use std::arch::x86_64::*;
 
@@ -97,17 +111,27 @@ impl Plane for Bytes {
 
     #[inline(always)]
     fn exchange<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2] {
-        [
-            Self::select(x, const { &halves(WIDTH, 0) }, y),
-            Self::select(x, const { &halves(WIDTH, WIDTH) }, y),
-        ]
+        match WIDTH {
+            16 => Self::exchange_lanes(x, y),
+            8 => Self::interleave_bytes(x, y),
+            _ => Self::interleave_pairs(x, y),
+        }
+    }
+
+    #[inline(always)]
+    fn exchange_back<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2] {
+        match WIDTH {
+            16 => Self::exchange_lanes(x, y),
+            8 => Self::interleave_words(x, y),
+            _ => Self::interleave_bytes(x, y),
+        }
     }
 
     #[inline(always)]
     fn spread(x: Self, y: Self) -> [Self; 2] {
         [
-            Self::select(x, const { &columns_of(halves(32, 0)) }, y).turn(),
-            Self::select(x, const { &columns_of(halves(32, 32)) }, y).turn(),
+            Self::select(x, const { &columns_of(halves(0)) }, y).turn(),
+            Self::select(x, const { &columns_of(halves(32)) }, y).turn(),
         ]
     }
 
@@ -115,13 +139,65 @@ impl Plane for Bytes {
     fn gather(x: Self, y: Self) -> [Self; 2] {
         let (x, y) = (x.turn(), y.turn());
         [
-            Self::select(x, const { &by_columns(halves(32, 0)) }, y),
-            Self::select(x, const { &by_columns(halves(32, 32)) }, y),
+            Self::select(x, const { &by_columns(halves(0)) }, y),
+            Self::select(x, const { &by_columns(halves(32)) }, y),
         ]
     }
 }
 
 impl Bytes {
+    #[inline(always)]
+    fn exchange_lanes(x: Self, y: Self) -> [Self; 2] {
+        // SAFETY: the registers prove AVX-512 F.
+        unsafe {
+            let lower = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+            let upper = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+            [
+                x.with(_mm512_permutex2var_epi64(x.x.x, lower, y.x.x)),
+                x.with(_mm512_permutex2var_epi64(x.x.x, upper, y.x.x)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn interleave_bytes(x: Self, y: Self) -> [Self; 2] {
+        // SAFETY: the registers prove AVX-512 BW.
+        unsafe {
+            [
+                x.with(_mm512_unpacklo_epi8(x.x.x, y.x.x)),
+                x.with(_mm512_unpackhi_epi8(x.x.x, y.x.x)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn interleave_pairs(x: Self, y: Self) -> [Self; 2] {
+        // SAFETY: the registers prove AVX-512 BW.
+        unsafe {
+            [
+                x.with(_mm512_unpacklo_epi16(x.x.x, y.x.x)),
+                x.with(_mm512_unpackhi_epi16(x.x.x, y.x.x)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn interleave_words(x: Self, y: Self) -> [Self; 2] {
+        // SAFETY: the registers prove AVX-512 F.
+        unsafe {
+            [
+                x.with(_mm512_unpacklo_epi64(x.x.x, y.x.x)),
+                x.with(_mm512_unpackhi_epi64(x.x.x, y.x.x)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn with(self, x: __m512i) -> Self {
+        let x = Register512 { x, ..self.x };
+        Self { x, ..self }
+    }
+
     /// The bytes of `x` and, from 64 on, of `y` at `indices`.
     #[inline(always)]
     fn select(x: Self, indices: &[u8; 64], y: Self) -> Self {
@@ -130,8 +206,7 @@ impl Bytes {
             let indices = _mm512_loadu_si512(indices.as_ptr().cast());
             _mm512_permutex2var_epi8(x.x.x, indices, y.x.x)
         };
-        let x = Register512 { x: selected, ..x.x };
-        Self { x, ..y }
+        x.with(selected)
     }
 
     /// Bit `i` of byte `7 - j` becomes bit `j` of byte `7 - i`, in every word.
@@ -142,11 +217,7 @@ impl Bytes {
             let bits = _mm512_set1_epi64(0x0102_0408_1020_4080);
             _mm512_gf2p8affine_epi64_epi8::<0>(bits, self.x.x)
         };
-        let x = Register512 {
-            x: turned,
-            ..self.x
-        };
-        Self { x, ..self }
+        self.with(turned)
     }
 }
 
@@ -183,15 +254,13 @@ const fn by_columns(indices: [u8; 64]) -> [u8; 64] {
     shuffled
 }
 
-/// Of every two groups of `width` bytes the one at `which` of two registers, the second's
-/// behind the first's.
-const fn halves(width: u32, which: u32) -> [u8; 64] {
-    let (width, which) = (width as u8, which as u8);
+/// The half at `which` of two registers, the second's behind the first's.
+const fn halves(which: u8) -> [u8; 64] {
     let mut indices = [0; 64];
     let mut i = 0;
     while i < 64 {
-        let at = i as u8 & !width | which;
-        indices[i] = if i as u8 & width == 0 { at } else { 64 | at };
+        let at = i as u8 & !32 | which;
+        indices[i] = if i < 32 { at } else { 64 | at };
         i += 1;
     }
     indices

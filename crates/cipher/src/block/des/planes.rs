@@ -30,6 +30,12 @@ pub(crate) trait Plane: Copy {
     /// lower ones of `y`; bytes where [`spread`](Self::spread) has put those of a word side by side.
     fn exchange<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2];
 
+    /// The same on the way back, where both may leave blocks in another order.
+    #[inline(always)]
+    fn exchange_back<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2] {
+        Self::exchange::<WIDTH>(x, y)
+    }
+
     /// The first halving, of rows as they were loaded.
     #[inline(always)]
     fn spread(x: Self, y: Self) -> [Self; 2] {
@@ -164,7 +170,7 @@ fn load<const CHAINED: bool, C: Planes>(cpu: C, blocks: &[Block], work: &mut Wor
         for i in 0..4 {
             [x[i], x[i + 4]] = C::Plane::spread(x[i], x[i + 4]);
         }
-        halve::<16, 8, _>(&mut x);
+        halve::<16, 8, true, _>(&mut x);
         for (i, x) in x.into_iter().enumerate() {
             work.rows[first + 8 * i] = x;
         }
@@ -175,7 +181,7 @@ fn load<const CHAINED: bool, C: Planes>(cpu: C, blocks: &[Block], work: &mut Wor
         for i in 0..4 {
             [x[i], x[i + 4]] = C::Plane::exchange::<4>(x[i], x[i + 4]);
         }
-        halve::<2, 1, _>(&mut x);
+        halve::<2, 1, true, _>(&mut x);
         if CHAINED {
             for i in 0..8 {
                 x[i] = x[i].add(planes[i ^ 1]);
@@ -193,9 +199,9 @@ fn store<C: Planes>(cpu: C, work: &mut Work<C::Plane>, blocks: &mut [Block]) {
     for (x, rows) in work.planes.as_chunks::<8>().0.iter().zip(rows) {
         let mut x = [x[1], x[0], x[3], x[2], x[5], x[4], x[7], x[6]];
         for i in 0..4 {
-            [x[i], x[i + 4]] = C::Plane::exchange::<4>(x[i], x[i + 4]);
+            [x[i], x[i + 4]] = C::Plane::exchange_back::<4>(x[i], x[i + 4]);
         }
-        halve::<2, 1, _>(&mut x);
+        halve::<2, 1, false, _>(&mut x);
         *rows = x;
     }
     for first in 0..8 {
@@ -203,7 +209,7 @@ fn store<C: Planes>(cpu: C, work: &mut Work<C::Plane>, blocks: &mut [Block]) {
         for (i, x) in x.iter_mut().enumerate() {
             *x = work.rows[first + 8 * i];
         }
-        halve::<16, 8, _>(&mut x);
+        halve::<16, 8, false, _>(&mut x);
         for i in 0..4 {
             [x[i], x[i + 4]] = C::Plane::gather(x[i], x[i + 4]);
         }
@@ -295,14 +301,23 @@ fn substitute<const S: usize, C: Planes>(
     }
 }
 
-/// The second and third halving of eight rows.
+/// The second and third halving of eight rows on the way `THERE`, or back.
 #[inline(always)]
-fn halve<const HALF: u32, const QUARTER: u32, P: Plane>(x: &mut [P; 8]) {
+fn halve<const HALF: u32, const QUARTER: u32, const THERE: bool, P: Plane>(x: &mut [P; 8]) {
     for i in [0, 1, 4, 5] {
-        [x[i], x[i + 2]] = P::exchange::<HALF>(x[i], x[i + 2]);
+        [x[i], x[i + 2]] = exchange::<HALF, THERE, P>(x[i], x[i + 2]);
     }
     for i in [0, 2, 4, 6] {
-        [x[i], x[i + 1]] = P::exchange::<QUARTER>(x[i], x[i + 1]);
+        [x[i], x[i + 1]] = exchange::<QUARTER, THERE, P>(x[i], x[i + 1]);
+    }
+}
+
+#[inline(always)]
+fn exchange<const WIDTH: u32, const THERE: bool, P: Plane>(x: P, y: P) -> [P; 2] {
+    if THERE {
+        P::exchange::<WIDTH>(x, y)
+    } else {
+        P::exchange_back::<WIDTH>(x, y)
     }
 }
 
