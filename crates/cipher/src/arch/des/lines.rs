@@ -8,7 +8,6 @@
 //! ```
 
 use std::arch::x86_64::*;
-use std::ops::Range;
 
 use super::{LANES, WHOLE_REGISTER};
 use crate::arch::Avx512;
@@ -18,13 +17,6 @@ use crate::block::des::{Block, Rounds};
 /// Bytes of a line, and blocks in it.
 const LINE: usize = 64;
 const LINE_BLOCKS: usize = LINE / size_of::<Block>();
-
-/// A page: of lines that far apart the second-level cache has 256, so that those of 512
-/// sectors do not stay there.
-const PAGE: usize = 4096;
-
-/// Such sectors whose lines are asked for ahead of their turn.
-const AHEAD: usize = 128;
 
 /// Blocks on whole lines.
 #[repr(align(64))]
@@ -51,21 +43,18 @@ pub(super) fn encrypt<C: Planes>(
     // SAFETY: the first argument proves AVX-512 F.
     unsafe { add(&mut rows[..sectors], ivs) };
     for line in (0..sector_bytes).step_by(LINE) {
-        for (nth, row) in rows.chunks_exact_mut(LANES).enumerate() {
-            if nth == LINE_BLOCKS - 1 {
-                prefetch_pages(&data[line..], sector_bytes, 0..AHEAD);
-            }
+        for row in rows.chunks_exact_mut(LANES) {
             pass_chained(cpu, rounds, &mut work, row);
         }
         // A sector's next line while the page of this one is known.
         for first in (0..sectors).step_by(8) {
-            let ahead = first + AHEAD..first + AHEAD + 8;
-            prefetch_pages(&data[line..], sector_bytes, ahead);
             // SAFETY: the first argument proves AVX-512 F.
             unsafe { scatter(rows, first, sector_bytes, &mut data[line..]) };
+            prefetch_eight(&data[line..], first + 8, sector_bytes);
             if line + LINE < sector_bytes {
                 // SAFETY: the first argument proves AVX-512 F.
                 unsafe { gather(&data[line + LINE..], first, sector_bytes, rows) };
+                prefetch_eight(&data[line + LINE..], first + 8, sector_bytes);
             }
         }
     }
@@ -90,7 +79,8 @@ pub(super) fn decrypt<C: Planes>(
     for start in (0..data.len()).step_by(LANES) {
         // A pass reads rows far apart, which the CPU does not foresee.
         let next = data.iter().skip(start + LANES).take(LANES);
-        next.step_by(LINE_BLOCKS).for_each(|line| prefetch(line));
+        next.step_by(LINE_BLOCKS)
+            .for_each(|line| prefetch::<_MM_HINT_T1>(line));
         let end = data.len().min(start + LANES);
         let blocks = &mut data[start..end];
         let from = if blocks.len() == LANES {
@@ -112,24 +102,18 @@ pub(super) fn decrypt<C: Planes>(
     }
 }
 
-/// Asks for the lines at the beginning of these of the sectors, and for those behind them,
-/// if sectors are pages.
+/// Asks for the lines at the beginning of eight sectors from the `first`, if there are any.
 #[inline(always)]
-fn prefetch_pages(data: &[u8], sector_bytes: usize, sectors: Range<usize>) {
-    if sector_bytes < PAGE {
-        return;
-    }
-    let pages = data.chunks(sector_bytes).skip(sectors.start);
-    for page in pages.take(sectors.len()) {
-        page.chunks(LINE).take(2).for_each(prefetch);
-    }
+fn prefetch_eight(data: &[u8], first: usize, sector_bytes: usize) {
+    let sectors = data.chunks(sector_bytes).skip(first).take(8);
+    sectors.for_each(prefetch::<_MM_HINT_T0>);
 }
 
 /// Asks for the line that `bytes` begin in.
 #[inline(always)]
-fn prefetch(bytes: &[u8]) {
+fn prefetch<const HINT: i32>(bytes: &[u8]) {
     // SAFETY: every CPU with AVX-512 has it, and it does not fail.
-    unsafe { _mm_prefetch::<_MM_HINT_T1>(bytes.as_ptr().cast()) };
+    unsafe { _mm_prefetch::<HINT>(bytes.as_ptr().cast()) };
 }
 
 /// Rows of the lines at the beginning of eight sectors from the `first`.
