@@ -231,7 +231,7 @@ impl<'a> Engine<'a> {
             keys,
             enter: maps(keys.enter),
             leave: maps(keys.leave),
-            substitute: keys.substitute.map(|both| maps(both)),
+            substitute: keys.substitute.map(maps),
             permute: PERMUTE.map(|from| pair([&from, &from])),
         }
     }
