@@ -19,7 +19,7 @@ use zeroize::Zeroize;
 
 use super::Avx512Bytes;
 use crate::block::Block;
-use crate::block::camellia::P_COLUMNS;
+use crate::block::camellia::{P_COLUMNS, is_of_s4};
 use crate::block::planes::NOTHING;
 
 /// What one block goes through. Halves are their bytes in memory, as images but for
@@ -76,18 +76,13 @@ impl Drop for Keys {
 /// The S-box of every place, of [`Keys::substitute`].
 const SBOXES: [usize; 8] = [0, 1, 2, 0, 1, 2, 0, 0];
 
-/// The places of s₄.
-const fn is_rotated(place: usize) -> bool {
-    place == 3 || place == 6
-}
-
 /// For a shuffle: the byte that `from` says for each of eight places, of the copy with
 /// the map for the place; twice.
 const fn gather(from: [usize; 8]) -> [u8; 16] {
     let mut bytes = [0; 16];
     let mut place = 0;
     while place < 8 {
-        let byte = from[place] + if is_rotated(place) { 8 } else { 0 };
+        let byte = from[place] + if is_of_s4(place) { 8 } else { 0 };
         bytes[place] = byte as u8;
         bytes[8 + place] = byte as u8;
         place += 1;
@@ -120,7 +115,7 @@ const PERMUTE: [[u8; 16]; 8] = {
         while from < 8 {
             if P_COLUMNS[from] >> (56 - 8 * place) & 1 == 1 {
                 let shuffle = &mut shuffles[next[SBOXES[from]]];
-                let byte = from + if is_rotated(place) { 8 } else { 0 };
+                let byte = from + if is_of_s4(place) { 8 } else { 0 };
                 shuffle[place] = byte as u8;
                 shuffle[8 + place] = byte as u8;
                 next[SBOXES[from]] += 1;
@@ -147,7 +142,8 @@ impl Serial {
         Self { cpu, keys }
     }
 
-    /// Encrypts at most [`MOST`](Self::MOST) blocks in place.
+    /// Encrypts at most [`MOST`](Self::MOST) blocks in place: sectors of one block with
+    /// nothing before it.
     pub(crate) fn encrypt(&self, blocks: &mut [Block]) {
         let sectors = blocks.len();
         self.encrypt_cbc(
@@ -160,13 +156,13 @@ impl Serial {
     /// Encrypts at most [`MOST`](Self::MOST) sectors in place in CBC mode; `ivs` has
     /// one for each.
     pub(crate) fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        let _: Avx512Bytes = self.cpu;
+        let Self { cpu, keys } = self;
         match ivs.len() {
             0 => {}
             // SAFETY: `cpu` proves the features.
-            1 | 2 => unsafe { encrypt_sectors::<1>(&self.keys, ivs, sector_bytes, data) },
+            1 | 2 => unsafe { encrypt_sectors::<1>(*cpu, keys, ivs, sector_bytes, data) },
             // SAFETY: `cpu` proves the features.
-            _ => unsafe { encrypt_sectors::<2>(&self.keys, ivs, sector_bytes, data) },
+            _ => unsafe { encrypt_sectors::<2>(*cpu, keys, ivs, sector_bytes, data) },
         }
     }
 }
@@ -174,6 +170,7 @@ impl Serial {
 /// At most twice `N` sectors.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,gfni")]
 fn encrypt_sectors<const N: usize>(
+    _: Avx512Bytes,
     keys: &Keys,
     ivs: &[Block],
     sector_bytes: usize,

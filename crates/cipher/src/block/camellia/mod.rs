@@ -230,6 +230,12 @@ fn fl_inverse(x: u64, key: u64) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
+/// Whether s₄ takes the byte at this place of F's input.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const fn is_of_s4(place: usize) -> bool {
+    place == 3 || place == 6
+}
+
 /// Column j of the P-function, as a mask.
 pub(crate) const P_COLUMNS: [u64; 8] = [
     0xffff_ff00_ff00_00ff,

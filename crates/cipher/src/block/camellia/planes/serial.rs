@@ -3,6 +3,7 @@
 use super::{IN, Linear, Maps, OUT, ROTATE_LEFT, ROTATE_RIGHT, Sums, input_mask, subkeys};
 use crate::arch::{Avx512Bytes, CamelliaKeys, CamelliaLayer, CamelliaSerial};
 use crate::block::Block;
+use crate::block::camellia::is_of_s4;
 use crate::block::planes::Planes;
 use crate::block::planes::linear::{IDENTITY, apply, compose, inverse};
 use crate::block::planes::sectors::{InPlanes, Kernel};
@@ -28,7 +29,7 @@ fn serial_keys(key: &[u8], planes: Avx512Bytes) -> CamelliaKeys {
     let image = |half: u64| {
         let mut bytes = half.to_be_bytes();
         for (place, byte) in bytes.iter_mut().enumerate() {
-            *byte = apply(&enter[usize::from(place == 3 || place == 6)], *byte);
+            *byte = apply(&enter[usize::from(is_of_s4(place))], *byte);
         }
         u64::from_le_bytes(bytes)
     };
