@@ -284,7 +284,7 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
         words
     }
 
-    /// The same words, [`turned`](Self::turned).
+    /// The same words as they are after planes: [`TURNS`](Self::TURNS).
     #[inline(always)]
     fn rows_to_turned_words(self, rows: [Self::Vector; 16]) -> [[Self::Vector; 4]; 4] {
         let mut turned = rows;
@@ -311,20 +311,10 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
         rows
     }
 
-    /// The words as they are after planes: [`TURNS`](Self::TURNS).
+    /// What undoes both: the first two words come as they are after planes.
     #[inline(always)]
-    fn turned(self, x: [Self::Vector; 4]) -> [Self::Vector; 4] {
-        if Self::TURNS {
-            self.transpose_squares(x)
-        } else {
-            x
-        }
-    }
-
-    /// What undoes both, of which the first two words come [`turned`](Self::turned).
-    #[inline(always)]
-    fn half_turned_words_to_rows(self, [a, b, c, d]: [[Self::Vector; 4]; 4]) -> [Self::Vector; 16] {
-        self.words_to_rows([self.turned(a), self.turned(b), c, d])
+    fn half_turned_words_to_rows(self, words: [[Self::Vector; 4]; 4]) -> [Self::Vector; 16] {
+        self.words_to_rows(words)
     }
 
     /// In every 16 bytes, word i of register j to word j of register i.
