@@ -18,7 +18,7 @@ use crate::block::des::{self, Des, TripleDes};
 use crate::block::lanes;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::block::planes::Planes;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::block::planes::words::Words;
 use crate::block::serpent::{AnyCpu, Serpent};
 use crate::block::{
@@ -26,9 +26,9 @@ use crate::block::{
     Sm4, Twofish,
 };
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-use crate::block::{anubis, aria, camellia, khazad, kuznyechik, seed, sm4, twofish};
-#[cfg(target_arch = "x86_64")]
-use crate::block::{blowfish, cast5, cast6};
+use crate::block::{
+    anubis, aria, blowfish, camellia, cast5, cast6, khazad, kuznyechik, seed, sm4, twofish,
+};
 
 /// A block cipher by the kernel's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -207,10 +207,15 @@ impl Algorithm {
                 {
                     return self.visit_inversions(planes, visitor);
                 }
-                self.visit_planes(Avx2Planes::<ByNibbles>::detect()?, visitor)
+                let planes = Avx2Planes::<ByNibbles>::detect()?;
+                if self.is_of_words() {
+                    self.visit_words(planes, visitor)
+                } else {
+                    self.visit_planes(planes, visitor)
+                }
             }
             #[cfg(target_arch = "x86_64")]
-            (Self::Cast6 | Self::Cast5 | Self::Blowfish | Self::BlowfishLe, Backend::Avx512) => {
+            (_, Backend::Avx512) if self.is_of_words() => {
                 let planes = Avx512Bytes::detect()?;
                 if by_rows_is_faster() {
                     self.visit_words(planes.by_rows(), visitor)
@@ -230,6 +235,8 @@ impl Algorithm {
             }
             #[cfg(target_arch = "x86_64")]
             (_, Backend::Avx512) => self.visit_planes(Avx512Bytes::detect()?, visitor),
+            #[cfg(target_arch = "aarch64")]
+            (_, Backend::Neon) if self.is_of_words() => self.visit_words(Neon::detect()?, visitor),
             #[cfg(target_arch = "aarch64")]
             (_, Backend::Neon) => self.visit_planes(Neon::detect()?, visitor),
             _ => None,
@@ -261,8 +268,17 @@ impl Algorithm {
         }
     }
 
-    /// The ciphers over words in planes share theirs.
-    #[cfg(target_arch = "x86_64")]
+    /// Whether its tables are of words.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    const fn is_of_words(self) -> bool {
+        matches!(
+            self,
+            Self::Cast6 | Self::Cast5 | Self::Blowfish | Self::BlowfishLe
+        )
+    }
+
+    /// Those share their CPUs, too.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     fn visit_words<V: Visitor>(self, words: impl Words, visitor: V) -> Option<V::Output> {
         match self {
             Self::Cast6 => Some(visitor.wide(|key| cast6::planes::keyed(key, words))),

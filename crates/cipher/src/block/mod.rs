@@ -23,7 +23,7 @@ pub(crate) mod seed;
 pub(crate) mod serpent;
 pub(crate) mod sm4;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod twofish;
 
 pub(crate) use self::anubis::Anubis;

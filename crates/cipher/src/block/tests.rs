@@ -55,8 +55,37 @@ macro_rules! in_planes {
     };
 }
 
+/// Tests that call a function with the proof of each register width that has words.
+#[cfg(target_arch = "x86_64")]
+macro_rules! in_words {
+    ($check:ident) => {
+        #[test]
+        fn avx2() {
+            match crate::arch::Avx2Planes::<crate::arch::ByNibbles>::detect() {
+                Some(planes) => $check(planes),
+                None => println!("skipped: this CPU has no AVX2"),
+            }
+        }
+
+        #[test]
+        fn avx512() {
+            match crate::arch::Avx512Bytes::detect() {
+                Some(planes) => {
+                    $check(planes);
+                    $check(planes.by_rows());
+                }
+                None => println!("skipped: this CPU has no AVX-512 VBMI with GFNI"),
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "aarch64")]
+pub(crate) use in_planes as in_words;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) use in_planes;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use in_words;
 
 /// In blocks: around every number that a cipher might take at once.
 const COUNTS: [usize; 20] = [

@@ -8,7 +8,7 @@ mod avx512;
 mod neon;
 #[cfg(test)]
 mod tests;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod words;
 
 use zeroize::Zeroize;

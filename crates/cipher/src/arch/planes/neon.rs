@@ -96,20 +96,9 @@ impl Planes for Neon {
         unsafe { vorrq_u8(x, y) }
     }
 
-    /// TBL takes numbers below 64: in each quarter of the table the others give
-    /// zero or, with TBX, what was found before.
     #[inline(always)]
     fn look_up(self, table: &Table, x: uint8x16_t) -> uint8x16_t {
-        let (quarters, _) = table.0.as_chunks::<64>();
-        // SAFETY: `self` proves NEON, and the table is borrowed.
-        unsafe {
-            let mut found = vqtbl4q_u8(vld1q_u8_x4(quarters[0].as_ptr()), x);
-            for (nth, quarter) in (0_u8..4).zip(quarters).skip(1) {
-                let quarter = vld1q_u8_x4(quarter.as_ptr());
-                found = vqtbx4q_u8(found, quarter, veorq_u8(x, vdupq_n_u8(64 * nth)));
-            }
-            found
-        }
+        self.look_up_byte(&table.0, x)
     }
 
     #[inline(always)]
@@ -252,5 +241,25 @@ impl Planes for Neon {
     #[inline(always)]
     fn shift_in(self, before: &Block, _: uint8x16_t) -> uint8x16_t {
         self.load(before)
+    }
+}
+
+impl Neon {
+    /// The byte of `table` for every byte.
+    ///
+    /// TBL takes numbers below 64: in each quarter of the table the others give
+    /// zero or, with TBX, what was found before.
+    #[inline(always)]
+    pub(super) fn look_up_byte(self, table: &[u8; 256], x: uint8x16_t) -> uint8x16_t {
+        let (quarters, _) = table.as_chunks::<64>();
+        // SAFETY: `self` proves NEON, and the table is borrowed.
+        unsafe {
+            let mut found = vqtbl4q_u8(vld1q_u8_x4(quarters[0].as_ptr()), x);
+            for (nth, quarter) in (0_u8..4).zip(quarters).skip(1) {
+                let quarter = vld1q_u8_x4(quarter.as_ptr());
+                found = vqtbx4q_u8(found, quarter, veorq_u8(x, vdupq_n_u8(64 * nth)));
+            }
+            found
+        }
     }
 }

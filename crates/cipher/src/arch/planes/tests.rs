@@ -6,6 +6,7 @@ use crate::arch::Neon;
 use crate::arch::{Avx2Planes, Avx512Bytes, ByAes, ByNibbles};
 use crate::block::planes::linear::{AES_FIELD, Linear, apply, multiply, to_aes_field};
 #[cfg(target_arch = "x86_64")]
+use crate::block::planes::words::ByteSums;
 use crate::block::planes::words::{WordTable, Words};
 use crate::block::planes::{LINE, NOTHING, Planes, Work, four};
 use crate::mode::times_x;
@@ -23,13 +24,23 @@ fn avx512() {
     check(Avx512Bytes::detect(), "AVX-512 VBMI with GFNI");
 }
 
+mod words {
+    use super::check_words;
+
+    crate::block::tests::in_words!(check_words);
+}
+
+fn check_words<P: Words>(planes: P) {
+    planes.enter(EverythingOfWords);
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn words_avx512() {
+fn sums_of_bytes_avx512() {
     match Avx512Bytes::detect() {
         Some(proof) => {
-            proof.enter(EverythingOfWords);
-            proof.by_rows().enter(EverythingOfWords);
+            proof.enter(SumsOfBytes);
+            proof.by_rows().enter(SumsOfBytes);
         }
         None => println!("skipped: this CPU has no AVX-512 VBMI with GFNI"),
     }
@@ -64,15 +75,22 @@ impl<P: Planes> Work<P> for Everything {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 struct EverythingOfWords;
 
-#[cfg(target_arch = "x86_64")]
 impl<P: Words> Work<P> for EverythingOfWords {
     fn run(self, planes: P) {
         word_tables(planes);
-        sums_of_bytes(planes);
         differences_of_words(planes);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+struct SumsOfBytes;
+
+#[cfg(target_arch = "x86_64")]
+impl<P: ByteSums> Work<P> for SumsOfBytes {
+    fn run(self, planes: P) {
+        sums_of_bytes(planes);
     }
 }
 
@@ -379,12 +397,15 @@ fn lines<P: Planes>(planes: P) {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
 fn word_tables<P: Words>(planes: P) {
     for seed in 80..90 {
         let (a, b) = (noise(seed), noise(seed + 100));
-        let words = std::array::from_fn(|i| u32::from_le_bytes([a[i], b[i], a[255 - i], !b[i]]));
-        let table = WordTable::new(&words);
+        let words: [u32; 256] =
+            std::array::from_fn(|i| u32::from_le_bytes([a[i], b[i], a[255 - i], !b[i]]));
+        let mut table = WordTable::new(&[0x0123_4567; 256], P::ROWS);
+        for (i, &word) in words.iter().enumerate() {
+            table.set(i, word, P::ROWS);
+        }
         for plane in 0..4 {
             each(
                 planes,
@@ -405,7 +426,7 @@ fn word_tables<P: Words>(planes: P) {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn sums_of_bytes<P: Words>(planes: P) {
+fn sums_of_bytes<P: ByteSums>(planes: P) {
     let carry = |sum: u16| (sum >> 8) as u8;
     let borrow = |x: u8, y: u8, more: u8| u8::from(u16::from(x) < u16::from(y) + u16::from(more));
     each_pair(
@@ -449,7 +470,6 @@ fn sums_of_bytes<P: Words>(planes: P) {
     );
 }
 
-#[cfg(target_arch = "x86_64")]
 fn differences_of_words<P: Words>(planes: P) {
     for seed in 40..60 {
         let (x, y) = (noise(seed), noise(seed + 300));

@@ -8,7 +8,7 @@
 //! to protect new.
 
 pub(crate) mod pi;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod planes;
 
 use zeroize::Zeroize;

@@ -5,7 +5,7 @@ use zeroize::Zeroize;
 use super::{Block, ROUNDS, first_p, pi};
 use crate::block::BlockCipher;
 use crate::block::planes::sectors::{InPlanes, Kernel};
-use crate::block::planes::words::{Constant, Form, InFourPlanes, InWords, WordTable, Words};
+use crate::block::planes::words::{Constant, Form, Groups, InWords, WordTable, Words};
 
 /// Blowfish with a key of 32 to 448 bits.
 pub(crate) struct InTables<const LITTLE_ENDIAN: bool> {
@@ -20,7 +20,7 @@ pub(crate) fn keyed<P: Words, const LITTLE_ENDIAN: bool>(
 ) -> InPlanes<P, InTables<LITTLE_ENDIAN>> {
     let kernel = InTables {
         p: first_p(key).map(Constant::new),
-        s: Box::new(pi::S.each_ref().map(WordTable::new)),
+        s: Box::new(pi::S.each_ref().map(|words| WordTable::new(words, P::ROWS))),
     };
     let mut cipher = InPlanes { planes, kernel };
     let mut block = [0; 8];
@@ -32,8 +32,8 @@ pub(crate) fn keyed<P: Words, const LITTLE_ENDIAN: bool>(
     for sbox in 0..4 {
         for at in (0..256).step_by(2) {
             let [left, right] = next_words(&cipher, &mut block);
-            cipher.kernel.s[sbox].set(at, left);
-            cipher.kernel.s[sbox].set(at + 1, right);
+            cipher.kernel.s[sbox].set(at, left, P::ROWS);
+            cipher.kernel.s[sbox].set(at + 1, right, P::ROWS);
         }
     }
     block.zeroize();
@@ -69,7 +69,7 @@ impl<P: Words, const LITTLE_ENDIAN: bool> Kernel<P, 8> for InTables<LITTLE_ENDIA
         rows
     }
 
-    const IN_PAIRS: bool = true;
+    const IN_PAIRS: bool = P::PAIRS;
 
     #[inline(always)]
     fn encrypt_pair(&self, planes: P, pair: [[P::Vector; 8]; 2]) -> [[P::Vector; 8]; 2] {
@@ -108,7 +108,11 @@ impl<const LITTLE_ENDIAN: bool> InTables<LITTLE_ENDIAN> {
             let rows = planes.halves_to_planes(groups[g]);
             [halves[0][g], halves[1][g]] = split::<LITTLE_ENDIAN, _>(rows);
         }
-        let [left, right] = self.crypt::<ENCRYPT, _>(InFourPlanes::<P, G>(planes), halves);
+        let form = planes.groups::<G>();
+        let [left, right] = halves;
+        let halves = [form.from_planes(left), form.from_planes(right)];
+        let [left, right] = self.crypt::<ENCRYPT, _>(form, halves);
+        let (left, right) = (form.into_planes(left), form.into_planes(right));
         for g in 0..G {
             let rows = join::<LITTLE_ENDIAN, _>([left[g], right[g]]);
             groups[g] = planes.planes_to_halves(rows);
@@ -178,21 +182,12 @@ fn join<const LITTLE_ENDIAN: bool, V>([left, right]: [[V; 4]; 2]) -> [V; 8] {
 #[cfg(test)]
 mod tests {
     use super::{Words, keyed};
-    use crate::arch::Avx512Bytes;
     use crate::block::tests;
     use crate::reference;
 
     const KEY_LENGTHS: [usize; 6] = [4, 5, 16, 31, 32, 56];
 
-    #[test]
-    fn avx512() {
-        let Some(planes) = Avx512Bytes::detect() else {
-            println!("skipped: this CPU has no AVX-512 VBMI with GFNI");
-            return;
-        };
-        check(planes);
-        check(planes.by_rows());
-    }
+    tests::in_words!(check);
 
     fn check<P: Words>(planes: P) {
         let big = |key: &[u8]| keyed::<_, false>(key, planes);

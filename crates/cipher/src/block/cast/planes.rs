@@ -4,15 +4,22 @@ use zeroize::Zeroize;
 
 use super::RoundKey;
 use super::sbox::ROUND;
-use crate::block::planes::words::{Constant, Form, Rotation, WordTable};
+use crate::block::planes::words::{Constant, Form, Rotation, Rows, WordTable};
 
 /// S1 … S4.
-static SBOXES: [WordTable; 4] = [
-    WordTable::new(&ROUND[0]),
-    WordTable::new(&ROUND[1]),
-    WordTable::new(&ROUND[2]),
-    WordTable::new(&ROUND[3]),
-];
+static PLAIN: [WordTable; 4] = sboxes(Rows::Plain);
+
+#[cfg(target_arch = "x86_64")]
+static ADDED: [WordTable; 4] = sboxes(Rows::Added);
+
+const fn sboxes(rows: Rows) -> [WordTable; 4] {
+    [
+        WordTable::new(&ROUND[0], rows),
+        WordTable::new(&ROUND[1], rows),
+        WordTable::new(&ROUND[2], rows),
+        WordTable::new(&ROUND[3], rows),
+    ]
+}
 
 /// A masking and a rotation subkey.
 #[derive(Clone, Copy)]
@@ -46,7 +53,11 @@ pub(in crate::block) fn half_round<const KIND: usize, F: Form>(
     from: F::Word,
     key: &FormKey,
 ) {
-    let [s1, s2, s3, s4] = &SBOXES;
+    let [s1, s2, s3, s4] = match F::ROWS {
+        Rows::Plain => &PLAIN,
+        #[cfg(target_arch = "x86_64")]
+        Rows::Added => &ADDED,
+    };
     let mask = form.constant(&key.mask);
     let i = match KIND {
         1 => form.add(mask, from),

@@ -7,7 +7,7 @@
 //! Its 64-bit blocks repeat after 2³² of them: it is here to read old data, not
 //! to protect new.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod planes;
 
 use zeroize::Zeroize;

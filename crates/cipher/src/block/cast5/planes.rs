@@ -5,7 +5,7 @@ use zeroize::Zeroize;
 use super::{Block, Cast5, ROUNDS};
 use crate::block::cast::planes::{FormKey, half_round};
 use crate::block::planes::sectors::{InPlanes, Kernel};
-use crate::block::planes::words::{Form, InFourPlanes, InWords, Words};
+use crate::block::planes::words::{Form, Groups, InWords, Words};
 
 /// CAST-128 with a key of 40 to 128 bits.
 pub(crate) struct InTables {
@@ -27,15 +27,19 @@ pub(crate) fn keyed<P: Words>(key: &[u8], planes: P) -> InPlanes<P, InTables> {
 impl<P: Words> Kernel<P, 8> for InTables {
     #[inline(always)]
     fn encrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
+        let form = planes.groups::<1>();
         let [l, r] = split(planes.halves_to_planes(rows));
-        let [[l], [r]] = self.encrypt_halves(InFourPlanes::<_, 1>(planes), [[l], [r]]);
+        let [l, r] = self.encrypt_halves(form, [form.from_planes([l]), form.from_planes([r])]);
+        let ([l], [r]) = (form.into_planes(l), form.into_planes(r));
         planes.planes_to_halves(join([l, r]))
     }
 
     #[inline(always)]
     fn decrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
+        let form = planes.groups::<1>();
         let [l, r] = split(planes.halves_to_planes(rows));
-        let [[l], [r]] = self.decrypt_halves(InFourPlanes::<_, 1>(planes), [[l], [r]]);
+        let [l, r] = self.decrypt_halves(form, [form.from_planes([l]), form.from_planes([r])]);
+        let ([l], [r]) = (form.into_planes(l), form.into_planes(r));
         planes.planes_to_halves(join([l, r]))
     }
 
@@ -111,21 +115,12 @@ fn join<V>([[d, c, b, a], [h, g, f, e]]: [[V; 4]; 2]) -> [V; 8] {
 #[cfg(test)]
 mod tests {
     use super::{Words, keyed};
-    use crate::arch::Avx512Bytes;
     use crate::block::tests;
     use crate::reference;
 
     const KEY_LENGTHS: [usize; 4] = [5, 10, 11, 16];
 
-    #[test]
-    fn avx512() {
-        let Some(planes) = Avx512Bytes::detect() else {
-            println!("skipped: this CPU has no AVX-512 VBMI with GFNI");
-            return;
-        };
-        check(planes);
-        check(planes.by_rows());
-    }
+    tests::in_words!(check);
 
     fn check<P: Words>(planes: P) {
         let keyed = |key: &[u8]| keyed(key, planes);

@@ -4,7 +4,7 @@
 //! Elsewhere, which table line is loaded depends on key and data, so another
 //! process on the same core can learn about both from the cache.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod planes;
 
 use zeroize::Zeroize;

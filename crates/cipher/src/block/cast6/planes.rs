@@ -6,7 +6,7 @@ use super::{Cast6, QUADS};
 use crate::block::Block;
 use crate::block::cast::planes::{FormKey, half_round};
 use crate::block::planes::sectors::{InPlanes, Kernel};
-use crate::block::planes::words::{Form, InFourPlanes, InWords, Words};
+use crate::block::planes::words::{Form, Groups, InWords, Words};
 
 /// CAST-256 with a key of 128, 160, 192, 224 or 256 bits.
 pub(crate) struct InTables {
@@ -34,7 +34,7 @@ impl<P: Words> Kernel<P> for InTables {
         rows
     }
 
-    const IN_PAIRS: bool = true;
+    const IN_PAIRS: bool = P::PAIRS;
 
     #[inline(always)]
     fn encrypt_pair(&self, planes: P, pair: [[P::Vector; 16]; 2]) -> [[P::Vector; 16]; 2] {
@@ -68,7 +68,21 @@ impl InTables {
             [words[0][g], words[1][g], words[2][g], words[3][g]] =
                 split(planes.transpose(groups[g]));
         }
-        let [a, b, c, d] = self.crypt::<ENCRYPT, _>(InFourPlanes::<P, G>(planes), words);
+        let form = planes.groups::<G>();
+        let [a, b, c, d] = words;
+        let words = [
+            form.from_planes(a),
+            form.from_planes(b),
+            form.from_planes(c),
+            form.from_planes(d),
+        ];
+        let [a, b, c, d] = self.crypt::<ENCRYPT, _>(form, words);
+        let [a, b, c, d] = [
+            form.into_planes(a),
+            form.into_planes(b),
+            form.into_planes(c),
+            form.into_planes(d),
+        ];
         for g in 0..G {
             groups[g] = planes.transpose(join([a[g], b[g], c[g], d[g]]));
         }
@@ -134,21 +148,12 @@ fn join<V>(words: [[V; 4]; 4]) -> [V; 16] {
 #[cfg(test)]
 mod tests {
     use super::{Words, keyed};
-    use crate::arch::Avx512Bytes;
     use crate::block::tests;
     use crate::reference;
 
     const KEY_LENGTHS: [usize; 5] = [16, 20, 24, 28, 32];
 
-    #[test]
-    fn avx512() {
-        let Some(planes) = Avx512Bytes::detect() else {
-            println!("skipped: this CPU has no AVX-512 VBMI with GFNI");
-            return;
-        };
-        check(planes);
-        check(planes.by_rows());
-    }
+    tests::in_words!(check);
 
     fn check<P: Words>(planes: P) {
         let keyed = |key: &[u8]| keyed(key, planes);

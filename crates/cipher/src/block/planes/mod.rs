@@ -20,7 +20,6 @@ pub(crate) mod halves;
 pub(crate) mod linear;
 pub(crate) mod sectors;
 pub(crate) mod tower;
-#[cfg(target_arch = "x86_64")]
 pub(crate) mod words;
 
 use zeroize::Zeroize;

@@ -8,10 +8,10 @@
 
 use std::arch::x86_64::*;
 
-use super::Avx512Bytes;
+use crate::arch::Avx512Bytes;
 use crate::block::planes::Planes;
 use crate::block::planes::linear::Linear;
-use crate::block::planes::words::{WordTable, Words};
+use crate::block::planes::words::{ByteSums, InFourPlanes, Rows, WordTable, Words};
 
 /// Whether this CPU looks words up faster by rows.
 pub(crate) fn by_rows_is_faster() -> bool {
@@ -20,6 +20,14 @@ pub(crate) fn by_rows_is_faster() -> bool {
 }
 
 impl<const BY_ROWS: bool> Words for Avx512Bytes<BY_ROWS> {
+    const ROWS: Rows = Rows::Plain;
+    const PAIRS: bool = true;
+    type Groups<const G: usize> = InFourPlanes<Self, G>;
+
+    fn groups<const G: usize>(self) -> InFourPlanes<Self, G> {
+        InFourPlanes(self)
+    }
+
     /// For all groups with the same loads of the table.
     #[inline(always)]
     fn look_up_planes<const G: usize>(
@@ -105,6 +113,14 @@ impl<const BY_ROWS: bool> Words for Avx512Bytes<BY_ROWS> {
     }
 
     #[inline(always)]
+    fn subtract_words(self, x: __m512i, y: __m512i) -> __m512i {
+        // SAFETY: `self` proves the feature.
+        unsafe { _mm512_sub_epi32(x, y) }
+    }
+}
+
+impl<const BY_ROWS: bool> ByteSums for Avx512Bytes<BY_ROWS> {
+    #[inline(always)]
     fn add_bytes(self, x: __m512i, y: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_add_epi8(x, y) }
@@ -134,12 +150,6 @@ impl<const BY_ROWS: bool> Words for Avx512Bytes<BY_ROWS> {
     fn select(self, mask: __m512i, x: __m512i, y: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_ternarylogic_epi32::<0b1100_1010>(mask, y, x) }
-    }
-
-    #[inline(always)]
-    fn subtract_words(self, x: __m512i, y: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_sub_epi32(x, y) }
     }
 }
 

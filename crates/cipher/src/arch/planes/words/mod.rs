@@ -1,0 +1,11 @@
+//! Words in registers of AVX2, AVX-512 and NEON.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use self::avx512::by_rows_is_faster;

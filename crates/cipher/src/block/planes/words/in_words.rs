@@ -1,0 +1,177 @@
+//! Words in registers of words.
+
+use super::{Constant, Form, Groups, Rotation, Rows, WordTable, Words};
+
+/// Words of a quarter as many blocks in one register.
+#[derive(Clone, Copy)]
+pub(crate) struct InWords<P>(pub(crate) P);
+
+impl<P: Words> Form for InWords<P> {
+    type Word = P::Vector;
+    const ROWS: Rows = P::ROWS;
+
+    #[inline(always)]
+    fn constant(self, word: &Constant) -> P::Vector {
+        self.0.splat(word.word)
+    }
+
+    #[inline(always)]
+    fn xor(self, x: P::Vector, y: P::Vector) -> P::Vector {
+        self.0.xor(x, y)
+    }
+
+    #[inline(always)]
+    fn add(self, x: P::Vector, y: P::Vector) -> P::Vector {
+        self.0.add_words(x, y)
+    }
+
+    #[inline(always)]
+    fn subtract(self, x: P::Vector, y: P::Vector) -> P::Vector {
+        self.0.subtract_words(x, y)
+    }
+
+    #[inline(always)]
+    fn rotate(self, x: P::Vector, by: &Rotation) -> P::Vector {
+        self.0.rotate_words(x, by.by)
+    }
+
+    #[inline(always)]
+    fn look_up(self, table: &WordTable, x: P::Vector, byte: usize) -> P::Vector {
+        self.0.look_up_words(table, x, byte)
+    }
+}
+
+/// Most words in a register.
+const MOST_WORDS: usize = 16;
+
+impl<P: Words> InWords<P> {
+    /// Blocks of `W` words, each big-endian or little-endian, at most as many
+    /// as there are words in a register.
+    #[inline(always)]
+    pub(crate) fn load<const BIG_ENDIAN: bool, const N: usize, const W: usize>(
+        self,
+        blocks: &[[u8; N]],
+    ) -> [P::Vector; W] {
+        let mut bytes = [[[0; 4]; MOST_WORDS]; W];
+        for (lane, block) in blocks.iter().enumerate() {
+            for (word, bytes) in block.as_chunks::<4>().0.iter().zip(&mut bytes) {
+                bytes[lane] = little_endian::<BIG_ENDIAN>(*word);
+            }
+        }
+        let mut words = [self.0.splat(0); W];
+        for (word, bytes) in words.iter_mut().zip(&bytes) {
+            *word = self.0.load(bytes.as_flattened());
+        }
+        words
+    }
+
+    /// What undoes [`load`](Self::load).
+    #[inline(always)]
+    pub(crate) fn store<const BIG_ENDIAN: bool, const N: usize, const W: usize>(
+        self,
+        words: [P::Vector; W],
+        blocks: &mut [[u8; N]],
+    ) {
+        let mut bytes = [[[0; 4]; MOST_WORDS]; W];
+        for (word, bytes) in words.into_iter().zip(&mut bytes) {
+            self.0.store(word, bytes.as_flattened_mut());
+        }
+        for (lane, block) in blocks.iter_mut().enumerate() {
+            for (word, bytes) in block.as_chunks_mut::<4>().0.iter_mut().zip(&bytes) {
+                *word = little_endian::<BIG_ENDIAN>(bytes[lane]);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn little_endian<const BIG_ENDIAN: bool>([a, b, c, d]: [u8; 4]) -> [u8; 4] {
+    if BIG_ENDIAN {
+        [d, c, b, a]
+    } else {
+        [a, b, c, d]
+    }
+}
+
+/// Words of `G` groups in four registers each, and in planes for look-ups.
+#[derive(Clone, Copy)]
+pub(crate) struct InFourWords<P, const G: usize>(pub(crate) P);
+
+impl<P: Words, const G: usize> Form for InFourWords<P, G> {
+    type Word = [[P::Vector; 4]; G];
+    const ROWS: Rows = P::ROWS;
+
+    #[inline(always)]
+    fn constant(self, word: &Constant) -> Self::Word {
+        [[InWords(self.0).constant(word); 4]; G]
+    }
+
+    #[inline(always)]
+    fn xor(self, mut x: Self::Word, y: Self::Word) -> Self::Word {
+        for g in 0..G {
+            for i in 0..4 {
+                x[g][i] = InWords(self.0).xor(x[g][i], y[g][i]);
+            }
+        }
+        x
+    }
+
+    #[inline(always)]
+    fn add(self, mut x: Self::Word, y: Self::Word) -> Self::Word {
+        for g in 0..G {
+            for i in 0..4 {
+                x[g][i] = InWords(self.0).add(x[g][i], y[g][i]);
+            }
+        }
+        x
+    }
+
+    #[inline(always)]
+    fn subtract(self, mut x: Self::Word, y: Self::Word) -> Self::Word {
+        for g in 0..G {
+            for i in 0..4 {
+                x[g][i] = InWords(self.0).subtract(x[g][i], y[g][i]);
+            }
+        }
+        x
+    }
+
+    #[inline(always)]
+    fn rotate(self, mut x: Self::Word, by: &Rotation) -> Self::Word {
+        for g in 0..G {
+            for i in 0..4 {
+                x[g][i] = InWords(self.0).rotate(x[g][i], by);
+            }
+        }
+        x
+    }
+
+    #[inline(always)]
+    fn look_up(self, table: &WordTable, x: Self::Word, byte: usize) -> Self::Word {
+        let planes = self.into_planes(x);
+        let mut bytes = [planes[0][byte]; G];
+        for g in 0..G {
+            bytes[g] = planes[g][byte];
+        }
+        self.from_planes(self.0.look_up_planes(table, bytes))
+    }
+}
+
+impl<P: Words, const G: usize> Groups<P, G> for InFourWords<P, G> {
+    #[inline(always)]
+    fn from_planes(self, mut planes: [[P::Vector; 4]; G]) -> Self::Word {
+        for planes in &mut planes {
+            *planes = self.0.to_words(*planes);
+        }
+        planes
+    }
+
+    #[inline(always)]
+    fn into_planes(self, mut words: Self::Word) -> [[P::Vector; 4]; G] {
+        const { assert!(!P::TURNS, "planes would have another order of blocks") };
+        for words in &mut words {
+            *words = self.0.to_planes(*words);
+        }
+        words
+    }
+}
