@@ -314,7 +314,7 @@ impl Algorithm {
         })
     }
 
-    /// The backends that this CPU has for this cipher, the fastest first.
+    /// The backends that this CPU has for this cipher, the best first.
     pub(crate) fn backends(self) -> impl Iterator<Item = Backend> {
         Backend::ALL
             .into_iter()

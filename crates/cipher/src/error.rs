@@ -145,7 +145,7 @@ pub enum CipherError {
         spec: CipherSpec,
         /// The backend that was forced.
         backend: Backend,
-        /// The backends that can be forced instead, the fastest first.
+        /// The backends that can be forced instead, the best first.
         available: Vec<Backend>,
     },
     /// The operating system gave no threads for the cores to share.

@@ -319,7 +319,7 @@ impl CipherSpec {
         }
     }
 
-    /// The backends that this CPU has for this cipher, the fastest first; for
+    /// The backends that this CPU has for this cipher, the best first; for
     /// a cascade, all those that one of its ciphers has.
     pub fn backends(&self) -> Vec<Backend> {
         Backend::ALL
@@ -332,10 +332,10 @@ impl CipherSpec {
             .collect()
     }
 
-    /// The cipher itself, by `backend` or by the fastest there is.
+    /// The cipher itself, by `backend` or by the best there is.
     ///
-    /// A cipher of a cascade that lacks `backend` takes the next slower one
-    /// that it has.
+    /// A cipher of a cascade that lacks `backend` takes the next one that
+    /// it has.
     ///
     /// # Errors
     /// [`CipherError::KeySize`] if the length of `key` is none of

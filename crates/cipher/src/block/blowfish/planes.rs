@@ -109,10 +109,14 @@ impl<const LITTLE_ENDIAN: bool> InTables<LITTLE_ENDIAN> {
             [halves[0][g], halves[1][g]] = split::<LITTLE_ENDIAN, _>(rows);
         }
         let form = planes.groups::<G>();
+        for half in &mut halves {
+            form.arrange(half);
+        }
+        let mut halves = self.crypt::<ENCRYPT, _>(form, halves);
+        for half in &mut halves {
+            form.restore(half);
+        }
         let [left, right] = halves;
-        let halves = [form.from_planes(left), form.from_planes(right)];
-        let [left, right] = self.crypt::<ENCRYPT, _>(form, halves);
-        let (left, right) = (form.into_planes(left), form.into_planes(right));
         for g in 0..G {
             let rows = join::<LITTLE_ENDIAN, _>([left[g], right[g]]);
             groups[g] = planes.planes_to_halves(rows);

@@ -10,7 +10,7 @@ use crate::block::planes::words::{Constant, Form, Rotation, Rows, WordTable};
 static PLAIN: [WordTable; 4] = sboxes(Rows::Plain);
 
 #[cfg(target_arch = "x86_64")]
-static ADDED: [WordTable; 4] = sboxes(Rows::Added);
+static ADDED_IN_PAIRS: [WordTable; 4] = sboxes(Rows::AddedInPairs);
 
 const fn sboxes(rows: Rows) -> [WordTable; 4] {
     [
@@ -56,7 +56,7 @@ pub(in crate::block) fn half_round<const KIND: usize, F: Form>(
     let [s1, s2, s3, s4] = match F::ROWS {
         Rows::Plain => &PLAIN,
         #[cfg(target_arch = "x86_64")]
-        Rows::Added => &ADDED,
+        Rows::AddedInPairs => &ADDED_IN_PAIRS,
     };
     let mask = form.constant(&key.mask);
     let i = match KIND {

@@ -29,8 +29,15 @@ impl<P: Words> Kernel<P, 8> for InTables {
     fn encrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
         let form = planes.groups::<1>();
         let [l, r] = split(planes.halves_to_planes(rows));
-        let [l, r] = self.encrypt_halves(form, [form.from_planes([l]), form.from_planes([r])]);
-        let ([l], [r]) = (form.into_planes(l), form.into_planes(r));
+        let mut halves = [[l], [r]];
+        for half in &mut halves {
+            form.arrange(half);
+        }
+        let mut halves = self.encrypt_halves(form, halves);
+        for half in &mut halves {
+            form.restore(half);
+        }
+        let [[l], [r]] = halves;
         planes.planes_to_halves(join([l, r]))
     }
 
@@ -38,8 +45,15 @@ impl<P: Words> Kernel<P, 8> for InTables {
     fn decrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
         let form = planes.groups::<1>();
         let [l, r] = split(planes.halves_to_planes(rows));
-        let [l, r] = self.decrypt_halves(form, [form.from_planes([l]), form.from_planes([r])]);
-        let ([l], [r]) = (form.into_planes(l), form.into_planes(r));
+        let mut halves = [[l], [r]];
+        for half in &mut halves {
+            form.arrange(half);
+        }
+        let mut halves = self.decrypt_halves(form, halves);
+        for half in &mut halves {
+            form.restore(half);
+        }
+        let [[l], [r]] = halves;
         planes.planes_to_halves(join([l, r]))
     }
 

@@ -69,20 +69,14 @@ impl InTables {
                 split(planes.transpose(groups[g]));
         }
         let form = planes.groups::<G>();
+        for word in &mut words {
+            form.arrange(word);
+        }
+        let mut words = self.crypt::<ENCRYPT, _>(form, words);
+        for word in &mut words {
+            form.restore(word);
+        }
         let [a, b, c, d] = words;
-        let words = [
-            form.from_planes(a),
-            form.from_planes(b),
-            form.from_planes(c),
-            form.from_planes(d),
-        ];
-        let [a, b, c, d] = self.crypt::<ENCRYPT, _>(form, words);
-        let [a, b, c, d] = [
-            form.into_planes(a),
-            form.into_planes(b),
-            form.into_planes(c),
-            form.into_planes(d),
-        ];
         for g in 0..G {
             groups[g] = planes.transpose(join([a[g], b[g], c[g], d[g]]));
         }

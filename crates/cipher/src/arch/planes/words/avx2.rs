@@ -4,11 +4,11 @@
 use std::arch::x86_64::*;
 
 use crate::arch::{Avx2Planes, ByNibbles};
-use crate::block::planes::Planes;
 use crate::block::planes::words::{InFourWords, Rows, WordTable, Words};
+use crate::block::planes::{NOTHING, Planes};
 
 impl Words for Avx2Planes<ByNibbles> {
-    const ROWS: Rows = Rows::Added;
+    const ROWS: Rows = Rows::AddedInPairs;
     const PAIRS: bool = false;
     type Groups<const G: usize> = InFourWords<Self, G>;
 
@@ -23,51 +23,52 @@ impl Words for Avx2Planes<ByNibbles> {
         table: &WordTable,
         x: [__m256i; G],
     ) -> [[__m256i; 4]; G] {
-        let planes = table.planes();
+        let rows = table.rows();
         let mut found = [[self.splat(0); 4]; G];
         for g in 0..G {
-            // SAFETY: `self` proves AVX2.
-            let other_half = unsafe { _mm256_xor_si256(x[g], _mm256_set1_epi8(i8::MIN)) };
-            let (found, mut at) = (&mut found[g], [x[g], other_half]);
+            let (found, mut at) = (&mut found[g], self.places(x[g]));
             // One by one: a loop would keep what was found in memory.
-            self.add_rows::<0>(planes, found, &mut at);
-            self.add_rows::<1>(planes, found, &mut at);
-            self.add_rows::<2>(planes, found, &mut at);
-            self.add_rows::<3>(planes, found, &mut at);
-            self.add_rows::<4>(planes, found, &mut at);
-            self.add_rows::<5>(planes, found, &mut at);
-            self.add_rows::<6>(planes, found, &mut at);
-            self.add_rows::<7>(planes, found, &mut at);
+            self.add_rows::<0>(rows, found, &mut at);
+            self.add_rows::<1>(rows, found, &mut at);
+            self.add_rows::<2>(rows, found, &mut at);
+            self.add_rows::<3>(rows, found, &mut at);
+            self.add_rows::<4>(rows, found, &mut at);
+            self.add_rows::<5>(rows, found, &mut at);
+            self.add_rows::<6>(rows, found, &mut at);
+            self.add_rows::<7>(rows, found, &mut at);
         }
         found
     }
 
-    /// One `vpermd` looks up eight entries, by the lower three bits.
+    /// In two planes at once: the bytes of eight words fill half of 16 bytes,
+    /// and the other 16 are for the other plane.
     #[inline(always)]
     fn look_up_words(self, table: &WordTable, x: __m256i, byte: usize) -> __m256i {
-        let above = 24 - 8 * byte as u32;
-        let rows = table.words().as_chunks::<8>().0;
-        let mut found = [x; 32];
-        // SAFETY: `self` proves AVX2, and eight words are borrowed each time.
-        unsafe {
-            let lower_bits = _mm256_srlv_epi32(x, self.splat(8 * byte as u32));
-            for (found, row) in found.iter_mut().zip(rows) {
-                let row = _mm256_loadu_si256(row.as_ptr().cast());
-                *found = _mm256_permutevar8x32_epi32(row, lower_bits);
-            }
-            for bit in 3..8 {
-                let bit_on_top = _mm256_sllv_epi32(x, self.splat(above + 7 - bit));
-                for i in 0..16 >> (bit - 3) {
-                    let (zero, one) = (found[2 * i], found[2 * i + 1]);
-                    found[i] = _mm256_castps_si256(_mm256_blendv_ps(
-                        _mm256_castsi256_ps(zero),
-                        _mm256_castsi256_ps(one),
-                        _mm256_castsi256_ps(bit_on_top),
-                    ));
-                }
-            }
+        /// Byte 2·i of 16 to 4·i, for planes 0 and 2 in turn, and those from 8
+        /// on, for planes 1 and 3, between them.
+        const BY_WORDS: [u8; 16] = [0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15];
+        let mut first_of_words = [NOTHING; 16];
+        for (i, from) in first_of_words[..4].iter_mut().enumerate() {
+            *from = (4 * i + byte) as u8;
         }
-        found[0]
+        let bytes = self.shuffle(x, &first_of_words);
+        // SAFETY: `self` proves AVX2.
+        let bytes =
+            unsafe { _mm256_permutevar8x32_epi32(bytes, _mm256_set_epi32(1, 1, 4, 0, 1, 1, 4, 0)) };
+        let rows = table.rows();
+        let (mut found, mut at) = ([self.splat(0); 2], self.places(bytes));
+        self.add_pairs_of_rows::<0>(rows, &mut found, &mut at);
+        self.add_pairs_of_rows::<1>(rows, &mut found, &mut at);
+        self.add_pairs_of_rows::<2>(rows, &mut found, &mut at);
+        self.add_pairs_of_rows::<3>(rows, &mut found, &mut at);
+        self.add_pairs_of_rows::<4>(rows, &mut found, &mut at);
+        self.add_pairs_of_rows::<5>(rows, &mut found, &mut at);
+        self.add_pairs_of_rows::<6>(rows, &mut found, &mut at);
+        self.add_pairs_of_rows::<7>(rows, &mut found, &mut at);
+        let [even_and_odd, _] = self.interleave_bytes(found[0], found[1]);
+        // SAFETY: `self` proves AVX2.
+        let by_blocks = unsafe { _mm256_permute4x64_epi64::<0b11_01_10_00>(even_and_odd) };
+        self.shuffle(by_blocks, &BY_WORDS)
     }
 
     #[inline(always)]
@@ -78,26 +79,62 @@ impl Words for Avx2Planes<ByNibbles> {
 }
 
 impl Avx2Planes<ByNibbles> {
-    /// Adds rows `ROW` of both halves to `found`, and makes `at`, the places in them, those of the
-    /// rows after them.
+    /// Where in the first rows of both halves bytes are looked up.
     #[inline(always)]
-    fn add_rows<const ROW: usize>(
-        self,
-        planes: &[[u8; 256]; 4],
-        found: &mut [__m256i; 4],
-        at: &mut [__m256i; 2],
-    ) {
-        for (found, plane) in found.iter_mut().zip(planes) {
-            let rows = plane.as_chunks::<16>().0;
-            *found = self.xor3(
-                *found,
-                self.look_up_nibble(&rows[ROW], at[0]),
-                self.look_up_nibble(&rows[8 + ROW], at[1]),
-            );
-        }
+    fn places(self, x: __m256i) -> [__m256i; 2] {
+        // SAFETY: `self` proves AVX2.
+        [x, unsafe { _mm256_xor_si256(x, _mm256_set1_epi8(i8::MIN)) }]
+    }
+
+    /// Where in the next ones.
+    #[inline(always)]
+    fn next_places(self, at: &mut [__m256i; 2]) {
         for at in at {
             // SAFETY: `self` proves AVX2.
             *at = unsafe { _mm256_subs_epi8(*at, _mm256_set1_epi8(16)) };
         }
+    }
+
+    /// Adds rows `ROW` of both halves to what was found in each plane.
+    #[inline(always)]
+    fn add_rows<const ROW: usize>(
+        self,
+        rows: &[[u8; 16]],
+        found: &mut [__m256i; 4],
+        at: &mut [__m256i; 2],
+    ) {
+        for plane in 0..4 {
+            let first = 32 * (plane / 2) + plane % 2;
+            found[plane] = self.xor3(
+                found[plane],
+                self.look_up_nibble(&rows[first + 2 * ROW], at[0]),
+                self.look_up_nibble(&rows[first + 2 * (8 + ROW)], at[1]),
+            );
+        }
+        self.next_places(at);
+    }
+
+    /// The same in planes 0 and 1, and in planes 2 and 3.
+    #[inline(always)]
+    fn add_pairs_of_rows<const ROW: usize>(
+        self,
+        rows: &[[u8; 16]],
+        found: &mut [__m256i; 2],
+        at: &mut [__m256i; 2],
+    ) {
+        for pair in 0..2 {
+            let (lower, upper) = (32 * pair + 2 * ROW, 32 * pair + 2 * (8 + ROW));
+            let lower = self.load(rows[lower..lower + 2].as_flattened());
+            let upper = self.load(rows[upper..upper + 2].as_flattened());
+            // SAFETY: `self` proves AVX2.
+            let (lower, upper) = unsafe {
+                (
+                    _mm256_shuffle_epi8(lower, at[0]),
+                    _mm256_shuffle_epi8(upper, at[1]),
+                )
+            };
+            found[pair] = self.xor3(found[pair], lower, upper);
+        }
+        self.next_places(at);
     }
 }

@@ -165,14 +165,10 @@ impl<P: ByteSums, const G: usize> Form for InFourPlanes<P, G> {
 
 impl<P: ByteSums, const G: usize> Groups<P, G> for InFourPlanes<P, G> {
     #[inline(always)]
-    fn from_planes(self, planes: [[P::Vector; 4]; G]) -> Self::Word {
-        planes
-    }
+    fn arrange(self, _: &mut Self::Word) {}
 
     #[inline(always)]
-    fn into_planes(self, words: Self::Word) -> [[P::Vector; 4]; G] {
-        words
-    }
+    fn restore(self, _: &mut Self::Word) {}
 }
 
 impl<P: ByteSums, const G: usize> InFourPlanes<P, G> {

@@ -148,30 +148,31 @@ impl<P: Words, const G: usize> Form for InFourWords<P, G> {
 
     #[inline(always)]
     fn look_up(self, table: &WordTable, x: Self::Word, byte: usize) -> Self::Word {
-        let planes = self.into_planes(x);
+        let mut planes = x;
+        self.restore(&mut planes);
         let mut bytes = [planes[0][byte]; G];
         for g in 0..G {
             bytes[g] = planes[g][byte];
         }
-        self.from_planes(self.0.look_up_planes(table, bytes))
+        let mut found = self.0.look_up_planes(table, bytes);
+        self.arrange(&mut found);
+        found
     }
 }
 
 impl<P: Words, const G: usize> Groups<P, G> for InFourWords<P, G> {
     #[inline(always)]
-    fn from_planes(self, mut planes: [[P::Vector; 4]; G]) -> Self::Word {
-        for planes in &mut planes {
+    fn arrange(self, planes: &mut Self::Word) {
+        for planes in planes {
             *planes = self.0.to_words(*planes);
         }
-        planes
     }
 
     #[inline(always)]
-    fn into_planes(self, mut words: Self::Word) -> [[P::Vector; 4]; G] {
+    fn restore(self, words: &mut Self::Word) {
         const { assert!(!P::TURNS, "planes would have another order of blocks") };
-        for words in &mut words {
+        for words in words {
             *words = self.0.to_planes(*words);
         }
-        words
     }
 }

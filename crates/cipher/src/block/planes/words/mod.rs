@@ -63,12 +63,13 @@ pub(crate) trait Words: Planes {
 /// How rows of 16 entries stand in the planes of a table.
 #[derive(Clone, Copy)]
 pub(crate) enum Rows {
-    /// As they are.
+    /// One after the other.
     Plain,
-    /// Every row but the first of each half has the one before it added: the
-    /// sum of all rows up to one is that row.
+    /// Those of planes 0 and 1 in turn, then those of planes 2 and 3. Every row
+    /// but the first of each half has the one before it added: the sum of all
+    /// rows up to one is that row.
     #[cfg(target_arch = "x86_64")]
-    Added,
+    AddedInPairs,
 }
 
 /// An S-box from bytes to words on whole cache lines, for both forms.
@@ -95,29 +96,27 @@ impl WordTable {
 
     /// Replaces entry `i` of a table with these rows.
     pub(crate) const fn set(&mut self, i: usize, word: u32, rows: Rows) {
-        let change = word ^ self.words[i];
+        let change = (word ^ self.words[i]).to_le_bytes();
         self.words[i] = word;
-        self.change(i, change);
-        match rows {
-            Rows::Plain => {}
-            #[cfg(target_arch = "x86_64")]
-            Rows::Added => {
-                if i % 128 < 112 {
-                    self.change(i + 16, change);
-                }
-            }
-        }
-    }
-
-    const fn change(&mut self, i: usize, change: u32) {
         let mut plane = 0;
         while plane < 4 {
-            self.planes[plane][i] ^= (change >> (8 * plane)) as u8;
+            let bytes = self.planes.as_flattened_mut();
+            match rows {
+                Rows::Plain => bytes[256 * plane + i] ^= change[plane],
+                #[cfg(target_arch = "x86_64")]
+                Rows::AddedInPairs => {
+                    let row = 32 * (plane / 2) + 2 * (i / 16) + plane % 2;
+                    bytes[16 * row + i % 16] ^= change[plane];
+                    if i % 128 < 112 {
+                        bytes[16 * (row + 2) + i % 16] ^= change[plane];
+                    }
+                }
+            }
             plane += 1;
         }
     }
 
-    /// Byte i of every entry in array i, in [`Rows`].
+    /// Byte i of every entry in array i, if rows are [`Plain`](Rows::Plain).
     ///
     /// The compiler does not see where this comes from. Else it would load all
     /// tables of a cipher into registers before the first round, and having too
@@ -125,6 +124,13 @@ impl WordTable {
     #[inline(always)]
     pub(crate) fn planes(&self) -> &[[u8; 256]; 4] {
         &black_box(self).planes
+    }
+
+    /// The rows of all planes, whose origin is as hidden.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn rows(&self) -> &[[u8; 16]] {
+        self.planes().as_flattened().as_chunks().0
     }
 
     /// The entries, whose origin is as hidden.
@@ -224,12 +230,14 @@ pub(crate) trait Form: Copy {
 }
 
 /// The form of `G` whole groups.
-pub(crate) trait Groups<P: Planes, const G: usize>: Form {
-    /// Words from four planes of every group, the least significant first.
-    fn from_planes(self, planes: [[P::Vector; 4]; G]) -> Self::Word;
+pub(crate) trait Groups<P: Planes, const G: usize>:
+    Form<Word = [[P::Vector; 4]; G]>
+{
+    /// Makes words of four planes of every group, the least significant first.
+    fn arrange(self, planes: &mut Self::Word);
 
-    /// What undoes [`from_planes`](Self::from_planes).
-    fn into_planes(self, words: Self::Word) -> [[P::Vector; 4]; G];
+    /// What undoes [`arrange`](Self::arrange).
+    fn restore(self, words: &mut Self::Word);
 }
 
 #[cfg(test)]
@@ -279,9 +287,9 @@ mod tests {
                 bytes[..4].try_into().unwrap()
             });
             let form = planes.groups::<1>();
-            check(form, |word| {
-                let [word] = form.into_planes(word);
-                word.map(|plane| {
+            check(form, |mut word| {
+                form.restore(&mut word);
+                word[0].map(|plane| {
                     let mut bytes = [0; 64];
                     planes.store(plane, &mut bytes);
                     bytes[0]
