@@ -103,23 +103,17 @@ impl<const LITTLE_ENDIAN: bool> InTables<LITTLE_ENDIAN> {
         planes: P,
         mut groups: [[P::Vector; 8]; G],
     ) -> [[P::Vector; 8]; G] {
+        let form = planes.groups::<G>();
         let mut halves = [[[groups[0][0]; 4]; G]; 2];
         for g in 0..G {
-            let rows = planes.halves_to_planes(groups[g]);
-            [halves[0][g], halves[1][g]] = split::<LITTLE_ENDIAN, _>(rows);
+            let [left, right] = split::<LITTLE_ENDIAN, _>(planes.halves_to_planes(groups[g]));
+            halves[0][g] = form.arrange(left);
+            halves[1][g] = form.arrange(right);
         }
-        let form = planes.groups::<G>();
-        for half in &mut halves {
-            form.arrange(half);
-        }
-        let mut halves = self.crypt::<ENCRYPT, _>(form, halves);
-        for half in &mut halves {
-            form.restore(half);
-        }
-        let [left, right] = halves;
+        let [left, right] = self.crypt::<ENCRYPT, _>(form, halves);
         for g in 0..G {
-            let rows = join::<LITTLE_ENDIAN, _>([left[g], right[g]]);
-            groups[g] = planes.planes_to_halves(rows);
+            let halves = [form.restore(left[g]), form.restore(right[g])];
+            groups[g] = planes.planes_to_halves(join::<LITTLE_ENDIAN, _>(halves));
         }
         groups
     }

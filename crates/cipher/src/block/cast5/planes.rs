@@ -29,32 +29,18 @@ impl<P: Words> Kernel<P, 8> for InTables {
     fn encrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
         let form = planes.groups::<1>();
         let [l, r] = split(planes.halves_to_planes(rows));
-        let mut halves = [[l], [r]];
-        for half in &mut halves {
-            form.arrange(half);
-        }
-        let mut halves = self.encrypt_halves(form, halves);
-        for half in &mut halves {
-            form.restore(half);
-        }
-        let [[l], [r]] = halves;
-        planes.planes_to_halves(join([l, r]))
+        let halves = [[form.arrange(l)], [form.arrange(r)]];
+        let [[l], [r]] = self.encrypt_halves(form, halves);
+        planes.planes_to_halves(join([form.restore(l), form.restore(r)]))
     }
 
     #[inline(always)]
     fn decrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
         let form = planes.groups::<1>();
         let [l, r] = split(planes.halves_to_planes(rows));
-        let mut halves = [[l], [r]];
-        for half in &mut halves {
-            form.arrange(half);
-        }
-        let mut halves = self.decrypt_halves(form, halves);
-        for half in &mut halves {
-            form.restore(half);
-        }
-        let [[l], [r]] = halves;
-        planes.planes_to_halves(join([l, r]))
+        let halves = [[form.arrange(l)], [form.arrange(r)]];
+        let [[l], [r]] = self.decrypt_halves(form, halves);
+        planes.planes_to_halves(join([form.restore(l), form.restore(r)]))
     }
 
     const FEW: usize = P::WIDE / 4;

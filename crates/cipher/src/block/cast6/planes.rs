@@ -63,22 +63,24 @@ impl InTables {
         planes: P,
         mut groups: [[P::Vector; 16]; G],
     ) -> [[P::Vector; 16]; G] {
+        let form = planes.groups::<G>();
         let mut words = [[[groups[0][0]; 4]; G]; 4];
         for g in 0..G {
-            [words[0][g], words[1][g], words[2][g], words[3][g]] =
-                split(planes.transpose(groups[g]));
+            let [a, b, c, d] = split(planes.transpose(groups[g]));
+            words[0][g] = form.arrange(a);
+            words[1][g] = form.arrange(b);
+            words[2][g] = form.arrange(c);
+            words[3][g] = form.arrange(d);
         }
-        let form = planes.groups::<G>();
-        for word in &mut words {
-            form.arrange(word);
-        }
-        let mut words = self.crypt::<ENCRYPT, _>(form, words);
-        for word in &mut words {
-            form.restore(word);
-        }
-        let [a, b, c, d] = words;
+        let [a, b, c, d] = self.crypt::<ENCRYPT, _>(form, words);
         for g in 0..G {
-            groups[g] = planes.transpose(join([a[g], b[g], c[g], d[g]]));
+            let words = [
+                form.restore(a[g]),
+                form.restore(b[g]),
+                form.restore(c[g]),
+                form.restore(d[g]),
+            ];
+            groups[g] = planes.transpose(join(words));
         }
         groups
     }

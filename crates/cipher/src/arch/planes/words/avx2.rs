@@ -103,14 +103,13 @@ impl Avx2Planes<ByNibbles> {
         found: &mut [__m256i; 4],
         at: &mut [__m256i; 2],
     ) {
-        for plane in 0..4 {
-            let first = 32 * (plane / 2) + plane % 2;
-            found[plane] = self.xor3(
-                found[plane],
-                self.look_up_nibble(&rows[first + 2 * ROW], at[0]),
-                self.look_up_nibble(&rows[first + 2 * (8 + ROW)], at[1]),
-            );
-        }
+        let [a, b, c, d] = *found;
+        *found = [
+            self.add_row::<ROW>(&rows[..32], a, *at),
+            self.add_row::<ROW>(&rows[1..32], b, *at),
+            self.add_row::<ROW>(&rows[32..], c, *at),
+            self.add_row::<ROW>(&rows[33..], d, *at),
+        ];
         self.next_places(at);
     }
 
@@ -122,19 +121,44 @@ impl Avx2Planes<ByNibbles> {
         found: &mut [__m256i; 2],
         at: &mut [__m256i; 2],
     ) {
-        for pair in 0..2 {
-            let (lower, upper) = (32 * pair + 2 * ROW, 32 * pair + 2 * (8 + ROW));
-            let lower = self.load(rows[lower..lower + 2].as_flattened());
-            let upper = self.load(rows[upper..upper + 2].as_flattened());
-            // SAFETY: `self` proves AVX2.
-            let (lower, upper) = unsafe {
-                (
-                    _mm256_shuffle_epi8(lower, at[0]),
-                    _mm256_shuffle_epi8(upper, at[1]),
-                )
-            };
-            found[pair] = self.xor3(found[pair], lower, upper);
-        }
+        let [a, b] = *found;
+        *found = [
+            self.add_pair::<ROW>(&rows[..32], a, *at),
+            self.add_pair::<ROW>(&rows[32..], b, *at),
+        ];
         self.next_places(at);
+    }
+
+    /// Of one plane, which has every second of `rows`.
+    #[inline(always)]
+    fn add_row<const ROW: usize>(
+        self,
+        rows: &[[u8; 16]],
+        found: __m256i,
+        at: [__m256i; 2],
+    ) -> __m256i {
+        let lower = self.look_up_nibble(&rows[2 * ROW], at[0]);
+        let upper = self.look_up_nibble(&rows[2 * (8 + ROW)], at[1]);
+        self.xor3(found, lower, upper)
+    }
+
+    /// Of two planes, which have `rows` in turn.
+    #[inline(always)]
+    fn add_pair<const ROW: usize>(
+        self,
+        rows: &[[u8; 16]],
+        found: __m256i,
+        at: [__m256i; 2],
+    ) -> __m256i {
+        let lower = self.load(rows[2 * ROW..][..2].as_flattened());
+        let upper = self.load(rows[2 * (8 + ROW)..][..2].as_flattened());
+        // SAFETY: `self` proves AVX2.
+        let (lower, upper) = unsafe {
+            (
+                _mm256_shuffle_epi8(lower, at[0]),
+                _mm256_shuffle_epi8(upper, at[1]),
+            )
+        };
+        self.xor3(found, lower, upper)
     }
 }

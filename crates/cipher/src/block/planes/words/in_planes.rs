@@ -165,10 +165,14 @@ impl<P: ByteSums, const G: usize> Form for InFourPlanes<P, G> {
 
 impl<P: ByteSums, const G: usize> Groups<P, G> for InFourPlanes<P, G> {
     #[inline(always)]
-    fn arrange(self, _: &mut Self::Word) {}
+    fn arrange(self, planes: [P::Vector; 4]) -> [P::Vector; 4] {
+        planes
+    }
 
     #[inline(always)]
-    fn restore(self, _: &mut Self::Word) {}
+    fn restore(self, words: [P::Vector; 4]) -> [P::Vector; 4] {
+        words
+    }
 }
 
 impl<P: ByteSums, const G: usize> InFourPlanes<P, G> {

@@ -108,71 +108,59 @@ impl<P: Words, const G: usize> Form for InFourWords<P, G> {
 
     #[inline(always)]
     fn xor(self, mut x: Self::Word, y: Self::Word) -> Self::Word {
-        for g in 0..G {
-            for i in 0..4 {
-                x[g][i] = InWords(self.0).xor(x[g][i], y[g][i]);
-            }
+        for (x, &y) in x.as_flattened_mut().iter_mut().zip(y.as_flattened()) {
+            *x = InWords(self.0).xor(*x, y);
         }
         x
     }
 
     #[inline(always)]
     fn add(self, mut x: Self::Word, y: Self::Word) -> Self::Word {
-        for g in 0..G {
-            for i in 0..4 {
-                x[g][i] = InWords(self.0).add(x[g][i], y[g][i]);
-            }
+        for (x, &y) in x.as_flattened_mut().iter_mut().zip(y.as_flattened()) {
+            *x = InWords(self.0).add(*x, y);
         }
         x
     }
 
     #[inline(always)]
     fn subtract(self, mut x: Self::Word, y: Self::Word) -> Self::Word {
-        for g in 0..G {
-            for i in 0..4 {
-                x[g][i] = InWords(self.0).subtract(x[g][i], y[g][i]);
-            }
+        for (x, &y) in x.as_flattened_mut().iter_mut().zip(y.as_flattened()) {
+            *x = InWords(self.0).subtract(*x, y);
         }
         x
     }
 
     #[inline(always)]
     fn rotate(self, mut x: Self::Word, by: &Rotation) -> Self::Word {
-        for g in 0..G {
-            for i in 0..4 {
-                x[g][i] = InWords(self.0).rotate(x[g][i], by);
-            }
+        for x in x.as_flattened_mut() {
+            *x = InWords(self.0).rotate(*x, by);
         }
         x
     }
 
     #[inline(always)]
     fn look_up(self, table: &WordTable, x: Self::Word, byte: usize) -> Self::Word {
-        let mut planes = x;
-        self.restore(&mut planes);
-        let mut bytes = [planes[0][byte]; G];
-        for g in 0..G {
-            bytes[g] = planes[g][byte];
+        let mut bytes = [x[0][0]; G];
+        for (byte_of, words) in bytes.iter_mut().zip(x) {
+            *byte_of = self.restore(words)[byte];
         }
         let mut found = self.0.look_up_planes(table, bytes);
-        self.arrange(&mut found);
+        for found in &mut found {
+            *found = self.arrange(*found);
+        }
         found
     }
 }
 
 impl<P: Words, const G: usize> Groups<P, G> for InFourWords<P, G> {
     #[inline(always)]
-    fn arrange(self, planes: &mut Self::Word) {
-        for planes in planes {
-            *planes = self.0.to_words(*planes);
-        }
+    fn arrange(self, planes: [P::Vector; 4]) -> [P::Vector; 4] {
+        self.0.to_words(planes)
     }
 
     #[inline(always)]
-    fn restore(self, words: &mut Self::Word) {
+    fn restore(self, words: [P::Vector; 4]) -> [P::Vector; 4] {
         const { assert!(!P::TURNS, "planes would have another order of blocks") };
-        for words in words {
-            *words = self.0.to_planes(*words);
-        }
+        self.0.to_planes(words)
     }
 }

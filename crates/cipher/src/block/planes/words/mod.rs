@@ -233,11 +233,11 @@ pub(crate) trait Form: Copy {
 pub(crate) trait Groups<P: Planes, const G: usize>:
     Form<Word = [[P::Vector; 4]; G]>
 {
-    /// Makes words of four planes of every group, the least significant first.
-    fn arrange(self, planes: &mut Self::Word);
+    /// Makes words of four planes of a group, the least significant first.
+    fn arrange(self, planes: [P::Vector; 4]) -> [P::Vector; 4];
 
     /// What undoes [`arrange`](Self::arrange).
-    fn restore(self, words: &mut Self::Word);
+    fn restore(self, words: [P::Vector; 4]) -> [P::Vector; 4];
 }
 
 #[cfg(test)]
@@ -287,9 +287,8 @@ mod tests {
                 bytes[..4].try_into().unwrap()
             });
             let form = planes.groups::<1>();
-            check(form, |mut word| {
-                form.restore(&mut word);
-                word[0].map(|plane| {
+            check(form, |word| {
+                form.restore(word[0]).map(|plane| {
                     let mut bytes = [0; 64];
                     planes.store(plane, &mut bytes);
                     bytes[0]
