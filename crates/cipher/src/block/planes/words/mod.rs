@@ -72,7 +72,7 @@ pub(crate) enum Rows {
     AddedInPairs,
 }
 
-/// An S-box from bytes to words on whole cache lines, for both forms.
+/// An S-box from bytes to words on whole cache lines, for every form.
 #[repr(C, align(64))]
 pub(crate) struct WordTable {
     planes: [[u8; 256]; 4],
