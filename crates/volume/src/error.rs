@@ -173,6 +173,25 @@ pub enum VolumeError {
         count: usize,
     },
 
+    /// The volume is being reencrypted, and this would not leave it so.
+    #[error("the volume is being reencrypted")]
+    Reencrypting,
+
+    /// A crash has stopped a reencryption in the middle of a write.
+    #[error("the reencryption of this volume was stopped in the middle of a write")]
+    RecoveryNeeded,
+
+    /// The header tells of a reencryption, and who wrote that did not have the keys.
+    #[error("the header tells of a reencryption that is not bound to the volume's keys")]
+    UnboundReencryption,
+
+    /// A reencryption in a form that this version does not go on with.
+    #[error("the volume is being reencrypted in a form that is not written any more")]
+    FormerReencryption {
+        /// The program that goes on with it, and how.
+        program: &'static str,
+    },
+
     /// The user asked to stop.
     #[error("interrupted")]
     Stopped,
@@ -360,7 +379,12 @@ impl VolumeError {
             )
             | Self::OutOfMemory { .. }
             | Self::Unverified { .. } => Verdict::Failed,
-            Self::LastKeyslot { .. } | Self::OtherKeyslots { .. } => Verdict::Protected,
+            Self::LastKeyslot { .. }
+            | Self::OtherKeyslots { .. }
+            | Self::Reencrypting
+            | Self::RecoveryNeeded
+            | Self::UnboundReencryption
+            | Self::FormerReencryption { .. } => Verdict::Protected,
             Self::Stopped | Self::Block(BlockError::Interrupted) => Verdict::Interrupted,
             Self::Block(
                 BlockError::InUse { .. }
@@ -438,6 +462,18 @@ impl VolumeError {
                  if they shall go."
                     .to_owned()
             }
+            Self::Reencrypting => {
+                "Finish that first: `cryptmark volume reencrypt`, or `cryptsetup reencrypt --resume-only`."
+                    .to_owned()
+            }
+            Self::RecoveryNeeded => {
+                "Open it --read-only, or finish it with `cryptmark volume reencrypt`.".to_owned()
+            }
+            Self::UnboundReencryption => {
+                "Somebody has changed the header: restore it from a backup; nothing was changed."
+                    .to_owned()
+            }
+            Self::FormerReencryption { program } => format!("Finish it with {program}."),
             Self::Stopped => "Run it again to go on from here.".to_owned(),
             Self::Unverified { .. } => {
                 "The device lies or is failing: copy what it holds elsewhere.".to_owned()

@@ -136,8 +136,8 @@ impl Opening {
     /// Opens the volume whose header is on `header`, and whose data is on
     /// `data`: one device, unless the header is detached.
     ///
-    /// With [`Access::Write`], what an interrupted reencryption has left undone
-    /// is done first, so far as is needed to write. `watch` hears how far the
+    /// With [`Access::Write`], a volume whose reencryption a crash has stopped is refused: this
+    /// writes nothing. `watch` hears how far the
     /// search for TrueCrypt's key derivation is, and may end it.
     ///
     /// # Errors
@@ -164,10 +164,7 @@ impl Opening {
                 parsed.check_beside(header, data)?;
                 if parsed.is_reencrypting() {
                     let keys = parsed.unlock_both(header, secret, limits)?;
-                    if access == Access::Write {
-                        parsed.redo(header, data)?;
-                    }
-                    let rows = parsed.rows(header, data, keys, access)?;
+                    let rows = parsed.rows(header, data, &keys, access)?;
                     return Ok(Opened {
                         rows,
                         sealed: None,

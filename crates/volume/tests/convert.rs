@@ -4,7 +4,7 @@
 use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
 use block::{BlockDevice, OperationKind, RamDevice};
 use cipher::Key;
-use cryptmark_volume::luks2::{Header, KeyslotOptions, Recovered, Target};
+use cryptmark_volume::luks2::{Header, Keys, KeyslotOptions, Recovered, Target};
 use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{Access, Format, Hash, Kdf, Limits, Opening, Secret, VolumeError, luks1};
 use rand_core::{Rng, SeedableRng};
@@ -270,16 +270,18 @@ fn a_converted_volume_is_reencrypted() {
         sector_size: Default::default(),
         keyslot: KeyslotOptions::new(kdf),
     };
-    let new_key = Key::random(64).unwrap();
+    let opened = header.unlock(
+        device,
+        &Secret::Passphrase(passphrase(1)),
+        None,
+        &Limits::default(),
+    );
+    let keys = Keys {
+        old: opened.unwrap().key,
+        new: Key::random(64).unwrap(),
+    };
     header
-        .begin_reencryption(
-            device,
-            device,
-            &target,
-            &new_key,
-            &[(1, &passphrase(1))],
-            true,
-        )
+        .begin_reencryption(device, device, &target, &keys, &[(1, &passphrase(1))], true)
         .unwrap();
     let secret = Secret::Passphrase(passphrase(1));
     let keys = header

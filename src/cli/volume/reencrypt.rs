@@ -1,10 +1,11 @@
 //! `cryptmark volume reencrypt`: another cipher or key for the data where it is.
 
+mod in_place;
 mod tcrypt;
 
-use super::arguments::{VolumeArguments, side_header};
+use super::arguments::VolumeArguments;
 use super::copy::tell;
-use super::create::{HEADER_FILE, natural, usual_key_bytes, warn};
+use super::create::{usual_key_bytes, warn};
 use super::disk::{self, Disk};
 use super::keyslot::{KdfArguments, KeptArguments, named_hash};
 use super::secrets::SecretArguments;
@@ -13,15 +14,13 @@ use crate::cli::{Failure, print, stop_on_signal};
 use block::BlockDevice;
 use cipher::{CipherSpec, Key};
 use clap::Args;
-use std::fs::{self, File};
+use in_place::Settled;
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use tempfile::NamedTempFile;
-use volume::luks2::{Creation, Header, Keys, KeyslotOptions, SegmentKind, SegmentSize, Target};
+use volume::luks2::{Header, Keys, KeyslotOptions, SegmentKind, Target};
 use volume::{Format, Hash, Limits, Secret, VolumeError};
-
-/// What the data moves by when it makes room for a header.
-const SHIFT: u64 = HEADER_FILE;
 
 /// Options of `cryptmark volume reencrypt`.
 ///
@@ -62,16 +61,28 @@ pub struct ReencryptOptions {
 pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     let image = options.volume.image();
     disk::check_usage(image)?;
-    let side = side_header(image);
-    let begun = side.exists();
-    if options.encrypt && !begun {
-        return encrypt(options);
-    }
-    if options.decrypt && options.volume.header_path().is_none() {
-        return decrypt(options);
+    let family = options.volume.family();
+    if in_place::is_beside(image)? {
+        match in_place::settle(image)? {
+            Settled::Begun => {}
+            Settled::Decrypted => return print("done\n"),
+            Settled::PutBack if options.decrypt => {}
+            Settled::PutBack => {
+                return print("the header is where it was, and nothing had begun\n");
+            }
+        }
     }
     let journal = options.volume.header_path().filter(|path| path.exists());
-    let family = options.volume.family();
+    let begun = match &journal {
+        Some(path) => is_begun(path)?,
+        None => is_begun(image)?,
+    };
+    if options.encrypt && !begun {
+        return in_place::encrypt(options);
+    }
+    if options.decrypt && !begun && journal.is_none() {
+        return in_place::decrypt(options);
+    }
     if let (Some(family), None, false) = (family, &journal, options.decrypt) {
         return tcrypt::begin(options, family);
     }
@@ -105,34 +116,37 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
         ));
     }
     let mut parsed = Header::read(header)?;
+    if let (true, Some(path)) = (parsed.is_for_another(), &journal) {
+        return tcrypt::go_on(options, &mut parsed, (header, data), path);
+    }
     if parsed.is_reencrypting() {
         let secret = options.secret.secret(format, image)?;
-        let secret = tcrypt::secret(&options.volume, secret)?;
         let keys = parsed.unlock_both(header, &secret, &Limits::default())?;
+        let length = parsed.length_afterwards();
         work(options, &mut parsed, (header, data), &keys)?;
-    } else if begun || (parsed.is_for_another() && journal.is_some()) {
-        // All is done but for putting the header where it belongs.
-    } else if options.decrypt {
+        drop(devices);
+        return in_place::finish(image, length);
+    }
+    if options.decrypt {
         let secret = options.secret.secret(format, image)?;
         let slot = options.volume.key_slot();
         let unlocked = parsed.unlock(header, &secret, slot, &Limits::default())?;
-        let offset = data_offset(&parsed);
-        parsed.begin_decryption(header, data, offset)?;
         let keys = Keys {
             old: unlocked.key,
             new: Key::from_slice(&[]),
         };
-        work(options, &mut parsed, (header, data), &keys)?;
-    } else {
-        change(options, &mut parsed, (header, data))?;
+        parsed.begin_decryption(header, data, &keys, false)?;
+        return work(options, &mut parsed, (header, data), &keys);
     }
-    if let (true, Some(path)) = (parsed.is_for_another(), journal) {
-        return tcrypt::finish(&parsed, data, &path);
-    }
-    drop(devices);
-    match side.exists() {
-        true => settle(image, &side),
-        false => Ok(()),
+    change(options, &mut parsed, (header, data))
+}
+
+/// Whether there is a header that tells of a reencryption.
+fn is_begun(path: &Path) -> Result<bool, Failure> {
+    match Header::read(&Disk::open(path, false)?) {
+        Ok(header) => Ok(header.is_reencrypting()),
+        Err(VolumeError::NotThis { .. } | VolumeError::Header { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -143,7 +157,8 @@ fn change(
     (device, data): (&Disk, &Disk),
 ) -> Result<(), Failure> {
     let image = options.volume.image();
-    let Some(segment) = header.metadata.segments.get(&0) else {
+    let mut segments = header.metadata.segments.values();
+    let (Some(segment), None) = (segments.next(), segments.next()) else {
         return Err(several_segments());
     };
     let SegmentKind::Crypt {
@@ -183,82 +198,12 @@ fn change(
         sector_size,
         keyslot: keyslot(options)?,
     };
-    header.begin_reencryption(device, data, &target, &new_key, &kept, options.yes)?;
     let keys = Keys {
         old: unlocked.key,
         new: new_key,
     };
+    header.begin_reencryption(device, data, &target, &keys, &kept, options.yes)?;
     work(options, header, (device, data), &keys)
-}
-
-/// Encrypts a file or device that is not encrypted: with a header of its own
-/// file for good if the user named one, or until the data has moved.
-fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
-    let image = options.volume.image();
-    let side = side_header(image);
-    let data = Disk::open(image, true)?;
-    if let Some(format) = Format::detect(&data)? {
-        return Err(Failure::new(
-            4,
-            format!("{} is a {} volume already", image.display(), format.title()),
-            "Leave --encrypt away to change its cipher or key.",
-        ));
-    }
-    let detached = options.volume.header_path();
-    if detached.is_none() && !data.is_file() {
-        return Err(Failure::new(
-            2,
-            format!("{} has no room for a header", image.display()),
-            "Name a file for it with --header.",
-        ));
-    }
-    let spec = options
-        .volume
-        .cipher()?
-        .unwrap_or("aes-xts-plain64".parse().map_err(VolumeError::Cipher)?);
-    let length = data.geometry().size;
-    warn(spec, length, options.yes)?;
-    let sector_size = match options.volume.named_sector_size()? {
-        Some(size) => size,
-        None => natural(&data),
-    };
-    drop(data);
-    let passphrase = options.secret.first_secret(image)?;
-    let key_bytes = options.volume.key_bytes()?;
-    let key_bytes = key_bytes.unwrap_or_else(|| usual_key_bytes(&spec));
-    let key = Key::random(key_bytes).map_err(VolumeError::Cipher)?;
-    let creation = Creation {
-        spec,
-        key_bytes,
-        sector_size,
-        keyslot: keyslot(options)?,
-        data_offset: Some(if detached.is_some() { 0 } else { SHIFT }),
-        detached: true,
-        label: String::new(),
-        subsystem: String::new(),
-        uuid: None,
-    };
-    let path = detached.as_deref().unwrap_or(&side);
-    let (draft, device) = draft(path, |file| file.set_len(HEADER_FILE))?;
-    let mut header = Header::begin_encryption(&device, &creation, 0, length, &key, &passphrase)?;
-    if detached.is_none() {
-        // Stopped before the header has its name, the image is as it was, and longer.
-        let file = File::options().write(true).open(image);
-        let grown = file.and_then(|file| file.set_len(length + SHIFT));
-        grown.map_err(|error| cannot_write(image, &error))?;
-    }
-    publish(draft, path)?;
-    let data = Disk::open(image, true)?;
-    let keys = Keys {
-        old: Key::from_slice(&[]),
-        new: key,
-    };
-    work(options, &mut header, (&device, &data), &keys)?;
-    drop((data, device));
-    match detached {
-        Some(_) => Ok(()),
-        None => settle(image, &side),
-    }
 }
 
 /// Goes through all data.
@@ -275,71 +220,6 @@ fn work(
     progress.finish();
     outcome?;
     print("done\n")
-}
-
-/// Puts the header from beside the volume where it belongs, or drops it where
-/// there is nothing to open any more.
-fn settle(image: &Path, side: &Path) -> Result<(), Failure> {
-    let device = Disk::open(side, true)?;
-    let header = Header::read(&device)?;
-    let Some(segment) = header.metadata.segments.get(&0) else {
-        return Err(several_segments());
-    };
-    let file = File::options().read(true).write(true).open(image);
-    let file = file.map_err(|error| cannot_write(image, &error))?;
-    let settled = match (&segment.kind, segment.size) {
-        (SegmentKind::Linear, SegmentSize::Fixed(length)) if fs_length(&file)? > length => {
-            file.set_len(length)
-        }
-        (SegmentKind::Linear, _) => Ok(()),
-        (SegmentKind::Crypt { .. }, _) => {
-            let mut from = File::open(side).map_err(|error| cannot_write(side, &error))?;
-            let mut to = &file;
-            io::copy(&mut from, &mut to).map(drop)
-        }
-    };
-    settled
-        .and_then(|()| file.sync_all())
-        .map_err(|error| cannot_write(image, &error))?;
-    fs::remove_file(side).map_err(|error| cannot_write(side, &error))?;
-    sync_folder(image)
-}
-
-/// Decrypts a volume with its header at its start: the header goes into a file
-/// beside it, for the data is going to move over it.
-fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
-    let image = options.volume.image();
-    let data = Disk::open(image, true)?;
-    if disk::is_remote(image) {
-        return Err(Failure::new(
-            2,
-            "beside an NBD export there is no place for a header",
-            "Copy the plaintext out with `volume export`.",
-        ));
-    }
-    let original = Header::read(&data)?;
-    let secret = options.secret.secret(Format::Luks2, image)?;
-    let slot = options.volume.key_slot();
-    let unlocked = original.unlock(&data, &secret, slot, &Limits::default())?;
-    let side = side_header(image);
-    let (draft, device) = draft(&side, |mut file| {
-        let start = File::open(image)?;
-        io::copy(
-            &mut io::Read::take(start, data_offset(&original)),
-            &mut file,
-        )
-        .map(drop)
-    })?;
-    let mut header = Header::read(&device)?;
-    header.begin_decryption(&device, &data, 0)?;
-    publish(draft, &side)?;
-    let keys = Keys {
-        old: unlocked.key,
-        new: Key::from_slice(&[]),
-    };
-    work(options, &mut header, (&device, &data), &keys)?;
-    drop((data, device));
-    settle(image, &side)
 }
 
 /// A header for `path` that nobody finds before it is published: until it says
@@ -373,29 +253,12 @@ fn publish(draft: NamedTempFile, path: &Path) -> Result<(), Failure> {
     sync_folder(path)
 }
 
-/// The first byte of the data.
-fn data_offset(header: &Header) -> u64 {
-    let segment = header.metadata.segments.values().next();
-    segment.map_or(0, |segment| segment.offset)
-}
-
 fn keyslot(options: &ReencryptOptions) -> Result<KeyslotOptions, Failure> {
     let hash = named_hash(options.volume.hash())?;
     Ok(KeyslotOptions {
         af_hash: hash.unwrap_or(Hash::Sha256),
         ..KeyslotOptions::new(options.kdf.kdf(Format::Luks2, hash)?)
     })
-}
-
-fn fs_length(file: &File) -> Result<u64, Failure> {
-    match file.metadata() {
-        Ok(metadata) => Ok(metadata.len()),
-        Err(error) => Err(Failure::new(
-            1,
-            format!("cannot examine the volume: {error}"),
-            "Check the file system.",
-        )),
-    }
 }
 
 /// A new name is only there after its folder is on the disk.

@@ -8,12 +8,15 @@
 use super::create::digest_json;
 use super::keyslots::{KeyslotOptions, insert};
 use super::read::Header;
-use crate::{Mapping, VolumeError, unaligned};
+use super::reencrypt::{Announcement, Backup, Keys, flagged};
+use crate::luks::DIGEST_ITERATIONS;
+use crate::{Hash, Kdf, Limits, Mapping, VolumeError, unaligned};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use block::BlockDevice;
 use cipher::Key;
 use serde_json::{Value, json};
+use subtle::ConstantTimeEq;
 
 /// The type of the token that keeps the headers.
 const TOKEN_KIND: &str = "cryptmark-headers";
@@ -61,17 +64,33 @@ impl Header {
         let mut old_digest = digest_json(&old.key)?;
         old_digest["keyslots"] = json!([OLD_SLOT.to_string()]);
         let kept: Vec<Value> = headers.iter().map(kept_json).collect();
-        let mut segments = json!({ "0": segment(old), "1": segment(new) });
-        segments["1"]["flags"] = json!([super::reencrypt::FINAL]);
-        header.announce(device, &[OLD_SLOT], &[area], |json| {
+        old_digest["segments"] = json!(["0", "1"]);
+        let seal = seal(headers, &new.key)?;
+        let keys = Keys {
+            old: Key::from_slice(old.key.as_bytes()),
+            new: Key::from_slice(new.key.as_bytes()),
+        };
+        let announcement = Announcement {
+            mode: "reencrypt",
+            direction: "forward",
+            shift: 0,
+            alone: true,
+            taken: (&[OLD_SLOT], &[area]),
+        };
+        header.announce(device, &keys, announcement, |json| {
             insert(json, OLD_SLOT, old_keyslot);
-            json["segments"] = segments;
-            json["digests"][NEW_SLOT]["segments"] = json!(["1"]);
+            json["segments"] = json!({
+                "0": segment(old),
+                "1": flagged(&segment(old), Backup::Previous),
+                "2": flagged(&segment(new), Backup::Final),
+            });
+            json["digests"][NEW_SLOT]["segments"] = json!(["2"]);
             json["digests"]["1"] = old_digest;
             json["tokens"]["0"] = json!({
                 "type": TOKEN_KIND,
                 "keyslots": [],
                 "headers": kept,
+                "seal": STANDARD.encode(seal.as_bytes()),
             });
         })?;
         Ok(header)
@@ -83,12 +102,13 @@ impl Header {
     }
 
     /// Writes the headers that were kept to `data`, in their order, each on the
-    /// device before the next.
+    /// device before the next. `key` is that of the data now.
     ///
     /// # Errors
-    /// [`VolumeError::Unsupported`] where the data are not all done, or the
+    /// [`VolumeError::UnboundReencryption`] where the headers are not those that who had the key
+    /// left, [`VolumeError::Unsupported`] where the data are not all done, or the
     /// headers cannot be read or lie outside of `data`, and those of writing.
-    pub fn put_headers(&self, data: &dyn BlockDevice) -> Result<(), VolumeError> {
+    pub fn put_headers(&self, data: &dyn BlockDevice, key: &Key) -> Result<(), VolumeError> {
         let size = data.geometry().size;
         let fits = |header: &KeptHeader| {
             let end = header.offset.checked_add(header.bytes.len() as u64);
@@ -101,16 +121,28 @@ impl Header {
                 feature: "a reencryption that says too little of itself".into(),
             });
         };
+        let sealed = self.seal_of_headers();
+        let expected = seal(&kept, key)?;
+        if !sealed.is_some_and(|sealed| bool::from(sealed.ct_eq(expected.as_bytes()))) {
+            return Err(VolumeError::UnboundReencryption);
+        }
         for header in kept {
             unaligned::write_verified(data, header.offset, &header.bytes)?;
         }
         Ok(())
     }
 
-    fn kept_headers(&self) -> Option<Vec<KeptHeader>> {
+    fn token(&self) -> Option<&Value> {
         let tokens = self.json.get("tokens")?.as_object()?;
-        let token = tokens.values().find(|token| token["type"] == TOKEN_KIND)?;
-        let headers = token["headers"].as_array()?.iter().map(|header| {
+        tokens.values().find(|token| token["type"] == TOKEN_KIND)
+    }
+
+    fn seal_of_headers(&self) -> Option<Vec<u8>> {
+        STANDARD.decode(self.token()?["seal"].as_str()?).ok()
+    }
+
+    fn kept_headers(&self) -> Option<Vec<KeptHeader>> {
+        let headers = self.token()?["headers"].as_array()?.iter().map(|header| {
             Some(KeptHeader {
                 offset: header["offset"].as_str()?.parse().ok()?,
                 bytes: STANDARD.decode(header["bytes"].as_str()?).ok()?,
@@ -118,6 +150,24 @@ impl Header {
         });
         headers.collect()
     }
+}
+
+/// Binds the headers to the key of the data: nobody without it can have others written.
+fn seal(headers: &[KeptHeader], key: &Key) -> Result<Key, VolumeError> {
+    let mut all = Vec::new();
+    for header in headers {
+        all.extend(header.offset.to_be_bytes());
+        all.extend((header.bytes.len() as u64).to_be_bytes());
+        all.extend(&header.bytes);
+    }
+    let hash = Hash::Sha256;
+    let kdf = Kdf::Pbkdf2 {
+        hash,
+        iterations: DIGEST_ITERATIONS,
+    };
+    let salt = hash.digest(&[&all]);
+    let length = hash.digest_bytes();
+    kdf.derive(key.as_bytes(), &salt, length, &Limits::default())
 }
 
 fn kept_json(header: &KeptHeader) -> Value {

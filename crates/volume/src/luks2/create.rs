@@ -114,6 +114,7 @@ impl Header {
         label: Option<&str>,
         subsystem: Option<&str>,
     ) -> Result<(), VolumeError> {
+        self.data_segment()?;
         let mut next = self.clone();
         if let Some(label) = label {
             next.binary.label = checked_text("label", label, LABEL_BYTES)?;
@@ -135,6 +136,7 @@ impl Header {
         device: &dyn BlockDevice,
         uuid: Option<&str>,
     ) -> Result<(), VolumeError> {
+        self.data_segment()?;
         let mut next = self.clone();
         next.binary.uuid = checked_uuid(uuid)?;
         next.commit(device, |_| ())?;

@@ -6,7 +6,6 @@ mod binary;
 mod borrowed;
 mod convert;
 mod create;
-mod journal;
 mod json;
 mod keyslots;
 mod metadata;

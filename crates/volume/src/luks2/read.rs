@@ -2,7 +2,7 @@
 
 use super::binary::{BINARY_BYTES, Binary, HEADER_SIZES, Place, checksum_fits};
 use super::json;
-use super::metadata::Metadata;
+use super::metadata::{Metadata, Segment, SegmentKind};
 use crate::{Damage, Format, VolumeError, unaligned};
 use block::BlockDevice;
 use serde_json::{Map, Value};
@@ -95,7 +95,8 @@ impl Header {
 
 impl Header {
     /// Data on the header's own device lie behind the header and its key
-    /// material: what is written there would destroy them.
+    /// material: what is written there would destroy them. Where they lay before the header
+    /// came is no matter.
     pub(crate) fn check_beside(
         &self,
         device: &dyn BlockDevice,
@@ -103,7 +104,11 @@ impl Header {
     ) -> Result<(), VolumeError> {
         let end = 2 * self.binary.header_size + self.metadata.config.keyslots_size;
         let mut segments = self.metadata.segments.values();
-        let upon = segments.any(|segment| segment.offset < end);
+        let was = |segment: &Segment| {
+            segment.kind == SegmentKind::Linear
+                && segment.flags.iter().any(|flag| flag == "backup-previous")
+        };
+        let upon = segments.any(|segment| segment.offset < end && !was(segment));
         match upon && std::ptr::addr_eq(device, data) {
             true => Err(VolumeError::DataUponHeader {
                 format: Format::Luks2,

@@ -1,70 +1,94 @@
-//! Another cipher, mode, sector size or volume key for the data where it is.
+//! Another cipher, mode, sector size or volume key for the data where it is, in cryptsetup's own
+//! form: whichever of the two programs begins, either one goes on.
 //!
-//! The header says both segments, the old one and the new one, and requires
-//! what only this program knows; the [`Journal`] says how far it has come. A
-//! stop at any byte is safe: what reads the volume meanwhile reads both parts,
-//! and whoever goes on writes the newest record again first.
+//! A window of the data at a time is worked on: what a crash would need is kept, the header says
+//! that the window is hot, the data is written, and the header says that it is new. Each of
+//! these is on the device before the next.
 //!
-//! A segment that is not encrypted makes it an encryption or a decryption in
-//! place. Data that moves to a higher place is moved from its end on.
+//! A segment that is not encrypted makes it an encryption or a decryption in place. Data that
+//! moves to a higher place is moved from its end on.
 
 mod begin;
+mod bound;
 mod conversion;
+mod plan;
+mod step;
 
 pub use self::begin::Target;
+pub(super) use self::begin::{Announcement, flagged};
 
-use self::conversion::{Conversion, Piece, Side, crypt_parts};
-use super::journal::{Journal, Record};
+use self::conversion::{Side, mapping};
+use self::plan::{Kind, Plan, Progress, Protection, says_too_little, slot_of};
+use self::step::Devices;
 use super::keyslots::forget;
-use super::metadata::{Digest, Keyslot, Segment, SegmentKind, SegmentSize};
+use super::metadata::{SegmentKind, SegmentSize};
 use super::read::Header;
 use crate::damage::printable;
 use crate::keyslot::wipe;
-use crate::mapping::{data_of_size, data_to_end, key_for};
-use crate::{
-    Access, Damage, Format, Limits, Mapping, Row, Secret, Storage, VolumeError, unaligned,
-};
+use crate::{Access, Format, Limits, Row, Secret, Storage, VolumeError};
 use block::transfer::Report;
-use block::{AlignedBuffer, BlockDevice, ByteRange};
+use block::{BlockDevice, ByteRange};
 use cipher::Key;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
-use std::sync::mpsc::{channel, sync_channel};
-use std::thread;
 
-/// What a program must know to use a volume that is being reencrypted.
-pub(super) const REQUIREMENT: &str = "cryptmark-reencrypt-v1";
+/// The type of the keyslot that tells of a reencryption.
+const KEYSLOT_KIND: &str = "reencrypt";
 
-/// The type of the keyslot whose area is the journal.
-const JOURNAL_KIND: &str = "cryptmark-reencrypt";
+/// What a program must know to use a volume that is being reencrypted, and the version that its
+/// digest has.
+const REQUIREMENTS: [(&str, u8); 2] = [("online-reencrypt-v2", 2), ("online-reencrypt-v3", 3)];
 
-/// The flag of the segment that is to be.
-pub(super) const FINAL: &str = "backup-final";
+/// cryptsetup's first form, which nothing binds to the keys.
+const UNBOUND: &str = "online-reencrypt";
 
-/// In which order the data is worked on.
+/// The form of version 0.1.0 of this program.
+const FORMER: &str = "cryptmark-reencrypt-v1";
+
+/// Keeps cryptsetup away from what it could not go on with as it is meant: data that ends before
+/// its device does, or that has another format's header.
+const ALONE: &str = "cryptmark-reencrypt-alone";
+
+/// The type of the token that says that the device was made longer for the data to move.
+const GROWN: &str = "cryptmark-grown";
+
+/// Parts that a volume may have for reading, at most.
+const MOST_ROWS: usize = 4096;
+
+/// A segment that tells of the volume before or after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
-    Forward,
-    Backward,
+pub(super) enum Backup {
+    Previous,
+    Final,
+    Moved,
 }
 
-/// A reencryption that has begun, as the header says it.
-struct Reencryption<'a> {
-    old: &'a Segment,
-    new: &'a Segment,
-    /// Of the keys; what is not encrypted has none.
-    old_digest: Option<&'a Digest>,
-    new_digest: Option<&'a Digest>,
-    journal: Journal,
-}
+impl Backup {
+    const ALL: [Self; 3] = [Self::Previous, Self::Final, Self::Moved];
 
-impl Reencryption<'_> {
-    fn direction(&self) -> Direction {
-        match self.new.offset > self.old.offset {
-            true => Direction::Backward,
-            false => Direction::Forward,
+    const fn flag(self) -> &'static str {
+        match self {
+            Self::Previous => "backup-previous",
+            Self::Final => "backup-final",
+            Self::Moved => "backup-moved-segment",
         }
     }
+}
+
+/// The segment with this flag.
+fn backup(segments: &Map<String, Value>, backup: Backup) -> Option<&Value> {
+    let has = |segment: &&Value| {
+        let flags = segment["flags"].as_array();
+        flags.is_some_and(|flags| flags.iter().any(|flag| flag == backup.flag()))
+    };
+    segments.values().find(has)
+}
+
+/// The number of a segment.
+fn number_of(segments: &Map<String, Value>, segment: &Value) -> Option<u32> {
+    let mut segments = segments.iter();
+    let (name, _) = segments.find(|(_, value)| std::ptr::eq(*value, segment))?;
+    name.parse().ok()
 }
 
 /// Both keys of a volume that is being reencrypted.
@@ -72,82 +96,75 @@ impl Reencryption<'_> {
 pub struct Keys {
     /// Of the segment that was; empty where that is not encrypted.
     pub old: Key,
-    /// Of the segment that is to be; empty where that is not encrypted.
+    /// Of the segment that is to be; empty where that is not encrypted, or has the old one.
     pub new: Key,
 }
 
 impl Header {
     /// Whether a reencryption has begun and not ended.
     pub fn is_reencrypting(&self) -> bool {
-        let required = &self.metadata.config.requirements;
-        required
-            .iter()
-            .any(|requirement| requirement == REQUIREMENT)
+        let known = |name: &String| name.starts_with(UNBOUND) || name == FORMER || name == ALONE;
+        self.metadata.config.requirements.iter().any(known)
     }
 
-    /// Both keys, by a passphrase that opens both keyslots.
+    /// The length that a file should have when the encryption that has begun is done, if it was
+    /// made longer for that.
+    pub fn length_afterwards(&self) -> Option<u64> {
+        let grown = self.metadata.tokens.values().any(|kind| kind == GROWN);
+        let segments = self.json["segments"].as_object().filter(|_| grown)?;
+        let of = |flag| {
+            let number = number_of(segments, backup(segments, flag)?)?;
+            self.metadata.segments.get(&number)
+        };
+        match of(Backup::Previous)?.size {
+            SegmentSize::Fixed(length) => of(Backup::Final)?.offset.checked_add(length),
+            SegmentSize::Dynamic => None,
+        }
+    }
+
+    /// Both keys, by a passphrase that opens a keyslot of each. What the header says of the
+    /// reencryption is bound to them.
     ///
     /// # Errors
-    /// As those of [`unlock`](Self::unlock).
+    /// As those of [`unlock`](Self::unlock), and [`VolumeError::UnboundReencryption`].
     pub fn unlock_both(
         &self,
         device: &dyn BlockDevice,
         secret: &Secret,
         limits: &Limits,
     ) -> Result<Keys, VolumeError> {
-        let state = self.reencryption()?;
-        let key = |digest: Option<&Digest>| match digest {
+        self.version()?;
+        let segments = self.json["segments"].as_object();
+        let digest = |flag| {
+            let segments = segments.ok_or_else(says_too_little)?;
+            let found = backup(segments, flag).and_then(|found| number_of(segments, found));
+            let number = found.ok_or_else(says_too_little)?;
+            Ok::<_, VolumeError>(self.digest_of(number).ok())
+        };
+        let key = |digest: Option<u32>| match digest {
             Some(digest) => {
+                let digest = &self.metadata.digests[&digest];
                 let unlocked = self.unlock_digest(device, digest, secret, None, limits)?;
                 Ok::<_, VolumeError>(unlocked.key)
             }
             None => Ok(Key::from_slice(&[])),
         };
-        Ok(Keys {
-            old: key(state.old_digest)?,
-            new: key(state.new_digest)?,
-        })
+        let (old, new) = (digest(Backup::Previous)?, digest(Backup::Final)?);
+        let keys = Keys {
+            old: key(old)?,
+            new: key(new.filter(|_| new != old))?,
+        };
+        self.check_bound(&keys, limits)?;
+        Ok(keys)
     }
 
-    /// Writes the newest record of the journal over the data again, and an empty
-    /// one behind it: from then on the data may be written, and the journal has
-    /// nothing older that would be written over that.
+    /// Goes on to the end, from the start or from where it was stopped, and makes the new
+    /// segment the only one. `report` is told the bytes that are done.
     ///
     /// # Errors
-    /// [`VolumeError::Block`].
-    pub fn redo(
-        &self,
-        device: &dyn BlockDevice,
-        data: &dyn BlockDevice,
-    ) -> Result<(), VolumeError> {
-        let (state, _, newest) = self.progress(device, data)?;
-        let Some(record) = newest.filter(|record| record.length > 0) else {
-            return Ok(());
-        };
-        let start = state.new.offset + record.position;
-        for piece in record.pieces() {
-            let kept = unaligned::read(device, piece)?;
-            unaligned::write(data, start + (piece.offset - record.kept_at), &kept)?;
-        }
-        data.flush()?;
-        let position = match state.direction() {
-            Direction::Forward => record.end(),
-            Direction::Backward => record.position,
-        };
-        let nothing = Journal::digest(&[]);
-        state
-            .journal
-            .keep(device, Some(record), position, &[], &nothing)?;
-        Ok(())
-    }
-
-    /// Goes on to the end, from the start or from where it was stopped, and
-    /// makes the new segment the only one. `report` is told the bytes that are
-    /// done.
-    ///
-    /// # Errors
-    /// [`VolumeError::Stopped`] where `report` says so, and those of reading
-    /// and writing; the volume then opens, and this goes on another time.
+    /// [`VolumeError::UnboundReencryption`] where the header's word is not of who has the keys,
+    /// [`VolumeError::Stopped`] where `report` says so, and those of reading and writing; the
+    /// volume then opens, and this goes on another time.
     pub fn reencrypt(
         &mut self,
         device: &dyn BlockDevice,
@@ -155,277 +172,308 @@ impl Header {
         keys: &Keys,
         report: Report,
     ) -> Result<(), VolumeError> {
-        self.redo(device, data)?;
-        let (state, length, mut last) = self.progress(device, data)?;
-        let (from, to) = (
-            Side::new(state.old, &keys.old)?,
-            Side::new(state.new, &keys.new)?,
+        self.check_bound(keys, &Limits::default())?;
+        self.check_beside(device, data)?;
+        let mut plan = Plan::read(self, data)?;
+        let mut progress = plan.progress(self)?;
+        if plan.is_unprotected() && progress != Progress::Done {
+            if let Progress::Hot(_) = progress {
+                return Err(says_too_little());
+            }
+            self.take_a_journal(device, keys)?;
+            plan = Plan::read(self, data)?;
+            if plan.is_unprotected() {
+                return Err(VolumeError::NoFreeKeyslot);
+            }
+        }
+        let sides = (
+            &Side::new(&plan.previous, &keys.old)?,
+            &Side::new(&plan.last, keys.of_new(&plan))?,
         );
-        let direction = state.direction();
-        let mut done = match (last, direction) {
-            (None, _) => 0,
-            (Some(record), Direction::Forward) => record.end(),
-            (Some(record), Direction::Backward) => length - record.position,
-        };
-        let (to_offset, end) = (
-            to.offset,
-            to.offset + length + to.layout.size.bytes() as u64,
-        );
-        let conversion = Conversion {
+        let devices = Devices {
+            header: device,
             data,
-            from,
-            to,
-            length,
-            piece: state.journal.capacity().min(length.next_multiple_of(4096)),
-            direction,
         };
-        // While one piece is written, the next is made: it is read from where
-        // the one before does not go.
-        thread::scope(|scope| {
-            let (buffers, used) = channel();
-            let (ready, pieces) = sync_channel(1);
-            for _ in 0..PIECES_AT_ONCE {
-                // The thread lives as long as its ends of the channels.
-                let _ = buffers.send(AlignedBuffer::new(conversion.piece as usize));
-            }
-            let from_here = done;
-            let conversion = &conversion;
-            scope.spawn(move || conversion.run(from_here, &used, &ready));
-            for made in pieces {
-                let piece: Piece = made?;
-                let bytes = &piece.buffer[..piece.length];
-                let kept =
-                    state
-                        .journal
-                        .keep(device, last, piece.position, bytes, &piece.digest)?;
-                last = Some(kept);
-                data.write_at(to_offset + piece.position, bytes)?;
-                data.flush()?;
-                done += piece.length as u64;
-                // At the end nobody takes it.
-                let _ = buffers.send(piece.buffer);
-                if let ControlFlow::Break(()) = report(done) {
-                    return Err(VolumeError::Stopped);
+        while progress != Progress::Done {
+            let window = match progress {
+                Progress::Hot(window) => window,
+                Progress::Edge(edge) => {
+                    let window = plan.window_at(edge)?;
+                    plan.protect(devices, window)?;
+                    self.mark(device, &plan, Progress::Hot(window))?;
+                    window
                 }
+                Progress::Done => break,
+            };
+            plan.apply(devices, sides, window)?;
+            progress = plan.after(window);
+            if progress == Progress::Done {
+                break;
             }
-            Ok(())
-        })?;
-        let to_the_end = end > data.geometry().size;
-        self.end_reencryption(device, to_the_end)
+            self.mark(device, &plan, progress)?;
+            if let ControlFlow::Break(()) = report(plan.done(progress)) {
+                return Err(VolumeError::Stopped);
+            }
+        }
+        self.end_reencryption(devices, &plan)?;
+        // It is done: there is nothing left to stop.
+        let _ = report(plan.length);
+        Ok(())
     }
 
-    /// Makes the new segment the only one, and wipes the old keyslots. What is
-    /// encrypted and goes to the end of the device goes there ever after.
-    fn end_reencryption(
+    /// Says in the header how far it is.
+    fn mark(
         &mut self,
         device: &dyn BlockDevice,
-        to_the_end: bool,
+        plan: &Plan,
+        progress: Progress,
     ) -> Result<(), VolumeError> {
-        let state = self.reencryption()?;
-        let listed = |digest: Option<&Digest>, number: &u32| {
-            digest.is_some_and(|digest| digest.keyslots.contains(number))
+        let regular = plan.segments(progress);
+        self.commit(device, |json| set_segments(json, plan, regular))
+    }
+
+    /// Makes the new segment the only one, and wipes the old keyslots.
+    fn end_reencryption(&mut self, devices: Devices, plan: &Plan) -> Result<(), VolumeError> {
+        if let Some(range) = plan.left_behind() {
+            let pieces = (0..range.length).step_by(1 << 20).map(|done| {
+                ByteRange::new(range.offset + done, (range.length - done).min(1 << 20))
+            });
+            for piece in pieces {
+                wipe(devices.data, piece)?;
+            }
+        }
+        let old = plan.old_digest.filter(|old| Some(*old) != plan.new_digest);
+        let old_slots: &[u32] = match old.and_then(|old| self.metadata.digests.get(&old)) {
+            Some(digest) => &digest.keyslots,
+            None => &[],
         };
-        let leaves = |number: &u32, keyslot: &Keyslot| {
-            is_journal(keyslot)
-                || (listed(state.old_digest, number) && !listed(state.new_digest, number))
-        };
+        let leaves = |number: &u32| *number == plan.slot || old_slots.contains(number);
         let keyslots = self.metadata.keyslots.iter();
         let leaving: Vec<(u32, Option<ByteRange>)> = keyslots
-            .filter(|(number, keyslot)| leaves(number, keyslot))
+            .filter(|(number, _)| leaves(number))
             .map(|(number, keyslot)| (*number, keyslot.area()))
             .collect();
-        let digests = [self.digest_of(0).ok(), self.digest_of(1).ok()];
-        let dynamic = to_the_end && state.new.kind != SegmentKind::Linear;
-        self.commit(device, |json| {
-            for (number, _) in &leaving {
-                forget(json, *number);
-            }
-            let mut segment = json["segments"]["1"].take();
+        let size = match plan.last.kind {
+            // The file is cut there.
+            SegmentKind::Linear => Some(plan.length.to_string()),
+            SegmentKind::Crypt { .. } => None,
+        };
+        self.commit(devices.header, |json| {
+            let last = json["segments"].as_object();
+            let last = last.and_then(|segments| backup(segments, Backup::Final));
+            let mut segment = last.cloned().unwrap_or_default();
             if let Value::Object(segment) = &mut segment {
                 segment.shift_remove("flags");
-                if dynamic {
-                    segment.insert("size".to_owned(), "dynamic".into());
-                }
+                segment.extend(size.map(|size| ("size".to_owned(), size.into())));
             }
             json["segments"] = json!({ "0": segment });
-            if let [Some(old), Some(new)] = digests.map(|digest| digest.map(|n| n.to_string())) {
-                json["digests"][&old] = json["digests"][&new].take();
-                if let Value::Object(digests) = &mut json["digests"] {
-                    digests.shift_remove(&new);
-                }
-            }
-            if let Value::Object(digests) = &mut json["digests"] {
-                let stays = |digest: &Value| digest["keyslots"] != json!([]);
-                digests.retain(|_, digest| stays(digest));
-                for digest in digests.values_mut() {
-                    if digest["segments"] == json!(["1"]) {
-                        digest["segments"] = json!(["0"]);
-                    }
-                }
+            assign(json, &[plan.new_digest.into_iter().collect()]);
+            for (number, _) in &leaving {
+                forget(json, *number);
             }
             if let Value::Object(config) = &mut json["config"] {
                 config.shift_remove("requirements");
             }
+            if let Value::Object(tokens) = &mut json["tokens"] {
+                tokens.retain(|_, token| token["type"] != GROWN);
+            }
         })?;
         for (_, area) in leaving {
-            area.map_or(Ok(()), |area| wipe(device, area))?;
+            area.map_or(Ok(()), |area| wipe(devices.header, area))?;
         }
         Ok(())
     }
 
-    /// The rows of a volume that is being reencrypted: what is new, what is
-    /// kept in the journal, what is old.
-    ///
-    /// For writing, nothing may be read from the journal: see [`redo`](Self::redo).
+    /// The rows of a volume that is being reencrypted: what is new, what is hot, what is old.
     pub(crate) fn rows(
         &self,
         device: &dyn BlockDevice,
         data: &dyn BlockDevice,
-        keys: Keys,
+        keys: &Keys,
         access: Access,
     ) -> Result<Vec<Row>, VolumeError> {
-        let (state, length, record) = self.progress(device, data)?;
-        let nothing_done = match state.direction() {
-            Direction::Forward => 0,
-            Direction::Backward => length,
+        self.check_beside(device, data)?;
+        let plan = Plan::read(self, data)?;
+        let progress = plan.progress(self)?;
+        if matches!(progress, Progress::Hot(_)) && access == Access::Write {
+            return Err(VolumeError::RecoveryNeeded);
+        }
+        let old = |window: plan::Window, storage, at| {
+            let range = ByteRange::new(at, window.length());
+            let mapping = mapping(&plan.previous, &keys.old, window.from, range)?;
+            Ok::<_, VolumeError>(Row { storage, mapping })
         };
-        let kept_at = |record: Record| (record.position, record.end());
-        let (kept_from, kept_to) = record.map_or((nothing_done, nothing_done), kept_at);
+        let new = |window: plan::Window| {
+            let range = ByteRange::new(plan.new_at(window.from), window.length());
+            let mapping = mapping(&plan.last, keys.of_new(&plan), window.from, range)?;
+            let storage = Storage::Data;
+            Ok::<_, VolumeError>(Row { storage, mapping })
+        };
         let mut rows = Vec::new();
-        let mut row = |segment: &Segment, key: &Key, from: u64, to: u64, kept: Option<u64>| {
-            if from < to.min(length) {
-                let side = Side::new(segment, key)?;
-                rows.push(Row {
-                    storage: match kept {
-                        Some(_) => Storage::Header,
-                        None => Storage::Data,
-                    },
-                    mapping: Mapping {
-                        spec: crypt_parts(segment)?.0,
-                        key: key_for(&crypt_parts(segment)?.0, key),
-                        layout: side.layout,
-                        data: ByteRange::new(
-                            kept.unwrap_or(side.offset + from),
-                            to.min(length) - from,
-                        ),
-                        first: side.iv_at(from),
-                        backend: None,
-                        sharing: None,
-                        allow_discards: false,
-                    },
-                });
+        for run in plan.runs(progress) {
+            let window = run.window;
+            match (run.kind, plan.protection(window)) {
+                (Kind::New, _) => rows.push(new(window)?),
+                (Kind::Old | Kind::Moved, _) | (Kind::Hot, Protection::Elsewhere) => {
+                    rows.push(old(window, Storage::Data, plan.old_at(window.from))?);
+                }
+                (Kind::Hot, Protection::Journal(area)) => {
+                    rows.push(old(window, Storage::Header, area.offset)?);
+                }
+                (Kind::Hot, Protection::Checksum { area, hash, block }) => {
+                    let devices = Devices {
+                        header: device,
+                        data,
+                    };
+                    let parts = plan.old_parts(devices, window, (area, hash, block))?;
+                    if parts.len() > MOST_ROWS {
+                        return Err(VolumeError::RecoveryNeeded);
+                    }
+                    for (is_old, part) in parts {
+                        rows.push(match is_old {
+                            true => old(part, Storage::Data, plan.old_at(part.from))?,
+                            false => new(part)?,
+                        });
+                    }
+                }
+                (Kind::Hot, Protection::Nothing) => return Err(says_too_little()),
             }
-            Ok::<_, VolumeError>(())
-        };
-        let kept = record
-            .filter(|_| access == Access::Read)
-            .map(|record| record.kept_at);
-        let (first, last) = match state.direction() {
-            Direction::Forward => ((state.new, &keys.new), (state.old, &keys.old)),
-            Direction::Backward => ((state.old, &keys.old), (state.new, &keys.new)),
-        };
-        row(first.0, first.1, 0, kept_from, None)?;
-        row(state.new, &keys.new, kept_from, kept_to, kept)?;
-        row(last.0, last.1, kept_to, length, None)?;
+        }
         Ok(rows)
     }
 
-    /// What the header says of a reencryption that has begun.
-    fn reencryption(&self) -> Result<Reencryption<'_>, VolumeError> {
-        let metadata = &self.metadata;
-        let parts = || {
-            let old = metadata.segments.get(&0)?;
-            let new = metadata.segments.get(&1)?;
-            let digest = |segment| metadata.digests.get(&self.digest_of(segment).ok()?);
-            let mut areas = metadata
-                .keyslots
-                .values()
-                .filter(|keyslot| is_journal(keyslot));
-            let state = Reencryption {
-                old,
-                new,
-                old_digest: digest(0),
-                new_digest: digest(1),
-                journal: Journal::new(areas.next()?.area()?)?,
-            };
-            let sides = [(old, state.old_digest), (new, state.new_digest)];
-            let keyed = |(segment, digest): (&Segment, Option<_>)| {
-                segment.kind == SegmentKind::Linear || digest.is_some()
-            };
-            sides.into_iter().all(keyed).then_some(state)
+    /// The version of the reencryption's metadata, if this program goes on with that.
+    fn version(&self) -> Result<u8, VolumeError> {
+        let mut version = None;
+        for name in &self.metadata.config.requirements {
+            let known = REQUIREMENTS.iter().find(|(known, _)| known == name);
+            match (known, name.as_str()) {
+                (Some((_, known)), _) if version.is_none() => version = Some(*known),
+                (None, ALONE) => {}
+                (None, UNBOUND) => {
+                    return Err(VolumeError::FormerReencryption {
+                        program: "cryptsetup 2.4 or newer: run `cryptsetup repair`, and then this again",
+                    });
+                }
+                (None, FORMER) => {
+                    return Err(VolumeError::FormerReencryption {
+                        program: "cryptmark 0.1.0: run its `cryptmark volume reencrypt`",
+                    });
+                }
+                _ => {
+                    return Err(VolumeError::Unsupported {
+                        format: Format::Luks2,
+                        feature: format!("`{}`", printable(name)).into(),
+                    });
+                }
+            }
+        }
+        version.ok_or_else(says_too_little)
+    }
+
+    /// Whether who wrote what the header says of the reencryption had both keys.
+    fn check_bound(&self, keys: &Keys, limits: &Limits) -> Result<(), VolumeError> {
+        let version = self.version()?;
+        let bound = || {
+            let slot = slot_of(self)?;
+            let message = bound::message(&self.json, version, slot, keys)?;
+            let mut digests = self.metadata.digests.values();
+            let digest = digests.find(|digest| digest.keyslots.contains(&slot))?;
+            Some((digest, message))
         };
-        let required = &self.metadata.config.requirements;
-        if let Some(other) = required.iter().find(|name| *name != REQUIREMENT) {
-            return Err(VolumeError::Unsupported {
-                format: Format::Luks2,
-                feature: format!("`{}`", printable(other)).into(),
-            });
-        }
-        let found = self.is_reencrypting().then(parts).flatten();
-        found.ok_or_else(|| VolumeError::Unsupported {
-            format: Format::Luks2,
-            feature: "a reencryption that says too little of itself".into(),
-        })
-    }
-
-    /// A reencryption that has begun, the bytes of its data and the newest
-    /// record of its journal: all of that is in the header's hands, and all of
-    /// it is held against the devices before anything is read or written.
-    fn progress(
-        &self,
-        device: &dyn BlockDevice,
-        data: &dyn BlockDevice,
-    ) -> Result<(Reencryption<'_>, u64, Option<Record>), VolumeError> {
-        let state = self.reencryption()?;
-        self.check_beside(device, data)?;
-        let length = self.data_length(state.new, data)?;
-        let mut unit = 512;
-        for segment in [state.old, state.new] {
-            let (_, layout) = crypt_parts(segment)?;
-            let size = self.data_length(segment, data)?;
-            data_of_size(data, segment.offset, length, layout)?;
-            if size < length {
-                return Err(VolumeError::damaged(
-                    Format::Luks2,
-                    Damage::number("segments.1.size", length, format!("segment 0 has {size}")),
-                ));
-            }
-            unit = unit.max(layout.size.bytes() as u64);
-        }
-        let record = state.journal.newest(device)?;
-        match record {
-            Some(record) if record.end() > length || !record.is_made_of(unit) => {
-                Err(VolumeError::damaged(
-                    Format::Luks2,
-                    Damage::number(
-                        "journal.position",
-                        record.position,
-                        format!(
-                            "its {} bytes must be sectors of the {length} bytes of data",
-                            record.length
-                        ),
-                    ),
-                ))
-            }
-            record => Ok((state, length, record)),
+        let unbound = VolumeError::UnboundReencryption;
+        match bound() {
+            Some((digest, message)) if digest.verifies(&message, limits)? => Ok(()),
+            _ => Err(unbound),
         }
     }
 
-    /// Bytes of data in `segment`.
-    fn data_length(&self, segment: &Segment, data: &dyn BlockDevice) -> Result<u64, VolumeError> {
-        match segment.size {
-            SegmentSize::Fixed(size) => Ok(size),
-            SegmentSize::Dynamic => {
-                let (_, layout) = crypt_parts(segment)?;
-                Ok(data_to_end(data, segment.offset, layout)?.length)
-            }
+    /// Protects by a journal what was begun without protection, or with one that does not fit.
+    fn take_a_journal(&mut self, device: &dyn BlockDevice, keys: &Keys) -> Result<(), VolumeError> {
+        let (version, slot) = (self.version()?, slot_of(self).ok_or_else(says_too_little)?);
+        let mut json = self.json.clone();
+        let area = &mut json["keyslots"][slot.to_string()]["area"];
+        let kind = match area["type"].as_str() {
+            Some(kind) if kind.starts_with("datashift") => "datashift-journal",
+            _ => "journal",
+        };
+        if let Value::Object(area) = area {
+            area.insert("type".to_owned(), kind.into());
+            area.shift_remove("hash");
+            area.shift_remove("sector_size");
+        }
+        bind(&mut json, version, slot, keys)?;
+        self.commit(device, |written| *written = json)
+    }
+}
+
+impl Keys {
+    /// The key of what is to be, which may be the old one.
+    fn of_new(&self, plan: &Plan) -> &Key {
+        match plan.old_digest == plan.new_digest {
+            true => &self.old,
+            false => &self.new,
         }
     }
 }
 
-/// Pieces that exist at the same time: one is written, one is ready, one is made.
-const PIECES_AT_ONCE: usize = 3;
+/// Makes the digest over the metadata of a reencryption.
+fn bind(
+    json: &mut Map<String, Value>,
+    version: u8,
+    slot: u32,
+    keys: &Keys,
+) -> Result<(), VolumeError> {
+    let message = bound::message(json, version, slot, keys).ok_or_else(says_too_little)?;
+    let digest = bound::digest(&message, slot)?;
+    let Value::Object(digests) = &mut json["digests"] else {
+        return Err(says_too_little());
+    };
+    let name = json!(slot.to_string());
+    digests.retain(|_, digest| {
+        let listed = digest["keyslots"].as_array();
+        !listed.is_some_and(|slots| slots.contains(&name))
+    });
+    let number = free_number(digests).ok_or(VolumeError::NoFreeKeyslot)?;
+    digests.insert(number.to_string(), digest);
+    Ok(())
+}
 
-fn is_journal(keyslot: &Keyslot) -> bool {
-    matches!(keyslot, Keyslot::Other { kind, .. } if kind == JOURNAL_KIND)
+/// The first number up to 31 that no member has.
+fn free_number(members: &Map<String, Value>) -> Option<u32> {
+    (0..32).find(|number: &u32| !members.contains_key(&number.to_string()))
+}
+
+/// Sets the segments that are the volume's now before those that tell of it before and after.
+fn set_segments(json: &mut Map<String, Value>, plan: &Plan, regular: Vec<(Value, Vec<u32>)>) {
+    let (mut segments, mut digests): (Vec<_>, Vec<_>) = regular.into_iter().unzip();
+    if let Some(before) = json["segments"].as_object() {
+        for flag in Backup::ALL {
+            let Some(segment) = backup(before, flag) else {
+                continue;
+            };
+            segments.push(segment.clone());
+            let digest = match flag {
+                Backup::Previous | Backup::Moved => plan.old_digest,
+                Backup::Final => plan.new_digest,
+            };
+            digests.push(digest.into_iter().collect());
+        }
+    }
+    let numbers = (0_u32..).map(|number| number.to_string());
+    json["segments"] = Value::Object(numbers.zip(segments).collect());
+    assign(json, &digests);
+}
+
+/// Says in each digest which segments have its key, by the digests of each segment.
+fn assign(json: &mut Map<String, Value>, of_segments: &[Vec<u32>]) {
+    let Value::Object(digests) = &mut json["digests"] else {
+        return;
+    };
+    for (name, digest) in digests {
+        let has = |digests: &Vec<u32>| digests.iter().any(|number| number.to_string() == *name);
+        let segments = of_segments.iter().enumerate().filter(|(_, of)| has(of));
+        let segments: Vec<String> = segments.map(|(number, _)| number.to_string()).collect();
+        digest["segments"] = json!(segments);
+    }
 }

@@ -256,6 +256,9 @@ impl Header {
 
     /// The one segment of the data.
     pub(super) fn data_segment(&self) -> Result<(u32, &Segment), VolumeError> {
+        if self.is_reencrypting() {
+            return Err(VolumeError::Reencrypting);
+        }
         if let Some(requirement) = self.metadata.config.requirements.first() {
             return Err(unsupported(format!("`{}`", printable(requirement))));
         }
@@ -291,7 +294,7 @@ impl PassphraseKeyslot {
 
 impl Digest {
     /// Whether `key` is the one.
-    fn verifies(&self, key: &Key, limits: &Limits) -> Result<bool, VolumeError> {
+    pub(super) fn verifies(&self, key: &Key, limits: &Limits) -> Result<bool, VolumeError> {
         let length = self.digest.len();
         let digest = self
             .kdf

@@ -2,7 +2,7 @@
 
 use block::{BlockDevice, RamDevice};
 use cipher::{Key, SectorSize};
-use cryptmark_volume::luks2::{KeyslotOptions, Target};
+use cryptmark_volume::luks2::{Keys, KeyslotOptions, Target};
 use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{
     Access, Format, Hash, Kdf, Limits, Opening, Secret, Verdict, VolumeError, luks1, luks2,
@@ -218,15 +218,19 @@ static GOOD_LUKS2: LazyLock<Vec<u8>> = LazyLock::new(|| {
 /// Whose reencryption has begun, and not come far.
 static BEGUN: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let device = RamDevice::new(SIZE);
-    let (mut header, _) = new_luks2(&device);
+    let (mut header, old) = new_luks2(&device);
     let target = Target {
         spec: "aes-xts-plain64".parse().unwrap(),
         sector_size: SectorSize::default(),
         keyslot: options(),
     };
-    let (key, passphrase) = (Key::random(32).unwrap(), Key::from_slice(PASSPHRASE));
+    let passphrase = Key::from_slice(PASSPHRASE);
+    let keys = Keys {
+        old,
+        new: Key::random(32).unwrap(),
+    };
     header
-        .begin_reencryption(&device, &device, &target, &key, &[(0, &passphrase)], false)
+        .begin_reencryption(&device, &device, &target, &keys, &[(0, &passphrase)], false)
         .unwrap();
     bytes_of(&device)
 });

@@ -8,6 +8,7 @@ use crate::cli::volume::create::HEADER_FILE;
 use crate::cli::volume::create_tcrypt::{passphrase_of, resealed};
 use crate::cli::volume::disk::Disk;
 use crate::cli::volume::open::Search;
+use cipher::Key;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
@@ -75,11 +76,35 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
         new: next.mapping.key,
     };
     work(options, &mut header, (&device, &data), &keys)?;
-    finish(&header, &data, &path)
+    finish(&header, &data, &path, &keys.new)
+}
+
+/// Goes on from where it was stopped, to the end.
+pub fn go_on(
+    options: &ReencryptOptions,
+    header: &mut Header,
+    (device, data): (&Disk, &Disk),
+    path: &Path,
+) -> Result<(), Failure> {
+    let secret = options
+        .secret
+        .secret(Format::Luks2, options.volume.image())?;
+    let secret = secret_of(&options.volume, secret)?;
+    let limits = Limits::default();
+    let key = match header.is_reencrypting() {
+        true => {
+            let keys = header.unlock_both(device, &secret, &limits)?;
+            work(options, header, (device, data), &keys)?;
+            keys.new
+        }
+        // All is done but for putting the headers where they belong.
+        false => header.unlock(device, &secret, None, &limits)?.key,
+    };
+    finish(header, data, path, &key)
 }
 
 /// What opens the journal's file: the passphrase, and the key files with it.
-pub fn secret(volume: &VolumeArguments, secret: Secret) -> Result<Secret, Failure> {
+fn secret_of(volume: &VolumeArguments, secret: Secret) -> Result<Secret, Failure> {
     match volume.family() {
         Some(family) => Ok(Secret::Passphrase(
             volume.tcrypt(family)?.password(&secret)?,
@@ -89,8 +114,8 @@ pub fn secret(volume: &VolumeArguments, secret: Secret) -> Result<Secret, Failur
 }
 
 /// Writes the volume's new headers, and drops the file with the keys.
-pub fn finish(header: &Header, data: &Disk, path: &Path) -> Result<(), Failure> {
-    header.put_headers(data)?;
+fn finish(header: &Header, data: &Disk, path: &Path, key: &Key) -> Result<(), Failure> {
+    header.put_headers(data, key)?;
     let unwritable = |error| cannot_write(path, &error);
     let file = File::options().write(true).open(path).map_err(unwritable)?;
     fs::remove_file(path).map_err(unwritable)?;

@@ -1,16 +1,22 @@
-//! The beginning of a reencryption: a second segment, keyslots of its key, a journal.
+//! The beginning of a reencryption: a second segment, keyslots of its key, and the keyslot that
+//! tells of it, bound to both keys.
 
 use super::conversion::crypt_parts;
-use super::{FINAL, JOURNAL_KIND, REQUIREMENT};
+use super::{ALONE, Backup, GROWN, KEYSLOT_KIND, Keys, bind, free_number};
 use crate::VolumeError;
-use crate::luks2::journal::Journal;
 use crate::luks2::keyslots::{KEYSLOTS, KeyslotOptions, insert, set_priority, share_tokens};
-use crate::luks2::metadata::Keyslot;
+use crate::luks2::metadata::{Keyslot, SegmentKind, SegmentSize};
 use crate::luks2::read::Header;
-use crate::mapping::data_of_size;
-use block::{BlockDevice, ByteRange};
+use crate::mapping::{data_of_size, data_to_end};
+use block::{AlignedBuffer, BlockDevice, ByteRange};
 use cipher::{CipherSpec, Key, SectorLayout, SectorSize};
 use serde_json::{Map, Value, json};
+
+/// The least that a journal is worth having with.
+const LEAST_JOURNAL: u64 = 64 << 10;
+
+/// Bytes that are copied at a time.
+const PIECE: u64 = 1 << 20;
 
 /// What the data shall be afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +27,18 @@ pub struct Target {
     pub sector_size: SectorSize,
     /// The keyslot of the new key.
     pub keyslot: KeyslotOptions,
+}
+
+/// What the keyslot that tells of a reencryption says.
+pub(in crate::luks2) struct Announcement<'a> {
+    pub(in crate::luks2) mode: &'static str,
+    pub(in crate::luks2) direction: &'static str,
+    /// What the data moves by.
+    pub(in crate::luks2) shift: u64,
+    /// Whether cryptsetup could not go on.
+    pub(in crate::luks2) alone: bool,
+    /// Numbers of keyslots and areas that the header does not speak of yet.
+    pub(in crate::luks2) taken: (&'a [u32], &'a [ByteRange]),
 }
 
 impl Header {
@@ -43,7 +61,7 @@ impl Header {
         }
     }
 
-    /// Begins: makes a keyslot of `new_key` for each keyslot in `kept`, one at
+    /// Begins: makes a keyslot of the new key for each keyslot in `kept`, one at
     /// least, with the passphrase that stands beside its number, and the
     /// journal, and says so in the header. No data is touched.
     ///
@@ -60,31 +78,28 @@ impl Header {
         device: &dyn BlockDevice,
         data: &dyn BlockDevice,
         target: &Target,
-        new_key: &Key,
+        keys: &Keys,
         kept: &[(u32, &Key)],
         others_too: bool,
     ) -> Result<(), VolumeError> {
-        let (_, segment) = self.data_segment()?;
-        crypt_parts(segment)?;
+        let data_now = self.data_now(data)?;
         let layout = SectorLayout {
             size: target.sector_size,
             large_iv: false,
         };
-        target.spec.cipher(new_key, layout, None)?;
-        let length = self.data_length(segment, data)?;
-        data_of_size(data, segment.offset, length, layout)?;
+        target.spec.cipher(&keys.new, layout, None)?;
+        data_of_size(data, data_now.offset, data_now.length, layout)?;
         self.check_kept(kept, others_too)?;
 
-        let new = json!({
+        let last = json!({
             "type": "crypt",
-            "offset": segment.offset.to_string(),
-            "size": length.to_string(),
-            "iv_tweak": "0",
+            "offset": data_now.offset.to_string(),
+            "size": data_now.size_afterwards,
+            "iv_tweak": data_now.iv_tweak.to_string(),
             "encryption": target.spec.to_string(),
             "sector_size": target.sector_size.bytes(),
-            "flags": [FINAL],
         });
-        // One more for the journal, which is looked for when they are there.
+        // One more for what tells of it, which is looked for when they are there.
         let slots: Vec<u32> = self.free_slots().take(kept.len()).collect();
         if slots.len() < kept.len() {
             return Err(VolumeError::NoFreeKeyslot);
@@ -93,7 +108,7 @@ impl Header {
         let mut areas = Vec::new();
         for (old, passphrase) in kept {
             let options = &target.keyslot;
-            let (mut keyslot, area) = self.store(device, new_key, passphrase, options, &areas)?;
+            let (mut keyslot, area) = self.store(device, &keys.new, passphrase, options, &areas)?;
             if let Some(Keyslot::Luks2(old)) = self.metadata.keyslots.get(old) {
                 set_priority(&mut keyslot, old.priority);
             }
@@ -101,21 +116,38 @@ impl Header {
             areas.push(area);
         }
         let names: Vec<String> = slots.iter().map(u32::to_string).collect();
-        let mut digest = crate::luks2::create::digest_json(new_key)?;
+        let mut digest = crate::luks2::create::digest_json(&keys.new)?;
         digest["keyslots"] = json!(names);
-        digest["segments"] = json!(["1"]);
-        self.announce(device, &slots, &areas, |json| {
+        digest["segments"] = json!(["2"]);
+        let old_digest = data_now.digest.to_string();
+        let announcement = Announcement {
+            mode: "reencrypt",
+            direction: "forward",
+            shift: 0,
+            alone: data_now.ends_early,
+            taken: (&slots, &areas),
+        };
+        self.announce(device, keys, announcement, |json| {
             for ((slot, keyslot), (old, _)) in slots.iter().zip(keyslots).zip(kept) {
                 insert(json, *slot, keyslot);
                 share_tokens(json, *old, *slot);
             }
-            json["segments"]["1"] = new;
-            json["digests"]["1"] = digest;
+            json["segments"] = json!({
+                "0": data_now.segment,
+                "1": flagged(&data_now.segment, Backup::Previous),
+                "2": flagged(&last, Backup::Final),
+            });
+            json["digests"][&old_digest]["segments"] = json!(["0", "1"]);
+            let digests = json["digests"].as_object_mut();
+            digests.and_then(|digests| {
+                let number = free_number(digests)?;
+                digests.insert(number.to_string(), digest)
+            });
         })
     }
 
-    /// Begins to decrypt, and to move the data to byte `offset` of its device,
-    /// not behind where it is.
+    /// Begins to decrypt: in place, or moving the data to the start of its device, which has
+    /// the header no more. The data's start goes there first.
     ///
     /// # Errors
     /// As [`begin_reencryption`](Self::begin_reencryption).
@@ -123,82 +155,263 @@ impl Header {
         &mut self,
         device: &dyn BlockDevice,
         data: &dyn BlockDevice,
-        offset: u64,
+        keys: &Keys,
+        to_start: bool,
     ) -> Result<(), VolumeError> {
-        let (_, segment) = self.data_segment()?;
-        crypt_parts(segment)?;
-        let new = json!({
+        let data_now = self.data_now(data)?;
+        let shift = match to_start {
+            true => data_now.offset,
+            false => 0,
+        };
+        let announcement = Announcement {
+            mode: "decrypt",
+            direction: "forward",
+            shift,
+            // cryptsetup recovers what moves as if the first IV were 0.
+            alone: data_now.ends_early || (shift > 0 && data_now.iv_tweak > 0),
+            taken: (&[], &[]),
+        };
+        let last = json!({
             "type": "linear",
-            "offset": offset.to_string(),
-            "size": self.data_length(segment, data)?.to_string(),
-            "flags": [FINAL],
+            "offset": (data_now.offset - shift).to_string(),
+            "size": data_now.size_afterwards,
         });
-        self.announce(device, &[], &[], |json| {
-            json["segments"]["1"] = new;
+        let mut segments = vec![data_now.segment.clone()];
+        if shift > 0 {
+            let room = self.largest_free_area(&[]).length;
+            let moved = shift.min(room).min(data_now.length);
+            let moved = match moved == data_now.length {
+                true => moved,
+                false => moved / 4096 * 4096,
+            };
+            copy(data, shift, 0, moved)?;
+            let mut first = data_now.segment.clone();
+            first["offset"] = "0".into();
+            first["size"] = moved.to_string().into();
+            segments = vec![first];
+            if moved < data_now.length {
+                let mut second = data_now.segment.clone();
+                second["offset"] = (shift + moved).to_string().into();
+                second["iv_tweak"] = (data_now.iv_tweak + moved / 512).to_string().into();
+                if second["size"] != "dynamic" {
+                    second["size"] = (data_now.length - moved).to_string().into();
+                }
+                segments.push(second);
+            }
+        }
+        let now = segments.len();
+        let first = segments[0].clone();
+        segments.push(flagged(&data_now.segment, Backup::Previous));
+        segments.push(flagged(&last, Backup::Final));
+        let mut keyed: Vec<usize> = (0..=now).collect();
+        if shift > 0 {
+            keyed.push(segments.len());
+            segments.push(flagged(&first, Backup::Moved));
+        }
+        let digest = data_now.digest.to_string();
+        let keyed: Vec<String> = keyed.iter().map(usize::to_string).collect();
+        self.announce(device, keys, announcement, |json| {
+            json["segments"] = numbered(segments);
+            json["digests"][&digest]["segments"] = json!(keyed);
         })
     }
 
-    /// Begins to encrypt what is on `data` from byte `from` on, `length` bytes:
-    /// makes a header on `device`, a device of its own. The data moves to where
-    /// `creation` says, which is not before where it is.
+    /// Begins to encrypt the `length` bytes that `data` begins with: makes a header on `device`,
+    /// a device of its own. The data moves to where `creation` says; behind it there must then
+    /// be room for as much again, where the data's start goes first.
     ///
     /// # Errors
-    /// As [`create`](Self::create).
+    /// As [`create`](Self::create), and [`VolumeError::TooSmall`].
     pub fn begin_encryption(
         device: &dyn BlockDevice,
+        data: &dyn BlockDevice,
         creation: &crate::luks2::Creation,
-        from: u64,
         length: u64,
-        new_key: &Key,
+        key: &Key,
         passphrase: &Key,
     ) -> Result<Self, VolumeError> {
-        let mut header = Self::create(device, creation, new_key, passphrase)?;
-        header.announce(device, &[], &[], |json| {
-            let mut new = json["segments"]["0"].take();
-            new["size"] = length.to_string().into();
-            new["flags"] = json!([FINAL]);
-            let old = json!({
-                "type": "linear",
-                "offset": from.to_string(),
-                "size": length.to_string(),
+        let layout = SectorLayout {
+            size: creation.sector_size,
+            large_iv: false,
+        };
+        let size = data.geometry().size;
+        let shift = creation.data_offset.unwrap_or(0);
+        data_of_size(data, shift, length, layout)?;
+        if shift > 0 && length + 2 * shift > size {
+            let needed = length + 2 * shift;
+            return Err(VolumeError::TooSmall { size, needed });
+        }
+        let mut header = Self::create(device, creation, key, passphrase)?;
+        let linear = |offset: u64, size: Value| json!({ "type": "linear", "offset": offset.to_string(), "size": size });
+        let moved = length.min(shift);
+        let (old, mut segments) = match shift {
+            0 if length == size => (linear(0, "dynamic".into()), Vec::new()),
+            0 => (linear(0, length.to_string().into()), Vec::new()),
+            _ => {
+                copy(data, 0, shift + length, moved)?;
+                let moved = linear(shift + length, moved.to_string().into());
+                (linear(0, length.to_string().into()), vec![moved])
+            }
+        };
+        if length > moved {
+            segments.push(match shift {
+                0 => old.clone(),
+                _ => linear(moved, (length - moved).to_string().into()),
             });
-            json["segments"] = json!({ "0": old, "1": new });
-            json["digests"]["0"]["segments"] = json!(["1"]);
+        }
+        let first = segments[0].clone();
+        let mut last = header.json["segments"]["0"].clone();
+        if shift == 0 && length < size {
+            last["size"] = length.to_string().into();
+        }
+        let number = segments.len() + 1;
+        segments.push(flagged(&old, Backup::Previous));
+        segments.push(flagged(&last, Backup::Final));
+        if shift > 0 {
+            segments.push(flagged(&first, Backup::Moved));
+        }
+        let announcement = Announcement {
+            mode: "encrypt",
+            direction: match shift {
+                0 => "forward",
+                _ => "backward",
+            },
+            shift,
+            alone: shift == 0 && length < size,
+            taken: (&[], &[]),
+        };
+        let keys = Keys {
+            old: Key::from_slice(&[]),
+            new: Key::from_slice(key.as_bytes()),
+        };
+        header.announce(device, &keys, announcement, |json| {
+            json["segments"] = numbered(segments);
+            json["digests"]["0"]["segments"] = json!([number.to_string()]);
+            if shift > 0 {
+                json["tokens"] = json!({ "0": { "type": GROWN, "keyslots": [] } });
+            }
         })?;
         Ok(header)
     }
 
-    /// Makes the journal in what the header has left beside the keyslots of
-    /// these numbers and areas, and says in the header that all this has begun.
+    /// Says in the header that all this has begun, in what it has left beside the keyslots.
     pub(in crate::luks2) fn announce(
         &mut self,
         device: &dyn BlockDevice,
-        taken: &[u32],
-        areas: &[ByteRange],
+        keys: &Keys,
+        announcement: Announcement,
         edit: impl FnOnce(&mut Map<String, Value>),
     ) -> Result<(), VolumeError> {
-        let slot = self.free_slots().find(|slot| !taken.contains(slot));
+        let (slots, areas) = announcement.taken;
+        let slot = self.free_slots().find(|slot| !slots.contains(slot));
         let slot = slot.ok_or(VolumeError::NoFreeKeyslot)?;
-        let area = self.largest_free_area(areas);
-        let journal = Journal::new(area).ok_or(VolumeError::NoFreeKeyslot)?;
-        journal.clear(device)?;
-        let keyslot = json!({
-            "type": JOURNAL_KIND,
+        let mut area = self.largest_free_area(areas);
+        let (kind, version) = match (announcement.shift, announcement.mode) {
+            (0, _) => ("journal", 2),
+            (_, "decrypt") => ("datashift-journal", 3),
+            _ => ("datashift", 2),
+        };
+        if area.length < LEAST_JOURNAL {
+            return Err(VolumeError::NoFreeKeyslot);
+        }
+        if kind == "datashift" {
+            area.length = 4096;
+        }
+        let mut keyslot = json!({
+            "type": KEYSLOT_KIND,
             "key_size": 1,
+            "priority": 0,
+            "mode": announcement.mode,
+            "direction": announcement.direction,
             "area": {
-                "type": "journal",
+                "type": kind,
                 "offset": area.offset.to_string(),
                 "size": area.length.to_string(),
             },
         });
-        self.commit(device, |json| {
-            edit(json);
-            insert(json, slot, keyslot);
-            json["config"]["requirements"] = json!({ "mandatory": [REQUIREMENT] });
-        })
+        if announcement.shift > 0 {
+            keyslot["area"]["shift_size"] = announcement.shift.to_string().into();
+        }
+        let mut requirements = vec![format!("online-reencrypt-v{version}")];
+        if announcement.alone {
+            requirements.push(ALONE.to_owned());
+        }
+        let mut json = self.json.clone();
+        edit(&mut json);
+        insert(&mut json, slot, keyslot);
+        json["config"]["requirements"] = json!({ "mandatory": requirements });
+        bind(&mut json, version, slot, keys)?;
+        self.commit(device, |written| *written = json)
     }
 
     fn free_slots(&self) -> impl Iterator<Item = u32> {
         (0..KEYSLOTS).filter(|slot| !self.metadata.keyslots.contains_key(slot))
     }
+
+    /// The data as it is.
+    fn data_now(&self, data: &dyn BlockDevice) -> Result<DataNow, VolumeError> {
+        let (number, segment) = self.data_segment()?;
+        let (_, layout) = crypt_parts(segment)?;
+        let SegmentKind::Crypt { iv_tweak, .. } = segment.kind else {
+            return Err(super::says_too_little());
+        };
+        let rest = data.geometry().size.saturating_sub(segment.offset);
+        let (length, ends_early) = match segment.size {
+            SegmentSize::Fixed(size) => (size, true),
+            SegmentSize::Dynamic => {
+                let length = data_to_end(data, segment.offset, layout)?.length;
+                (length, length != rest)
+            }
+        };
+        let mut json = self.json["segments"][number.to_string()].clone();
+        let size_afterwards = json["size"].clone();
+        if ends_early {
+            json["size"] = length.to_string().into();
+        }
+        Ok(DataNow {
+            digest: self.digest_of(number)?,
+            offset: segment.offset,
+            iv_tweak,
+            segment: json,
+            length,
+            ends_early,
+            size_afterwards,
+        })
+    }
+}
+
+/// The segment of a volume that is not being reencrypted.
+struct DataNow {
+    segment: Value,
+    digest: u32,
+    offset: u64,
+    iv_tweak: u64,
+    length: u64,
+    /// Whether the data may end before the device does.
+    ends_early: bool,
+    size_afterwards: Value,
+}
+
+/// A segment that tells of before or after.
+pub(in crate::luks2) fn flagged(segment: &Value, flag: Backup) -> Value {
+    let mut segment = segment.clone();
+    segment["flags"] = json!([flag.flag()]);
+    segment
+}
+
+/// Segments by their numbers.
+fn numbered(segments: Vec<Value>) -> Value {
+    let numbers = (0_u32..).map(|number| number.to_string());
+    Value::Object(numbers.zip(segments).collect())
+}
+
+/// Copies `length` bytes to a place that they do not overlap.
+fn copy(data: &dyn BlockDevice, from: u64, to: u64, length: u64) -> Result<(), VolumeError> {
+    let mut buffer = AlignedBuffer::new(PIECE.min(length) as usize);
+    for done in (0..length).step_by(PIECE as usize) {
+        let bytes = &mut buffer[..PIECE.min(length - done) as usize];
+        data.read_at(from + done, bytes)?;
+        data.write_at(to + done, bytes)?;
+    }
+    Ok(data.flush()?)
 }

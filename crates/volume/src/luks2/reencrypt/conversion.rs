@@ -1,98 +1,25 @@
-//! [`Conversion`]: the data piece by piece under the new key.
+//! [`Side`]: the data as it was, or as it is to be.
 
-use super::Direction;
-use crate::luks2::journal::Journal;
 use crate::luks2::metadata::{Segment, SegmentKind};
 use crate::mapping::key_for;
-use crate::{Format, VolumeError};
-use block::{AlignedBuffer, BlockDevice};
-use cipher::{CipherSpec, IvSector, Key, KeyedCipher, SectorCipher, SectorLayout};
-use std::sync::mpsc::{Receiver, SyncSender};
-use zeroize::Zeroizing;
-
-/// A piece of the data, under the new key.
-pub(super) struct Piece {
-    pub(super) position: u64,
-    pub(super) length: usize,
-    pub(super) buffer: AlignedBuffer,
-    pub(super) digest: Zeroizing<Vec<u8>>,
-}
-
-/// What makes pieces.
-pub(super) struct Conversion<'a> {
-    pub(super) data: &'a dyn BlockDevice,
-    pub(super) from: Side,
-    pub(super) to: Side,
-    pub(super) length: u64,
-    pub(super) piece: u64,
-    pub(super) direction: Direction,
-}
-
-impl Conversion<'_> {
-    /// Makes all pieces behind the first `done` bytes, until there are none or
-    /// nobody wants them.
-    pub(super) fn run(
-        &self,
-        mut done: u64,
-        buffers: &Receiver<AlignedBuffer>,
-        ready: &SyncSender<Result<Piece, VolumeError>>,
-    ) {
-        while done < self.length {
-            let Ok(buffer) = buffers.recv() else { return };
-            let length = self.piece.min(self.length - done);
-            let position = match self.direction {
-                Direction::Forward => done,
-                Direction::Backward => self.length - done - length,
-            };
-            done += length;
-            let made = self.make(position, length as usize, buffer);
-            let failed = made.is_err();
-            if ready.send(made).is_err() || failed {
-                return;
-            }
-        }
-    }
-
-    fn make(
-        &self,
-        position: u64,
-        length: usize,
-        mut buffer: AlignedBuffer,
-    ) -> Result<Piece, VolumeError> {
-        let (from, to) = (&self.from, &self.to);
-        let bytes = &mut buffer[..length];
-        self.data.read_at(from.offset + position, bytes)?;
-        from.cipher.decrypt(from.iv_at(position), bytes);
-        to.cipher.encrypt(to.iv_at(position), bytes);
-        Ok(Piece {
-            position,
-            length,
-            digest: Journal::digest(bytes),
-            buffer,
-        })
-    }
-}
+use crate::{Format, Mapping, VolumeError};
+use block::ByteRange;
+use cipher::{CipherSpec, IvSector, Key, KeyedCipher, SectorLayout};
 
 /// One of the two ways in which data is encrypted.
 pub(super) struct Side {
     pub(super) cipher: KeyedCipher,
-    pub(super) layout: SectorLayout,
-    pub(super) offset: u64,
-    pub(super) first: IvSector,
+    layout: SectorLayout,
+    first: IvSector,
 }
 
 impl Side {
     pub(super) fn new(segment: &Segment, key: &Key) -> Result<Self, VolumeError> {
         let (spec, layout) = crypt_parts(segment)?;
-        let iv_tweak = match segment.kind {
-            SegmentKind::Crypt { iv_tweak, .. } => iv_tweak,
-            SegmentKind::Linear => 0,
-        };
         Ok(Self {
             cipher: spec.cipher(&key_for(&spec, key), layout, None)?,
             layout,
-            offset: segment.offset,
-            first: IvSector::new(iv_tweak),
+            first: first_iv(segment),
         })
     }
 
@@ -100,6 +27,34 @@ impl Side {
         let sectors = position / self.layout.size.bytes() as u64;
         self.first.advance(sectors, self.layout)
     }
+}
+
+/// The data at `position`, `range` of its device, as `segment` encrypts it.
+pub(super) fn mapping(
+    segment: &Segment,
+    key: &Key,
+    position: u64,
+    range: ByteRange,
+) -> Result<Mapping, VolumeError> {
+    let (spec, layout) = crypt_parts(segment)?;
+    let sectors = position / layout.size.bytes() as u64;
+    Ok(Mapping {
+        key: key_for(&spec, key),
+        spec,
+        layout,
+        data: range,
+        first: first_iv(segment).advance(sectors, layout),
+        backend: None,
+        sharing: None,
+        allow_discards: false,
+    })
+}
+
+fn first_iv(segment: &Segment) -> IvSector {
+    IvSector::new(match segment.kind {
+        SegmentKind::Crypt { iv_tweak, .. } => iv_tweak,
+        SegmentKind::Linear => 0,
+    })
 }
 
 /// Cipher and sectors of a segment; no cipher is a cipher here.

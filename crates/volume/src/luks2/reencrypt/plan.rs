@@ -1,0 +1,704 @@
+//! [`Plan`]: what a reencryption is to do, and how far it has come, out of the header.
+//!
+//! ```text
+//! forward                  new ‥│ hot │‥ old
+//! backward                 old ‥│ hot │‥ new
+//! encrypt, data moves up   moved │ old ‥│ hot │‥ new      at last: hot │ new
+//! decrypt, data moves down moved │ new ‥│ hot │‥ old      at last: hot │ new
+//! ```
+//!
+//! These are the header's segments, in the order of the data. The hot one is being worked on.
+//! `moved` is the start of the data, which was copied to where it is in nobody's way.
+
+use super::conversion::crypt_parts;
+use super::{Backup, KEYSLOT_KIND, backup, number_of};
+use crate::luks2::metadata::{Keyslot, Segment, SegmentKind, SegmentSize};
+use crate::luks2::read::Header;
+use crate::{Damage, Format, Hash, VolumeError};
+use block::{BlockDevice, ByteRange};
+use serde_json::{Value, json};
+
+/// The flag of the segment that is being worked on.
+const HOT: &str = "in-reencryption";
+
+/// The most bytes that are worked on at a time, if that is not more than can be protected.
+const MOST_WINDOW: u64 = 16 << 20;
+
+/// The largest block that a checksum may be of.
+const MOST_BLOCK: u64 = 1 << 20;
+
+/// What becomes of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Encrypt,
+    Reencrypt,
+    Decrypt,
+}
+
+/// In which order the data is worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    Forward,
+    Backward,
+}
+
+/// How the hot segment survives a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protection {
+    /// It does not.
+    Nothing,
+    /// The area has the old data.
+    Journal(ByteRange),
+    /// The area has hashes of the old data's blocks.
+    Checksum {
+        area: ByteRange,
+        hash: Hash,
+        block: u64,
+    },
+    /// The old data lies elsewhere, and is not overwritten.
+    Elsewhere,
+}
+
+impl Protection {
+    /// What it can only protect the whole of.
+    const fn block(self) -> u64 {
+        match self {
+            Self::Checksum { block, .. } => block,
+            _ => 1,
+        }
+    }
+
+    /// The most bytes that it protects at a time.
+    fn capacity(self, shift: u64) -> u64 {
+        match self {
+            Self::Nothing => 0,
+            Self::Journal(area) => area.length,
+            Self::Checksum { area, hash, block } => {
+                (area.length / hash.digest_bytes() as u64).saturating_mul(block)
+            }
+            Self::Elsewhere => shift,
+        }
+    }
+}
+
+/// Data from one byte to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) from: u64,
+    pub(super) to: u64,
+}
+
+impl Window {
+    pub(super) const fn length(self) -> u64 {
+        self.to - self.from
+    }
+
+    /// Its parts of `most` bytes or fewer.
+    pub(super) fn pieces(self, most: u64) -> impl Iterator<Item = Self> {
+        (self.from..self.to)
+            .step_by(most as usize)
+            .map(move |from| Self {
+                from,
+                to: (from + most).min(self.to),
+            })
+    }
+}
+
+/// How far a reencryption has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Up to this byte, or down to it, the data is new.
+    Edge(u64),
+    /// This may be old, new, or both.
+    Hot(Window),
+    /// All is new, and the header does not say so yet.
+    Done,
+}
+
+/// What a part of the data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Old,
+    New,
+    Hot,
+    Moved,
+}
+
+/// A part of the data, in the order of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) kind: Kind,
+    pub(super) window: Window,
+}
+
+/// What a reencryption is to do.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) slot: u32,
+    mode: Mode,
+    direction: Direction,
+    protection: Protection,
+    /// Of the window that was moved.
+    moved_protection: Protection,
+    pub(super) previous: Segment,
+    pub(super) last: Segment,
+    moved: Option<ByteRange>,
+    pub(super) old_digest: Option<u32>,
+    pub(super) new_digest: Option<u32>,
+    /// Bytes of data.
+    pub(super) length: u64,
+    /// What windows are made of.
+    unit: u64,
+    /// Whether the header says how many bytes the data has.
+    fixed: bool,
+}
+
+impl Plan {
+    /// Reads the plan and checks it against the devices. The digest over the metadata is not
+    /// looked at.
+    pub(super) fn read(header: &Header, data: &dyn BlockDevice) -> Result<Self, VolumeError> {
+        let plan = Self::parse(header, data)?;
+        plan.check(data)?;
+        Ok(plan)
+    }
+
+    fn parse(header: &Header, data: &dyn BlockDevice) -> Result<Self, VolumeError> {
+        let parts = || {
+            let slot = slot_of(header)?;
+            let keyslot = &header.json["keyslots"][slot.to_string()];
+            let area = match &header.metadata.keyslots[&slot] {
+                Keyslot::Other { area, .. } => (*area)?,
+                Keyslot::Luks2(_) => return None,
+            };
+            let mode = match keyslot["mode"].as_str()? {
+                "encrypt" => Mode::Encrypt,
+                "reencrypt" => Mode::Reencrypt,
+                "decrypt" => Mode::Decrypt,
+                _ => return None,
+            };
+            let direction = match keyslot["direction"].as_str()? {
+                "forward" => Direction::Forward,
+                "backward" => Direction::Backward,
+                _ => return None,
+            };
+            let kind = keyslot["area"]["type"].as_str()?;
+            let checksum = || {
+                let hash = Hash::named(keyslot["area"]["hash"].as_str()?)?;
+                let block = keyslot["area"]["sector_size"].as_u64()?;
+                let possible = block.is_power_of_two() && (512..=MOST_BLOCK).contains(&block);
+                possible.then_some(Protection::Checksum { area, hash, block })
+            };
+            let (protection, moved_protection) = match kind {
+                "none" => (Protection::Nothing, Protection::Nothing),
+                "journal" => (Protection::Journal(area), Protection::Nothing),
+                "checksum" => (checksum()?, Protection::Nothing),
+                "datashift" => (Protection::Elsewhere, Protection::Elsewhere),
+                "datashift-journal" => (Protection::Elsewhere, Protection::Journal(area)),
+                "datashift-checksum" => (Protection::Elsewhere, checksum()?),
+                _ => return None,
+            };
+            let segments = header.json["segments"].as_object()?;
+            let number = |flag| {
+                let found = backup(segments, flag)?;
+                number_of(segments, found)
+            };
+            let (previous, last) = (number(Backup::Previous)?, number(Backup::Final)?);
+            let moved = number(Backup::Moved).map(|number| &header.metadata.segments[&number]);
+            let moved = match moved {
+                None => None,
+                Some(moved) => match moved.size {
+                    SegmentSize::Fixed(size) => Some((moved.offset, size)),
+                    SegmentSize::Dynamic => return None,
+                },
+            };
+            let plan = Self {
+                slot,
+                mode,
+                direction,
+                protection,
+                moved_protection,
+                previous: header.metadata.segments[&previous].clone(),
+                last: header.metadata.segments[&last].clone(),
+                moved: moved.map(|(offset, length)| ByteRange { offset, length }),
+                old_digest: header.digest_of(previous).ok(),
+                new_digest: header.digest_of(last).ok(),
+                length: 0,
+                unit: 512,
+                fixed: false,
+            };
+            plan.fits_its_mode().then_some(plan)
+        };
+        let mut plan = parts().ok_or_else(says_too_little)?;
+        for segment in [&plan.previous, &plan.last] {
+            let (_, layout) = crypt_parts(segment)?;
+            plan.unit = plan.unit.max(layout.size.bytes() as u64);
+        }
+        plan.unit = plan.unit.max(u64::from(data.geometry().logical_block));
+        (plan.length, plan.fixed) = plan.measure(header, data)?;
+        Ok(plan)
+    }
+
+    /// Whether segments, digests and directions are those of the mode.
+    fn fits_its_mode(&self) -> bool {
+        let keyed = |segment: &Segment, digest: Option<u32>| match segment.kind {
+            SegmentKind::Linear => digest.is_none(),
+            SegmentKind::Crypt { .. } => digest.is_some(),
+        };
+        let linear = |segment: &Segment| segment.kind == SegmentKind::Linear;
+        let kinds = match self.mode {
+            Mode::Encrypt => linear(&self.previous) && !linear(&self.last),
+            Mode::Reencrypt => !linear(&self.previous) && !linear(&self.last),
+            Mode::Decrypt => !linear(&self.previous) && linear(&self.last),
+        };
+        let (from, to) = (self.previous.offset, self.last.offset);
+        let shape = match (self.mode, self.direction, self.moved) {
+            (Mode::Encrypt, Direction::Backward, Some(_)) => from < to,
+            (Mode::Decrypt, Direction::Forward, Some(moved)) => {
+                from > to
+                    && moved.offset == to
+                    && moved.length <= from - to
+                    && self.moved_protection != Protection::Elsewhere
+            }
+            (Mode::Reencrypt, Direction::Backward, None) if from != to => from < to,
+            (_, _, None) => from == to,
+            _ => false,
+        };
+        let shifted = self.protection == Protection::Elsewhere;
+        kinds
+            && shape
+            && shifted == (from != to)
+            && keyed(&self.previous, self.old_digest)
+            && keyed(&self.last, self.new_digest)
+    }
+
+    /// Bytes of data, and whether the header says so.
+    fn measure(&self, header: &Header, data: &dyn BlockDevice) -> Result<(u64, bool), VolumeError> {
+        if let (Some(_), Mode::Encrypt) = (self.moved, self.mode) {
+            return match self.previous.size {
+                SegmentSize::Fixed(size) => Ok((size, true)),
+                SegmentSize::Dynamic => Err(says_too_little()),
+            };
+        }
+        let mut sum = Some(0_u64);
+        for segment in header.regular_segments() {
+            sum = match segment.size {
+                SegmentSize::Fixed(size) => sum.and_then(|sum| sum.checked_add(size)),
+                SegmentSize::Dynamic => None,
+            };
+        }
+        let start = self.previous.offset.max(self.last.offset);
+        match sum {
+            // Nothing is left but what was moved, and the header does not say it all.
+            Some(sum) if self.moved.is_none_or(|moved| sum != moved.length) => Ok((sum, true)),
+            _ => Ok((data.geometry().size.saturating_sub(start), false)),
+        }
+    }
+
+    fn check(&self, data: &dyn BlockDevice) -> Result<(), VolumeError> {
+        let size = data.geometry().size;
+        let length = self.length;
+        for segment in [&self.previous, &self.last] {
+            let range = ByteRange::new(segment.offset, length);
+            if range.end().is_none_or(|end| end > size) {
+                return Err(VolumeError::DataArea {
+                    offset: segment.offset,
+                    length,
+                    device: size,
+                });
+            }
+        }
+        let whole = |bytes: u64| bytes.is_multiple_of(self.unit);
+        if length == 0 || !whole(length) {
+            return Err(VolumeError::DataAlignment {
+                offset: self.last.offset,
+                length,
+                unit: self.unit as u32,
+            });
+        }
+        let Some(moved) = self.moved else {
+            return Ok(());
+        };
+        let behind = |end: u64| end <= size && whole(moved.length) && moved.length <= length;
+        let apart = match self.mode {
+            Mode::Encrypt => {
+                moved.offset >= self.last.offset + length
+                    && moved.length == length.min(self.shift())
+            }
+            _ => true,
+        };
+        match moved.end().is_some_and(behind) && apart {
+            true => Ok(()),
+            false => Err(says_too_little()),
+        }
+    }
+
+    /// What the data moves by.
+    const fn shift(&self) -> u64 {
+        self.previous.offset.abs_diff(self.last.offset)
+    }
+
+    /// Bytes at the start of the data that were moved.
+    fn moved_length(&self) -> u64 {
+        self.moved.map_or(0, |moved| moved.length)
+    }
+
+    /// The area of data that was moved out of the way, and is left behind at the end.
+    pub(super) fn left_behind(&self) -> Option<ByteRange> {
+        self.moved.filter(|_| self.mode == Mode::Encrypt)
+    }
+
+    /// Whether what was moved is worked on in this window.
+    fn is_moved(&self, window: Window) -> bool {
+        window.from < self.moved_length()
+    }
+
+    /// Where the edge is when nothing but what was moved is left.
+    fn last_edge(&self) -> u64 {
+        match self.direction {
+            Direction::Forward => self.length,
+            Direction::Backward => self.moved_length(),
+        }
+    }
+
+    /// How a window survives a crash.
+    pub(super) fn protection(&self, window: Window) -> Protection {
+        match self.is_moved(window) {
+            true => self.moved_protection,
+            false => self.protection,
+        }
+    }
+
+    /// Whether data is not protected: by choice, or because it ends within a block.
+    pub(super) fn is_unprotected(&self) -> bool {
+        let ragged =
+            |protection: Protection, length: u64| !length.is_multiple_of(protection.block());
+        self.protection == Protection::Nothing
+            || ragged(self.protection, self.length)
+            || ragged(self.moved_protection, self.moved_length())
+    }
+
+    /// The byte of the device with the old data at `position`.
+    pub(super) fn old_at(&self, position: u64) -> u64 {
+        match self.moved {
+            Some(moved) if position < moved.length => moved.offset + position,
+            _ => self.previous.offset + position,
+        }
+    }
+
+    /// The byte of the device for the new data at `position`.
+    pub(super) const fn new_at(&self, position: u64) -> u64 {
+        self.last.offset + position
+    }
+
+    /// What to work on next.
+    pub(super) fn window_at(&self, edge: u64) -> Result<Window, VolumeError> {
+        if self.moved.is_some() && edge == self.last_edge() {
+            let to = self.moved_length();
+            return Ok(Window { from: 0, to });
+        }
+        let most = self.protection.capacity(self.shift()).min(MOST_WINDOW);
+        // All are powers of two.
+        let unit = self.unit.max(self.protection.block());
+        let most = most / unit * unit;
+        if most == 0 {
+            return Err(VolumeError::NoFreeKeyslot);
+        }
+        Ok(match self.direction {
+            Direction::Forward => Window {
+                from: edge,
+                to: edge.saturating_add(most).min(self.length),
+            },
+            Direction::Backward => Window {
+                from: edge.saturating_sub(most).max(self.last_edge()),
+                to: edge,
+            },
+        })
+    }
+
+    /// How far it is when a window is done.
+    pub(super) fn after(&self, window: Window) -> Progress {
+        let edge = match self.direction {
+            Direction::Forward => window.to,
+            Direction::Backward => window.from,
+        };
+        match self.is_moved(window) || (self.moved.is_none() && edge == self.last_edge()) {
+            true => Progress::Done,
+            false => Progress::Edge(edge),
+        }
+    }
+
+    /// Bytes that are done.
+    pub(super) fn done(&self, progress: Progress) -> u64 {
+        let moved = self.moved_length();
+        match (progress, self.direction) {
+            (Progress::Done, _) => self.length,
+            (Progress::Edge(edge), Direction::Forward) => edge - moved,
+            (Progress::Edge(edge), Direction::Backward) => self.length - edge,
+            (Progress::Hot(window), _) if self.is_moved(window) => self.length - moved,
+            (Progress::Hot(window), Direction::Forward) => window.from - moved,
+            (Progress::Hot(window), Direction::Backward) => self.length - window.to,
+        }
+    }
+
+    /// The parts of the data.
+    pub(super) fn runs(&self, progress: Progress) -> Vec<Run> {
+        let moved = self.moved_length();
+        let (hot, edge) = match progress {
+            Progress::Done => return vec![run(Kind::New, 0, self.length)],
+            Progress::Edge(edge) => (None, edge),
+            Progress::Hot(window) => (Some(window), self.last_edge()),
+        };
+        let first = match hot {
+            Some(window) if self.is_moved(window) => Kind::Hot,
+            _ => Kind::Moved,
+        };
+        let hot = hot.filter(|window| !self.is_moved(*window));
+        let (from, to) = hot.map_or((edge, edge), |window| (window.from, window.to));
+        let (before, behind) = match self.direction {
+            Direction::Forward => (Kind::New, Kind::Old),
+            Direction::Backward => (Kind::Old, Kind::New),
+        };
+        let runs = [
+            run(first, 0, moved),
+            run(before, moved, from),
+            run(Kind::Hot, from, to),
+            run(behind, to, self.length),
+        ];
+        let mut runs = runs.to_vec();
+        runs.retain(|run| run.window.from < run.window.to);
+        runs
+    }
+
+    /// How far the header says that it has come. Its segments must be those that
+    /// [`segments`](Self::segments) makes for that.
+    pub(super) fn progress(&self, header: &Header) -> Result<Progress, VolumeError> {
+        let regular: Vec<&Segment> = header.regular_segments().collect();
+        let mut windows = Vec::new();
+        let mut from = 0_u64;
+        for segment in &regular {
+            let to = match segment.size {
+                SegmentSize::Fixed(size) => from.saturating_add(size).min(self.length),
+                SegmentSize::Dynamic => self.length,
+            };
+            windows.push(Window { from, to });
+            from = to;
+        }
+        let hot = regular.iter().position(|segment| is_hot(segment));
+        let progress = match hot {
+            Some(at) => Progress::Hot(match at {
+                0 if self.moved.is_some() => Window {
+                    from: 0,
+                    to: self.moved_length(),
+                },
+                _ => windows[at],
+            }),
+            None if regular.len() == 1 && self.is_new(header, regular[0]) => Progress::Done,
+            None => {
+                let first = usize::from(self.moved.is_some());
+                let untouched = match self.direction {
+                    Direction::Forward => self.moved_length(),
+                    Direction::Backward => self.length,
+                };
+                let split = (windows.len() - first.min(windows.len())) == 2;
+                match (windows.get(first), regular.get(first)) {
+                    (Some(window), Some(_)) if split => Progress::Edge(window.to),
+                    // All behind what was moved is new already.
+                    (Some(_), Some(segment))
+                        if self.moved.is_some() && self.is_new_kind(segment) =>
+                    {
+                        Progress::Edge(self.last_edge())
+                    }
+                    _ => Progress::Edge(untouched),
+                }
+            }
+        };
+        let runs = self.runs(progress);
+        let same = runs.len() == regular.len()
+            && runs
+                .iter()
+                .zip(&regular)
+                .all(|(run, segment)| self.is_run(run, segment));
+        let possible = match progress {
+            Progress::Hot(window) => self.is_possible(window),
+            Progress::Edge(edge) => edge.is_multiple_of(self.unit),
+            Progress::Done => true,
+        };
+        match same && possible {
+            true => Ok(progress),
+            false => Err(says_too_little()),
+        }
+    }
+
+    /// Whether a hot window can have been protected.
+    fn is_possible(&self, window: Window) -> bool {
+        let whole = window.from.is_multiple_of(self.unit) && window.to.is_multiple_of(self.unit);
+        let most = match (self.is_moved(window), self.mode) {
+            (true, Mode::Encrypt) => window.length(),
+            _ => self.protection(window).capacity(self.shift()),
+        };
+        whole
+            && window.from < window.to
+            && window.length() <= most
+            && window
+                .length()
+                .is_multiple_of(self.protection(window).block())
+    }
+
+    /// Whether the only segment is the new one.
+    fn is_new(&self, header: &Header, segment: &Segment) -> bool {
+        if self.mode != Mode::Reencrypt || self.old_digest == self.new_digest {
+            return self.is_new_kind(segment) && segment.offset == self.last.offset;
+        }
+        let listed = |digest: Option<u32>| {
+            let digest = digest.and_then(|number| header.metadata.digests.get(&number));
+            let first = header.metadata.segments.keys().next();
+            digest
+                .zip(first)
+                .is_some_and(|(digest, first)| digest.segments.contains(first))
+        };
+        listed(self.new_digest) && !listed(self.old_digest)
+    }
+
+    /// Whether it is encrypted as the new data, and not as the old.
+    fn is_new_kind(&self, segment: &Segment) -> bool {
+        let is = |like: &Segment| match (&segment.kind, &like.kind) {
+            (SegmentKind::Linear, SegmentKind::Linear) => true,
+            (
+                SegmentKind::Crypt {
+                    encryption,
+                    sector_size,
+                    ..
+                },
+                SegmentKind::Crypt {
+                    encryption: like,
+                    sector_size: size,
+                    ..
+                },
+            ) => encryption == like && sector_size == size,
+            _ => false,
+        };
+        is(&self.last) && !is(&self.previous)
+    }
+
+    /// Whether a segment of the header is this part of the data.
+    fn is_run(&self, run: &Run, segment: &Segment) -> bool {
+        let like = self.like(run.kind);
+        let kind = match &like.kind {
+            SegmentKind::Crypt { .. } => {
+                let mut kind = like.kind.clone();
+                if let SegmentKind::Crypt { iv_tweak, .. } = &mut kind {
+                    *iv_tweak = iv_tweak.wrapping_add(run.window.from / 512);
+                }
+                kind
+            }
+            SegmentKind::Linear => SegmentKind::Linear,
+        };
+        let length = run.window.length();
+        let size = match segment.size {
+            // cryptsetup says the whole shift here, also of less data.
+            SegmentSize::Fixed(size) if run.kind == Kind::Hot && run.window.from == 0 => {
+                size == length || (self.moved.is_some() && size == self.shift())
+            }
+            SegmentSize::Fixed(size) => size == length,
+            SegmentSize::Dynamic => run.window.to == self.length,
+        };
+        segment.offset == self.place(run)
+            && size
+            && segment.kind == kind
+            && is_hot(segment) == (run.kind == Kind::Hot)
+    }
+
+    /// The segment that tells how a part is encrypted.
+    const fn like(&self, kind: Kind) -> &Segment {
+        match kind {
+            Kind::Old | Kind::Moved => &self.previous,
+            Kind::New | Kind::Hot => &self.last,
+        }
+    }
+
+    /// Where a part begins on the device.
+    fn place(&self, run: &Run) -> u64 {
+        match run.kind {
+            Kind::Old | Kind::Moved => self.old_at(run.window.from),
+            Kind::New | Kind::Hot => self.new_at(run.window.from),
+        }
+    }
+
+    /// The segments of the header, and for each the digests that it belongs to.
+    pub(super) fn segments(&self, progress: Progress) -> Vec<(Value, Vec<u32>)> {
+        let segments = self.runs(progress).into_iter().map(|run| {
+            let dynamic = !self.fixed
+                && run.window.to == self.length
+                && matches!(run.kind, Kind::Old | Kind::New);
+            let size = match dynamic {
+                true => "dynamic".to_owned(),
+                false => run.window.length().to_string(),
+            };
+            let place = self.place(&run).to_string();
+            let mut segment = match &self.like(run.kind).kind {
+                SegmentKind::Linear => json!({ "type": "linear", "offset": place, "size": size }),
+                SegmentKind::Crypt {
+                    encryption,
+                    sector_size,
+                    iv_tweak,
+                    ..
+                } => json!({
+                    "type": "crypt",
+                    "offset": place,
+                    "size": size,
+                    "iv_tweak": iv_tweak.wrapping_add(run.window.from / 512).to_string(),
+                    "encryption": encryption,
+                    "sector_size": sector_size.bytes(),
+                }),
+            };
+            if run.kind == Kind::Hot {
+                segment["flags"] = json!([HOT]);
+            }
+            let digests = match run.kind {
+                Kind::Old | Kind::Moved => vec![self.old_digest],
+                Kind::New => vec![self.new_digest],
+                Kind::Hot => vec![self.old_digest, self.new_digest],
+            };
+            let mut digests: Vec<u32> = digests.into_iter().flatten().collect();
+            // What is not encrypted has no key, also while it becomes so.
+            if self.like(run.kind).kind == SegmentKind::Linear {
+                digests.clear();
+            }
+            digests.dedup();
+            (segment, digests)
+        });
+        segments.collect()
+    }
+}
+
+const fn run(kind: Kind, from: u64, to: u64) -> Run {
+    Run {
+        kind,
+        window: Window { from, to },
+    }
+}
+
+fn is_hot(segment: &Segment) -> bool {
+    segment.flags.iter().any(|flag| flag == HOT)
+}
+
+/// The keyslot that tells of the reencryption, if it is the only one.
+pub(super) fn slot_of(header: &Header) -> Option<u32> {
+    let is =
+        |keyslot: &Keyslot| matches!(keyslot, Keyslot::Other { kind, .. } if kind == KEYSLOT_KIND);
+    let mut slots = header.metadata.keyslots.iter().filter(|(_, slot)| is(slot));
+    match (slots.next(), slots.next()) {
+        (Some((number, _)), None) => Some(*number),
+        _ => None,
+    }
+}
+
+pub(super) fn says_too_little() -> VolumeError {
+    VolumeError::damaged(
+        Format::Luks2,
+        Damage::Kind {
+            field: "segments".into(),
+            expected: "those of a reencryption that is possible",
+        },
+    )
+}
