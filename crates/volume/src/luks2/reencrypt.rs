@@ -27,7 +27,7 @@ use crate::damage::printable;
 use crate::keyslot::wipe;
 use crate::{Access, Format, Limits, Row, Secret, Storage, VolumeError};
 use block::transfer::Report;
-use block::{BlockDevice, ByteRange};
+use block::{AlignedBuffer, BlockDevice, ByteRange};
 use cipher::Key;
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
@@ -54,6 +54,9 @@ const GROWN: &str = "cryptmark-grown";
 
 /// Parts that a volume may have for reading, at most.
 const MOST_ROWS: usize = 4096;
+
+/// Bytes that are wiped at a time.
+const WIPED_AT_ONCE: u64 = 1 << 20;
 
 /// A segment that tells of the volume before or after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,12 +238,22 @@ impl Header {
     /// Makes the new segment the only one, and wipes the old keyslots.
     fn end_reencryption(&mut self, devices: Devices, plan: &Plan) -> Result<(), VolumeError> {
         if let Some(range) = plan.left_behind() {
-            let pieces = (0..range.length).step_by(1 << 20).map(|done| {
-                ByteRange::new(range.offset + done, (range.length - done).min(1 << 20))
-            });
-            for piece in pieces {
-                wipe(devices.data, piece)?;
+            // cryptsetup would take one segment for one that is to be begun.
+            let regular = plan.segments(Progress::Done);
+            self.commit(devices.header, |json| {
+                set_segments(json, plan, regular);
+                let required = &mut json["config"]["requirements"]["mandatory"];
+                if let Some(required) = required.as_array_mut() {
+                    required.retain(|name| name != ALONE);
+                    required.push(ALONE.into());
+                }
+            })?;
+            let nothing = AlignedBuffer::new(WIPED_AT_ONCE.min(range.length) as usize);
+            for done in (0..range.length).step_by(WIPED_AT_ONCE as usize) {
+                let bytes = &nothing[..WIPED_AT_ONCE.min(range.length - done) as usize];
+                devices.data.write_at(range.offset + done, bytes)?;
             }
+            devices.data.flush()?;
         }
         let old = plan.old_digest.filter(|old| Some(*old) != plan.new_digest);
         let old_slots: &[u32] = match old.and_then(|old| self.metadata.digests.get(&old)) {
