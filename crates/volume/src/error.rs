@@ -185,6 +185,10 @@ pub enum VolumeError {
     #[error("the header tells of a reencryption that is not bound to the volume's keys")]
     UnboundReencryption,
 
+    /// A reencryption that the keys confirm, of a kind or in a state that is not known here.
+    #[error("the header tells of a reencryption that this program cannot go on with")]
+    ForeignReencryption,
+
     /// A reencryption in a form that this version does not go on with.
     #[error("the volume is being reencrypted in a form that is not written any more")]
     FormerReencryption {
@@ -384,6 +388,7 @@ impl VolumeError {
             | Self::Reencrypting
             | Self::RecoveryNeeded
             | Self::UnboundReencryption
+            | Self::ForeignReencryption
             | Self::FormerReencryption { .. } => Verdict::Protected,
             Self::Stopped | Self::Block(BlockError::Interrupted) => Verdict::Interrupted,
             Self::Block(
@@ -470,7 +475,12 @@ impl VolumeError {
                 "Open it --read-only, or finish it with `cryptmark volume reencrypt`.".to_owned()
             }
             Self::UnboundReencryption => {
-                "Somebody has changed the header: restore it from a backup; nothing was changed."
+                "Somebody without the keys has changed the header; nothing was changed now. Try a \
+                 backup of the header with --header."
+                    .to_owned()
+            }
+            Self::ForeignReencryption => {
+                "Finish it with `cryptsetup reencrypt --resume-only`; nothing was changed."
                     .to_owned()
             }
             Self::FormerReencryption { program } => format!("Finish it with {program}."),

@@ -18,7 +18,7 @@ pub use self::begin::Target;
 pub(super) use self::begin::{Announcement, flagged};
 
 use self::conversion::{Side, mapping};
-use self::plan::{Kind, Plan, Progress, Protection, says_too_little, slot_of};
+use self::plan::{Kind, Plan, Progress, Protection, slot_of};
 use self::step::Devices;
 use super::keyslots::forget;
 use super::metadata::{SegmentKind, SegmentSize};
@@ -139,9 +139,9 @@ impl Header {
         self.version()?;
         let segments = self.json["segments"].as_object();
         let digest = |flag| {
-            let segments = segments.ok_or_else(says_too_little)?;
+            let segments = segments.ok_or(VolumeError::ForeignReencryption)?;
             let found = backup(segments, flag).and_then(|found| number_of(segments, found));
-            let number = found.ok_or_else(says_too_little)?;
+            let number = found.ok_or(VolumeError::ForeignReencryption)?;
             Ok::<_, VolumeError>(self.digest_of(number).ok())
         };
         let key = |digest: Option<u32>| match digest {
@@ -181,7 +181,7 @@ impl Header {
         let mut progress = plan.progress(self)?;
         if plan.is_unprotected() && progress != Progress::Done {
             if let Progress::Hot(_) = progress {
-                return Err(says_too_little());
+                return Err(VolumeError::ForeignReencryption);
             }
             self.take_a_journal(device, keys)?;
             plan = Plan::read(self, data)?;
@@ -349,7 +349,7 @@ impl Header {
                         });
                     }
                 }
-                (Kind::Hot, Protection::Nothing) => return Err(says_too_little()),
+                (Kind::Hot, Protection::Nothing) => return Err(VolumeError::ForeignReencryption),
             }
         }
         Ok(rows)
@@ -381,7 +381,7 @@ impl Header {
                 }
             }
         }
-        version.ok_or_else(says_too_little)
+        version.ok_or(VolumeError::ForeignReencryption)
     }
 
     /// Whether who wrote what the header says of the reencryption had both keys.
@@ -403,7 +403,10 @@ impl Header {
 
     /// Protects by a journal what was begun without protection, or with one that does not fit.
     fn take_a_journal(&mut self, device: &dyn BlockDevice, keys: &Keys) -> Result<(), VolumeError> {
-        let (version, slot) = (self.version()?, slot_of(self).ok_or_else(says_too_little)?);
+        let (version, slot) = (
+            self.version()?,
+            slot_of(self).ok_or(VolumeError::ForeignReencryption)?,
+        );
         let mut json = self.json.clone();
         let area = &mut json["keyslots"][slot.to_string()]["area"];
         let kind = match area["type"].as_str() {
@@ -437,10 +440,11 @@ fn bind(
     slot: u32,
     keys: &Keys,
 ) -> Result<(), VolumeError> {
-    let message = bound::message(json, version, slot, keys).ok_or_else(says_too_little)?;
+    let message =
+        bound::message(json, version, slot, keys).ok_or(VolumeError::ForeignReencryption)?;
     let digest = bound::digest(&message, slot)?;
     let Value::Object(digests) = &mut json["digests"] else {
-        return Err(says_too_little());
+        return Err(VolumeError::ForeignReencryption);
     };
     let name = json!(slot.to_string());
     digests.retain(|_, digest| {

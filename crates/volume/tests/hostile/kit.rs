@@ -132,6 +132,11 @@ pub fn refused(text: &str) -> Expected {
     Expected::Refused(text.to_owned(), Verdict::BadInput)
 }
 
+/// Refused to protect data.
+pub fn protected(text: &str) -> Expected {
+    Expected::Refused(text.to_owned(), Verdict::Protected)
+}
+
 /// No keyslot opens.
 pub fn no_keyslot() -> Expected {
     let text = "no keyslot opens with this passphrase or key file";

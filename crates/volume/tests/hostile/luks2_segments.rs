@@ -1,6 +1,6 @@
 //! LUKS2: segments, and what a program must know to use them.
 
-use crate::kit::{Case, Expected, Luks2, damaged, luks2, refused};
+use crate::kit::{Case, Expected, Luks2, damaged, luks2, protected, refused};
 use cryptmark_volume::Format;
 use serde_json::{Value, json};
 
@@ -41,6 +41,18 @@ fn required(name: &str, requirement: &str, seen: &str) -> Case {
     };
     let told = format!("this LUKS2 volume uses `{seen}`, which is not supported");
     luks2(name, require, refused(&told))
+}
+
+/// A volume of one segment that says that it is being reencrypted.
+fn begun(requirement: &str, told: &str) -> Case {
+    let require = |v: &mut Luks2| {
+        v.edit(|json| json["config"]["requirements"] = json!({ "mandatory": [requirement] }));
+    };
+    luks2(
+        &format!("requirement_{requirement}"),
+        require,
+        protected(told),
+    )
 }
 
 pub fn cases() -> Vec<Case> {
@@ -261,15 +273,13 @@ fn one() -> Vec<Case> {
             },
             Expected::Opens,
         ),
-        required(
-            "requirement_online_reencrypt",
+        begun(
             "online-reencrypt",
-            "online-reencrypt",
+            "the volume is being reencrypted in a form that is not written any more",
         ),
-        required(
-            "requirement_online_reencrypt_v2",
+        begun(
             "online-reencrypt-v2",
-            "online-reencrypt-v2",
+            "the header tells of a reencryption that this program cannot go on with",
         ),
         required("requirement_opal", "opal", "opal"),
         required(

@@ -353,7 +353,7 @@ impl Header {
         let (number, segment) = self.data_segment()?;
         let (_, layout) = crypt_parts(segment)?;
         let SegmentKind::Crypt { iv_tweak, .. } = segment.kind else {
-            return Err(super::says_too_little());
+            return Err(VolumeError::ForeignReencryption);
         };
         let rest = data.geometry().size.saturating_sub(segment.offset);
         let (length, ends_early) = match segment.size {

@@ -14,7 +14,7 @@ use super::conversion::crypt_parts;
 use super::{Backup, KEYSLOT_KIND, backup, number_of};
 use crate::luks2::metadata::{Keyslot, Segment, SegmentKind, SegmentSize};
 use crate::luks2::read::Header;
-use crate::{Damage, Format, Hash, VolumeError};
+use crate::{Hash, VolumeError};
 use block::{BlockDevice, ByteRange};
 use serde_json::{Value, json};
 
@@ -228,7 +228,7 @@ impl Plan {
             };
             plan.fits_its_mode().then_some(plan)
         };
-        let mut plan = parts().ok_or_else(says_too_little)?;
+        let mut plan = parts().ok_or(VolumeError::ForeignReencryption)?;
         for segment in [&plan.previous, &plan.last] {
             let (_, layout) = crypt_parts(segment)?;
             plan.unit = plan.unit.max(layout.size.bytes() as u64);
@@ -276,7 +276,7 @@ impl Plan {
         if let (Some(_), Mode::Encrypt) = (self.moved, self.mode) {
             return match self.previous.size {
                 SegmentSize::Fixed(size) => Ok((size, true)),
-                SegmentSize::Dynamic => Err(says_too_little()),
+                SegmentSize::Dynamic => Err(VolumeError::ForeignReencryption),
             };
         }
         let mut sum = Some(0_u64);
@@ -328,7 +328,7 @@ impl Plan {
         };
         match moved.end().is_some_and(behind) && apart {
             true => Ok(()),
-            false => Err(says_too_little()),
+            false => Err(VolumeError::ForeignReencryption),
         }
     }
 
@@ -525,7 +525,7 @@ impl Plan {
         };
         match same && possible {
             true => Ok(progress),
-            false => Err(says_too_little()),
+            false => Err(VolumeError::ForeignReencryption),
         }
     }
 
@@ -691,14 +691,4 @@ pub(super) fn slot_of(header: &Header) -> Option<u32> {
         (Some((number, _)), None) => Some(*number),
         _ => None,
     }
-}
-
-pub(super) fn says_too_little() -> VolumeError {
-    VolumeError::damaged(
-        Format::Luks2,
-        Damage::Kind {
-            field: "segments".into(),
-            expected: "those of a reencryption that is possible",
-        },
-    )
 }
