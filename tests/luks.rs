@@ -47,6 +47,7 @@ impl Desk {
             .arg("volume")
             .args(arguments.split_whitespace())
             .current_dir(self.folder.path())
+            .env("XDG_STATE_HOME", self.folder.path().join("state"))
             .stdin(Stdio::null());
         command
     }
@@ -150,7 +151,10 @@ fn headers_are_saved_and_come_back() {
             "passwd {image} {CHEAP} --passphrase-file one --new-passphrase-file two"
         ));
         assert!(!desk.holds(image, "one") && desk.holds(image, "two"));
-        desk.volume(&format!("header restore {image} --input {kind}.header"));
+        // What opens it now would be lost.
+        let restore = format!("header restore {image} --input {kind}.header");
+        desk.refused(4, image, &restore);
+        desk.volume(&format!("{restore} --yes"));
         assert!(desk.holds(image, "one") && !desk.holds(image, "two"));
 
         // Over another volume, or none, only if that is meant.

@@ -177,6 +177,13 @@ pub enum VolumeError {
     #[error("interrupted")]
     Stopped,
 
+    /// A copy of the header would be written over something else.
+    #[error("where a copy of the LUKS2 header belongs, there is {name}")]
+    Stranger {
+        /// What is there, with its article where it has one.
+        name: Box<str>,
+    },
+
     /// What was written was read back as something else.
     #[error("{length} bytes at byte {offset} were written, and read back as something else")]
     Unverified {
@@ -351,6 +358,12 @@ impl VolumeError {
         Self::Header { format, damage }
     }
 
+    /// Whether it is about one place of the device alone, so that another one
+    /// may still be read.
+    pub(crate) fn is_of_place(&self) -> bool {
+        matches!(self, Self::Block(error) if error.is_of_place())
+    }
+
     /// What the error means to the user.
     pub fn verdict(&self) -> Verdict {
         match self {
@@ -360,7 +373,9 @@ impl VolumeError {
             )
             | Self::OutOfMemory { .. }
             | Self::Unverified { .. } => Verdict::Failed,
-            Self::LastKeyslot { .. } | Self::OtherKeyslots { .. } => Verdict::Protected,
+            Self::LastKeyslot { .. } | Self::OtherKeyslots { .. } | Self::Stranger { .. } => {
+                Verdict::Protected
+            }
             Self::Stopped | Self::Block(BlockError::Interrupted) => Verdict::Interrupted,
             Self::Block(
                 BlockError::InUse { .. }
@@ -436,6 +451,10 @@ impl VolumeError {
             Self::OtherKeyslots { .. } => {
                 "Give what opens them, each with --keep-passphrase-file or --keep-key-file; or --yes \
                  if they shall go."
+                    .to_owned()
+            }
+            Self::Stranger { .. } => {
+                "Nothing was changed. If it may be overwritten, run `cryptmark volume header repair` with --yes first."
                     .to_owned()
             }
             Self::Stopped => "Run it again to go on from here.".to_owned(),

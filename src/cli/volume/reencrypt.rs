@@ -18,6 +18,7 @@ use std::io;
 use std::path::Path;
 use tempfile::NamedTempFile;
 use volume::luks2::{Creation, Header, Keys, KeyslotOptions, SegmentKind, SegmentSize, Target};
+use volume::tcrypt::Family;
 use volume::{Format, Hash, Limits, Secret, VolumeError};
 
 /// What the data moves by when it makes room for a header.
@@ -56,6 +57,13 @@ pub struct ReencryptOptions {
     /// Show no progress
     #[arg(long)]
     no_progress: bool,
+}
+
+impl ReencryptOptions {
+    /// Whose volume it is, if it is one of TrueCrypt or VeraCrypt.
+    pub fn family(&self) -> Option<Family> {
+        self.volume.family()
+    }
 }
 
 /// Runs the command.

@@ -7,9 +7,10 @@
 use super::create::{among_noise, data_bytes};
 use super::seal::{Sealed, Sealing};
 use super::{HEADER_BYTES, HEADERS_BYTES, HIDDEN_AT, Place, Unlocked};
-use crate::{Limits, VolumeError, unaligned};
+use crate::{Limits, VolumeError, rest, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{CipherError, Key, Mode};
+use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 impl Unlocked {
@@ -76,6 +77,45 @@ impl Unlocked {
         let [first, second] = self.seal(sealing, passphrase, limits)?;
         unaligned::write_verified(device, copy, &second)?;
         unaligned::write_verified(device, header, &first)
+    }
+
+    /// Whether `other` is a header of the same data: at the same place, with the
+    /// same cipher and keys.
+    pub fn is_of_same_data(&self, other: &Self) -> bool {
+        let keys = |unlocked: &Self| unlocked.header.key_area.as_bytes().to_vec();
+        let (own, others) = (Zeroizing::new(keys(self)), Zeroizing::new(keys(other)));
+        let place = |header: &super::Header| (header.start(), header.volume_size);
+        self.spec == other.spec
+            && place(&self.header) == place(&other.header)
+            && own.ct_eq(&others).into()
+    }
+
+    /// What stands where `restore` would write, or `write_headers` if `both`, if
+    /// that has a name: a header is noise.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`] where the header has no copy, and those of
+    /// reading.
+    pub fn stranger(
+        &self,
+        device: &dyn BlockDevice,
+        both: bool,
+    ) -> Result<Option<String>, VolumeError> {
+        let other = self.other_offset(device)?;
+        let size = device.geometry().size;
+        let start = ByteRange::new(0, HEADERS_BYTES);
+        let end = ByteRange::new(size - HEADERS_BYTES, HEADERS_BYTES);
+        for area in [start, end] {
+            let within = area.overlaps(ByteRange::new(other, HEADER_BYTES));
+            let found = match both || within {
+                true => rest::stranger(device, area, Vec::new())?,
+                false => None,
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 
     /// Makes a normal volume as large as `device`, which has grown. The copy of

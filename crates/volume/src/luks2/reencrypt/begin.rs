@@ -181,6 +181,7 @@ impl Header {
         let slot = slot.ok_or(VolumeError::NoFreeKeyslot)?;
         let area = self.largest_free_area(areas);
         let journal = Journal::new(area).ok_or(VolumeError::NoFreeKeyslot)?;
+        self.check_places(device)?;
         journal.clear(device)?;
         let keyslot = json!({
             "type": JOURNAL_KIND,
