@@ -67,6 +67,13 @@ fn what_took_the_place_of_a_header_stays() {
     image[446..462].copy_from_slice(&[0, 1, 1, 0, 0x83, 2, 2, 2, 0, 8, 0, 0, 0, 8, 0, 0]);
     image[510..512].copy_from_slice(&[0x55, 0xaa]);
     desk.write("v", &image);
+    for change in [
+        "passwd v V --tcrypt-backup --key-file one --new-key-file three",
+        "reencrypt v V --tcrypt-backup --key-file one --yes --no-progress",
+    ] {
+        let said = desk.refused(4, "v", &change.replace('V', V));
+        assert!(said.contains("MBR"), "{change}: {said}");
+    }
     let repair = format!("header repair v {V} --key-file one");
     let said = desk.refused(4, "v", &repair);
     assert!(said.contains("MBR"), "{said}");

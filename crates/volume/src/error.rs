@@ -178,7 +178,7 @@ pub enum VolumeError {
     Stopped,
 
     /// A copy of the header would be written over something else.
-    #[error("where a copy of the LUKS2 header belongs, there is {name}")]
+    #[error("where a copy of the header belongs, there is {name}")]
     Stranger {
         /// What is there, with its article where it has one.
         name: Box<str>,

@@ -200,7 +200,11 @@ impl Copy {
         own.retain(|stored| stored.mark == mark);
         let surplus = (own.len() + 1).saturating_sub(KEPT);
         for stored in &own[..surplus] {
-            std::fs::remove_file(&stored.path).map_err(failed)?;
+            match std::fs::remove_file(&stored.path) {
+                // Another process was faster.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed.map_err(failed)?,
+            }
         }
         Ok(path)
     }
@@ -301,6 +305,7 @@ fn folder() -> Result<PathBuf, Failure> {
         if let Some(parent) = folder.parent() {
             std::fs::create_dir_all(parent)?;
         }
+        #[cfg_attr(not(unix), expect(unused_mut))]
         let mut builder = DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

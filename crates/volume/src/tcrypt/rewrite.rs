@@ -19,7 +19,8 @@ impl Unlocked {
     ///
     /// # Errors
     /// [`VolumeError::Unsupported`] where the header has no copy: of versions
-    /// before 4, and of encrypted systems; [`VolumeError::Lacks`],
+    /// before 4, and of encrypted systems; [`VolumeError::Stranger`],
+    /// [`VolumeError::Lacks`],
     /// [`VolumeError::Pim`], [`VolumeError::SecretLength`], those of
     /// [`Kdf::derive`](crate::Kdf::derive) and of writing.
     pub fn change_passphrase(
@@ -29,7 +30,7 @@ impl Unlocked {
         passphrase: &Key,
         limits: &Limits,
     ) -> Result<(), VolumeError> {
-        let other = self.other_offset(device)?;
+        let other = self.free_other_offset(device)?;
         let [own, copy] = self.seal(sealing, passphrase, limits)?;
         unaligned::write_verified(device, other, &copy)?;
         unaligned::write_verified(device, self.offset, &own)?;
@@ -103,19 +104,28 @@ impl Unlocked {
     ) -> Result<Option<String>, VolumeError> {
         let other = self.other_offset(device)?;
         let size = device.geometry().size;
-        let start = ByteRange::new(0, HEADERS_BYTES);
-        let end = ByteRange::new(size - HEADERS_BYTES, HEADERS_BYTES);
-        for area in [start, end] {
+        let start = (0, ByteRange::new(0, HEADERS_BYTES));
+        let end = size - HEADERS_BYTES;
+        let end = (end, ByteRange::new(end, HEADERS_BYTES));
+        for (first, area) in [start, end] {
             let within = area.overlaps(ByteRange::new(other, HEADER_BYTES));
-            let found = match both || within {
-                true => rest::stranger(device, area, Vec::new())?,
-                false => None,
-            };
-            if found.is_some() {
-                return Ok(found);
+            if (both || within) && !is_noise(device, first)? {
+                let found = rest::stranger(device, area, Vec::new())?;
+                if found.is_some() {
+                    return Ok(found);
+                }
             }
         }
         Ok(None)
+    }
+
+    /// Where the other one of header and copy is, if nothing stands there that has
+    /// a name.
+    pub(super) fn free_other_offset(&self, device: &dyn BlockDevice) -> Result<u64, VolumeError> {
+        match self.stranger(device, false)? {
+            Some(name) => Err(VolumeError::Stranger { name: name.into() }),
+            None => self.other_offset(device),
+        }
     }
 
     /// Makes a normal volume as large as `device`, which has grown. The copy of
@@ -217,6 +227,15 @@ impl Unlocked {
             feature: feature.into(),
         }
     }
+}
+
+/// Whether the sector at `offset` may be a header, whatever magic is in it by
+/// chance: of noise, every 256th byte is zero.
+fn is_noise(device: &dyn BlockDevice, offset: u64) -> Result<bool, VolumeError> {
+    const MOST_ZEROS: usize = 16;
+    let sector = rest::read_what_can_be(device, ByteRange::new(offset, HEADER_BYTES))?;
+    let zeros = sector.iter().filter(|byte| **byte == 0).count();
+    Ok(zeros <= MOST_ZEROS)
 }
 
 /// Overwrites header copies that are out of use with noise, up to `end`.

@@ -32,8 +32,8 @@ pub fn run(options: &RepairOptions) -> Result<(), Failure> {
         return repair.luks1();
     }
     match Header::read(device) {
-        Ok(header) => repair.from_copy(header),
-        Err(error) => repair.from_remains(error),
+        Ok(header) => repair.mend(header),
+        Err(error) => repair.rebuild(error),
     }
 }
 
@@ -61,7 +61,7 @@ impl Repair<'_> {
     }
 
     /// One copy is good.
-    fn from_copy(&self, mut header: Header) -> Result<(), Failure> {
+    fn mend(&self, mut header: Header) -> Result<(), Failure> {
         self.refuse_stranger(header.stranger(self.device)?)?;
         let opened = self.opened(|secret| Ok(self.slot_of(&header, secret)?))?;
         let mended = header.repair(self.device, self.options.yes)?;
@@ -76,10 +76,10 @@ impl Repair<'_> {
     }
 
     /// No copy is good.
-    fn from_remains(&self, error: VolumeError) -> Result<(), Failure> {
+    fn rebuild(&self, error: VolumeError) -> Result<(), Failure> {
         let rebuilt = match Header::rebuild(self.device, self.options.uuid.as_deref()) {
             Ok(rebuilt) => rebuilt,
-            Err(VolumeError::NotThis { .. }) => return self.luks1_from_remains(error),
+            Err(VolumeError::NotThis { .. }) => return self.rebuild_luks1(error),
             Err(error) => return Err(error.into()),
         };
         let (chosen, opened) = self.choose(rebuilt)?;
@@ -109,7 +109,7 @@ impl Repair<'_> {
     }
 
     /// Neither is anything left of LUKS2.
-    fn luks1_from_remains(&self, error: VolumeError) -> Result<(), Failure> {
+    fn rebuild_luks1(&self, error: VolumeError) -> Result<(), Failure> {
         let Ok(header) = luks1::Header::rebuild(self.device) else {
             let remedy = match &error {
                 VolumeError::Block(_) => return Err(error.into()),

@@ -58,8 +58,8 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
             text += &format!("what opened keyslot {slots} then opens the volume again\n");
         }
     }
-    if let (Some(lost), Some(path)) = (lost, backups::kept()) {
-        text += &format!("{lost}: kept in {}\n", path.display());
+    if let (Some(_), Some(path)) = (lost, backups::kept()) {
+        text += &format!("what was there is kept in {}\n", path.display());
     }
     print(&text)
 }

@@ -27,6 +27,12 @@ pub fn run(options: &BackupOptions) -> Result<(), Failure> {
         }
         None => {
             let header = luks(LuksHeader::read(device))?;
+            if header.is_reencrypting() {
+                eprintln!(
+                    "warning: the volume is being reencrypted: as soon as more of it is done, this \
+                     backup is of no use"
+                );
+            }
             let length = backups::bounded(header.bytes_with_keyslots().min(size))?;
             (
                 length,
