@@ -7,8 +7,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use volume::luks2::{Header, KeyslotOptions, Target};
-use volume::{Hash, Kdf};
+use volume::luks2::{Header, Keys, KeyslotOptions, Target};
+use volume::{Hash, Kdf, Limits, Secret};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
@@ -47,6 +47,7 @@ impl Desk {
             .arg("volume")
             .args(arguments.split_whitespace())
             .current_dir(self.folder.path())
+            .env("XDG_STATE_HOME", self.folder.path().join("state"))
             .stdin(Stdio::null());
         command
     }
@@ -150,7 +151,10 @@ fn headers_are_saved_and_come_back() {
             "passwd {image} {CHEAP} --passphrase-file one --new-passphrase-file two"
         ));
         assert!(!desk.holds(image, "one") && desk.holds(image, "two"));
-        desk.volume(&format!("header restore {image} --input {kind}.header"));
+        // What opens it now would be lost.
+        let restore = format!("header restore {image} --input {kind}.header");
+        desk.refused(4, image, &restore);
+        desk.volume(&format!("{restore} --yes"));
         assert!(desk.holds(image, "one") && !desk.holds(image, "two"));
 
         // Over another volume, or none, only if that is meant.
@@ -199,16 +203,14 @@ fn begin_reencryption(image: &Path) {
     };
     let passphrase = Key::from_slice(b"passphrase one");
     let mut header = Header::read(&device).unwrap();
-    let new_key = Key::random(64).unwrap();
+    let secret = Secret::Passphrase(Key::from_slice(passphrase.as_bytes()));
+    let unlocked = header.unlock(&device, &secret, None, &Limits::default());
+    let keys = Keys {
+        old: unlocked.unwrap().key,
+        new: Key::random(64).unwrap(),
+    };
     header
-        .begin_reencryption(
-            &device,
-            &device,
-            &target,
-            &new_key,
-            &[(0, &passphrase)],
-            false,
-        )
+        .begin_reencryption(&device, &device, &target, &keys, &[(0, &passphrase)], false)
         .unwrap();
 }
 

@@ -68,6 +68,7 @@ impl Desk {
             .arg("volume")
             .args(arguments)
             .current_dir(self.folder.path())
+            .env("XDG_STATE_HOME", self.folder.path().join("state"))
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -261,7 +262,7 @@ fn files_that_are_no_such_volume() {
         ("open folder --passphrase-file pass", 2, "folder is neither a regular file nor a block device", "Name a block device, an ordinary file, or a directory to create a test file in."),
         ("open luks2-cut-early --passphrase-file pass", 2, "this is not a LUKS2 volume", "Name the right --type, or the file that holds the header with --header."),
         ("open luks2-cut --passphrase-file pass", 2, "the header of this LUKS2 volume is damaged: `keyslots.0.area.offset` is 32768, and its area ends behind the 19968 bytes that there are", "Restore the header from a backup; nothing was changed."),
-        ("open luks2-without-data --passphrase-file pass", 2, "the data area (4096 bytes from 16777216) does not fit the device of 16777216 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("export luks2-without-data --passphrase-file pass --output out", 2, "the data area (4096 bytes from 16777216) does not fit the device of 16777216 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
         ("open luks1-cut --passphrase-file pass", 2, "the header of this LUKS1 volume is damaged: `key-slot-0.key-material-offset` is 8, and its material ends behind the 4608 bytes that there are", "Restore the header from a backup; nothing was changed."),
         ("open luks2-spoilt --passphrase-file pass", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),
         ("info luks2-spoilt", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),

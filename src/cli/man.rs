@@ -52,9 +52,19 @@ const ENVIRONMENT: &[(&str, &str)] = &[
         "XDG_DATA_HOME",
         "The user's data directory, instead of ~/.local/share.",
     ),
+    (
+        "XDG_STATE_HOME",
+        "The user's state directory, instead of ~/.local/state: headers of volumes are kept there before they are changed.",
+    ),
 ];
 
-const FILES: &[(&str, &str)] = &[("~/.local/share/cryptmark/runs.db", "The stored runs.")];
+const FILES: &[(&str, &str)] = &[
+    ("~/.local/share/cryptmark/runs.db", "The stored runs."),
+    (
+        "~/.local/state/cryptmark/headers",
+        "Headers of volumes as they were before a command changed them; secret.",
+    ),
+];
 
 const EXAMPLES: &[(&str, &str)] = &[
     (

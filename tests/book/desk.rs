@@ -45,6 +45,7 @@ impl Desk {
             .env("XDG_RUNTIME_DIR", hidden.join("run"))
             .env("LC_ALL", "C.UTF-8")
             .env_remove("CRYPTMARK_STORE")
+            .env_remove("XDG_STATE_HOME")
             .stdin(Stdio::null());
         command
     }

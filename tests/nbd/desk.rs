@@ -30,6 +30,7 @@ impl Desk {
         command
             .args(arguments.split_whitespace())
             .current_dir(self.folder.path())
+            .env("XDG_STATE_HOME", self.folder.path().join("state"))
             .stdin(Stdio::null());
         command
     }

@@ -231,6 +231,15 @@ impl BlockError {
         }
     }
 
+    /// Whether it is about the bytes that were asked for, so that others may
+    /// still be had.
+    pub fn is_of_place(&self) -> bool {
+        matches!(
+            self,
+            Self::Io { .. } | Self::Tampered { .. } | Self::Injected { .. }
+        )
+    }
+
     /// What the user can do about it: one sentence, the second line of the
     /// message.
     pub fn remedy(&self) -> &'static str {

@@ -200,6 +200,13 @@ pub enum VolumeError {
     #[error("interrupted")]
     Stopped,
 
+    /// A copy of the header would be written over something else.
+    #[error("where a copy of the header belongs, there is {name}")]
+    Stranger {
+        /// What is there, with its article where it has one.
+        name: Box<str>,
+    },
+
     /// What was written was read back as something else.
     #[error("{length} bytes at byte {offset} were written, and read back as something else")]
     Unverified {
@@ -374,6 +381,12 @@ impl VolumeError {
         Self::Header { format, damage }
     }
 
+    /// Whether it is about one place of the device alone, so that another one
+    /// may still be read.
+    pub(crate) fn is_of_place(&self) -> bool {
+        matches!(self, Self::Block(error) if error.is_of_place())
+    }
+
     /// What the error means to the user.
     pub fn verdict(&self) -> Verdict {
         match self {
@@ -389,7 +402,8 @@ impl VolumeError {
             | Self::RecoveryNeeded
             | Self::UnboundReencryption
             | Self::ForeignReencryption
-            | Self::FormerReencryption { .. } => Verdict::Protected,
+            | Self::FormerReencryption { .. }
+            | Self::Stranger { .. } => Verdict::Protected,
             Self::Stopped | Self::Block(BlockError::Interrupted) => Verdict::Interrupted,
             Self::Block(
                 BlockError::InUse { .. }
@@ -484,6 +498,10 @@ impl VolumeError {
                     .to_owned()
             }
             Self::FormerReencryption { program } => format!("Finish it with {program}."),
+            Self::Stranger { .. } => {
+                "Nothing was changed. If it may be overwritten, run `cryptmark volume header repair` with --yes first."
+                    .to_owned()
+            }
             Self::Stopped => "Run it again to go on from here.".to_owned(),
             Self::Unverified { .. } => {
                 "The device lies or is failing: copy what it holds elsewhere.".to_owned()

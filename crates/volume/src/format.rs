@@ -100,7 +100,11 @@ impl Format {
     /// # Errors
     /// [`VolumeError::Block`].
     pub fn detect(device: &dyn BlockDevice) -> Result<Option<Self>, VolumeError> {
-        let start = read_up_to(device, 0, 512)?;
+        let (start, unread) = match read_up_to(device, 0, 512) {
+            // A second copy may stand where the device can be read.
+            Err(error) if error.is_of_place() => (Default::default(), Some(error)),
+            start => (start?, None),
+        };
         if let Some([a, b]) = start
             .strip_prefix(crate::luks::MAGIC)
             .and_then(<[u8]>::first_chunk)
@@ -114,7 +118,11 @@ impl Format {
         if bestcrypt::has_signature(&start) {
             return Ok(Some(Self::Bestcrypt));
         }
-        Ok(luks2::has_second_copy(device)?.then_some(Self::Luks2))
+        match (luks2::has_second_copy(device)?, unread) {
+            (true, _) => Ok(Some(Self::Luks2)),
+            (false, Some(error)) => Err(error),
+            (false, None) => Ok(None),
+        }
     }
 }
 

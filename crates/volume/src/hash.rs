@@ -149,7 +149,7 @@ impl Hash {
     }
 
     /// The digest of `parts`, one after the other.
-    pub(crate) fn digest(self, parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
+    pub fn digest(self, parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
         let mut digest = Zeroizing::new(vec![0; self.digest_bytes()]);
         self.digest_into(parts, &mut digest);
         digest

@@ -43,6 +43,24 @@ pub(crate) fn read_up_to(
     }
 }
 
+/// Whether `range` can be read, and no sector of it is one byte over and over:
+/// what encrypted data never are.
+///
+/// # Errors
+/// Those of reading that concern the whole device.
+pub(crate) fn is_noise(
+    device: &(impl BlockDevice + ?Sized),
+    range: ByteRange,
+) -> Result<bool, VolumeError> {
+    const SECTOR: usize = 512;
+    let bytes = match read(device, range) {
+        Err(error) if error.is_of_place() => return Ok(false),
+        bytes => bytes?,
+    };
+    let mixed = |sector: &[u8]| sector.iter().any(|byte| *byte != sector[0]);
+    Ok(bytes.chunks_exact(SECTOR).all(mixed))
+}
+
 /// Writes `bytes` at `offset`; the rest of the device's blocks keep what they hold.
 pub(crate) fn write(
     device: &(impl BlockDevice + ?Sized),

@@ -233,8 +233,15 @@ impl VolumeArguments {
                 return Format::named(name).ok_or_else(known);
             }
         };
+        let path = self.header.as_ref().unwrap_or(&self.image);
+        if detected.is_none() && volume::LuksHeader::has_remains(header) {
+            return Err(Failure::new(
+                2,
+                format!("{} has lost the start of its LUKS header", path.display()),
+                "What is left may be enough: run `cryptmark volume header repair`.",
+            ));
+        }
         detected.ok_or_else(|| {
-            let path = self.header.as_ref().unwrap_or(&self.image);
             Failure::new(
                 2,
                 format!("{} has no signature of a volume", path.display()),
@@ -349,6 +356,15 @@ impl VolumeArguments {
             Some(Format::Veracrypt) => Some(Family::VeraCrypt),
             _ => None,
         }
+    }
+
+    /// Whether the user says that the volume has no header.
+    pub fn is_headless(&self) -> bool {
+        let kind = self.kind.as_deref().and_then(Format::named);
+        matches!(
+            kind,
+            Some(Format::Plain | Format::Cryptoloop | Format::LoopAes)
+        )
     }
 
     /// What is known of a TrueCrypt or VeraCrypt volume.

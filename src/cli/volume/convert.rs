@@ -45,7 +45,7 @@ pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
         }
         Some(Format::Luks2) => {
             // A cut may have left the first copy of the header half written.
-            luks2::Header::read(&device)?.repair(&device)?;
+            luks2::Header::read(&device)?.repair(&device, false)?;
             print(&format!("{shown} is a LUKS2 volume already\n"))
         }
         _ => Err(Failure::new(

@@ -70,6 +70,13 @@ pub struct ImportOptions {
     no_progress: bool,
 }
 
+impl ImportOptions {
+    /// Whether the volume has no header of its own.
+    pub fn is_headless(&self) -> bool {
+        self.volume.is_headless()
+    }
+}
+
 /// Writes the plaintext of a volume.
 pub fn export(options: &ExportOptions) -> Result<(), Failure> {
     let devices = options.volume.devices(false)?;

@@ -99,6 +99,18 @@ pub struct CreateOptions {
     pub yes: bool,
 }
 
+impl CreateOptions {
+    /// Whose volume is changed, if it is one of TrueCrypt or VeraCrypt: a hidden
+    /// one is made within it.
+    pub fn family(&self) -> Option<Family> {
+        match (self.tcrypt_hidden, self.kind) {
+            (Some(_), Kind::Tcrypt) => Some(Family::TrueCrypt),
+            (Some(_), Kind::Veracrypt) => Some(Family::VeraCrypt),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
     Luks1,

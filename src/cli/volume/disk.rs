@@ -1,5 +1,6 @@
 //! [`Disk`]: what a place of the command line names.
 
+use super::backups;
 use crate::cli::Failure;
 use block::{
     BlockDevice, BlockError, ByteRange, Engine, Extent, FileDevice, FileOptions, Geometry,
@@ -23,8 +24,17 @@ pub enum Disk {
 
 impl Disk {
     /// Opens what `place` names; a file through the page cache: headers are
-    /// small, and files mostly fresh.
+    /// small, and files mostly fresh. To write in a command that changes headers,
+    /// the header is kept first.
     pub fn open(place: &Path, write: bool) -> Result<Self, Failure> {
+        let disk = Self::opened(place, write)?;
+        if write {
+            backups::keep(place, &disk)?;
+        }
+        Ok(disk)
+    }
+
+    fn opened(place: &Path, write: bool) -> Result<Self, Failure> {
         if is_remote(place) {
             return Self::remote(place, write);
         }

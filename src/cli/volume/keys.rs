@@ -1,6 +1,7 @@
 //! `cryptmark volume passwd` and `volume key`: keyslots changed, added, removed.
 
 use super::arguments::{Devices, VolumeArguments};
+use super::backups;
 use super::create_tcrypt::resealed;
 use super::disk::Disk;
 use super::keyslot::{KdfArguments, NewSecretArguments};
@@ -26,11 +27,28 @@ pub struct PasswdOptions {
     kdf: KdfArguments,
 }
 
+impl PasswdOptions {
+    /// Whose volume it is, if it is one of TrueCrypt or VeraCrypt.
+    pub fn family(&self) -> Option<Family> {
+        self.volume.family()
+    }
+}
+
 /// Options of `cryptmark volume key`.
 #[derive(Debug, Args)]
 pub struct KeyOptions {
     #[command(subcommand)]
     command: KeyCommand,
+}
+
+impl KeyOptions {
+    /// How the command is called in backups that it makes.
+    pub const fn name(&self) -> &'static str {
+        match self.command {
+            KeyCommand::Add(_) => "key-add",
+            KeyCommand::Kill(_) => "key-kill",
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -182,7 +200,8 @@ pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
     let new = options.new.secret(options.volume.image())?;
     let slot = header.change(device, (&unlocked.key, &new), kdf, slot)?;
     print(&format!(
-        "keyslot {slot} opens with the new passphrase: {kdf}\n"
+        "keyslot {slot} opens with the new passphrase: {kdf}\n{}",
+        backups::reminder("the old passphrase")
     ))
 }
 
@@ -201,7 +220,10 @@ fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure>
     let new = options.new.secret(image)?;
     let sealing = resealed(&opening, &unlocked);
     unlocked.change_passphrase(devices.data(), &sealing, &new, &limits)?;
-    print("the volume opens with the new passphrase\n")
+    print(&format!(
+        "the volume opens with the new passphrase\n{}",
+        backups::reminder("the old passphrase")
+    ))
 }
 
 /// Runs `volume key`.
@@ -247,7 +269,10 @@ fn kill(options: &KillOptions) -> Result<(), Failure> {
         }
     };
     header.kill(device, slot, options.yes)?;
-    print(&format!("keyslot {slot} is removed\n"))
+    print(&format!(
+        "keyslot {slot} is removed\n{}",
+        backups::reminder("what it opened with")
+    ))
 }
 
 /// The devices, the header's for writing.

@@ -1,6 +1,7 @@
 //! `cryptmark volume`: encrypted volumes, opened and kept.
 
 mod arguments;
+mod backups;
 mod convert;
 mod copy;
 mod create;
@@ -32,11 +33,19 @@ mod umount;
 use super::elsewhere::{mount, serve, status, trim_check, umount};
 
 use super::Failure;
+use backups::{Change, Otherwise};
 use clap::{Args, Subcommand};
 
 /// Options of `cryptmark volume`.
 #[derive(Debug, Args)]
 pub struct VolumeOptions {
+    /// Do not keep the header, as it is before it is changed, in the user's state folder
+    #[arg(
+        long,
+        global = true,
+        help_heading = "For every command that changes a header"
+    )]
+    no_header_backup: bool,
     #[command(subcommand)]
     command: VolumeCommand,
 }
@@ -79,6 +88,13 @@ enum VolumeCommand {
 
 /// Runs the command.
 pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
+    if let Some(change) = options
+        .command
+        .change()
+        .filter(|_| !options.no_header_backup)
+    {
+        backups::begin(change);
+    }
     match &options.command {
         VolumeCommand::Create(options) => create::run(options),
         VolumeCommand::Passwd(options) => keys::passwd(options),
@@ -96,5 +112,52 @@ pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
         VolumeCommand::Umount(options) => umount::run(options),
         VolumeCommand::TrimCheck(options) => trim_check::run(options),
         VolumeCommand::Status(options) => status::run(options),
+    }
+}
+
+impl VolumeCommand {
+    /// What it does to headers, if it changes them.
+    fn change(&self) -> Option<Change> {
+        let luks = |command| Change {
+            command,
+            family: None,
+            otherwise: Otherwise::Nothing,
+        };
+        match self {
+            Self::Create(options) => Some(Change {
+                family: options.family(),
+                otherwise: Otherwise::Ends,
+                ..luks("create")
+            }),
+            Self::Passwd(options) => Some(Change {
+                family: options.family(),
+                ..luks("passwd")
+            }),
+            Self::Key(options) => Some(luks(options.name())),
+            Self::Reencrypt(options) => Some(Change {
+                family: options.family(),
+                ..luks("reencrypt")
+            }),
+            Self::Convert(_) => Some(luks("convert")),
+            Self::Resize(options) => Some(Change {
+                family: options.family(),
+                ..luks("resize")
+            }),
+            Self::Header(options) => options.change(),
+            // A mapping without a header may be laid over one.
+            Self::Import(options) if options.is_headless() => Some(Change {
+                otherwise: Otherwise::Ends,
+                ..luks("import")
+            }),
+            Self::Open(_)
+            | Self::Info(_)
+            | Self::Export(_)
+            | Self::Serve(_)
+            | Self::Import(_)
+            | Self::Mount(_)
+            | Self::Umount(_)
+            | Self::Status(_)
+            | Self::TrimCheck(_) => None,
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! `cryptmark volume open`: does it open, and as what?
 
 use super::arguments::{Devices, VolumeArguments};
+use super::header::unlock_alone;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
@@ -26,6 +27,9 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
         && !options.volume.is_experimental()
     {
         return bestcrypt(options, &devices);
+    }
+    if let Some(text) = unlock_alone(&options.volume, &options.secret, &devices)? {
+        return print(&text);
     }
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Read)?;
     let mut text = match opened.slot {

@@ -20,6 +20,7 @@ use std::io;
 use std::path::Path;
 use tempfile::NamedTempFile;
 use volume::luks2::{Header, Keys, KeyslotOptions, SegmentKind, Target};
+use volume::tcrypt::Family;
 use volume::{Format, Hash, Limits, Secret, VolumeError};
 
 /// Options of `cryptmark volume reencrypt`.
@@ -55,6 +56,13 @@ pub struct ReencryptOptions {
     /// Show no progress
     #[arg(long)]
     no_progress: bool,
+}
+
+impl ReencryptOptions {
+    /// Whose volume it is, if it is one of TrueCrypt or VeraCrypt.
+    pub fn family(&self) -> Option<Family> {
+        self.volume.family()
+    }
 }
 
 /// Runs the command.

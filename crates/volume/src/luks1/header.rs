@@ -73,15 +73,20 @@ impl Header {
     pub fn read(device: &dyn BlockDevice) -> Result<Self, VolumeError> {
         let bytes = unaligned::read_up_to(device, 0, HEADER_BYTES)?;
         let header = Self::parse(&bytes)?;
-        let size = device.geometry().size;
-        for (slot, area) in header.areas() {
+        header.check_device(device.geometry().size)?;
+        Ok(header)
+    }
+
+    /// Key material ends where the header's device of `size` bytes does, or before.
+    pub(super) fn check_device(&self, size: u64) -> Result<(), VolumeError> {
+        for (slot, area) in self.areas() {
             if area.end().is_none_or(|end| end > size) {
                 let field = format!("key-slot-{slot}.key-material-offset");
                 let rule = format!("its material ends behind the {size} bytes that there are");
                 return Err(damaged(Damage::number(field, area.offset / SECTOR, rule)));
             }
         }
-        Ok(header)
+        Ok(())
     }
 
     /// The header in `bytes`, which begin with it.

@@ -3,6 +3,7 @@
 //! Source: LUKS1 On-Disk Format Specification 1.2.3.
 
 mod header;
+mod recover;
 mod relocate;
 mod unlock;
 mod write;

@@ -51,8 +51,16 @@ impl Header {
             total.add(&of_digest);
         }
         total.check(limits)?;
+        let mut unread = None;
         for (number, keyslot) in candidates {
-            let key = self.open(device, keyslot, passphrase, limits)?;
+            let key = match self.open(device, keyslot, passphrase, limits) {
+                // Another one may open, and be readable.
+                Err(error) if error.is_of_place() => {
+                    unread = unread.or(Some(error));
+                    continue;
+                }
+                key => key?,
+            };
             if self.verifies(&key, limits)? {
                 return Ok(Unlocked {
                     key,
@@ -60,7 +68,7 @@ impl Header {
                 });
             }
         }
-        Err(VolumeError::NoKeyslotFits)
+        Err(unread.unwrap_or(VolumeError::NoKeyslotFits))
     }
 
     /// The volume as `key`, which was verified, opens it on `data`, the device

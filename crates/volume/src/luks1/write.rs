@@ -231,7 +231,7 @@ impl Header {
         Ok(device.flush()?)
     }
 
-    fn write(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+    pub(super) fn write(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
         unaligned::write_verified(device, 0, &self.bytes())
     }
 }

@@ -165,14 +165,16 @@ impl Header {
         }
     }
 
-    /// Writes both copies anew if one of them cannot be used or is older.
+    /// Writes both copies anew if one of them cannot be used or is older; `over`
+    /// what is not the volume's as well.
     ///
     /// # Errors
-    /// Those of writing.
-    pub fn repair(&mut self, device: &dyn BlockDevice) -> Result<bool, VolumeError> {
-        match self.recovered {
-            Recovered::Both => Ok(false),
-            Recovered::Only(_) => self.commit(device, |_| ()).map(|()| true),
+    /// [`VolumeError::Stranger`] and those of writing.
+    pub fn repair(&mut self, device: &dyn BlockDevice, over: bool) -> Result<bool, VolumeError> {
+        match (self.recovered, over) {
+            (Recovered::Both, _) => Ok(false),
+            (Recovered::Only(_), false) => self.commit(device, |_| ()).map(|()| true),
+            (Recovered::Only(_), true) => self.write_over(device).map(|()| true),
         }
     }
 }

@@ -159,6 +159,7 @@ impl Header {
         options: &KeyslotOptions,
         taken: &[ByteRange],
     ) -> Result<(Value, ByteRange), VolumeError> {
+        self.check_places(device)?;
         let length = (volume_key.len() as u64 * u64::from(STRIPES)).next_multiple_of(AREA_UNIT);
         let area = self.free_area(length, taken);
         let area = area.ok_or(VolumeError::NoFreeKeyslot)?;

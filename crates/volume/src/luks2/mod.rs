@@ -10,6 +10,7 @@ mod json;
 mod keyslots;
 mod metadata;
 mod read;
+mod recover;
 mod reencrypt;
 mod unlock;
 mod write;
@@ -23,6 +24,7 @@ pub use metadata::{
     SegmentKind, SegmentSize,
 };
 pub use read::{Header, Recovered};
+pub use recover::{Certainty, Rebuilt};
 pub use reencrypt::{Keys, Target};
 
 pub(crate) use read::has_second_copy;

@@ -6,6 +6,7 @@ use super::metadata::{Metadata, Segment, SegmentKind};
 use crate::{Damage, Format, VolumeError, unaligned};
 use block::BlockDevice;
 use serde_json::{Map, Value};
+use std::cmp::Ordering;
 
 /// A header that can be used.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +22,7 @@ pub struct Header {
 }
 
 /// Which copy a header was read from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovered {
     /// Both copies say the same.
     Both,
@@ -39,43 +40,38 @@ struct Copy {
 impl Header {
     /// Reads the header at the start of `device`: of two good copies the one
     /// with the larger epoch, else the one that is good. The second is looked
-    /// for wherever it may stand if the first does not tell.
+    /// for wherever it may stand if the first does not tell. A copy that the
+    /// device cannot read is a bad one.
     ///
     /// # Errors
     /// [`VolumeError::NotThis`] where there is no copy, [`VolumeError::Header`]
     /// with what is wrong with the first where neither can be used,
-    /// [`VolumeError::Block`].
+    /// [`VolumeError::Block`] where that is all that can be told.
     pub fn read(device: &dyn BlockDevice) -> Result<Self, VolumeError> {
-        let primary = copy_at(device, Place::Primary, 0)?;
-        let places: Vec<u64> = match &primary {
-            Some(Ok(copy)) => vec![copy.binary.header_size],
+        let primary = Found::at(device, Place::Primary, 0)?;
+        let places = match &primary {
+            Found::Good(copy) => vec![copy.binary.header_size],
             _ => HEADER_SIZES.to_vec(),
         };
-        let mut secondary = None;
+        let mut secondary = Found::Nothing;
         for offset in places {
-            match copy_at(device, Place::Secondary, offset)? {
-                good @ Some(Ok(_)) => {
-                    secondary = good;
-                    break;
-                }
-                bad @ Some(Err(_)) => secondary = secondary.or(bad),
-                None => {}
-            }
+            secondary = secondary.or(Found::at(device, Place::Secondary, offset)?);
         }
         let (copy, recovered) = match (primary, secondary) {
-            (Some(Ok(first)), Some(Ok(second))) => {
+            (Found::Good(first), Found::Good(second)) => {
                 match first.binary.seqid.cmp(&second.binary.seqid) {
-                    std::cmp::Ordering::Equal => (first, Recovered::Both),
-                    std::cmp::Ordering::Greater => (first, Recovered::Only(Place::Primary)),
-                    std::cmp::Ordering::Less => (second, Recovered::Only(Place::Secondary)),
+                    Ordering::Equal => (first, Recovered::Both),
+                    Ordering::Greater => (first, Recovered::Only(Place::Primary)),
+                    Ordering::Less => (second, Recovered::Only(Place::Secondary)),
                 }
             }
-            (Some(Ok(first)), _) => (first, Recovered::Only(Place::Primary)),
-            (_, Some(Ok(second))) => (second, Recovered::Only(Place::Secondary)),
-            (Some(Err(damage)), _) | (None, Some(Err(damage))) => {
+            (Found::Good(first), _) => (first, Recovered::Only(Place::Primary)),
+            (_, Found::Good(second)) => (second, Recovered::Only(Place::Secondary)),
+            (Found::Bad(damage), _) | (_, Found::Bad(damage)) => {
                 return Err(VolumeError::damaged(Format::Luks2, damage));
             }
-            (None, None) => {
+            (Found::Unreadable(error), _) | (_, Found::Unreadable(error)) => return Err(error),
+            (Found::Nothing, Found::Nothing) => {
                 return Err(VolumeError::NotThis {
                     format: Format::Luks2,
                 });
@@ -122,7 +118,11 @@ impl Header {
 /// content is not looked at.
 pub(crate) fn has_second_copy(device: &dyn BlockDevice) -> Result<bool, VolumeError> {
     for offset in HEADER_SIZES {
-        let start = unaligned::read_up_to(device, offset, 8)?;
+        // A place that cannot be read has none.
+        let start = match unaligned::read_up_to(device, offset, 8) {
+            Err(error) if error.is_of_place() => continue,
+            start => start?,
+        };
         if start.strip_prefix(Place::Secondary.magic()) == Some(&[0, 2]) {
             return Ok(true);
         }
@@ -130,23 +130,61 @@ pub(crate) fn has_second_copy(device: &dyn BlockDevice) -> Result<bool, VolumeEr
     Ok(false)
 }
 
-/// The copy at `offset`: nothing if there is none.
-fn copy_at(
-    device: &dyn BlockDevice,
-    place: Place,
-    offset: u64,
-) -> Result<Option<Result<Copy, Damage>>, VolumeError> {
-    let start = unaligned::read_up_to(device, offset, BINARY_BYTES as u64)?;
-    let Some(start) = start.first_chunk() else {
-        return Ok(None);
-    };
-    let binary = match Binary::parse(start, place, offset) {
-        None => return Ok(None),
-        Some(Err(damage)) => return Ok(Some(Err(damage))),
-        Some(Ok(binary)) => binary,
-    };
-    let whole = unaligned::read_up_to(device, offset, binary.header_size)?;
-    Ok(Some(parse(binary, &whole)))
+/// What stands at a place of a copy.
+enum Found {
+    /// A copy that can be used.
+    Good(Box<Copy>),
+    /// A copy that cannot be used.
+    Bad(Damage),
+    /// Nothing that the device would give.
+    Unreadable(VolumeError),
+    /// No copy.
+    Nothing,
+}
+
+impl Found {
+    /// The copy of `place` at `offset`.
+    ///
+    /// # Errors
+    /// Those that concern the whole device.
+    fn at(device: &dyn BlockDevice, place: Place, offset: u64) -> Result<Self, VolumeError> {
+        match Self::read(device, place, offset) {
+            Err(error) if error.is_of_place() => Ok(Self::Unreadable(error)),
+            found => found,
+        }
+    }
+
+    fn read(device: &dyn BlockDevice, place: Place, offset: u64) -> Result<Self, VolumeError> {
+        let start = unaligned::read_up_to(device, offset, BINARY_BYTES as u64)?;
+        let Some(start) = start.first_chunk() else {
+            return Ok(Self::Nothing);
+        };
+        let binary = match Binary::parse(start, place, offset) {
+            None => return Ok(Self::Nothing),
+            Some(Err(damage)) => return Ok(Self::Bad(damage)),
+            Some(Ok(binary)) => binary,
+        };
+        let whole = unaligned::read_up_to(device, offset, binary.header_size)?;
+        Ok(match parse(binary, &whole) {
+            Ok(copy) => Self::Good(Box::new(copy)),
+            Err(damage) => Self::Bad(damage),
+        })
+    }
+
+    /// The better one of the two; this one if they are equally good.
+    fn or(self, other: Self) -> Self {
+        let worth = |found: &Self| match found {
+            Self::Good(_) => 3,
+            Self::Bad(_) => 2,
+            Self::Unreadable(_) => 1,
+            Self::Nothing => 0,
+        };
+        if worth(&other) > worth(&self) {
+            other
+        } else {
+            self
+        }
+    }
 }
 
 fn parse(binary: Binary, whole: &[u8]) -> Result<Copy, Damage> {

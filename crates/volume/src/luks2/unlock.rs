@@ -64,12 +64,20 @@ impl Header {
             total.add(&digest.kdf);
         }
         total.check(limits)?;
+        let mut unread = None;
         for (number, keyslot) in candidates {
             let length = keyslot.area_key_bytes;
             let slot_key = keyslot
                 .kdf
                 .derive(passphrase, &keyslot.salt, length, limits)?;
-            let key = keyslot.material()?.open(device, &slot_key)?;
+            let key = match keyslot.material()?.open(device, &slot_key) {
+                // Another one may open, and be readable.
+                Err(error) if error.is_of_place() => {
+                    unread = unread.or(Some(error));
+                    continue;
+                }
+                key => key?,
+            };
             if digest.verifies(&key, limits)? {
                 return Ok(Unlocked {
                     key,
@@ -77,7 +85,7 @@ impl Header {
                 });
             }
         }
-        Err(VolumeError::NoKeyslotFits)
+        Err(unread.unwrap_or(VolumeError::NoKeyslotFits))
     }
 
     /// The keyslots to try, in order.

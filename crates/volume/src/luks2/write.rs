@@ -18,8 +18,8 @@ impl Header {
     ///
     /// # Errors
     /// [`VolumeError::Header`] where the change makes no sense,
-    /// [`VolumeError::MetadataFull`], [`VolumeError::Unverified`] and
-    /// [`VolumeError::Block`]. The header then says what it said.
+    /// [`VolumeError::MetadataFull`], [`VolumeError::Stranger`],
+    /// [`VolumeError::Unverified`] and [`VolumeError::Block`]. The header then says what it said.
     pub(super) fn commit(
         &mut self,
         device: &dyn BlockDevice,
@@ -27,10 +27,7 @@ impl Header {
     ) -> Result<(), VolumeError> {
         let mut next = self.clone();
         edit(&mut next.json);
-        next.binary.seqid = next.binary.seqid.checked_add(1).ok_or_else(|| {
-            let damage = Damage::number("seqid", next.binary.seqid, "no number follows it");
-            VolumeError::damaged(Format::Luks2, damage)
-        })?;
+        next.advance()?;
         next.write(device)?;
         *self = next;
         Ok(())
@@ -41,8 +38,28 @@ impl Header {
         2 * self.binary.header_size + self.metadata.config.keyslots_size
     }
 
-    /// Writes both copies as they are, and reads them back.
+    /// Writes both copies as they are, and reads them back; not over what is
+    /// not the volume's.
     pub(super) fn write(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+        self.check_places(device)?;
+        self.put(device)
+    }
+
+    /// Writes both copies with the next epoch, whatever stands there.
+    pub(super) fn write_over(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+        self.advance()?;
+        self.put(device)
+    }
+
+    fn advance(&mut self) -> Result<(), VolumeError> {
+        self.binary.seqid = self.binary.seqid.checked_add(1).ok_or_else(|| {
+            let damage = Damage::number("seqid", self.binary.seqid, "no number follows it");
+            VolumeError::damaged(Format::Luks2, damage)
+        })?;
+        Ok(())
+    }
+
+    fn put(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
         self.metadata = Metadata::parse(&self.json, self.binary.header_size)
             .map_err(|damage| VolumeError::damaged(Format::Luks2, damage))?;
         let order = match self.recovered {

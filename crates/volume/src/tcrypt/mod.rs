@@ -118,7 +118,17 @@ impl Place {
         places.into_iter().flatten().collect()
     }
 
-    const fn is_hidden(self) -> bool {
+    /// Where the copy of such a header is, if there is one.
+    pub const fn copy(self) -> Option<Self> {
+        match self {
+            Self::Normal => Some(Self::NormalBackup),
+            Self::Hidden => Some(Self::HiddenBackup),
+            Self::NormalBackup | Self::HiddenBackup | Self::System => None,
+        }
+    }
+
+    /// Whether it is one of a hidden volume.
+    pub const fn is_hidden(self) -> bool {
         matches!(self, Self::Hidden | Self::HiddenBackup)
     }
 }

@@ -31,7 +31,7 @@ impl Unlocked {
         passphrase: &Key,
         limits: &Limits,
     ) -> Result<Rekeyed, VolumeError> {
-        let other = self.other_offset(device)?;
+        let other = self.free_other_offset(device)?;
         let algorithms = algorithms.unwrap_or(self.spec.algorithms());
         let creation = Creation {
             family: self.header.family,

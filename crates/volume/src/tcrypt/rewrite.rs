@@ -7,9 +7,10 @@
 use super::create::{among_noise, data_bytes};
 use super::seal::{Sealed, Sealing};
 use super::{HEADER_BYTES, HEADERS_BYTES, HIDDEN_AT, Place, Unlocked};
-use crate::{Limits, VolumeError, unaligned};
+use crate::{Limits, VolumeError, rest, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{CipherError, Key, Mode};
+use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 impl Unlocked {
@@ -18,7 +19,8 @@ impl Unlocked {
     ///
     /// # Errors
     /// [`VolumeError::Unsupported`] where the header has no copy: of versions
-    /// before 4, and of encrypted systems; [`VolumeError::Lacks`],
+    /// before 4, and of encrypted systems; [`VolumeError::Stranger`],
+    /// [`VolumeError::Lacks`],
     /// [`VolumeError::Pim`], [`VolumeError::SecretLength`], those of
     /// [`Kdf::derive`](crate::Kdf::derive) and of writing.
     pub fn change_passphrase(
@@ -28,7 +30,7 @@ impl Unlocked {
         passphrase: &Key,
         limits: &Limits,
     ) -> Result<(), VolumeError> {
-        let other = self.other_offset(device)?;
+        let other = self.free_other_offset(device)?;
         let [own, copy] = self.seal(sealing, passphrase, limits)?;
         unaligned::write_verified(device, other, &copy)?;
         unaligned::write_verified(device, self.offset, &own)?;
@@ -76,6 +78,54 @@ impl Unlocked {
         let [first, second] = self.seal(sealing, passphrase, limits)?;
         unaligned::write_verified(device, copy, &second)?;
         unaligned::write_verified(device, header, &first)
+    }
+
+    /// Whether `other` is a header of the same data: at the same place, with the
+    /// same cipher and keys.
+    pub fn is_of_same_data(&self, other: &Self) -> bool {
+        let keys = |unlocked: &Self| unlocked.header.key_area.as_bytes().to_vec();
+        let (own, others) = (Zeroizing::new(keys(self)), Zeroizing::new(keys(other)));
+        let place = |header: &super::Header| (header.start(), header.volume_size);
+        self.spec == other.spec
+            && place(&self.header) == place(&other.header)
+            && own.ct_eq(&others).into()
+    }
+
+    /// What stands where `restore` would write, or `write_headers` if `both`, if
+    /// that has a name: a header is noise.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`] where the header has no copy, and those of
+    /// reading.
+    pub fn stranger(
+        &self,
+        device: &dyn BlockDevice,
+        both: bool,
+    ) -> Result<Option<String>, VolumeError> {
+        let other = self.other_offset(device)?;
+        let size = device.geometry().size;
+        let start = (0, ByteRange::new(0, HEADERS_BYTES));
+        let end = size - HEADERS_BYTES;
+        let end = (end, ByteRange::new(end, HEADERS_BYTES));
+        for (first, area) in [start, end] {
+            let within = area.overlaps(ByteRange::new(other, HEADER_BYTES));
+            if (both || within) && !is_noise(device, first)? {
+                let found = rest::stranger(device, area, Vec::new())?;
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where the other one of header and copy is, if nothing stands there that has
+    /// a name.
+    pub(super) fn free_other_offset(&self, device: &dyn BlockDevice) -> Result<u64, VolumeError> {
+        match self.stranger(device, false)? {
+            Some(name) => Err(VolumeError::Stranger { name: name.into() }),
+            None => self.other_offset(device),
+        }
     }
 
     /// Makes a normal volume as large as `device`, which has grown. The copy of
@@ -177,6 +227,15 @@ impl Unlocked {
             feature: feature.into(),
         }
     }
+}
+
+/// Whether the sector at `offset` may be a header, whatever magic is in it by
+/// chance: of noise, every 256th byte is zero.
+fn is_noise(device: &dyn BlockDevice, offset: u64) -> Result<bool, VolumeError> {
+    const MOST_ZEROS: usize = 16;
+    let sector = rest::read_what_can_be(device, ByteRange::new(offset, HEADER_BYTES))?;
+    let zeros = sector.iter().filter(|byte| **byte == 0).count();
+    Ok(zeros <= MOST_ZEROS)
 }
 
 /// Overwrites header copies that are out of use with noise, up to `end`.

@@ -43,7 +43,8 @@ impl Opening {
         }
     }
 
-    /// Finds the header on `device` that `secret` opens.
+    /// Finds the header on `device` that `secret` opens; where the device cannot
+    /// read it, its copy.
     ///
     /// A key file is taken whole as if it were typed; what is beside the
     /// passphrase belongs into `keyfiles`. Where all derivations are tried,
@@ -58,6 +59,31 @@ impl Opening {
     /// [`BlockError::Interrupted`](block::BlockError::Interrupted) where
     /// `watch` ended it.
     pub fn unlock(
+        &self,
+        device: &dyn BlockDevice,
+        secret: &Secret,
+        limits: &Limits,
+        watch: Watch,
+    ) -> Result<Unlocked, VolumeError> {
+        match self.unlock_here(device, secret, limits, watch) {
+            Err(unread) if unread.is_of_place() => match self.place.copy() {
+                Some(place) => {
+                    let copy = Self {
+                        place,
+                        ..self.clone()
+                    };
+                    // What is wrong with the header says more.
+                    let opened = copy.unlock_here(device, secret, limits, watch);
+                    opened.map_err(|error| if error.is_of_place() { unread } else { error })
+                }
+                None => Err(unread),
+            },
+            opened => opened,
+        }
+    }
+
+    /// Finds the header in its own place.
+    fn unlock_here(
         &self,
         device: &dyn BlockDevice,
         secret: &Secret,
@@ -137,11 +163,17 @@ impl Opening {
     /// What may be a header.
     fn headers(&self, device: &dyn BlockDevice) -> Result<Vec<Candidate>, VolumeError> {
         let size = device.geometry().size;
-        let mut headers = Vec::new();
+        let (mut headers, mut unread) = (Vec::new(), None);
         let mut offsets = self.place.offsets(self.family, size);
         offsets.dedup();
         for offset in offsets {
-            let bytes = unaligned::read_up_to(device, offset, HEADER_BYTES)?;
+            let bytes = match unaligned::read_up_to(device, offset, HEADER_BYTES) {
+                Err(error) if error.is_of_place() => {
+                    unread = unread.or(Some(error));
+                    continue;
+                }
+                bytes => bytes?,
+            };
             let Some((salt, rest)) = bytes.split_first_chunk() else {
                 continue;
             };
@@ -152,6 +184,9 @@ impl Opening {
                     encrypted,
                 });
             }
+        }
+        if let (Some(error), true) = (unread, headers.is_empty()) {
+            return Err(error);
         }
         if headers.is_empty() {
             let needed = match self.place {

@@ -317,6 +317,7 @@ impl Header {
         if kind == "datashift" {
             area.length = 4096;
         }
+        self.check_places(device)?;
         let mut keyslot = json!({
             "type": KEYSLOT_KIND,
             "key_size": 1,

@@ -1,0 +1,270 @@
+//! What is left of a header: what stands where a copy belongs, and a header put
+//! together again.
+//!
+//! A copy that only lost its magic has a checksum that vouches for the rest. JSON
+//! without its binary header says all that is needed to open the volume; only a
+//! passphrase can prove that it says so truly.
+
+use super::binary::{BINARY_BYTES, Binary, HEADER_SIZES, Place, checksum_fits};
+use super::json;
+use super::metadata::{Keyslot, Metadata};
+use super::read::{Header, Recovered};
+use crate::luks::{MAGIC, checked_uuid};
+use crate::rest::{self, read_what_can_be};
+use crate::{Format, Hash, VolumeError, unaligned};
+use block::{BlockDevice, ByteRange};
+use serde_json::{Map, Value};
+
+/// Bytes of a magic and the version behind it.
+const MAGIC_BYTES: u64 = 8;
+
+/// How sure it is that a rebuilt header is what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// The metadata make sense, and nothing says that no bit of them is wrong.
+    Sensible,
+    /// A checksum covers all but the magic.
+    Sealed,
+}
+
+/// A header put together from what is left of its copies; on no device yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rebuilt {
+    /// The header.
+    pub header: Header,
+    /// How sure it is.
+    pub certainty: Certainty,
+    /// First byte of the copy that the metadata are from.
+    pub offset: u64,
+    /// Whether UUID and labels are lost as well: the UUID is a new one then.
+    pub is_renamed: bool,
+}
+
+impl Header {
+    /// What stands where the copy that cannot be used belongs, if that is
+    /// something with a name that is not the volume's own.
+    ///
+    /// # Errors
+    /// Those of reading that concern the whole device.
+    pub fn stranger(&self, device: &dyn BlockDevice) -> Result<Option<String>, VolumeError> {
+        let size = self.binary.header_size;
+        let good = match self.recovered {
+            Recovered::Both => return Ok(None),
+            Recovered::Only(Place::Primary) => ByteRange::new(0, size),
+            Recovered::Only(Place::Secondary) => ByteRange::new(size, size),
+        };
+        self.stranger_beside(device, good)
+    }
+
+    /// Refuses to let a copy be written over something that is not the volume's.
+    pub(super) fn check_places(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+        match self.stranger(device)? {
+            Some(name) => Err(VolumeError::Stranger { name: name.into() }),
+            None => Ok(()),
+        }
+    }
+
+    /// What the space of header and keyslots holds beside the volume's `own`.
+    fn stranger_beside(
+        &self,
+        device: &dyn BlockDevice,
+        own: ByteRange,
+    ) -> Result<Option<String>, VolumeError> {
+        let mut hidden = vec![own];
+        // The magic of a copy that is damaged otherwise is no stranger's; that of
+        // LUKS1 at the start is.
+        let start = read_what_can_be(device, ByteRange::new(0, MAGIC_BYTES))?;
+        if start.strip_prefix(MAGIC) == Some(&[0, 2]) {
+            hidden.push(ByteRange::new(0, MAGIC_BYTES));
+        }
+        hidden.extend(HEADER_SIZES.map(|offset| ByteRange::new(offset, MAGIC_BYTES)));
+        let space = ByteRange::new(0, self.bytes_with_keyslots());
+        rest::stranger(device, space, hidden)
+    }
+
+    /// The headers that can be put together from what is left on `device`, the
+    /// likeliest first; for a device of which [`read`](Self::read) makes none.
+    /// `uuid` is what the volume is called where nothing tells.
+    ///
+    /// # Errors
+    /// [`VolumeError::NotThis`] where nothing is left that would do, and those of
+    /// reading that concern the whole device.
+    pub fn rebuild(
+        device: &dyn BlockDevice,
+        uuid: Option<&str>,
+    ) -> Result<Vec<Rebuilt>, VolumeError> {
+        let mut left = Vec::new();
+        let places = HEADER_SIZES.map(|offset| (Place::Secondary, offset));
+        for (place, offset) in [(Place::Primary, 0)].into_iter().chain(places) {
+            if offset < device.geometry().size {
+                left.push(Remains::read(device, place, offset)?);
+            }
+        }
+        let named = left.iter().find_map(|remains| remains.binary.clone());
+        let mut rebuilt: Vec<Rebuilt> = Vec::new();
+        for remains in left {
+            let Some(next) = remains.rebuild(named.as_ref(), uuid)? else {
+                continue;
+            };
+            let size = device.geometry().size;
+            let fits = next.header.metadata.check_device(size).is_ok();
+            let better = |known: &Rebuilt| {
+                known.header.json == next.header.json && known.certainty >= next.certainty
+            };
+            if fits && !rebuilt.iter().any(better) {
+                rebuilt.push(next);
+            }
+        }
+        rebuilt.sort_by_key(|rebuilt| {
+            std::cmp::Reverse((rebuilt.certainty, rebuilt.header.binary.seqid))
+        });
+        match rebuilt.is_empty() {
+            true => Err(VolumeError::NotThis {
+                format: Format::Luks2,
+            }),
+            false => Ok(rebuilt),
+        }
+    }
+
+    /// The keyslots whose key material is gone: a part of it cannot be read, or
+    /// is not the noise that it has to be.
+    ///
+    /// # Errors
+    /// Those of reading that concern the whole device.
+    pub fn lost_keyslots(&self, device: &dyn BlockDevice) -> Result<Vec<u32>, VolumeError> {
+        let mut lost = Vec::new();
+        for (&number, keyslot) in &self.metadata.keyslots {
+            let Keyslot::Luks2(keyslot) = keyslot else {
+                continue;
+            };
+            let length = keyslot.key_bytes as u64 * u64::from(keyslot.af.stripes);
+            let used = ByteRange::new(keyslot.area.offset, length.min(keyslot.area.length));
+            if !unaligned::is_noise(device, used)? {
+                lost.push(number);
+            }
+        }
+        Ok(lost)
+    }
+}
+
+impl Rebuilt {
+    /// What stands in the header's space, if that is something with a name that
+    /// is not the volume's own.
+    ///
+    /// # Errors
+    /// Those of reading that concern the whole device.
+    pub fn stranger(&self, device: &dyn BlockDevice) -> Result<Option<String>, VolumeError> {
+        let size = self.header.binary.header_size;
+        let binary = BINARY_BYTES as u64;
+        let own = match self.certainty {
+            Certainty::Sealed => ByteRange::new(self.offset, size),
+            Certainty::Sensible => ByteRange::new(self.offset + binary, size - binary),
+        };
+        self.header.stranger_beside(device, own)
+    }
+
+    /// Writes both copies to `device`, whatever stands there; the one that the
+    /// metadata are from stays until the other one is there.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn write(mut self, device: &dyn BlockDevice) -> Result<Header, VolumeError> {
+        self.header.write_over(device)?;
+        Ok(self.header)
+    }
+}
+
+/// What is left of a copy.
+struct Remains {
+    place: Place,
+    offset: u64,
+    /// The fields, if they make sense; their checksum may be wrong.
+    binary: Option<Binary>,
+    /// The metadata, if they make sense, and the header's size by them.
+    metadata: Option<(Metadata, Map<String, Value>, u64)>,
+    certainty: Certainty,
+}
+
+impl Remains {
+    fn read(device: &dyn BlockDevice, place: Place, offset: u64) -> Result<Self, VolumeError> {
+        let binary_bytes = BINARY_BYTES as u64;
+        let mut start = read_what_can_be(device, ByteRange::new(offset, binary_bytes))?;
+        start.resize(BINARY_BYTES, 0);
+        start[..MAGIC.len()].copy_from_slice(place.magic());
+        start[MAGIC.len()..][..2].copy_from_slice(&[0, 2]);
+        let fields = start.first_chunk().expect("it is as long as that");
+        let binary = Binary::parse(fields, place, offset).and_then(Result::ok);
+        let mut remains = Self {
+            place,
+            offset,
+            binary,
+            metadata: None,
+            certainty: Certainty::Sensible,
+        };
+        let sizes = HEADER_SIZES.into_iter();
+        // The second copy stands as far from the first as that is long.
+        for size in sizes.filter(|&size| place == Place::Primary || size == offset) {
+            let area = ByteRange::new(offset + binary_bytes, size - binary_bytes);
+            let area = read_what_can_be(device, area)?;
+            if !area.starts_with(b"{") {
+                break;
+            }
+            let Ok(json) = json::object(&area) else {
+                continue;
+            };
+            let Ok(metadata) = Metadata::parse(&json, size) else {
+                continue;
+            };
+            let whole = [&start[..], &area].concat();
+            let of_size = remains.binary.take_if(|binary| binary.header_size == size);
+            if of_size
+                .as_ref()
+                .is_some_and(|binary| checksum_fits(binary.checksum_hash, &whole))
+            {
+                remains.certainty = Certainty::Sealed;
+            }
+            remains.binary = of_size;
+            remains.metadata = Some((metadata, json, size));
+            break;
+        }
+        Ok(remains)
+    }
+
+    /// A header, if the metadata are left: with the fields from before them, with
+    /// those `named` by the other copy, or with new ones.
+    fn rebuild(
+        self,
+        named: Option<&Binary>,
+        uuid: Option<&str>,
+    ) -> Result<Option<Rebuilt>, VolumeError> {
+        let Some((metadata, json, header_size)) = self.metadata else {
+            return Ok(None);
+        };
+        let known = self.binary.as_ref().or(named);
+        let is_renamed = known.is_none();
+        let mut binary = match known {
+            Some(known) => known.clone(),
+            None => Binary {
+                header_size,
+                seqid: 0,
+                label: String::new(),
+                checksum_hash: Hash::Sha256,
+                salt: [0; 64],
+                uuid: checked_uuid(uuid)?,
+                subsystem: String::new(),
+            },
+        };
+        binary.header_size = header_size;
+        Ok(Some(Rebuilt {
+            header: Header {
+                binary,
+                metadata,
+                json,
+                recovered: Recovered::Only(self.place),
+            },
+            certainty: self.certainty,
+            offset: self.offset,
+            is_renamed,
+        }))
+    }
+}

@@ -1,0 +1,301 @@
+//! [`LuksHeader::losses`]: what is lost when one header takes another's place.
+
+use crate::{Format, VolumeError, luks1, luks2, unaligned};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use block::{BlockDevice, ByteRange};
+use serde_json::{Map, Value, json};
+use std::fmt;
+
+/// What requires a program that can go on with a reencryption is named so by
+/// cryptsetup, with a version behind it.
+const ONLINE: &str = "online-reencrypt";
+
+/// A header of LUKS, of either version.
+#[derive(Clone, Debug)]
+pub enum LuksHeader {
+    /// Of version 1.
+    Luks1(Box<luks1::Header>),
+    /// Of version 2.
+    Luks2(Box<luks2::Header>),
+}
+
+/// What a volume has, and would not have any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The header is of another volume.
+    Volume {
+        /// The UUID of the volume that is there.
+        uuid: String,
+    },
+    /// A reencryption is under way, in one of the two at least.
+    Reencryption,
+    /// The key that the data are encrypted with.
+    Key,
+    /// Where the data lie and how they are encrypted.
+    Data,
+    /// Keyslots, and with them passphrases.
+    Keyslots(Vec<String>),
+    /// Tokens.
+    Tokens(Vec<String>),
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |numbers: &[String]| numbers.join(", ");
+        match self {
+            Self::Volume { uuid } => write!(f, "the header of another volume, {uuid}"),
+            Self::Reencryption => {
+                f.write_str("the state of a reencryption, without which the data are noise")
+            }
+            Self::Key => f.write_str(
+                "the volume key, which is not the backup's: the data could never be read again",
+            ),
+            Self::Data => f.write_str(
+                "where the data begin and end and how they are encrypted, which is not as the backup says",
+            ),
+            Self::Keyslots(slots) => write!(
+                f,
+                "what opens keyslot {}, which the backup does not have",
+                list(slots)
+            ),
+            Self::Tokens(tokens) => {
+                write!(f, "token {}, which the backup does not have", list(tokens))
+            }
+        }
+    }
+}
+
+impl LuksHeader {
+    /// Reads the header at the start of `device`.
+    ///
+    /// # Errors
+    /// [`VolumeError::NotThis`] where there is none, and those of reading one.
+    pub fn read(device: &dyn BlockDevice) -> Result<Self, VolumeError> {
+        match Format::detect(device)? {
+            Some(Format::Luks1) => Ok(Self::Luks1(Box::new(luks1::Header::read(device)?))),
+            _ => Ok(Self::Luks2(Box::new(luks2::Header::read(device)?))),
+        }
+    }
+
+    /// Whether something is left on `device`, which has no header, that one can be
+    /// made of again.
+    pub fn has_remains(device: &dyn BlockDevice) -> bool {
+        luks2::Header::rebuild(device, None).is_ok() || luks1::Header::rebuild(device).is_ok()
+    }
+
+    /// The version.
+    pub const fn format(&self) -> Format {
+        match self {
+            Self::Luks1(_) => Format::Luks1,
+            Self::Luks2(_) => Format::Luks2,
+        }
+    }
+
+    /// The UUID as it stands there.
+    pub fn uuid(&self) -> String {
+        match self {
+            Self::Luks1(header) => header.uuid.to_string(),
+            Self::Luks2(header) => header.binary.uuid.to_string(),
+        }
+    }
+
+    /// Bytes from the start of the device that header and keyslots take.
+    pub fn bytes_with_keyslots(&self) -> u64 {
+        match self {
+            Self::Luks1(header) => header.bytes_with_keyslots(),
+            Self::Luks2(header) => header.bytes_with_keyslots(),
+        }
+    }
+
+    /// What of those bytes is in use: the header, and the areas of its keyslots.
+    pub fn areas_in_use(&self) -> Vec<ByteRange> {
+        let (header, keyslots): (u64, Vec<ByteRange>) = match self {
+            Self::Luks1(header) => {
+                let active = header.keyslots.iter().filter(|keyslot| keyslot.active);
+                (4096, active.map(|keyslot| header.area(keyslot)).collect())
+            }
+            Self::Luks2(header) => {
+                let keyslots = header.metadata.keyslots.values();
+                let areas = keyslots.filter_map(luks2::Keyslot::area);
+                (2 * header.binary.header_size, areas.collect())
+            }
+        };
+        let all = self.bytes_with_keyslots();
+        let mut areas = vec![ByteRange::new(0, header.min(all))];
+        areas.extend(
+            keyslots
+                .into_iter()
+                .filter(|area| area.within(ByteRange::new(0, all))),
+        );
+        areas
+    }
+
+    /// Where the first data begin on the device that they are on.
+    pub fn data_offset(&self) -> u64 {
+        match self {
+            Self::Luks1(header) => header.payload_offset,
+            Self::Luks2(header) => {
+                let segments = header.metadata.segments.values();
+                segments.map(|segment| segment.offset).min().unwrap_or(0)
+            }
+        }
+    }
+
+    /// What is lost when `next` takes the place of this header.
+    pub fn losses(&self, next: &Self) -> Vec<Loss> {
+        let mut losses = Vec::new();
+        if self.uuid() != next.uuid() {
+            losses.push(Loss::Volume { uuid: self.uuid() });
+        }
+        // Of two headers of the same state, one may not know how far the data are.
+        if self.is_reencrypting() || next.is_reencrypting() {
+            losses.push(Loss::Reencryption);
+        }
+        if self.digests() != next.digests() {
+            losses.push(Loss::Key);
+        }
+        if self.segments() != next.segments() {
+            losses.push(Loss::Data);
+        }
+        let gone = |own: Vec<(String, Value)>, others: Vec<(String, Value)>| {
+            let left = |one: &Value| others.iter().any(|(_, other)| one == other);
+            let gone = own.into_iter().filter(|(_, one)| !left(one));
+            gone.map(|(number, _)| number).collect::<Vec<_>>()
+        };
+        let slots = gone(self.keyslots(), next.keyslots());
+        if !slots.is_empty() {
+            losses.push(Loss::Keyslots(slots));
+        }
+        let tokens = gone(self.members("tokens"), next.members("tokens"));
+        if !tokens.is_empty() {
+            losses.push(Loss::Tokens(tokens));
+        }
+        losses
+    }
+
+    /// Whether the data are being encrypted anew, by this program or another.
+    pub fn is_reencrypting(&self) -> bool {
+        let Self::Luks2(header) = self else {
+            return false;
+        };
+        let online = |requirement: &Value| {
+            let text = requirement.as_str();
+            text.is_some_and(|text| text.starts_with(ONLINE))
+        };
+        let required = header.json.get("config");
+        let required = required.and_then(|config| config["requirements"]["mandatory"].as_array());
+        header.is_reencrypting() || required.is_some_and(|list| list.iter().any(online))
+    }
+
+    /// The members of one of the JSON's objects, by their names.
+    fn members(&self, name: &str) -> Vec<(String, Value)> {
+        let Self::Luks2(header) = self else {
+            return Vec::new();
+        };
+        let members = header.json.get(name).and_then(Value::as_object);
+        let members = members.into_iter().flat_map(Map::iter);
+        members
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+
+    /// What tells a keyslot from any other, by its number: the salt is made anew
+    /// with each passphrase.
+    fn keyslots(&self) -> Vec<(String, Value)> {
+        match self {
+            Self::Luks1(header) => {
+                let keyslots = header.keyslots.iter().enumerate();
+                let active = keyslots.filter(|(_, keyslot)| keyslot.active);
+                active
+                    .map(|(slot, keyslot)| (slot.to_string(), STANDARD.encode(keyslot.salt).into()))
+                    .collect()
+            }
+            Self::Luks2(_) => {
+                let mut keyslots = self.members("keyslots");
+                for (_, keyslot) in &mut keyslots {
+                    let salt = keyslot["kdf"]["salt"].clone();
+                    if salt.is_string() {
+                        *keyslot = salt;
+                    }
+                }
+                keyslots
+            }
+        }
+    }
+
+    /// What tells the keys of the data from any other.
+    fn digests(&self) -> Vec<Value> {
+        let mut digests = match self {
+            Self::Luks1(header) => vec![json!([
+                STANDARD.encode(header.digest_salt),
+                STANDARD.encode(header.digest)
+            ])],
+            Self::Luks2(_) => {
+                let digests = self.members("digests").into_iter();
+                let bound = |digest: &Value| {
+                    let segments = digest["segments"].as_array();
+                    segments.is_some_and(|segments| !segments.is_empty())
+                };
+                digests
+                    .filter(|(_, digest)| bound(digest))
+                    .map(|(_, digest)| json!([digest["salt"], digest["digest"]]))
+                    .collect()
+            }
+        };
+        digests.sort_by_key(Value::to_string);
+        digests
+    }
+
+    /// What says where and how the data are.
+    fn segments(&self) -> Vec<Value> {
+        const FIELDS: [&str; 9] = [
+            "type",
+            "offset",
+            "size",
+            "iv_tweak",
+            "encryption",
+            "sector_size",
+            "integrity",
+            "flags",
+            "opal_segment_number",
+        ];
+        match self {
+            Self::Luks1(header) => {
+                let (offset, spec) = (header.payload_offset.to_string(), header.spec.to_string());
+                vec![json!([
+                    "crypt", offset, "dynamic", "0", spec, 512, null, null, null
+                ])]
+            }
+            Self::Luks2(_) => {
+                let segments = self.members("segments").into_iter();
+                segments
+                    .map(|(_, segment)| FIELDS.map(|field| segment[field].clone()).into())
+                    .collect()
+            }
+        }
+    }
+}
+
+/// What is written and read back at a time.
+const PIECE: usize = 1 << 20;
+
+/// The header itself, or its first copy's binary part.
+const FIRST: usize = 4096;
+
+impl LuksHeader {
+    /// Writes a header with its keyslots to the start of `device`: `bytes` are
+    /// what [`bytes_with_keyslots`](Self::bytes_with_keyslots) counts. The header
+    /// that speaks of the keyslots comes last.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn put(device: &dyn BlockDevice, bytes: &[u8]) -> Result<(), VolumeError> {
+        let (first, rest) = bytes.split_at(FIRST.min(bytes.len()));
+        for (piece, at) in rest.chunks(PIECE).zip(0..) {
+            let offset = (FIRST + at * PIECE) as u64;
+            unaligned::write_verified(device, offset, piece)?;
+        }
+        unaligned::write_verified(device, 0, first)
+    }
+}

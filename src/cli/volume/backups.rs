@@ -1,0 +1,331 @@
+//! Automatic backups: the header as it was before a command changes it, in the
+//! user's state folder.
+//!
+//! A command says once that it changes headers; whatever it then opens for writing
+//! is looked at, and the header there is kept first. A header that is kept already
+//! is not kept twice.
+
+mod file;
+mod list;
+
+pub use file::save;
+pub use list::run as list;
+
+use super::disk::{Disk, is_remote};
+use crate::cli::Failure;
+use block::signature::{self, Content};
+use block::{BlockDevice, ByteRange};
+use std::fs::DirBuilder;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use volume::tcrypt::Family;
+use volume::{Hash, LuksHeader, VolumeError};
+
+/// What TrueCrypt and VeraCrypt keep at either end of a volume.
+pub const TCRYPT_HEADERS: u64 = 128 << 10;
+
+/// What a header that cannot be read is looked for in, keyslots and all.
+const START: u64 = 16 << 20;
+
+/// Whatever a header says, no more is kept of it: eight keyslots of LUKS1 and all
+/// of LUKS2 take less.
+pub const MOST_BYTES: u64 = 256 << 20;
+
+/// Backups of a volume that are left.
+const KEPT: usize = 3;
+
+/// What a command does to headers.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// How the user calls it; part of a file's name.
+    pub command: &'static str,
+    /// The volume is TrueCrypt's or VeraCrypt's.
+    pub family: Option<Family>,
+    /// What is kept where there is no header that can be read.
+    pub otherwise: Otherwise,
+}
+
+/// What is kept of a device without a header that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Otherwise {
+    /// Nothing: the command itself will find that there is none.
+    Nothing,
+    /// Both ends, if they are noise: perhaps a header of VeraCrypt's.
+    Ends,
+    /// The start, where the header belongs.
+    Start,
+}
+
+/// What this process does, and what it has kept.
+struct State {
+    change: Change,
+    seen: Vec<PathBuf>,
+    kept: Option<PathBuf>,
+}
+
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+
+/// From now on, headers of what is opened for writing are kept first.
+pub fn begin(change: Change) {
+    *STATE.lock().unwrap_or_else(PoisonError::into_inner) = Some(State {
+        change,
+        seen: Vec::new(),
+        kept: None,
+    });
+}
+
+/// Where the header of this command's volume was kept, if it was.
+pub fn kept() -> Option<PathBuf> {
+    let state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    state.as_ref().and_then(|state| state.kept.clone())
+}
+
+/// A line that says what still opens the header that this command has kept; nothing
+/// where it has kept none.
+pub fn reminder(what: &str) -> String {
+    match kept() {
+        Some(path) => format!(
+            "{what} still opens the backup of the header in {}\n",
+            path.display()
+        ),
+        None => String::new(),
+    }
+}
+
+/// Keeps the header on `disk`, which `place` names, if this command changes
+/// headers and has not kept that one yet.
+pub fn keep(place: &Path, disk: &Disk) -> Result<(), Failure> {
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(state) = &mut *state else {
+        return Ok(());
+    };
+    let name = whole_name(place);
+    if is_own(place) || state.seen.contains(&name) {
+        return Ok(());
+    }
+    if let Some(copy) = Copy::of(disk, state.change)? {
+        let folder = folder()?;
+        state.kept = Some(copy.store(&folder, &name, state.change.command)?);
+    }
+    state.seen.push(name);
+    Ok(())
+}
+
+/// A file of this program's own, which is no volume of the user's.
+fn is_own(place: &Path) -> bool {
+    let name = place.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with(".cryptmark-") || name.ends_with(".cryptmark-header")
+}
+
+/// The name of a place that it has wherever the program goes.
+fn whole_name(place: &Path) -> PathBuf {
+    match is_remote(place) {
+        true => place.to_owned(),
+        false => place.canonicalize().unwrap_or_else(|_| place.to_owned()),
+    }
+}
+
+/// A header, as a file has it.
+struct Copy {
+    /// The UUID, or another word for the kind of volume.
+    volume: String,
+    /// The format's name, or that it is not known.
+    kind: &'static str,
+    /// From the start of the header on; zeros for what is not in use.
+    bytes: Vec<u8>,
+}
+
+impl Copy {
+    /// The header on `disk`, if there is anything to keep.
+    fn of(disk: &Disk, change: Change) -> Result<Option<Self>, Failure> {
+        if let Some(family) = change.family {
+            return Ok(Some(Self {
+                volume: family.format().name().to_owned(),
+                kind: family.format().name(),
+                bytes: ends(disk)?,
+            }));
+        }
+        if let Ok(header) = LuksHeader::read(disk) {
+            return Ok(Some(Self {
+                volume: plain_name(&header.uuid()),
+                kind: header.format().name(),
+                bytes: in_use(disk, &header)?,
+            }));
+        }
+        let blank = || -> Result<bool, Failure> {
+            let content = signature::content(disk).map_err(VolumeError::Block)?;
+            Ok(content == Content::Blank)
+        };
+        let noise = || -> Result<bool, Failure> {
+            let content = signature::content(disk).map_err(VolumeError::Block)?;
+            Ok(content == Content::Unknown)
+        };
+        let bytes = match change.otherwise {
+            Otherwise::Ends if noise()? => ends(disk)?,
+            Otherwise::Start if !blank()? => {
+                let mut bytes = Vec::new();
+                read(disk, ByteRange::new(0, START), &mut bytes)?;
+                bytes
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Self {
+            volume: "unknown".to_owned(),
+            kind: match change.otherwise {
+                Otherwise::Ends => list::ENDS,
+                _ => list::START,
+            },
+            bytes,
+        }))
+    }
+
+    /// Writes it into `folder`, unless it is there; the file's path.
+    fn store(&self, folder: &Path, place: &Path, command: &str) -> Result<PathBuf, Failure> {
+        let failed = |error: io::Error| cannot_keep(folder, &error);
+        let known = list::stored(folder).map_err(failed)?;
+        let of_volume = |stored: &&list::Stored| stored.volume == self.volume;
+        for stored in known.iter().filter(of_volume) {
+            if std::fs::read(&stored.path).is_ok_and(|bytes| bytes == self.bytes) {
+                return Ok(stored.path.clone());
+            }
+        }
+        let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%6fZ");
+        let mark = mark(place);
+        let name = format!("{}_{mark}_{now}_{command}.{}", self.volume, self.kind);
+        let path = folder.join(name);
+        save(&path, &self.bytes).map_err(failed)?;
+        // The new one is there: now an old one may go.
+        let mut own: Vec<_> = known.iter().filter(of_volume).collect();
+        own.retain(|stored| stored.mark == mark);
+        let surplus = (own.len() + 1).saturating_sub(KEPT);
+        for stored in &own[..surplus] {
+            match std::fs::remove_file(&stored.path) {
+                // Another process was faster.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed.map_err(failed)?,
+            }
+        }
+        Ok(path)
+    }
+}
+
+/// A short word for a place, which file names can have.
+fn mark(place: &Path) -> String {
+    let digest = Hash::Sha256.digest(&[place.as_os_str().as_encoded_bytes()]);
+    digest[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// A UUID out of a header, with nothing in it that means something in a file name.
+fn plain_name(uuid: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    match uuid.is_empty() || !uuid.chars().all(plain) {
+        true => "unnamed".to_owned(),
+        false => uuid.to_owned(),
+    }
+}
+
+/// The header and its keyslots.
+pub fn in_use(disk: &Disk, header: &LuksHeader) -> Result<Vec<u8>, Failure> {
+    let length = bounded(header.bytes_with_keyslots().min(disk.geometry().size))?;
+    let mut bytes = vec![0; length as usize];
+    for area in header.areas_in_use() {
+        let mut part = Vec::new();
+        read(disk, area, &mut part)?;
+        let at = area.offset as usize;
+        let end = (at + part.len()).min(bytes.len());
+        bytes[at..end].copy_from_slice(&part[..end - at]);
+    }
+    Ok(bytes)
+}
+
+/// Refuses to keep more than any header needs.
+pub fn bounded(bytes: u64) -> Result<u64, Failure> {
+    match bytes <= MOST_BYTES {
+        true => Ok(bytes),
+        false => Err(Failure::new(
+            2,
+            format!("the header says that it takes {bytes} bytes with its keyslots"),
+            "No program writes such a header: check that it is the right volume.",
+        )),
+    }
+}
+
+/// The headers of TrueCrypt and VeraCrypt and their copies, as a volume has them
+/// that holds nothing.
+fn ends(disk: &Disk) -> Result<Vec<u8>, Failure> {
+    let size = disk.geometry().size;
+    let length = TCRYPT_HEADERS.min(size);
+    let mut bytes = Vec::new();
+    read(disk, ByteRange::new(0, length), &mut bytes)?;
+    if size >= 2 * TCRYPT_HEADERS {
+        read(disk, ByteRange::new(size - length, length), &mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// What there is of `range`, with zeros for what cannot be read; how many bytes
+/// those are.
+pub fn read(disk: &Disk, range: ByteRange, into: &mut Vec<u8>) -> Result<u64, Failure> {
+    const UNIT: u64 = 4096;
+    let geometry = disk.geometry();
+    let block = u64::from(geometry.logical_block);
+    let end = (range.offset + range.length).min(geometry.size);
+    let (mut at, mut unread) = (range.offset, 0);
+    while at < end {
+        let start = at / block * block;
+        let stop = ((at / UNIT + 1) * UNIT).min(end);
+        let mut part = block::AlignedBuffer::new((stop.next_multiple_of(block) - start) as usize);
+        match disk.read_at(start, &mut part) {
+            Err(error) if error.is_of_place() => {
+                part.fill(0);
+                unread += stop - at;
+            }
+            read => read.map_err(VolumeError::Block)?,
+        }
+        into.extend_from_slice(&part[(at - start) as usize..][..(stop - at) as usize]);
+        at = stop;
+    }
+    Ok(unread)
+}
+
+/// Where backups are kept: made if need be, and for this user alone.
+fn folder() -> Result<PathBuf, Failure> {
+    let Some(folder) = list::place() else {
+        return Err(Failure::new(
+            1,
+            "there is no folder to keep the header in before it is changed: no home is known",
+            "Set HOME or XDG_STATE_HOME, or give --no-header-backup to do without.",
+        ));
+    };
+    let make = || -> io::Result<()> {
+        if let Some(parent) = folder.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        #[cfg_attr(not(unix), expect(unused_mut))]
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        match builder.create(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+            made => made,
+        }
+    };
+    make().map_err(|error| cannot_keep(&folder, &error))?;
+    Ok(folder)
+}
+
+fn cannot_keep(folder: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        1,
+        format!(
+            "cannot keep the header in {} before it is changed: {error}",
+            folder.display()
+        ),
+        "Nothing was changed. Make room there, set XDG_STATE_HOME to another folder, or give \
+         --no-header-backup to do without.",
+    )
+}

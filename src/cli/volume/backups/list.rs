@@ -1,0 +1,149 @@
+//! `cryptmark volume header backups`: what is kept of a volume.
+
+use super::{mark, plain_name, whole_name};
+use crate::cli::volume::arguments::VolumeArguments;
+use crate::cli::volume::disk::Disk;
+use crate::cli::{Failure, print};
+use etcetera::BaseStrategy;
+use std::io;
+use std::path::{Path, PathBuf};
+use volume::LuksHeader;
+
+/// The kind of a backup of both ends of a device, perhaps VeraCrypt's headers.
+pub const ENDS: &str = "ends";
+
+/// The kind of a backup of the start of a device without a header.
+pub const START: &str = "start";
+
+/// A backup that is stored.
+pub struct Stored {
+    /// Its file.
+    pub path: PathBuf,
+    /// The volume's UUID, or a word for its kind.
+    pub volume: String,
+    /// Where the volume was.
+    pub mark: String,
+    time: String,
+    command: String,
+    kind: String,
+}
+
+/// Where backups are, or would be; nothing where the user has no home.
+pub fn place() -> Option<PathBuf> {
+    let base = etcetera::base_strategy::Xdg::new().ok()?;
+    Some(base.state_dir()?.join("cryptmark/headers"))
+}
+
+/// All that is stored in `folder`, the oldest first.
+pub fn stored(folder: &Path) -> io::Result<Vec<Stored>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut stored = Vec::new();
+    for entry in entries {
+        stored.extend(Stored::at(entry?.path()));
+    }
+    stored.sort_by(|a, b| a.time.cmp(&b.time));
+    Ok(stored)
+}
+
+impl Stored {
+    /// The backup in the file `path`, if it is named as one.
+    fn at(path: PathBuf) -> Option<Self> {
+        let (stem, kind) = path.file_name()?.to_str()?.rsplit_once('.')?;
+        let mut parts = stem.split('_').map(str::to_owned);
+        let stored = Self {
+            volume: parts.next()?,
+            mark: parts.next()?,
+            time: parts.next()?,
+            command: parts.next()?,
+            kind: kind.to_owned(),
+            path: path.clone(),
+        };
+        parts.next().is_none().then_some(stored)
+    }
+
+    /// When it was made, for people.
+    fn shown_time(&self) -> String {
+        let digits = |from: usize, to: usize| self.time.get(from..to).unwrap_or_default();
+        format!(
+            "{}-{}-{} {}:{}:{} UTC",
+            digits(0, 4),
+            digits(4, 6),
+            digits(6, 8),
+            digits(9, 11),
+            digits(11, 13),
+            digits(13, 15)
+        )
+    }
+}
+
+/// Lists the backups of a volume, the newest last, and says how one comes back.
+pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
+    let place_of_header = volume.header_path();
+    let place_of_header = place_of_header.as_deref().unwrap_or(volume.image());
+    let of_place = mark(&whole_name(place_of_header));
+    // A header that is lost does not tell its UUID; its place is the same.
+    let header = Disk::open(place_of_header, false).map(|disk| LuksHeader::read(&disk));
+    let uuid = match header {
+        Ok(Ok(header)) => plain_name(&header.uuid()),
+        _ => String::new(),
+    };
+    let folder = place();
+    let all = match &folder {
+        Some(folder) => stored(folder).map_err(|error| {
+            Failure::new(
+                1,
+                format!("cannot read {}: {error}", folder.display()),
+                "Check the folder and its permissions.",
+            )
+        })?,
+        None => Vec::new(),
+    };
+    let own: Vec<_> = all
+        .into_iter()
+        .filter(|stored| stored.mark == of_place || stored.volume == uuid)
+        .collect();
+    let Some(newest) = own.last() else {
+        return print("no backup is kept of the header of this volume\n");
+    };
+    let mut text = String::new();
+    for stored in &own {
+        text += &format!(
+            "{}  before {:<15} {:<9} {}\n",
+            stored.shown_time(),
+            stored.command,
+            stored.kind,
+            stored.path.display()
+        );
+    }
+    let (image, file) = (quoted(volume.image()), quoted(&newest.path));
+    let detached = match volume.header_path() {
+        Some(path) => format!(" --header {}", quoted(&path)),
+        None => String::new(),
+    };
+    let restore = match newest.kind.as_str() {
+        START => format!("dd if={file} of={image} conv=notrunc"),
+        kind => {
+            let kind = match kind {
+                "tcrypt" => " --type tcrypt",
+                "veracrypt" | ENDS => " --type veracrypt",
+                _ => "",
+            };
+            format!("cryptmark volume header restore {image}{detached}{kind} --input {file}")
+        }
+    };
+    text += &format!("\nThis puts the last one back, with the passphrases of then:\n  {restore}\n");
+    print(&text)
+}
+
+/// A path as a shell takes it for one word.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
+    match text.chars().all(plain) && !text.is_empty() {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}

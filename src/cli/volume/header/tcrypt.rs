@@ -1,0 +1,171 @@
+//! Headers of TrueCrypt and VeraCrypt, which only their passphrase tells from noise.
+
+use super::{RepairOptions, RestoreOptions};
+use crate::cli::volume::backups;
+use crate::cli::volume::create_tcrypt::{passphrase_of, resealed};
+use crate::cli::volume::disk::Disk;
+use crate::cli::volume::open::Search;
+use crate::cli::{Failure, print};
+use block::BlockDevice;
+use volume::tcrypt::{Family, Opening, Place, Unlocked};
+use volume::{Limits, Secret, VolumeError};
+
+/// Writes headers anew from the one in a backup, which the passphrase of then opens.
+pub fn restore(options: &RestoreOptions, family: Family) -> Result<(), Failure> {
+    options.volume.refuse_foreign_options(family.format())?;
+    let saved = Disk::open(&options.input, false)?;
+    let devices = options.volume.devices(true)?;
+    let opening = options.volume.tcrypt(family)?;
+    let secret = options.secret.secret(family.format(), &options.input)?;
+    let places = [Some(opening.place), opening.place.copy()];
+    let places: Vec<Place> = places.into_iter().flatten().collect();
+    let unlocked = first(&opening, &places, &saved, &secret)?;
+    let lost = lost(&opening, &places, &unlocked, devices.data(), &secret)?;
+    if let (Some(lost), false) = (&lost, options.yes) {
+        return Err(Failure::new(
+            4,
+            format!("{} would lose {lost}", options.volume.image().display()),
+            "Nothing was changed. Give --yes if the backup belongs there all the same.",
+        ));
+    }
+    let sealing = resealed(&opening, &unlocked);
+    let limits = Limits::default();
+    unlocked.write_headers(devices.data(), &sealing, passphrase_of(&secret)?, &limits)?;
+    let mut text = "the header and its copy are written anew from the backup\n".to_owned();
+    if let (Some(_), Some(path)) = (lost, backups::kept()) {
+        text += &format!("what was there is kept in {}\n", path.display());
+    }
+    print(&text)
+}
+
+/// What is lost when the header of a backup takes the place of what is on `device`.
+fn lost(
+    opening: &Opening,
+    places: &[Place],
+    saved: &Unlocked,
+    device: &Disk,
+    secret: &Secret,
+) -> Result<Option<String>, Failure> {
+    match first(&known(opening, saved), places, device, secret) {
+        Ok(there) if there.is_of_same_data(saved) => Ok(None),
+        Ok(_) => Ok(Some(
+            "the keys of its data, which are not the backup's: they could never be read again"
+                .to_owned(),
+        )),
+        Err(_) => Ok(Some(match saved.stranger(device, true)? {
+            Some(name) => format!("{name}, which it holds in place of that header"),
+            None => "what it holds: no header there opens with what opens the backup, and that of \
+                     another volume or another passphrase looks like noise"
+                .to_owned(),
+        })),
+    }
+}
+
+/// Writes the header anew from its copy, or the copy from the header: whichever
+/// opens.
+pub fn repair(options: &RepairOptions, family: Family) -> Result<(), Failure> {
+    let image = options.volume.image();
+    options.volume.refuse_foreign_options(family.format())?;
+    let devices = options.volume.devices(true)?;
+    let device = devices.data();
+    let opening = options.volume.tcrypt(family)?;
+    let secret = options.secret.secret(family.format(), image)?;
+    let places = match opening.place {
+        Place::Normal => vec![
+            Place::Normal,
+            Place::NormalBackup,
+            Place::Hidden,
+            Place::HiddenBackup,
+        ],
+        Place::Hidden => vec![Place::Hidden, Place::HiddenBackup],
+        place => vec![place],
+    };
+    let unlocked = first(&opening, &places, device, &secret)?;
+    let (other, made) = match unlocked.place {
+        Place::Normal => (
+            Place::NormalBackup,
+            "the copy is written anew from the header",
+        ),
+        Place::Hidden => (
+            Place::HiddenBackup,
+            "the hidden volume's copy is written anew from its header",
+        ),
+        Place::NormalBackup => (Place::Normal, "the header is written anew from its copy"),
+        Place::HiddenBackup => (
+            Place::Hidden,
+            "the hidden volume's header is written anew from its copy",
+        ),
+        Place::System => (Place::System, ""),
+    };
+    let refuse = |what: String| match options.yes {
+        true => Ok(()),
+        false => Err(Failure::new(
+            4,
+            format!("{} {what}", image.display()),
+            "Nothing was changed. Give --yes if that may be overwritten.",
+        )),
+    };
+    match first(&known(&opening, &unlocked), &[other], device, &secret) {
+        Ok(there) if there.place == other && there.is_of_same_data(&unlocked) => {
+            return print("the header and its copy are good\n");
+        }
+        Ok(there) if there.place == other => {
+            refuse("has a header and a copy of it that open and speak of different data".into())?;
+        }
+        _ => {
+            if let Some(name) = unlocked.stranger(device, false)? {
+                refuse(format!("holds {name} where the header belongs"))?;
+            }
+        }
+    }
+    let sealing = resealed(&opening, &unlocked);
+    unlocked.restore(
+        device,
+        &sealing,
+        passphrase_of(&secret)?,
+        &Limits::default(),
+    )?;
+    let mut text = format!("{made}\n");
+    if let Some(path) = backups::kept() {
+        text += &format!("what was there is kept in {}\n", path.display());
+    }
+    print(&text)
+}
+
+/// The header that opens, of those at `places`.
+fn first(
+    opening: &Opening,
+    places: &[Place],
+    device: &dyn BlockDevice,
+    secret: &Secret,
+) -> Result<Unlocked, Failure> {
+    let search = Search::start()?;
+    let watch = |progress| search.watch(progress);
+    let mut refused = None;
+    for &place in places {
+        let opening = Opening {
+            place,
+            ..opening.clone()
+        };
+        match opening.unlock(device, secret, &Limits::default(), &watch) {
+            Ok(unlocked) => return Ok(unlocked),
+            // Another place may have one.
+            Err(
+                error @ (VolumeError::NoHeaderFits
+                | VolumeError::Header { .. }
+                | VolumeError::Block(block::BlockError::Io { .. })),
+            ) => refused = refused.or(Some(error)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(refused.expect("there is a place at least").into())
+}
+
+/// With the derivation and the cipher that another header of the volume has.
+fn known(opening: &Opening, unlocked: &Unlocked) -> Opening {
+    Opening {
+        prf: Some(unlocked.prf),
+        algorithms: Some(unlocked.spec.algorithms().to_vec()),
+        ..opening.clone()
+    }
+}

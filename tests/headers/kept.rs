@@ -1,0 +1,274 @@
+//! The header of before is kept by whatever changes one.
+
+use crate::desk::{CHEAP, Desk, text};
+use std::fs;
+
+const V: &str = "--type veracrypt --veracrypt-pim 1 --hash sha512";
+
+/// A volume, and a command that changes its header.
+const CHANGES: [(&str, &str, &str); 18] = [
+    (
+        "luks2",
+        "passwd",
+        "passwd v CHEAP --key-file one --new-key-file two",
+    ),
+    (
+        "luks1",
+        "passwd",
+        "passwd v CHEAP --key-file one --new-key-file two",
+    ),
+    (
+        "luks2",
+        "key-add",
+        "key add v CHEAP --key-file one --new-key-file two",
+    ),
+    (
+        "luks1",
+        "key-add",
+        "key add v CHEAP --key-file one --new-key-file two",
+    ),
+    ("luks2", "key-kill", "key kill v --key-slot 0 --yes"),
+    ("luks1", "key-kill", "key kill v --key-slot 0 --yes"),
+    ("luks2", "set", "header set v --label x"),
+    ("luks1", "set", "header set v --uuid random"),
+    ("luks2", "resize", "resize v --to 24MiB"),
+    (
+        "luks2",
+        "reencrypt",
+        "reencrypt v CHEAP --key-file one --no-progress",
+    ),
+    (
+        "luks2",
+        "reencrypt",
+        "reencrypt v --decrypt --key-file one --no-progress",
+    ),
+    ("luks1", "convert", "convert v --type luks2"),
+    ("luks2", "create", "create v CHEAP --key-file two --yes"),
+    ("luks1", "create", "create v CHEAP --key-file two --yes"),
+    ("luks2", "restore", "header restore v --input other --yes"),
+    (
+        "veracrypt",
+        "passwd",
+        "passwd v VERA --key-file one --new-key-file two",
+    ),
+    (
+        "veracrypt",
+        "resize",
+        "resize v VERA --key-file one --to 24MiB",
+    ),
+    ("veracrypt", "create", "create v CHEAP --key-file two --yes"),
+];
+
+/// Makes `v`, and `other`, a backup of another volume's header.
+fn prepare(desk: &Desk, kind: &str) {
+    match kind {
+        "veracrypt" => drop(desk.volume(&format!(
+            "create v {V} --size 20MiB --quick --no-progress --key-file one"
+        ))),
+        _ => desk.create("v", kind),
+    }
+    desk.create("other-volume", "luks2");
+    desk.volume("header backup other-volume --output other");
+    assert!(
+        desk.all_kept().is_empty(),
+        "a new file has no header to keep"
+    );
+}
+
+fn whole(command: &str) -> String {
+    command.replace("CHEAP", CHEAP).replace("VERA", V)
+}
+
+#[test]
+fn each_change_keeps_the_header_and_it_comes_back() {
+    for (kind, reason, command) in CHANGES {
+        let desk = Desk::new();
+        prepare(&desk, kind);
+        let command = whole(command);
+        desk.volume(&command);
+        let kept = desk.all_kept();
+        assert_eq!(kept.len(), 1, "{kind}: {command}: {kept:?}");
+        let name = kept[0].file_name().unwrap().to_str().unwrap();
+        assert!(name.contains(&format!("_{reason}.")), "{command}: {name}");
+        private(&desk);
+        let list = desk.volume("header backups v");
+        assert!(
+            list.contains(name) && list.contains("header restore v"),
+            "{list}"
+        );
+
+        // With it, what opened the volume opens it again.
+        if command.contains("--decrypt") {
+            continue;
+        }
+        let (options, opened) = match kind {
+            "veracrypt" => (
+                format!("{V} --key-file one"),
+                format!("open v {V} --key-file one"),
+            ),
+            _ => (String::new(), "open v --key-file one".to_owned()),
+        };
+        let saved = kept[0].display();
+        desk.volume(&format!("header restore v {options} --input {saved} --yes"));
+        desk.volume(&opened);
+    }
+}
+
+/// Nobody else may read them.
+#[cfg(unix)]
+fn private(desk: &Desk) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&desk.kept()), 0o700);
+    for file in desk.all_kept() {
+        assert_eq!(mode(&file), 0o600);
+    }
+}
+
+#[cfg(not(unix))]
+fn private(_: &Desk) {}
+
+#[test]
+fn nothing_is_kept_where_nothing_is_to_be() {
+    for (kind, _, command) in CHANGES {
+        let desk = Desk::new();
+        prepare(&desk, kind);
+        desk.volume(&format!("{} --no-header-backup", whole(command)));
+        assert!(desk.all_kept().is_empty(), "{kind}: {command}");
+    }
+    let desk = Desk::new();
+    prepare(&desk, "luks2");
+    for command in [
+        "info v",
+        "open v --key-file one",
+        "header backup v --output saved",
+        "header backups v",
+        "export v --key-file one --output plain --no-progress",
+    ] {
+        desk.volume(command);
+        assert!(desk.all_kept().is_empty(), "{command}");
+    }
+}
+
+/// Without room for the old header, there is no new one.
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_kept_is_not_changed() {
+    for (kind, _, command) in CHANGES {
+        let desk = Desk::new();
+        prepare(&desk, kind);
+        // A file where the folder belongs.
+        desk.write("state", b"");
+        let command = whole(command);
+        let said = desk.refused(1, "v", &command);
+        assert!(said.contains("--no-header-backup"), "{command}: {said}");
+        // No home.
+        let output = desk
+            .command(
+                env!("CARGO_BIN_EXE_cryptmark"),
+                &format!("volume {command}"),
+            )
+            .env_remove("XDG_STATE_HOME")
+            .env("HOME", "/dev/null/nowhere")
+            .output()
+            .unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(1),
+            "{command}: {}",
+            text(&output)
+        );
+    }
+}
+
+#[test]
+fn the_last_three_of_each_volume_are_left() {
+    let desk = Desk::new();
+    desk.create("v", "luks2");
+    desk.create("w", "luks2");
+    desk.volume("header set w --label w");
+    for label in ["a", "b", "c", "d", "e"] {
+        desk.volume(&format!("header set v --label {label}"));
+    }
+    // A change that does not come about keeps the header of now, and only once.
+    for _ in 0..4 {
+        desk.ends(3, "key kill v --key-file two");
+    }
+    desk.ends(3, "passwd v --key-file two --new-key-file one");
+    let kept = desk.all_kept();
+    assert_eq!(kept.len(), 1 + 3, "{kept:?}");
+    let list = desk.volume("header backups v");
+    assert_eq!(list.matches(" UTC ").count(), 3, "{list}");
+    let labels: Vec<bool> = ["c", "d", "e"]
+        .map(|label| {
+            let text = |path: &std::path::PathBuf| fs::read(path).unwrap();
+            kept.iter()
+                .any(|path| text(path)[24..].starts_with(label.as_bytes()))
+        })
+        .to_vec();
+    assert_eq!(labels, [true, true, true]);
+
+    // Where the header is gone, the place tells which they are.
+    let mut image = desk.read("v");
+    image[..1 << 20].fill(0);
+    desk.write("v", &image);
+    assert_eq!(desk.volume("header backups v"), list);
+    let newest = kept.last().unwrap().display();
+    desk.volume(&format!("header restore v --input {newest} --yes"));
+    assert!(desk.opens("v", "one"));
+}
+
+/// A full disk: no file, whole or in part.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_nothing_behind() {
+    let desk = Desk::new();
+    desk.create("v", "luks2");
+    let before = desk.read("v");
+    let folder = || {
+        let entries = fs::read_dir(desk.path("")).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let files = folder();
+    for (command, word) in [
+        ("header backup v --output saved", "more room"),
+        ("header set v --label x", "--no-header-backup"),
+        (
+            "passwd v --key-file one --new-key-file two",
+            "--no-header-backup",
+        ),
+    ] {
+        let program = env!("CARGO_BIN_EXE_cryptmark");
+        // A file of more than 16 blocks fails as it does on a full disk.
+        let script = format!("trap '' XFSZ; ulimit -f 16; exec {program} volume {command}");
+        let output = desk.command("sh", "-c").arg(script).output().unwrap();
+        let said = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{command}: {said}");
+        assert!(said.contains(word), "{command}: {said}");
+        assert!(desk.read("v") == before, "{command}");
+        let left = folder();
+        let new: Vec<_> = left.iter().filter(|name| !files.contains(name)).collect();
+        assert!(
+            new.iter().all(|name| *name == "state"),
+            "{command}: {new:?}"
+        );
+        assert!(desk.all_kept().is_empty(), "{command}");
+    }
+}
+
+#[test]
+fn who_removes_a_key_hears_of_the_backup() {
+    let desk = Desk::new();
+    desk.create("v", "luks2");
+    desk.volume(&format!(
+        "key add v {CHEAP} --key-file one --new-key-file two"
+    ));
+    let said = desk.volume("key kill v --key-file two");
+    assert!(said.contains("still opens the backup"), "{said}");
+    let said = desk.volume(&format!(
+        "passwd v {CHEAP} --key-file one --new-key-file three --no-header-backup"
+    ));
+    assert!(!said.contains("backup"), "{said}");
+}

@@ -1,0 +1,10 @@
+//! Headers that are damaged, overwritten, replaced, kept and had back: what each
+//! command does, and what is there afterwards, byte for byte.
+
+mod damage;
+mod desk;
+mod kept;
+mod restore;
+mod tcrypt;
+#[cfg(target_os = "linux")]
+mod unreadable;
