@@ -283,7 +283,7 @@ fn a_size_in_the_header_changes_with_the_file() {
         (22 << 20, 6 << 20)
     );
     desk.volume("resize v.img --to 22MiB");
-    // What is behind the data may go without a question.
+    // What is behind the data may go without a question if it is nothing.
     fs::File::options()
         .write(true)
         .open(desk.path("v.img"))
@@ -295,6 +295,12 @@ fn a_size_in_the_header_changes_with_the_file() {
         (desk.read("v.img").len(), length(&desk)),
         (24 << 20, 8 << 20)
     );
+    let mut longer = desk.read("v.img");
+    longer.resize(40 << 20, 0);
+    longer[39 << 20] = 1;
+    fs::write(desk.path("v.img"), longer).unwrap();
+    desk.refused(4, "v.img", "resize v.img --to 26MiB");
+    desk.volume("resize v.img --to 26MiB --yes");
 }
 
 #[test]

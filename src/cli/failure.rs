@@ -136,7 +136,14 @@ impl From<VolumeError> for Failure {
             Verdict::Protected => 4,
             Verdict::Interrupted => 130,
         };
-        Self::of(code, &error, error.remedy())
+        let remedy = match &error {
+            // The lab takes directories as well, and a volume does not.
+            VolumeError::Block(BlockError::NotADevice { .. }) => {
+                "Name a file or a block device.".to_owned()
+            }
+            error => error.remedy(),
+        };
+        Self::of(code, &error, remedy)
     }
 }
 

@@ -103,13 +103,13 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "veracrypt",
-        create: "--type veracrypt --size 3MiB --cipher aes-twofish-serpent --veracrypt-pim 1 --quick",
+        create: "--type veracrypt --yes --size 3MiB --cipher aes-twofish-serpent --veracrypt-pim 1 --quick",
         ours: "--type veracrypt --veracrypt-pim 1 --hash sha512 --passphrase-file line",
         theirs: "--type tcrypt --veracrypt --veracrypt-pim 1 --hash sha512 <line",
     },
     Case {
         name: "veracrypt-keyfile",
-        create: "--type veracrypt --size 3MiB --cipher camellia --hash sha256 --veracrypt-pim 1 --keyfile keyfile --quick",
+        create: "--type veracrypt --yes --size 3MiB --cipher camellia --hash sha256 --veracrypt-pim 1 --keyfile keyfile --quick",
         ours: "--type veracrypt --veracrypt-pim 1 --hash sha256 --keyfile keyfile --passphrase-file line",
         theirs: "--type tcrypt --veracrypt --veracrypt-pim 1 --hash sha256 --key-file keyfile <line",
     },

@@ -74,7 +74,7 @@ fn with_noise(desk: &Desk, more: &str) {
         .collect();
     fs::write(desk.path().join("plain"), plain).unwrap();
     desk.volume(&format!(
-        "create {V} --size 24832KiB --cipher aes --quick {more}"
+        "create {V} --yes --size 24832KiB --cipher aes --quick {more}"
     ));
     desk.volume(&format!("import {V} --input plain {more}"));
 }
@@ -163,7 +163,7 @@ fn killed_while_keys_change_it_opens_and_goes_on() {
 fn a_normal_volume_with_a_hidden_one() {
     let desk = Desk::new();
     desk.volume(&format!(
-        "create {V} --size 8MiB --cipher aes-twofish-serpent --passphrase-file one"
+        "create {V} --yes --size 8MiB --cipher aes-twofish-serpent --passphrase-file one"
     ));
     // Nothing of it is left empty.
     let image = fs::read(desk.path().join("v.img")).unwrap();
@@ -176,7 +176,7 @@ fn a_normal_volume_with_a_hidden_one() {
     fs::write(desk.path().join("plain"), vec![0x5a; 3 << 20]).unwrap();
     desk.volume(&format!("import {V} --passphrase-file one --input plain"));
     desk.volume(
-        "create v.img --type veracrypt --tcrypt-hidden 2MiB --cipher serpent --hash sha256 \
+        "create v.img --yes --type veracrypt --tcrypt-hidden 2MiB --cipher serpent --hash sha256 \
          --veracrypt-pim 2 --outer-pim 1 --passphrase-file one --new-passphrase-file two",
     );
     let hidden = "v.img --type veracrypt --tcrypt-hidden --veracrypt-pim 2 --hash sha256";
@@ -209,7 +209,7 @@ fn a_normal_volume_with_a_hidden_one() {
 fn passphrases_change_and_headers_come_back() {
     let desk = Desk::new();
     desk.volume(&format!(
-        "create {V} --size 1MiB --quick --passphrase-file one"
+        "create {V} --yes --size 1MiB --quick --passphrase-file one"
     ));
     desk.refused(4, &format!("create {V} --size 1MiB --passphrase-file two"));
     desk.refused(
@@ -254,7 +254,9 @@ fn passphrases_change_and_headers_come_back() {
 #[test]
 fn volumes_grow_with_what_they_hold() {
     let desk = Desk::new();
-    desk.volume(&format!("create {V} --size 2MiB --passphrase-file one"));
+    desk.volume(&format!(
+        "create {V} --yes --size 2MiB --passphrase-file one"
+    ));
     let before = desk.volume(&format!("export {V} --passphrase-file one --output -"));
     desk.refused(2, &format!("resize {V} --to 1MiB --passphrase-file one"));
     desk.refused(3, &format!("resize {V} --to 3MiB --passphrase-file wrong"));
@@ -297,7 +299,7 @@ fn key_files_alone_and_in_folders() {
 fn what_was_never_possible_is_said() {
     let desk = Desk::new();
     desk.volume(&format!(
-        "create {V} --size 1MiB --quick --passphrase-file one"
+        "create {V} --yes --size 1MiB --quick --passphrase-file one"
     ));
     for (arguments, words) in [
         ("--hash md5", "unknown key derivation `md5`"),

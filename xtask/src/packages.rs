@@ -95,6 +95,76 @@ const TOOLS: &[Tool] = &[
         purpose: "signatures on devices",
     },
     Tool {
+        program: "mkfs.nilfs2",
+        package: "nilfs-tools",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mkfs.jfs",
+        package: "jfsutils",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mkfs.reiserfs",
+        package: "reiserfsprogs",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mkfs.reiser4",
+        package: "reiser4progs",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mkfs.udf",
+        package: "udftools",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mkfs.erofs",
+        package: "erofs-utils",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "hformat",
+        package: "hfsutils",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mkfs.gfs2",
+        package: "gfs2-utils",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "mkfs.ocfs2",
+        package: "ocfs2-tools",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "make-bcache",
+        package: "bcache-tools",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "genromfs",
+        package: "genromfs",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "genisoimage",
+        package: "genisoimage",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "makefs",
+        package: "makefs",
+        purpose: "signatures on devices",
+    },
+    Tool {
+        program: "blkid",
+        package: "util-linux",
+        purpose: "signatures on devices",
+    },
+    Tool {
         program: "sgdisk",
         package: "gdisk",
         purpose: "signatures on devices",

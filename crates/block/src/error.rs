@@ -1,6 +1,7 @@
 //! [`BlockError`]: what can go wrong with a device, by what one can do about it.
 
 use crate::OperationKind;
+use crate::signature::Content;
 use std::io;
 use std::path::PathBuf;
 
@@ -94,19 +95,13 @@ pub enum BlockError {
         /// The device, the partition or the file.
         path: PathBuf,
     },
-    /// The device carries something known.
-    #[error("{} holds {name}", path.display())]
-    Signature {
+    /// The device carries something.
+    #[error("{} holds {content}", path.display())]
+    Holds {
         /// The device.
         path: PathBuf,
-        /// What was recognised, with its article where it has one.
-        name: &'static str,
-    },
-    /// The device carries something that nobody here recognises.
-    #[error("{} is not empty, and what it holds has no known signature (encrypted data looks like this)", path.display())]
-    UnknownData {
-        /// The device.
-        path: PathBuf,
+        /// What would be lost.
+        content: Box<Content>,
     },
     /// The path is neither a regular file nor a block device.
     #[error("{} is neither a regular file nor a block device", path.display())]
@@ -211,11 +206,9 @@ impl BlockError {
             Self::NoSpace { .. } => errno::ENOSPC,
             Self::Unsupported { .. } => errno::EOPNOTSUPP,
             Self::QueueFull { .. } => errno::EAGAIN,
-            Self::InUse { .. }
-            | Self::Mounted { .. }
-            | Self::Swap { .. }
-            | Self::Signature { .. }
-            | Self::UnknownData { .. } => errno::EBUSY,
+            Self::InUse { .. } | Self::Mounted { .. } | Self::Swap { .. } | Self::Holds { .. } => {
+                errno::EBUSY
+            }
             Self::NotADevice { .. } => errno::ENOTBLK,
             Self::Interrupted => errno::EINTR,
             Self::Tampered { .. } => errno::EILSEQ,
@@ -267,8 +260,8 @@ impl BlockError {
             }
             Self::Mounted { .. } => "Unmount it first, or choose another device.",
             Self::Swap { .. } => "Run swapoff on it first, or choose another device.",
-            Self::Signature { .. } | Self::UnknownData { .. } => {
-                "Its content would be lost. If nobody needs it, confirm with --yes."
+            Self::Holds { .. } => {
+                "All of that would be lost. If nobody needs it, confirm with --yes."
             }
             Self::NotADevice { .. } => {
                 "Name a block device, an ordinary file, or a directory to create a test file in."

@@ -11,12 +11,12 @@ mod usage;
 #[path = "signature/no_usage.rs"]
 mod usage;
 
-pub use content::Content;
+pub use content::{Content, Data, Found, LUKS};
 #[cfg(target_os = "linux")]
 pub use usage::mounts;
 
-use crate::{BlockDevice, BlockError, PathKind, positioned};
-use std::fs::File;
+use crate::{BlockDevice, BlockError, PathKind};
+use std::fs::{File, Metadata};
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -74,17 +74,13 @@ impl Occupancy {
         Ok(())
     }
 
-    /// Refuses what is not blank: [`BlockError::Signature`] or
-    /// [`BlockError::UnknownData`].
+    /// Refuses what is not blank: [`BlockError::Holds`].
     pub fn check_content(&self) -> Result<(), BlockError> {
-        match self.content {
-            Content::Blank => Ok(()),
-            Content::Known(name) => Err(BlockError::Signature {
+        match self.content.is_blank() {
+            true => Ok(()),
+            false => Err(BlockError::Holds {
                 path: self.path.clone(),
-                name,
-            }),
-            Content::Unknown => Err(BlockError::UnknownData {
-                path: self.path.clone(),
+                content: Box::new(self.content.clone()),
             }),
         }
     }
@@ -96,20 +92,27 @@ impl Occupancy {
 /// To be called right before the first write, and followed by opening with
 /// [`FileOptions::exclusive`](crate::FileOptions::exclusive).
 pub fn guard(path: &Path, confirmed: bool) -> Result<(), BlockError> {
-    let occupancy = inspect(path)?;
-    occupancy.check_usage()?;
-    if confirmed {
-        Ok(())
-    } else {
-        occupancy.check_content()
+    if !confirmed {
+        return inspect(path).and_then(|occupancy| {
+            occupancy.check_usage()?;
+            occupancy.check_content()
+        });
     }
+    // What is to go need not be readable.
+    let (metadata, kind) = examine(path)?;
+    let occupancy = Occupancy {
+        path: path.to_owned(),
+        usage: usage::of(path, kind, &metadata)?,
+        content: Content::default(),
+    };
+    occupancy.check_usage()
 }
 
 /// Refuses to let `device`, which `path` names in errors, be overwritten if it
 /// holds anything; for devices that nobody here can know to be in use.
 ///
 /// # Errors
-/// [`BlockError::Signature`], [`BlockError::UnknownData`], and those of reading it.
+/// [`BlockError::Holds`], and those of reading it.
 pub fn guard_content(path: &Path, device: &dyn BlockDevice) -> Result<(), BlockError> {
     let occupancy = Occupancy {
         path: path.to_owned(),
@@ -124,7 +127,27 @@ pub fn guard_content(path: &Path, device: &dyn BlockDevice) -> Result<(), BlockE
 /// # Errors
 /// Those of reading it.
 pub fn content(device: &dyn BlockDevice) -> Result<Content, BlockError> {
-    Content::read(device.geometry().size, |offset, into| {
+    Content::of_device(device)
+}
+
+/// What `device` holds that has a name; for plaintext, where what has none may be
+/// what was never written.
+///
+/// # Errors
+/// Those of reading it.
+pub fn names(device: &dyn BlockDevice) -> Result<Vec<Found>, BlockError> {
+    content::names(device.geometry().size, |offset, into| {
+        device.read_at(offset, into)
+    })
+}
+
+/// A place of `device` with something that is neither blank nor like noise: no volume
+/// without a header looks so. By samples, of which there are few enough to take seconds.
+///
+/// # Errors
+/// Those of reading it.
+pub fn readable(device: &dyn BlockDevice) -> Result<Option<u64>, BlockError> {
+    content::readable(device.geometry().size, |offset, into| {
         device.read_at(offset, into)
     })
 }
@@ -135,26 +158,32 @@ pub fn content(device: &dyn BlockDevice) -> Result<Content, BlockError> {
 /// Errors: [`BlockError::Open`], [`BlockError::NotADevice`],
 /// [`BlockError::Examine`].
 pub fn inspect(path: &Path) -> Result<Occupancy, BlockError> {
-    let refused = |source| BlockError::Open {
-        path: path.to_owned(),
-        source,
-    };
-    let metadata = std::fs::metadata(path).map_err(refused)?;
-    let kind = PathKind::of(&metadata).ok_or_else(|| BlockError::NotADevice {
-        path: path.to_owned(),
-    })?;
+    let (metadata, kind) = examine(path)?;
     let usage = usage::of(path, kind, &metadata)?;
-    let content = File::open(path)
-        .and_then(|mut file| {
-            let size = file.seek(SeekFrom::End(0))?;
-            Content::read(size, |offset, into| {
-                positioned::read_exact_at(&file, into, offset)
-            })
-        })
-        .map_err(refused)?;
+    let content = File::open(path).and_then(|mut file| {
+        let size = file.seek(SeekFrom::End(0))?;
+        Content::of_file(&file, size, kind == PathKind::RegularFile)
+    });
     Ok(Occupancy {
         path: path.to_owned(),
         usage,
-        content,
+        content: content.map_err(|source| cannot_open(path, source))?,
     })
+}
+
+fn examine(path: &Path) -> Result<(Metadata, PathKind), BlockError> {
+    let metadata = std::fs::metadata(path).map_err(|source| cannot_open(path, source))?;
+    match PathKind::of(&metadata) {
+        Some(kind) => Ok((metadata, kind)),
+        None => Err(BlockError::NotADevice {
+            path: path.to_owned(),
+        }),
+    }
+}
+
+fn cannot_open(path: &Path, source: std::io::Error) -> BlockError {
+    BlockError::Open {
+        path: path.to_owned(),
+        source,
+    }
 }

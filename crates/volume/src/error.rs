@@ -227,6 +227,13 @@ pub enum VolumeError {
         room: usize,
     },
 
+    /// A UUID that is none.
+    #[error("`{text}` is not a UUID")]
+    Uuid {
+        /// What was given.
+        text: String,
+    },
+
     /// The device is too small for header and data.
     #[error("the device has {size} bytes, and {needed} are needed for the header and some data")]
     TooSmall {
@@ -409,8 +416,7 @@ impl VolumeError {
                 BlockError::InUse { .. }
                 | BlockError::Mounted { .. }
                 | BlockError::Swap { .. }
-                | BlockError::Signature { .. }
-                | BlockError::UnknownData { .. }
+                | BlockError::Holds { .. }
                 | BlockError::Protected { .. },
             ) => Verdict::Protected,
             _ => Verdict::BadInput,
@@ -507,6 +513,10 @@ impl VolumeError {
                 "The device lies or is failing: copy what it holds elsewhere.".to_owned()
             }
             Self::TextLength { .. } => "Give a shorter one.".to_owned(),
+            Self::Uuid { .. } => {
+                "Give one as in 123e4567-e89b-42d3-a456-426614174000, or omit it for a random one."
+                    .to_owned()
+            }
             Self::TooSmall { .. } => {
                 "Take a larger device, a smaller --offset, or a detached --header.".to_owned()
             }

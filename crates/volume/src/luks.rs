@@ -2,7 +2,7 @@
 
 use crate::VolumeError;
 use cipher::CipherError;
-use uuid::Builder;
+use uuid::{Builder, Uuid};
 
 /// What every header begins with; its version follows.
 pub(crate) const MAGIC: &[u8] = b"LUKS\xBA\xBE";
@@ -15,9 +15,6 @@ pub(crate) const MOST_KEY_BYTES: usize = 512;
 /// cryptsetup's least number is taken.
 pub(crate) const DIGEST_ITERATIONS: u32 = 1000;
 
-/// Room for a UUID in a header, with the zero that ends it.
-const UUID_BYTES: usize = 40;
-
 /// A random UUID (RFC 9562, version 4) as text.
 fn new_uuid() -> Result<String, VolumeError> {
     let mut bytes = [0; 16];
@@ -25,11 +22,17 @@ fn new_uuid() -> Result<String, VolumeError> {
     Ok(Builder::from_random_bytes(bytes).into_uuid().to_string())
 }
 
-/// The UUID that the user gave, or a new one.
-pub(crate) fn checked_uuid(uuid: Option<&str>) -> Result<String, VolumeError> {
-    match uuid {
-        Some(uuid) => checked_text("UUID", uuid, UUID_BYTES),
-        None => new_uuid(),
+/// The UUID that the user gave, as it is written, or a new one.
+///
+/// # Errors
+/// [`VolumeError::Uuid`] for what is none: 36 characters, as uuid_parse(3) takes them.
+pub fn checked_uuid(uuid: Option<&str>) -> Result<String, VolumeError> {
+    let Some(text) = uuid else { return new_uuid() };
+    match Uuid::try_parse(text) {
+        Ok(uuid) if text.len() == 36 => Ok(uuid.to_string()),
+        _ => Err(VolumeError::Uuid {
+            text: text.to_owned(),
+        }),
     }
 }
 

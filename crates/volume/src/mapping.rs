@@ -2,7 +2,7 @@
 
 use crate::VolumeError;
 use block::{BlockDevice, ByteRange};
-use cipher::{Algorithm, Backend, CipherSpec, IvSector, Key, SectorLayout, Sharing};
+use cipher::{Algorithm, Backend, CipherSpec, IvSector, Key, Mode, SectorLayout, Sharing};
 
 /// An opened volume: our `dmsetup table` line.
 #[derive(Debug)]
@@ -24,6 +24,16 @@ pub struct Mapping {
     pub sharing: Option<Sharing>,
     /// Whether discards reach the backing device (cryptsetup's `--allow-discards`).
     pub allow_discards: bool,
+}
+
+/// Whether a key of XTS is one key twice, which undoes what the second is for.
+pub fn has_equal_halves(spec: CipherSpec, key: &Key) -> bool {
+    let (data, tweak) = key.as_bytes().split_at(key.len() / 2);
+    let differ = data
+        .iter()
+        .zip(tweak)
+        .fold(0, |differ, (a, b)| differ | (a ^ b));
+    spec.mode() == Mode::Xts && !data.is_empty() && data.len() == tweak.len() && differ == 0
 }
 
 /// The whole sectors of `device` from `offset` to its end.

@@ -1,7 +1,7 @@
 //! What a device holds beside what is a volume's own.
 
 use crate::{VolumeError, unaligned};
-use block::signature::{self, Content};
+use block::signature;
 use block::{BlockDevice, BlockError, ByteRange, Geometry, InlineQueue, Queue, QueueOptions};
 
 /// What is read at a time where some of it may be unreadable.
@@ -29,10 +29,8 @@ pub(crate) fn stranger(
             ..geometry
         },
     };
-    Ok(match signature::content(&rest)? {
-        Content::Known(name) => Some(name.to_owned()),
-        Content::Blank | Content::Unknown => None,
-    })
+    let found = signature::names(&rest)?;
+    Ok(found.first().map(|found| found.name.to_owned()))
 }
 
 /// What there is of `range`, with zeros for what cannot be read.

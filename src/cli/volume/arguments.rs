@@ -3,7 +3,6 @@
 use super::disk::Disk;
 use crate::cli::Failure;
 use block::BlockDevice;
-use bytesize::ByteSize;
 use cipher::{CipherSpec, SectorLayout, SectorSize};
 use clap::Args;
 use std::fs::File;
@@ -42,13 +41,13 @@ pub struct VolumeArguments {
     /// Hash of the passphrase, where no header tells: sha256, ripemd160, sha256:16, plain, …
     #[arg(long, value_name = "HASH")]
     hash: Option<String>,
-    /// Start of the data, where no header tells: 512-byte sectors, or as in 1MiB
+    /// Start of the data, where no header tells: 512-byte sectors, or as in 1M or 1MiB (2^20), 1MB (10^6)
     #[arg(long, value_name = "SECTORS")]
     offset: Option<Extent>,
     /// IV number of the first sector, in 512-byte sectors
     #[arg(long, short = 'p', value_name = "SECTORS")]
     skip: Option<u64>,
-    /// Length of the data, where no header tells: 512-byte sectors, or as in 1GiB
+    /// Length of the data, where no header tells: 512-byte sectors, or as in 1G or 1GiB (2^30), 1GB (10^9)
     #[arg(long, short = 'b', value_name = "SECTORS")]
     size: Option<Extent>,
     /// Encryption sector size in bytes, where no header tells: 512, 1024, 2048 or 4096
@@ -86,7 +85,8 @@ pub struct VolumeArguments {
     key_derivation: Option<String>,
 }
 
-/// A place or length: a bare number counts sectors of 512 bytes.
+/// A place or length, as cryptsetup takes it: a bare number counts sectors of 512
+/// bytes, `M` and `MiB` are 2²⁰, `MB` is 10⁶.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     /// The same in bytes.
@@ -94,16 +94,38 @@ pub struct Extent {
 }
 
 impl FromStr for Extent {
-    type Err = String;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let bytes = match text.parse::<u64>() {
-            Ok(sectors) => sectors
-                .checked_mul(SECTOR)
-                .ok_or("more sectors than any device has")?,
-            Err(_) => text.parse::<ByteSize>()?.as_u64(),
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let number: u64 = digits.parse().map_err(
+            |_| "give a whole number of sectors, or as in 16M, 16MiB (2^20) or 16MB (10^6)",
+        )?;
+        let suffix = text[digits.len()..].to_ascii_lowercase();
+        let (letter, base) = match suffix.as_bytes() {
+            [] => (b's', 0),
+            [letter] => (*letter, 1024),
+            [letter, b'i', b'b'] => (*letter, 1024),
+            [letter, b'b'] => (*letter, 1000),
+            _ => (0, 0),
         };
-        Ok(Self { bytes })
+        let power = match letter {
+            b's' if base != 1000 => 0,
+            b'k' => 1,
+            b'm' => 2,
+            b'g' => 3,
+            b't' => 4,
+            b'p' => 5,
+            _ => return Err("give one of the units K, M, G, T and P, alone or with iB or B"),
+        };
+        let unit = match letter {
+            b's' => SECTOR,
+            _ => u64::pow(base, power),
+        };
+        match number.checked_mul(unit) {
+            Some(bytes) => Ok(Self { bytes }),
+            None => Err("more bytes than any device has"),
+        }
     }
 }
 
@@ -508,12 +530,20 @@ pub fn keyfiles(paths: &[PathBuf]) -> Result<Keyfiles, Failure> {
             let file = File::open(path).map_err(unreadable)?;
             let mut part = file.take(Keyfiles::MOST_BYTES as u64);
             part.read_to_end(&mut content).map_err(unreadable)?;
+            if content.is_empty() {
+                return Err(Failure::new(
+                    2,
+                    format!("the key file {} is empty", path.display()),
+                    "Check that it is the right file.",
+                ));
+            }
             Ok(mixed.add(&content)?)
         };
         if !path.is_dir() {
             add(&mut mixed, path)?;
             continue;
         }
+        let before = mixed.count();
         for entry in std::fs::read_dir(path).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?;
             // As VeraCrypt does it: no folders in folders, and nothing that hides.
@@ -521,6 +551,13 @@ pub fn keyfiles(paths: &[PathBuf]) -> Result<Keyfiles, Failure> {
             if entry.path().is_file() && !hides {
                 add(&mut mixed, &entry.path())?;
             }
+        }
+        if mixed.count() == before {
+            return Err(Failure::new(
+                2,
+                format!("the folder {} has no key file", path.display()),
+                "Check that it is the right folder: files whose names begin with a dot do not count.",
+            ));
         }
     }
     Ok(mixed)

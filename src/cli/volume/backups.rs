@@ -13,7 +13,7 @@ pub use list::run as list;
 
 use super::disk::{Disk, is_remote};
 use crate::cli::Failure;
-use block::signature::{self, Content};
+use block::signature;
 use block::{BlockDevice, ByteRange};
 use std::fs::DirBuilder;
 use std::io;
@@ -155,11 +155,11 @@ impl Copy {
         }
         let blank = || -> Result<bool, Failure> {
             let content = signature::content(disk).map_err(VolumeError::Block)?;
-            Ok(content == Content::Blank)
+            Ok(content.is_blank())
         };
         let noise = || -> Result<bool, Failure> {
             let content = signature::content(disk).map_err(VolumeError::Block)?;
-            Ok(content == Content::Unknown)
+            Ok(content.found.is_empty() && !content.is_blank())
         };
         let bytes = match change.otherwise {
             Otherwise::Ends if noise()? => ends(disk)?,

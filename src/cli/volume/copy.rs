@@ -1,14 +1,16 @@
 //! `cryptmark volume export` and `import`: the whole plaintext, out and in.
 
-use super::arguments::{Devices, VolumeArguments, keyfiles};
-use super::open::{Search, unlock};
-use super::secrets::{SecretArguments, passphrase_in};
+use super::arguments::{Devices, VolumeArguments};
+use super::losses;
+use super::open::unlock;
+use super::protection::ProtectionArguments;
+use super::secrets::SecretArguments;
 use crate::cli::Failure;
 use crate::cli::progress::Progress;
 use block::layer::Protected;
 use block::signature::{self, Content};
 use block::transfer::{self, TransferError};
-use block::{BlockDevice, BlockError, ByteRange, PathKind};
+use block::{BlockDevice, BlockError, PathKind};
 use clap::Args;
 use std::fs::File;
 use std::io;
@@ -16,7 +18,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::NamedTempFile;
-use volume::{Access, Limits, Secret, VolumeError, tcrypt};
+use volume::{Access, Format, VolumeError};
 
 /// Options of `cryptmark volume export`.
 #[derive(Debug, Args)]
@@ -46,22 +48,8 @@ pub struct ImportOptions {
     /// Where to read the plaintext; - is standard input
     #[arg(long, short, value_name = "FILE|-")]
     input: PathBuf,
-    /// Protect the hidden volume: nothing is written where it is
-    #[arg(long, requires = "protection_passphrase_file")]
-    protect_hidden: bool,
-    /// File with the hidden volume's passphrase in its first line
-    #[arg(long, value_name = "FILE|-", requires = "protect_hidden")]
-    protection_passphrase_file: Option<PathBuf>,
-    /// PIM of the hidden volume
-    #[arg(long, value_name = "PIM", requires = "protect_hidden")]
-    protection_pim: Option<u32>,
-    /// Key file of the hidden volume; can be repeated
-    #[arg(
-        long = "protection-keyfile",
-        value_name = "FILE",
-        requires = "protect_hidden"
-    )]
-    protection_keyfiles: Vec<PathBuf>,
+    #[command(flatten)]
+    protection: ProtectionArguments,
     /// Overwrite what the volume holds
     #[arg(long)]
     yes: bool,
@@ -118,10 +106,10 @@ fn to_file(
     match existing.map(|existing| PathKind::of(&existing)) {
         None => {}
         Some(Some(PathKind::RegularFile)) => {
-            signature::guard(path, options.yes).map_err(VolumeError::Block)?;
+            losses::guard(path, options.yes)?;
         }
         Some(Some(PathKind::BlockDevice)) => {
-            signature::guard(path, options.yes).map_err(VolumeError::Block)?;
+            losses::guard(path, options.yes)?;
             let device = File::options().write(true).open(path).map_err(unwritable)?;
             transfer::to_file(volume, &device, false, report)?;
             return device.sync_all().map_err(unwritable);
@@ -160,7 +148,8 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     };
     let devices = options.volume.devices(true)?;
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Write)?;
-    let data = Protected::new(devices.data(), hidden(options, &devices)?);
+    let hidden = options.protection.range(&options.volume, &devices)?;
+    let data = Protected::new(devices.data(), hidden);
     let volume = opened.device::<&dyn BlockDevice>(devices.header(), &data)?;
     let size = volume.geometry().size;
     let length = match input {
@@ -170,22 +159,8 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
         Input::File(_, length) => length,
         Input::Stream(_) => size,
     };
-    // A fresh volume decrypts to noise, so that only what has a name counts.
-    let known = match signature::content(&volume) {
-        Ok(Content::Known(name)) => Some(name),
-        // What has no right tag was never written, or is lost.
-        Ok(_) | Err(BlockError::Tampered { .. }) => None,
-        Err(error) => return Err(VolumeError::Block(error).into()),
-    };
-    if let (Some(name), false) = (known, options.yes) {
-        return Err(Failure::new(
-            4,
-            format!(
-                "the volume in {} holds {name}",
-                options.volume.image().display()
-            ),
-            "Give --yes if that may be overwritten.",
-        ));
+    if !options.yes {
+        guard_import(options, &devices, &volume)?;
     }
     let stop = crate::cli::stop_on_signal()?;
     let progress = Progress::bytes(options.no_progress, length);
@@ -196,6 +171,47 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     };
     progress.finish();
     Ok(outcome?)
+}
+
+/// Refuses to write over what the volume holds, and over what its device holds if
+/// nothing there says that it is this volume.
+fn guard_import(
+    options: &ImportOptions,
+    devices: &Devices,
+    volume: &dyn BlockDevice,
+) -> Result<(), Failure> {
+    let image = options.volume.image();
+    // A fresh volume decrypts to noise, so that only what has a name counts.
+    match signature::names(volume) {
+        Ok(found) if found.is_empty() => {}
+        Ok(found) => return Err(losses::refusal_inside(image, found)),
+        // What has no right tag was never written, or is lost.
+        Err(BlockError::Tampered { .. }) => {}
+        Err(error) => return Err(VolumeError::Block(error).into()),
+    }
+    let format = options.volume.format(devices.header())?;
+    let vouched = std::ptr::eq(devices.header(), devices.data())
+        && !matches!(format, Format::Plain | Format::Cryptoloop | Format::LoopAes);
+    if vouched {
+        return Ok(());
+    }
+    // Data without a header, and of one that is elsewhere, is noise; what has a name is
+    // something else, which the wrong type or the wrong header would destroy.
+    let found = signature::names(devices.data()).map_err(VolumeError::Block)?;
+    if !found.is_empty() {
+        return Err(losses::refusal(image, &Content { found, data: None }));
+    }
+    match signature::readable(devices.data()).map_err(VolumeError::Block)? {
+        None => Ok(()),
+        Some(place) => Err(Failure::new(
+            4,
+            format!(
+                "{} holds data at byte {place} that are not encrypted, and would be lost",
+                image.display()
+            ),
+            "Check the --type and --header. If nobody needs the data, confirm with --yes.",
+        )),
+    }
 }
 
 /// Where the plaintext comes from.
@@ -215,31 +231,6 @@ impl Input {
         let length = io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
         Ok(Self::File(file, length))
     }
-}
-
-/// Where the hidden volume is that is to be protected; nowhere if there is none.
-fn hidden(options: &ImportOptions, devices: &Devices) -> Result<ByteRange, Failure> {
-    let Some(path) = &options.protection_passphrase_file else {
-        return Ok(ByteRange::new(0, 0));
-    };
-    let Some(family) = options.volume.family() else {
-        return Err(Failure::new(
-            2,
-            "only TrueCrypt and VeraCrypt volumes have a hidden one",
-            "Leave --protect-hidden away, or say --type veracrypt.",
-        ));
-    };
-    let opening = tcrypt::Opening {
-        place: tcrypt::Place::Hidden,
-        pim: options.protection_pim,
-        keyfiles: keyfiles(&options.protection_keyfiles)?,
-        ..tcrypt::Opening::new(family)
-    };
-    let secret = Secret::Passphrase(passphrase_in(path)?);
-    let search = Search::start()?;
-    let watch = |progress| search.watch(progress);
-    let unlocked = opening.unlock(devices.data(), &secret, &Limits::default(), &watch)?;
-    Ok(unlocked.mapping(devices.data())?.data)
 }
 
 /// Shows the bytes that are done, and says whether to go on.

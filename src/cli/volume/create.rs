@@ -5,13 +5,15 @@ use super::copy::tell;
 use super::create_tcrypt;
 use super::disk::{self, Disk};
 use super::keyslot::{KdfArguments, NewSecretArguments, named_hash};
+use super::losses;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
 use block::{BlockDevice, ByteRange, transfer};
-use cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
+use cipher::{Algorithm, CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
 use clap::{Args, ValueEnum};
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use volume::luks2::KeyslotOptions;
 use volume::tcrypt::Family;
@@ -32,7 +34,7 @@ pub struct CreateOptions {
     /// Format of the volume
     #[arg(long = "type", value_enum, default_value = "luks2")]
     kind: Kind,
-    /// Size of the file to make, header and all: as in 1GiB, or 512-byte sectors
+    /// Size of the file to make, header and all: 512-byte sectors, or as in 1G or 1GiB (2^30), 1GB (10^9)
     #[arg(long, short = 'b')]
     pub size: Option<Extent>,
     /// Cipher of the data in dm-crypt notation; VeraCrypt's as in aes-twofish-serpent
@@ -47,7 +49,7 @@ pub struct CreateOptions {
     /// Encryption sector size in bytes; LUKS2 only [default: 4096 where the device's blocks are that large, else 512]
     #[arg(long, value_name = "BYTES")]
     sector_size: Option<u32>,
-    /// Start of the data: 512-byte sectors, or as in 16MiB
+    /// Start of the data: 512-byte sectors, or as in 16M or 16MiB (2^20), 16MB (10^6)
     #[arg(long, value_name = "SECTORS")]
     offset: Option<Extent>,
     /// Put the header into this file instead
@@ -65,7 +67,7 @@ pub struct CreateOptions {
     #[command(flatten)]
     kdf: KdfArguments,
     /// Make a hidden volume of this size in the VeraCrypt volume that is there: the passphrase is the
-    /// outer volume's, the new one the hidden volume's
+    /// outer volume's, the new one the hidden volume's. A hidden volume that is there already is destroyed
     #[arg(long, value_name = "SIZE")]
     tcrypt_hidden: Option<Extent>,
     /// VeraCrypt's personal iterations multiplier
@@ -94,7 +96,8 @@ pub struct CreateOptions {
     /// Show no progress
     #[arg(long)]
     pub no_progress: bool,
-    /// Overwrite what the file or device holds, and take a cipher that protects little
+    /// Overwrite what the file or device holds, or a hidden volume that may be there, and take a cipher
+    /// or a PIM that protects little
     #[arg(long)]
     pub yes: bool,
 }
@@ -197,6 +200,13 @@ pub fn fill(device: &Disk, data: ByteRange, silent: bool) -> Result<(), Failure>
 fn luks(options: &CreateOptions) -> Result<(), Failure> {
     let spec = options.cipher;
     let key_bytes = options.key_bytes()?;
+    if spec.algorithms() == [Algorithm::Null] {
+        return Err(Failure::new(
+            2,
+            format!("{spec} encrypts nothing, and has no key that a key slot could hold"),
+            "Take aes-xts-plain64; what need not be encrypted needs no LUKS header.",
+        ));
+    }
     // A cipher that is not possible is refused before anything is asked or written.
     let trial_key = Key::filled(key_bytes, |_| Ok::<_, Failure>(()))?;
     let layout = SectorLayout {
@@ -206,6 +216,16 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
     spec.cipher(&trial_key, layout, None)
         .map_err(VolumeError::Cipher)?;
     let hash = named_hash(options.hash.as_deref())?;
+    volume::checked_uuid(options.uuid.as_deref())?;
+    if let Some(header) = &options.header
+        && same_file(header, &options.image)
+    {
+        return Err(Failure::new(
+            2,
+            format!("{} would be header and data at once", header.display()),
+            "Name another file with --header, or omit it.",
+        ));
+    }
 
     let mut made = Vec::new();
     let (data, data_made) = place(&options.image, options.size, options.yes)?;
@@ -220,24 +240,29 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
         }
     };
     warn(spec, data.geometry().size, options.yes)?;
-    let secret = options.secret.first_secret(&options.image)?;
-    if secret.as_bytes().is_empty() {
-        return Err(Failure::new(
-            2,
-            "the passphrase is empty",
-            "Give one with --passphrase-file or --key-file, or run this in a terminal.",
-        ));
-    }
+    let secret = options
+        .secret
+        .first_secret(&options.image, options.new.empty())?;
     let volume_key = match options.secret.volume_key()? {
         Some(key) => key,
         None => Key::random(key_bytes).map_err(VolumeError::Cipher)?,
     };
+    if volume_key.len() == key_bytes && volume::has_equal_halves(spec, &volume_key) {
+        return Err(Failure::new(
+            2,
+            "both halves of the volume key are the same: XTS needs two keys",
+            "Give a --volume-key-file of random bytes, or omit it.",
+        ));
+    }
     let format = match options.kind {
         Kind::Luks1 => Format::Luks1,
         _ => Format::Luks2,
     };
     let kdf = options.kdf.kdf(format, hash)?;
     let device = header.as_ref().unwrap_or(&data);
+    if options.yes {
+        losses::shred_header(device)?;
+    }
     let uuid = match options.kind {
         Kind::Luks1 => {
             let volume::Kdf::Pbkdf2 { hash, iterations } = kdf else {
@@ -310,12 +335,41 @@ pub fn place(
                 "Check the folder, its permissions and the free space.",
             )
         };
-        let file = File::create_new(path).map_err(unwritable)?;
+        let file = new_file(path).map_err(unwritable)?;
         made = Some(Made { path: Some(path) });
         file.set_len(bytes).map_err(unwritable)?;
         return Ok((Disk::open(path, true)?, made));
     }
     Ok((disk::take_over(path, yes)?, made))
+}
+
+/// A file that only its owner may read, whatever the umask allows: it will have keys.
+fn new_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Whether two paths name one file or device, by links of any kind.
+fn same_file(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{FileTypeExt, MetadataExt};
+        let identity = |path: &Path| {
+            let metadata = std::fs::metadata(path).ok()?;
+            Some(match metadata.file_type().is_block_device() {
+                true => (u64::MAX, metadata.rdev()),
+                false => (metadata.dev(), metadata.ino()),
+            })
+        };
+        if let (Some(one), Some(other)) = (identity(one), identity(other)) {
+            return one == other;
+        }
+    }
+    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    whole(one) == whole(other)
 }
 
 /// The length of a new key where the user names none.
@@ -393,7 +447,11 @@ impl CreateOptions {
             ("--offset", self.offset.is_some(), LUKS),
             ("--header", self.header.is_some(), LUKS),
             ("--hash", self.hash.is_some(), WITH_HEADER),
-            ("--passphrase-file", self.secret.is_given(), WITH_HEADER),
+            (
+                self.secret.given().unwrap_or_default(),
+                self.secret.given().is_some(),
+                WITH_HEADER,
+            ),
             ("--tcrypt-hidden", self.tcrypt_hidden.is_some(), TCRYPT),
             (
                 "--veracrypt-pim",

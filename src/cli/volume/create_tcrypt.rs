@@ -3,7 +3,9 @@
 use super::arguments::{keyfiles, prf};
 use super::create::{CreateOptions, fill, place};
 use super::disk::Disk;
+use super::losses;
 use super::open::Search;
+use super::secrets::Empty;
 use crate::cli::{Failure, print};
 use block::ByteRange;
 use cipher::Key;
@@ -19,11 +21,15 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
     };
     let (device, mut made) = place(&options.image, options.size, options.yes)?;
     let passphrase = passphrase(options, &sealing.keyfiles)?;
+    check_pim(family, &sealing, &passphrase, options.yes)?;
     let creation = Creation {
         family,
         algorithms: options.cipher.algorithms().to_vec(),
         sealing,
     };
+    if options.yes {
+        losses::shred_header(&device)?;
+    }
     let unlocked = creation.create(&device, &passphrase, &Limits::default())?;
     let data = unlocked.mapping(&device)?.data;
     if !options.quick {
@@ -46,31 +52,125 @@ pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), 
     let device = Disk::open(&options.image, true)?;
     let secret = options.secret.secret(family.format(), &options.image)?;
     let search = Search::start()?;
-    let outer = Opening {
+    let outer_opening = Opening {
         pim: options.outer_pim,
         keyfiles: keyfiles(&options.outer_keyfiles)?,
         ..Opening::new(family)
     };
     let watch = |progress| search.watch(progress);
-    let outer = outer.unlock(&device, &secret, &Limits::default(), &watch)?;
+    let outer = outer_opening.unlock(&device, &secret, &Limits::default(), &watch)?;
     drop(search);
-    let passphrase = options.new.secret(&options.image)?;
+    let beside = sealing.keyfiles.count() > 0;
+    let passphrase = options.new.secret_beside(&options.image, beside)?;
+    check_pim(family, &sealing, &passphrase, options.yes)?;
+    if outer_opens_with(&outer_opening, &sealing, &secret, &passphrase) {
+        return Err(Failure::new(
+            2,
+            "the hidden volume would open with what opens the outer one, which hides it from you",
+            "Give the hidden volume a passphrase of its own.",
+        ));
+    }
+    let limits = Limits::default();
+    if !options.yes {
+        return Err(would_be_lost(options, &outer, &device, size)?);
+    }
     let creation = Creation {
         family,
         algorithms: options.cipher.algorithms().to_vec(),
         sealing,
     };
-    let limits = Limits::default();
     let unlocked = creation.create_hidden(&device, &outer, size, &passphrase, &limits)?;
     let data = unlocked.mapping(&device)?.data;
     describe(&unlocked, data)
 }
 
+/// Whether a header for the hidden volume would open with the outer volume's secret:
+/// programs try the outer header first.
+fn outer_opens_with(outer: &Opening, hidden: &Sealing, secret: &Secret, new: &Key) -> bool {
+    let new = Secret::Passphrase(Key::from_slice(new.as_bytes()));
+    let beside = Opening {
+        keyfiles: hidden.keyfiles.clone(),
+        ..Opening::new(outer.family)
+    };
+    let same_pim = outer.pim.unwrap_or(0) == hidden.pim.unwrap_or(0);
+    match (outer.password(secret), beside.password(&new)) {
+        (Ok(outer), Ok(hidden)) => same_pim && outer.as_bytes() == hidden.as_bytes(),
+        _ => false,
+    }
+}
+
+/// A hidden volume cannot be seen without its passphrase, so that it has to be asked
+/// every time; and what the outer volume has where it is going to be is lost as well.
+fn would_be_lost(
+    options: &CreateOptions,
+    outer: &Unlocked,
+    device: &Disk,
+    size: u64,
+) -> Result<Failure, Failure> {
+    let data = outer.mapping(device)?.data;
+    Ok(Failure::new(
+        4,
+        format!(
+            "{} may have a hidden volume already, which would be destroyed; the outer volume's data \
+             in its last {size} bytes of {} would be overwritten",
+            options.image.display(),
+            data.length
+        ),
+        "Nobody can see a hidden volume without its passphrase. If there is none, and the outer file \
+         system leaves its end free, confirm with --yes.",
+    ))
+}
+
+/// VeraCrypt's rule: fewer iterations than usual only with a long passphrase.
+fn check_pim(
+    family: Family,
+    sealing: &Sealing,
+    passphrase: &Key,
+    yes: bool,
+) -> Result<(), Failure> {
+    if !is_cheap(family, sealing, passphrase) || yes {
+        return Ok(());
+    }
+    Err(Failure::new(
+        4,
+        format!(
+            "a PIM below {USUAL_PIM} makes passphrases cheap to guess, and this one has fewer than \
+             {LONG_PASSPHRASE} bytes"
+        ),
+        "Take a longer passphrase or a larger PIM, or give --yes if that is what you want.",
+    ))
+}
+
+/// The same of a volume that has its PIM already.
+pub fn warn_of_pim(family: Family, sealing: &Sealing, passphrase: &Key) {
+    if is_cheap(family, sealing, passphrase) {
+        eprintln!(
+            "warning: with a PIM below {USUAL_PIM}, passphrases of fewer than {LONG_PASSPHRASE} bytes \
+             are cheap to guess"
+        );
+    }
+}
+
+fn is_cheap(family: Family, sealing: &Sealing, passphrase: &Key) -> bool {
+    let few = matches!(sealing.pim, Some(1..USUAL_PIM));
+    family == Family::VeraCrypt && few && passphrase.len() < LONG_PASSPHRASE
+}
+
+/// The PIM that stands for VeraCrypt's usual iterations, and the length of a
+/// passphrase from which on it takes smaller ones.
+const USUAL_PIM: u32 = 485;
+const LONG_PASSPHRASE: usize = 20;
+
 /// With key files, the passphrase may be empty, and is not asked for.
 fn passphrase(options: &CreateOptions, keyfiles: &Keyfiles) -> Result<Key, Failure> {
     match keyfiles.count() > 0 && !options.secret.is_given() {
         true => Ok(Key::from_slice(&[])),
-        false => options.secret.first_secret(&options.image),
+        false => {
+            let given = keyfiles.count() > 0 || options.new.empty() == Empty::Allowed;
+            options
+                .secret
+                .first_secret(&options.image, Empty::if_allowed(given))
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! [`Disk`]: what a place of the command line names.
 
 use super::backups;
+use super::losses;
 use crate::cli::Failure;
 use block::{
     BlockDevice, BlockError, ByteRange, Engine, Extent, FileDevice, FileOptions, Geometry,
@@ -145,22 +146,14 @@ pub fn check_usage(place: &Path) -> Result<(), Failure> {
     if is_remote(place) {
         return Ok(());
     }
-    let occupancy = signature::inspect(place).map_err(VolumeError::Block)?;
-    Ok(occupancy.check_usage().map_err(VolumeError::Block)?)
+    Ok(signature::guard(place, true).map_err(VolumeError::Block)?)
 }
 
 /// Opens what is to be overwritten, if it is not in use and, unless the loss is
 /// `confirmed`, holds nothing.
 pub fn take_over(place: &Path, confirmed: bool) -> Result<Disk, Failure> {
-    if !is_remote(place) {
-        signature::guard(place, confirmed).map_err(VolumeError::Block)?;
-        return Disk::open(place, true);
-    }
-    let disk = Disk::open(place, true)?;
-    if !confirmed {
-        signature::guard_content(place, &disk).map_err(VolumeError::Block)?;
-    }
-    Ok(disk)
+    losses::guard(place, confirmed)?;
+    Disk::open(place, true)
 }
 
 #[cfg(target_os = "linux")]

@@ -2,7 +2,7 @@
 
 use super::arguments::{Devices, VolumeArguments};
 use super::backups;
-use super::create_tcrypt::resealed;
+use super::create_tcrypt::{resealed, warn_of_pim};
 use super::disk::Disk;
 use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::open::Search;
@@ -217,8 +217,10 @@ fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure>
     let watch = |progress| search.watch(progress);
     let mut unlocked = opening.unlock(devices.data(), &secret, &limits, &watch)?;
     drop(search);
-    let new = options.new.secret(image)?;
     let sealing = resealed(&opening, &unlocked);
+    let beside = sealing.keyfiles.count() > 0;
+    let new = options.new.secret_beside(image, beside)?;
+    warn_of_pim(family, &sealing, &new);
     unlocked.change_passphrase(devices.data(), &sealing, &new, &limits)?;
     print(&format!(
         "the volume opens with the new passphrase\n{}",

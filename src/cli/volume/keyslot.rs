@@ -2,7 +2,7 @@
 //! stay when the volume key changes.
 
 use super::disk::Disk;
-use super::secrets;
+use super::secrets::{self, Empty};
 use crate::cli::Failure;
 use crate::cli::progress::Progress;
 use cipher::Key;
@@ -18,8 +18,13 @@ use volume::{
 const ITER_TIME_MS: u64 = 2000;
 const HASH: Hash = Hash::Sha256;
 
-/// cryptsetup's least number of iterations.
+/// cryptsetup's bounds: iterations of PBKDF2 and passes of Argon2, memory in KiB,
+/// lanes.
 const LEAST_ITERATIONS: u32 = 1000;
+const LEAST_PASSES: u32 = 4;
+const LEAST_MEMORY: u32 = 32;
+const MOST_MEMORY: u32 = 4 << 20;
+const MOST_LANES: u32 = 4;
 
 /// The options that say how a passphrase becomes the key of a keyslot.
 #[derive(Debug, Args)]
@@ -73,6 +78,20 @@ impl KdfArguments {
                 "Leave --pbkdf-memory and --pbkdf-parallel away.",
             ));
         }
+        check(
+            "--pbkdf-memory",
+            self.pbkdf_memory,
+            LEAST_MEMORY,
+            MOST_MEMORY,
+        )?;
+        check("--pbkdf-parallel", self.pbkdf_parallel, 1, MOST_LANES)?;
+        if self.iter_time == Some(0) {
+            return Err(Failure::new(
+                2,
+                "an --iter-time of 0 is no work at all",
+                "Give milliseconds, or --pbkdf-force-iterations.",
+            ));
+        }
         let mut machine = machine();
         machine.memory_kib = self.pbkdf_memory.unwrap_or(machine.memory_kib);
         machine.lanes = self.pbkdf_parallel.unwrap_or(machine.lanes);
@@ -80,6 +99,18 @@ impl KdfArguments {
             Some(iterations) => forced(kind, iterations, machine),
             None => calibrated(kind, self.iter_time.unwrap_or(ITER_TIME_MS), machine),
         }
+    }
+}
+
+/// Refuses what no program takes for LUKS.
+fn check(option: &str, value: Option<u32>, least: u32, most: u32) -> Result<(), Failure> {
+    match value {
+        Some(value) if !(least..=most).contains(&value) => Err(Failure::new(
+            2,
+            format!("{option} {value} is not possible"),
+            format!("Give a number from {least} to {most}."),
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -92,6 +123,11 @@ fn forced(kind: KdfKind, iterations: u32, machine: Machine) -> Result<Kdf, Failu
             format!("Give {LEAST_ITERATIONS} at least."),
         )),
         KdfKind::Pbkdf2(hash) => Ok(Kdf::Pbkdf2 { hash, iterations }),
+        KdfKind::Argon2(_) if iterations < LEAST_PASSES => Err(Failure::new(
+            2,
+            format!("{iterations} passes of Argon2 are too few"),
+            format!("Give {LEAST_PASSES} at least."),
+        )),
         KdfKind::Argon2(variant) => Ok(machine.most_argon2(variant, iterations)),
     }
 }
@@ -131,6 +167,9 @@ pub struct NewSecretArguments {
     /// New key file, used whole
     #[arg(long, value_name = "FILE|-")]
     new_key_file: Option<PathBuf>,
+    /// Set an empty passphrase if that is what is given: anyone can open the volume then
+    #[arg(long)]
+    allow_empty_passphrase: bool,
 }
 
 impl NewSecretArguments {
@@ -139,12 +178,23 @@ impl NewSecretArguments {
         self.new_passphrase_file.is_some() || self.new_key_file.is_some()
     }
 
+    /// Whether the user insists on an empty passphrase.
+    pub fn empty(&self) -> Empty {
+        Empty::if_allowed(self.allow_empty_passphrase)
+    }
+
     /// The new secret: asked for twice where no option says.
     pub fn secret(&self, image: &Path) -> Result<Key, Failure> {
+        self.secret_beside(image, false)
+    }
+
+    /// The same, for a volume that may open with key files alone.
+    pub fn secret_beside(&self, image: &Path, keyfiles: bool) -> Result<Key, Failure> {
+        let empty = Empty::if_allowed(self.allow_empty_passphrase || keyfiles);
         match (&self.new_passphrase_file, &self.new_key_file) {
-            (Some(path), _) => secrets::passphrase_in(path),
+            (Some(path), _) => empty.checked(secrets::passphrase_in(path)?),
             (None, Some(path)) => secrets::key_in(path),
-            (None, None) => secrets::ask_twice(image),
+            (None, None) => secrets::ask_twice(image, empty),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! file.
 
 use super::arguments::VolumeArguments;
+use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use super::service::record::Place;
 use super::service::{End, Exported, Served, Service, ServiceArguments, absolute, within};
@@ -41,6 +42,8 @@ pub struct MountOptions {
     directory: PathBuf,
     #[command(flatten)]
     secret: SecretArguments,
+    #[command(flatten)]
+    protection: ProtectionArguments,
     #[command(flatten)]
     service: ServiceArguments,
     /// fs: its file system; file: its plaintext as DIR/volume [default: fs for root, file for others]
@@ -89,7 +92,7 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
         return Ok(());
     };
     let directory = empty_directory(&options.directory)?;
-    let exported = service.export(&options.volume, &options.secret)?;
+    let exported = service.export(&options.volume, &options.secret, &options.protection)?;
     let mut mounted = match what {
         What::File => {
             let visibility = visibility(options.allow_other);

@@ -9,7 +9,7 @@ use clap::Args;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use volume::{Access, Format, Limits, Opened, Row, bestcrypt, tcrypt};
+use volume::{Access, Format, Limits, Opened, Row, bestcrypt, has_equal_halves, tcrypt};
 
 /// Options of `cryptmark volume open`.
 #[derive(Debug, Args)]
@@ -88,7 +88,15 @@ pub fn unlock(
     let watch = |progress| search.watch(progress);
     let limits = Limits::default();
     let header = devices.header();
-    Ok(opening.unlock(header, devices.data(), &secret, access, &limits, &watch)?)
+    let opened = opening.unlock(header, devices.data(), &secret, access, &limits, &watch)?;
+    let weak = |row: &Row| has_equal_halves(row.mapping.spec, &row.mapping.key);
+    if opened.rows.iter().any(weak) {
+        eprintln!(
+            "warning: both halves of the volume key are the same, so that XTS protects less: \
+             copy the data into a new volume"
+        );
+    }
+    Ok(opened)
 }
 
 /// A search for a key derivation, as the user sees it.

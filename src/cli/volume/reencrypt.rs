@@ -8,7 +8,7 @@ use super::copy::tell;
 use super::create::{usual_key_bytes, warn};
 use super::disk::{self, Disk};
 use super::keyslot::{KdfArguments, KeptArguments, named_hash};
-use super::secrets::SecretArguments;
+use super::secrets::{Empty, SecretArguments};
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
 use block::BlockDevice;
@@ -47,6 +47,9 @@ pub struct ReencryptOptions {
     /// Encrypt a file or device that is not encrypted
     #[arg(long, conflicts_with = "decrypt")]
     encrypt: bool,
+    /// With --encrypt: set an empty passphrase if that is what is given
+    #[arg(long, requires = "encrypt")]
+    allow_empty_passphrase: bool,
     /// Decrypt the volume for good
     #[arg(long)]
     decrypt: bool,
@@ -62,6 +65,13 @@ impl ReencryptOptions {
     /// Whose volume it is, if it is one of TrueCrypt or VeraCrypt.
     pub fn family(&self) -> Option<Family> {
         self.volume.family()
+    }
+}
+
+impl ReencryptOptions {
+    /// Whether the first passphrase may be empty.
+    fn empty(&self) -> Empty {
+        Empty::if_allowed(self.allow_empty_passphrase)
     }
 }
 

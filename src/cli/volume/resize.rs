@@ -2,23 +2,24 @@
 
 use super::arguments::{Extent, VolumeArguments};
 use super::create_tcrypt::{passphrase_of, resealed};
+use super::disk::Disk;
 use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print};
-use block::BlockDevice;
+use block::{BlockDevice, ByteRange};
 use clap::Args;
 use std::fs::File;
 use std::path::Path;
 use volume::luks2::{Header, SegmentSize};
 use volume::tcrypt::Family;
-use volume::{Format, Limits, luks1};
+use volume::{Format, Limits, VolumeError, luks1};
 
 /// Options of `cryptmark volume resize`.
 #[derive(Debug, Args)]
 pub struct ResizeOptions {
     #[command(flatten)]
     volume: VolumeArguments,
-    /// Where the data shall end, and the file with it, header and all: as in 2GiB, or 512-byte sectors
+    /// Where the data shall end, and the file with it, header and all: 512-byte sectors, or as in 2G or 2GiB (2^30), 2GB (10^9)
     #[arg(long, value_name = "SIZE")]
     to: Extent,
     /// What opens a TrueCrypt or VeraCrypt volume, whose headers are written anew
@@ -84,10 +85,20 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
         ));
     }
     let end = fixed.map_or(size, |bytes| offset.saturating_add(bytes));
+    // A file is cut, also of what is behind the volume.
+    let behind = to.max(end);
+    let end = match is_device || behind >= size || is_blank(devices.data(), behind)? {
+        true => end,
+        false => size,
+    };
     if to < end && !options.yes {
         return Err(Failure::new(
             4,
-            format!("{} bytes of data would be cut off", end - to),
+            format!(
+                "the last {} bytes of {} would be cut off, from byte {to} on",
+                end - to,
+                image.display()
+            ),
             "Make the file system in it smaller first, then give --yes.",
         ));
     }
@@ -140,6 +151,30 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
     let sealing = resealed(&opening, &unlocked);
     unlocked.grow(&device, &sealing, passphrase_of(&secret)?, &limits)?;
     print(&format!("{} bytes of data\n", unlocked.header.volume_size))
+}
+
+/// Whether a file stores nothing from `offset` on.
+fn is_blank(file: &Disk, offset: u64) -> Result<bool, Failure> {
+    let failed = VolumeError::Block;
+    let length = file.geometry().size - offset;
+    let extents = file
+        .extents(ByteRange::new(offset, length))
+        .map_err(failed)?;
+    let mut bytes = vec![0; 1 << 20];
+    for extent in extents.iter().filter(|extent| !extent.hole) {
+        let (mut at, mut left) = (extent.range.offset, extent.range.length);
+        while left > 0 {
+            let part = left.min(bytes.len() as u64);
+            let bytes = &mut bytes[..part as usize];
+            file.read_at(at, bytes).map_err(failed)?;
+            if bytes.iter().any(|&byte| byte != 0) {
+                return Ok(false);
+            }
+            at += part;
+            left -= part;
+        }
+    }
+    Ok(true)
 }
 
 fn set_length(image: &Path, bytes: u64) -> Result<(), Failure> {

@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use volume::{Format, Secret};
 use zeroize::Zeroizing;
 
-/// cryptsetup's limits for key files and passphrases.
+/// cryptsetup's limit for key files.
 const MOST_KEY_FILE: u64 = 8 << 20;
-const MOST_PASSPHRASE: u64 = 512;
+
+/// Of a passphrase, wherever it comes from; nobody types so much.
+const MOST_PASSPHRASE: u64 = 64 << 10;
 
 /// The options that say what to open a volume with.
 #[derive(Debug, Args)]
@@ -56,18 +58,29 @@ impl SecretArguments {
         }))
     }
 
-    /// Whether an option says where the secret is.
+    /// The option that says where the secret is.
+    pub fn given(&self) -> Option<&'static str> {
+        let options = [
+            ("--key-file", &self.key_file),
+            ("--passphrase-file", &self.passphrase_file),
+            ("--volume-key-file", &self.volume_key_file),
+        ];
+        let given = options.into_iter().find(|(_, path)| path.is_some());
+        given.map(|(option, _)| option)
+    }
+
+    /// Whether a passphrase or key file is named.
     pub fn is_given(&self) -> bool {
         self.key_file.is_some() || self.passphrase_file.is_some()
     }
 
     /// What a volume that is being made shall open with: asked for twice where
     /// no option says.
-    pub fn first_secret(&self, image: &Path) -> Result<Key, Failure> {
+    pub fn first_secret(&self, image: &Path, empty: Empty) -> Result<Key, Failure> {
         match (&self.key_file, &self.passphrase_file) {
             (Some(path), _) => read(path, self.keyfile_offset, self.keyfile_size),
-            (None, Some(path)) => passphrase_in(path),
-            (None, None) => ask_twice(image),
+            (None, Some(path)) => empty.checked(passphrase_in(path)?),
+            (None, None) => ask_twice(image, empty),
         }
     }
 
@@ -88,9 +101,46 @@ pub fn key_in(path: &Path) -> Result<Key, Failure> {
     read(path, 0, None)
 }
 
+/// Whether a new passphrase may be empty. What opens with nothing is open to all, and
+/// most often it is a pipe that has ended, or Enter pressed twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Empty {
+    /// It is refused.
+    Refused,
+    /// The user has said so, or key files are the secret.
+    Allowed,
+}
+
+impl Empty {
+    /// Allowed if `allowed`.
+    pub fn if_allowed(allowed: bool) -> Self {
+        match allowed {
+            true => Self::Allowed,
+            false => Self::Refused,
+        }
+    }
+
+    /// `secret`, which is going to be set.
+    ///
+    /// # Errors
+    /// Exit code 2 if it is empty and may not be.
+    pub fn checked(self, secret: Key) -> Result<Key, Failure> {
+        match (self, secret.is_empty()) {
+            (Self::Refused, true) => Err(Failure::new(
+                2,
+                "the new passphrase is empty",
+                "Give one in the next line of standard input, by a file, or in a terminal; \
+                 --allow-empty-passphrase insists.",
+            )),
+            _ => Ok(secret),
+        }
+    }
+}
+
 /// A new passphrase, asked for twice.
-pub fn ask_twice(image: &Path) -> Result<Key, Failure> {
+pub fn ask_twice(image: &Path, empty: Empty) -> Result<Key, Failure> {
     let first = ask(&format!("New passphrase for {}: ", image.display()))?;
+    let first = empty.checked(first)?;
     if !can_ask() {
         return Ok(first);
     }
@@ -171,6 +221,7 @@ fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
 /// The first line, without its newline.
 fn first_line(mut from: impl Read, path: &Path) -> Result<Key, Failure> {
     let limit = MOST_PASSPHRASE + 1;
+    // Never moved as it grows: this much is only reserved.
     let mut line = Zeroizing::new(Vec::with_capacity(limit as usize));
     // Byte by byte: what follows the line may be for somebody else.
     let mut byte = [0];
@@ -188,14 +239,24 @@ fn first_line(mut from: impl Read, path: &Path) -> Result<Key, Failure> {
             Err(error) => return Err(unreadable(path, &error)),
         }
     }
+    if line.last() == Some(&b'\r') {
+        eprintln!(
+            "warning: the passphrase ends in a carriage return, as lines of Windows do: it is \
+             part of the passphrase here and in cryptsetup"
+        );
+    }
     if line.len() as u64 > MOST_PASSPHRASE {
-        return Err(Failure::new(
-            2,
-            format!("the passphrase is longer than {MOST_PASSPHRASE} bytes"),
-            "Give a long secret with --key-file.",
-        ));
+        return Err(too_long());
     }
     Ok(Key::from_slice(&line))
+}
+
+fn too_long() -> Failure {
+    Failure::new(
+        2,
+        format!("the passphrase is longer than {MOST_PASSPHRASE} bytes"),
+        "Check that it is the file with the passphrase.",
+    )
 }
 
 fn prompt(question: &str) -> Result<Key, Failure> {
@@ -203,6 +264,7 @@ fn prompt(question: &str) -> Result<Key, Failure> {
     // what is typed, and does not end the program before that.
     stop_on_signal()?;
     match rpassword::prompt_password(question) {
+        Ok(text) if text.len() as u64 > MOST_PASSPHRASE => Err(too_long()),
         Ok(text) => Ok(Key::new(text.into_bytes())),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => {
             Err(Failure::new(130, "interrupted", "Nothing was changed."))

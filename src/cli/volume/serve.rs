@@ -7,6 +7,7 @@ mod tls;
 
 use super::arguments::VolumeArguments;
 use super::mount::{Mounted, visibility};
+use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use super::service::record;
 use super::service::{End, Exported, Served, Service, ServiceArguments};
@@ -32,6 +33,8 @@ pub struct ServeOptions {
     more: Vec<PathBuf>,
     #[command(flatten)]
     secret: SecretArguments,
+    #[command(flatten)]
+    protection: ProtectionArguments,
     #[command(flatten)]
     service: ServiceArguments,
     #[command(flatten)]
@@ -73,7 +76,7 @@ pub fn run(options: &ServeOptions) -> Result<(), Failure> {
 
 impl ServeOptions {
     fn export(&self, service: &Service) -> Result<Exported, Failure> {
-        service.export(&self.volume, &self.secret)
+        service.export(&self.volume, &self.secret, &self.protection)
     }
 
     fn ready(&self, service: &Service, place: &str) -> Result<(), Failure> {
@@ -102,7 +105,7 @@ fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
     let mut named = Vec::new();
     let mut threads = 1;
     for (volume, name) in volumes.iter().zip(names) {
-        let exported = service.export(volume, &options.secret)?;
+        let exported = service.export(volume, &options.secret, &options.protection)?;
         threads = threads.max(exported.threads);
         exports.push(exported.export.clone());
         named.push(Named {

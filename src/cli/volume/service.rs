@@ -14,12 +14,13 @@ pub mod record;
 use super::arguments::VolumeArguments;
 use super::disk::whole_name;
 use super::open::unlock;
+use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, count_signals, print, stop_on_signal};
 use ::serve::Export;
 use ::volume::Storage;
-use block::BlockError;
-use block::layer::{Trim, TrimPolicy};
+use block::layer::{Protected, Trim, TrimPolicy};
+use block::{BlockDevice, BlockError};
 use clap::Args;
 use record::{OwnRecord, Place, Record};
 use std::fs::File;
@@ -209,8 +210,15 @@ impl Service {
         &self,
         volume: &VolumeArguments,
         secret: &SecretArguments,
+        protection: &ProtectionArguments,
     ) -> Result<Exported, Failure> {
-        let devices = volume.devices(!self.read_only)?;
+        let devices = volume.devices(!self.read_only).map_err(|failure| {
+            // What can be read at least can be served so.
+            match !self.read_only && volume.devices(false).is_ok() {
+                true => failure.with_remedy("Give --read-only to let nobody write to it.".into()),
+                false => failure,
+            }
+        })?;
         let (access, served) = match self.read_only {
             true => (::volume::Access::Read, ::serve::Access::Read),
             false => (::volume::Access::Write, ::serve::Access::Write),
@@ -221,6 +229,8 @@ impl Service {
         }
         let allocation = opened.allocation(devices.header(), devices.data());
         let [header, data] = devices.shared();
+        let hidden = protection.range(volume, &devices)?;
+        let data: Arc<dyn BlockDevice> = Arc::new(Protected::new(data, hidden));
         let device = Trim::new(opened.device(header, data)?, self.trim);
         // Whoever still has the export open does not keep the record.
         let record = Arc::downgrade(&self.record);

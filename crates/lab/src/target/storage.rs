@@ -109,8 +109,7 @@ impl StorageError {
                 BlockError::InUse { .. }
                     | BlockError::Mounted { .. }
                     | BlockError::Swap { .. }
-                    | BlockError::Signature { .. }
-                    | BlockError::UnknownData { .. }
+                    | BlockError::Holds { .. }
             )
         )
     }

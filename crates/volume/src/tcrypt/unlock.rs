@@ -12,6 +12,9 @@ use crate::{Damage, Kdf, Limits, Mapping, Secret, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{Algorithm, CipherSpec, IvSector, Key, Mode, SectorLayout};
 
+/// The longest passphrase of TrueCrypt, and of VeraCrypt up to version 1.23.
+const OLD_LONGEST_PASSPHRASE: usize = 64;
+
 /// What to open, and what is known of it.
 #[derive(Clone, Debug)]
 pub struct Opening {
@@ -90,24 +93,30 @@ impl Opening {
         limits: &Limits,
         watch: Watch,
     ) -> Result<Unlocked, VolumeError> {
-        let password = self.password(secret)?;
+        let passwords = self.passwords(secret)?;
         let specs = match &self.algorithms {
             Some(algorithms) => layers::specs_of(self.family, algorithms)?,
             None => layers::specs(self.family),
         };
         let derivations = self.derivations(limits)?;
         let headers = self.headers(device)?;
-        let found = Search {
-            family: self.family,
-            place: self.place,
-            password: &password,
-            headers: &headers,
-            derivations: &derivations,
-            specs: &specs,
-            limits,
-            watch,
-        }
-        .run()?;
+        let search = |password| {
+            Search {
+                family: self.family,
+                place: self.place,
+                password,
+                headers: &headers,
+                derivations: &derivations,
+                specs: &specs,
+                limits,
+                watch,
+            }
+            .run()
+        };
+        let found = match (search(&passwords.0), &passwords.1) {
+            (Err(VolumeError::NoHeaderFits), Some(short)) => search(short)?,
+            (found, _) => found?,
+        };
         let unlocked = Unlocked {
             place: self.place,
             offset: found.offset,
@@ -134,6 +143,22 @@ impl Opening {
                 got: secret.kind(),
             }),
         }
+    }
+
+    /// The same, and what VeraCrypt made of it up to version 1.23: it took the first 64
+    /// bytes of a longer passphrase.
+    fn passwords(&self, secret: &Secret) -> Result<(Key, Option<Key>), VolumeError> {
+        let whole = self.password(secret)?;
+        let short = match secret {
+            Secret::Passphrase(bytes) | Secret::KeyFile(bytes)
+                if self.family == Family::VeraCrypt && bytes.len() > OLD_LONGEST_PASSPHRASE =>
+            {
+                let short = &bytes.as_bytes()[..OLD_LONGEST_PASSPHRASE];
+                Some(self.keyfiles.password(self.family, short)?)
+            }
+            _ => None,
+        };
+        Ok((whole, short))
     }
 
     /// What to try, none of it beyond `limits`.

@@ -6,7 +6,7 @@ use super::{RestoreOptions, tcrypt};
 use crate::cli::volume::backups;
 use crate::cli::volume::disk::Disk;
 use crate::cli::{Failure, print};
-use block::signature::{self, Content};
+use block::signature;
 use block::{BlockDevice, ByteRange};
 use volume::{Loss, LuksHeader, VolumeError};
 
@@ -76,12 +76,9 @@ fn lost(device: &Disk, from: &LuksHeader) -> Result<Option<String>, Failure> {
         }
         return Ok((!losses.is_empty()).then(|| losses.join("; ")));
     }
-    Ok(Some(
-        match signature::content(device).map_err(VolumeError::Block)? {
-            Content::Known(name) => format!("{name}, which it holds in place of that header"),
-            Content::Blank | Content::Unknown => {
-                "what it holds: no header that can be read and compared with the backup".to_owned()
-            }
-        },
-    ))
+    let found = signature::names(device).map_err(VolumeError::Block)?;
+    Ok(Some(match found.first() {
+        Some(found) => format!("{found}, which it holds in place of that header"),
+        None => "what it holds: no header that can be read and compared with the backup".to_owned(),
+    }))
 }

@@ -66,7 +66,7 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
             "Give a smaller --sector-size, 512 for instance; nothing was changed.",
         ));
     }
-    let passphrase = options.secret.first_secret(image)?;
+    let passphrase = options.secret.first_secret(image, options.empty())?;
     let key_bytes = options.volume.key_bytes()?;
     let key_bytes = key_bytes.unwrap_or_else(|| usual_key_bytes(&spec));
     let key = Key::random(key_bytes).map_err(VolumeError::Cipher)?;

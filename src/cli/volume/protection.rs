@@ -1,0 +1,62 @@
+//! `--protect-hidden`: the hidden volume in a TrueCrypt or VeraCrypt volume, left as
+//! it is by whatever writes to the outer one.
+
+use super::arguments::{Devices, VolumeArguments, keyfiles};
+use super::open::Search;
+use super::secrets::passphrase_in;
+use crate::cli::Failure;
+use block::ByteRange;
+use clap::Args;
+use std::path::PathBuf;
+use volume::{Limits, Secret, tcrypt};
+
+/// The options that say which hidden volume is to be protected.
+#[derive(Clone, Debug, Args)]
+pub struct ProtectionArguments {
+    /// Protect the hidden volume: nothing is written where it is
+    #[arg(long, requires = "protection_passphrase_file")]
+    protect_hidden: bool,
+    /// File with the hidden volume's passphrase in its first line
+    #[arg(long, value_name = "FILE|-", requires = "protect_hidden")]
+    protection_passphrase_file: Option<PathBuf>,
+    /// PIM of the hidden volume
+    #[arg(long, value_name = "PIM", requires = "protect_hidden")]
+    protection_pim: Option<u32>,
+    /// Key file of the hidden volume; can be repeated
+    #[arg(
+        long = "protection-keyfile",
+        value_name = "FILE",
+        requires = "protect_hidden"
+    )]
+    protection_keyfiles: Vec<PathBuf>,
+}
+
+impl ProtectionArguments {
+    /// Where the hidden volume in `volume` is; nowhere if none is to be protected.
+    ///
+    /// # Errors
+    /// Those of opening it.
+    pub fn range(&self, volume: &VolumeArguments, devices: &Devices) -> Result<ByteRange, Failure> {
+        let Some(path) = &self.protection_passphrase_file else {
+            return Ok(ByteRange::new(0, 0));
+        };
+        let Some(family) = volume.family() else {
+            return Err(Failure::new(
+                2,
+                "only TrueCrypt and VeraCrypt volumes have a hidden one",
+                "Omit --protect-hidden, or give --type veracrypt.",
+            ));
+        };
+        let opening = tcrypt::Opening {
+            place: tcrypt::Place::Hidden,
+            pim: self.protection_pim,
+            keyfiles: keyfiles(&self.protection_keyfiles)?,
+            ..tcrypt::Opening::new(family)
+        };
+        let secret = Secret::Passphrase(passphrase_in(path)?);
+        let search = Search::start()?;
+        let watch = |progress| search.watch(progress);
+        let unlocked = opening.unlock(devices.data(), &secret, &Limits::default(), &watch)?;
+        Ok(unlocked.mapping(devices.data())?.data)
+    }
+}

@@ -1,0 +1,477 @@
+//! Every kind of content against every command that would write over it.
+
+use super::{Desk, FAST, nothing_wrong};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+const SIZE: u64 = 24 << 20;
+const MIB: u64 = 1 << 20;
+
+/// An ext4 superblock by hand: only what tells it.
+fn ext4() -> Vec<u8> {
+    let mut block = vec![0; 2048];
+    block[1024..1028].copy_from_slice(&64_u32.to_le_bytes());
+    block[1028..1032].copy_from_slice(&4096_u32.to_le_bytes());
+    block[1080..1082].copy_from_slice(&[0x53, 0xef]);
+    block[1100..1104].copy_from_slice(&1_u32.to_le_bytes());
+    block[1116..1120].copy_from_slice(&4_u32.to_le_bytes());
+    block[1120..1124].copy_from_slice(&0x42_u32.to_le_bytes());
+    block[1144..1151].copy_from_slice(b"letters");
+    block
+}
+
+/// A kind of content: how it is called here, how the refusal has to name it, and whether
+/// it has a signature.
+struct Kind {
+    name: &'static str,
+    words: &'static [&'static str],
+    named: bool,
+    pieces: Vec<(u64, Vec<u8>)>,
+}
+
+fn kinds() -> Vec<Kind> {
+    let kind = |name, words, named, pieces: &[(u64, &[u8])]| Kind {
+        name,
+        words,
+        named,
+        pieces: pieces
+            .iter()
+            .map(|(at, bytes)| (*at, bytes.to_vec()))
+            .collect(),
+    };
+    let ext4 = ext4();
+    let entry = [0x80, 0, 1, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 8, 0, 0];
+    vec![
+        kind(
+            "ext4",
+            &["an ext4 file system \"letters\""],
+            true,
+            &[(0, &ext4)],
+        ),
+        // A GPT that is gone, and the partition behind it.
+        kind(
+            "zapped-gpt",
+            &["an ext4 file system \"letters\" at byte 1048576"],
+            true,
+            &[(MIB, &ext4)],
+        ),
+        kind(
+            "at-16",
+            &["an ext4 file system", "at byte 16777216"],
+            true,
+            &[(16 * MIB, &ext4)],
+        ),
+        kind(
+            "vmfs",
+            &["a VMFS volume"],
+            true,
+            &[(MIB, b"\x0d\xd0\x01\xc0")],
+        ),
+        kind(
+            "gpt-backup",
+            &["the backup of a GPT"],
+            true,
+            &[(SIZE - 512, b"EFI PART")],
+        ),
+        kind(
+            "mbr",
+            &["an MBR partition table"],
+            true,
+            &[(446, &entry), (510, b"\x55\xaa")],
+        ),
+        kind(
+            "md",
+            &["software RAID"],
+            true,
+            &[(SIZE - 8192, b"\xfc\x4e\x2b\xa9")],
+        ),
+        kind("vdo", &["a VDO volume"], true, &[(0, b"dmvdo001")]),
+        kind(
+            "lvm1",
+            &["an LVM1 physical volume"],
+            true,
+            &[(0, b"HM\x01\0")],
+        ),
+        kind(
+            "stratis",
+            &["a Stratis pool"],
+            true,
+            &[(0x204, b"!Stra0tis\x86\xff\x02^\x41rh")],
+        ),
+        kind(
+            "bluestore",
+            &["a Ceph BlueStore"],
+            true,
+            &[(0, b"bluestore block device")],
+        ),
+        kind(
+            "drbd",
+            &["a DRBD device"],
+            true,
+            &[(SIZE - 4036, b"\x83\x74\x02\x6b")],
+        ),
+        kind("zip", &["a ZIP archive"], true, &[(0, b"PK\x03\x04")]),
+        kind("first-byte", &["data from byte 0 on"], false, &[(0, b"x")]),
+        kind(
+            "middle",
+            &["data from byte 9000000 on"],
+            false,
+            &[(9_000_000, b"x")],
+        ),
+        kind(
+            "from-16",
+            &["data from byte 16777216 on"],
+            false,
+            &[(16 * MIB, &[7; 4096])],
+        ),
+        kind(
+            "last-byte",
+            &["data from byte 25165823 on"],
+            false,
+            &[(SIZE - 1, b"x")],
+        ),
+    ]
+}
+
+impl Desk {
+    fn hold(&self, kind: &Kind) {
+        let pieces: Vec<(u64, &[u8])> = kind
+            .pieces
+            .iter()
+            .map(|(at, bytes)| (*at, bytes.as_slice()))
+            .collect();
+        self.file("x", SIZE, &pieces);
+    }
+}
+
+/// Commands that write over all of `x`, whatever it holds.
+fn overwriting() -> Vec<String> {
+    vec![
+        format!("create x --passphrase-file pass {FAST}"),
+        format!("create x --type luks1 --passphrase-file pass --pbkdf-force-iterations 1000"),
+        format!("create fresh --size 24M --header x --passphrase-file pass {FAST}"),
+        "create x --type veracrypt --quick --hash sha512 --passphrase-file pass".into(),
+        "create x --type tcrypt --quick --passphrase-file pass".into(),
+        "create x --type plain".into(),
+        "export small --passphrase-file pass -o x".into(),
+    ]
+}
+
+/// Commands that encrypt into `x`, which is noise if it is a volume.
+fn encrypting() -> Vec<String> {
+    vec![
+        "import x --type plain --passphrase-file pass -i letter".into(),
+        "import x --type cryptoloop --passphrase-file pass -i letter".into(),
+        "import x --type loopaes --key-file key64 -i letter".into(),
+        "import x --header detached --passphrase-file pass -i letter".into(),
+    ]
+}
+
+/// A desk with a small volume, a detached header, key files and something to import.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    fs::write(desk.path("letter"), [b'l'; 4096]).unwrap();
+    let lines: String = (0..64).map(|line| format!("{line:032}\n")).collect();
+    fs::write(desk.path("key64"), lines).unwrap();
+    desk.done(&format!(
+        "create small --size 17M --passphrase-file pass {FAST}"
+    ));
+    desk.done(&format!(
+        "create away --size 24M --header detached --passphrase-file pass {FAST}"
+    ));
+    desk
+}
+
+#[test]
+fn nothing_is_overwritten_unasked() {
+    let desk = desk();
+    let mut wrong = Vec::new();
+    let mut asked = 0;
+    for kind in kinds() {
+        let mut commands = overwriting();
+        if kind.named {
+            commands.extend(encrypting());
+        }
+        for command in commands {
+            desk.hold(&kind);
+            let of = format!("{}: ", kind.name);
+            let refused = desk.refused(&command, b"", 4, kind.words);
+            wrong.extend(refused.into_iter().map(|wrong| of.clone() + &wrong));
+            asked += 1;
+        }
+    }
+    nothing_wrong(&wrong);
+    println!("{asked} cells");
+}
+
+#[test]
+fn who_confirms_gets_it_done() {
+    let desk = desk();
+    let kinds = kinds();
+    let mut wrong = Vec::new();
+    for command in overwriting().into_iter().chain(encrypting()) {
+        for kind in kinds
+            .iter()
+            .filter(|kind| ["ext4", "from-16"].contains(&kind.name))
+        {
+            desk.hold(kind);
+            let _ = fs::remove_file(desk.path("fresh"));
+            let before = fs::read(desk.path("x")).unwrap();
+            let answer = desk.run(&format!("{command} --yes"), b"");
+            if answer.code != Some(0) || fs::read(desk.path("x")).unwrap() == before {
+                wrong.push(format!("{}: {command}: {answer:?}", kind.name));
+            }
+        }
+    }
+    nothing_wrong(&wrong);
+}
+
+#[test]
+fn a_luks_volume_is_told_by_name_and_key_slots() {
+    let desk = desk();
+    let uuid = "b0a4c2e6-3f5d-4a1b-9c8e-7d6f5a4b3c2d";
+    let mut wrong = Vec::new();
+    for kind in ["luks1", "luks2"] {
+        let _ = fs::remove_file(desk.path("x"));
+        let label = if kind == "luks2" { "--label home" } else { "" };
+        desk.done(&format!(
+            "create x --size 24M --type {kind} --uuid {uuid} {label} --passphrase-file pass {FAST}"
+        ));
+        desk.done(&format!(
+            "key add x --passphrase-file pass --new-passphrase-file other --new-key-slot 3 {FAST}"
+        ));
+        for command in overwriting().into_iter().chain(encrypting()) {
+            wrong.extend(desk.refused(&command, b"", 4, &[uuid, "key slots 0, 3"]));
+        }
+    }
+    nothing_wrong(&wrong);
+}
+
+#[test]
+fn what_a_volume_holds_inside_is_asked_for() {
+    let desk = desk();
+    desk.file("ext4", 64 << 10, &[(0, &ext4())]);
+    let mut wrong = Vec::new();
+    for (make, open) in [
+        (
+            format!("create v --size 20M --passphrase-file pass {FAST}"),
+            "",
+        ),
+        (
+            "create v --size 4M --type veracrypt --quick --passphrase-file pass".into(),
+            "--type veracrypt --hash sha512",
+        ),
+        ("create v --size 4M --type plain".into(), "--type plain"),
+    ] {
+        let _ = fs::remove_file(desk.path("v"));
+        desk.done(&make);
+        let import = format!("import v {open} --passphrase-file pass -i");
+        desk.done(&format!("{import} ext4"));
+        let again = format!("{import} letter");
+        wrong.extend(desk.refused(&again, b"", 4, &["ext4 file system \"letters\""]));
+        desk.done(&format!("{again} --yes"));
+    }
+    nothing_wrong(&wrong);
+}
+
+#[test]
+fn what_is_no_noise_is_no_volume_without_a_header() {
+    let desk = desk();
+    let text = b"Dear reader, this is no noise. ".repeat(200);
+    let mut wrong = Vec::new();
+    for place in [0, 5 * MIB, 20 * MIB] {
+        desk.file("x", SIZE, &[(place, &text)]);
+        let words = format!("at byte {place} that are not encrypted");
+        for command in encrypting() {
+            wrong.extend(desk.refused(&command, b"", 4, &[&words]));
+        }
+    }
+    nothing_wrong(&wrong);
+    // A volume may be imported into again.
+    desk.file("x", SIZE, &[]);
+    for command in encrypting() {
+        desk.done(&command);
+        desk.done(&command);
+    }
+}
+
+#[test]
+fn shrinking_says_what_is_cut_off() {
+    let desk = desk();
+    let wanted = &["the last 524288 bytes", "from byte 17301504 on"];
+    let wrong = desk.refused("resize small --to 16896K", b"", 4, wanted);
+    nothing_wrong(&wrong);
+    let answer = desk.run("resize small --to 99999999TiB", b"");
+    assert_eq!(answer.code, Some(2));
+    assert!(
+        !answer.said.contains("18446744073709551615"),
+        "{}",
+        answer.said
+    );
+    desk.done("resize small --to 16896K --yes");
+}
+
+#[test]
+fn a_hidden_volume_is_made_only_where_the_user_says_that_there_is_none() {
+    let desk = desk();
+    desk.done("create v --size 4M --type veracrypt --quick --passphrase-file pass");
+    let create = "create v --type veracrypt --tcrypt-hidden 1M --passphrase-file pass \
+                  --new-passphrase-file";
+    let mut wrong = desk.refused(
+        &format!("{create} other"),
+        b"",
+        4,
+        &["hidden volume already"],
+    );
+    // With what opens the outer one it could never be opened.
+    wrong.extend(desk.refused(&format!("{create} pass --yes"), b"", 2, &["outer one"]));
+    desk.done(&format!("{create} other --yes"));
+    wrong.extend(desk.refused(
+        &format!("{create} other"),
+        b"",
+        4,
+        &["hidden volume already"],
+    ));
+    nothing_wrong(&wrong);
+    desk.done("open v --type veracrypt --hash sha512 --tcrypt-hidden --passphrase-file other");
+}
+
+#[test]
+fn key_material_of_a_replaced_volume_is_gone() {
+    let desk = Desk::new();
+    for (old, new) in [
+        ("luks2", format!("--type luks2 {FAST}")),
+        ("luks1", format!("--type luks2 {FAST}")),
+        ("luks2", "--type luks1 --pbkdf-force-iterations 1000".into()),
+        ("luks2", "--type veracrypt --quick".into()),
+    ] {
+        let _ = fs::remove_file(desk.path("x"));
+        desk.done(&format!(
+            "create x --size 24M --type {old} --passphrase-file pass {FAST}"
+        ));
+        for slot in 1..6 {
+            desk.done(&format!(
+                "key add x --passphrase-file pass --new-passphrase-file other --new-key-slot {slot} {FAST}"
+            ));
+        }
+        let before = fs::read(desk.path("x")).unwrap();
+        desk.done(&format!("create x --yes --passphrase-file other {new}"));
+        let after = fs::read(desk.path("x")).unwrap();
+        let sectors = before.chunks(512).zip(after.chunks(512));
+        let kept = sectors
+            .filter(|(before, after)| before == after && before.iter().any(|&byte| byte != 0))
+            .count();
+        assert_eq!(kept, 0, "sectors of {old} under {new}");
+    }
+}
+
+#[test]
+fn new_files_are_their_owners_and_go_again_on_failure() {
+    let desk = Desk::new();
+    let created = [
+        format!("create x --size 24M --header h --passphrase-file pass {FAST}"),
+        "create x --size 4M --type veracrypt --quick --passphrase-file pass".into(),
+        "create x --size 4M --type plain".into(),
+    ];
+    for command in created {
+        let _ = (
+            fs::remove_file(desk.path("x")),
+            fs::remove_file(desk.path("h")),
+        );
+        desk.done(&command);
+        for name in ["x", "h"] {
+            if let Ok(metadata) = fs::metadata(desk.path(name)) {
+                assert_eq!(
+                    metadata.permissions().mode() & 0o777,
+                    0o600,
+                    "{command}: {name}"
+                );
+            }
+        }
+    }
+    let _ = (
+        fs::remove_file(desk.path("x")),
+        fs::remove_file(desk.path("h")),
+    );
+    let failing = [
+        (
+            2,
+            format!("create x --size 24M --header h --passphrase-file missing {FAST}"),
+        ),
+        (
+            2,
+            format!("create x --size 24M -c cipher_null-ecb --yes --passphrase-file pass {FAST}"),
+        ),
+        (
+            2,
+            format!("create x --size 24M --uuid hello --passphrase-file pass {FAST}"),
+        ),
+        (
+            2,
+            format!("create x --size 24M --header x --passphrase-file pass {FAST}"),
+        ),
+        (
+            2,
+            format!("create x --size 24M --header ./x --passphrase-file pass {FAST}"),
+        ),
+        (
+            2,
+            "create x --size 24M --pbkdf-memory 16 --passphrase-file pass".into(),
+        ),
+        (
+            2,
+            "create x --size 24M --pbkdf-parallel 8 --passphrase-file pass".into(),
+        ),
+        (
+            2,
+            "create x --size 24M --type veracrypt --passphrase-file missing".into(),
+        ),
+        (
+            4,
+            "create x --size 24M --type veracrypt --veracrypt-pim 5 --passphrase-file pass".into(),
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (code, command) in failing {
+        wrong.extend(desk.refused(&command, b"", code, &[]));
+    }
+    nothing_wrong(&wrong);
+}
+
+#[test]
+fn a_hidden_volume_is_protected_while_the_outer_one_is_served() {
+    let desk = Desk::new();
+    desk.done("create v --size 8M --type veracrypt --quick --passphrase-file pass");
+    desk.done(
+        "create v --type veracrypt --tcrypt-hidden 1M --passphrase-file pass \
+         --new-passphrase-file other --yes",
+    );
+    let hidden = "v --type veracrypt --hash sha512 --tcrypt-hidden --passphrase-file other";
+    desk.file("secret", 1 << 20, &[(0, &[b's'; 4096])]);
+    desk.done(&format!("import {hidden} -i secret"));
+    fs::create_dir(desk.path("d")).unwrap();
+    let serving = "--type veracrypt --hash sha512 --passphrase-file pass \
+                   --protect-hidden --protection-passphrase-file other --daemon";
+    let answer = desk.run(&format!("mount v d --as file {serving}"), b"");
+    if answer.code != Some(0) {
+        assert!(answer.said.contains("fuse"), "{answer:?}");
+        println!("skipped: {}", answer.said);
+        return;
+    }
+    let written = fs::write(desk.path("d/volume"), vec![b'x'; 7 << 20]);
+    let ended = desk.run("umount v", b"");
+    desk.done(&format!("export {hidden} -o out"));
+    assert!(written.is_err(), "what would destroy it is refused");
+    assert!(ended.code.is_some());
+    assert_eq!(
+        fs::read(desk.path("out")).unwrap(),
+        fs::read(desk.path("secret")).unwrap()
+    );
+    // A protection that cannot be had is no serving without it.
+    fs::write(desk.path("wrong"), "wrong\n").unwrap();
+    let serving = serving.replace("-file other", "-file wrong");
+    for command in ["mount v d --as file", "serve v --fuse seen"] {
+        let answer = desk.run(&format!("{command} {serving}"), b"");
+        assert_eq!(answer.code, Some(3), "{command}: {}", answer.said);
+    }
+}
