@@ -1,6 +1,7 @@
 //! The NBD server and client, by the NBD project's `doc/proto.md`.
 
 mod client;
+mod clients;
 mod connection;
 mod handshake;
 mod secure;

@@ -56,8 +56,4 @@ impl Wire for Secured<'_> {
     fn cut(&self) {
         self.below.cut();
     }
-
-    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
-        self.below.set_patience(patience)
-    }
 }

@@ -1,12 +1,11 @@
 //! [`Server`]: listens, greets, and gives every client a thread.
 
-use super::connection::{Allowance, Connection, INPUT_BYTES};
-use super::handshake::{Agreed, Named, Outcome, Tls, go_on, negotiate};
-use super::secure::{Secured, Security};
-use super::transport::{Input, Wire};
-use rustix::event::{PollFd, PollFlags, poll};
+use super::clients::{Clients, Peer};
+use super::handshake::Named;
+use super::secure::Security;
+use super::transport::Wire;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
@@ -14,31 +13,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes that are shared among all threads for their pieces. Who began when there
-/// were fewer has more: a thousand clients that take nothing have 150 MB at worst.
-const ALL_PIECES: usize = 16 << 20;
-/// Bytes of the largest piece of one thread, which leaves room in a core's cache.
-const CACHED_PIECE: usize = 256 << 10;
-/// The same where several threads wait for a device, and receive while others write:
-/// a huge page.
-const LARGEST_PIECE: usize = 2 << 20;
-/// What a client may have in one chunk.
-const SMALLEST_PIECE: usize = 64 << 10;
-/// Threads of all connections together, over one each.
-const ALL_THREADS: usize = 256;
-/// More clients are sent away.
-const MOST_CLIENTS: usize = 1024;
-/// While there are more, the system's memory for what they do not take stays small.
-const WIDE_CLIENTS: usize = 16;
-/// A client that has not chosen an export by then is sent away.
+/// A client that has not chosen an export by then is sent away, however much it says.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a client may take to hear the last answers when the server ends.
-const FAREWELL: Duration = Duration::from_secs(5);
-const STACK_BYTES: usize = 512 << 10;
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,6 +152,7 @@ pub struct Server {
     place: Place,
     exports: Vec<Named>,
     threads: usize,
+    patience: Duration,
     security: Option<Box<dyn Security>>,
     /// Device and inode of the socket in the file system.
     made: Option<(u64, u64)>,
@@ -228,6 +208,7 @@ impl Server {
             place,
             exports,
             threads: threads.max(1),
+            patience: PATIENCE,
             security: None,
             end: Arc::new(end),
             ended,
@@ -243,6 +224,13 @@ impl Server {
     #[cfg(any(test, feature = "tls"))]
     pub(super) fn secured_by(mut self, security: impl Security + 'static) -> Self {
         self.security = Some(Box::new(security));
+        self
+    }
+
+    /// Sends clients away that have not chosen an export within `patience`.
+    #[cfg(test)]
+    pub(super) fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -267,7 +255,8 @@ impl Server {
     pub fn run(&self) -> Result<(), ServeError> {
         let clients = Clients::new(&self.exports, self.threads, self.security.as_deref());
         let outcome = std::thread::scope(|scope| {
-            let outcome = self.accept_all(|wire| clients.greet(scope, wire));
+            let greet = |wire, peer| clients.greet(scope, wire, peer);
+            let outcome = self.accept_all(&clients, greet);
             clients.end_all();
             outcome
         });
@@ -278,24 +267,30 @@ impl Server {
         outcome.map_err(ServeError::Failed)
     }
 
-    fn accept_all(&self, mut greet: impl FnMut(Box<dyn Wire>)) -> io::Result<()> {
+    fn accept_all(
+        &self,
+        clients: &Clients<'_>,
+        greet: impl Fn(Box<dyn Wire>, Peer),
+    ) -> io::Result<()> {
         loop {
+            let next = clients.send_away_after(self.patience);
             let socket = match &self.socket {
                 Socket::Unix(socket) => socket.as_fd(),
                 Socket::Tcp(socket) => socket.as_fd(),
             };
-            if wait_for(socket, self.ended.as_fd())? {
+            if wait_for(socket, self.ended.as_fd(), next)? {
                 // One byte a call: who ends the server ends one run of it.
                 (&self.ended).read_exact(&mut [0])?;
                 return Ok(());
             }
             match self.accept() {
-                Ok(wire) => greet(wire),
+                Ok((wire, peer)) => greet(wire, peer),
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted => {}
                     io::ErrorKind::Interrupted => {}
                     // Out of descriptors: some client will leave.
                     _ if matches!(error.raw_os_error(), Some(23 | 24)) => {
+                        clients.send_oldest_away();
                         std::thread::sleep(Duration::from_millis(50));
                     }
                     _ => return Err(error),
@@ -304,18 +299,19 @@ impl Server {
         }
     }
 
-    fn accept(&self) -> io::Result<Box<dyn Wire>> {
+    fn accept(&self) -> io::Result<(Box<dyn Wire>, Peer)> {
         match &self.socket {
             Socket::Unix(socket) => {
                 let (stream, _) = socket.accept()?;
                 stream.set_nonblocking(false)?;
-                Ok(Box::new(stream))
+                let peer = Peer::of(&stream);
+                Ok((Box::new(stream), peer))
             }
             Socket::Tcp(socket) => {
-                let (stream, _) = socket.accept()?;
+                let (stream, address) = socket.accept()?;
                 stream.set_nonblocking(false)?;
                 stream.set_nodelay(true)?;
-                Ok(Box::new(stream))
+                Ok((Box::new(stream), Peer::at(address.ip())))
             }
         }
     }
@@ -339,13 +335,24 @@ fn inode(path: &Path) -> Option<(u64, u64)> {
     Some((metadata.dev(), metadata.ino()))
 }
 
-/// Waits for a client, or the end; true at the end.
-fn wait_for(socket: BorrowedFd<'_>, ended: BorrowedFd<'_>) -> io::Result<bool> {
+/// Waits for a client, the end, or until the time is up; true at the end.
+fn wait_for(
+    socket: BorrowedFd<'_>,
+    ended: BorrowedFd<'_>,
+    until: Option<Instant>,
+) -> io::Result<bool> {
     let mut events = [
         PollFd::from_borrowed_fd(socket, PollFlags::IN),
         PollFd::from_borrowed_fd(ended, PollFlags::IN),
     ];
-    match poll(&mut events, None) {
+    let time = until.map(|until| {
+        let left = until.saturating_duration_since(Instant::now());
+        Timespec {
+            tv_sec: left.as_secs() as i64,
+            tv_nsec: left.subsec_nanos().into(),
+        }
+    });
+    match poll(&mut events, time.as_ref()) {
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),
         Ok(_) => Ok(!events[1].revents().is_empty()),
@@ -380,147 +387,4 @@ fn listen_at(path: &Path, place: &Place) -> Result<UnixListener, ServeError> {
         Ok(socket.into())
     };
     bind().map_err(refused)
-}
-
-/// The clients of a run.
-pub(super) struct Clients<'a> {
-    exports: &'a [Named],
-    threads: usize,
-    security: Option<&'a dyn Security>,
-    count: AtomicUsize,
-    /// Threads of all clients over one each.
-    helpers: AtomicUsize,
-    open: Mutex<HashMap<usize, Arc<dyn Wire>>>,
-}
-
-impl Allowance for Clients<'_> {
-    fn piece(&self) -> usize {
-        let largest = match self.threads {
-            1 => CACHED_PIECE,
-            _ => LARGEST_PIECE,
-        };
-        let threads = self.count.load(Ordering::Relaxed) + self.helpers.load(Ordering::Relaxed);
-        let share = ALL_PIECES / threads.max(1);
-        (share / SMALLEST_PIECE * SMALLEST_PIECE).clamp(SMALLEST_PIECE, largest)
-    }
-
-    fn threads(&self) -> usize {
-        let clients = self.count.load(Ordering::Relaxed).max(1);
-        (ALL_THREADS / clients).clamp(1, self.threads)
-    }
-
-    fn begun(&self) {
-        self.helpers.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn ended(&self, threads: usize) {
-        self.helpers.fetch_sub(threads, Ordering::Relaxed);
-    }
-}
-
-impl<'a> Clients<'a> {
-    pub(super) fn new(
-        exports: &'a [Named],
-        threads: usize,
-        security: Option<&'a dyn Security>,
-    ) -> Self {
-        Self {
-            exports,
-            threads,
-            security,
-            count: AtomicUsize::new(0),
-            helpers: AtomicUsize::new(0),
-            open: Mutex::default(),
-        }
-    }
-
-    fn greet<'scope>(
-        &'scope self,
-        scope: &'scope std::thread::Scope<'scope, '_>,
-        wire: Box<dyn Wire>,
-    ) {
-        if self.count.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
-            self.count.fetch_sub(1, Ordering::Relaxed);
-            return;
-        }
-        let wire: Arc<dyn Wire> = wire.into();
-        let key = Arc::as_ptr(&wire).addr();
-        self.lock().insert(key, Arc::clone(&wire));
-        let own = Arc::clone(&wire);
-        let thread = std::thread::Builder::new()
-            .name("nbd".into())
-            .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, move || {
-                // A client that leaves early harms nobody.
-                let _ = self.serve(&*own);
-                self.leave(key);
-            });
-        if thread.is_err() {
-            self.leave(key);
-        }
-    }
-
-    fn leave(&self, key: usize) {
-        self.lock().remove(&key);
-        self.count.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Greets one client, and answers it until it leaves.
-    pub(super) fn serve(&self, wire: &dyn Wire) -> io::Result<()> {
-        let mut input = Input::new(INPUT_BYTES);
-        wire.set_patience(Some(PATIENCE))?;
-        if self.count.load(Ordering::Relaxed) <= WIDE_CLIENTS {
-            wire.widen();
-        }
-        let tls = match self.security {
-            None => Tls::Off,
-            Some(security) if security.is_required() => Tls::Required,
-            Some(_) => Tls::Offered,
-        };
-        match (
-            negotiate(wire, &mut input, self.exports, tls)?,
-            self.security,
-        ) {
-            (Outcome::Agreed(agreed), _) => self.transmit(wire, input, &agreed),
-            (Outcome::Secure(greeted), Some(security)) => {
-                // Whoever is on the way could have said what came too early.
-                if !input.there().is_empty() {
-                    return Err(io::ErrorKind::InvalidData.into());
-                }
-                let session = security.begin(wire)?;
-                let below = wire;
-                let wire = Secured { below, session };
-                match go_on(&wire, &mut input, self.exports, greeted)? {
-                    Outcome::Agreed(agreed) => self.transmit(&wire, input, &agreed),
-                    _ => Ok(()),
-                }
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn transmit(&self, wire: &dyn Wire, input: Input, agreed: &Agreed) -> io::Result<()> {
-        wire.set_patience(None)?;
-        Connection::new(wire, agreed, input, self).run();
-        Ok(())
-    }
-
-    /// Lets every client hear the answers to what it has sent, and no longer
-    /// than that.
-    fn end_all(&self) {
-        for wire in self.lock().values() {
-            wire.end();
-        }
-        let end = Instant::now() + FAREWELL;
-        while !self.lock().is_empty() && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        for wire in self.lock().values() {
-            wire.cut();
-        }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<usize, Arc<dyn Wire>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }

@@ -40,10 +40,6 @@ pub trait Wire: Send + Sync {
 
     /// Ends both directions, whoever waits.
     fn cut(&self);
-
-    /// How long to wait for the other side before it counts as gone; `None` for
-    /// ever.
-    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()>;
 }
 
 macro_rules! socket {
@@ -78,10 +74,6 @@ macro_rules! socket {
                 let _ = self.shutdown(Shutdown::Both);
             }
 
-            fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
-                self.set_read_timeout(patience)?;
-                self.set_write_timeout(patience)
-            }
         }
     )+};
 }

@@ -8,7 +8,7 @@
 //!   memory of ours but the rings.
 //! * A control command carries the address of a buffer that [`Control`] owns
 //!   for as long as the kernel may use it: [`Control::command`] returns only
-//!   when the command has been completed, or leaks the buffer.
+//!   when that very command has been completed, or leaks the buffer.
 //! * The descriptors are mapped for reading only. The driver writes one before
 //!   it completes the command that fetches it, and not again until the answer
 //!   was committed, so what is read between is settled; it is read as volatile
@@ -16,7 +16,7 @@
 
 use super::layout::{self, DESCRIPTOR_BYTES};
 use super::request::Descriptor;
-use io_uring::{IoUring, opcode, squeue, types};
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ffi::c_void;
 use std::fs::File;
@@ -28,6 +28,9 @@ use std::ptr::{self, NonNull};
 pub(super) struct Control {
     node: File,
     ring: IoUring<squeue::Entry128>,
+    /// Commands so far: the last one's number tells its completion from that of
+    /// one that nobody waited for.
+    commands: u64,
 }
 
 impl Control {
@@ -36,6 +39,7 @@ impl Control {
         Ok(Self {
             node,
             ring: IoUring::builder().build(4)?,
+            commands: 0,
         })
     }
 
@@ -49,11 +53,13 @@ impl Control {
         length: u16,
     ) -> io::Result<()> {
         assert!(usize::from(length) <= buffer.len());
+        self.commands += 1;
         let mut lent = Box::new(*buffer);
         let bytes = argument.bytes(lent.as_mut_ptr() as u64, length);
         let entry = opcode::UringCmd80::new(types::Fd(self.node.as_raw_fd()), operation)
             .cmd(bytes)
-            .build();
+            .build()
+            .user_data(self.commands);
         // SAFETY: the address and the length in the command are those of
         // `lent`, which lives until the command was completed, or is leaked
         // below. The descriptor is that of `node`, which is open.
@@ -68,7 +74,9 @@ impl Control {
                     return Err(error);
                 }
                 Ok(_) => {
-                    if let Some(entry) = self.ring.completion().next() {
+                    // One of an earlier number says nothing of this buffer.
+                    let own = |entry: &cqueue::Entry| entry.user_data() == self.commands;
+                    if let Some(entry) = self.ring.completion().find(own) {
                         break entry.result();
                     }
                 }

@@ -5,6 +5,7 @@
 //! nothing else is under way meanwhile.
 
 use super::line::State;
+use super::pieces::Pieces;
 use super::road::{Offer, Pending, Road, Traffic};
 use super::{ClientError, GREETING, NbdDevice, failed};
 use crate::nbd::wire::transmission;
@@ -198,6 +199,7 @@ impl NbdDevice {
                 since: now,
                 sent: now,
                 error: None,
+                arrived: Pieces::default(),
                 // The buffer stays where it is, so this says what is written.
                 covers: range.length,
             };
@@ -248,6 +250,7 @@ impl Road {
             since: now,
             sent: now,
             error: None,
+            arrived: Pieces::default(),
             covers: 0,
         };
         let mut traffic = Traffic::default();

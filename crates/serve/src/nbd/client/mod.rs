@@ -9,6 +9,7 @@
 mod error;
 mod lasting;
 mod line;
+mod pieces;
 mod road;
 mod socket;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use block::{
 };
 use lasting::Recovery;
 use line::{Line, State};
+use pieces::Pieces;
 use road::{Pending, Road, Server};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -265,6 +267,7 @@ impl NbdDevice {
             since,
             sent: since,
             error: None,
+            arrived: Pieces::default(),
             covers: self.unflushed().next(),
         };
         let sent = state.send(pending, self.silence());

@@ -5,6 +5,7 @@
 //! it wait longer than it was told to.
 
 use super::ClientError;
+use super::pieces::Pieces;
 use super::socket::{Socket, Stream};
 use crate::nbd::secure::Security;
 use crate::nbd::transport::{Input, Wire};
@@ -108,6 +109,8 @@ pub struct Pending {
     pub sent: Instant,
     /// The first error of its reply's chunks.
     pub error: Option<u32>,
+    /// What of a read has arrived.
+    pub arrived: Pieces,
     /// Of a flush: writes before this number are durable when it is done.
     pub covers: u64,
 }
@@ -297,6 +300,7 @@ impl Road {
         payload: Option<&[u8]>,
         traffic: &mut Traffic,
     ) -> io::Result<()> {
+        pending.arrived = Pieces::default();
         let request = &mut pending.request;
         let (command, offset) = match request.operation {
             Operation::Read => (command::READ, request.offset),
@@ -372,13 +376,20 @@ impl Road {
                 let offset = u64::from_be_bytes(self.take::<8>()?);
                 let buffer = &mut pending.request.buffer;
                 let part = part(buffer, offset, length - 8).ok_or_else(wrong)?;
+                if !pending.arrived.add(&part) {
+                    return Err(wrong());
+                }
                 self.input.fill(&self.stream, &mut buffer[part])?;
             }
             chunk::OFFSET_HOLE if length == 12 => {
                 let hole = self.take::<12>()?;
                 let buffer = &mut pending.request.buffer;
                 let part = part(buffer, be64(&hole, 0), be32(&hole, 8) as usize);
-                buffer[part.ok_or_else(wrong)?].fill(0);
+                let part = part.ok_or_else(wrong)?;
+                if !pending.arrived.add(&part) {
+                    return Err(wrong());
+                }
+                buffer[part].fill(0);
             }
             _ if kind & (1 << 15) != 0 && (4..=wire::LONGEST_OPTION as usize).contains(&length) => {
                 let mut told = vec![0; length];
@@ -388,6 +399,10 @@ impl Road {
             _ => return Err(wrong()),
         }
         if flags & chunk::DONE != 0 {
+            let length = pending.request.buffer.len();
+            if reads && pending.error.is_none() && !pending.arrived.are_all_of(length) {
+                return Err(wrong());
+            }
             traffic.answer(cookie);
         }
         Ok(())

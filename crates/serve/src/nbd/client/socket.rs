@@ -175,11 +175,6 @@ impl Wire for Socket {
     fn cut(&self) {
         self.wire().cut();
     }
-
-    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
-        self.wait_until(Instant::now() + patience.unwrap_or(Duration::from_secs(1 << 30)));
-        Ok(())
-    }
 }
 
 /// A connection.
@@ -224,9 +219,5 @@ impl Wire for Stream {
 
     fn cut(&self) {
         self.socket.cut();
-    }
-
-    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
-        self.socket.set_patience(patience)
     }
 }

@@ -2,8 +2,8 @@
 //! every byte of an answer is what the protocol says.
 
 use super::raw::{go, name_of, option_bytes};
+use crate::nbd::clients::Clients;
 use crate::nbd::handshake::Named;
-use crate::nbd::server::Clients;
 use crate::nbd::transport::Wire;
 use crate::nbd::wire::{self, be16, be32, be64, command, option};
 use crate::{Access, Export, Extent};
@@ -46,10 +46,6 @@ impl Wire for Tape {
     fn end(&self) {}
 
     fn cut(&self) {}
-
-    fn set_patience(&self, _: Option<Duration>) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn exports() -> Vec<Named> {

@@ -4,12 +4,14 @@ use super::raw::Raw;
 use super::{Running, named};
 use crate::Access;
 use crate::nbd::wire::{self, command};
+use crate::nbd::{Place, Server};
 use block::RamDevice;
 use rustix::process::{Resource, getrlimit, setrlimit};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SIZE: u64 = 64 << 20;
 
@@ -144,11 +146,7 @@ fn a_thousand_clients_that_ask_for_much_and_take_little_fit_200_mb() {
         16,
     );
     let path = running.path();
-    // Both ends of every connection are here.
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    setrlimit(Resource::Nofile, limit).unwrap();
-    if limit.current.is_some_and(|most| most < 2100) {
+    if !may_open(2100) {
         return println!("skipped: fewer than 2100 files may be open");
     }
     let before = resident();
@@ -174,4 +172,153 @@ fn is_answered(path: &Path) {
     let mut raw = Raw::with(path, "", true);
     assert_eq!(raw.write(0, 4096, &[1; 4096]), 0);
     assert_eq!(raw.ask(command::READ, 0, 4096, 4096).error, 0);
+}
+
+/// Says of its greeting one byte, and of what follows one more whenever it is told to.
+struct Slow {
+    stream: UnixStream,
+    said: usize,
+}
+
+impl Slow {
+    /// What it would say in the end: a wish to go on with an export.
+    const SPEECH: &'static [u8] = b"\0\0\0\x03IHAVEOPT\0\0\0\x07\0\0\0\x06\0\0\0\0\0\0";
+
+    fn connect(path: &Path) -> Self {
+        let stream = UnixStream::connect(path).unwrap();
+        let mut slow = Self { stream, said: 0 };
+        slow.say();
+        slow
+    }
+
+    /// False when the server has ended it.
+    fn say(&mut self) -> bool {
+        let byte = [Self::SPEECH[self.said % Self::SPEECH.len()]];
+        self.said += 1;
+        self.stream.write_all(&byte).is_ok()
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.stream.set_nonblocking(true).unwrap();
+        let mut greeting = [0; 64];
+        loop {
+            match self.stream.read(&mut greeting) {
+                Ok(0) => return true,
+                Ok(_) => {}
+                Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
+            }
+        }
+    }
+}
+
+/// Both ends of every connection are in this process.
+fn may_open(files: u64) -> bool {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).unwrap();
+    limit.current.is_none_or(|most| most >= files)
+}
+
+#[test]
+fn a_thousand_slow_clients_keep_nobody_out() {
+    if !may_open(2300) {
+        return println!("skipped: fewer than 2300 files may be open");
+    }
+    let running = start();
+    let path = running.path();
+    // In use before, and longer than any of them.
+    let mut early = Raw::with(&path, "", true);
+    let mut slow: Vec<Slow> = (0..1024).map(|_| Slow::connect(&path)).collect();
+    for _ in 0..3 {
+        is_served(&path);
+        for slow in &mut slow {
+            slow.say();
+        }
+    }
+    assert_eq!(early.write(0, 0, b"as before"), 0);
+    // It was the first that had to go.
+    assert!(slow[0].is_over());
+    assert!(!slow[1023].is_over());
+}
+
+#[test]
+fn clients_that_have_chosen_are_not_sent_away_for_others() {
+    if !may_open(2300) {
+        return println!("skipped: fewer than 2300 files may be open");
+    }
+    let running = start();
+    let path = running.path();
+    let mut chosen: Vec<Raw> = (0..1000).map(|_| Raw::with(&path, "", false)).collect();
+    let _slow: Vec<Slow> = (0..200).map(|_| Slow::connect(&path)).collect();
+    for raw in &mut chosen {
+        assert_eq!(raw.ask(command::READ, 0, 0, 512).error, 0);
+    }
+}
+
+#[test]
+fn one_deadline_holds_for_a_whole_negotiation() {
+    let exports = vec![named("", RamDevice::new(SIZE), Access::Write)];
+    let patience = Duration::from_millis(500);
+    let running = Running::with(exports, 4, |server| server.with_patience(patience));
+    let begun = Instant::now();
+    let mut slow = Slow::connect(&running.path());
+    let mut chosen = Raw::with(&running.path(), "", true);
+    // It is never silent for long.
+    while !slow.is_over() {
+        assert!(begun.elapsed() < 20 * patience);
+        std::thread::sleep(patience / 20);
+        slow.say();
+    }
+    assert!(begun.elapsed() >= patience);
+    assert_eq!(chosen.write(0, 0, b"was in time"), 0);
+}
+
+/// A client of the server at `port` that comes from `address`.
+fn from(address: [u8; 4], port: u16) -> TcpStream {
+    use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+    let stream = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&stream, &SocketAddr::from((address, 0))).unwrap();
+    connect(&stream, &SocketAddr::from(([127, 0, 0, 1], port))).unwrap();
+    stream.into()
+}
+
+#[test]
+fn an_address_cannot_take_all_places() {
+    if !may_open(1300) {
+        return println!("skipped: fewer than 1300 files may be open");
+    }
+    let exports = vec![named("", RamDevice::new(SIZE), Access::Write)];
+    let place = Place::parse(":0".as_ref()).unwrap();
+    let server = Server::listen(place, exports, 1).unwrap();
+    let end = server.end();
+    let Place::Tcp(address) = server.place() else {
+        unreachable!("it listens on TCP");
+    };
+    let chosen = |from: TcpStream| {
+        let mut from = from;
+        from.write_all(&3_u32.to_be_bytes()).ok()?;
+        let export_name = super::raw::option_bytes(wire::option::EXPORT_NAME, &[]);
+        from.write_all(&export_name).ok()?;
+        let read = wire::Request {
+            flags: 0,
+            command: command::READ,
+            cookie: 1,
+            offset: 0,
+            length: 512,
+        };
+        from.write_all(&read.bytes()).ok()?;
+        // The greeting, the size and the flags, and what was read.
+        from.read_exact(&mut [0; 18 + 10 + wire::SIMPLE_BYTES + 512])
+            .ok()?;
+        Some(from)
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.run().unwrap());
+        let all = (0..600).map(|_| chosen(from([127, 0, 0, 2], address.port())));
+        let let_in: Vec<_> = all.flatten().collect();
+        let another = chosen(from([127, 0, 0, 3], address.port()));
+        end.now();
+        assert_eq!(let_in.len(), 256);
+        assert!(another.is_some());
+    });
 }

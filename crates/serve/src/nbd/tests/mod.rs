@@ -26,9 +26,13 @@ struct Running {
 
 impl Running {
     fn start(exports: Vec<Named>, threads: usize) -> Self {
+        Self::with(exports, threads, |server| server)
+    }
+
+    fn with(exports: Vec<Named>, threads: usize, change: impl FnOnce(Server) -> Server) -> Self {
         let folder = TempDir::new().unwrap();
         let place = Place::Unix(folder.path().join("socket"));
-        let server = Server::listen(place.clone(), exports, threads).unwrap();
+        let server = change(Server::listen(place.clone(), exports, threads).unwrap());
         let end = server.end();
         Self {
             end,

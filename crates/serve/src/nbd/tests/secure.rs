@@ -45,18 +45,10 @@ impl Session for Through {
 }
 
 fn running(required: bool) -> Running {
-    let folder = TempDir::new().unwrap();
-    let place = Place::Unix(folder.path().join("socket"));
     let exports = vec![named("one", RamDevice::new(1 << 20), Access::Write)];
-    let server = Server::listen(place.clone(), exports, 2).unwrap();
-    let server = server.secured_by(Transparent { required });
-    let end = server.end();
-    Running {
-        end,
-        place,
-        thread: Some(std::thread::spawn(move || server.run().unwrap())),
-        _folder: folder,
-    }
+    Running::with(exports, 2, |server| {
+        server.secured_by(Transparent { required })
+    })
 }
 
 #[test]

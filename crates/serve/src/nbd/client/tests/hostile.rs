@@ -189,6 +189,82 @@ fn sizes_at_the_edge_are_no_danger() {
     }
 }
 
+/// Replies to a read that are whole by their form, and lack bytes of the data.
+#[test]
+fn a_read_without_all_of_its_data_has_failed() {
+    type Lie = fn(wire::Request) -> Vec<u8>;
+    fn data(request: wire::Request, flags: u16, from: u64, length: u32) -> Vec<u8> {
+        let mut bytes =
+            wire::chunk_head(flags, chunk::OFFSET_DATA, request.cookie, 8 + length).to_vec();
+        bytes.extend((request.offset + from).to_be_bytes());
+        bytes.resize(bytes.len() + length as usize, 5);
+        bytes
+    }
+    let lies: [(&str, Lie); 6] = [
+        ("nothing at all", |request| {
+            wire::chunk_head(1, chunk::NONE, request.cookie, 0).to_vec()
+        }),
+        ("the first half", |request| {
+            data(request, 1, 0, request.length / 2)
+        }),
+        ("the second half", |request| {
+            data(
+                request,
+                1,
+                u64::from(request.length / 2),
+                request.length / 2,
+            )
+        }),
+        ("all but a byte in the middle", |request| {
+            let half = request.length / 2;
+            let second = data(request, 1, u64::from(half) + 1, half - 1);
+            [data(request, 0, 0, half), second].concat()
+        }),
+        ("the same half twice", |request| {
+            let half = data(request, 0, 0, request.length / 2);
+            let done = wire::chunk_head(1, chunk::NONE, request.cookie, 0);
+            [&half[..], &half, &done].concat()
+        }),
+        ("no bytes, again and again", |request| {
+            data(request, 0, 0, 0).repeat(100)
+        }),
+    ];
+    for (what, lie) in lies {
+        let folder = Folder::new();
+        serve(&folder.path("s"), move |mut client| {
+            client.write_all(&negotiation())?;
+            hear_negotiation(&mut client)?;
+            loop {
+                let asked = request(&mut client)?;
+                client.write_all(&lie(asked))?;
+            }
+        });
+        let device = NbdDevice::open(&uri(&folder.path("s"))).unwrap();
+        let device = device.with_patience(PATIENCE);
+        assert!(device.read_at(0, &mut [0; 4096]).is_err(), "{what}");
+    }
+    // All of it, the second half first and a hole.
+    let folder = Folder::new();
+    serve(&folder.path("s"), move |mut client| {
+        client.write_all(&negotiation())?;
+        hear_negotiation(&mut client)?;
+        loop {
+            let asked = request(&mut client)?;
+            let half = asked.length / 2;
+            client.write_all(&data(asked, 0, u64::from(half), half))?;
+            let hole = wire::chunk_head(1, chunk::OFFSET_HOLE, asked.cookie, 12);
+            client.write_all(&hole)?;
+            client.write_all(&asked.offset.to_be_bytes())?;
+            client.write_all(&half.to_be_bytes())?;
+        }
+    });
+    let device = NbdDevice::open(&uri(&folder.path("s"))).unwrap();
+    let mut read = [1; 4096];
+    device.read_at(0, &mut read).unwrap();
+    assert_eq!(read[..2048], [0; 2048]);
+    assert_eq!(read[2048..], [5; 2048]);
+}
+
 /// Replies that are wrong, one kind after another.
 #[test]
 fn wrong_replies_end_in_errors() {
