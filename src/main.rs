@@ -13,6 +13,8 @@ use cli::{Arguments, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    cli::protection::begin();
     let Arguments { store, command } = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return cli::usage(&error),

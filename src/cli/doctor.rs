@@ -34,6 +34,8 @@ pub fn run(options: &DoctorOptions) -> Result<(), Failure> {
     clock(&mut text);
     storage(&mut text, options);
     ciphers(&mut text)?;
+    #[cfg(target_os = "linux")]
+    secrets(&mut text)?;
     capabilities(&mut text);
     systems(&mut text);
     print(&text)
@@ -126,6 +128,34 @@ fn ciphers(text: &mut String) -> Result<(), Failure> {
             );
         }
     }
+    Ok(())
+}
+
+/// What becomes of keys in this program's memory.
+#[cfg(target_os = "linux")]
+fn secrets(text: &mut String) -> Result<(), Failure> {
+    use crate::cli::protection;
+    let closed = match protection::is_on() {
+        true => "no core dumps; closed to other processes of the user",
+        false => "core dumps, and open to other processes of the user: the system refuses",
+    };
+    let _ = writeln!(text, "secrets   {closed}");
+    let key = Key::random(64)
+        .map_err(|error: CipherError| Failure::new(1, error.to_string(), error.remedy()))?;
+    let limit = match protection::lockable() {
+        None => "without limit".to_owned(),
+        Some(bytes) => format!("up to {} KiB", bytes >> 10),
+    };
+    let _ = match key.is_locked() {
+        true => writeln!(
+            text,
+            "          keys and passphrases are locked in memory, {limit}; key schedules are not"
+        ),
+        false => writeln!(
+            text,
+            "          keys may reach the swap: RLIMIT_MEMLOCK lets nothing be locked (ulimit -l)"
+        ),
+    };
     Ok(())
 }
 

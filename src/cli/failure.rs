@@ -40,6 +40,12 @@ impl Failure {
         Self::new(code, "", "")
     }
 
+    /// The exit code.
+    #[cfg(test)]
+    pub fn code(&self) -> u8 {
+        self.code
+    }
+
     /// A record that cannot be written as JSON.
     pub fn unprintable(error: serde_json::Error) -> Self {
         Self::of(1, &error, "Report this with the run's id.")

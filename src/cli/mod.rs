@@ -24,6 +24,8 @@ pub mod man;
 pub mod papercheck;
 pub mod plans;
 mod progress;
+#[cfg(target_os = "linux")]
+pub mod protection;
 pub mod report;
 pub mod run;
 pub mod store;

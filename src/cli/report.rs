@@ -78,15 +78,12 @@ pub fn put(path: &Path, text: &str) -> Result<(), Failure> {
         _ => Path::new("."),
     };
     let write = || -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(directory)?;
-        file.write_all(text.as_bytes())?;
-        // A report is meant to be shown: readable as any new file would be.
+        let mut new = tempfile::Builder::new();
+        // A report is meant to be shown, as far as the umask lets any new file be.
         #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let permissions = std::fs::Permissions::from_mode(0o644);
-            file.as_file().set_permissions(permissions)?;
-        }
+        new.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = new.tempfile_in(directory)?;
+        file.write_all(text.as_bytes())?;
         file.persist(path)?;
         Ok(())
     };

@@ -13,6 +13,8 @@ struct Server {
     child: Child,
     /// `127.0.0.1:PORT`
     address: String,
+    /// The first folder of every page's address.
+    secret: String,
 }
 
 impl Server {
@@ -26,11 +28,13 @@ impl Server {
         let mut line = String::new();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         out.read_line(&mut line).unwrap();
-        let address = line
-            .strip_prefix("http://")
-            .and_then(|rest| rest.split('/').next());
-        let address = address.expect(&line).to_owned();
-        Self { child, address }
+        let mut parts = line.strip_prefix("http://").expect(&line).split('/');
+        let mut part = || parts.next().expect(&line).to_owned();
+        Self {
+            child,
+            address: part(),
+            secret: part(),
+        }
     }
 
     fn connect(&self) -> TcpStream {
@@ -54,9 +58,15 @@ impl Server {
 
     /// The status and all that follows it, for a request with these lines.
     fn asked(&self, first: &str, more: &str) -> (u16, String) {
+        let first = self.behind_secret(first);
         let request = format!("{first} HTTP/1.1\r\nHost: {}\r\n{more}\r\n", self.address);
         let answer = self.answer(request.as_bytes());
         (status(&answer), answer)
+    }
+
+    /// `GET /run` as `GET /SECRET/run`.
+    fn behind_secret(&self, first: &str) -> String {
+        first.replacen(" /", &format!(" /{}/", self.secret), 1)
     }
 
     fn get(&self, path: &str) -> String {
@@ -108,7 +118,7 @@ fn runs_are_listed_searched_shown_and_compared() {
 
     let list = server.get("/");
     for id in &ids {
-        assert!(list.contains(&format!("/run?id={id}")), "{list}");
+        assert!(list.contains(&format!("\"run?id={id}")), "{list}");
     }
     let newer = list.find(&ids[1]).unwrap();
     assert!(newer < list.find(&ids[0]).unwrap(), "the newest is first");
@@ -141,6 +151,67 @@ fn runs_are_listed_searched_shown_and_compared() {
         assert!(page.contains("default-src 'none'"));
     }
     assert_eq!(server.end(), (Some(0), String::new()));
+}
+
+/// Reports are meant to be shown, as far as the umask lets new files be.
+#[test]
+fn reports_follow_the_umask() {
+    use std::os::unix::fs::MetadataExt;
+
+    let sandbox = Sandbox::new();
+    sandbox.ok(&["run", "tiny.toml", "--at", "at", "--no-progress"]);
+    for (umask, mode) in [("022", 0o644), ("027", 0o640), ("077", 0o600)] {
+        let report = format!("report-{umask}.html");
+        let line = format!("umask {umask}; exec \"$0\" report latest -o {report}");
+        let program = sandbox.command(&[]).get_program().to_owned();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &line]).arg(program);
+        shell.current_dir(sandbox.folder.path());
+        shell
+            .env("XDG_DATA_HOME", sandbox.path("data"))
+            .env_remove("CRYPTMARK_STORE");
+        assert!(shell.status().unwrap().success());
+        let found = std::fs::metadata(sandbox.path(&report)).unwrap().mode();
+        assert_eq!(found & 0o777, mode, "{umask}");
+    }
+}
+
+#[test]
+fn other_users_get_nothing_without_the_secret() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(&["run", "tiny.toml", "--at", "at", "--no-progress"]);
+    let id = runs(&sandbox).remove(0);
+    let server = Server::start(&sandbox);
+    let secret = &server.secret;
+    assert!(secret.len() == 32 && secret.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    let mut wrong = secret.clone().into_bytes();
+    wrong[31] ^= 1;
+    let wrong = String::from_utf8(wrong).unwrap();
+    for path in [
+        "/".to_owned(),
+        "//".to_owned(),
+        format!("/run?id={id}"),
+        format!("/{secret}"),
+        format!("/{wrong}/"),
+        format!("/{}/", &secret[..31]),
+        format!("/{secret}0/"),
+        format!("/x/{secret}/"),
+        format!("/?secret={secret}"),
+    ] {
+        let host = &server.address;
+        let answer =
+            server.answer(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+        assert_eq!(status(&answer), 403, "{path}: {answer}");
+        assert!(
+            !answer.contains(&id) && !answer.contains(secret.as_str()),
+            "{answer}"
+        );
+    }
+    // Pages lead to each other without it, and tell nobody where they are.
+    let page = server.get(&format!("/run?id={id}"));
+    assert!(!page.contains(secret.as_str()) && page.contains("no-referrer"));
+    // Another server has another one.
+    assert_ne!(*secret, Server::start(&sandbox).secret);
 }
 
 #[test]
@@ -236,6 +307,7 @@ fn hostile_requests_get_nothing() {
         ("GET /run?id=%00%ff'%22;--", server.address.clone(), "", 404),
         ("GET /compare", server.address.clone(), "", 404),
     ] {
+        let first = server.behind_secret(first);
         let request = format!("{first} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n");
         let answer = server.answer(request.as_bytes());
         assert_eq!(status(&answer), wanted, "{request}{answer}");
@@ -275,7 +347,8 @@ fn slow_clients_keep_nobody_waiting() {
     let sandbox = Sandbox::new();
     let server = Server::start(&sandbox);
     // Some say nothing, some half a request, some never listen to the answer.
-    let half = format!("GET / HTTP/1.1\r\nHost: {}\r\n", server.address);
+    let first = server.behind_secret("GET /");
+    let half = format!("{first} HTTP/1.1\r\nHost: {}\r\n", server.address);
     let whole = format!("{half}\r\n");
     let mut crowd: Vec<TcpStream> = Vec::new();
     for number in 0..200 {

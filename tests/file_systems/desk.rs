@@ -183,17 +183,3 @@ pub fn kernel_has(file_system: &str) -> bool {
     let known = fs::read_to_string("/proc/filesystems").unwrap();
     known.lines().any(|line| line.ends_with(file_system))
 }
-
-/// A folder with links to programs, to be all of `PATH`.
-pub fn only(folder: &Path, programs: &[&str]) -> PathBuf {
-    let bin = folder.join("bin");
-    fs::create_dir(&bin).unwrap();
-    for program in programs {
-        let found = ["/usr/bin", "/usr/sbin", "/bin", "/sbin"]
-            .map(|path| Path::new(path).join(program))
-            .into_iter()
-            .find(|path| path.exists());
-        std::os::unix::fs::symlink(found.unwrap(), bin.join(program)).unwrap();
-    }
-    bin
-}

@@ -4,6 +4,7 @@ use crate::desk::{Desk, PROGRAM};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -58,6 +59,11 @@ fn build(folder: &Path, apt_get: &str, missing: &str) -> Option<Command> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    // Whatever root's PATH says, root runs the system's programs.
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(folder, Some(65534), Some(65534)).unwrap();
+        command.uid(65534).gid(65534);
+    }
     Some(command)
 }
 

@@ -136,7 +136,7 @@ fn what_cannot_be_mounted_is_said() {
         command
     };
     for daemon in [&[][..], &["--daemon"]] {
-        for (directory, code) in [("nowhere", 2), ("file", 2), ("full", 2)] {
+        for (directory, code) in [("nowhere", 2), ("file", 2), ("full", 4)] {
             desk.refused(&mut mount(&[&["x.img", directory], daemon].concat()), code);
         }
         desk.refused(&mut mount(&[&["nothing.img", "d"], daemon].concat()), 2);

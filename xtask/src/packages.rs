@@ -25,6 +25,11 @@ const TOOLS: &[Tool] = &[
         purpose: "the peer that the load generator is compared with",
     },
     Tool {
+        program: "strace",
+        package: "strace",
+        purpose: "what the program writes and hands on is searched for secrets",
+    },
+    Tool {
         program: "initdb",
         package: "postgresql",
         purpose: "the store's second backend",

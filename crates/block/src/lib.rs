@@ -31,6 +31,7 @@ mod loop_device;
 #[cfg(target_os = "linux")]
 mod mapped_device;
 mod positioned;
+pub mod program;
 pub mod signature;
 mod testfile;
 pub mod transfer;

@@ -1,23 +1,26 @@
-//! Key bytes: locked while they live, wiped when they die, never printed.
+//! Key bytes: on pages that no core dump and no forked process has, locked while they
+//! live, wiped when they die, never printed.
 
 use std::fmt;
-use std::ops::Range;
 
+use memmap2::MmapMut;
 use region::LockGuard;
 use zeroize::Zeroize;
 
 use crate::CipherError;
 
-/// The key of a disk cipher.
+/// The key of a disk cipher, or any other secret.
 ///
-/// The bytes are kept out of the swap file where the system allows it, are
-/// overwritten with zeros on drop, and never show in `Debug`.
+/// The bytes are kept out of the swap file where the system allows it, out of core
+/// dumps, and out of processes that are forked; they are overwritten with zeros on
+/// drop, and never show in `Debug`.
 pub struct Key {
-    // Locking counts in pages: the bytes have theirs for themselves, so that
-    // unlocking one key cannot unlock its neighbour on the heap.
-    pages: Box<[u8]>,
-    bytes: Range<usize>,
+    // Before the pages, which have to be there when they are unlocked.
     locked: Option<LockGuard>,
+    // What the system does with memory it does with pages: the bytes have theirs for
+    // themselves, so that unlocking one key cannot unlock its neighbour.
+    pages: MmapMut,
+    len: usize,
 }
 
 impl Key {
@@ -54,19 +57,37 @@ impl Key {
         Ok(key)
     }
 
+    /// A key of as many bytes as `fill` says that it has written, `most` at most: so
+    /// what is read need not exist anywhere else either. The room for them is not
+    /// locked, the key is.
+    ///
+    /// # Errors
+    /// Those of `fill`.
+    ///
+    /// # Panics
+    /// If `fill` says that it has written more than there is room for.
+    pub fn read<E>(
+        most: usize,
+        fill: impl FnOnce(&mut [u8]) -> Result<usize, E>,
+    ) -> Result<Self, E> {
+        let mut room = Self::unlocked(most);
+        let len = fill(room.as_bytes_mut())?;
+        Ok(Self::from_slice(&room.as_bytes()[..len]))
+    }
+
     /// The bytes themselves.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.pages[self.bytes.clone()]
+        &self.pages[..self.len]
     }
 
     /// Length in bytes, as cryptsetup counts: both halves of an XTS key.
     pub fn len(&self) -> usize {
-        self.bytes.len()
+        self.len
     }
 
     /// Whether the key has no bytes at all.
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.len == 0
     }
 
     /// Whether the system keeps the bytes in memory; it refuses where
@@ -76,32 +97,37 @@ impl Key {
     }
 
     fn zeroed(len: usize) -> Self {
-        let page = region::page::size();
-        let own_pages = len.next_multiple_of(page);
-        let pages = vec![0_u8; own_pages + page].into_boxed_slice();
-        let start = pages.as_ptr().addr().next_multiple_of(page) - pages.as_ptr().addr();
-        let bytes = start..start + len;
-        let locked = match len {
-            0 => None,
-            len => region::lock(pages[start..].as_ptr(), len).ok(),
-        };
+        let mut key = Self::unlocked(len);
+        if len > 0 {
+            key.locked = region::lock(key.pages.as_ptr(), len).ok();
+        }
+        key
+    }
+
+    fn unlocked(len: usize) -> Self {
+        // As of an allocation, nothing sensible can be done without it.
+        let pages = MmapMut::map_anon(len.max(1)).expect("there is memory for a key");
+        #[cfg(target_os = "linux")]
+        for advice in [memmap2::Advice::DontDump, memmap2::Advice::DontFork] {
+            // A kernel that knows neither keeps keys as well as it can.
+            let _ = pages.advise(advice);
+        }
         Self {
+            locked: None,
             pages,
-            bytes,
-            locked,
+            len,
         }
     }
 
     fn as_bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.pages[self.bytes.clone()]
+        &mut self.pages[..self.len]
     }
 }
 
 impl Drop for Key {
     fn drop(&mut self) {
         self.as_bytes_mut().zeroize();
-        // Unlocked only now that nothing secret is left, and before the
-        // allocator gets the pages back.
+        // Unlocked only now that nothing secret is left; the pages go after that.
         self.locked = None;
     }
 }
@@ -141,6 +167,57 @@ mod tests {
             assert_eq!(key.as_bytes().as_ptr().addr() % page, 0);
         }
         drop(keys);
+    }
+
+    #[test]
+    fn what_is_read_is_as_long_as_was_said() {
+        for (most, len) in [(0, 0), (1, 0), (1, 1), (513, 9), (8 << 20, 5000)] {
+            let key = Key::read(most, |room| {
+                assert_eq!(room.len(), most);
+                room[..len].fill(7);
+                Ok::<_, ()>(len)
+            });
+            assert_eq!(key.unwrap().as_bytes(), vec![7; len]);
+        }
+        assert_eq!(Key::read(32, |_| Err::<usize, _>(5)).err(), Some(5));
+    }
+
+    /// The flags of the mapping that holds `address`, as smaps names them.
+    #[cfg(target_os = "linux")]
+    fn flags(address: usize) -> Vec<String> {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut here = false;
+        for line in maps.lines() {
+            let (first, rest) = line.split_once(' ').unwrap();
+            let range = first.split_once('-').and_then(|(start, end)| {
+                let number = |text| usize::from_str_radix(text, 16).ok();
+                Some(number(start)?..number(end)?)
+            });
+            match range {
+                Some(range) => here = range.contains(&address),
+                None if here && first == "VmFlags:" => {
+                    return rest.split_whitespace().map(str::to_owned).collect();
+                }
+                None => {}
+            }
+        }
+        panic!("{address:x} is mapped nowhere");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn no_core_dump_and_no_child_has_it() {
+        for len in [1, 64, 5000] {
+            let key = Key::random(len).unwrap();
+            let flags = flags(key.as_bytes().as_ptr().addr());
+            let has = |flag: &str| flags.iter().any(|found| found == flag);
+            assert!(has("dd") && has("dc"), "{flags:?}");
+            assert_eq!(has("lo"), key.is_locked(), "{flags:?}");
+        }
+        // The heap has neither: so the test can see the difference.
+        let heap = Box::new(5_u8);
+        let flags = flags(std::ptr::from_ref(&*heap).addr());
+        assert!(!flags.iter().any(|flag| flag == "dd" || flag == "dc"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::beside::printed;
 use lab::record::{Interval, Life, Overhead, Published, Run, Trial};
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// The columns, in order; new ones are only ever added at the end.
 pub const HEADER: [&str; 99] = [
@@ -118,11 +119,25 @@ pub fn render(runs: &[Run]) -> String {
             .flat_map(|run| run.trials.iter().map(move |trial| row(run, trial))),
     );
     for row in rows {
+        let row = row.iter().map(|cell| harmless(cell));
         // Writing to memory has no way to fail.
-        writer.write_record(row).ok();
+        writer
+            .write_record(row.map(|cell| cell.into_owned().into_bytes()))
+            .ok();
     }
     let bytes = writer.into_inner().unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A cell that no spreadsheet takes for a formula: behind an apostrophe where it
+/// begins like one and is not a number.
+fn harmless(cell: &str) -> Cow<'_, str> {
+    let suspect = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let number = || cell.parse::<f64>().is_ok_and(f64::is_finite);
+    match suspect && !number() {
+        true => format!("'{cell}").into(),
+        false => cell.into(),
+    }
 }
 
 fn row(run: &Run, trial: &Trial) -> Vec<String> {
@@ -273,5 +288,33 @@ fn word(value: impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_is_a_formula_and_numbers_stay_numbers() {
+        for formula in [
+            "=1+1",
+            "=HYPERLINK(\"http://evil.example\")",
+            "+cmd|' /C calc'!A0",
+            "-2+3",
+            "@SUM(A1)",
+            "\t=1",
+            "\r=1",
+            "-",
+            "-inf",
+            "+nan",
+        ] {
+            assert_eq!(harmless(formula), format!("'{formula}"));
+        }
+        for plain in [
+            "", "-1", "-0.5", "+3", "-1e-7", "1-2", "aes=xts", "'=1", "ext4",
+        ] {
+            assert_eq!(harmless(plain), plain);
+        }
     }
 }

@@ -115,7 +115,7 @@ impl Volume {
 fn convert(device: &dyn BlockDevice) -> Result<(), VolumeError> {
     match Format::detect(device)? {
         Some(Format::Luks1) => Header::convert(device, luks1::Header::read(device)?).map(drop),
-        _ => Header::read(device)?.repair(device).map(drop),
+        _ => Header::read(device)?.repair(device, false).map(drop),
     }
 }
 

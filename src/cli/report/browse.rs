@@ -1,12 +1,16 @@
 //! `cryptmark report --serve`: the store in a browser on this machine.
 //!
-//! No login, because nobody else gets in: the server listens on loopback, and a
-//! page of another host that sends the user's browser here is refused by what
-//! browsers say of themselves. No file is served: every page is made of records.
+//! The store is its owner's alone, and other users of this machine reach loopback as
+//! well: so the address has a secret in its path, which the owner reads on the
+//! terminal. A page of another host that sends the user's browser here is refused by
+//! what browsers say of themselves. Pages link to each other by relative addresses,
+//! and tell nobody else where they are. No file is served: every page is made of
+//! records.
 
 use crate::cli::{Failure, print, stop_on_signal};
 use ::report::compare::{self, CompareError, Options, compare};
 use ::report::html;
+use cipher::Key;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
@@ -50,6 +54,7 @@ pub fn serve(store: Store, port: u16) -> Result<(), Failure> {
             "Give another --port, or none for any that is free.",
         )
     };
+    let secret = secret()?;
     // Outlives the runtime: a store has one of its own, which ends outside of others.
     let store = Arc::new(store);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -62,10 +67,11 @@ pub fn serve(store: Store, port: u16) -> Result<(), Failure> {
             .await
             .map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        print(&format!("http://{address}/ until Ctrl-C\n"))?;
+        print(&format!("http://{address}/{secret}/ until Ctrl-C\n"))?;
         let shelf = Arc::new(Shelf {
             store: Arc::clone(&store),
             address,
+            secret,
             pages: Arc::new(Semaphore::new(PAGES)),
         });
         let places = Arc::new(Semaphore::new(CONNECTIONS));
@@ -93,6 +99,8 @@ pub fn serve(store: Store, port: u16) -> Result<(), Failure> {
 struct Shelf {
     store: Arc<Store>,
     address: SocketAddr,
+    /// The first folder of every address.
+    secret: String,
     pages: Arc<Semaphore>,
 }
 
@@ -129,6 +137,12 @@ async fn answer(request: &Request<Incoming>, shelf: Arc<Shelf>) -> Response<Full
         let remedy = "Type in the address that cryptmark has printed.";
         return refusal(StatusCode::FORBIDDEN, what, remedy);
     }
+    let Some(path) = path_behind(&shelf.secret, request.uri().path()) else {
+        let what = "This address lacks the secret that cryptmark has printed";
+        let remedy = "Type in the whole address.";
+        return refusal(StatusCode::FORBIDDEN, what, remedy);
+    };
+    let path = path.to_owned();
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let what = "Pages can be read here, and nothing else";
         let mut refused = refusal(StatusCode::METHOD_NOT_ALLOWED, what, "Use GET or HEAD.");
@@ -141,7 +155,7 @@ async fn answer(request: &Request<Incoming>, shelf: Arc<Shelf>) -> Response<Full
         let address = request.uri().clone();
         // The store blocks, and a report takes its time.
         let made = tokio::task::spawn_blocking(move || {
-            let (status, text) = asked(&address, &shelf.store);
+            let (status, text) = asked(&path, address.query().unwrap_or_default(), &shelf.store);
             let page = Page {
                 text,
                 _place: place,
@@ -191,27 +205,45 @@ fn is_for_us(address: &Uri, headers: &HeaderMap, port: u16) -> bool {
     host && authority && origin && site
 }
 
-/// The page at an address, with its status.
-fn asked(address: &Uri, store: &Store) -> (StatusCode, String) {
-    let given: Vec<_> =
-        form_urlencoded::parse(address.query().unwrap_or_default().as_bytes()).collect();
+/// What nobody guesses: 128 bits as hexadecimal digits.
+fn secret() -> Result<String, Failure> {
+    let key = Key::random(16).map_err(|error| {
+        let remedy = "See the kernel log (dmesg) for what is wrong with its random numbers.";
+        Failure::new(1, error.to_string(), remedy)
+    })?;
+    let digits = key.as_bytes().iter().map(|byte| format!("{byte:02x}"));
+    Ok(digits.collect())
+}
+
+/// What follows `/SECRET/` in a path; the time that it takes says nothing of how much
+/// of the secret is right.
+fn path_behind<'a>(secret: &str, path: &'a str) -> Option<&'a str> {
+    let (given, rest) = path.strip_prefix('/')?.split_once('/')?;
+    let pairs = given.bytes().zip(secret.bytes());
+    let differences = pairs.fold(0, |found, (a, b)| found | (a ^ b));
+    (given.len() == secret.len() && differences == 0).then_some(rest)
+}
+
+/// The page at an address behind the secret, with its status.
+fn asked(path: &str, query: &str, store: &Store) -> (StatusCode, String) {
+    let given: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
     let value = |name: &str| {
         let found = given.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value.as_ref())
     };
-    let made = match address.path() {
-        "/" => store.list().map(|runs| html::index(&runs, value("q"))),
-        "/run" => store.load(value("id")).map(|run| html::stored(&run)),
-        "/compare" => compared(store, value("a"), value("b"), value("across") == "yes"),
+    let made = match path {
+        "" => store.list().map(|runs| html::index(&runs, value("q"))),
+        "run" => store.load(value("id")).map(|run| html::stored(&run)),
+        "compare" => compared(store, value("a"), value("b"), value("across") == "yes"),
         _ => {
-            let notice = html::notice("There is no such page", "Go back to the list.", Some("/"));
+            let notice = html::notice("There is no such page", "Go back to the list.", Some("./"));
             return (StatusCode::NOT_FOUND, notice);
         }
     };
     match made {
         Ok(page) => (StatusCode::OK, page),
         Err(error @ (StoreError::NoSuchRun { .. } | StoreError::Ambiguous { .. })) => {
-            let notice = html::notice(&error.to_string(), "Choose it from the list.", Some("/"));
+            let notice = html::notice(&error.to_string(), "Choose it from the list.", Some("./"));
             (StatusCode::NOT_FOUND, notice)
         }
         Err(error) => {
@@ -237,7 +269,7 @@ fn compared(store: &Store, a: &str, b: &str, across: bool) -> Result<String, Sto
             let query = form_urlencoded::Serializer::new(String::new())
                 .extend_pairs([("a", a), ("b", b), ("across", "yes")])
                 .finish();
-            let address = format!("/compare?{query}");
+            let address = format!("compare?{query}");
             html::notice(
                 &error.to_string(),
                 "Compare them nevertheless.",

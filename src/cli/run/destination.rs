@@ -8,6 +8,8 @@ use lab::record::{Run, Shard};
 use lab::session::{Observer, SessionError, Visit};
 use lab::store::Store;
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -183,7 +185,9 @@ fn rescue(run: &Run, failure: Failure) -> Failure {
     let name = format!("cryptmark-{}.json", run.run);
     for folder in [PathBuf::from("."), std::env::temp_dir()] {
         let path = folder.join(&name);
-        if std::fs::write(&path, &json).is_ok() {
+        // Never through a link that somebody has put there before.
+        let written = File::create_new(&path).and_then(|mut new| new.write_all(json.as_bytes()));
+        if written.is_ok() {
             let path = path.display();
             let remedy =
                 format!("What was measured is in {path}; `cryptmark import {path}` stores it.");

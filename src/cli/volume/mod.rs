@@ -17,9 +17,12 @@ mod protection;
 mod reencrypt;
 mod resize;
 mod secrets;
+mod typed;
 
 #[cfg(target_os = "linux")]
 mod mount;
+#[cfg(target_os = "linux")]
+mod place;
 #[cfg(target_os = "linux")]
 mod serve;
 #[cfg(target_os = "linux")]

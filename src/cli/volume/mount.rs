@@ -3,6 +3,7 @@
 
 use super::arguments::VolumeArguments;
 use super::protection::ProtectionArguments;
+use super::place;
 use super::secrets::SecretArguments;
 use super::service::record::Place;
 use super::service::{End, Exported, Served, Service, ServiceArguments, absolute, within};
@@ -13,7 +14,6 @@ use block::LoopDevice;
 use clap::{Args, ValueEnum};
 use std::cell::Cell;
 use std::fs::DirBuilder;
-use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -37,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(500);
 pub struct MountOptions {
     #[command(flatten)]
     volume: VolumeArguments,
-    /// Where to mount it: an empty directory
+    /// Where to mount it: an empty directory, and none of the system's
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     #[command(flatten)]
@@ -55,6 +55,9 @@ pub struct MountOptions {
     /// Options for the file system, as mount takes them
     #[arg(long, value_name = "OPTIONS")]
     mount_options: Option<String>,
+    /// Mount over a directory that is not empty: what is in it is out of sight meanwhile
+    #[arg(long, short = 'y')]
+    yes: bool,
     /// With --as file: let root get at it as well, as FUSE's allow_other does
     #[arg(long)]
     allow_other: bool,
@@ -88,10 +91,10 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
             "Give --as file; who gets at a file system is for its own options to say.",
         ));
     }
+    let directory = mount_point(&options.directory, options.yes)?;
     let Some(service) = options.service.begin(&[&options.volume])? else {
         return Ok(());
     };
-    let directory = empty_directory(&options.directory)?;
     let exported = service.export(&options.volume, &options.secret, &options.protection)?;
     let mut mounted = match what {
         What::File => {
@@ -114,21 +117,17 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
     outcome
 }
 
-/// The absolute path of a directory that is there and empty.
-fn empty_directory(path: &Path) -> Result<PathBuf, Failure> {
-    let unusable = |error: io::Error| {
+/// The absolute path of a directory that may be mounted on.
+fn mount_point(path: &Path, yes: bool) -> Result<PathBuf, Failure> {
+    let directory = absolute(path).map_err(|error| {
         Failure::new(
             2,
             format!("cannot mount on {}: {error}", path.display()),
             "Name a directory that is there and empty.",
         )
-    };
-    let directory = absolute(path).map_err(unusable)?;
-    let mut entries = std::fs::read_dir(&directory).map_err(unusable)?;
-    match entries.next() {
-        None => Ok(directory),
-        Some(_) => Err(unusable(io::ErrorKind::DirectoryNotEmpty.into())),
-    }
+    })?;
+    place::check(&directory, yes)?;
+    Ok(directory)
 }
 
 /// Who gets at a file, as the user wants it.
@@ -263,13 +262,16 @@ fn by_kernel(
     let device = LoopDevice::attach(file, write).map_err(::volume::VolumeError::Block)?;
     service.add(Place::Loop(device.path().to_owned()))?;
     service.add(Place::FileSystem(directory.to_owned()))?;
-    let mut command = Command::new("mount");
+    let mut command = block::program::command("mount");
     if let Some(kind) = &options.fs_type {
         command.args(["-t", kind]);
     }
     let access = if write { "rw" } else { "ro" };
     let wanted = options.mount_options.as_deref();
-    command.args(["-o", &joined(access, wanted)]);
+    // Whoever has written the volume elsewhere is not root here; --mount-options
+    // come last, and may say otherwise.
+    let given = format!("{access},nosuid,nodev");
+    command.args(["-o", &joined(&given, wanted)]);
     run_program(command.arg("--").arg(device.path()).arg(directory), options)
 }
 
@@ -295,7 +297,7 @@ fn by_fuse2fs(
     service.add(Place::Fuse2fs(directory.to_owned()))?;
     let access = if service.is_read_only() { "ro" } else { "rw" };
     let wanted = joined(access, options.mount_options.as_deref());
-    let mut command = Command::new("fuse2fs");
+    let mut command = block::program::command("fuse2fs");
     run_program(
         command.arg(file).arg(directory).args(["-o", &wanted]),
         options,
@@ -309,7 +311,12 @@ fn joined(access: &str, wanted: Option<&str>) -> String {
 /// Runs a program that mounts.
 fn run_program(command: &mut Command, options: &MountOptions) -> Result<(), Failure> {
     let image = options.volume.image().display();
-    let name = command.get_program().to_string_lossy().into_owned();
+    let name = Path::new(command.get_program());
+    let name = name
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let output = command.stdin(Stdio::null()).output().map_err(|error| {
         Failure::new(
             1,

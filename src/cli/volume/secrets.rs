@@ -1,20 +1,20 @@
 //! Passphrases and keys: from files, from standard input, from a prompt; never
 //! from arguments or the environment.
 
-use crate::cli::{Failure, stop_on_signal};
+use super::typed;
+use crate::cli::Failure;
 use cipher::Key;
 use clap::Args;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use volume::{Format, Secret};
-use zeroize::Zeroizing;
 
 /// cryptsetup's limit for key files.
 const MOST_KEY_FILE: u64 = 8 << 20;
 
 /// Of a passphrase, wherever it comes from; nobody types so much.
-const MOST_PASSPHRASE: u64 = 64 << 10;
+const MOST_PASSPHRASE: usize = 64 << 10;
 
 /// The options that say what to open a volume with.
 #[derive(Debug, Args)]
@@ -162,8 +162,8 @@ pub fn can_ask() -> bool {
 /// A passphrase from the terminal, or the next line of standard input.
 pub fn ask(question: &str) -> Result<Key, Failure> {
     match can_ask() {
-        true => prompt(question),
-        false => first_line(io::stdin(), Path::new("-")),
+        true => within_limit(typed::prompt(question, MOST_PASSPHRASE)?),
+        false => passphrase_in(Path::new("-")),
     }
 }
 
@@ -172,14 +172,12 @@ fn is_standard_input(path: &Path) -> bool {
 }
 
 /// What `path` names, opened.
-fn source(path: &Path) -> Result<Box<dyn Read>, Failure> {
-    if is_standard_input(path) {
-        return Ok(Box::new(io::stdin()));
-    }
-    match File::open(path) {
-        Ok(file) => Ok(Box::new(file)),
-        Err(error) => Err(unreadable(path, &error)),
-    }
+fn source(path: &Path) -> Result<File, Failure> {
+    let opened = match is_standard_input(path) {
+        true => typed::standard_input(),
+        false => File::open(path),
+    };
+    opened.map_err(|error| unreadable(path, &error))
 }
 
 /// `size` bytes of a key file from `offset`, or all of them.
@@ -188,7 +186,8 @@ fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
     let failed = |error: io::Error| unreadable(path, &error);
     let skipped = io::copy(&mut from.by_ref().take(offset), &mut io::sink()).map_err(failed)?;
     let limit = size.unwrap_or(MOST_KEY_FILE);
-    let bytes = bounded(from, limit.min(MOST_KEY_FILE).saturating_add(1)).map_err(failed)?;
+    let limit = limit.min(MOST_KEY_FILE).saturating_add(1);
+    let bytes = typed::bytes(from, limit as usize).map_err(failed)?;
     let got = bytes.len() as u64;
     if skipped < offset || size.is_some_and(|size| got < size) {
         return Err(Failure::new(
@@ -215,73 +214,30 @@ fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
             "Check that it is the right file.",
         ));
     }
-    Ok(Key::from_slice(&bytes[..length]))
+    Ok(Key::from_slice(&bytes.as_bytes()[..length]))
 }
 
 /// The first line, without its newline.
-fn first_line(mut from: impl Read, path: &Path) -> Result<Key, Failure> {
-    let limit = MOST_PASSPHRASE + 1;
-    // Never moved as it grows: this much is only reserved.
-    let mut line = Zeroizing::new(Vec::with_capacity(limit as usize));
-    // Byte by byte: what follows the line may be for somebody else.
-    let mut byte = [0];
-    while (line.len() as u64) < limit {
-        match from.read(&mut byte) {
-            Ok(0) => break,
-            Ok(_) if byte == *b"\n" => {
-                // Editors of Windows end a line with two bytes.
-                if cfg!(windows) && line.last() == Some(&b'\r') {
-                    line.pop();
-                }
-                break;
-            }
-            Ok(_) => line.push(byte[0]),
-            Err(error) => return Err(unreadable(path, &error)),
-        }
-    }
-    if line.last() == Some(&b'\r') {
+fn first_line(from: File, path: &Path) -> Result<Key, Failure> {
+    let line = typed::line(from, MOST_PASSPHRASE).map_err(|error| unreadable(path, &error))?;
+    if line.as_bytes().last() == Some(&b'\r') {
         eprintln!(
             "warning: the passphrase ends in a carriage return, as lines of Windows do: it is \
              part of the passphrase here and in cryptsetup"
         );
     }
-    if line.len() as u64 > MOST_PASSPHRASE {
-        return Err(too_long());
-    }
-    Ok(Key::from_slice(&line))
+    within_limit(line)
 }
 
-fn too_long() -> Failure {
-    Failure::new(
-        2,
-        format!("the passphrase is longer than {MOST_PASSPHRASE} bytes"),
-        "Check that it is the file with the passphrase.",
-    )
-}
-
-fn prompt(question: &str) -> Result<Key, Failure> {
-    // Ctrl-C then interrupts the reading, after which the terminal shows again
-    // what is typed, and does not end the program before that.
-    stop_on_signal()?;
-    match rpassword::prompt_password(question) {
-        Ok(text) if text.len() as u64 > MOST_PASSPHRASE => Err(too_long()),
-        Ok(text) => Ok(Key::new(text.into_bytes())),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-            Err(Failure::new(130, "interrupted", "Nothing was changed."))
-        }
-        Err(error) => Err(Failure::new(
-            1,
-            format!("cannot read the passphrase: {error}"),
-            "Give it with --passphrase-file or --key-file.",
+fn within_limit(passphrase: Key) -> Result<Key, Failure> {
+    match passphrase.len() > MOST_PASSPHRASE {
+        true => Err(Failure::new(
+            2,
+            format!("the passphrase is longer than {MOST_PASSPHRASE} bytes"),
+            "Check that it is the file with the passphrase.",
         )),
+        false => Ok(passphrase),
     }
-}
-
-/// At most `limit` bytes, in memory that is wiped and never moves.
-fn bounded(from: impl Read, limit: u64) -> io::Result<Zeroizing<Vec<u8>>> {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(limit as usize));
-    from.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {

@@ -8,6 +8,7 @@ mod tls;
 use super::arguments::VolumeArguments;
 use super::mount::{Mounted, visibility};
 use super::protection::ProtectionArguments;
+use super::place;
 use super::secrets::SecretArguments;
 use super::service::record;
 use super::service::{End, Exported, Served, Service, ServiceArguments};
@@ -44,6 +45,9 @@ pub struct ServeOptions {
     name: Option<String>,
     #[command(flatten)]
     tls: TlsArguments,
+    /// Serve other machines without TLS: whoever is on the way reads and changes all of it
+    #[arg(long, short = 'y', conflicts_with_all = ["fuse", "ublk"])]
+    yes: bool,
     /// Let root get at the file as well, as FUSE's allow_other does
     #[arg(long, conflicts_with_all = ["nbd", "ublk"])]
     allow_other: bool,
@@ -91,6 +95,7 @@ impl ServeOptions {
 
 fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
     let place = Place::parse(place)?.absolute()?;
+    check_exposure(&place, options)?;
     let mut volumes = vec![options.volume.clone()];
     for image in &options.more {
         volumes.push(options.volume.of(image)?);
@@ -110,7 +115,8 @@ fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
         exports.push(exported.export.clone());
         named.push(Named {
             name,
-            description: volume.image().display().to_string(),
+            // Clients learn nothing of where it lies.
+            description: String::new(),
             export: exported.export,
         });
     }
@@ -123,6 +129,37 @@ fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
     };
     options.ready(&service, &place)?;
     service.wait(&exports, &mut running)
+}
+
+/// Whether the user means it, where other machines get at the plaintext without TLS.
+///
+/// # Errors
+/// Exit code 4 where it was not said.
+fn check_exposure(place: &Place, options: &ServeOptions) -> Result<(), Failure> {
+    let address = match place {
+        Place::Tcp(address) if !address.ip().to_canonical().is_loopback() => address,
+        _ => return Ok(()),
+    };
+    if options.tls.is_required() {
+        return Ok(());
+    }
+    let what = format!(
+        "whoever reaches {address}, or is on the way there, can read{} the volume's plaintext: NBD without TLS neither encrypts nor asks for a password",
+        if options.service.is_read_only() {
+            ""
+        } else {
+            " and change"
+        }
+    );
+    if !options.yes {
+        return Err(Failure::new(
+            4,
+            what,
+            "Give --tls require, or a socket or localhost and carry it through ssh; or --yes.",
+        ));
+    }
+    eprintln!("warning: {what}");
+    Ok(())
 }
 
 /// What the exports are called: several by their files.
@@ -216,6 +253,7 @@ impl Spot {
             _ => Path::new("."),
         };
         let path = directory.canonicalize().map_err(unusable)?.join(name);
+        place::check_file(&path)?;
         match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Ok(Self { path, there: false })

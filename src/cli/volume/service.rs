@@ -179,6 +179,11 @@ impl ServiceArguments {
         Ok(())
     }
 
+    /// Whether nobody may write.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
     fn policy(&self) -> TrimPolicy {
         match self.allow_discards {
             true => TrimPolicy::Pass,

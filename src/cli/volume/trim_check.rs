@@ -16,7 +16,7 @@ use scratch::Scratch;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::Ordering;
 
 /// What is written and deleted, in MiB, unless there is less room.
@@ -146,7 +146,7 @@ fn check(directory: &Path, layers: &Layers) -> Result<String, Failure> {
 
 /// Tells the file system to discard what is free: how much that was, or why not.
 fn fstrim(directory: &Path) -> Result<Result<u64, String>, Failure> {
-    let output = Command::new("fstrim")
+    let output = block::program::command("fstrim")
         .arg("--verbose")
         .arg(directory)
         .env("LC_ALL", "C")

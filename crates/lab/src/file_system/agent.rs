@@ -10,7 +10,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -62,7 +62,7 @@ pub fn run_here(
             source: error,
         },
     };
-    let mut command = Command::new("unshare");
+    let mut command = block::program::command("unshare");
     command.args(["--mount", "--propagation", "private"]);
     command.args(["--pid", "--kill-child", "--"]);
     command.arg(program).args(arguments);

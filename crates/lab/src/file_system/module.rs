@@ -3,7 +3,7 @@
 use super::FileSystemError;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// A part of the kernel that a measurement needs.
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +111,7 @@ fn is_known(file_system: &str) -> bool {
 
 fn load(module: &str) {
     // Whether it worked is seen by what is there afterwards.
-    let _ = Command::new("modprobe")
+    let _ = block::program::command("modprobe")
         .args(["--quiet", module])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

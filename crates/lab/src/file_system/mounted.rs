@@ -27,6 +27,7 @@ impl Mounted {
             true => MountFlags::RDONLY,
             false => MountFlags::empty(),
         };
+        let flags = flags | MountFlags::NOSUID | MountFlags::NODEV;
         rustix::mount::mount(source, directory, file_system, flags, None)?;
         Ok(Self {
             directory: directory.to_owned(),
@@ -70,7 +71,7 @@ impl Scratch {
             permanent,
         };
         let mount = |at: &Path, propagation| -> Result<(), FileSystemError> {
-            rustix::mount::mount("cryptmark", at, "tmpfs", MountFlags::empty(), None)
+            rustix::mount::mount("cryptmark", at, "tmpfs", MountFlags::NOSUID, None)
                 .and_then(|()| rustix::mount::mount_change(at, propagation))
                 .map_err(|errno| FileSystemError::Mount {
                     file_system: "tmpfs",

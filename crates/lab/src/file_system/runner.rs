@@ -22,7 +22,7 @@ use crate::target::engine_file::{EngineBackend, VolumeKey};
 use std::ffi::CString;
 use std::io;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs `job`, and tells what happens. Nothing stays attached or mounted,
@@ -244,7 +244,7 @@ impl<'a> Context<'a> {
 /// What the program that makes a file system says of itself.
 fn maker_version(file_system: FileSystem) -> Result<String, FileSystemError> {
     let program = file_system.maker();
-    let output = Command::new(program)
+    let output = block::program::command(program)
         .arg("-V")
         .stdin(Stdio::null())
         .output()

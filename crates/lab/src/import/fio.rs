@@ -3,7 +3,7 @@
 use super::{ImportError, Measurement, Results, Work, device, rates};
 use crate::record::{Latency, Tier};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 const TOOL: &str = "fio";
 
@@ -64,17 +64,20 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
         let version = output.version;
         return Err(ImportError::OldFio { version });
     }
-    let mut measurements: Vec<(u64, Measurement)> = Vec::new();
+    // Clones of a job are one measurement; a file may have many thousands of jobs.
+    let mut places = HashMap::new();
+    let mut measurements: Vec<Measurement> = Vec::new();
     for job in &output.jobs {
         let Some(measured) = measurement(job, &output.global) else {
             continue;
         };
-        let clone = |(group, other): &&mut (u64, Measurement)| {
-            *group == job.groupid && other.work == measured.work
-        };
-        match measurements.iter_mut().find(clone) {
-            Some((_, first)) => first.beside(measured),
-            None => measurements.push((job.groupid, measured)),
+        let next = measurements.len();
+        match *places
+            .entry((job.groupid, measured.work.clone()))
+            .or_insert(next)
+        {
+            place if place < next => measurements[place].beside(measured),
+            _ => measurements.push(measured),
         }
     }
     if measurements.is_empty() {
@@ -89,7 +92,7 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
         version: Some(output.version),
         started,
         left_out: Vec::new(),
-        measurements: measurements.into_iter().map(|(_, one)| one).collect(),
+        measurements,
     })
 }
 

@@ -17,6 +17,8 @@ use crate::record::{
 };
 use crate::stats;
 use serde_json::Value;
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 
 /// What a file holds.
 #[derive(Debug)]
@@ -53,6 +55,19 @@ struct Work {
     queue_depth: u32,
     threads: u32,
     device: Device,
+}
+
+// Of what programs write, no device has a share in use, the only number that could
+// differ from itself.
+impl Eq for Work {}
+
+/// What is hashed is enough to tell the jobs of a file apart.
+impl Hash for Work {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.tier, &self.cipher, self.key_bits).hash(state);
+        (&self.workload, self.op, self.block_bytes).hash(state);
+        (self.queue_depth, self.threads, &self.device.engine).hash(state);
+    }
 }
 
 /// One repetition of it, or what a program makes of several.
@@ -156,6 +171,7 @@ pub fn run(
     results: &[Results],
 ) -> Result<Run, ImportError> {
     let first = results.first().ok_or(ImportError::Unknown)?;
+    let mut places = HashMap::new();
     let mut groups: Vec<Vec<&Measurement>> = Vec::new();
     for result in results {
         if result.tool != first.tool {
@@ -163,12 +179,10 @@ pub fn run(
             return Err(ImportError::Mixed { first, second });
         }
         for measurement in &result.measurements {
-            match groups
-                .iter_mut()
-                .find(|group| group[0].work == measurement.work)
-            {
-                Some(group) => group.push(measurement),
-                None => groups.push(vec![measurement]),
+            let next = groups.len();
+            match *places.entry(&measurement.work).or_insert(next) {
+                place if place < next => groups[place].push(measurement),
+                _ => groups.push(vec![measurement]),
             }
         }
     }

@@ -221,22 +221,18 @@ pub(super) fn build(
 
 /// The archives, once all programs are there.
 fn sources() -> Result<Sources, KernelError> {
-    if !is_there("apt-get") {
+    if !block::program::is_there("apt-get") {
         return Err(KernelError::NotDebian);
     }
     let sources = archive::of_the_system(Path::new("/etc/apt")).ok_or(KernelError::NotDebian)?;
-    let missing = TOOLS.iter().filter(|tool| !is_there(tool.program));
+    let missing = TOOLS
+        .iter()
+        .filter(|tool| !block::program::is_there(tool.program));
     let tools: Vec<Tool> = missing.copied().collect();
     match tools.is_empty() {
         true => Ok(sources),
         false => Err(KernelError::MissingTools { tools }),
     }
-}
-
-fn is_there(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    // Joined to a folder, a whole path is itself.
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// Waits until nobody else builds.

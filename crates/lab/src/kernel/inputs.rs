@@ -1,7 +1,7 @@
 //! What the kernel is made of, and the name in the cache that follows from it.
 
 use sha2::{Digest, Sha256};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// The source package, and the suite of Debian that has it. The suite is closed:
 /// this version stays in it, here and in the archive of old suites.
@@ -65,7 +65,7 @@ pub(super) fn sources_key() -> String {
 
 /// The part that the compiler gives, as `gcc-12.2.0`; nothing where there is none.
 pub(super) fn compiler_key() -> Option<String> {
-    let output = Command::new("gcc")
+    let output = block::program::command("gcc")
         .args(["-dumpfullversion"])
         .stdin(Stdio::null())
         .stderr(Stdio::null())

@@ -23,7 +23,6 @@ const REMEMBERED: usize = 60;
 
 /// Variables that programs need; others could change what is built.
 const ENVIRONMENT: &[&str] = &[
-    "PATH",
     "HOME",
     "TMPDIR",
     "http_proxy",
@@ -86,10 +85,11 @@ impl<'a> Work<'a> {
 
     /// A program, with nothing of the user's that could change what it makes.
     pub(super) fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
+        let mut command = block::program::command(program);
         command
             .env_clear()
             .env("LC_ALL", "C")
+            .env("PATH", block::program::search_path())
             .current_dir(&self.folder);
         for name in ENVIRONMENT {
             if let Some(value) = std::env::var_os(name) {

@@ -16,6 +16,7 @@ use crate::summary::operation as summary;
 use crate::summary::{Identity, Reference};
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -96,7 +97,7 @@ impl<'a> FileSystems<'a> {
         id: String,
     ) -> Result<Self, SessionError> {
         let beside = Beside::of(plan.published.as_ref()).map_err(PlanError::from)?;
-        tidy();
+        tidy(&std::env::temp_dir());
         let folder = tempfile::Builder::new()
             .prefix(&format!("{FOLDER}{}-", std::process::id()))
             .tempdir()
@@ -559,13 +560,11 @@ fn died(job: &Job, ended: &Ended) -> SessionError {
 /// What directories of runs begin with, followed by the process that made them.
 const FOLDER: &str = "cryptmark-fs-";
 
-/// Removes what runs have left that were killed together with their agents.
-fn tidy() {
-    for entry in fs::read_dir(std::env::temp_dir())
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
+/// Removes what this user's runs have left below `temporary` that were killed together
+/// with their agents. Others may put there what they like: links are not followed, and
+/// folders of others are left alone.
+fn tidy(temporary: &Path) {
+    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Some(process) = name
             .strip_prefix(FOLDER)
@@ -573,7 +572,10 @@ fn tidy() {
         else {
             continue;
         };
-        if !PathBuf::from(format!("/proc/{process}")).exists() {
+        let own = entry.metadata().is_ok_and(|found| {
+            found.is_dir() && found.uid() == rustix::process::geteuid().as_raw()
+        });
+        if own && !PathBuf::from(format!("/proc/{process}")).exists() {
             // Only what such a run makes: nothing is mounted there any more.
             let folder = entry.path();
             for file in ["job", "told"] {
@@ -581,6 +583,36 @@ fn tidy() {
             }
             let _ = fs::remove_dir(folder.join("scratch"));
             let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everybody may put what they like into the folder of temporary files.
+    #[test]
+    fn what_others_have_put_there_is_left_alone() {
+        let temporary = TempDir::new().unwrap();
+        let precious = TempDir::new().unwrap();
+        // No process has this number.
+        let left = |name: &str| temporary.path().join(format!("{FOLDER}4194399-{name}"));
+        fs::create_dir_all(left("own").join("scratch")).unwrap();
+        for folder in [precious.path(), &left("own")] {
+            fs::write(folder.join("job"), "job").unwrap();
+            fs::write(folder.join("told"), "told").unwrap();
+        }
+        std::os::unix::fs::symlink(precious.path(), left("link")).unwrap();
+        tidy(temporary.path());
+        assert!(!left("own").exists());
+        assert!(precious.path().join("job").exists() && precious.path().join("told").exists());
+        if rustix::process::geteuid().is_root() {
+            fs::create_dir(left("theirs")).unwrap();
+            fs::write(left("theirs").join("job"), "job").unwrap();
+            std::os::unix::fs::chown(left("theirs"), Some(65534), None).unwrap();
+            tidy(temporary.path());
+            assert!(left("theirs").join("job").exists());
         }
     }
 }

@@ -97,6 +97,7 @@ pub struct RunSummary {
 }
 
 /// Why a transaction was given up: the engine failed, or we refused.
+#[derive(Debug)]
 enum Fault {
     Sql(sqlx::Error),
     Refused(StoreError),

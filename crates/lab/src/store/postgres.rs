@@ -5,7 +5,7 @@
 
 use super::schema::{self, Dialect};
 use super::{Fault, Location, StoreError};
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -38,12 +38,25 @@ pub(super) struct Server {
     patience: Duration,
 }
 
+/// Whether the user says which `sslmode` is meant, in the URL or as for libpq.
+fn says_how_to_secure(url: &str) -> bool {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let mut names = query.split('&').filter_map(|pair| pair.split('=').next());
+    names.any(|name| matches!(name, "sslmode" | "ssl-mode"))
+        || std::env::var_os("PGSSLMODE").is_some()
+}
+
 impl Server {
     pub(super) fn new(url: &str) -> Result<Self, Fault> {
+        let mut options = PgConnectOptions::from_str(url)?
+            .application_name("cryptmark")
+            .disable_statement_logging();
+        if options.get_socket().is_none() && !says_how_to_secure(url) {
+            // libpq's `prefer` sends the password to whoever answers without TLS.
+            options = options.ssl_mode(PgSslMode::VerifyFull);
+        }
         Ok(Self {
-            options: PgConnectOptions::from_str(url)?
-                .application_name("cryptmark")
-                .disable_statement_logging(),
+            options,
             location: Location::Postgres(url.to_owned()),
             patience: PATIENCE,
         })
@@ -245,5 +258,36 @@ impl Patience {
         tokio::time::sleep(pause).await;
         self.pause = (self.pause * 2).min(LAST_PAUSE);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_verified_unless_the_user_says_otherwise() {
+        if std::env::var_os("PGSSLMODE").is_some() {
+            return println!("skipped: PGSSLMODE is set");
+        }
+        let mode = |url: &str| {
+            let server = Server::new(url).unwrap();
+            format!("{:?}", server.options.get_ssl_mode())
+        };
+        for url in [
+            "postgres://me@db.example.org/runs",
+            "postgres://me@localhost/runs",
+            "postgres://127.0.0.1:5433/runs?application_name=sslmode",
+        ] {
+            assert_eq!(mode(url), "VerifyFull", "{url}");
+        }
+        assert_eq!(mode("postgres://db/runs?sslmode=disable"), "Disable");
+        assert_eq!(mode("postgres://db/runs?x=1&sslmode=verify-ca"), "VerifyCa");
+        assert_eq!(mode("postgres://db/runs?ssl-mode=require"), "Require");
+        // A socket of the file system is nobody else's.
+        assert_ne!(
+            mode("postgres://me@localhost/runs?host=/run/postgresql"),
+            "VerifyFull"
+        );
     }
 }

@@ -189,7 +189,7 @@ impl EngineClient {
         let mut command = match apart {
             false => Command::new(program),
             true => {
-                let mut command = Command::new("unshare");
+                let mut command = block::program::command("unshare");
                 command.args(["--mount", "--propagation", "unchanged", "--"]);
                 command.arg(program);
                 command

@@ -1,7 +1,5 @@
 //! Other programs that keep encrypted volumes and serve them.
 
-use std::process::Command;
-
 /// A program that serves volumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Program {
@@ -45,7 +43,7 @@ impl Program {
 
     /// The version that is installed, if one is.
     pub fn version(self) -> Option<String> {
-        let mut command = Command::new(self.command());
+        let mut command = block::program::command(self.command());
         if self == Self::Veracrypt {
             command.arg("--text");
         }

@@ -107,7 +107,7 @@ impl ServedError {
 type Serve = fn(folder: &Path, path: &Path, direct: bool) -> Command;
 
 fn qemu_nbd(folder: &Path, path: &Path, direct: bool) -> Command {
-    let mut command = Command::new("qemu-nbd");
+    let mut command = block::program::command("qemu-nbd");
     let cache = if direct { "none" } else { "writeback" };
     command
         .args(["--persistent", "--shared=64", "--cache", cache])
@@ -127,7 +127,7 @@ fn qemu_nbd(folder: &Path, path: &Path, direct: bool) -> Command {
 
 /// It has no way around the page cache.
 fn nbdkit(folder: &Path, path: &Path, _: bool) -> Command {
-    let mut command = Command::new("nbdkit");
+    let mut command = block::program::command("nbdkit");
     command
         .args(["--foreground", "--exit-with-parent", "--filter=luks"])
         .arg(format!("--unix={}", folder.join("nbd").display()))

@@ -12,7 +12,7 @@ use cipher::Key;
 use std::io::{self, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use tempfile::TempDir;
 use volume::tcrypt::Family;
 
@@ -134,7 +134,7 @@ fn speak(
     more: &[&str],
     volume: Option<&Path>,
 ) -> Result<Output, ServedError> {
-    let mut child = Command::new(COMMAND)
+    let mut child = block::program::command(COMMAND)
         .args(["--text", "--non-interactive"])
         .args(words)
         .args(more)

@@ -319,7 +319,11 @@ pub fn command(line: &str, load: Load<'_>) -> io::Result<(f64, Option<Output>)> 
     let begun = clock.now();
     let mut running = Vec::new();
     for job in 0..load.jobs {
-        let mut shell = Command::new("sh");
+        let mut shell = block::program::command("sh");
+        // The line is the user's own, and so is where it looks for programs.
+        if let Some(path) = std::env::var_os("PATH") {
+            shell.env("PATH", path);
+        }
         shell.args(["-c", line]).current_dir(load.root);
         shell.env("CRYPTMARK_JOB", job.to_string());
         shell.stdin(Stdio::null()).stdout(Stdio::null());

@@ -79,6 +79,29 @@ fn two_processes_of_fio() {
     near(trial.throughput_mb_s.median, rates);
 }
 
+/// What takes as many steps as pairs of jobs takes minutes here.
+#[test]
+fn many_jobs_of_fio() {
+    let jobs: Vec<String> = (0..40_000)
+        .map(|job| {
+            format!(
+                r#"{{"jobname": "job", "groupid": {}, "job options": {{"numjobs": "{job}"}},
+                    "read": {{"io_bytes": 4096, "total_ios": 1, "runtime": 1.0}}}}"#,
+                job / 2
+            )
+        })
+        .collect();
+    let text = format!(
+        r#"{{"fio version": "fio-3.33", "jobs": [{}]}}"#,
+        jobs.join(",")
+    );
+    let begun = std::time::Instant::now();
+    let results = results(&text);
+    let run = run("id".to_owned(), "none", "then".to_owned(), &[results]).unwrap();
+    assert_eq!(run.trials.len(), 40_000);
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+}
+
 /// The same job in several files is repeated.
 #[test]
 fn repetitions() {

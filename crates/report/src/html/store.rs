@@ -6,10 +6,10 @@ use lab::record::Run;
 use lab::store::RunSummary;
 use maud::{Markup, html};
 
-/// The address of a page about one run.
+/// The address of a page about one run, from any other page of the store.
 pub(crate) fn run_address(run: &str) -> String {
     let id = form_urlencoded::byte_serialize(run.as_bytes());
-    format!("/run?id={}", id.collect::<String>())
+    format!("run?id={}", id.collect::<String>())
 }
 
 /// The runs that hold every word of `query`, the newest first, in a form that
@@ -28,14 +28,14 @@ pub fn index(runs: &[RunSummary], query: &str) -> String {
         a class="skip" href="#runs" { "Skip to the runs" }
         main {
             h1 { "Runs" }
-            form class="search" role="search" action="/" method="get" {
+            form class="search" role="search" action="./" method="get" {
                 label for="q" { "Search by plan, day, machine or baseline" }
                 input type="search" id="q" name="q" value=(query);
                 button { "Search" }
             }
             p role="status" { (count(found.len(), runs.len())) }
             @if !found.is_empty() {
-                form id="runs" action="/compare" method="get" {
+                form id="runs" action="compare" method="get" {
                     (list(&found))
                     p class="send" { button { "Compare B with A" } }
                 }
@@ -106,7 +106,7 @@ fn list(runs: &[&RunSummary]) -> Markup {
 
 /// The way back to the list.
 pub(crate) fn way_back() -> Markup {
-    html! { nav { a href="/" { "All runs" } } }
+    html! { nav { a href="./" { "All runs" } } }
 }
 
 /// A run's report with the way back to the list.

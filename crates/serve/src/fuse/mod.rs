@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
 /// What can go wrong with a mount.
@@ -117,6 +117,13 @@ impl FuseMount {
         threads: usize,
         visibility: Visibility,
     ) -> Result<Self, FuseError> {
+        if !by_trusted_programs() {
+            let why = "PATH or FUSERMOUNT_PATH names a fusermount that is not the system's";
+            return Err(FuseError::Mount {
+                path: place.path().to_owned(),
+                source: io::Error::other(why),
+            });
+        }
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName("cryptmark".into()),
@@ -192,9 +199,17 @@ pub fn unmount(path: &Path, how: Unmount) -> Result<(), FuseError> {
     }
 }
 
+/// Whether root would run no program of somebody else's: `fuser` looks for one, in its
+/// own way, if the kernel lets it not mount by itself.
+fn by_trusted_programs() -> bool {
+    let named = std::env::var_os("FUSERMOUNT_PATH").is_some();
+    let mut names = ["fusermount3", "fusermount", "mount_fusefs"].into_iter();
+    !(named && rustix::process::geteuid().is_root()) && names.all(block::program::is_safe_by_path)
+}
+
 /// Users unmount by a program that may.
 fn by_fusermount(path: &Path, how: Unmount) -> io::Result<()> {
-    let mut command = Command::new("fusermount3");
+    let mut command = block::program::command("fusermount3");
     command.arg("-u").env("LC_ALL", "C").stdin(Stdio::null());
     if how == Unmount::Detached {
         command.arg("-z");

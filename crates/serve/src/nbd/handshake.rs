@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct Named {
     /// As clients ask for it; the first export is also called the empty name.
     pub name: String,
-    /// For people.
+    /// For people; nothing is told of an empty one.
     pub description: String,
     /// What it is.
     pub export: Arc<Export>,
@@ -239,7 +239,7 @@ impl Talk<'_> {
             (info::NAME, &named.name),
             (info::DESCRIPTION, &named.description),
         ] {
-            if wants(about) {
+            if wants(about) && !text.is_empty() {
                 let mut told = about.to_be_bytes().to_vec();
                 told.extend_from_slice(text.as_bytes());
                 self.reply(kind, reply::INFO, &told)?;

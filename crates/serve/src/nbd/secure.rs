@@ -2,7 +2,6 @@
 
 use super::transport::Wire;
 use std::io::{self, IoSlice};
-use std::time::Duration;
 
 /// What can make connections secure.
 pub trait Security: Send + Sync {

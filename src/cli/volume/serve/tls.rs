@@ -27,6 +27,11 @@ enum Tls {
 }
 
 impl TlsArguments {
+    /// Whether nobody is served without TLS.
+    pub fn is_required(&self) -> bool {
+        self.tls == Tls::Require
+    }
+
     /// What makes a server do as the user wants.
     ///
     /// # Errors

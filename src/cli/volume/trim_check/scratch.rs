@@ -46,7 +46,8 @@ impl Scratch {
         let cheap = ["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"];
         scratch.volume(&[&["create", "image", "--yes", "--no-progress"], &cheap[..]].concat())?;
         scratch.volume(&["mount", "image", "mounted", "--as", "file", "--daemon"])?;
-        let made = scratch.run(Command::new(format!("mkfs.{fs_type}")).arg("mounted/volume"));
+        let made =
+            scratch.run(block::program::command(format!("mkfs.{fs_type}")).arg("mounted/volume"));
         scratch.end()?;
         made?;
         fs::copy(scratch.image(), scratch.path("before")).map_err(failed)?;

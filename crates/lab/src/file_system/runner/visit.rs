@@ -437,7 +437,7 @@ impl Drop for Visit<'_, '_> {
 /// The command that makes a file system of all of `device`. Nothing is
 /// discarded, so that all systems are asked for the same.
 fn maker(job: &Job, tree: &Path, device: &Path) -> Command {
-    let mut command = Command::new(job.file_system.maker());
+    let mut command = block::program::command(job.file_system.maker());
     match job.file_system {
         FileSystem::Ext2 => command.args(["-q", "-F", "-E", "nodiscard"]),
         FileSystem::Ext4 => command.args([

@@ -143,7 +143,7 @@ impl Drop for Jvm {
 
 /// A virtual machine that leaves nothing behind and reads no options but ours.
 pub(super) fn command(program: &Path, folder: &TempDir) -> Command {
-    let mut command = Command::new(program);
+    let mut command = block::program::command(program);
     // Crash reports go to the working folder, performance counters to /tmp.
     command.current_dir(folder.path()).arg("-XX:-UsePerfData");
     for name in ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"] {

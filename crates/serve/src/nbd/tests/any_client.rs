@@ -13,7 +13,6 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::io::{self, IoSlice};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 const SIZE: u64 = 256 << 10;
 

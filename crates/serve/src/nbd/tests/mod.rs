@@ -2,6 +2,7 @@
 
 mod any_client;
 mod hostile;
+mod known;
 mod model;
 mod protocol;
 mod raw;

@@ -1,6 +1,10 @@
 //! Servers that lie: nothing panics, hangs or grows without bound.
 
+use super::super::road::{self, Road};
+use super::super::{Address, ClientError};
 use super::{Folder, NbdDevice, uri};
+use crate::nbd::secure::{Security, Session};
+use crate::nbd::transport::Wire;
 use crate::nbd::wire::{self, chunk, info, option, reply, transmission};
 use block::{BlockDevice, BlockError};
 use rand_core::{Rng, SeedableRng};
@@ -187,6 +191,78 @@ fn sizes_at_the_edge_are_no_danger() {
             }
         }
     }
+}
+
+/// A session that changes nothing: for who wants to see what a client does about TLS.
+struct Plain;
+
+impl Session for Plain {
+    fn receive(&self, below: &dyn Wire, into: &mut [u8]) -> io::Result<usize> {
+        below.receive(into)
+    }
+
+    fn send(&self, below: &dyn Wire, parts: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        below.send(parts)
+    }
+
+    fn flush(&self, below: &dyn Wire) -> io::Result<()> {
+        below.flush()
+    }
+
+    fn has_received(&self) -> bool {
+        false
+    }
+}
+
+impl Security for Plain {
+    fn is_required(&self) -> bool {
+        true
+    }
+
+    fn begin(&self, _: &dyn Wire) -> io::Result<Box<dyn Session>> {
+        Ok(Box::new(Plain))
+    }
+}
+
+/// CVE-2019-14842 of libnbd: a client that wants TLS goes on without.
+#[test]
+fn a_server_that_refuses_tls_is_left() {
+    let begin = |answer_to_tls: Vec<u8>| {
+        let folder = Folder::new();
+        let speech = [
+            greeting(),
+            answer_to_tls,
+            negotiation()[greeting().len()..].to_vec(),
+        ]
+        .concat();
+        serve(&folder.path("s"), move |mut client| {
+            client.write_all(&speech)?;
+            io::copy(&mut client, &mut io::sink()).map(drop)
+        });
+        let server = road::Server {
+            address: Address::Unix(folder.path("s")),
+            name: String::new(),
+            security: Some(Box::new(Plain)),
+        };
+        Road::begin(&server, Duration::from_secs(10))
+            .map(|_| ())
+            .unwrap_err()
+    };
+    for code in [reply::ERR_UNSUP, reply::ERR_POLICY] {
+        let refused = begin(answer(option::STARTTLS, code, &[]));
+        assert!(matches!(refused, ClientError::NoTls { .. }), "{refused:?}");
+    }
+    for (kind, code) in [
+        (option::STARTTLS, reply::ERR_INVALID),
+        (option::STARTTLS, reply::ERR_TLS_REQD),
+        (option::STARTTLS, 7),
+        (option::STRUCTURED_REPLY, reply::ACK),
+    ] {
+        begin(answer(kind, code, &[]));
+    }
+    // TLS begins, and what somebody on the way has put behind that does not count.
+    let early = begin(answer(option::STARTTLS, reply::ACK, &[]));
+    assert!(matches!(early, ClientError::Protocol(_)), "{early:?}");
 }
 
 /// Replies to a read that are whole by their form, and lack bytes of the data.

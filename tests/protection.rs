@@ -1,0 +1,565 @@
+//! What the program keeps to itself: keys and passphrases in its memory, files that
+//! hold them, programs that it runs, places that it mounts on.
+
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+const PASSPHRASE: &str = "correct horse battery staple 4711";
+const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+/// A user who is nobody in particular.
+const NOBODY: u32 = 65534;
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A folder with a LUKS2 volume in `image`, its volume key in `key`, and its passphrase in `line`.
+struct Desk {
+    folder: tempfile::TempDir,
+    key: Vec<u8>,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut key = vec![0; 64];
+        File::open("/dev/urandom")
+            .unwrap()
+            .read_exact(&mut key)
+            .unwrap();
+        fs::write(folder.path().join("key"), &key).unwrap();
+        fs::write(folder.path().join("line"), PASSPHRASE).unwrap();
+        let desk = Self { folder, key };
+        desk.ok(&format!(
+            "volume create image --size 20MiB --volume-key-file key --passphrase-file line {CHEAP}"
+        ));
+        desk
+    }
+
+    /// The part of the volume key with which a key schedule of AES begins.
+    fn part(&self) -> &[u8] {
+        &self.key[..16]
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, program: &str, arguments: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn output(&self, arguments: &str) -> Output {
+        self.command(PROGRAM, arguments).output().unwrap()
+    }
+
+    fn ok(&self, arguments: &str) {
+        let output = self.output(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments}: {said}");
+    }
+
+    fn code(&self, arguments: &str) -> Option<i32> {
+        self.output(arguments).status.code()
+    }
+
+    /// Serves the image, allowed to dump cores of any size; the passphrase comes through
+    /// a pipe.
+    fn serve(&self, change: impl FnOnce(&mut Command)) -> Serving {
+        let mut command = self.command("sh", "-c");
+        command
+            .arg("ulimit -c unlimited; exec \"$0\" volume serve image --nbd disk.sock --passphrase-file -")
+            .arg(PROGRAM)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        change(&mut command);
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        writeln!(stdin, "{PASSPHRASE}").unwrap();
+        let mut line = String::new();
+        let mut told = BufReader::new(child.stdout.take().unwrap());
+        told.read_line(&mut line).unwrap();
+        assert!(line.contains("is served"), "{line}");
+        Serving(child)
+    }
+}
+
+struct Serving(Child);
+
+impl Serving {
+    fn kill(&self, signal: &str) {
+        let id = self.0.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args([signal, &id])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+
+    /// Whether some memory of it that may be read holds `wanted`: root sees all of it.
+    fn holds(&self, wanted: &[u8]) -> bool {
+        let id = self.0.id();
+        let maps = fs::read_to_string(format!("/proc/{id}/maps")).unwrap();
+        let memory = File::open(format!("/proc/{id}/mem")).unwrap();
+        maps.lines().any(|line| {
+            let mut words = line.split_whitespace();
+            let (range, rights) = (words.next().unwrap(), words.next().unwrap());
+            let (start, end) = range.split_once('-').unwrap();
+            let number = |text| u64::from_str_radix(text, 16).unwrap();
+            if !rights.starts_with("rw") || number(end) - number(start) > 1 << 30 {
+                return false;
+            }
+            let mut bytes = vec![0; (number(end) - number(start)) as usize];
+            let read = memory.read_at(&mut bytes, number(start)).unwrap_or(0);
+            has(&bytes[..read], wanted)
+        })
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It has ended, unless a test failed.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn has(bytes: &[u8], wanted: &[u8]) -> bool {
+    bytes.windows(wanted.len()).any(|window| window == wanted)
+}
+
+#[test]
+fn no_core_is_dumped() {
+    let desk = Desk::new();
+    let mut control = desk.command("sh", "-c");
+    let control = control
+        .arg("ulimit -c unlimited; kill -QUIT $$")
+        .status()
+        .unwrap();
+    if !control.core_dumped() {
+        return println!("skipped: this machine dumps no cores at all");
+    }
+    for signal in ["-QUIT", "-ABRT", "-ILL"] {
+        let mut serving = desk.serve(|_| ());
+        if is_root() {
+            assert!(
+                serving.holds(desk.part()),
+                "the key is nowhere: the search is wrong"
+            );
+        }
+        serving.kill(signal);
+        let status = serving.0.wait().unwrap();
+        assert!(
+            status.signal().is_some() && !status.core_dumped(),
+            "{signal}: {status}"
+        );
+        for entry in fs::read_dir(desk.folder.path()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() && !path.ends_with("key") {
+                let bytes = fs::read(&path).unwrap();
+                assert!(!has(&bytes, desk.part()), "{signal}: {}", path.display());
+            }
+        }
+        // Nobody was there any more to remove it.
+        let _ = fs::remove_file(desk.path("disk.sock"));
+    }
+}
+
+#[test]
+fn a_passphrase_is_gone_when_the_volume_is_open() {
+    if !is_root() {
+        return println!("skipped: only root sees the memory of the server");
+    }
+    let desk = Desk::new();
+    let serving = desk.serve(|_| ());
+    assert!(
+        serving.holds(desk.part()),
+        "the key is nowhere: the search is wrong"
+    );
+    assert!(!serving.holds(PASSPHRASE.as_bytes()));
+}
+
+#[test]
+fn processes_of_the_same_user_cannot_look() {
+    if !is_root() {
+        return println!("skipped: only root starts processes of another user");
+    }
+    let desk = Desk::new();
+    for path in [desk.folder.path(), &desk.path("image"), &desk.path("line")] {
+        chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    fs::set_permissions(desk.folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    let by_nobody = |command: &mut Command| {
+        command
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .env("XDG_RUNTIME_DIR", desk.folder.path());
+    };
+    let look = |process: u32, file: &str| {
+        let mut look = Command::new("sh");
+        look.args(["-c", &format!(": < /proc/{process}/{file}")]);
+        by_nobody(&mut look);
+        look.stderr(Stdio::null()).status().unwrap().success()
+    };
+    let mut control = Command::new("sleep");
+    control.arg("60");
+    by_nobody(&mut control);
+    let control = Serving(control.spawn().unwrap());
+    if !["mem", "environ", "auxv"]
+        .iter()
+        .all(|file| look(control.0.id(), file))
+    {
+        return println!("skipped: no process of the same user may look here");
+    }
+    let serving = desk.serve(by_nobody);
+    for file in ["mem", "environ", "auxv"] {
+        assert!(!look(serving.0.id(), file), "{file}");
+    }
+}
+
+#[test]
+fn what_follows_the_passphrase_is_left_to_others() {
+    let desk = Desk::new();
+    let mut shell = desk.command("sh", "-c");
+    let mut shell = shell
+        .arg("\"$0\" volume open image --passphrase-file - >&2 && cat")
+        .arg(PROGRAM)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = shell.stdin.take().unwrap();
+    write!(stdin, "{PASSPHRASE}\nfor cat").unwrap();
+    drop(stdin);
+    let output = shell.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "for cat");
+}
+
+/// As strace prints bytes with -xx.
+fn in_hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect()
+}
+
+#[test]
+fn no_secret_is_written_or_handed_on() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return println!("skipped: strace is not installed");
+    }
+    let desk = Desk::new();
+    fs::write(desk.path("second"), "another passphrase 1147").unwrap();
+    for arguments in [
+        format!("volume create fresh --size 20MiB --passphrase-file - {CHEAP}"),
+        "volume open image --passphrase-file -".to_owned(),
+        format!("volume key add image --passphrase-file - --new-key-file second {CHEAP}"),
+        "volume info image".to_owned(),
+    ] {
+        let mut traced = desk.command("strace", "-f -qq -xx -s 65536 -o trace");
+        let mut traced = traced
+            .arg(PROGRAM)
+            .args(arguments.split_whitespace())
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        // `info` asks for nothing.
+        let _ = writeln!(traced.stdin.take().unwrap(), "{PASSPHRASE}");
+        let output = traced.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if said.contains("ptrace") && !output.status.success() {
+            return println!("skipped: strace may not trace here");
+        }
+        assert!(output.status.success(), "{arguments}: {said}");
+        let trace = fs::read_to_string(desk.path("trace")).unwrap();
+        // Byte by byte, a passphrase is never whole in a call that reads it; four
+        // letters together are in no other call.
+        let passphrase = in_hexadecimal(&PASSPHRASE.as_bytes()[..4]);
+        let key = in_hexadecimal(&desk.key[..8]);
+        let second = in_hexadecimal(b"another passphrase");
+        let reads = |line: &&str| line.contains(" read(") || line.contains(" pread64(");
+        for line in trace.lines().filter(|line| !reads(line)) {
+            for secret in [&passphrase, &key, &second] {
+                assert!(!line.contains(secret.as_str()), "{arguments}: {line}");
+            }
+        }
+        if arguments.contains("key add") {
+            assert!(
+                trace
+                    .lines()
+                    .filter(reads)
+                    .any(|line| line.contains(&second))
+            );
+        }
+    }
+    // What the ring writes is in no call.
+    for image in ["image", "fresh"] {
+        let bytes = fs::read(desk.path(image)).unwrap();
+        for secret in [
+            PASSPHRASE.as_bytes(),
+            &desk.key[..16],
+            b"another passphrase",
+        ] {
+            assert!(!has(&bytes, secret), "{image}");
+        }
+    }
+}
+
+#[test]
+fn files_that_hold_keys_are_their_owners_alone() {
+    let desk = Desk::new();
+    for umask in ["000", "022", "077"] {
+        let name = |what: &str| format!("{what}-{umask}");
+        let arguments = [
+            format!(
+                "volume create {} --size 20MiB --header {} --passphrase-file line {CHEAP}",
+                name("image"),
+                name("header")
+            ),
+            format!("volume header backup image --output {}", name("backup")),
+        ];
+        for arguments in arguments {
+            let mut shell = desk.command("sh", "-c");
+            shell
+                .arg(format!("umask {umask}; exec \"$0\" {arguments}"))
+                .arg(PROGRAM);
+            let output = shell.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{arguments}: {said}");
+        }
+        for what in ["image", "header", "backup"] {
+            let mode = fs::metadata(desk.path(&name(what))).unwrap().mode();
+            assert_eq!(mode & 0o777, 0o600, "{} {mode:o}", name(what));
+        }
+    }
+}
+
+#[test]
+fn root_runs_no_program_of_somebody_elses() {
+    if !is_root() {
+        return println!("skipped: root's programs are looked for by root alone");
+    }
+    let desk = Desk::new();
+    let folder = desk.path("evil");
+    fs::create_dir(&folder).unwrap();
+    let marker = desk.path("marker");
+    let names = [
+        "mount",
+        "umount",
+        "fuse2fs",
+        "fusermount3",
+        "fusermount",
+        "fstrim",
+        "mkfs.ext4",
+        "unshare",
+        "modprobe",
+        "qemu-nbd",
+        "nbdkit",
+        "veracrypt",
+        "java",
+        "sh",
+        "gcc",
+    ];
+    for name in names {
+        let text = format!("#!/bin/sh\necho {name} >> {}\nexit 1\n", marker.display());
+        fs::write(folder.join(name), text).unwrap();
+        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    fs::create_dir(desk.path("mnt")).unwrap();
+    for arguments in [
+        "doctor",
+        "volume mount image mnt --as fs --passphrase-file line",
+        "volume trim-check",
+    ] {
+        // Whether it can be done here is not the question.
+        let _ = desk
+            .command(PROGRAM, arguments)
+            .env("PATH", &path)
+            .output()
+            .unwrap();
+        let ran = fs::read_to_string(&marker).unwrap_or_default();
+        assert_eq!(ran, "", "{arguments}");
+    }
+    let mut named = desk.command(
+        PROGRAM,
+        "volume mount image mnt --as file --passphrase-file line",
+    );
+    let output = named
+        .env("FUSERMOUNT_PATH", folder.join("fusermount3"))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!marker.exists());
+    // The programs there are ones that would have said so.
+    assert!(
+        !Command::new(folder.join("mount"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(fs::read_to_string(&marker).unwrap(), "mount\n");
+}
+
+/// Every program is started by the one function, but for this program itself and what
+/// has a whole path.
+#[test]
+fn no_bare_name_is_run() {
+    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() && !["tests", "benches", "fuzz"].contains(&name.as_str()) {
+                sources(&path, found);
+            } else if name.ends_with(".rs") && name != "tests.rs" {
+                found.push(path);
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for folder in ["src", "crates"] {
+        sources(&root.join(folder), &mut found);
+    }
+    assert!(found.len() > 300, "{}", found.len());
+    let mut seen = 0;
+    for path in found {
+        let text = fs::read_to_string(&path).unwrap();
+        // Tests run what they like.
+        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        let text = text
+            .split("#[cfg(all(test, unix))]\nmod tests")
+            .next()
+            .unwrap();
+        for (at, _) in text.match_indices("Command::new(") {
+            seen += 1;
+            let argument = &text[at + "Command::new(".len()..];
+            let completions = path.ends_with("src/cli/completions.rs");
+            assert!(
+                !argument.trim_start().starts_with(['"', '&', 'f']) || completions,
+                "{}: {}",
+                path.display(),
+                argument.lines().next().unwrap()
+            );
+        }
+    }
+    assert!(seen > 3);
+}
+
+#[test]
+fn volumes_are_not_mounted_over_the_system_or_over_files() {
+    let desk = Desk::new();
+    let mount = |place: &str, more: &str| {
+        desk.code(&format!(
+            "volume mount image {place} --as file --passphrase-file line {more}"
+        ))
+    };
+    for place in [
+        "/", "/usr", "/usr/bin", "/etc", "/home", "/tmp", "/var/lib", "/dev",
+    ] {
+        for more in ["", "--yes"] {
+            assert_eq!(mount(place, more), Some(4), "{place} {more}");
+        }
+    }
+    std::os::unix::fs::symlink("/etc", desk.path("link")).unwrap();
+    assert_eq!(mount("link", "--yes"), Some(4));
+    fs::create_dir(desk.path("full")).unwrap();
+    fs::write(desk.path("full/mine"), "mine").unwrap();
+    assert_eq!(mount("full", ""), Some(4));
+    assert_eq!(mount("absent", ""), Some(2));
+    let over_file = "volume serve image --fuse /etc/cryptmark-test --passphrase-file line";
+    assert_eq!(desk.code(over_file), Some(4));
+    assert!(!Path::new("/etc/cryptmark-test").exists());
+    if is_root() && File::open("/dev/fuse").is_ok() {
+        assert_eq!(mount("full", "--yes --daemon"), Some(0));
+        assert!(!desk.path("full/mine").exists() && desk.path("full/volume").exists());
+        desk.ok("volume umount full");
+        assert_eq!(fs::read(desk.path("full/mine")).unwrap(), b"mine");
+    }
+}
+
+#[test]
+fn plaintext_for_other_machines_is_asked_for() {
+    let desk = Desk::new();
+    for place in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+        let output = desk.output(&format!(
+            "volume serve image --passphrase-file line --nbd {place}"
+        ));
+        assert_eq!(output.status.code(), Some(4), "{place}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            said.contains("read and change") && said.contains("--yes"),
+            "{said}"
+        );
+    }
+    let start = |place: &str| {
+        let arguments = format!("volume serve image --passphrase-file line --nbd {place}");
+        let mut command = desk.command(PROGRAM, &arguments);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        assert!(line.contains("is served"), "{place}: {line}");
+        let mut serving = Serving(child);
+        serving.kill("-TERM");
+        let mut said = String::new();
+        serving
+            .0
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut said)
+            .unwrap();
+        assert!(serving.0.wait().unwrap().success());
+        said
+    };
+    let warned = start("0.0.0.0:0 --yes");
+    assert!(
+        warned.starts_with("warning: whoever reaches 0.0.0.0:0"),
+        "{warned}"
+    );
+    for place in [":0", "127.0.0.1:0", "localhost:0", "disk.sock"] {
+        assert_eq!(start(place), "");
+    }
+}
+
+#[test]
+fn clients_learn_nothing_of_where_the_image_is() {
+    let desk = Desk::new();
+    let _serving = desk.serve(|_| ());
+    let mut client = UnixStream::connect(desk.path("disk.sock")).unwrap();
+    client.read_exact(&mut [0; 18]).unwrap();
+    client.write_all(&3_u32.to_be_bytes()).unwrap();
+    // NBD_OPT_LIST, then NBD_OPT_INFO of the default export: name and description.
+    client.write_all(b"IHAVEOPT\0\0\0\x03\0\0\0\0").unwrap();
+    client
+        .write_all(b"IHAVEOPT\0\0\0\x06\0\0\0\x0a\0\0\0\0\0\x02\0\x01\0\x02")
+        .unwrap();
+    // NBD_OPT_ABORT: the server says no more after it.
+    client.write_all(b"IHAVEOPT\0\0\0\x02\0\0\0\0").unwrap();
+    let mut said = Vec::new();
+    client.read_to_end(&mut said).unwrap();
+    assert!(said.len() > 100, "{said:02x?}");
+    let folder = desk.folder.path().to_str().unwrap().as_bytes();
+    assert!(!has(&said, folder) && !has(&said, b"image"), "{said:02x?}");
+}
