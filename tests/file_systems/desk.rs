@@ -1,7 +1,7 @@
 //! A folder to measure file systems in, and a look at what is left behind.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
