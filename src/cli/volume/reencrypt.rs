@@ -138,6 +138,7 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
         return tcrypt::go_on(options, &mut parsed, (header, data), path);
     }
     if parsed.is_reencrypting() {
+        check_mode(options, &parsed)?;
         let secret = options.secret.secret(format, image)?;
         let keys = parsed.unlock_both(header, &secret, &Limits::default())?;
         let length = parsed.length_afterwards();
@@ -157,6 +158,23 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
         return work(options, &mut parsed, (header, data), &keys);
     }
     change(options, &mut parsed, (header, data))
+}
+
+/// Refuses to go on with something else than the user asked for.
+fn check_mode(options: &ReencryptOptions, header: &Header) -> Result<(), Failure> {
+    let asked = match (options.encrypt, options.decrypt) {
+        (true, _) => "encrypt",
+        (_, true) => "decrypt",
+        _ => return Ok(()),
+    };
+    match header.reencryption_mode() {
+        Some(mode) if mode != asked => Err(Failure::new(
+            4,
+            format!("the volume is in the middle of another change: `{mode}`"),
+            format!("Finish that first, without --{asked}."),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Whether there is a header that tells of a reencryption.

@@ -110,6 +110,12 @@ impl Header {
         self.metadata.config.requirements.iter().any(known)
     }
 
+    /// What the header says is being done: `encrypt`, `reencrypt` or `decrypt`.
+    pub fn reencryption_mode(&self) -> Option<&str> {
+        let slot = slot_of(self)?;
+        self.json["keyslots"][slot.to_string()]["mode"].as_str()
+    }
+
     /// The length that a file should have when the encryption that has begun is done, if it was
     /// made longer for that.
     pub fn length_afterwards(&self) -> Option<u64> {
@@ -122,6 +128,21 @@ impl Header {
         match of(Backup::Previous)?.size {
             SegmentSize::Fixed(length) => of(Backup::Final)?.offset.checked_add(length),
             SegmentSize::Dynamic => None,
+        }
+    }
+
+    /// Lets data that goes to the end of its device go there ever after, whatever the size.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn fill_device(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+        let (number, segment) = self.data_segment()?;
+        match segment.size {
+            SegmentSize::Fixed(size) if segment.offset + size == device.geometry().size => self
+                .commit(device, |json| {
+                    json["segments"][number.to_string()]["size"] = "dynamic".into();
+                }),
+            _ => Ok(()),
         }
     }
 
@@ -266,10 +287,10 @@ impl Header {
             .filter(|(number, _)| leaves(number))
             .map(|(number, keyslot)| (*number, keyslot.area()))
             .collect();
+        // The file is cut there.
         let size = match plan.last.kind {
-            // The file is cut there.
-            SegmentKind::Linear => Some(plan.length.to_string()),
-            SegmentKind::Crypt { .. } => None,
+            SegmentKind::Crypt { .. } if self.length_afterwards().is_none() => None,
+            _ => Some(plan.length.to_string()),
         };
         self.commit(devices.header, |json| {
             let last = json["segments"].as_object();

@@ -241,7 +241,9 @@ pub fn finish(image: &Path, length: Option<u64>) -> Result<(), Failure> {
     }
     match length {
         Some(length) if image.is_file() && file_length(image)? > length => {
-            set_length(image, length)
+            set_length(image, length)?;
+            let device = Disk::open(image, true)?;
+            Ok(Header::read(&device)?.fill_device(&device)?)
         }
         _ => Ok(()),
     }

@@ -358,7 +358,7 @@ impl Header {
         };
         let rest = data.geometry().size.saturating_sub(segment.offset);
         let (length, ends_early) = match segment.size {
-            SegmentSize::Fixed(size) => (size, true),
+            SegmentSize::Fixed(size) => (size, size != rest),
             SegmentSize::Dynamic => {
                 let length = data_to_end(data, segment.offset, layout)?.length;
                 (length, length != rest)

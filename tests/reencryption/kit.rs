@@ -1,0 +1,311 @@
+//! A folder with a volume, and two programs that change it.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+
+/// Bytes of data, and before them when they have a header.
+const DATA: usize = 12 << 20;
+const OFFSET: usize = 4 << 20;
+
+const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+
+/// How long a program may take before it has begun.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is done to the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    Reencrypt,
+    EncryptDetached,
+    DecryptDetached,
+    Encrypt,
+    Decrypt,
+}
+
+/// Which program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Us,
+    Them,
+}
+
+impl By {
+    pub fn other(self) -> Self {
+        match self {
+            Self::Us => Self::Them,
+            Self::Them => Self::Us,
+        }
+    }
+}
+
+/// What kills have met, of us and of them.
+#[derive(Debug, Default)]
+pub struct Seen {
+    hot: [u32; 2],
+    clean: [u32; 2],
+    over: [u32; 2],
+}
+
+impl Seen {
+    pub fn count(&mut self, by: By, desk: &Desk, begun: bool) {
+        let counts = match begun {
+            false => &mut self.over,
+            true if desk.metadata().contains("in-reencryption") => &mut self.hot,
+            true => &mut self.clean,
+        };
+        counts[usize::from(by == By::Them)] += 1;
+    }
+}
+
+/// Whether a program is here; says so if it is not.
+pub fn have(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok();
+    if !found {
+        println!("skipped: {program} is not installed");
+    }
+    found
+}
+
+/// A volume `v` of `plain`, with a header in `h` if that is detached.
+pub struct Desk {
+    folder: tempfile::TempDir,
+    pub plain: Vec<u8>,
+}
+
+impl Desk {
+    pub fn new(task: Task) -> Self {
+        let desk = Self::empty();
+        match task {
+            Task::Reencrypt | Task::Decrypt => {
+                desk.make(OFFSET + DATA);
+                let format = format!("luksFormat {CHEAP} --offset {} v", OFFSET / 512);
+                desk.theirs(&format);
+                desk.ours("import v --input plain --yes");
+            }
+            Task::DecryptDetached => {
+                desk.make(DATA);
+                desk.theirs(&format!("luksFormat {CHEAP} --header h v"));
+                desk.ours("import v --header h --input plain --yes");
+            }
+            Task::EncryptDetached | Task::Encrypt => {
+                fs::copy(desk.path("plain"), desk.path("v")).unwrap();
+            }
+        }
+        desk
+    }
+
+    /// With a passphrase and data, and no volume.
+    pub fn empty() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("line"), "a passphrase").unwrap();
+        let mut state = 1_u64;
+        let plain: Vec<u8> = (0..DATA)
+            .map(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                (state >> 56) as u8
+            })
+            .collect();
+        fs::write(folder.path().join("plain"), &plain).unwrap();
+        Self { folder, plain }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn make(&self, bytes: usize) {
+        let file = File::create(self.path("v")).unwrap();
+        file.set_len(bytes as u64).unwrap();
+    }
+
+    /// `cryptmark volume` with the passphrase.
+    pub fn our_command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.arg("volume").args(arguments.split_whitespace());
+        command.args(["--passphrase-file", "line"]);
+        self.quiet(command)
+    }
+
+    /// `cryptsetup` with the passphrase, in user space alone.
+    pub fn their_command(&self, arguments: &str) -> Command {
+        let mut command = Command::new("cryptsetup");
+        command.args(["--batch-mode", "--disable-locks", "--key-file", "line"]);
+        command.args(arguments.split_whitespace());
+        self.quiet(command)
+    }
+
+    fn quiet(&self, mut command: Command) -> Command {
+        command.current_dir(self.folder.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        command.stderr(Stdio::piped());
+        command
+    }
+
+    pub fn ours(&self, arguments: &str) -> Output {
+        succeeded(arguments, self.our_command(arguments).output().unwrap())
+    }
+
+    pub fn theirs(&self, arguments: &str) -> Output {
+        succeeded(arguments, self.their_command(arguments).output().unwrap())
+    }
+
+    /// Where the header is now: of its own file, of the file beside the volume, or of the volume.
+    fn header(&self) -> &'static str {
+        let files = ["h", "v.cryptmark-header"];
+        files
+            .into_iter()
+            .find(|name| self.path(name).exists())
+            .unwrap_or("v")
+    }
+
+    /// The option that names the header for us, and for them.
+    fn detached(&self) -> String {
+        match self.header() {
+            "v" => String::new(),
+            name => format!("--header {name}"),
+        }
+    }
+
+    /// The JSON of the newer copy of the header.
+    pub fn metadata(&self) -> String {
+        let read = |at: u64| {
+            let mut file = File::open(self.path(self.header())).ok()?;
+            let mut copy = vec![0; 16 << 10];
+            file.seek(SeekFrom::Start(at)).ok()?;
+            file.read_exact(&mut copy).ok()?;
+            let epoch = u64::from_be_bytes(copy[16..24].try_into().ok()?);
+            let magic: &[u8] = if at == 0 { b"LUKS" } else { b"SKUL" };
+            let text = copy[4096..].split(|byte| *byte == 0).next()?;
+            copy.starts_with(magic)
+                .then(|| (epoch, String::from_utf8_lossy(text).into_owned()))
+        };
+        let newest = [0, 16 << 10].into_iter().filter_map(read).max();
+        newest.map_or(String::new(), |(_, text)| text)
+    }
+
+    pub fn is_begun(&self) -> bool {
+        self.metadata().contains("online-reencrypt")
+    }
+
+    /// Begins the task, and kills the program some time after that; whether it had not ended.
+    pub fn begin_and_kill(&self, task: Task, by: By, resilience: &str, round: u32) -> bool {
+        self.begin_and(task, by, resilience, round, "KILL")
+    }
+
+    /// Begins the task as they do it, and asks the program to stop.
+    pub fn begin_and_interrupt(&self, task: Task, resilience: &str, round: u32) -> bool {
+        self.begin_and(task, By::Them, resilience, round, "INT")
+    }
+
+    fn begin_and(&self, task: Task, by: By, resilience: &str, round: u32, signal: &str) -> bool {
+        let them = format!(
+            "reencrypt --force-offline-reencrypt --hotzone-size 64k {CHEAP} v {}",
+            match resilience {
+                "datashift" => String::new(),
+                other => format!("--resilience {other}"),
+            }
+        );
+        if (task, by) == (Task::Encrypt, By::Them) {
+            // They do not make it longer themselves.
+            let file = File::options().write(true).open(self.path("v")).unwrap();
+            file.set_len((DATA + 2 * OFFSET) as u64).unwrap();
+        }
+        let mut command = match (task, by) {
+            (Task::Reencrypt, By::Us) => self.our_command(&format!("reencrypt v {CHEAP}")),
+            (Task::EncryptDetached, By::Us) => {
+                self.our_command(&format!("reencrypt v --encrypt --header h {CHEAP}"))
+            }
+            (Task::DecryptDetached, By::Us) => self.our_command("reencrypt v --decrypt --header h"),
+            (Task::Encrypt, By::Us) => self.our_command(&format!("reencrypt v --encrypt {CHEAP}")),
+            (Task::Decrypt, By::Us) => self.our_command("reencrypt v --decrypt"),
+            (Task::Reencrypt, By::Them) => self.their_command(&them),
+            (Task::EncryptDetached, By::Them) => {
+                self.their_command(&format!("{them} --encrypt --header h"))
+            }
+            (Task::DecryptDetached | Task::Decrypt, By::Them) => {
+                self.their_command(&format!("{them} --decrypt --header h"))
+            }
+            (Task::Encrypt, By::Them) => self.their_command(&format!(
+                "{them} --encrypt --reduce-device-size {}k",
+                2 * OFFSET >> 10
+            )),
+        };
+        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+        let started = Instant::now();
+        // The header in its place is the last thing that a beginning is.
+        let placed = || match (task, by) {
+            (Task::Encrypt, _) => self.header() == "v" && self.is_begun(),
+            _ => self.is_begun(),
+        };
+        while !placed() && child.try_wait().unwrap().is_none() {
+            assert!(started.elapsed() < PATIENCE, "it does not begin");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let random = fs::read("/proc/sys/kernel/random/uuid").unwrap();
+        let random = random.iter().fold(u64::from(round), |sum, byte| {
+            sum * 31 % 1_000_003 + u64::from(*byte)
+        });
+        std::thread::sleep(Duration::from_micros(random % 150_000));
+        if child.try_wait().unwrap().is_none() {
+            let number = child.id().to_string();
+            let killed = Command::new("kill").args(["-s", signal, &number]).status();
+            assert!(killed.unwrap().success());
+        }
+        child.wait().unwrap();
+        self.is_begun()
+    }
+
+    /// Whether we read the data, whatever is behind them.
+    pub fn holds(&self, when: &str) {
+        let option = self.detached();
+        let output = self.ours(&format!("export v {option} --output -"));
+        assert!(output.stdout.starts_with(&self.plain), "{when}");
+    }
+
+    /// Finishes what has begun.
+    pub fn finish(&self, task: Task, by: By) {
+        let option = self.detached();
+        // There is a moment in which only we can go on: what is wiped then is gone for them.
+        let alone = self.metadata().contains("cryptmark-reencrypt-alone");
+        if by == By::Us || alone {
+            assert!(!alone || task == Task::Encrypt);
+            let option = if option == "--header h" { &option } else { "" };
+            self.ours(&format!("reencrypt v {option}"));
+            return;
+        }
+        self.theirs(&format!("repair v {option}"));
+        if self.is_begun() {
+            self.theirs(&format!(
+                "reencrypt --resume-only --force-offline-reencrypt v {option}"
+            ));
+        }
+    }
+
+    /// What must be at the end; what had not begun may be as it was.
+    pub fn ended(&self, task: Task, begun: bool) {
+        assert!(!self.is_begun());
+        let decrypts = matches!(task, Task::Decrypt | Task::DecryptDetached);
+        let encrypted = self.metadata().contains("\"crypt\"");
+        if decrypts && (begun || !encrypted) {
+            let there = fs::read(self.path("v")).unwrap();
+            assert!(there.starts_with(&self.plain), "{task:?}");
+            return;
+        }
+        self.holds(&format!("{task:?} at the end"));
+        let option = self.detached();
+        self.theirs(&format!("luksOpen --test-passphrase v {option}"));
+    }
+}
+
+fn succeeded(arguments: &str, output: Output) -> Output {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments}\n{said}");
+    output
+}

@@ -1,0 +1,89 @@
+//! Reencryptions that one program begins and the other finishes, killed at random: after each
+//! kill all of the data can be read, and no byte differs at the end.
+//!
+//! `CRYPTMARK_KILLS=50 cargo test --test reencryption` kills so often each way.
+
+mod kit;
+mod rules;
+
+use kit::{By, Desk, Task};
+
+/// Kills of one test, unless the environment says otherwise.
+const KILLS: u32 = 2;
+
+fn kills() -> u32 {
+    let asked = std::env::var("CRYPTMARK_KILLS").ok();
+    asked.map_or(KILLS, |asked| asked.parse().unwrap())
+}
+
+/// Begins the task by one program, kills it, reads the data, lets the other one finish it, and
+/// reads the data again.
+fn both_ways(task: Task, resiliences: &[&str]) {
+    if !kit::have("cryptsetup") {
+        return;
+    }
+    let mut seen = kit::Seen::default();
+    for round in 0..kills() {
+        for by in [By::Us, By::Them] {
+            // They have a choice of how a window survives; we have none.
+            let choices = if by == By::Them {
+                resiliences
+            } else {
+                &["journal"][..]
+            };
+            for resilience in choices {
+                let desk = Desk::new(task);
+                let begun = desk.begin_and_kill(task, by, resilience, round);
+                seen.count(by, &desk, begun);
+                if begun {
+                    desk.holds(&format!("{task:?} by {by:?}, {resilience}, killed"));
+                    desk.finish(task, by.other());
+                }
+                desk.ended(task, begun);
+            }
+        }
+    }
+    println!("{task:?}: {seen:?}");
+}
+
+#[test]
+fn another_key() {
+    both_ways(Task::Reencrypt, &["checksum", "journal"]);
+}
+
+#[test]
+fn encryption_with_a_detached_header() {
+    both_ways(Task::EncryptDetached, &["checksum", "journal"]);
+}
+
+#[test]
+fn decryption_with_a_detached_header() {
+    both_ways(Task::DecryptDetached, &["checksum", "journal"]);
+}
+
+#[test]
+fn encryption_that_makes_room() {
+    both_ways(Task::Encrypt, &["datashift"]);
+}
+
+#[test]
+fn decryption_over_the_header() {
+    both_ways(Task::Decrypt, &["checksum", "journal"]);
+}
+
+/// Without protection a volume survives only what it is told of beforehand.
+#[test]
+fn a_reencryption_without_protection_that_was_stopped() {
+    if !kit::have("cryptsetup") {
+        return;
+    }
+    for round in 0..kills() {
+        let desk = Desk::new(Task::Reencrypt);
+        let begun = desk.begin_and_interrupt(Task::Reencrypt, "none", round);
+        if begun {
+            desk.holds("stopped");
+            desk.finish(Task::Reencrypt, By::Us);
+        }
+        desk.ended(Task::Reencrypt, begun);
+    }
+}
