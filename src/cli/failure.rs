@@ -67,6 +67,11 @@ impl Failure {
         Self::new(code, what, remedy)
     }
 
+    /// What happened, for where it is only a warning.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
     /// The same, with something else to do about it.
     pub fn with_remedy(self, remedy: String) -> Self {
         Self { remedy, ..self }

@@ -2,12 +2,14 @@
 
 use super::progress::Progress;
 use super::{Failure, print, stop_on_signal};
+use block::hold::{self, Hold};
 use bytesize::ByteSize;
 use clap::{Args, Subcommand};
 use lab::kernel::{Disk, Job, KernelError, Lab, Outputs, standard_cache};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use volume::VolumeError;
 
 /// Memory that a kernel boots with, and the most that it can use, in MiB.
 const MEMORY: std::ops::RangeInclusive<u64> = 64..=65536;
@@ -100,6 +102,11 @@ fn start(options: RunOptions) -> Result<(), Failure> {
         .iter()
         .map(|path| directory(path))
         .collect::<Result<_, _>>()?;
+    for path in &options.disk {
+        // From its start on the lab's kernel locks what it writes to, and a lock of this
+        // process would keep it out.
+        drop(hold::open(path, !options.read_only, Hold::Usual).map_err(VolumeError::Block)?);
+    }
     job.disks = options
         .disk
         .into_iter()

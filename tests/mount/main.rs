@@ -32,7 +32,7 @@ fn the_file_equals_the_model() {
                 write: true,
                 direct,
                 engine: Some(block::Engine::Threads),
-                exclusive: false,
+                hold: block::Hold::Usual,
             };
             let device = FileDevice::open(&desk.path("d/volume"), &options).unwrap();
             assert_eq!(device.is_direct(), direct);

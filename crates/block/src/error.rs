@@ -1,6 +1,7 @@
 //! [`BlockError`]: what can go wrong with a device, by what one can do about it.
 
 use crate::OperationKind;
+use crate::hold::Users;
 use crate::signature::Content;
 use std::io;
 use std::path::PathBuf;
@@ -75,11 +76,13 @@ pub enum BlockError {
         /// The depth asked for.
         depth: u32,
     },
-    /// Someone else holds the device exclusively.
-    #[error("{} is in use", path.display())]
+    /// Another program holds the file or device, or something stands on it.
+    #[error("{} is in use{users}", path.display())]
     InUse {
-        /// The device.
+        /// The file or device.
         path: PathBuf,
+        /// Who it is, as far as this user may know.
+        users: Users,
     },
     /// The device, or a partition of it, is mounted.
     #[error("{} is mounted on {}", path.display(), mount_point.display())]
@@ -256,7 +259,7 @@ impl BlockError {
             }
             Self::Depth { .. } => "Choose a queue depth from 1 to 4096.",
             Self::InUse { .. } => {
-                "Close what uses it (a volume, a RAID, another program; see lsblk), then try again."
+                "End what uses it, then try again: see `cryptmark volume status`, lsblk and losetup."
             }
             Self::Mounted { .. } => "Unmount it first, or choose another device.",
             Self::Swap { .. } => "Run swapoff on it first, or choose another device.",

@@ -9,9 +9,11 @@ mod threads;
 
 pub(crate) use shared::Shared;
 
+use crate::hold;
 use crate::testfile::Nameless;
 use crate::{
-    BlockDevice, BlockError, ByteRange, Extent, Geometry, InlineQueue, Part, Queue, QueueOptions,
+    BlockDevice, BlockError, ByteRange, Extent, Geometry, Hold, InlineQueue, OperationKind, Part,
+    Queue, QueueOptions,
 };
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -96,19 +98,18 @@ pub struct FileOptions {
     /// where those never finish; elsewhere io_uring where the system permits it,
     /// else threads.
     pub engine: Option<Engine>,
-    /// Refuse a block device that is mounted or otherwise held, and keep
-    /// others from holding it.
-    pub exclusive: bool,
+    /// Whom it keeps out for as long as it is open.
+    pub hold: Hold,
 }
 
 impl Default for FileOptions {
-    /// Read only, direct, the engine chosen, not exclusive.
+    /// Read only, direct, the engine chosen, held as usual.
     fn default() -> Self {
         Self {
             write: false,
             direct: true,
             engine: None,
-            exclusive: false,
+            hold: Hold::Usual,
         }
     }
 }
@@ -127,13 +128,17 @@ pub struct FileDevice {
 }
 
 impl FileDevice {
-    /// Opens what is at `path`.
+    /// Opens what is at `path`, and holds it as [`hold::open`] does.
     ///
-    /// Errors: [`BlockError::Open`], [`BlockError::NotADevice`],
-    /// [`BlockError::InUse`] for an exclusive block device that is held, and
-    /// [`BlockError::Engine`] when the engine asked for is not available.
+    /// # Errors
+    /// Those of [`hold::open`], and [`BlockError::Engine`] when the engine asked for is
+    /// not available.
     pub fn open(path: &Path, options: &FileOptions) -> Result<Self, BlockError> {
-        Self::from_file(open::file(path, options)?, path, options)
+        Self::from_file(
+            hold::open(path, options.write, options.hold)?,
+            path,
+            options,
+        )
     }
 
     /// Makes a device of an open file, which must have been opened for reading
@@ -141,7 +146,7 @@ impl FileDevice {
     ///
     /// `O_DIRECT` is set or cleared on the file's description, which all
     /// duplicates of the descriptor share; Windows opens the file anew.
-    /// `options.exclusive` has no effect.
+    /// `options.hold` has no effect: who opened the file knows how it is held.
     pub fn from_file(file: File, path: &Path, options: &FileOptions) -> Result<Self, BlockError> {
         let (shared, inside_submit) = open::examine(file, path, options)?;
         let engine = open::choose_engine(options.engine, inside_submit)?;
@@ -176,6 +181,38 @@ impl FileDevice {
     /// Nothing where the system has no such paths.
     pub fn path_for_others(&self) -> Option<PathBuf> {
         system::path_for_others(&self.shared.file)
+    }
+
+    /// Makes a regular file longer or shorter, on the disk too; it is held meanwhile.
+    ///
+    /// # Errors
+    /// [`BlockError::ReadOnly`], [`BlockError::Unsupported`] of a block device and while
+    /// a queue is open, and [`BlockError::Io`].
+    pub fn set_len(&mut self, bytes: u64) -> Result<(), BlockError> {
+        let operation = OperationKind::Write;
+        let shared = match Arc::get_mut(&mut self.shared) {
+            Some(shared) if shared.kind == PathKind::RegularFile => shared,
+            _ => return Err(BlockError::Unsupported { operation }),
+        };
+        if !shared.write {
+            return Err(BlockError::ReadOnly);
+        }
+        let changed = shared.file.set_len(bytes);
+        let done = changed.and_then(|()| shared.file.sync_all());
+        done.map_err(|source| BlockError::Io {
+            operation,
+            offset: bytes,
+            length: 0,
+            source,
+        })?;
+        shared.geometry.size = bytes - bytes % u64::from(shared.geometry.logical_block);
+        Ok(())
+    }
+
+    /// The open file, whose description has the lock.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn file(&self) -> &Arc<File> {
+        &self.shared.file
     }
 
     /// What is stored in `range`, any bytes of the device, in order and without

@@ -6,8 +6,9 @@
 //! the same from above. This crate knows no encryption, and no clock but the
 //! one that the caller puts into the [`Meter`].
 //!
-//! Nothing here writes to a device that was not asked for: whoever is about to
-//! overwrite one asks [`signature::guard`] first.
+//! Nothing here writes to a device that was not asked for: what is opened for writing
+//! is held for as long as it is open ([`hold`]), and whoever is about to overwrite
+//! something asks [`signature`] first what it holds.
 
 #![deny(unsafe_code)]
 
@@ -26,6 +27,7 @@ mod ram;
 mod range;
 
 mod file;
+pub mod hold;
 #[cfg(target_os = "linux")]
 mod loop_device;
 #[cfg(target_os = "linux")]
@@ -55,6 +57,7 @@ pub use ram::RamDevice;
 pub use range::ByteRange;
 
 pub use file::{Engine, FileDevice, FileOptions, PathKind};
+pub use hold::Hold;
 #[cfg(target_os = "linux")]
 pub use loop_device::LoopDevice;
 #[cfg(target_os = "linux")]

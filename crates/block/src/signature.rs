@@ -14,7 +14,10 @@ mod usage;
 pub use content::{Content, Data, Found, LUKS};
 #[cfg(target_os = "linux")]
 pub use usage::mounts;
+#[cfg(target_os = "linux")]
+pub(crate) use usage::standing_on;
 
+use crate::hold::{User, Users};
 use crate::{BlockDevice, BlockError, PathKind};
 use std::fs::{File, Metadata};
 use std::io::{Seek, SeekFrom};
@@ -53,25 +56,38 @@ pub struct Occupancy {
     pub content: Content,
 }
 
-impl Occupancy {
-    /// Refuses what is in use: [`BlockError::Mounted`], [`BlockError::Swap`] or
-    /// [`BlockError::InUse`].
-    pub fn check_usage(&self) -> Result<(), BlockError> {
-        if let Some(mount) = self.usage.mounts.first() {
+impl Usage {
+    /// Refuses what is in use; `path` names it in errors.
+    ///
+    /// # Errors
+    /// [`BlockError::Mounted`], [`BlockError::Swap`] and [`BlockError::InUse`].
+    pub fn check(&self, path: &Path) -> Result<(), BlockError> {
+        if let Some(mount) = self.mounts.first() {
             return Err(BlockError::Mounted {
                 path: mount.device.clone(),
                 mount_point: mount.mount_point.clone(),
             });
         }
-        if let Some(path) = self.usage.swaps.first() {
+        if let Some(path) = self.swaps.first() {
             return Err(BlockError::Swap { path: path.clone() });
         }
-        if self.usage.held || !self.usage.holders.is_empty() {
+        if self.held || !self.holders.is_empty() {
             return Err(BlockError::InUse {
-                path: self.path.clone(),
+                path: path.to_owned(),
+                users: Users(self.holders.iter().cloned().map(User::Device).collect()),
             });
         }
         Ok(())
+    }
+}
+
+impl Occupancy {
+    /// Refuses what is in use, as [`Usage::check`] does.
+    ///
+    /// # Errors
+    /// Those of that.
+    pub fn check_usage(&self) -> Result<(), BlockError> {
+        self.usage.check(&self.path)
     }
 
     /// Refuses what is not blank: [`BlockError::Holds`].
@@ -86,11 +102,19 @@ impl Occupancy {
     }
 }
 
+/// Whether a file system is mounted from the block device at `path`, or a program has
+/// it for itself.
+#[cfg(target_os = "linux")]
+pub fn is_held(path: &Path) -> bool {
+    usage::is_exclusive(path).unwrap_or(false)
+}
+
 /// Refuses to let `path` be overwritten if it is in use or, unless the loss is
 /// `confirmed`, holds anything.
 ///
-/// To be called right before the first write, and followed by opening with
-/// [`FileOptions::exclusive`](crate::FileOptions::exclusive).
+/// What is opened for writing is asked once more whether it is in use; see
+/// [`crate::hold`]. To be called before that, by whoever has no device of it for
+/// [`guard_content`].
 pub fn guard(path: &Path, confirmed: bool) -> Result<(), BlockError> {
     if !confirmed {
         return inspect(path).and_then(|occupancy| {
@@ -99,10 +123,10 @@ pub fn guard(path: &Path, confirmed: bool) -> Result<(), BlockError> {
         });
     }
     // What is to go need not be readable.
-    let (metadata, kind) = examine(path)?;
+    let (metadata, _) = examine(path)?;
     let occupancy = Occupancy {
         path: path.to_owned(),
-        usage: usage::of(path, kind, &metadata)?,
+        usage: usage::of(path, &metadata)?,
         content: Content::default(),
     };
     occupancy.check_usage()
@@ -159,7 +183,7 @@ pub fn readable(device: &dyn BlockDevice) -> Result<Option<u64>, BlockError> {
 /// [`BlockError::Examine`].
 pub fn inspect(path: &Path) -> Result<Occupancy, BlockError> {
     let (metadata, kind) = examine(path)?;
-    let usage = usage::of(path, kind, &metadata)?;
+    let usage = usage::of(path, &metadata)?;
     let content = File::open(path).and_then(|mut file| {
         let size = file.seek(SeekFrom::End(0))?;
         Content::of_file(&file, size, kind == PathKind::RegularFile)

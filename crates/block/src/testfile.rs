@@ -15,7 +15,7 @@ pub(crate) use windows::Nameless;
 use windows::space;
 
 use crate::{
-    AlignedBuffer, BlockDevice, BlockError, Engine, FileDevice, FileOptions, Operation,
+    AlignedBuffer, BlockDevice, BlockError, Engine, FileDevice, FileOptions, Hold, Operation,
     QueueOptions, Request, Wait,
 };
 use rand_core::{Rng, SeedableRng};
@@ -95,7 +95,7 @@ impl TestFile {
             write: true,
             direct: true,
             engine,
-            exclusive: false,
+            hold: Hold::Usual,
         })
     }
 

@@ -2,7 +2,7 @@
 //! make some.
 
 use block::signature::{guard, inspect};
-use block::{BlockDevice, BlockError, ByteRange, FileDevice, FileOptions, PathKind};
+use block::{BlockDevice, BlockError, ByteRange, FileDevice, FileOptions, Hold, PathKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -106,7 +106,7 @@ fn block_devices_are_protected_and_usable() {
 
     let options = FileOptions {
         write: true,
-        exclusive: true,
+        hold: Hold::Usual,
         ..FileOptions::default()
     };
     let open = FileDevice::open(path, &options).unwrap();

@@ -36,7 +36,7 @@ fn open(path: &Path, engine: Option<Engine>, direct: bool) -> FileDevice {
         write: true,
         direct,
         engine,
-        exclusive: false,
+        hold: block::Hold::Usual,
     };
     FileDevice::open(path, &options).unwrap()
 }

@@ -302,7 +302,7 @@ impl Scratch {
             write: true,
             direct: true,
             engine: Some(engine),
-            exclusive: false,
+            hold: block::Hold::Usual,
         };
         FileDevice::open(&self.path, &options).expect("the file opens")
     }

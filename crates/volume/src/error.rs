@@ -47,6 +47,13 @@ pub enum VolumeError {
         damage: Damage,
     },
 
+    /// The header is not what a change of it began from.
+    #[error("another program has changed the header of this {} volume meanwhile", format.title())]
+    HeaderChanged {
+        /// The format.
+        format: Format,
+    },
+
     /// The format has this, and it is not built in.
     #[error("this {} volume uses {feature}, which is not supported", format.title())]
     Unsupported {
@@ -405,6 +412,7 @@ impl VolumeError {
             | Self::Unverified { .. } => Verdict::Failed,
             Self::LastKeyslot { .. }
             | Self::OtherKeyslots { .. }
+            | Self::HeaderChanged { .. }
             | Self::Reencrypting
             | Self::RecoveryNeeded
             | Self::UnboundReencryption
@@ -477,6 +485,9 @@ impl VolumeError {
                 "Remove a keyslot that is not needed any more, or make a LUKS2 volume, and copy with \
                  `volume export` and `volume import`."
                     .to_owned()
+            }
+            Self::HeaderChanged { .. } => {
+                "Its change was kept, and this one was not made: run the command again.".to_owned()
             }
             Self::KeyslotInUse { .. } => "Choose a free --key-slot, or leave it away.".to_owned(),
             Self::LastKeyslot { .. } => {

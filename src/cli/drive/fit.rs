@@ -153,7 +153,7 @@ fn whole(at: &Path) -> Result<Option<FileDevice>, Failure> {
         write: false,
         direct: true,
         engine: None,
-        exclusive: false,
+        hold: block::Hold::Usual,
     };
     match FileDevice::open(at, &options) {
         Ok(device) => Ok(Some(device)),

@@ -1,6 +1,6 @@
 //! Which volume, and how to open it: cryptsetup's options.
 
-use super::disk::Disk;
+use super::disk::{self, Disk, check_distinct};
 use crate::cli::Failure;
 use block::BlockDevice;
 use cipher::{CipherSpec, SectorLayout, SectorSize};
@@ -143,9 +143,19 @@ impl Devices {
         &self.data
     }
 
-    /// The volume alone.
-    pub fn into_data(self) -> Arc<Disk> {
-        self.data
+    /// Makes the volume's file longer or shorter.
+    ///
+    /// # Errors
+    /// Those of that, and exit code 1 where others have the device by now.
+    pub fn set_len(&mut self, bytes: u64) -> Result<(), Failure> {
+        match Arc::get_mut(&mut self.data) {
+            Some(data) => data.set_len(bytes),
+            None => Err(Failure::new(
+                1,
+                "the volume is open twice in this process",
+                "Report this.",
+            )),
+        }
     }
 
     /// Where the header is.
@@ -221,22 +231,75 @@ impl VolumeArguments {
             .or_else(|| side.exists().then_some(side))
     }
 
-    /// Opens the volume, for writing if `write`, and its detached header.
+    /// Opens the volume and its detached header: for writing if `write`, which keeps out
+    /// everybody else; who reads keeps out nobody.
     pub fn devices(&self, write: bool) -> Result<Devices, Failure> {
-        let header = self.header_path().map(|path| Disk::open(&path, write));
+        self.opened(
+            |path| Disk::open(path, write),
+            |path| Disk::open(path, write),
+        )
+    }
+
+    /// Opens both for reading, so that nobody writes to them meanwhile.
+    pub fn steady_devices(&self) -> Result<Devices, Failure> {
+        self.opened(Disk::steady, Disk::steady)
+    }
+
+    /// Opens the volume, and the device that its header is on for a change that is done
+    /// within seconds: others wait for it.
+    pub fn devices_for_header(&self) -> Result<Devices, Failure> {
+        self.opened(Disk::for_header, |path| Disk::open(path, false))
+    }
+
+    /// Refuses what [`devices_for_header`](Self::devices_for_header) would refuse.
+    pub fn check_free(&self) -> Result<(), Failure> {
+        Disk::check_free(self.header_path().as_deref().unwrap_or(&self.image))
+    }
+
+    /// Opens the header so, and the volume for writing.
+    pub fn devices_for_change(&self) -> Result<Devices, Failure> {
+        self.opened(Disk::for_header, |path| Disk::open(path, true))
+    }
+
+    /// Opens the device with the header by `header`, and one without it by `data`.
+    fn opened(
+        &self,
+        header: impl Fn(&Path) -> Result<Disk, Failure>,
+        data: impl Fn(&Path) -> Result<Disk, Failure>,
+    ) -> Result<Devices, Failure> {
+        let Some(path) = self.header_path() else {
+            return Ok(Devices {
+                data: Arc::new(header(&self.image)?),
+                header: None,
+            });
+        };
+        check_distinct("--header", &path, &self.image)?;
         Ok(Devices {
-            data: Arc::new(Disk::open(&self.image, write)?),
-            header: header.transpose()?.map(Arc::new),
+            header: Some(Arc::new(header(&path)?)),
+            data: Arc::new(data(&self.image)?),
         })
     }
 
-    /// Opens the volume, and for writing the device that its header is on.
-    pub fn devices_for_header(&self) -> Result<Devices, Failure> {
-        let header = self.header_path().map(|path| Disk::open(&path, true));
-        Ok(Devices {
-            data: Arc::new(Disk::open(&self.image, header.is_none())?),
-            header: header.transpose()?.map(Arc::new),
-        })
+    /// Who has the volume or its header open for writing, as far as this can be known.
+    pub fn writers(&self) -> Option<String> {
+        let header = self.header_path();
+        disk::writers(
+            [Some(self.image.as_path()), header.as_deref()]
+                .into_iter()
+                .flatten(),
+        )
+    }
+
+    /// Refuses an argument that is the volume itself, or its header.
+    ///
+    /// # Errors
+    /// Exit code 2.
+    pub fn check_distinct(&self, option: &str, path: &Path) -> Result<(), Failure> {
+        check_distinct(option, path, &self.image)?;
+        match self.header_path() {
+            Some(header) => check_distinct(option, path, &header),
+            None => Ok(()),
+        }
     }
 
     /// The format: what the user says, or the signature.

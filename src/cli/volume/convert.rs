@@ -1,6 +1,6 @@
 //! `cryptmark volume convert`: a LUKS1 header made one of LUKS2, where it is.
 
-use super::disk::{self, Disk};
+use super::disk::{Disk, check_distinct};
 use crate::cli::{Failure, print};
 use clap::Args;
 use std::path::PathBuf;
@@ -33,10 +33,12 @@ pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
         ));
     }
     let path = options.header.as_ref().unwrap_or(&options.image);
-    for used in [path, &options.image] {
-        disk::check_usage(used)?;
+    let device = Disk::for_header(path)?;
+    if let Some(header) = &options.header {
+        check_distinct("--header", header, &options.image)?;
+        // Who uses the data has read the old header.
+        Disk::open(&options.image, true)?;
     }
-    let device = Disk::open(path, true)?;
     let shown = path.display();
     match Format::detect(&device)? {
         Some(Format::Luks1) => {

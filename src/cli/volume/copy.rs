@@ -7,6 +7,7 @@ use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use crate::cli::Failure;
 use crate::cli::progress::Progress;
+use block::hold::{self, Hold};
 use block::layer::Protected;
 use block::signature::{self, Content};
 use block::transfer::{self, TransferError};
@@ -67,7 +68,8 @@ impl ImportOptions {
 
 /// Writes the plaintext of a volume.
 pub fn export(options: &ExportOptions) -> Result<(), Failure> {
-    let devices = options.volume.devices(false)?;
+    options.volume.check_distinct("--output", &options.output)?;
+    let devices = options.volume.steady_devices()?;
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Read)?;
     let volume = opened.device(devices.header(), devices.data())?;
     let stop = crate::cli::stop_on_signal()?;
@@ -107,10 +109,12 @@ fn to_file(
         None => {}
         Some(Some(PathKind::RegularFile)) => {
             losses::guard(path, options.yes)?;
+            // Who writes to it would go on with a file that has no name any more.
+            hold::open(path, true, Hold::Usual).map_err(VolumeError::Block)?;
         }
         Some(Some(PathKind::BlockDevice)) => {
             losses::guard(path, options.yes)?;
-            let device = File::options().write(true).open(path).map_err(unwritable)?;
+            let device = hold::open(path, true, Hold::Usual).map_err(VolumeError::Block)?;
             transfer::to_file(volume, &device, false, report)?;
             return device.sync_all().map_err(unwritable);
         }
@@ -142,6 +146,7 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
             "Check the path and its permissions.",
         )
     };
+    options.volume.check_distinct("--input", &options.input)?;
     let input = match options.input == Path::new("-") {
         true => Input::Stream(Box::new(io::stdin())),
         false => Input::open(&options.input).map_err(unreadable)?,

@@ -9,6 +9,7 @@ use super::losses;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
+use block::hold;
 use block::{BlockDevice, ByteRange, transfer};
 use cipher::{Algorithm, CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
 use clap::{Args, ValueEnum};
@@ -218,7 +219,7 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
     let hash = named_hash(options.hash.as_deref())?;
     volume::checked_uuid(options.uuid.as_deref())?;
     if let Some(header) = &options.header
-        && same_file(header, &options.image)
+        && hold::is_same(header, &options.image)
     {
         return Err(Failure::new(
             2,
@@ -350,26 +351,6 @@ fn new_file(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
-}
-
-/// Whether two paths name one file or device, by links of any kind.
-fn same_file(one: &Path, other: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{FileTypeExt, MetadataExt};
-        let identity = |path: &Path| {
-            let metadata = std::fs::metadata(path).ok()?;
-            Some(match metadata.file_type().is_block_device() {
-                true => (u64::MAX, metadata.rdev()),
-                false => (metadata.dev(), metadata.ino()),
-            })
-        };
-        if let (Some(one), Some(other)) = (identity(one), identity(other)) {
-            return one == other;
-        }
-    }
-    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    whole(one) == whole(other)
 }
 
 /// The length of a new key where the user names none.

@@ -1,11 +1,12 @@
-//! [`Disk`]: what a place of the command line names.
+//! [`Disk`]: what a place of the command line names, and how it is held.
 
 use super::backups;
 use super::losses;
 use crate::cli::Failure;
+use block::hold::{self, Hold, Users};
 use block::{
     BlockDevice, BlockError, ByteRange, Engine, Extent, FileDevice, FileOptions, Geometry,
-    PathKind, Queue, QueueOptions, signature,
+    OperationKind, PathKind, Queue, QueueOptions, signature,
 };
 #[cfg(target_os = "linux")]
 use serve::nbd::{ClientError, NbdDevice, Uri};
@@ -16,37 +17,86 @@ use volume::VolumeError;
 
 /// A file, a block device, or an export of an NBD server.
 pub enum Disk {
-    /// The first two.
-    File(FileDevice),
+    /// The first two, and cryptsetup's lock of the header on it.
+    File(FileDevice, Option<HeaderLock>),
     /// The last.
     #[cfg(target_os = "linux")]
     Nbd(Box<NbdDevice>),
 }
 
+#[cfg(target_os = "linux")]
+type HeaderLock = hold::MetadataLock;
+#[cfg(not(target_os = "linux"))]
+type HeaderLock = std::convert::Infallible;
+
 impl Disk {
     /// Opens what `place` names; a file through the page cache: headers are
-    /// small, and files mostly fresh. To write in a command that changes headers,
-    /// the header is kept first.
+    /// small, and files mostly fresh. A writer keeps out everybody else. To write in a
+    /// command that changes headers, the header is kept first.
     pub fn open(place: &Path, write: bool) -> Result<Self, Failure> {
-        let disk = Self::opened(place, write)?;
+        let disk = Self::held(place, write, Hold::Usual)?;
         if write {
             backups::keep(place, &disk)?;
         }
         Ok(disk)
     }
 
-    fn opened(place: &Path, write: bool) -> Result<Self, Failure> {
+    /// Opens it for reading, and keeps out writers.
+    pub fn steady(place: &Path) -> Result<Self, Failure> {
+        Self::held(place, false, Hold::Steady)
+    }
+
+    /// Opens it for a change of the header on it that is done within seconds: waits
+    /// for others that change it, and keeps out cryptsetup as well.
+    pub fn for_header(place: &Path) -> Result<Self, Failure> {
+        let mut disk = Self::held(place, true, Hold::Brief)?;
+        disk.lock_header(place)?;
+        backups::keep(place, &disk)?;
+        Ok(disk)
+    }
+
+    /// Refuses what [`for_header`](Self::for_header) would refuse.
+    pub fn check_free(place: &Path) -> Result<(), Failure> {
+        Self::held(place, true, Hold::Brief).map(drop)
+    }
+
+    fn held(place: &Path, write: bool, hold: Hold) -> Result<Self, Failure> {
         if is_remote(place) {
             return Self::remote(place, write);
         }
         let options = FileOptions {
             write,
             direct: false,
-            exclusive: write,
-            ..FileOptions::default()
+            engine: None,
+            hold,
         };
         let opened = FileDevice::open(place, &options).map_err(VolumeError::Block)?;
-        Ok(Self::File(opened))
+        Ok(Self::File(opened, None))
+    }
+
+    /// Takes the lock under which cryptsetup reads and changes headers, for as long as
+    /// this is open. Who cannot use its folder goes on without, as cryptsetup does.
+    #[cfg(target_os = "linux")]
+    fn lock_header(&mut self, place: &Path) -> Result<(), Failure> {
+        let Self::File(device, lock) = self else {
+            return Ok(());
+        };
+        match hold::MetadataLock::of(device, place) {
+            Ok(taken) => *lock = Some(taken),
+            Err(error @ BlockError::Examine { .. }) => {
+                eprintln!(
+                    "warning: {}",
+                    Failure::from(VolumeError::Block(error)).what()
+                );
+            }
+            Err(error) => return Err(VolumeError::Block(error).into()),
+        }
+        Ok(())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn lock_header(&mut self, _: &Path) -> Result<(), Failure> {
+        Ok(())
     }
 
     #[cfg(target_os = "linux")]
@@ -65,27 +115,39 @@ impl Disk {
 
     fn device(&self) -> &dyn BlockDevice {
         match self {
-            Self::File(device) => device,
+            Self::File(device, _) => device,
             #[cfg(target_os = "linux")]
             Self::Nbd(device) => &**device,
         }
     }
 
+    /// Makes a file longer or shorter.
+    pub fn set_len(&mut self, bytes: u64) -> Result<(), Failure> {
+        let changed = match self {
+            Self::File(device, _) => device.set_len(bytes),
+            #[cfg(target_os = "linux")]
+            Self::Nbd(_) => Err(BlockError::Unsupported {
+                operation: OperationKind::Write,
+            }),
+        };
+        Ok(changed.map_err(VolumeError::Block)?)
+    }
+
     /// Whether its length can be changed.
     pub fn is_file(&self) -> bool {
-        matches!(self, Self::File(device) if device.path_kind() == PathKind::RegularFile)
+        matches!(self, Self::File(device, _) if device.path_kind() == PathKind::RegularFile)
     }
 
     /// Whether it answers as memory does, so that there is nothing to wait for
     /// beside.
     pub fn answers_at_once(&self) -> bool {
-        matches!(self, Self::File(device) if device.engine() == Engine::Pread)
+        matches!(self, Self::File(device, _) if device.engine() == Engine::Pread)
     }
 
     /// What is stored in `range`, as far as anybody knows.
     pub fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
         match self {
-            Self::File(device) => device.extents(range),
+            Self::File(device, _) => device.extents(range),
             #[cfg(target_os = "linux")]
             Self::Nbd(_) => Ok(vec![Extent { range, hole: false }]),
         }
@@ -141,12 +203,38 @@ pub fn whole_name(place: &Path) -> Result<PathBuf, Failure> {
     })
 }
 
-/// Refuses what is mounted or in use; who else uses an export, nobody here knows.
-pub fn check_usage(place: &Path) -> Result<(), Failure> {
-    if is_remote(place) {
+/// Who has one of `places` open for writing, as a sentence says it; nothing where nobody
+/// is known.
+pub fn writers<'a>(places: impl IntoIterator<Item = &'a Path>) -> Option<String> {
+    let local = places.into_iter().filter(|place| !is_remote(place));
+    let mut users = Vec::new();
+    for user in local.flat_map(hold::writers) {
+        if !users.contains(&user) {
+            users.push(user);
+        }
+    }
+    let users = Users(users).to_string();
+    users.strip_prefix(' ').map(str::to_owned)
+}
+
+/// Refuses two arguments that lead to one file or device: what is written by one of them
+/// is read by the other.
+///
+/// # Errors
+/// Exit code 2.
+pub fn check_distinct(option: &str, path: &Path, image: &Path) -> Result<(), Failure> {
+    if is_remote(path) || is_remote(image) || !hold::is_same(path, image) {
         return Ok(());
     }
-    Ok(signature::guard(place, true).map_err(VolumeError::Block)?)
+    Err(Failure::new(
+        2,
+        format!(
+            "{option} {} is the same as {}",
+            path.display(),
+            image.display()
+        ),
+        "Name another file or device.",
+    ))
 }
 
 /// Opens what is to be overwritten, if it is not in use and, unless the loss is

@@ -27,7 +27,7 @@ pub struct InfoOptions {
 pub fn run(options: &InfoOptions) -> Result<(), Failure> {
     let devices = options.volume.devices(false)?;
     let format = options.volume.format(devices.header())?;
-    let info = match format {
+    let mut info = match format {
         Format::Luks1 => luks1(&luks1::Header::read(devices.header())?),
         Format::Luks2 => luks2(&luks2::Header::read(devices.header())?),
         Format::Bestcrypt => bestcrypt_info(&bestcrypt::Header::read(devices.header())?),
@@ -44,6 +44,9 @@ pub fn run(options: &InfoOptions) -> Result<(), Failure> {
             ));
         }
     };
+    if let Some(writers) = options.volume.writers() {
+        info["in_use"] = format!("for writing, {writers}").into();
+    }
     if options.json {
         let text = serde_json::to_string_pretty(&info).map_err(Failure::unprintable)?;
         return print(&(text + "\n"));

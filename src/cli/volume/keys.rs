@@ -86,6 +86,7 @@ struct KillOptions {
 }
 
 /// A header with keyslots.
+#[derive(PartialEq)]
 enum Header {
     Luks1(luks1::Header),
     Luks2(luks2::Header),
@@ -185,20 +186,24 @@ pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
     if let Some(family) = options.volume.family() {
         return tcrypt_passwd(options, family);
     }
-    let (devices, format, mut header) = open(&options.volume)?;
-    let device = devices.header();
-    let secret = options.secret.secret(format, options.volume.image())?;
-    let unlocked = header.unlock(device, &secret, options.volume.key_slot())?;
-    let Some(slot) = unlocked.slot.or(options.volume.key_slot()) else {
+    let volume = &options.volume;
+    let (devices, format, header) = look(volume)?;
+    let secret = options.secret.secret(format, volume.image())?;
+    let found = header.unlock(devices.header(), &secret, volume.key_slot())?;
+    if found.slot.or(volume.key_slot()).is_none() {
         return Err(Failure::new(
             2,
             "the volume key does not tell which keyslot to change",
             "Name it with --key-slot.",
         ));
-    };
+    }
     let kdf = options.kdf.kdf(format, header.hash())?;
-    let new = options.new.secret(options.volume.image())?;
-    let slot = header.change(device, (&unlocked.key, &new), kdf, slot)?;
+    let new = options.new.secret(volume.image())?;
+    drop(devices);
+    let (devices, mut header, unlocked) =
+        take(volume, (header, found), &secret, volume.key_slot())?;
+    let slot = unlocked.slot.or(volume.key_slot()).unwrap_or_default();
+    let slot = header.change(devices.header(), (&unlocked.key, &new), kdf, slot)?;
     print(&format!(
         "keyslot {slot} opens with the new passphrase: {kdf}\n{}",
         backups::reminder("the old passphrase")
@@ -237,51 +242,81 @@ pub fn key(options: &KeyOptions) -> Result<(), Failure> {
 }
 
 fn add(options: &AddOptions) -> Result<(), Failure> {
-    let (devices, format, mut header) = open(&options.volume)?;
-    let device = devices.header();
-    let secret = options.secret.secret(format, options.volume.image())?;
-    let unlocked = header.unlock(device, &secret, options.volume.key_slot())?;
+    let volume = &options.volume;
+    let (devices, format, header) = look(volume)?;
+    let secret = options.secret.secret(format, volume.image())?;
+    let found = header.unlock(devices.header(), &secret, volume.key_slot())?;
     let kdf = options.kdf.kdf(format, header.hash())?;
-    let new = options.new.secret(options.volume.image())?;
-    let slot = header.add(device, (&unlocked.key, &new), kdf, options.new_key_slot)?;
+    let new = options.new.secret(volume.image())?;
+    drop(devices);
+    let (devices, mut header, unlocked) =
+        take(volume, (header, found), &secret, volume.key_slot())?;
+    let keys = (&unlocked.key, &new);
+    let slot = header.add(devices.header(), keys, kdf, options.new_key_slot)?;
     print(&format!(
         "keyslot {slot} opens with the new passphrase: {kdf}\n"
     ))
 }
 
 fn kill(options: &KillOptions) -> Result<(), Failure> {
-    let (devices, format, mut header) = open(&options.volume)?;
-    let device = devices.header();
-    let slot = match (options.volume.key_slot(), options.yes) {
-        (Some(slot), true) => slot,
+    let volume = &options.volume;
+    let (devices, mut header, slot) = match (volume.key_slot(), options.yes) {
+        (Some(slot), true) => {
+            let (devices, _, header) = open(volume, volume.devices_for_header()?)?;
+            (devices, header, Some(slot))
+        }
         (named, _) => {
             // Who removes a key must have one that stays, or mean the one that opens.
-            let secret = options.secret.secret(format, options.volume.image())?;
-            let unlocked = header.unlock(device, &secret, None)?;
-            match named.or(unlocked.slot) {
-                Some(slot) => slot,
-                None => {
-                    return Err(Failure::new(
-                        2,
-                        "the volume key does not tell which keyslot to remove",
-                        "Name it with --key-slot.",
-                    ));
-                }
-            }
+            let (devices, format, header) = look(volume)?;
+            let secret = options.secret.secret(format, volume.image())?;
+            let found = header.unlock(devices.header(), &secret, None)?;
+            drop(devices);
+            let (devices, header, unlocked) = take(volume, (header, found), &secret, None)?;
+            (devices, header, named.or(unlocked.slot))
         }
     };
-    header.kill(device, slot, options.yes)?;
+    let Some(slot) = slot else {
+        return Err(Failure::new(
+            2,
+            "the volume key does not tell which keyslot to remove",
+            "Name it with --key-slot.",
+        ));
+    };
+    header.kill(devices.header(), slot, options.yes)?;
     print(&format!(
         "keyslot {slot} is removed\n{}",
         backups::reminder("what it opened with")
     ))
 }
 
-/// The devices, the header's for writing.
-fn open(volume: &VolumeArguments) -> Result<(Devices, Format, Header), Failure> {
-    let devices = volume.devices_for_header()?;
+/// Opens the volume for reading, after it was seen that the header can be changed: nobody
+/// shall type for nothing.
+fn look(volume: &VolumeArguments) -> Result<(Devices, Format, Header), Failure> {
+    volume.check_free()?;
+    open(volume, volume.devices(false)?)
+}
+
+/// The format of the volume on `devices`, and its header.
+fn open(volume: &VolumeArguments, devices: Devices) -> Result<(Devices, Format, Header), Failure> {
     let format = volume.format(devices.header())?;
     volume.refuse_foreign_options(format)?;
     let header = Header::read(format, devices.header())?;
     Ok((devices, format, header))
+}
+
+/// Opens the header for a change, after everything was asked for that a user types: from
+/// now on others wait. If the header is not the one that `secret` opened, it opens this
+/// one as well, or nothing is changed.
+fn take(
+    volume: &VolumeArguments,
+    (header, unlocked): (Header, Unlocked),
+    secret: &Secret,
+    slot: Option<u32>,
+) -> Result<(Devices, Header, Unlocked), Failure> {
+    let (devices, _, now) = open(volume, volume.devices_for_header()?)?;
+    let unlocked = match now == header {
+        true => unlocked,
+        false => now.unlock(devices.header(), secret, slot)?,
+    };
+    Ok((devices, now, unlocked))
 }

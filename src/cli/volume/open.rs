@@ -52,6 +52,9 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
         text += &format!("key         {} bits\n", sealed.key.len() * 8);
         text += &format!("sector size {} bytes\n", sealed.sector_size.bytes());
     }
+    if let Some(writers) = options.volume.writers() {
+        text += &format!("in use      for writing, {writers}\n");
+    }
     // Only now is it certain that the data can be had.
     opened.device(devices.header(), devices.data())?;
     print(&text)

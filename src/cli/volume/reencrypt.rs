@@ -6,7 +6,7 @@ mod tcrypt;
 use super::arguments::VolumeArguments;
 use super::copy::tell;
 use super::create::{usual_key_bytes, warn};
-use super::disk::{self, Disk};
+use super::disk::{Disk, check_distinct};
 use super::keyslot::{KdfArguments, KeptArguments, named_hash};
 use super::secrets::{Empty, SecretArguments};
 use crate::cli::progress::Progress;
@@ -78,7 +78,11 @@ impl ReencryptOptions {
 /// Runs the command.
 pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     let image = options.volume.image();
-    disk::check_usage(image)?;
+    if let Some(header) = options.volume.header_path() {
+        check_distinct("--header", &header, image)?;
+    }
+    // Nobody shall type for nothing.
+    Disk::check_free(image)?;
     let family = options.volume.family();
     if in_place::is_beside(image)? {
         match in_place::settle(image)? {

@@ -8,8 +8,6 @@ use super::secrets::SecretArguments;
 use crate::cli::{Failure, print};
 use block::{BlockDevice, ByteRange};
 use clap::Args;
-use std::fs::File;
-use std::path::Path;
 use volume::luks2::{Header, SegmentSize};
 use volume::tcrypt::Family;
 use volume::{Format, Limits, VolumeError, luks1};
@@ -43,7 +41,7 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
         return grow(options, family);
     }
     let image = options.volume.image();
-    let devices = options.volume.devices_for_header()?;
+    let mut devices = options.volume.devices_for_change()?;
     let format = options.volume.format(devices.header())?;
     let (offset, unit, fixed) = match format {
         Format::Luks1 => {
@@ -102,18 +100,16 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
             "Make the file system in it smaller first, then give --yes.",
         ));
     }
-    drop(devices);
     // What the header speaks of is there at any time.
     if to > size {
-        set_length(image, to)?;
+        devices.set_len(to)?;
     }
     if fixed.is_some() {
-        let devices = options.volume.devices_for_header()?;
         let mut header = Header::read(devices.header())?;
         header.set_data_size(devices.header(), to - offset)?;
     }
     if to < size && !is_device {
-        set_length(image, to)?;
+        devices.set_len(to)?;
     }
     print(&format!("{} bytes of data\n", to - offset))
 }
@@ -126,30 +122,25 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
     let opening = options.volume.tcrypt(family)?;
     let secret = options.secret.secret(family.format(), image)?;
     let limits = Limits::default();
-    let devices = options.volume.devices(true)?;
+    let mut devices = options.volume.devices(true)?;
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);
     let mut unlocked = opening.unlock(devices.data(), &secret, &limits, &watch)?;
     drop(search);
     let (size, to) = (devices.data().geometry().size, options.to.bytes);
-    let device = match devices.data().is_file() {
-        false => devices.into_data(),
-        true if to < size => {
+    if devices.data().is_file() {
+        if to < size {
             return Err(Failure::new(
                 2,
                 format!("a {} volume cannot become smaller", family.format().title()),
                 "Make a smaller one, and copy with `volume export` and `volume import`.",
             ));
         }
-        true => {
-            // Until its header says otherwise, the volume is as large as it was.
-            drop(devices);
-            set_length(image, to)?;
-            options.volume.devices(true)?.into_data()
-        }
-    };
+        // Until its header says otherwise, the volume is as large as it was.
+        devices.set_len(to)?;
+    }
     let sealing = resealed(&opening, &unlocked);
-    unlocked.grow(&device, &sealing, passphrase_of(&secret)?, &limits)?;
+    unlocked.grow(devices.data(), &sealing, passphrase_of(&secret)?, &limits)?;
     print(&format!("{} bytes of data\n", unlocked.header.volume_size))
 }
 
@@ -177,14 +168,3 @@ fn is_blank(file: &Disk, offset: u64) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn set_length(image: &Path, bytes: u64) -> Result<(), Failure> {
-    let file = File::options().write(true).open(image);
-    let resized = file.and_then(|file| file.set_len(bytes).and_then(|()| file.sync_all()));
-    resized.map_err(|error| {
-        Failure::new(
-            1,
-            format!("cannot resize {}: {error}", image.display()),
-            "Check the permissions and the free space.",
-        )
-    })
-}

@@ -19,6 +19,7 @@ use super::secrets::SecretArguments;
 use crate::cli::{Failure, count_signals, print, stop_on_signal};
 use ::serve::Export;
 use ::volume::Storage;
+use block::hold;
 use block::layer::{Protected, Trim, TrimPolicy};
 use block::{BlockDevice, BlockError};
 use clap::Args;
@@ -122,7 +123,8 @@ impl ServiceArguments {
         let mut images: Vec<PathBuf> = Vec::new();
         for volume in volumes {
             let image = whole_name(volume.image())?;
-            if images.contains(&image) {
+            let same = |other: &PathBuf| *other == image || hold::is_same(other, &image);
+            if images.iter().any(same) {
                 return Err(Failure::new(
                     2,
                     format!("{} is named twice", image.display()),
@@ -217,9 +219,13 @@ impl Service {
         secret: &SecretArguments,
         protection: &ProtectionArguments,
     ) -> Result<Exported, Failure> {
-        let devices = volume.devices(!self.read_only).map_err(|failure| {
+        let opened = match self.read_only {
+            true => volume.steady_devices(),
+            false => volume.devices(true),
+        };
+        let devices = opened.map_err(|failure| {
             // What can be read at least can be served so.
-            match !self.read_only && volume.devices(false).is_ok() {
+            match !self.read_only && volume.steady_devices().is_ok() {
                 true => failure.with_remedy("Give --read-only to let nobody write to it.".into()),
                 false => failure,
             }

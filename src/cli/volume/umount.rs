@@ -7,7 +7,7 @@ use super::service::within;
 use crate::cli::Failure;
 use ::serve::fuse::{FuseError, Unmount, unmount};
 use ::serve::nbd;
-use block::{BlockError, FileDevice, FileOptions, LoopDevice, signature};
+use block::{LoopDevice, signature};
 use clap::Args;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -213,7 +213,7 @@ pub fn undo(places: &[Place], how: Undo) -> Result<bool, Failure> {
                 true
             }
             Place::Disk(at) => {
-                let free = !is_held(at);
+                let free = !signature::is_held(at);
                 if how != Undo::Unused {
                     forget(at)?;
                 }
@@ -225,19 +225,6 @@ pub fn undo(places: &[Place], how: Undo) -> Result<bool, Failure> {
         }
     }
     Ok(true)
-}
-
-/// Whether something is mounted from the disk at `path`, or somebody has it for
-/// himself.
-pub fn is_held(path: &Path) -> bool {
-    let alone = FileOptions {
-        exclusive: true,
-        ..FileOptions::default()
-    };
-    matches!(
-        FileDevice::open(path, &alone),
-        Err(BlockError::InUse { .. } | BlockError::Mounted { .. })
-    )
 }
 
 /// Has the driver forget a disk whose server was killed.

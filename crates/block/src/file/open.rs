@@ -8,22 +8,6 @@ use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Opens `path` if a device can be made of it. Asks first, because opening a
-/// pipe would block.
-pub(super) fn file(path: &Path, options: &FileOptions) -> Result<File, BlockError> {
-    let refused = |source| BlockError::Open {
-        path: path.to_owned(),
-        source,
-    };
-    let kind = kind(&std::fs::metadata(path).map_err(refused)?, path)?;
-    system::open(path, kind, options).map_err(|source| match source.kind() {
-        io::ErrorKind::ResourceBusy => BlockError::InUse {
-            path: path.to_owned(),
-        },
-        _ => refused(source),
-    })
-}
-
 /// Finds out what a file can do. The second value tells whether its requests are
 /// best done inside submit.
 pub(super) fn examine(

@@ -1,19 +1,17 @@
 //! Who uses a device: mounts, swap, volumes and loop devices on top of it.
 
 use super::{Mount, Usage};
-use crate::{BlockError, PathKind};
-use rustix::fs::{OFlags, major, minor};
+use crate::BlockError;
+use crate::hold::{Identity, Number, loop_backing};
+use rustix::fs::OFlags;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{Metadata, OpenOptions};
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Major and minor number.
-type Number = (u32, u32);
 
 /// All mounts that this process sees, in the order of their making.
 ///
@@ -24,18 +22,19 @@ pub fn mounts() -> Result<Vec<Mount>, BlockError> {
     Ok(mounts.into_iter().map(|(_, mount)| mount).collect())
 }
 
-/// Who uses a file or block device with this metadata.
-pub(super) fn of(path: &Path, kind: PathKind, metadata: &Metadata) -> Result<Usage, BlockError> {
-    match kind {
-        PathKind::RegularFile => of_file(path),
-        PathKind::BlockDevice => Ok(Usage {
-            held: is_held(path).map_err(|source| BlockError::Open {
+/// Who uses a file or block device.
+pub(super) fn of(path: &Path, metadata: &Metadata) -> Result<Usage, BlockError> {
+    let identity = Identity::of(metadata);
+    Ok(Usage {
+        held: match identity {
+            Identity::Inode { .. } => false,
+            Identity::Device(_) => is_held(path).map_err(|source| BlockError::Open {
                 path: path.to_owned(),
                 source,
             })?,
-            ..of_device(metadata)?
-        }),
-    }
+        },
+        ..standing_on(identity)?
+    })
 }
 
 /// Whether someone has opened the block device exclusively, as mounts and
@@ -46,46 +45,46 @@ pub(super) fn of(path: &Path, kind: PathKind, metadata: &Metadata) -> Result<Usa
 fn is_held(path: &Path) -> io::Result<bool> {
     const ATTEMPTS: u32 = 50;
     const PAUSE: Duration = Duration::from_millis(20);
-    for attempt in 1.. {
-        let opened = OpenOptions::new()
-            .read(true)
-            .custom_flags(OFlags::EXCL.bits() as i32)
-            .open(path);
-        match opened {
-            Ok(_) => break,
-            Err(error) if error.kind() != io::ErrorKind::ResourceBusy => return Err(error),
-            Err(_) if attempt == ATTEMPTS => return Ok(true),
-            Err(_) => std::thread::sleep(PAUSE),
+    for _ in 0..ATTEMPTS {
+        if !is_exclusive(path)? {
+            return Ok(false);
         }
+        std::thread::sleep(PAUSE);
     }
-    Ok(false)
+    Ok(true)
 }
 
-/// Who uses the block device with this metadata.
-fn of_device(metadata: &Metadata) -> Result<Usage, BlockError> {
-    let number = number_of(metadata);
-    let mut family = Family::default();
-    family.add(number, Path::new("/sys/dev/block"));
-    family.usage(None)
+/// Whether someone has opened the block device exclusively now.
+pub(super) fn is_exclusive(path: &Path) -> io::Result<bool> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::EXCL.bits() as i32)
+        .open(path);
+    match opened {
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(true),
+        Err(error) => Err(error),
+    }
 }
 
-/// Who uses a regular file: loop devices and the swap.
-fn of_file(path: &Path) -> Result<Usage, BlockError> {
-    let path = path.canonicalize().map_err(|source| BlockError::Open {
-        path: path.to_owned(),
-        source,
-    })?;
+/// What stands on a file or block device: mounts, swap, loop devices, volumes.
+pub(crate) fn standing_on(identity: Identity) -> Result<Usage, BlockError> {
+    let sys = Path::new("/sys/dev/block");
     let mut family = Family::default();
-    for device in entries(Path::new("/sys/block")) {
-        let backing = std::fs::read(device.join("loop/backing_file")).unwrap_or_default();
-        if backing.trim_ascii_end() == path.as_os_str().as_bytes()
-            && let Some(number) = read_number(&device.join("dev"))
-        {
-            family.holders.push(device_path(&device));
-            family.add(number, Path::new("/sys/dev/block"));
+    match identity {
+        Identity::Device(number) => family.add(number, sys),
+        Identity::Inode { .. } => {
+            for device in entries(Path::new("/sys/block")) {
+                if loop_backing(&device) == Some(identity)
+                    && let Some(number) = read_number(&device.join("dev"))
+                {
+                    family.holders.push(device_path(&device));
+                    family.add(number, sys);
+                }
+            }
         }
     }
-    family.usage(Some(&path))
+    family.usage(identity)
 }
 
 /// A device with everything on top of it.
@@ -117,28 +116,26 @@ impl Family {
         }
     }
 
-    fn usage(self, file: Option<&Path>) -> Result<Usage, BlockError> {
-        let number_at = |path: &Path| {
-            std::fs::metadata(path)
-                .ok()
-                .filter(|metadata| metadata.file_type().is_block_device())
-                .map(|metadata| number_of(&metadata))
+    fn usage(self, itself: Identity) -> Result<Usage, BlockError> {
+        let is_of = |found: Identity| match found {
+            Identity::Device(number) => self.numbers.contains(&number),
+            Identity::Inode { .. } => found == itself,
         };
+        // The name of a swap file can have been given to another one since.
+        let leads_to = |path: &Path| std::fs::metadata(path).ok().map(|it| Identity::of(&it));
         let mounts = parse_mounts(&read("/proc/self/mountinfo")?)
             .into_iter()
             .filter(|(number, mount)| {
                 // Btrfs mounts have a number of their own; their source tells.
+                let source = mount.device.is_absolute().then(|| leads_to(&mount.device));
                 self.numbers.contains(number)
-                    || number_at(&mount.device).is_some_and(|n| self.numbers.contains(&n))
+                    || matches!(source.flatten(), Some(Identity::Device(number)) if self.numbers.contains(&number))
             })
             .map(|(_, mount)| mount)
             .collect();
         let swaps = parse_swaps(&read("/proc/swaps").unwrap_or_default())
             .into_iter()
-            .filter(|path| {
-                Some(path.as_path()) == file
-                    || number_at(path).is_some_and(|n| self.numbers.contains(&n))
-            })
+            .filter(|path| leads_to(path).is_some_and(is_of))
             .collect();
         Ok(Usage {
             mounts,
@@ -147,10 +144,6 @@ impl Family {
             held: false,
         })
     }
-}
-
-fn number_of(metadata: &Metadata) -> Number {
-    (major(metadata.rdev()), minor(metadata.rdev()))
 }
 
 fn read(path: &str) -> Result<Vec<u8>, BlockError> {

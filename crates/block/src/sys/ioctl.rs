@@ -1,7 +1,7 @@
 //! BLKDISCARD and loop devices, for which there are no safe wrappers.
 
 use crate::ByteRange;
-use rustix::ioctl::{Ioctl, IoctlOutput, NoArg, Opcode, Setter, ioctl, opcode};
+use rustix::ioctl::{Getter, Ioctl, IoctlOutput, NoArg, Opcode, Setter, ioctl, opcode};
 use std::ffi::c_void;
 use std::fs::File;
 use std::io;
@@ -24,6 +24,7 @@ pub(crate) fn discard(file: &File, range: ByteRange) -> io::Result<()> {
 const LOOP_SET_FD: Opcode = 0x4C00;
 const LOOP_CLR_FD: Opcode = 0x4C01;
 const LOOP_SET_STATUS64: Opcode = 0x4C04;
+const LOOP_GET_STATUS64: Opcode = 0x4C05;
 const LOOP_CONFIGURE: Opcode = 0x4C0A;
 const LOOP_CTL_GET_FREE: Opcode = 0x4C82;
 
@@ -173,6 +174,17 @@ pub(crate) fn encrypt_loop(
         return Err(error.into());
     }
     Ok(())
+}
+
+/// `struct loop_info64` in words of 8: device and inode of the backing file come first.
+type LoopInfo = [u64; INFO_BYTES / 8];
+
+/// Device and inode of the file behind a loop device.
+pub(crate) fn loop_backing(device: &File) -> io::Result<(u64, u64)> {
+    // SAFETY: the kernel writes a `struct loop_info64`, which has the size of the
+    // array and holds numbers and bytes only.
+    let info = unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) }?;
+    Ok((info[0], info[1]))
 }
 
 /// Takes away what is behind a loop device, now or when nobody has it open.

@@ -12,12 +12,15 @@
 //!   that safe code can reach.
 //! * [`ioctl`] passes the kernel a reference to an array of the size that the
 //!   request code names, a number, or nothing.
+//! * [`lock`] passes it one to a `struct flock`.
 //! * [`mapper`] passes it one to as many bytes as their head says.
 //! * [`windows`] passes handles that are borrowed for the call, and structures with
 //!   their sizes; the handle that it gets is owned by the `File` it returns.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod ioctl;
+#[cfg(target_os = "linux")]
+pub(crate) mod lock;
 #[cfg(target_os = "linux")]
 pub(crate) mod mapper;
 pub(crate) mod memory;

@@ -343,13 +343,14 @@ fn begin(
     let VolumeKey(key) = key.ok_or_else(|| {
         EngineFileError::Server(io::Error::new(io::ErrorKind::InvalidData, "no key"))
     })?;
+    // The process that asked for it holds it.
     let storage = FileDevice::open(
         &wanted.backing,
         &FileOptions {
             write: true,
             direct: true,
             engine: None,
-            exclusive: false,
+            hold: block::Hold::Lent,
         },
     )?;
     let size = SectorSize::from_bytes(wanted.sector_bytes).unwrap_or(SectorSize::B512);

@@ -119,7 +119,8 @@ fn qemu_nbd(folder: &Path, path: &Path, direct: bool) -> Command {
         ))
         .arg("--image-opts")
         .arg(format!(
-            "driver=luks,key-secret=line,file.filename={}",
+            // This program holds it already.
+            "driver=luks,key-secret=line,file.locking=off,file.filename={}",
             path.display()
         ));
     command

@@ -4,8 +4,8 @@ use crate::probe;
 use crate::record::Device;
 use block::layer::Slice;
 use block::{
-    BlockDevice, BlockError, ByteRange, Engine, FileDevice, FileOptions, NullDevice, PathKind,
-    RamDevice, TestFile, signature,
+    BlockDevice, BlockError, ByteRange, Engine, FileDevice, FileOptions, Hold, NullDevice,
+    PathKind, RamDevice, TestFile, signature,
 };
 #[cfg(target_os = "linux")]
 use serve::nbd::{ClientError, NbdDevice, Uri};
@@ -323,16 +323,18 @@ impl Storage {
         place: Place<'_>,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<FileDevice, StorageError> {
-        signature::guard(place.at, place.overwrite)?;
         let device = FileDevice::open(
             place.at,
             &FileOptions {
                 write: true,
                 direct: true,
                 engine: place.engine,
-                exclusive: true,
+                hold: Hold::Usual,
             },
         )?;
+        if !place.overwrite {
+            signature::guard_content(place.at, &device)?;
+        }
         let available = device.geometry().size;
         if available < place.size {
             return Err(StorageError::TooSmall {

@@ -4,7 +4,7 @@
 use crate::clock::Clock;
 use crate::file_system::Files;
 use crate::file_system::content::{Noise, Place};
-use block::{AlignedBuffer, BlockDevice, BlockError, FileDevice, FileOptions};
+use block::{AlignedBuffer, BlockDevice, BlockError, FileDevice, FileOptions, Hold};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -149,8 +149,10 @@ fn lane(what: OnFiles, load: Load<'_>, job: u32) -> io::Result<()> {
 
 /// Writes one job's bytes to the device at the root.
 fn encrypt(load: Load<'_>, job: u32) -> Result<(), BlockError> {
+    // Other jobs write to other places of it.
     let options = FileOptions {
         write: true,
+        hold: Hold::Lent,
         ..FileOptions::default()
     };
     let device = FileDevice::open(load.root, &options)?;
@@ -233,8 +235,10 @@ const BLOCK: usize = 4096;
 /// Those of the system.
 pub fn put(image: &Path, device: &Path, flash: Option<Flash>) -> io::Result<()> {
     let mut image = File::open(image)?;
+    // The run holds what is below it.
     let options = FileOptions {
         write: true,
+        hold: Hold::Lent,
         ..FileOptions::default()
     };
     let device = FileDevice::open(device, &options).map_err(as_system)?;

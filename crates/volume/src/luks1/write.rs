@@ -7,7 +7,7 @@
 use super::header::{Header, Keyslot};
 use crate::keyslot::{SECTOR, wipe};
 use crate::luks::{DIGEST_ITERATIONS, checked_uuid};
-use crate::{Hash, Limits, VolumeError, unaligned};
+use crate::{Format, Hash, Limits, VolumeError, unaligned};
 use block::BlockDevice;
 use cipher::{CipherError, CipherSpec, Key};
 use std::array;
@@ -96,7 +96,9 @@ impl Header {
         // Until the new header is there, there is none: an old one would speak
         // of key material that is gone.
         unaligned::write_verified(device, 0, &[0; MATERIAL_UNIT as usize])?;
-        header.add_key(device, volume_key, passphrase, creation.iterations, None)?;
+        let slot = header.free_slot(None)?;
+        header.store(device, slot, volume_key, passphrase, creation.iterations)?;
+        header.write(device)?;
         Ok(header)
     }
 
@@ -104,6 +106,7 @@ impl Header {
     /// is free; the number of it.
     ///
     /// # Errors
+    /// [`VolumeError::HeaderChanged`] where the device has another header by now,
     /// [`VolumeError::KeyslotInUse`], [`VolumeError::NoFreeKeyslot`],
     /// [`VolumeError::Header`] where the keyslot's place makes no sense, those
     /// of [`Kdf::derive`](crate::Kdf::derive) and of writing.
@@ -118,8 +121,7 @@ impl Header {
         let slot = self.free_slot(slot)?;
         let mut next = self.clone();
         next.store(device, slot, volume_key, passphrase, iterations)?;
-        next.write(device)?;
-        *self = next;
+        self.replace(device, next)?;
         Ok(slot as u32)
     }
 
@@ -163,8 +165,7 @@ impl Header {
         }
         let mut next = self.clone();
         next.keyslots[old].active = false;
-        next.write(device)?;
-        *self = next;
+        self.replace(device, next)?;
         wipe(device, self.material(&self.keyslots[old]).range())
     }
 
@@ -179,9 +180,7 @@ impl Header {
     ) -> Result<(), VolumeError> {
         let mut next = self.clone();
         next.uuid = checked_uuid(uuid)?;
-        next.write(device)?;
-        *self = next;
-        Ok(())
+        self.replace(device, next)
     }
 
     /// The index of keyslot `slot`, which is in use.
@@ -229,6 +228,19 @@ impl Header {
         let material = self.material(&self.keyslots[slot]);
         material.store(device, &slot_key, volume_key)?;
         Ok(device.flush()?)
+    }
+
+    /// Writes `next` where this header is.
+    fn replace(&mut self, device: &dyn BlockDevice, next: Self) -> Result<(), VolumeError> {
+        // What this program does not read is kept, and may differ.
+        if Self::read(device)? != *self {
+            return Err(VolumeError::HeaderChanged {
+                format: Format::Luks1,
+            });
+        }
+        next.write(device)?;
+        *self = next;
+        Ok(())
     }
 
     pub(super) fn write(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {

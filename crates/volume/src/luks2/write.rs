@@ -17,6 +17,7 @@ impl Header {
     /// one stays until the first is on the device.
     ///
     /// # Errors
+    /// [`VolumeError::HeaderChanged`] where the device has another header by now,
     /// [`VolumeError::Header`] where the change makes no sense,
     /// [`VolumeError::MetadataFull`], [`VolumeError::Stranger`],
     /// [`VolumeError::Unverified`] and [`VolumeError::Block`]. The header then says what it said.
@@ -26,11 +27,27 @@ impl Header {
         edit: impl FnOnce(&mut Map<String, Value>),
     ) -> Result<(), VolumeError> {
         let mut next = self.clone();
+        self.check_unchanged(device)?;
         edit(&mut next.json);
         next.advance()?;
         next.write(device)?;
         *self = next;
         Ok(())
+    }
+
+    /// Refuses to replace a header that is not the one that was read. One that was never
+    /// on a device has no epoch yet.
+    fn check_unchanged(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+        if self.binary.seqid == 0 {
+            return Ok(());
+        }
+        let now = Self::read(device)?;
+        match now.binary.seqid == self.binary.seqid && now.json == self.json {
+            true => Ok(()),
+            false => Err(VolumeError::HeaderChanged {
+                format: Format::Luks2,
+            }),
+        }
     }
 
     /// Bytes from the start of the device that header and keyslots take.

@@ -2,6 +2,7 @@
 
 use crate::cli::VERSION;
 use crate::cli::run::{Destination, Failure, Progress, RunOptions, run_id, stop_on_signal};
+use block::hold::{self, Hold};
 use block::signature;
 use bytesize::ByteSize;
 use lab::file_system::Backing;
@@ -23,7 +24,7 @@ pub(super) fn run(
     seed: u64,
     destination: Destination<'_>,
 ) -> Result<(), Failure> {
-    let at = options.backing(&mut plan)?;
+    let (at, _held) = options.backing(&mut plan)?;
     let program = std::env::current_exe().map_err(|error| {
         Failure::new(
             1,
@@ -101,8 +102,9 @@ fn unusable_kernel(error: &KernelError) -> SessionError {
 
 impl RunOptions {
     /// Where the bytes are to live; what is there may be overwritten. A device
-    /// is used whole.
-    fn backing(&self, plan: &mut FileSystemPlan) -> Result<Backing, Failure> {
+    /// is used whole. What it is held by comes with it; devices are held by what is
+    /// mounted from them.
+    fn backing(&self, plan: &mut FileSystemPlan) -> Result<(Backing, Option<File>), Failure> {
         let unusable = |error: std::io::Error| {
             Failure::new(
                 2,
@@ -119,12 +121,17 @@ impl RunOptions {
         }
         let at = fs::canonicalize(&self.at).map_err(unusable)?;
         if at.is_dir() {
-            return Ok(Backing::File(at));
+            return Ok((Backing::File(at), None));
         }
-        signature::guard(&at, self.yes).map_err(lab::target::StorageError::Block)?;
+        let refused = lab::target::StorageError::Block;
+        signature::guard(&at, self.yes).map_err(refused)?;
+        let held = match at.is_file() {
+            true => Some(hold::open(&at, true, Hold::Usual).map_err(refused)?),
+            false => None,
+        };
         let size = File::open(&at).and_then(|mut file| file.seek(SeekFrom::End(0)));
         plan.size = ByteSize(size.map_err(unusable)? / 4096 * 4096);
         plan.validate()?;
-        Ok(Backing::Named(at))
+        Ok((Backing::Named(at), held))
     }
 }

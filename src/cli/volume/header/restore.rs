@@ -15,6 +15,7 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
     if let Some(family) = options.volume.family() {
         return tcrypt::restore(options, family);
     }
+    options.volume.check_distinct("--input", &options.input)?;
     let saved = Disk::open(&options.input, false)?;
     let from = luks(LuksHeader::read(&saved))?;
     let length = backups::bounded(from.bytes_with_keyslots())?;

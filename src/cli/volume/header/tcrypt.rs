@@ -13,6 +13,7 @@ use volume::{Limits, Secret, VolumeError};
 /// Writes headers anew from the one in a backup, which the passphrase of then opens.
 pub fn restore(options: &RestoreOptions, family: Family) -> Result<(), Failure> {
     options.volume.refuse_foreign_options(family.format())?;
+    options.volume.check_distinct("--input", &options.input)?;
     let saved = Disk::open(&options.input, false)?;
     let devices = options.volume.devices(true)?;
     let opening = options.volume.tcrypt(family)?;

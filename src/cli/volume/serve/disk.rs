@@ -3,7 +3,8 @@
 use super::ServeOptions;
 use crate::cli::Failure;
 use crate::cli::volume::service::{End, Served, record};
-use crate::cli::volume::umount::{Undo, is_held, undo};
+use crate::cli::volume::umount::{Undo, undo};
+use block::signature::is_held;
 use serve::ublk::{self, Disk, UblkError};
 use std::path::PathBuf;
 use std::sync::Arc;

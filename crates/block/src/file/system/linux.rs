@@ -1,17 +1,17 @@
 //! Linux.
 
 use super::Alignment;
-use crate::file::{FileOptions, PathKind};
+use crate::file::PathKind;
 use crate::sys::ring::Ring;
 use crate::{ByteRange, sys};
 use rustix::fs::{
     AtFlags, FallocateFlags, OFlags, StatxFlags, fallocate, fcntl_getfl, fcntl_setfl, fstatfs,
     ioctl_blkpbszget, ioctl_blksszget, major, minor, statx,
 };
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Magic numbers of statfs(2): tmpfs, ramfs, hugetlbfs.
@@ -26,19 +26,6 @@ pub(in crate::file) fn kind(metadata: &Metadata) -> Option<PathKind> {
     } else {
         None
     }
-}
-
-pub(in crate::file) fn open(
-    path: &Path,
-    kind: PathKind,
-    options: &FileOptions,
-) -> io::Result<File> {
-    let mut open = OpenOptions::new();
-    open.read(true).write(options.write);
-    if options.exclusive && kind == PathKind::BlockDevice {
-        open.custom_flags(OFlags::EXCL.bits() as i32);
-    }
-    open.open(path)
 }
 
 /// Whether a file is best read by the thread that asks, without a ring and through the

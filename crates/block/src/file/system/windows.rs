@@ -3,21 +3,14 @@
 
 use super::Alignment;
 use crate::ByteRange;
-use crate::file::{FileOptions, PathKind};
+use crate::file::PathKind;
 use crate::sys::windows;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub(in crate::file) fn kind(metadata: &Metadata) -> Option<PathKind> {
     metadata.is_file().then_some(PathKind::RegularFile)
-}
-
-pub(in crate::file) fn open(path: &Path, _: PathKind, options: &FileOptions) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(options.write)
-        .open(path)
 }
 
 pub(in crate::file) fn read_inside_submit(_: &File) -> bool {

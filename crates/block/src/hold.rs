@@ -1,0 +1,165 @@
+//! [`Hold`]: what is open for writing is held, so that no two programs write to it.
+//!
+//! Linux locks the open file description, by inode, and opens block devices
+//! exclusively. The lock goes with the last descriptor, however a program ends.
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+mod metadata;
+#[cfg(target_os = "linux")]
+mod processes;
+
+#[cfg(not(target_os = "linux"))]
+use elsewhere as system;
+#[cfg(target_os = "linux")]
+use linux as system;
+
+#[cfg(target_os = "linux")]
+pub use metadata::{MetadataLock, lock_resource};
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{Identity, Number, loop_backing};
+
+use crate::{BlockError, PathKind};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How what is opened is held, and against whom.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Hold {
+    /// Writers keep out everybody else; readers keep out nobody.
+    #[default]
+    Usual,
+    /// The same, of one that ends within seconds: others wait for it.
+    Brief,
+    /// Readers keep out writers, so that nothing changes below them.
+    Steady,
+    /// Not at all: another process has lent what it holds itself.
+    Lent,
+}
+
+/// Something that uses a file or device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum User {
+    /// A process that has it open.
+    Process {
+        /// Its name.
+        name: String,
+        /// Its number.
+        pid: u32,
+        /// When it began, RFC 3339.
+        since: Option<String>,
+    },
+    /// A device that stands on it.
+    Device(PathBuf),
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process { name, pid, since } => {
+                write!(f, "{name} (process {pid}")?;
+                match since {
+                    Some(since) => write!(f, ", since {since})"),
+                    None => f.write_str(")"),
+                }
+            }
+            Self::Device(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// Who uses something, as far as this user may know: as in ` by this and that`, or
+/// nothing where nobody is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Users(pub Vec<User>);
+
+impl fmt::Display for Users {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, user) in self.0.iter().enumerate() {
+            let before = match nth {
+                0 => " by ",
+                _ if nth + 1 == self.0.len() => " and ",
+                _ => ", ",
+            };
+            write!(f, "{before}{user}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens the file or block device at `path` for reading, and for writing if `write`,
+/// and holds it for as long as it is open.
+///
+/// A writer is refused what anybody else holds or uses: [`BlockError::Mounted`],
+/// [`BlockError::Swap`], and [`BlockError::InUse`] where another program has locked
+/// it, a device stands on it, or a file below it is held. A brief hold of another is
+/// waited for.
+///
+/// # Errors
+/// Those, [`BlockError::Open`] and [`BlockError::NotADevice`].
+pub fn open(path: &Path, write: bool, hold: Hold) -> Result<File, BlockError> {
+    // Opening a pipe would block.
+    let kind = kind(path)?;
+    system::open(path, kind, write, hold)
+}
+
+/// Who has the file or device at `path` open for writing, or stands on it; nobody
+/// where this cannot be known.
+pub fn writers(path: &Path) -> Vec<User> {
+    system::writers(path)
+}
+
+/// Whether two paths lead to the same file or device: through links, by another
+/// node of the device, or by a loop device on the file. Of what is not there yet,
+/// the names count.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    system::is_same(one, other).unwrap_or_else(|_| {
+        let whole = |path: &Path| std::path::absolute(path).ok();
+        whole(one).is_some_and(|one| Some(one) == whole(other))
+    })
+}
+
+fn kind(path: &Path) -> Result<PathKind, BlockError> {
+    let metadata = std::fs::metadata(path).map_err(|source| unopened(path, source))?;
+    PathKind::of(&metadata).ok_or_else(|| BlockError::NotADevice {
+        path: path.to_owned(),
+    })
+}
+
+fn unopened(path: &Path, source: io::Error) -> BlockError {
+    BlockError::Open {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_read_as_a_sentence() {
+        let process = User::Process {
+            name: "qemu".into(),
+            pid: 12,
+            since: Some("2026-01-02T03:04:05Z".into()),
+        };
+        let device = User::Device("/dev/loop0".into());
+        let said = |users: &[&User]| Users(users.iter().copied().cloned().collect()).to_string();
+        assert_eq!(said(&[]), "");
+        assert_eq!(
+            said(&[&process]),
+            " by qemu (process 12, since 2026-01-02T03:04:05Z)"
+        );
+        assert_eq!(
+            said(&[&device, &device, &device]),
+            " by /dev/loop0, /dev/loop0 and /dev/loop0"
+        );
+    }
+}

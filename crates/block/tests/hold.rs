@@ -1,0 +1,203 @@
+//! What is open for writing is held: against others, by whatever path they come.
+#![cfg(target_os = "linux")]
+
+use block::hold::{self, MetadataLock, User, lock_resource};
+use block::{BlockError, FileDevice, FileOptions, Hold};
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+struct Desk {
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), [7; 4096]).unwrap();
+        Self { folder }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("file")
+    }
+
+    /// Other names of the file.
+    fn others(&self) -> [PathBuf; 2] {
+        let [hard, soft] = ["hard", "soft"].map(|name| self.folder.path().join(name));
+        fs::hard_link(self.file(), &hard).unwrap();
+        std::os::unix::fs::symlink("file", &soft).unwrap();
+        [hard, soft]
+    }
+}
+
+/// Who is in the way; nobody where it can be had.
+fn refused(path: &Path, write: bool, hold: Hold) -> Option<Vec<User>> {
+    match hold::open(path, write, hold) {
+        Ok(_) => None,
+        Err(BlockError::InUse { path: named, users }) => {
+            assert_eq!(named, path);
+            Some(users.0)
+        }
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+fn is_us(users: &[User]) -> bool {
+    matches!(users, [User::Process { pid, since: Some(_), .. }] if *pid == std::process::id())
+}
+
+#[test]
+fn a_writer_keeps_out_all_others() {
+    let desk = Desk::new();
+    let file = hold::open(&desk.file(), true, Hold::Usual).unwrap();
+    for path in desk.others().iter().chain([&desk.file()]) {
+        for (write, hold) in [
+            (true, Hold::Usual),
+            (true, Hold::Brief),
+            (true, Hold::Steady),
+            (false, Hold::Steady),
+        ] {
+            let users = refused(path, write, hold);
+            assert!(
+                is_us(&users.expect("it is held")),
+                "{path:?} {write} {hold:?}"
+            );
+        }
+        for (write, hold) in [
+            (false, Hold::Usual),
+            (false, Hold::Brief),
+            (false, Hold::Lent),
+            (true, Hold::Lent),
+        ] {
+            assert_eq!(
+                refused(path, write, hold),
+                None,
+                "{path:?} {write} {hold:?}"
+            );
+        }
+    }
+    // A duplicate keeps it.
+    let duplicate = file.try_clone().unwrap();
+    drop(file);
+    assert!(refused(&desk.file(), true, Hold::Usual).is_some());
+    drop(duplicate);
+    assert_eq!(refused(&desk.file(), true, Hold::Usual), None);
+}
+
+#[test]
+fn readers_share() {
+    let desk = Desk::new();
+    let _reader = hold::open(&desk.file(), false, Hold::Steady).unwrap();
+    assert_eq!(refused(&desk.file(), false, Hold::Steady), None);
+    assert!(is_us(&refused(&desk.file(), true, Hold::Usual).unwrap()));
+    assert!(is_us(&refused(&desk.file(), true, Hold::Brief).unwrap()));
+}
+
+#[test]
+fn a_brief_hold_is_waited_for() {
+    let desk = Desk::new();
+    let brief = hold::open(&desk.file(), true, Hold::Brief).unwrap();
+    let ending = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        drop(brief);
+    });
+    let begun = Instant::now();
+    hold::open(&desk.file(), true, Hold::Brief).unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(200));
+    ending.join().unwrap();
+}
+
+#[test]
+fn who_waits_gets_what_the_path_leads_to_then() {
+    let desk = Desk::new();
+    let brief = hold::open(&desk.file(), true, Hold::Brief).unwrap();
+    let path = desk.file();
+    let waiting = std::thread::spawn(move || hold::open(&path, true, Hold::Brief).unwrap());
+    std::thread::sleep(Duration::from_millis(100));
+    let new = desk.folder.path().join("new");
+    fs::write(&new, "new").unwrap();
+    fs::rename(&new, desk.file()).unwrap();
+    drop(brief);
+    let length = waiting.join().unwrap().metadata().unwrap().len();
+    assert_eq!(length, 3);
+}
+
+#[test]
+fn flock_of_another_program_counts() {
+    let desk = Desk::new();
+    let other = File::open(desk.file()).unwrap();
+    flock(&other, FlockOperation::LockShared).unwrap();
+    assert_eq!(refused(&desk.file(), true, Hold::Usual), None);
+    flock(&other, FlockOperation::LockExclusive).unwrap();
+    assert!(is_us(&refused(&desk.file(), true, Hold::Usual).unwrap()));
+    assert_eq!(refused(&desk.file(), false, Hold::Steady), None);
+    flock(&other, FlockOperation::Unlock).unwrap();
+    let _writer = hold::open(&desk.file(), true, Hold::Usual).unwrap();
+    // Nothing of it is kept: cryptsetup waits for it.
+    flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
+}
+
+#[test]
+fn the_lock_of_a_header_is_cryptsetups() {
+    let desk = Desk::new();
+    let options = FileOptions {
+        write: true,
+        direct: false,
+        ..FileOptions::default()
+    };
+    let device = FileDevice::open(&desk.file(), &options).unwrap();
+    let lock = MetadataLock::of(&device, &desk.file()).unwrap();
+    let other = File::open(desk.file()).unwrap();
+    assert!(flock(&other, FlockOperation::NonBlockingLockShared).is_err());
+    drop(lock);
+    flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
+    flock(&other, FlockOperation::Unlock).unwrap();
+    // The hold outlives it.
+    assert!(refused(&desk.file(), true, Hold::Usual).is_some());
+}
+
+#[test]
+fn a_name_is_locked_once_and_leaves_nothing() {
+    let name = format!("cryptmark-test-{}", std::process::id());
+    let lock = match lock_resource(&name) {
+        Ok(lock) => lock,
+        Err(error) => {
+            println!("skipped: locks in /run/cryptsetup: {error}");
+            return;
+        }
+    };
+    let path = Path::new("/run/cryptsetup").join(format!("LN_{name}"));
+    assert!(path.exists());
+    assert!(matches!(
+        lock_resource(&name),
+        Err(BlockError::InUse { .. })
+    ));
+    drop(lock);
+    assert!(!path.exists());
+    drop(lock_resource(&name).unwrap());
+}
+
+#[test]
+fn one_file_is_the_same_by_every_path() {
+    let desk = Desk::new();
+    let copy = desk.folder.path().join("copy");
+    fs::copy(desk.file(), &copy).unwrap();
+    for other in desk.others() {
+        assert!(hold::is_same(&desk.file(), &other));
+    }
+    assert!(!hold::is_same(&desk.file(), &copy));
+    let missing = desk.folder.path().join("missing");
+    assert!(!hold::is_same(&desk.file(), &missing));
+    // It is about to be made.
+    assert!(hold::is_same(&missing, &desk.folder.path().join("./missing")));
+}
+
+#[test]
+fn who_writes_is_told_but_not_oneself() {
+    let desk = Desk::new();
+    let _writer = hold::open(&desk.file(), true, Hold::Usual).unwrap();
+    assert_eq!(hold::writers(&desk.file()), []);
+    assert_eq!(hold::writers(Path::new("/nowhere")), []);
+}

@@ -1,0 +1,184 @@
+//! Every command that opens a volume, and what it needs of it.
+
+use crate::kit::CHEAP;
+
+/// What a command does with the volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// It writes.
+    Writes,
+    /// It reads, and nobody may write meanwhile.
+    Reads,
+    /// It reads what others may change.
+    Looks,
+}
+
+/// A command of the matrix.
+pub struct Command {
+    pub name: &'static str,
+    /// Of `cryptmark`; `IMAGE` is the volume.
+    pub arguments: String,
+    pub is: Use,
+    /// A passphrase that opens the volume with its data afterwards, if it is to be there.
+    pub opens: Option<&'static str>,
+    /// Whether it goes on in the background, at the socket `here.sock`.
+    pub serves: bool,
+}
+
+pub static COMMANDS: std::sync::LazyLock<Vec<Command>> = std::sync::LazyLock::new(all);
+
+fn all() -> Vec<Command> {
+    use Use::{Looks, Reads, Writes};
+    let pass = "--passphrase-file pass";
+    let third = "--new-passphrase-file third";
+    let quiet = "--no-progress";
+    let rows = [
+        (
+            "create",
+            format!("volume create IMAGE {pass} {CHEAP} --offset 2MiB --yes"),
+            Writes,
+            None,
+        ),
+        (
+            "create luks1",
+            format!("volume create IMAGE --type luks1 {pass} {CHEAP} --yes"),
+            Writes,
+            None,
+        ),
+        (
+            "create plain",
+            "volume create IMAGE --type plain --yes --no-progress".to_owned(),
+            Writes,
+            None,
+        ),
+        (
+            "import",
+            format!("volume import IMAGE {pass} --input plain {quiet} --yes"),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "passwd",
+            format!("volume passwd IMAGE {pass} {third} {CHEAP}"),
+            Writes,
+            Some("third"),
+        ),
+        (
+            "key add",
+            format!("volume key add IMAGE {pass} {third} {CHEAP}"),
+            Writes,
+            Some("third"),
+        ),
+        (
+            "key kill",
+            format!("volume key kill IMAGE {pass} --key-slot 1"),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "key kill --yes",
+            "volume key kill IMAGE --key-slot 1 --yes".to_owned(),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "header restore",
+            "volume header restore IMAGE --input saved --yes".to_owned(),
+            Writes,
+            Some("second"),
+        ),
+        (
+            "header repair",
+            "volume header repair IMAGE".to_owned(),
+            Writes,
+            Some("second"),
+        ),
+        (
+            "header set",
+            "volume header set IMAGE --label name".to_owned(),
+            Writes,
+            Some("second"),
+        ),
+        (
+            "convert",
+            "volume convert IMAGE --type luks2".to_owned(),
+            Writes,
+            Some("second"),
+        ),
+        (
+            "reencrypt",
+            format!("volume reencrypt IMAGE {pass} {CHEAP} --yes {quiet}"),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "reencrypt --decrypt",
+            format!("volume reencrypt IMAGE {pass} --decrypt --yes {quiet}"),
+            Writes,
+            None,
+        ),
+        (
+            "export onto it",
+            format!("volume export other {pass} --output IMAGE --yes {quiet}"),
+            Writes,
+            None,
+        ),
+        (
+            "serve",
+            format!("volume serve IMAGE {pass} --nbd here.sock --daemon"),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "serve as the header",
+            format!("volume serve other --header IMAGE {pass} --nbd here.sock --daemon"),
+            Writes,
+            None,
+        ),
+        (
+            "run",
+            "run plan.toml --at IMAGE --yes --no-progress".to_owned(),
+            Writes,
+            None,
+        ),
+        (
+            "serve --read-only",
+            format!("volume serve IMAGE {pass} --read-only --nbd here.sock --daemon"),
+            Reads,
+            Some("pass"),
+        ),
+        (
+            "export",
+            format!("volume export IMAGE {pass} --output out {quiet}"),
+            Reads,
+            Some("pass"),
+        ),
+        ("info", "volume info IMAGE".to_owned(), Looks, Some("pass")),
+        (
+            "open",
+            format!("volume open IMAGE {pass}"),
+            Looks,
+            Some("pass"),
+        ),
+        (
+            "header backup",
+            "volume header backup IMAGE --output again".to_owned(),
+            Looks,
+            Some("pass"),
+        ),
+        (
+            "header restore from it",
+            "volume header restore other --input IMAGE --yes".to_owned(),
+            Looks,
+            Some("pass"),
+        ),
+    ];
+    let command = |(name, arguments, is, opens)| Command {
+        name,
+        arguments,
+        is,
+        opens,
+        serves: name.starts_with("serve"),
+    };
+    rows.map(command).into()
+}

@@ -1,0 +1,257 @@
+//! The states of a volume: who else has it.
+
+use crate::commands::Use;
+use crate::kit::{Desk, PROGRAM};
+use std::fs;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// What becomes of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Exit code 4, two lines, and nothing changed.
+    Refused,
+    /// Exit code 0.
+    Done,
+}
+
+/// A state that a volume can be in.
+pub struct State {
+    /// As in "a volume that is …".
+    pub name: &'static str,
+    /// Brings `image` of a desk into it, or says why that cannot be here.
+    pub set_up: fn(&Desk) -> Result<Set, String>,
+    /// What becomes of commands.
+    pub expected: fn(Use) -> Outcome,
+    /// What every refusal says, among other things.
+    pub names: &'static [&'static str],
+}
+
+/// A state that lasts until it is dropped.
+pub struct Set {
+    /// What commands are given for the volume.
+    pub target: PathBuf,
+    ends: Vec<Box<dyn FnOnce()>>,
+}
+
+impl Set {
+    pub fn at(target: impl Into<PathBuf>) -> Self {
+        Self {
+            target: target.into(),
+            ends: Vec::new(),
+        }
+    }
+
+    /// Runs `end` when it is dropped, before what was said earlier.
+    pub fn then(mut self, end: impl FnOnce() + 'static) -> Self {
+        self.ends.push(Box::new(end));
+        self
+    }
+}
+
+impl Drop for Set {
+    fn drop(&mut self) {
+        while let Some(end) = self.ends.pop() {
+            end();
+        }
+    }
+}
+
+/// Ends a process that was started for a state.
+fn kill(mut child: Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+pub fn nobodys(_: Use) -> Outcome {
+    Outcome::Done
+}
+
+/// Somebody writes to it.
+pub fn written(is: Use) -> Outcome {
+    match is {
+        Use::Writes | Use::Reads => Outcome::Refused,
+        Use::Looks => Outcome::Done,
+    }
+}
+
+/// Somebody reads it, or uses it in another way that readers do not mind.
+pub fn read(is: Use) -> Outcome {
+    match is {
+        Use::Writes => Outcome::Refused,
+        Use::Reads | Use::Looks => Outcome::Done,
+    }
+}
+
+pub fn free(_: &Desk) -> Result<Set, String> {
+    Ok(Set::at("image"))
+}
+
+fn served_with(desk: &Desk, options: &str) -> Result<Set, String> {
+    let arguments =
+        format!("serve image --passphrase-file pass --nbd disk.sock --daemon {options}");
+    desk.volume(&arguments);
+    let mut umount = desk.command(PROGRAM, "volume umount image");
+    Ok(Set::at("image").then(move || assert!(umount.status().unwrap().success())))
+}
+
+pub fn served(desk: &Desk) -> Result<Set, String> {
+    served_with(desk, "")
+}
+
+pub fn served_read_only(desk: &Desk) -> Result<Set, String> {
+    served_with(desk, "--read-only")
+}
+
+fn mounted_with(desk: &Desk, options: &str) -> Result<Set, String> {
+    let at = desk.path("d");
+    fs::create_dir(&at).unwrap();
+    let arguments =
+        format!("volume mount image d --as file --passphrase-file pass --daemon {options}");
+    let output = desk.command(PROGRAM, &arguments).output().unwrap();
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).replace('\n', " "));
+    }
+    let mut umount = desk.command(PROGRAM, "volume umount d");
+    Ok(Set::at("image").then(move || assert!(umount.status().unwrap().success())))
+}
+
+pub fn mounted(desk: &Desk) -> Result<Set, String> {
+    mounted_with(desk, "")
+}
+
+pub fn mounted_read_only(desk: &Desk) -> Result<Set, String> {
+    mounted_with(desk, "--read-only")
+}
+
+/// Another command has begun to write, and is not done.
+pub fn imported(desk: &Desk) -> Result<Set, String> {
+    let arguments = "volume import image --passphrase-file pass --input - --yes --no-progress";
+    let mut child = desk
+        .command(PROGRAM, arguments)
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // It ends by the end of its input.
+    let input = child.stdin.take();
+    desk.wait_for_writer("image");
+    Ok(Set::at("image").then(move || {
+        drop(input);
+        child.wait().unwrap();
+    }))
+}
+
+pub fn exported(desk: &Desk) -> Result<Set, String> {
+    let arguments = "volume export image --passphrase-file pass --output - --no-progress";
+    let mut child = desk
+        .command(PROGRAM, arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // A pipe holds less than the volume: it waits.
+    let mut out = child.stdout.take().unwrap();
+    out.read_exact(&mut [0]).unwrap();
+    Ok(Set::at("image")
+        .then(move || kill(child))
+        .then(move || drop(out)))
+}
+
+fn linked(
+    desk: &Desk,
+    link: impl Fn(PathBuf, PathBuf) -> std::io::Result<()>,
+) -> Result<Set, String> {
+    link(desk.path("image"), desk.path("link")).unwrap();
+    let mut set = served(desk)?;
+    set.target = "link".into();
+    Ok(set)
+}
+
+pub fn hard_linked(desk: &Desk) -> Result<Set, String> {
+    linked(desk, |to, at| fs::hard_link(to, at))
+}
+
+pub fn soft_linked(desk: &Desk) -> Result<Set, String> {
+    linked(desk, |to, at| std::os::unix::fs::symlink(to, at))
+}
+
+/// Seen by another mount of its folder, and served by the first.
+pub fn bound(desk: &Desk) -> Result<Set, String> {
+    let at = desk.path("bound");
+    fs::create_dir(&at).unwrap();
+    let folder = desk.path("");
+    desk.try_run(
+        "mount",
+        &format!("--bind {} {}", folder.display(), at.display()),
+    )?;
+    let unmount = move || {
+        let done = Command::new("umount").arg("--lazy").arg(&at).status();
+        assert!(done.unwrap().success());
+    };
+    let mut set = Set::at("bound/image").then(unmount);
+    let mut inner = served(desk)?;
+    set.ends.append(&mut inner.ends);
+    Ok(set)
+}
+
+pub fn locked(desk: &Desk) -> Result<Set, String> {
+    let mut child = desk
+        .command("flock", "--exclusive image cat")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("flock: {error}"))?;
+    // It answers when it has the lock.
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"x").unwrap();
+    child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+    Ok(Set::at("image").then(move || {
+        drop(input);
+        child.wait().unwrap();
+    }))
+}
+
+/// A loop device on the file `name`, which the command is given or not.
+fn looped(desk: &Desk, name: &str) -> Result<(Set, PathBuf), String> {
+    let device = desk.try_run("losetup", &format!("--find --show {name}"))?;
+    let device = PathBuf::from(device.trim());
+    let end = device.clone();
+    let detach = move || {
+        let done = Command::new("losetup").arg("--detach").arg(end).status();
+        assert!(done.unwrap().success());
+    };
+    Ok((Set::at("image").then(detach), device))
+}
+
+pub fn below_a_loop(desk: &Desk) -> Result<Set, String> {
+    Ok(looped(desk, "image")?.0)
+}
+
+/// By a link: the loop device has another name for it.
+pub fn below_a_loop_by_a_link(desk: &Desk) -> Result<Set, String> {
+    fs::hard_link(desk.path("image"), desk.path("link")).unwrap();
+    Ok(looped(desk, "link")?.0)
+}
+
+/// The file is served, and the command is given a loop device on it.
+pub fn served_below_a_loop(desk: &Desk) -> Result<Set, String> {
+    let mut served = served(desk)?;
+    let (mut set, device) = looped(desk, "image")?;
+    served.ends.append(&mut set.ends);
+    served.target = device;
+    Ok(served)
+}
+
+/// A loop device that is served.
+pub fn served_loop(desk: &Desk) -> Result<Set, String> {
+    let (mut set, device) = looped(desk, "image")?;
+    let shown = device.display().to_string();
+    desk.volume(&format!(
+        "serve {shown} --passphrase-file pass --nbd disk.sock --daemon"
+    ));
+    let mut umount = desk.command(PROGRAM, &format!("volume umount {shown}"));
+    set.target = device;
+    Ok(set.then(move || assert!(umount.status().unwrap().success())))
+}
