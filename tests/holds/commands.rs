@@ -23,7 +23,21 @@ pub struct Command {
     pub opens: Option<&'static str>,
     /// Whether it goes on in the background, at the socket `here.sock`.
     pub serves: bool,
+    /// Whether another file, or less of it, is there afterwards.
+    pub replaces: bool,
+    /// Whether the header can be in a file of its own.
+    pub takes_header: bool,
 }
+
+/// Those that take a file, and no volume, or make both header and data.
+const OTHERWISE: &[&str] = &[
+    "create plain",
+    "export onto it",
+    "header restore from it",
+    "reencrypt --decrypt",
+    "run",
+    "serve as the header",
+];
 
 pub static COMMANDS: std::sync::LazyLock<Vec<Command>> = std::sync::LazyLock::new(all);
 
@@ -179,6 +193,8 @@ fn all() -> Vec<Command> {
         is,
         opens,
         serves: name.starts_with("serve"),
+        replaces: matches!(name, "export onto it" | "reencrypt --decrypt"),
+        takes_header: !OTHERWISE.contains(&name),
     };
     rows.map(command).into()
 }

@@ -12,12 +12,20 @@ use kit::row;
 use states::*;
 
 /// A test for each state: its name in a sentence, what sets it up, what becomes of
-/// commands, and what refusals say.
+/// commands, and what refusals say. A volume that does not open is `unopened`.
 macro_rules! rows {
-    ($($test:ident: $name:literal, $set_up:path, $expected:path, $names:expr;)*) => {
+    (@ opens) => { true };
+    (@ unopened) => { false };
+    ($($test:ident: $name:literal, $set_up:path, $expected:path, $says:expr, $opens:ident;)*) => {
         $(#[test]
         fn $test() {
-            row(&State { name: $name, set_up: $set_up, expected: $expected, names: $names });
+            row(&State {
+                name: $name,
+                set_up: $set_up,
+                expected: $expected,
+                says: $says,
+                opens: rows!(@ $opens),
+            });
         })*
     };
 }
@@ -25,22 +33,35 @@ macro_rules! rows {
 /// What is said of a process of this program.
 const OURS: &[&str] = &["is in use by cryptmark (process "];
 
+/// What is said of a loop device.
+const LOOP: &[&str] = &["is in use by /dev/loop"];
+
 rows! {
-    a_free_volume: "nobody's", free, nobodys, &[];
-    served_for_writing: "served", served, written, &[];
-    served_for_reading: "served read-only", served_read_only, read, &[];
-    mounted_for_writing: "mounted", mounted, written, &[];
-    mounted_for_reading: "mounted read-only", mounted_read_only, read, &[];
-    being_imported: "written by import", imported, written, OURS;
-    being_exported: "read by export", exported, read, OURS;
-    by_a_hard_link: "served, by a hard link", hard_linked, written, OURS;
-    by_a_symbolic_link: "served, by a symbolic link", soft_linked, written, &[];
-    by_a_bind_mount: "served, by a bind mount", bound, written, OURS;
-    locked_by_flock: "locked by flock", locked, read, &["is in use by flock (process "];
-    below_a_loop_device: "behind a loop device", below_a_loop, read, &["is in use by /dev/loop"];
+    a_free_volume: "nobody's", free, done, &[], opens;
+    served_for_writing: "served", served, written, &[], opens;
+    served_for_reading: "served read-only", served_read_only, read, &[], opens;
+    served_by_another_program: "served by qemu-nbd", served_by_qemu, read, &["in use by qemu-nbd"], opens;
+    mounted_for_writing: "mounted", mounted, written, &[], opens;
+    mounted_for_reading: "mounted read-only", mounted_read_only, read, &[], opens;
+    being_imported: "written by import", imported, written, OURS, opens;
+    being_exported: "read by export", exported, read, OURS, opens;
+    being_reencrypted: "reencrypted", reencrypted, written, OURS, opens;
+    by_a_hard_link: "served, by a hard link", hard_linked, written, OURS, opens;
+    by_a_symbolic_link: "served, by a symbolic link", soft_linked, written, &[], opens;
+    by_a_bind_mount: "served, by a bind mount", bound, written, OURS, opens;
+    by_its_header: "served, with its header apart", served_apart, written, &[], opens;
+    locked_by_flock: "locked by flock", locked, read, &["is in use by flock (process "], opens;
+    below_a_loop_device: "behind a loop device", below_a_loop, read, LOOP, opens;
     below_a_loop_device_by_a_link: "behind a loop device by a link", below_a_loop_by_a_link, read,
-        &["is in use by /dev/loop"];
+        LOOP, opens;
     a_loop_device_on_a_served_file: "a loop device on a file that is served", served_below_a_loop,
-        read, OURS;
-    a_served_loop_device: "a loop device that is served", served_loop, written, &[];
+        read, OURS, opens;
+    a_served_loop_device: "a loop device that is served", served_loop, written, &[], opens;
+    a_held_loop_device: "a loop device that another program has", held_loop, read,
+        &["is in use"], opens;
+    a_read_only_device: "a read-only device", read_only_loop, unwritable, &[], opens;
+    no_multiple_of_a_sector: "longer than its last sector", with_a_tail, done, &[], opens;
+    first_copy_bad: "without its first copy", first_copy_spoilt, done, &[], opens;
+    second_copy_bad: "without its second copy", second_copy_spoilt, done, &[], opens;
+    header_wiped: "without a header", wiped, headless, &[], unopened;
 }

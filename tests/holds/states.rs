@@ -1,19 +1,21 @@
 //! The states of a volume: who else has it.
 
-use crate::commands::Use;
+use crate::commands::{Command, Use};
 use crate::kit::{Desk, PROGRAM};
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{self, Child, Stdio};
+use std::time::Duration;
 
 /// What becomes of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Exit code 4, two lines, and nothing changed.
-    Refused,
     /// Exit code 0.
     Done,
+    /// This exit code, two lines, and nothing changed.
+    Fails(i32),
 }
 
 /// A state that a volume can be in.
@@ -23,20 +25,22 @@ pub struct State {
     /// Brings `image` of a desk into it, or says why that cannot be here.
     pub set_up: fn(&Desk) -> Result<Set, String>,
     /// What becomes of commands.
-    pub expected: fn(Use) -> Outcome,
+    pub expected: fn(&Command) -> Outcome,
     /// What every refusal says, among other things.
-    pub names: &'static [&'static str],
+    pub says: &'static [&'static str],
+    /// Whether its passphrases open it.
+    pub opens: bool,
 }
 
 /// A state that lasts until it is dropped.
 pub struct Set {
     /// What commands are given for the volume.
-    pub target: PathBuf,
+    pub target: String,
     ends: Vec<Box<dyn FnOnce()>>,
 }
 
 impl Set {
-    pub fn at(target: impl Into<PathBuf>) -> Self {
+    pub fn at(target: impl Into<String>) -> Self {
         Self {
             target: target.into(),
             ends: Vec::new(),
@@ -64,23 +68,42 @@ fn kill(mut child: Child) {
     let _ = child.wait();
 }
 
-pub fn nobodys(_: Use) -> Outcome {
+const REFUSED: Outcome = Outcome::Fails(4);
+
+pub fn done(_: &Command) -> Outcome {
     Outcome::Done
 }
 
 /// Somebody writes to it.
-pub fn written(is: Use) -> Outcome {
-    match is {
-        Use::Writes | Use::Reads => Outcome::Refused,
+pub fn written(command: &Command) -> Outcome {
+    match command.is {
+        Use::Writes | Use::Reads => REFUSED,
         Use::Looks => Outcome::Done,
     }
 }
 
 /// Somebody reads it, or uses it in another way that readers do not mind.
-pub fn read(is: Use) -> Outcome {
-    match is {
-        Use::Writes => Outcome::Refused,
+pub fn read(command: &Command) -> Outcome {
+    match command.is {
+        Use::Writes => REFUSED,
         Use::Reads | Use::Looks => Outcome::Done,
+    }
+}
+
+/// Nobody can write to it.
+pub fn unwritable(command: &Command) -> Outcome {
+    match command.is {
+        Use::Writes => Outcome::Fails(2),
+        Use::Reads | Use::Looks => Outcome::Done,
+    }
+}
+
+/// It has no header: what does not need one is done.
+pub fn headless(command: &Command) -> Outcome {
+    match command.name {
+        "create" | "create luks1" | "create plain" | "run" | "header restore"
+        | "export onto it" => Outcome::Done,
+        _ => Outcome::Fails(2),
     }
 }
 
@@ -170,11 +193,11 @@ fn linked(
 }
 
 pub fn hard_linked(desk: &Desk) -> Result<Set, String> {
-    linked(desk, |to, at| fs::hard_link(to, at))
+    linked(desk, fs::hard_link)
 }
 
 pub fn soft_linked(desk: &Desk) -> Result<Set, String> {
-    linked(desk, |to, at| std::os::unix::fs::symlink(to, at))
+    linked(desk, std::os::unix::fs::symlink)
 }
 
 /// Seen by another mount of its folder, and served by the first.
@@ -187,7 +210,10 @@ pub fn bound(desk: &Desk) -> Result<Set, String> {
         &format!("--bind {} {}", folder.display(), at.display()),
     )?;
     let unmount = move || {
-        let done = Command::new("umount").arg("--lazy").arg(&at).status();
+        let done = process::Command::new("umount")
+            .arg("--lazy")
+            .arg(&at)
+            .status();
         assert!(done.unwrap().success());
     };
     let mut set = Set::at("bound/image").then(unmount);
@@ -219,7 +245,10 @@ fn looped(desk: &Desk, name: &str) -> Result<(Set, PathBuf), String> {
     let device = PathBuf::from(device.trim());
     let end = device.clone();
     let detach = move || {
-        let done = Command::new("losetup").arg("--detach").arg(end).status();
+        let done = process::Command::new("losetup")
+            .arg("--detach")
+            .arg(end)
+            .status();
         assert!(done.unwrap().success());
     };
     Ok((Set::at("image").then(detach), device))
@@ -240,7 +269,7 @@ pub fn served_below_a_loop(desk: &Desk) -> Result<Set, String> {
     let mut served = served(desk)?;
     let (mut set, device) = looped(desk, "image")?;
     served.ends.append(&mut set.ends);
-    served.target = device;
+    served.target = device.display().to_string();
     Ok(served)
 }
 
@@ -252,6 +281,98 @@ pub fn served_loop(desk: &Desk) -> Result<Set, String> {
         "serve {shown} --passphrase-file pass --nbd disk.sock --daemon"
     ));
     let mut umount = desk.command(PROGRAM, &format!("volume umount {shown}"));
-    set.target = device;
+    set.target = shown;
     Ok(set.then(move || assert!(umount.status().unwrap().success())))
+}
+
+/// A loop device that another program has for itself.
+pub fn held_loop(desk: &Desk) -> Result<Set, String> {
+    let (mut set, device) = looped(desk, "image")?;
+    let alone = fs::File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(rustix::fs::OFlags::EXCL.bits() as i32)
+        .open(&device)
+        .map_err(|error| error.to_string())?;
+    set.target = device.display().to_string();
+    Ok(set.then(move || drop(alone)))
+}
+
+/// A loop device that cannot be written to.
+pub fn read_only_loop(desk: &Desk) -> Result<Set, String> {
+    let (mut set, device) = looped(desk, "--read-only image")?;
+    set.target = device.display().to_string();
+    Ok(set)
+}
+
+/// Another program serves it, and locks it in its own way.
+pub fn served_by_qemu(desk: &Desk) -> Result<Set, String> {
+    let socket = desk.path("disk.sock");
+    let arguments = format!(
+        "--persistent --format=raw --socket={} image",
+        socket.display()
+    );
+    let child = desk
+        .command("qemu-nbd", &arguments)
+        .spawn()
+        .map_err(|error| format!("qemu-nbd: {error}"))?;
+    let set = Set::at("image").then(move || kill(child));
+    for _ in 0..500 {
+        if socket.exists() {
+            return Ok(set);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Err("qemu-nbd does not serve".to_owned())
+}
+
+/// A reencryption that has begun to look for its key derivation.
+pub fn reencrypted(desk: &Desk) -> Result<Set, String> {
+    let arguments = "volume reencrypt image --passphrase-file pass --iter-time 600000 --yes";
+    let child = desk
+        .command(PROGRAM, arguments)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    desk.wait_for_writer("image");
+    Ok(Set::at("image").then(move || kill(child)))
+}
+
+/// Its header is in a file of its own, by which it is served.
+pub fn served_apart(desk: &Desk) -> Result<Set, String> {
+    let arguments = "serve apart --header header --passphrase-file pass --nbd disk.sock --daemon";
+    desk.volume(arguments);
+    let mut umount = desk.command(PROGRAM, "volume umount apart");
+    let end = move || assert!(umount.status().unwrap().success());
+    Ok(Set::at("apart --header header").then(end))
+}
+
+/// It has bytes behind its last sector.
+pub fn with_a_tail(desk: &Desk) -> Result<Set, String> {
+    let file = fs::File::options().append(true).open(desk.path("image"));
+    file.unwrap().write_all(&[0x55; 100]).unwrap();
+    Ok(Set::at("image"))
+}
+
+fn spoilt_at(desk: &Desk, offset: usize) -> Result<Set, String> {
+    let mut bytes = desk.read("image");
+    // Within the JSON.
+    bytes[offset + 4096 + 20] ^= 1;
+    fs::write(desk.path("image"), bytes).unwrap();
+    Ok(Set::at("image"))
+}
+
+pub fn first_copy_spoilt(desk: &Desk) -> Result<Set, String> {
+    spoilt_at(desk, 0)
+}
+
+pub fn second_copy_spoilt(desk: &Desk) -> Result<Set, String> {
+    spoilt_at(desk, 16 << 10)
+}
+
+pub fn wiped(desk: &Desk) -> Result<Set, String> {
+    let mut bytes = desk.read("image");
+    bytes[..32 << 10].fill(0);
+    fs::write(desk.path("image"), bytes).unwrap();
+    Ok(Set::at("image"))
 }

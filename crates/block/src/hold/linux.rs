@@ -107,6 +107,10 @@ fn attempt(path: &Path, kind: PathKind, write: bool, hold: Hold) -> Result<Attem
     };
     let identity = Identity::of(&file.metadata().map_err(refused)?);
     if alone {
+        if is_read_only(identity) {
+            // Opening it for writing works, and writing does not.
+            return Err(refused(Errno::ROFS.into()));
+        }
         standing_on(identity)?.check(path)?;
     }
     if let Some(attempt) = locked(&file, identity, against) {
@@ -270,6 +274,14 @@ fn users_below(number: Number) -> Vec<User> {
     }
     users.retain(|user| !is_this_process(user));
     users
+}
+
+/// Whether the kernel writes to a device at all.
+fn is_read_only(identity: Identity) -> bool {
+    let Identity::Device(number) = identity else {
+        return false;
+    };
+    fs::read_to_string(sysfs(number).join("ro")).is_ok_and(|says| says.trim() == "1")
 }
 
 fn sysfs((major, minor): Number) -> PathBuf {

@@ -66,7 +66,7 @@ fn is_open_at(descriptor: &Path, target: Identity) -> bool {
     }
 }
 
-/// Lines as `flags:	0100002` and `lock:	1: OFDLCK  ADVISORY  WRITE -1 fe:00:123 0 EOF`.
+/// Lines as `flags: 0100002` and `lock: 1: OFDLCK  ADVISORY  WRITE -1 fe:00:123 0 EOF`.
 fn parse(info: &str) -> Opened {
     let mut opened = Opened::default();
     for line in info.lines() {
