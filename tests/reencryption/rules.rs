@@ -241,7 +241,7 @@ fn what_they_could_not_finish_they_do_not_touch() {
             "reencrypt --resume-only --force-offline-reencrypt v",
         ] {
             desk.their_command(arguments).output().unwrap();
-            assert!(read() == before, "{arguments}");
+            assert!(fs::read(desk.path("v")).unwrap() == before, "{arguments}");
         }
         desk.holds("with a tail");
         desk.finish(Task::Reencrypt, By::Us);

@@ -191,7 +191,10 @@ fn one_file_is_the_same_by_every_path() {
     let missing = desk.folder.path().join("missing");
     assert!(!hold::is_same(&desk.file(), &missing));
     // It is about to be made.
-    assert!(hold::is_same(&missing, &desk.folder.path().join("./missing")));
+    assert!(hold::is_same(
+        &missing,
+        &desk.folder.path().join("./missing")
+    ));
 }
 
 #[test]

@@ -287,7 +287,12 @@ fn a_copy_that_was_lost_is_made_again() {
         assert!(opens(&disk, Format::Luks2, OLD, &volume_key));
         let mut header = luks2::Header::read(&disk).unwrap();
         assert!(header.repair(&disk, false).unwrap());
-        assert!(!luks2::Header::read(&disk).unwrap().repair(&disk, false).unwrap());
+        assert!(
+            !luks2::Header::read(&disk)
+                .unwrap()
+                .repair(&disk, false)
+                .unwrap()
+        );
         // Now the other one may be lost.
         disk.write_at((16 << 10) - place, &[0xa5; 4096]).unwrap();
         assert!(opens(&disk, Format::Luks2, OLD, &volume_key));

@@ -6,7 +6,7 @@ use crate::cli::Failure;
 use block::hold::{self, Hold, Users};
 use block::{
     BlockDevice, BlockError, ByteRange, Engine, Extent, FileDevice, FileOptions, Geometry,
-    OperationKind, PathKind, Queue, QueueOptions, signature,
+    OperationKind, PathKind, Queue, QueueOptions,
 };
 #[cfg(target_os = "linux")]
 use serve::nbd::{ClientError, NbdDevice, Uri};

@@ -2,8 +2,8 @@
 //! file.
 
 use super::arguments::VolumeArguments;
-use super::protection::ProtectionArguments;
 use super::place;
+use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use super::service::record::Place;
 use super::service::{End, Exported, Served, Service, ServiceArguments, absolute, within};

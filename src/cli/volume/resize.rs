@@ -167,4 +167,3 @@ fn is_blank(file: &Disk, offset: u64) -> Result<bool, Failure> {
     }
     Ok(true)
 }
-

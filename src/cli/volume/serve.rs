@@ -7,8 +7,8 @@ mod tls;
 
 use super::arguments::VolumeArguments;
 use super::mount::{Mounted, visibility};
-use super::protection::ProtectionArguments;
 use super::place;
+use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use super::service::record;
 use super::service::{End, Exported, Served, Service, ServiceArguments};
