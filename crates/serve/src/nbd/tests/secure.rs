@@ -1,14 +1,13 @@
 //! How a negotiation goes over to TLS, with a security that changes nothing.
 
 use super::raw::{Raw, go, name_of, option_bytes};
-use super::{Place, Running, Server, named};
+use super::{Running, named};
 use crate::Access;
 use crate::nbd::secure::{Security, Session};
 use crate::nbd::transport::Wire;
 use crate::nbd::wire::{self, command, option, reply};
 use block::RamDevice;
 use std::io::{self, IoSlice, Write};
-use tempfile::TempDir;
 
 struct Transparent {
     required: bool,
