@@ -127,9 +127,55 @@ fn layered(ciphers: &[Algorithm], rest: Option<&str>) -> Result<CipherSpec, Ciph
     CipherSpec::new(ciphers, 1, mode, iv)
 }
 
-/// `mode(cipher)-iv` and `essiv(mode(cipher),hash)-plain64`, without `capi:`.
+/// What the kernel's drivers have behind the name of what they compute.
+const DRIVERS: [&str; 22] = [
+    "-generic",
+    "-aesni",
+    "-aesni-avx",
+    "-vaes-avx2",
+    "-vaes-avx512",
+    "-vaes-avx10_256",
+    "-vaes-avx10_512",
+    "-lib",
+    "-fixed-time",
+    "-asm",
+    "-i586",
+    "-x86_64",
+    "-x86_64-3way",
+    "-3way",
+    "-sse2",
+    "-avx",
+    "-avx2",
+    "-aesni-avx2",
+    "-avx512",
+    "-ce",
+    "-neon",
+    "-neonbs",
+];
+
+/// The name of what a driver of the kernel computes, if it is one.
+fn driven(name: &str) -> Option<&str> {
+    let mut stripped = DRIVERS
+        .iter()
+        .filter_map(|driver| name.strip_suffix(driver));
+    // The longest driver leaves the shortest name.
+    let first = stripped.next()?;
+    Some(stripped.fold(first, |a, b| if b.len() < a.len() { b } else { a }))
+}
+
+/// `mode(cipher)-iv`, `essiv(mode(cipher),hash)-plain64` and `mode-cipher-driver-iv`,
+/// without `capi:`.
+///
+/// The kernel computes the same with any driver, and XTS and LRW are made of ECB.
 fn capi(text: &str, notation: impl Fn() -> CipherError) -> Result<CipherSpec, CipherError> {
-    let (mode, rest) = text.split_once('(').ok_or_else(&notation)?;
+    let Some((mode, rest)) = text.split_once('(') else {
+        let (driver, iv) = text.rsplit_once('-').ok_or_else(&notation)?;
+        let (mode, cipher) = driven(driver)
+            .and_then(|name| name.split_once('-'))
+            .ok_or_else(&notation)?;
+        let (cipher, mode) = cipher_and_mode(cipher, mode)?;
+        return CipherSpec::new(&[cipher], 1, mode, Some(named_iv(iv)?));
+    };
     let (inner, rest) = rest.rsplit_once(')').ok_or_else(&notation)?;
     let iv = match rest {
         "" => None,
@@ -153,7 +199,13 @@ fn capi(text: &str, notation: impl Fn() -> CipherError) -> Result<CipherSpec, Ci
         let (cipher, mode) = cipher_and_mode(cipher, mode)?;
         return CipherSpec::new(&[cipher], 1, mode, Some(iv));
     }
-    let (cipher, mode) = cipher_and_mode(inner, mode)?;
+    let inner = inner
+        .strip_prefix("ecb(")
+        .and_then(|inner| inner.strip_suffix(')'))
+        .filter(|_| mode == "xts" || mode == "lrw")
+        .unwrap_or(inner);
+    let cipher = driven(inner).unwrap_or(inner);
+    let (cipher, mode) = cipher_and_mode(cipher, mode)?;
     let iv = iv.map(named_iv).transpose()?;
     // This form has no place for a number of keys: to dm-crypt, loop-AES has 64.
     let key_count = if iv == Some(IvGenerator::Lmk) { 64 } else { 1 };
@@ -208,9 +260,12 @@ fn named_iv(name: &str) -> Result<IvGenerator, CipherError> {
             name: String::new(),
         });
     }
+    // dm-crypt hands what follows a colon to the generators that take a
+    // parameter; the others do not look at it.
+    let generator = name.split(':').next().unwrap_or(name);
     IvGenerator::ALL
         .into_iter()
-        .find(|iv| iv.name() == name)
+        .find(|iv| iv.name() == generator)
         .ok_or_else(|| CipherError::UnknownIv {
             name: name.to_owned(),
         })

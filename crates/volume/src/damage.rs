@@ -1,10 +1,11 @@
 //! [`Damage`]: what is wrong with a header, named so that it can be found.
 
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Why a header cannot be used. `field` is the name that the format's
 /// specification gives it, in JSON with the way to it: `keyslots.0.area.size`.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 pub enum Damage {
     /// The device ends before the header does.
     #[error("it needs {needed} bytes, and there are {got}")]
@@ -72,8 +73,17 @@ pub enum Damage {
     },
     /// The metadata is not JSON, or more of it than a header needs.
     #[error("its metadata is not usable JSON: {0}")]
-    Json(#[source] serde_json::Error),
+    Json(#[source] Arc<serde_json::Error>),
 }
+
+/// Two are the same if they say the same.
+impl PartialEq for Damage {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for Damage {}
 
 impl Damage {
     pub(crate) fn number(

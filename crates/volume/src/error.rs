@@ -1,5 +1,6 @@
 //! [`VolumeError`]: what can be wrong with a volume.
 
+use crate::damage::printable;
 use crate::{Damage, Format, Hash};
 use block::BlockError;
 use cipher::CipherError;
@@ -18,6 +19,32 @@ pub enum Verdict {
     Protected,
     /// Stopped by the user.
     Interrupted,
+}
+
+/// A keyslot that was not tried.
+#[derive(Debug)]
+pub struct Untried {
+    /// Its number.
+    pub slot: u32,
+    /// Why.
+    pub why: Box<VolumeError>,
+}
+
+/// The keyslots that were not tried, behind another sentence.
+fn also(untried: &[Untried]) -> String {
+    const MOST: usize = 3;
+    let named = |untried: &Untried| match &*untried.why {
+        VolumeError::UnusableKeyslot { slot, damage } => format!("; keyslot {slot}: {damage}"),
+        named @ (VolumeError::IgnoredKeyslot { .. } | VolumeError::NullKeyslot { .. }) => {
+            format!("; {named}")
+        }
+        why => format!("; keyslot {}: {why}", untried.slot),
+    };
+    let mut text: String = untried.iter().take(MOST).map(named).collect();
+    if untried.len() > MOST {
+        text += &format!("; and {} more", untried.len() - MOST);
+    }
+    text
 }
 
 /// Why a volume could not be opened, made or changed.
@@ -63,9 +90,83 @@ pub enum VolumeError {
         feature: Box<str>,
     },
 
+    /// The file or device ends before the header or its key material does.
+    #[error("this {} volume ends at byte {got}, and its header and key material at byte {needed}", format.title())]
+    Cut {
+        /// The format.
+        format: Format,
+        /// Where header and key material end.
+        needed: u64,
+        /// Where the device ends.
+        got: u64,
+    },
+
+    /// The header is one of LUKS, of a version that is not known.
+    #[error("this is a LUKS volume of version {version}, which is not supported")]
+    LuksVersion {
+        /// The version.
+        version: u16,
+    },
+
+    /// The header would not be one that cryptsetup reads.
+    #[error("the {} header would be one that cryptsetup refuses: {damage}", format.title())]
+    Unwritable {
+        /// The format.
+        format: Format,
+        /// The rule that it would break.
+        damage: Damage,
+    },
+
     /// The passphrase or key file opens none of the keyslots that were tried.
     #[error("no keyslot opens with this passphrase or key file")]
     NoKeyslotFits,
+
+    /// The passphrase or key file opens none of the keyslots that could be tried.
+    #[error("no keyslot that can be tried opens with this passphrase or key file{}", also(.untried))]
+    KeyslotsUntried {
+        /// Those that could not be tried, and why.
+        untried: Vec<Untried>,
+    },
+
+    /// There is no keyslot of the data.
+    #[error("this {} volume has no keyslot left that opens its data", format.title())]
+    NoKeyslot {
+        /// The format.
+        format: Format,
+    },
+
+    /// There are keyslots of the data, and none that can be tried.
+    #[error("none of the keyslots can be tried{}", also(.untried))]
+    NoUsableKeyslot {
+        /// Why.
+        untried: Vec<Untried>,
+    },
+
+    /// A keyslot with something in it that is unknown or wrong.
+    #[error("keyslot {slot} cannot be used: {damage}")]
+    UnusableKeyslot {
+        /// Its number.
+        slot: u32,
+        /// What that is.
+        damage: Damage,
+    },
+
+    /// A keyslot of low priority, which is tried only if it is named.
+    #[error("keyslot {slot} is tried only if it is named")]
+    IgnoredKeyslot {
+        /// Its number.
+        slot: u32,
+    },
+
+    /// The key material is not encrypted: any passphrase opens it, and whoever
+    /// can write the header can put a key of his own there.
+    #[error(
+        "keyslot {slot} keeps its key without encryption (cipher_null), so that any passphrase would open it"
+    )]
+    NullKeyslot {
+        /// Its number.
+        slot: u32,
+    },
 
     /// The passphrase, with all key derivations and ciphers that were tried,
     /// decrypts no header.
@@ -390,9 +491,32 @@ pub enum VolumeError {
 }
 
 impl VolumeError {
-    /// A header of `format` with this `damage`.
+    /// A header of `format` that cannot be used because of `damage`: damaged, or
+    /// cut off, or sound and of a kind that is not known here.
     pub(crate) fn damaged(format: Format, damage: Damage) -> Self {
-        Self::Header { format, damage }
+        match damage {
+            Damage::Short { needed, got } => Self::Cut {
+                format,
+                needed,
+                got,
+            },
+            Damage::Unknown { field, value } => Self::Unsupported {
+                format,
+                feature: format!("`{}` as its `{field}`", printable(&value)).into(),
+            },
+            damage => Self::Header { format, damage },
+        }
+    }
+
+    /// No keyslot opened, of those that were tried if any were.
+    pub(crate) fn none_fits(format: Format, tried: bool, mut untried: Vec<Untried>) -> Self {
+        match (tried, untried.len()) {
+            (true, 0) => Self::NoKeyslotFits,
+            (true, _) => Self::KeyslotsUntried { untried },
+            (false, 0) => Self::NoKeyslot { format },
+            (false, 1) => *untried.remove(0).why,
+            (false, _) => Self::NoUsableKeyslot { untried },
+        }
     }
 
     /// Whether it is about one place of the device alone, so that another one
@@ -404,7 +528,11 @@ impl VolumeError {
     /// What the error means to the user.
     pub fn verdict(&self) -> Verdict {
         match self {
-            Self::NoKeyslotFits | Self::NoHeaderFits | Self::WrongVolumeKey => Verdict::WrongSecret,
+            Self::NoKeyslotFits
+            | Self::KeyslotsUntried { .. }
+            | Self::NoKeyslot { .. }
+            | Self::NoHeaderFits
+            | Self::WrongVolumeKey => Verdict::WrongSecret,
             Self::Block(
                 BlockError::Io { .. } | BlockError::ServerGone { .. } | BlockError::Tampered { .. },
             )
@@ -418,7 +546,8 @@ impl VolumeError {
             | Self::UnboundReencryption
             | Self::ForeignReencryption
             | Self::FormerReencryption { .. }
-            | Self::Stranger { .. } => Verdict::Protected,
+            | Self::Stranger { .. }
+            | Self::Unwritable { .. } => Verdict::Protected,
             Self::Stopped | Self::Block(BlockError::Interrupted) => Verdict::Interrupted,
             Self::Block(
                 BlockError::InUse { .. }
@@ -439,8 +568,22 @@ impl VolumeError {
             Self::NotThis { .. } => {
                 "Name the right --type, or the file that holds the header with --header.".to_owned()
             }
+            Self::Header {
+                format: Format::Luks2,
+                ..
+            } => "Try `cryptmark volume header repair`, then a backup of the header; nothing was changed."
+                .to_owned(),
             Self::Header { .. } => {
                 "Restore the header from a backup; nothing was changed.".to_owned()
+            }
+            Self::Cut { .. } => {
+                "Check that this is the right file, and the whole of it; nothing was changed.".to_owned()
+            }
+            Self::LuksVersion { .. } => {
+                "Open it with a program that knows this version; nothing was changed.".to_owned()
+            }
+            Self::Unwritable { .. } => {
+                "Nothing was changed. `cryptmark volume info` shows the header.".to_owned()
             }
             Self::Unsupported { .. } => {
                 "Open it with the program that made it; nothing was changed.".to_owned()
@@ -448,6 +591,22 @@ impl VolumeError {
             Self::NoKeyslotFits => {
                 "Check the passphrase and its keyboard layout, or give the right --key-file or --key-slot."
                     .to_owned()
+            }
+            Self::KeyslotsUntried { .. } => {
+                "Check the passphrase; if it is that of a keyslot named here, open the volume with the \
+                 program that made that keyslot."
+                    .to_owned()
+            }
+            Self::NoKeyslot { .. } => {
+                "Give the --volume-key-file, or restore a header backup of when it had keyslots."
+                    .to_owned()
+            }
+            Self::UnusableKeyslot { .. } | Self::NoUsableKeyslot { .. } => {
+                "Give what opens another keyslot, or open it with the program that made this one; nothing was changed.".to_owned()
+            }
+            Self::IgnoredKeyslot { slot } => format!("Name it with --key-slot {slot}."),
+            Self::NullKeyslot { .. } => {
+                "Open it with another keyslot or the --volume-key-file, and remove this one.".to_owned()
             }
             Self::NoHeaderFits => {
                 "Check the passphrase, the key files and the PIM; take the other one of --type \

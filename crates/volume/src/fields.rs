@@ -1,11 +1,12 @@
 //! Fields of binary headers.
 
-use crate::Damage;
+use std::borrow::Cow;
+use std::fmt;
 
 /// A header whose length was checked: the accessors panic behind its end.
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
-impl<'a> Fields<'a> {
+impl Fields<'_> {
     /// The `N` bytes from `at`.
     pub(crate) fn array<const N: usize>(&self, at: usize) -> [u8; N] {
         *self.0[at..]
@@ -37,18 +38,39 @@ impl<'a> Fields<'a> {
         u64::from_le_bytes(self.array(at))
     }
 
-    /// The text in `length` bytes from `at`, which ends with its first zero.
-    pub(crate) fn text(&self, name: &str, at: usize, length: usize) -> Result<&'a str, Damage> {
-        let bytes = self.0[at..][..length]
-            .split(|&byte| byte == 0)
-            .next()
-            .unwrap_or_default();
-        match std::str::from_utf8(bytes) {
-            Ok(text) if bytes.len() < length => Ok(text),
-            _ => Err(Damage::Kind {
-                field: name.into(),
-                expected: "a text that ends with a zero byte",
-            }),
-        }
+    /// The text in `length` bytes from `at`, up to its first zero.
+    ///
+    /// A text without one takes all of them, as cryptsetup reads it.
+    pub(crate) fn text(&self, at: usize, length: usize) -> HeaderText {
+        let bytes = self.0[at..][..length].split(|&byte| byte == 0).next();
+        HeaderText(bytes.unwrap_or_default().to_vec())
+    }
+}
+
+/// A text of a header as it stands there: it need not be UTF-8.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeaderText(Vec<u8>);
+
+impl HeaderText {
+    /// The bytes that the header has.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The text, with replacement characters for what is not UTF-8.
+    pub fn lossy(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.0)
+    }
+}
+
+impl From<String> for HeaderText {
+    fn from(text: String) -> Self {
+        Self(text.into_bytes())
+    }
+}
+
+impl fmt::Display for HeaderText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.lossy())
     }
 }

@@ -1,6 +1,7 @@
 //! [`Hash`]: the hashes that headers name, for key derivation, for the
 //! anti-forensic splitter and for passphrases.
 
+use crate::Damage;
 use blake2::{Blake2b512, Blake2s256};
 use hmac::{EagerHash, Hmac, KeyInit, SimpleHmac};
 use ripemd::Ripemd160;
@@ -130,6 +131,14 @@ impl Hash {
     /// The hash of that name, if it is known.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|hash| hash.name() == name)
+    }
+
+    /// The hash that `field` of a header names: in lower case, or as old versions
+    /// of cryptsetup wrote what the user typed.
+    pub(crate) fn in_header(field: &str, name: &str) -> Result<Self, Damage> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|hash| hash.name().eq_ignore_ascii_case(name))
+            .ok_or_else(|| Damage::unknown(field, name))
     }
 
     /// Length of a digest, bytes.

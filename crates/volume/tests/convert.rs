@@ -202,17 +202,23 @@ fn what_cannot_be_converted_is_left_alone() {
     let cases = [
         Volume::new("aes-xts-plain64", 64, &full, None),
         Volume::new("aes-xts-plain64", 32, &full, narrow),
-        Volume::new("cipher_null-ecb", 32, &[0], None),
     ];
-    for (number, volume) in cases.iter().enumerate() {
+    for volume in &cases {
         let refused = convert(&volume.device);
-        match number {
-            2 => assert!(matches!(refused, Err(VolumeError::Lacks { .. }))),
-            _ => assert!(matches!(refused, Err(VolumeError::ConversionRoom))),
-        }
+        assert!(matches!(refused, Err(VolumeError::ConversionRoom)));
         volume.opens(&volume.device);
         assert_eq!(Format::detect(&volume.device).unwrap(), Some(Format::Luks1));
     }
+    // Key material that is not encrypted, which nobody makes any more.
+    let null = Volume::new("aes-xts-plain64", 32, &[0], None).device;
+    let mut first = content(&null)[..4096].to_vec();
+    first[8..40].fill(0);
+    first[8..19].copy_from_slice(b"cipher_null");
+    first[40..72].fill(0);
+    first[40..43].copy_from_slice(b"ecb");
+    null.write_at(0, &first).unwrap();
+    assert!(matches!(convert(&null), Err(VolumeError::Lacks { .. })));
+    assert_eq!(content(&null)[..4096], first);
     // One keyslot less, and there is room.
     let mut header = luks1::Header::read(&cases[0].device).unwrap();
     header.kill_key(&cases[0].device, 3, false).unwrap();

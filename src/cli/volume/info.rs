@@ -1,6 +1,7 @@
 //! `cryptmark volume info`: what a header says.
 
 use super::arguments::{Devices, VolumeArguments};
+use super::disk::Disk;
 use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print};
@@ -28,7 +29,7 @@ pub fn run(options: &InfoOptions) -> Result<(), Failure> {
     let devices = options.volume.devices(false)?;
     let format = options.volume.format(devices.header())?;
     let mut info = match format {
-        Format::Luks1 => luks1(&luks1::Header::read(devices.header())?),
+        Format::Luks1 => luks1(devices.header())?,
         Format::Luks2 => luks2(&luks2::Header::read(devices.header())?),
         Format::Bestcrypt => bestcrypt_info(&bestcrypt::Header::read(devices.header())?),
         Format::Tcrypt => tcrypt_info(options, &devices, Family::TrueCrypt)?,
@@ -112,29 +113,37 @@ fn bestcrypt_info(header: &bestcrypt::Header) -> Value {
     })
 }
 
-fn luks1(header: &luks1::Header) -> Value {
-    let keyslots: serde_json::Map<_, _> = (0..)
-        .zip(&header.keyslots)
-        .filter(|(_, keyslot)| keyslot.active)
-        .map(|(number, keyslot): (u32, _)| {
-            let said = json!({
-                "kdf": format!("pbkdf2-{}", header.hash),
+/// What a header says, also if it cannot be used.
+fn luks1(device: &Disk) -> Result<Value, Failure> {
+    let outline = luks1::Outline::read(device)?;
+    let texts = &outline.texts;
+    let mut keyslots = serde_json::Map::new();
+    for (number, keyslot) in (0_u32..).zip(&outline.keyslots) {
+        let said = match &keyslot.unusable {
+            Some(why) => json!({ "unusable": why.to_string() }),
+            None if keyslot.active => json!({
+                "kdf": format!("pbkdf2-{}", texts.hash),
                 "iterations": keyslot.iterations,
                 "offset": keyslot.offset,
                 "stripes": keyslot.stripes,
-            });
-            (number.to_string(), said)
-        })
-        .collect();
-    json!({
+            }),
+            None => continue,
+        };
+        keyslots.insert(number.to_string(), said);
+    }
+    let mut info = json!({
         "format": "luks1",
-        "uuid": header.uuid,
-        "cipher": header.spec.to_string(),
-        "key_bits": header.key_bytes * 8,
-        "hash": header.hash.name(),
-        "payload_offset": header.payload_offset,
+        "uuid": texts.uuid.lossy(),
+        "cipher": texts.notation(),
+        "key_bits": outline.key_bytes * 8,
+        "hash": texts.hash.lossy(),
+        "payload_offset": outline.payload_offset,
         "keyslots": keyslots,
-    })
+    });
+    if let Err(error) = luks1::Header::read(device) {
+        info["unusable"] = json!(Failure::from(error).what());
+    }
+    Ok(info)
 }
 
 fn luks2(header: &luks2::Header) -> Value {
@@ -148,7 +157,7 @@ fn luks2(header: &luks2::Header) -> Value {
                 .digests
                 .values()
                 .any(|digest| digest.keyslots.contains(number) && !digest.segments.is_empty());
-            let said = match keyslot {
+            let mut said = match keyslot {
                 Keyslot::Luks2(keyslot) => json!({
                     "type": "luks2",
                     "key_bits": keyslot.key_bytes * 8,
@@ -166,8 +175,26 @@ fn luks2(header: &luks2::Header) -> Value {
                     "offset": keyslot.area.offset,
                     "size": keyslot.area.length,
                 }),
-                Keyslot::Other { kind, .. } => json!({ "type": kind }),
+                Keyslot::Other {
+                    kind,
+                    key_bytes,
+                    area,
+                    ..
+                } => {
+                    let mut said = json!({ "type": kind });
+                    if let Some(bytes) = key_bytes {
+                        said["key_bits"] = json!(bytes * 8);
+                    }
+                    if let Some(area) = area {
+                        said["offset"] = json!(area.offset);
+                        said["size"] = json!(area.length);
+                    }
+                    said
+                }
             };
+            if let Err(error) = header.check_keyslot(*number, &Limits::default()) {
+                said["unusable"] = json!(error.to_string());
+            }
             (number.to_string(), said)
         })
         .collect();
@@ -184,6 +211,14 @@ fn luks2(header: &luks2::Header) -> Value {
             });
             match &segment.kind {
                 SegmentKind::Linear => said["type"] = json!("linear"),
+                SegmentKind::Other { kind, .. } if segment.is_of_the_drive() => {
+                    said["type"] = json!(kind);
+                    said["unusable"] = json!("hardware encryption of the drive (OPAL)");
+                }
+                SegmentKind::Other { kind, why } => {
+                    said["type"] = json!(kind);
+                    said["unusable"] = json!(why.to_string());
+                }
                 SegmentKind::Crypt {
                     encryption,
                     sector_size,
@@ -209,11 +244,14 @@ fn luks2(header: &luks2::Header) -> Value {
         .digests
         .iter()
         .map(|(number, digest)| {
-            let said = json!({
-                "kdf": digest.kdf.to_string(),
+            let mut said = json!({
                 "keyslots": named(&digest.keyslots),
                 "segments": named(&digest.segments),
             });
+            match &digest.verifier {
+                Ok(verifier) => said["kdf"] = json!(verifier.kdf.to_string()),
+                Err(why) => said["unusable"] = json!(why.to_string()),
+            }
             (number.to_string(), said)
         })
         .collect();
@@ -222,11 +260,11 @@ fn luks2(header: &luks2::Header) -> Value {
         .iter()
         .map(|(number, kind)| (number.to_string(), json!({ "type": kind })))
         .collect();
-    json!({
+    let mut info = json!({
         "format": "luks2",
-        "uuid": header.binary.uuid,
-        "label": header.binary.label,
-        "subsystem": header.binary.subsystem,
+        "uuid": header.binary.uuid.lossy(),
+        "label": header.binary.label.lossy(),
+        "subsystem": header.binary.subsystem.lossy(),
         "epoch": header.binary.seqid,
         "header_bytes": header.binary.header_size,
         "keyslots_bytes": metadata.config.keyslots_size,
@@ -241,7 +279,11 @@ fn luks2(header: &luks2::Header) -> Value {
         "segments": segments,
         "digests": digests,
         "tokens": tokens,
-    })
+    });
+    if let Err(error) = header.check_data() {
+        info["unusable"] = json!(error.to_string());
+    }
+    info
 }
 
 /// Indented lines of names and values.

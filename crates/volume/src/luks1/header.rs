@@ -8,7 +8,7 @@
 //!        state 4   iterations 4   salt 32   material sector 4   stripes 4
 //! ```
 
-use crate::fields::Fields;
+use crate::fields::{Fields, HeaderText};
 use crate::keyslot::{KeyMaterial, SECTOR};
 use crate::luks::{MAGIC, MOST_KEY_BYTES};
 use crate::{Damage, Format, Hash, VolumeError, unaligned};
@@ -24,9 +24,19 @@ pub(super) const KEYSLOT_BYTES: usize = 48;
 const ACTIVE: u32 = 0x00AC_71F3;
 const DISABLED: u32 = 0x0000_DEAD;
 
+/// The stripes of every keyslot that cryptsetup reads or writes.
+pub(super) const STRIPES: u32 = 4000;
+
 /// cryptsetup writes 4000; there are bounds so that a header cannot ask for
 /// any amount of memory.
 const MOST_STRIPES: u32 = 16_384;
+
+/// The first key material begins behind it, and so does the data.
+const FIRST_PAGE: u64 = 4096;
+
+/// The last place at which a free keyslot's key material can begin: keyslots of
+/// the longest keys end well before it.
+const FARTHEST: u64 = 64 << 20;
 
 /// A header that can be used: whoever has one need check nothing again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,19 +51,24 @@ pub struct Header {
     /// Length of the volume key, bytes.
     pub key_bytes: usize,
     /// The UUID as it stands there.
-    pub uuid: String,
+    pub uuid: HeaderText,
     /// The keyslots by number.
     pub keyslots: [Keyslot; KEYSLOTS],
     pub(crate) digest: [u8; 20],
     pub(crate) digest_salt: [u8; 32],
     pub(crate) digest_iterations: u32,
+    /// The header as it was read, with what is not known here.
+    pub(super) raw: [u8; HEADER_BYTES as usize],
 }
 
 /// A keyslot, in use or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyslot {
-    /// Whether it holds a key; nothing else of one that does not was checked.
+    /// Whether it holds a key that can be tried; nothing else of one that does
+    /// not was checked.
     pub active: bool,
+    /// What is wrong with one that is neither usable nor free.
+    pub unusable: Option<Box<Damage>>,
     /// Iterations of PBKDF2.
     pub iterations: u32,
     /// First byte of the key material.
@@ -79,14 +94,12 @@ impl Header {
 
     /// Key material ends where the header's device of `size` bytes does, or before.
     pub(super) fn check_device(&self, size: u64) -> Result<(), VolumeError> {
-        for (slot, area) in self.areas() {
-            if area.end().is_none_or(|end| end > size) {
-                let field = format!("key-slot-{slot}.key-material-offset");
-                let rule = format!("its material ends behind the {size} bytes that there are");
-                return Err(damaged(Damage::number(field, area.offset / SECTOR, rule)));
-            }
+        let ends = self.areas().map(|(_, area)| area.end());
+        let needed = ends.map(|end| end.unwrap_or(u64::MAX)).max();
+        match needed {
+            Some(needed) if needed > size => Err(damaged(Damage::Short { needed, got: size })),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// The header in `bytes`, which begin with it.
@@ -94,75 +107,64 @@ impl Header {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn parse(bytes: &[u8]) -> Result<Self, VolumeError> {
-        if !bytes.starts_with(MAGIC) || bytes.get(6..8) != Some(&[0, 1]) {
-            return Err(VolumeError::NotThis {
-                format: Format::Luks1,
-            });
-        }
-        let Some(bytes) = bytes.first_chunk::<{ HEADER_BYTES as usize }>() else {
-            return Err(damaged(Damage::Short {
-                needed: HEADER_BYTES,
-                got: bytes.len() as u64,
-            }));
-        };
+        let bytes = whole(bytes)?;
         let fields = Fields(bytes);
-        let text = |name, at, length| fields.text(name, at, length).map_err(damaged);
-        let (cipher, mode) = (text("cipher-name", 8, 32)?, text("cipher-mode", 40, 32)?);
-        let spec = format!("{cipher}-{mode}").parse()?;
-        let hash = text("hash-spec", 72, 32)?;
-        let hash = Hash::named(hash).ok_or_else(|| damaged(Damage::unknown("hash-spec", hash)))?;
-        let key_bytes = fields.be32(108);
+        let texts = Texts::of(&fields);
+        let spec = texts.notation().parse()?;
+        let hash = Hash::in_header("hash-spec", &texts.hash.lossy()).map_err(damaged)?;
         let header = Self {
             spec,
             hash,
             payload_offset: u64::from(fields.be32(104)) * SECTOR,
-            key_bytes: key_bytes as usize,
-            uuid: text("uuid", 168, 40)?.to_owned(),
-            keyslots: keyslots(&fields)?,
+            key_bytes: fields.be32(108) as usize,
+            uuid: texts.uuid,
+            keyslots: keyslots(&fields),
             digest: fields.array(112),
             digest_salt: fields.array(132),
             digest_iterations: fields.be32(164),
+            raw: *bytes,
         };
         header.check()?;
         Ok(header)
     }
 
     /// Bytes from the start of the device that header and keyslots take.
+    ///
+    /// The places of free keyslots count as far as they are possible ones.
     pub fn bytes_with_keyslots(&self) -> u64 {
-        let ends = self.keyslots.iter().map(|keyslot| {
+        let possible = |keyslot: &&Keyslot| keyslot.active || keyslot.stripes <= MOST_STRIPES;
+        let keyslots = self.keyslots.iter().filter(possible);
+        let ends = keyslots.map(|keyslot| {
             let area = self.material(keyslot).range();
-            area.offset + area.length
+            match keyslot.active || area.offset <= FARTHEST {
+                true => area.offset + area.length,
+                false => 0,
+            }
         });
-        let end = ends
-            .max()
-            .unwrap_or(0)
-            .max(HEADER_BYTES)
-            .next_multiple_of(4096);
+        let end = ends.max().unwrap_or(0).max(FIRST_PAGE);
+        let end = end.next_multiple_of(FIRST_PAGE);
         match self.payload_offset {
             0 => end,
             data => data.min(end),
         }
     }
 
-    /// The 592 bytes.
+    /// The 592 bytes: those that were read, with what is known here over them.
     pub(super) fn bytes(&self) -> [u8; HEADER_BYTES as usize] {
-        let mut bytes = [0; HEADER_BYTES as usize];
+        let mut bytes = self.raw;
         let mut put = |at: usize, value: &[u8]| bytes[at..][..value.len()].copy_from_slice(value);
-        let spec = self.spec.to_string();
-        let (cipher, mode) = spec.split_once('-').expect("the notation has a mode");
         let sectors = |bytes: u64| ((bytes / SECTOR) as u32).to_be_bytes();
-        put(0, MAGIC);
-        put(6, &1_u16.to_be_bytes());
-        put(8, cipher.as_bytes());
-        put(40, mode.as_bytes());
-        put(72, self.hash.name().as_bytes());
         put(104, &sectors(self.payload_offset));
         put(108, &(self.key_bytes as u32).to_be_bytes());
         put(112, &self.digest);
         put(132, &self.digest_salt);
         put(164, &self.digest_iterations.to_be_bytes());
+        put(168, &[0; 40]);
         put(168, self.uuid.as_bytes());
         for (slot, keyslot) in self.keyslots.iter().enumerate() {
+            if keyslot.unusable.is_some() {
+                continue;
+            }
             let at = KEYSLOTS_AT + slot * KEYSLOT_BYTES;
             let state = if keyslot.active { ACTIVE } else { DISABLED };
             put(at, &state.to_be_bytes());
@@ -172,6 +174,56 @@ impl Header {
             put(at + 44, &keyslot.stripes.to_be_bytes());
         }
         bytes
+    }
+
+    /// What [`bytes`](Self::bytes) begins with for a new volume.
+    pub(super) fn blank(spec: CipherSpec, hash: Hash) -> [u8; HEADER_BYTES as usize] {
+        let mut bytes = [0; HEADER_BYTES as usize];
+        let mut put = |at: usize, value: &[u8]| bytes[at..][..value.len()].copy_from_slice(value);
+        let spec = spec.to_string();
+        let (cipher, mode) = spec.split_once('-').expect("the notation has a mode");
+        put(0, MAGIC);
+        put(6, &1_u16.to_be_bytes());
+        put(8, cipher.as_bytes());
+        put(40, mode.as_bytes());
+        put(72, hash.name().as_bytes());
+        bytes
+    }
+
+    /// Refuses a header that cryptsetup would not read: it asks of free keyslots
+    /// what it asks of those in use.
+    pub(super) fn check_to_write(&self) -> Result<(), VolumeError> {
+        let unwritable = |damage| VolumeError::Unwritable {
+            format: Format::Luks1,
+            damage,
+        };
+        let named = |slot: usize| format!("the key material of keyslot {slot}");
+        let overlap = |first: String, second: String| {
+            unwritable(Damage::Overlap {
+                first: first.into(),
+                second: second.into(),
+            })
+        };
+        let mut areas: Vec<(usize, ByteRange)> = Vec::new();
+        for (slot, keyslot) in self.keyslots.iter().enumerate() {
+            if keyslot.stripes != STRIPES {
+                let field = format!("key-slot-{slot}.stripes");
+                let damage = Damage::number(field, keyslot.stripes, "must be 4000");
+                return Err(unwritable(damage));
+            }
+            let area = self.material(keyslot).range();
+            if area.offset < HEADER_BYTES {
+                return Err(overlap(named(slot), "the header".to_owned()));
+            }
+            if self.payload_offset != 0 && area.end().is_none_or(|end| end > self.payload_offset) {
+                return Err(overlap(named(slot), "the data".to_owned()));
+            }
+            if let Some((other, _)) = areas.iter().find(|(_, other)| area.overlaps(*other)) {
+                return Err(overlap(named(*other), named(slot)));
+            }
+            areas.push((slot, area));
+        }
+        Ok(())
     }
 
     pub(super) fn check(&self) -> Result<(), VolumeError> {
@@ -207,7 +259,7 @@ impl Header {
                 }
             }
         }
-        if (1..HEADER_BYTES).contains(&self.payload_offset) {
+        if (1..FIRST_PAGE).contains(&self.payload_offset) {
             return Err(overlap("the data", "the header"));
         }
         Ok(())
@@ -231,43 +283,107 @@ impl Header {
     }
 }
 
-fn keyslots(header: &Fields) -> Result<[Keyslot; KEYSLOTS], VolumeError> {
-    let mut keyslots = [const { Keyslot::EMPTY }; KEYSLOTS];
-    for (slot, place) in keyslots.iter_mut().enumerate() {
+fn keyslots(header: &Fields) -> [Keyslot; KEYSLOTS] {
+    std::array::from_fn(|slot| {
         let at = KEYSLOTS_AT + slot * KEYSLOT_BYTES;
         let number = |field: &str, value: u32, rule: &str| {
             let field = format!("key-slot-{slot}.{field}");
-            damaged(Damage::number(field, value, rule))
+            Some(Box::new(Damage::number(field, value, rule)))
         };
-        *place = Keyslot {
-            active: match header.be32(at) {
-                ACTIVE => true,
-                DISABLED => false,
-                state => return Err(number("active", state, "must be 11301363 or 57005")),
-            },
-            iterations: header.be32(at + 4),
+        let (state, iterations) = (header.be32(at), header.be32(at + 4));
+        let stripes = header.be32(at + 44);
+        let unusable = match state {
+            DISABLED => None,
+            ACTIVE if iterations == 0 => number("iterations", 0, "must be 1 at least"),
+            ACTIVE if !(1..=MOST_STRIPES).contains(&stripes) => {
+                number("stripes", stripes, "must be 1 to 16384")
+            }
+            ACTIVE => None,
+            state => number("active", state, "must be 11301363 or 57005"),
+        };
+        Keyslot {
+            active: state == ACTIVE && unusable.is_none(),
+            unusable,
+            iterations,
             salt: header.array(at + 8),
             offset: u64::from(header.be32(at + 40)) * SECTOR,
-            stripes: header.be32(at + 44),
-        };
-        if place.active && place.iterations == 0 {
-            return Err(number("iterations", 0, "must be 1 at least"));
+            stripes,
         }
-        if place.active && !(1..=MOST_STRIPES).contains(&place.stripes) {
-            return Err(number("stripes", place.stripes, "must be 1 to 16384"));
-        }
-    }
-    Ok(keyslots)
+    })
 }
 
-impl Keyslot {
-    const EMPTY: Self = Self {
-        active: false,
-        iterations: 0,
-        offset: 0,
-        stripes: 0,
-        salt: [0; 32],
-    };
+/// What a header says in words, whether it is known here or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Texts {
+    /// The cipher.
+    pub cipher: HeaderText,
+    /// Mode and IV generator.
+    pub mode: HeaderText,
+    /// The hash.
+    pub hash: HeaderText,
+    /// The UUID.
+    pub uuid: HeaderText,
+}
+
+impl Texts {
+    fn of(fields: &Fields) -> Self {
+        Self {
+            cipher: fields.text(8, 32),
+            mode: fields.text(40, 32),
+            hash: fields.text(72, 32),
+            uuid: fields.text(168, 40),
+        }
+    }
+
+    /// Cipher and mode in dm-crypt's notation.
+    pub fn notation(&self) -> String {
+        format!("{}-{}", self.cipher, self.mode)
+    }
+}
+
+/// What can be told of a header that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// Its words.
+    pub texts: Texts,
+    /// First byte of the data.
+    pub payload_offset: u64,
+    /// Length of the volume key, bytes.
+    pub key_bytes: usize,
+    /// The keyslots by number.
+    pub keyslots: [Keyslot; KEYSLOTS],
+}
+
+impl Outline {
+    /// Reads the header at the start of `device`, and checks nothing of it.
+    ///
+    /// # Errors
+    /// [`VolumeError::NotThis`], [`VolumeError::Cut`] and [`VolumeError::Block`].
+    pub fn read(device: &dyn BlockDevice) -> Result<Self, VolumeError> {
+        let bytes = unaligned::read_up_to(device, 0, HEADER_BYTES)?;
+        let fields = Fields(whole(&bytes)?);
+        Ok(Self {
+            texts: Texts::of(&fields),
+            payload_offset: u64::from(fields.be32(104)) * SECTOR,
+            key_bytes: fields.be32(108) as usize,
+            keyslots: keyslots(&fields),
+        })
+    }
+}
+
+/// The header that `bytes` begin with.
+fn whole(bytes: &[u8]) -> Result<&[u8; HEADER_BYTES as usize], VolumeError> {
+    if !bytes.starts_with(MAGIC) || bytes.get(6..8) != Some(&[0, 1]) {
+        return Err(VolumeError::NotThis {
+            format: Format::Luks1,
+        });
+    }
+    bytes.first_chunk().ok_or_else(|| {
+        damaged(Damage::Short {
+            needed: HEADER_BYTES,
+            got: bytes.len() as u64,
+        })
+    })
 }
 
 fn overlap(first: impl Into<Box<str>>, second: impl Into<Box<str>>) -> VolumeError {

@@ -8,5 +8,5 @@ mod relocate;
 mod unlock;
 mod write;
 
-pub use header::{Header, Keyslot};
+pub use header::{Header, Keyslot, Outline, Texts};
 pub use write::Creation;

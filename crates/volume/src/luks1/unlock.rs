@@ -3,16 +3,18 @@
 use super::header::{Header, Keyslot};
 use crate::kdf::Total;
 use crate::mapping::{data_to_end, key_for};
-use crate::{Format, Kdf, Limits, Mapping, Secret, Unlocked, VolumeError};
+use crate::{Format, Kdf, Limits, Mapping, Secret, Unlocked, Untried, VolumeError};
 use block::BlockDevice;
-use cipher::{IvSector, Key, SectorLayout};
+use cipher::{Algorithm, IvSector, Key, SectorLayout};
 use subtle::ConstantTimeEq;
 
 impl Header {
     /// Finds the volume key: in `slot`, or in the first keyslot that opens.
     ///
     /// # Errors
-    /// [`VolumeError::NoKeyslotFits`], [`VolumeError::WrongVolumeKey`],
+    /// [`VolumeError::NoKeyslotFits`], [`VolumeError::KeyslotsUntried`],
+    /// [`VolumeError::NoKeyslot`], [`VolumeError::NoUsableKeyslot`],
+    /// [`VolumeError::WrongVolumeKey`],
     /// [`VolumeError::EmptyKeyslot`], those of [`Kdf::derive`], and
     /// [`VolumeError::Block`].
     pub fn unlock(
@@ -32,27 +34,34 @@ impl Header {
             }
             Secret::VolumeKey(_) => return Err(VolumeError::WrongVolumeKey),
         };
-        let mut candidates = Vec::new();
+        let (mut candidates, mut untried) = (Vec::new(), Vec::new());
         for (number, keyslot) in (0..).zip(&self.keyslots) {
-            if keyslot.active && slot.is_none_or(|slot| slot == number) {
-                candidates.push((number, keyslot));
+            if slot.is_some_and(|slot| slot != number)
+                || !(keyslot.active || keyslot.unusable.is_some())
+            {
+                continue;
+            }
+            match self.check_keyslot(number, keyslot, limits) {
+                Ok(()) => candidates.push((number, keyslot)),
+                Err(why) => untried.push(Untried {
+                    slot: number,
+                    why: Box::new(why),
+                }),
             }
         }
-        if let (Some(slot), true) = (slot, candidates.is_empty()) {
+        if let (Some(slot), true) = (slot, candidates.is_empty() && untried.is_empty()) {
             return Err(VolumeError::EmptyKeyslot { slot });
         }
         let of_digest = self.kdf(self.digest_iterations);
         of_digest.check(&self.digest_salt, self.digest.len(), limits)?;
         let mut total = Total::default();
         for (_, keyslot) in &candidates {
-            let kdf = self.kdf(keyslot.iterations);
-            kdf.check(&keyslot.salt, self.key_bytes, limits)?;
-            total.add(&kdf);
+            total.add(&self.kdf(keyslot.iterations));
             total.add(&of_digest);
         }
         total.check(limits)?;
         let mut unread = None;
-        for (number, keyslot) in candidates {
+        for &(number, keyslot) in &candidates {
             let key = match self.open(device, keyslot, passphrase, limits) {
                 // Another one may open, and be readable.
                 Err(error) if error.is_of_place() => {
@@ -68,7 +77,35 @@ impl Header {
                 });
             }
         }
-        Err(unread.unwrap_or(VolumeError::NoKeyslotFits))
+        let none = VolumeError::none_fits(Format::Luks1, !candidates.is_empty(), untried);
+        Err(unread.unwrap_or(none))
+    }
+
+    /// Refuses what cannot be tried, before any work is done.
+    fn check_keyslot(
+        &self,
+        slot: u32,
+        keyslot: &Keyslot,
+        limits: &Limits,
+    ) -> Result<(), VolumeError> {
+        if let Some(why) = &keyslot.unusable {
+            return Err(VolumeError::UnusableKeyslot {
+                slot,
+                damage: (**why).clone(),
+            });
+        }
+        self.check_material(slot)?;
+        self.kdf(keyslot.iterations)
+            .check(&keyslot.salt, self.key_bytes, limits)
+    }
+
+    /// Refuses key material that is not encrypted, as that of a volume is whose
+    /// data are not.
+    pub(super) fn check_material(&self, slot: u32) -> Result<(), VolumeError> {
+        match self.spec.algorithms() {
+            [Algorithm::Null] => Err(VolumeError::NullKeyslot { slot }),
+            _ => Ok(()),
+        }
     }
 
     /// The volume as `key`, which was verified, opens it on `data`, the device

@@ -4,7 +4,7 @@
 //! of it, the header is written at once and read back, and material that no
 //! header speaks of any more is wiped: a cut leaves the old header or the new.
 
-use super::header::{Header, Keyslot};
+use super::header::{Header, Keyslot, STRIPES};
 use crate::keyslot::{SECTOR, wipe};
 use crate::luks::{DIGEST_ITERATIONS, checked_uuid};
 use crate::{Format, Hash, Limits, VolumeError, unaligned};
@@ -17,9 +17,6 @@ const MATERIAL_UNIT: u64 = 4096;
 
 /// Data begins at a multiple of this, as cryptsetup's does.
 const DATA_UNIT: u64 = 1 << 20;
-
-/// cryptsetup's number.
-const STRIPES: u32 = 4000;
 
 /// What a new volume shall be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,12 +76,14 @@ impl Header {
             hash: creation.hash,
             payload_offset,
             key_bytes: creation.key_bytes,
-            uuid,
+            uuid: uuid.into(),
             keyslots,
+            raw: Self::blank(creation.spec, creation.hash),
             digest: [0; 20],
             digest_salt: [0; 32],
             digest_iterations: DIGEST_ITERATIONS,
         };
+        header.check_to_write()?;
         getrandom::fill(&mut header.digest_salt).map_err(CipherError::from)?;
         let digest = header.kdf(DIGEST_ITERATIONS).derive(
             volume_key.as_bytes(),
@@ -179,7 +178,7 @@ impl Header {
         uuid: Option<&str>,
     ) -> Result<(), VolumeError> {
         let mut next = self.clone();
-        next.uuid = checked_uuid(uuid)?;
+        next.uuid = checked_uuid(uuid)?.into();
         self.replace(device, next)
     }
 
@@ -194,11 +193,11 @@ impl Header {
     fn free_slot(&self, slot: Option<u32>) -> Result<usize, VolumeError> {
         match slot {
             None => {
-                let free = self.keyslots.iter().position(|keyslot| !keyslot.active);
+                let free = self.keyslots.iter().position(Keyslot::is_free);
                 free.ok_or(VolumeError::NoFreeKeyslot)
             }
             Some(slot) => match self.keyslots.get(slot as usize) {
-                Some(keyslot) if !keyslot.active => Ok(slot as usize),
+                Some(keyslot) if keyslot.is_free() => Ok(slot as usize),
                 Some(_) => Err(VolumeError::KeyslotInUse { slot }),
                 None => Err(VolumeError::NoFreeKeyslot),
             },
@@ -214,6 +213,7 @@ impl Header {
         passphrase: &Key,
         iterations: u32,
     ) -> Result<(), VolumeError> {
+        self.check_material(slot as u32)?;
         let keyslot = &mut self.keyslots[slot];
         keyslot.active = true;
         keyslot.iterations = iterations;
@@ -222,6 +222,7 @@ impl Header {
         let salt = keyslot.salt;
         // Nothing of an unused keyslot was checked when the header was read.
         self.check()?;
+        self.check_to_write()?;
         let limits = Limits::default();
         let kdf = self.kdf(iterations);
         let slot_key = kdf.derive(passphrase.as_bytes(), &salt, self.key_bytes, &limits)?;
@@ -231,7 +232,7 @@ impl Header {
     }
 
     /// Writes `next` where this header is.
-    fn replace(&mut self, device: &dyn BlockDevice, next: Self) -> Result<(), VolumeError> {
+    fn replace(&mut self, device: &dyn BlockDevice, mut next: Self) -> Result<(), VolumeError> {
         // What this program does not read is kept, and may differ.
         if Self::read(device)? != *self {
             return Err(VolumeError::HeaderChanged {
@@ -239,19 +240,27 @@ impl Header {
             });
         }
         next.write(device)?;
+        next.raw = next.bytes();
         *self = next;
         Ok(())
     }
 
     pub(super) fn write(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+        self.check_to_write()?;
         unaligned::write_verified(device, 0, &self.bytes())
     }
 }
 
 impl Keyslot {
+    /// Whether a key can be put there.
+    const fn is_free(&self) -> bool {
+        !self.active && self.unusable.is_none()
+    }
+
     fn unused(offset: u64) -> Self {
         Self {
             active: false,
+            unusable: None,
             iterations: 0,
             offset,
             stripes: STRIPES,

@@ -8,7 +8,7 @@
 //!
 //! The checksum covers the 4096 bytes, itself as zeros, and the JSON area.
 
-use crate::fields::Fields;
+use crate::fields::{Fields, HeaderText};
 use crate::luks::MAGIC;
 use crate::{Damage, Hash};
 
@@ -60,15 +60,15 @@ pub struct Binary {
     /// The epoch: the copy with the larger one is newer.
     pub seqid: u64,
     /// What the user calls the volume.
-    pub label: String,
+    pub label: HeaderText,
     /// The hash of the checksum.
     pub checksum_hash: Hash,
     /// Makes the copies differ.
     pub salt: [u8; 64],
     /// The UUID as it stands there.
-    pub uuid: String,
+    pub uuid: HeaderText,
     /// A second label.
-    pub subsystem: String,
+    pub subsystem: HeaderText,
 }
 
 impl Binary {
@@ -103,15 +103,15 @@ impl Binary {
             let rule = format!("it was read from {offset}");
             return Err(Damage::number("hdr_offset", hdr_offset, rule));
         }
-        let hash = fields.text("csum_alg", 72, 32)?;
+        let hash = fields.text(72, 32);
         Ok(Self {
             header_size,
             seqid: fields.be64(16),
-            label: fields.text("label", 24, 48)?.to_owned(),
-            checksum_hash: Hash::named(hash).ok_or_else(|| Damage::unknown("csum_alg", hash))?,
+            label: fields.text(24, 48),
+            checksum_hash: Hash::in_header("csum_alg", &hash.lossy())?,
             salt: fields.array(104),
-            uuid: fields.text("uuid", 168, 40)?.to_owned(),
-            subsystem: fields.text("subsystem", 208, 48)?.to_owned(),
+            uuid: fields.text(168, 40),
+            subsystem: fields.text(208, 48),
         })
     }
 }
@@ -141,9 +141,7 @@ pub(super) fn seal(hash: Hash, copy: &mut [u8]) {
 
 /// Whether the checksum of a whole copy is right.
 pub(super) fn checksum_fits(hash: Hash, copy: &[u8]) -> bool {
-    let mut expected = [0; CHECKSUM_BYTES];
-    expected[..hash.digest_bytes()].copy_from_slice(&checksum(hash, copy));
-    copy[CHECKSUM_AT..][..CHECKSUM_BYTES] == expected
+    copy[CHECKSUM_AT..].starts_with(&checksum(hash, copy))
 }
 
 /// The checksum of a whole copy.

@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use block::BlockDevice;
 use cipher::Key;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use subtle::ConstantTimeEq;
 
 /// The type of the token that keeps the headers.
@@ -53,7 +53,8 @@ impl Header {
             key_bytes: new.key.len(),
             sector_size: new.layout.size,
             keyslot: *keyslot,
-            data_offset: Some(new.data.offset),
+            // The segments come with the reencryption.
+            data_offset: None,
             detached: true,
             label: String::new(),
             subsystem: String::new(),
@@ -99,6 +100,12 @@ impl Header {
     /// Whether the data are those of a volume of another format.
     pub fn is_for_another(&self) -> bool {
         self.metadata.tokens.values().any(|kind| kind == TOKEN_KIND)
+    }
+
+    /// Whether `json` is the metadata of such a header.
+    pub(super) fn is_kept_for_another(json: &Map<String, Value>) -> bool {
+        let tokens = json.get("tokens").and_then(Value::as_object);
+        tokens.is_some_and(|tokens| tokens.values().any(|token| token["type"] == TOKEN_KIND))
     }
 
     /// Writes the headers that were kept to `data`, in their order, each on the

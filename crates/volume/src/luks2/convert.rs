@@ -11,7 +11,7 @@ use super::keyslots::{STRIPES, kdf_json};
 use super::metadata::Metadata;
 use super::read::{Header, Recovered};
 use crate::keyslot::SECTOR;
-use crate::{Format, Hash, VolumeError, luks1, unaligned};
+use crate::{Format, Hash, HeaderText, VolumeError, luks1, unaligned};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use block::{BlockDevice, ByteRange};
@@ -59,14 +59,13 @@ impl Header {
             binary: Binary {
                 header_size: HEADER_SIZE,
                 seqid: FIRST_EPOCH,
-                label: String::new(),
+                label: HeaderText::default(),
                 checksum_hash: Hash::Sha256,
                 salt: [0; 64],
                 uuid: old.uuid.clone(),
-                subsystem: String::new(),
+                subsystem: HeaderText::default(),
             },
-            metadata: Metadata::parse(&json, HEADER_SIZE)
-                .map_err(|damage| VolumeError::damaged(Format::Luks2, damage))?,
+            metadata: Metadata::parse_to_write(&json, HEADER_SIZE)?,
             json,
             recovered: Recovered::Both,
         };

@@ -61,9 +61,11 @@ impl Header {
             false => DATA_OFFSET,
         };
         let data_offset = creation.data_offset.unwrap_or(default_offset);
-        let keyslots_end = match creation.detached {
-            true => size.min(DATA_OFFSET),
-            false => data_offset.min(DATA_OFFSET),
+        // Data that does not begin at 0 is kept clear of, also on a device of its own.
+        let keyslots_end = match (creation.detached, data_offset) {
+            (true, 0) => size.min(DATA_OFFSET),
+            (true, data) => size.min(data).min(DATA_OFFSET),
+            (false, data) => data.min(DATA_OFFSET),
         };
         let keyslots_size = keyslots_end.saturating_sub(2 * HEADER_SIZE) / 4096 * 4096;
         let least = match creation.detached {
@@ -81,11 +83,11 @@ impl Header {
             binary: Binary {
                 header_size: HEADER_SIZE,
                 seqid: 0,
-                label: checked_text("label", &creation.label, LABEL_BYTES)?,
+                label: checked_text("label", &creation.label, LABEL_BYTES)?.into(),
                 checksum_hash: Hash::Sha256,
                 salt: [0; 64],
-                uuid: checked_uuid(creation.uuid.as_deref())?,
-                subsystem: checked_text("subsystem", &creation.subsystem, LABEL_BYTES)?,
+                uuid: checked_uuid(creation.uuid.as_deref())?.into(),
+                subsystem: checked_text("subsystem", &creation.subsystem, LABEL_BYTES)?.into(),
             },
             metadata: Metadata::parse(&json, HEADER_SIZE)
                 .map_err(|damage| VolumeError::damaged(Format::Luks2, damage))?,
@@ -107,20 +109,21 @@ impl Header {
     /// Changes the label and the second one, those that are given.
     ///
     /// # Errors
-    /// [`VolumeError::TextLength`] and those of writing.
+    /// [`VolumeError::TextLength`], [`VolumeError::Unsupported`] where the volume
+    /// requires what is not known here, and those of writing.
     pub fn set_labels(
         &mut self,
         device: &dyn BlockDevice,
         label: Option<&str>,
         subsystem: Option<&str>,
     ) -> Result<(), VolumeError> {
-        self.data_segment()?;
+        self.check_requirements()?;
         let mut next = self.clone();
         if let Some(label) = label {
-            next.binary.label = checked_text("label", label, LABEL_BYTES)?;
+            next.binary.label = checked_text("label", label, LABEL_BYTES)?.into();
         }
         if let Some(subsystem) = subsystem {
-            next.binary.subsystem = checked_text("subsystem", subsystem, LABEL_BYTES)?;
+            next.binary.subsystem = checked_text("subsystem", subsystem, LABEL_BYTES)?.into();
         }
         next.commit(device, |_| ())?;
         *self = next;
@@ -130,15 +133,16 @@ impl Header {
     /// Changes the UUID; `None` makes a random one.
     ///
     /// # Errors
-    /// [`VolumeError::TextLength`] and those of writing.
+    /// [`VolumeError::TextLength`], [`VolumeError::Unsupported`] where the volume
+    /// requires what is not known here, and those of writing.
     pub fn set_uuid(
         &mut self,
         device: &dyn BlockDevice,
         uuid: Option<&str>,
     ) -> Result<(), VolumeError> {
-        self.data_segment()?;
+        self.check_requirements()?;
         let mut next = self.clone();
-        next.binary.uuid = checked_uuid(uuid)?;
+        next.binary.uuid = checked_uuid(uuid)?.into();
         next.commit(device, |_| ())?;
         *self = next;
         Ok(())

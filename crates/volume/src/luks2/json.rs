@@ -1,5 +1,6 @@
 //! JSON out of a header: bounded, without duplicates, and read by name.
 
+use super::numbers::{self, Shown};
 use crate::Damage;
 use crate::damage::printable;
 use base64::Engine;
@@ -8,35 +9,88 @@ use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::cell::Cell;
 use std::fmt;
+use std::sync::Arc;
+
+/// Objects and lists within one another, at most: json-c's limit, and so
+/// cryptsetup's.
+const MOST_DEPTH: u32 = 32;
 
 /// Values in a header, at most: a JSON of 4 MiB that is all brackets must not
 /// take a hundred times its size.
 const MOST_VALUES: usize = 1 << 16;
 
-/// The JSON object that `text` begins with; what follows must be zeros.
+/// The JSON object that begins `area`; what follows it must be zeros.
 pub(super) fn object(area: &[u8]) -> Result<Map<String, Value>, Damage> {
-    let end = area
-        .iter()
-        .position(|&byte| byte == 0)
-        .unwrap_or(area.len());
-    if end == area.len() {
-        return Err(Damage::Kind {
-            field: "json".into(),
-            expected: "a text that ends with a zero byte",
-        });
-    }
+    let kind = |expected| Damage::Kind {
+        field: "json".into(),
+        expected,
+    };
+    let end = area.iter().position(|&byte| byte == 0);
+    let end = end.ok_or_else(|| kind("a text that ends with a zero byte"))?;
+    let (text, behind) = area.split_at(end);
     let values = Cell::new(0);
-    let mut reader = serde_json::Deserializer::from_slice(&area[..end]);
-    let value = Bounded { values: &values }
+    let hidden = numbers::hide(text);
+    let mut reader = serde_json::Deserializer::from_slice(&hidden);
+    let bounded = Bounded {
+        values: &values,
+        depth: 0,
+    };
+    let value = bounded
         .deserialize(&mut reader)
         .and_then(|value| reader.end().map(|()| value))
-        .map_err(Damage::Json)?;
+        .map_err(|error| Damage::Json(Arc::new(error)))?;
+    let Value::Object(object) = value else {
+        return Err(kind("an object"));
+    };
+    let alone = text.starts_with(b"{") && text.ends_with(b"}");
+    match alone && behind.iter().all(|&byte| byte == 0) {
+        true => Ok(object),
+        false => Err(kind("an object with nothing before it and zeros behind it")),
+    }
+}
+
+/// The text of `object` as it was read, but for spaces between values.
+pub(super) fn text(object: &Map<String, Value>) -> String {
+    let mut text = String::new();
+    write_object(object, &mut text);
+    text
+}
+
+fn write_object(object: &Map<String, Value>, text: &mut String) {
+    text.push('{');
+    for (at, (name, value)) in object.iter().enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        write_text(name, text);
+        text.push(':');
+        write_value(value, text);
+    }
+    text.push('}');
+}
+
+fn write_value(value: &Value, text: &mut String) {
     match value {
-        Value::Object(object) => Ok(object),
-        _ => Err(Damage::Kind {
-            field: "json".into(),
-            expected: "an object",
-        }),
+        Value::Object(object) => write_object(object, text),
+        Value::Array(values) => {
+            text.push('[');
+            for (at, value) in values.iter().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                write_value(value, text);
+            }
+            text.push(']');
+        }
+        Value::String(value) => write_text(value, text),
+        Value::Null | Value::Bool(_) | Value::Number(_) => text.push_str(&value.to_string()),
+    }
+}
+
+fn write_text(value: &str, text: &mut String) {
+    match numbers::shown(value) {
+        Shown::Number(number) => text.push_str(number),
+        Shown::Text(value) => text.push_str(&Value::from(value).to_string()),
     }
 }
 
@@ -44,6 +98,18 @@ pub(super) fn object(area: &[u8]) -> Result<Map<String, Value>, Damage> {
 #[derive(Clone, Copy)]
 struct Bounded<'a> {
     values: &'a Cell<usize>,
+    depth: u32,
+}
+
+impl Bounded<'_> {
+    /// The same for what is within a value.
+    fn deeper<E: Error>(self) -> Result<Self, E> {
+        let depth = self.depth + 1;
+        match depth {
+            ..MOST_DEPTH => Ok(Self { depth, ..self }),
+            _ => Err(E::custom(format!("more than {} levels", MOST_DEPTH - 1))),
+        }
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Bounded<'_> {
@@ -81,26 +147,25 @@ impl<'de> Visitor<'de> for Bounded<'_> {
         Ok(value.into())
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
         Ok(value.into())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
-        let mut values = Vec::new();
-        while let Some(value) = from.next_element_seed(self)? {
+        let (mut values, within) = (Vec::new(), self.deeper()?);
+        while let Some(value) = from.next_element_seed(within)? {
             values.push(value);
         }
         Ok(values.into())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
-        let mut object = Map::new();
+        let (mut object, within) = (Map::new(), self.deeper()?);
         while let Some(name) = from.next_key::<String>()? {
-            let value = from.next_value_seed(self)?;
+            if let Shown::Number(_) = numbers::shown(&name) {
+                return Err(A::Error::custom("a number as the name of a member"));
+            }
+            let value = from.next_value_seed(within)?;
             if object.contains_key(&name) {
                 let name = printable(&name);
                 return Err(A::Error::custom(format!("`{name}` stands there twice")));
@@ -156,12 +221,19 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// So many members here, which are too many or too few.
+    pub(super) fn refuse_members(&self, members: usize) -> Damage {
+        let field = format!("the number of members of {}", self.path);
+        Damage::number(field, members as u64, "cryptsetup knows others")
+    }
+
     /// A text here that is not known.
     pub(super) fn unknown(&self, value: &str) -> Damage {
         Damage::unknown(self.path.as_str(), value)
     }
 
-    fn object(&self) -> Result<&'a Map<String, Value>, Damage> {
+    /// The object here.
+    pub(super) fn object(&self) -> Result<&'a Map<String, Value>, Damage> {
         self.value.as_object().ok_or_else(|| self.kind("an object"))
     }
 
@@ -181,12 +253,12 @@ impl<'a> Node<'a> {
         }))
     }
 
-    /// The members of an object whose names are numbers up to `most`.
-    pub(super) fn numbered(&self, most: u32) -> Result<Vec<(u32, Self)>, Damage> {
+    /// The members of an object whose names are numbers.
+    pub(super) fn numbered(&self) -> Result<Vec<(u32, Self)>, Damage> {
         let member = |(name, value): (&String, &'a Value)| {
             let path = format!("{}.{}", self.path, printable(name));
             let number = digits(name).and_then(|number| u32::try_from(number).ok());
-            match number.filter(|&number| number <= most) {
+            match number.filter(|number| number.to_string() == *name) {
                 Some(number) => Ok((number, Self { value, path })),
                 None => Err(Damage::Kind {
                     field: path.into(),
@@ -209,7 +281,35 @@ impl<'a> Node<'a> {
 
     /// The text here.
     pub(super) fn text(&self) -> Result<&'a str, Damage> {
-        self.value.as_str().ok_or_else(|| self.kind("a text"))
+        let text = self.value.as_str().map(numbers::shown);
+        match text {
+            Some(Shown::Text(text)) => Ok(text),
+            _ => Err(self.kind("a text")),
+        }
+    }
+
+    /// The text here, which must have a character at least.
+    pub(super) fn some_text(&self) -> Result<&'a str, Damage> {
+        match self.text()? {
+            "" => Err(self.kind("a text of one character at least")),
+            text => Ok(text),
+        }
+    }
+
+    /// An integer here, however large.
+    pub(super) fn integer(&self) -> Result<(), Damage> {
+        let shown = match self.value {
+            Value::Number(_) => true,
+            Value::String(text) => match numbers::shown(text) {
+                Shown::Number(number) => !number.contains(['.', 'e', 'E']),
+                Shown::Text(_) => false,
+            },
+            _ => false,
+        };
+        match shown {
+            true => Ok(()),
+            false => Err(self.kind("an integer")),
+        }
     }
 
     /// The number here, which is written as a number.
@@ -227,6 +327,15 @@ impl<'a> Node<'a> {
         number.ok_or_else(|| self.kind("a number of 64 bits in quotes"))
     }
 
+    /// The number here that names a keyslot or a segment.
+    pub(super) fn reference(&self) -> Result<u32, Damage> {
+        let number = self.big_number()?;
+        match u32::try_from(number) {
+            Ok(number) if self.text()? == number.to_string() => Ok(number),
+            _ => Err(self.refuse(number, "is no possible number")),
+        }
+    }
+
     /// The bytes here, in base64.
     pub(super) fn bytes(&self) -> Result<Vec<u8>, Damage> {
         let bytes = STANDARD.decode(self.text()?).ok();
@@ -234,9 +343,8 @@ impl<'a> Node<'a> {
     }
 }
 
-/// A decimal number and nothing else: no sign, no space, no zero before it.
+/// A decimal number and nothing else: no sign and no space.
 fn digits(text: &str) -> Option<u64> {
-    let canonical = text == "0" || !text.starts_with('0');
     let all = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| canonical && all)
+    text.parse().ok().filter(|_| all)
 }

@@ -1,15 +1,13 @@
 //! The JSON metadata as values that can be relied on.
 
 use super::json::Node;
+use super::rules;
 use crate::luks::MOST_KEY_BYTES;
-use crate::{Argon2Variant, Damage, Hash, Kdf};
+use crate::{Argon2Variant, Damage, Format, Hash, Kdf, VolumeError};
 use block::ByteRange;
 use cipher::SectorSize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-
-/// Numbers of keyslots, tokens, segments and digests go up to 31.
-const MOST_OBJECTS: u32 = 31;
 
 const MOST_STRIPES: u32 = 16_384;
 const MOST_KEYSLOTS_SIZE: u64 = 128 << 20;
@@ -52,12 +50,17 @@ pub struct Config {
 pub enum Keyslot {
     /// One that a passphrase opens: type `luks2`.
     Luks2(Box<PassphraseKeyslot>),
-    /// One of another type, which is left alone.
+    /// One that cannot be used here, which is left alone: of another type, or
+    /// with a key derivation, a splitter or a value that is not known.
     Other {
         /// Its type.
         kind: String,
         /// Where it keeps what it keeps.
         area: Option<ByteRange>,
+        /// Length of the key in it, bytes, as far as it says.
+        key_bytes: Option<usize>,
+        /// What is unknown or wrong.
+        why: Box<Damage>,
     },
 }
 
@@ -131,6 +134,13 @@ pub enum SegmentKind {
     },
     /// Data as it is.
     Linear,
+    /// Data of another kind, which cannot be used here.
+    Other {
+        /// Its type, such as `hw-opal`.
+        kind: String,
+        /// What is unknown.
+        why: Box<Damage>,
+    },
 }
 
 /// `integrity` of a segment: its data go through dm-integrity.
@@ -162,6 +172,13 @@ pub struct Digest {
     pub keyslots: Vec<u32>,
     /// The segments that it encrypts.
     pub segments: Vec<u32>,
+    /// How a key is compared, or why it cannot be here.
+    pub verifier: Result<Verifier, Box<Damage>>,
+}
+
+/// How a key is compared with the right one: type `pbkdf2`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verifier {
     /// The key derivation, applied to the key.
     pub kdf: Kdf,
     /// Its salt.
@@ -188,6 +205,19 @@ impl Metadata {
         Ok(metadata)
     }
 
+    /// The same for metadata that is to be written: cryptsetup must read it, too.
+    pub(super) fn parse_to_write(
+        json: &Map<String, Value>,
+        header_size: u64,
+    ) -> Result<Self, VolumeError> {
+        rules::check(json, header_size)
+            .and_then(|()| Self::parse(json, header_size))
+            .map_err(|damage| VolumeError::Unwritable {
+                format: Format::Luks2,
+                damage,
+            })
+    }
+
     /// Key material lies behind both copies of the header, in the space that
     /// the header says, and not upon other key material.
     fn check_areas(&self, header_size: u64) -> Result<(), Damage> {
@@ -198,6 +228,10 @@ impl Metadata {
         let mut before: Vec<(u32, ByteRange)> = Vec::new();
         for (&number, keyslot) in &self.keyslots {
             let Some(area) = keyslot.area() else { continue };
+            if area.length == 0 {
+                let field = format!("keyslots.{number}.area.size");
+                return Err(Damage::number(field, 0_u64, "must be more"));
+            }
             if !area.within(space) {
                 let rule = format!(
                     "the area's {} bytes must lie within {} bytes from {}",
@@ -219,45 +253,55 @@ impl Metadata {
 
     /// Key material ends where the header's device of `size` bytes does, or before.
     pub(super) fn check_device(&self, size: u64) -> Result<(), Damage> {
-        for (number, keyslot) in &self.keyslots {
-            let outside = |area: &ByteRange| area.end().is_none_or(|end| end > size);
-            if let Some(area) = keyslot.area().filter(outside) {
-                let field = format!("keyslots.{number}.area.offset");
-                let rule = format!("its area ends behind the {size} bytes that there are");
-                return Err(Damage::number(field, area.offset, rule));
-            }
+        let areas = self.keyslots.values().filter_map(Keyslot::area);
+        let ends = areas.map(|area| area.end().unwrap_or(u64::MAX));
+        match ends.max() {
+            Some(needed) if needed > size => Err(Damage::Short { needed, got: size }),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// Segments that are in use follow one another without gaps in their
-    /// numbers, and none but the last may go to the end of the device.
+    /// Segments are numbered without gaps, those in use before those of before
+    /// and after a reencryption. They do not overlap, and none but the last in
+    /// use goes to the end of the device.
     fn check_segments(&self) -> Result<(), Damage> {
-        let mut used: Vec<_> = self
+        let missing = |number: u32| Damage::Missing {
+            field: format!("segments.{number}").into(),
+        };
+        for (expected, &number) in (0..).zip(self.segments.keys()) {
+            if number != expected {
+                return Err(missing(expected));
+            }
+        }
+        let used: Vec<_> = self
             .segments
             .iter()
-            .filter(|(_, s)| !s.is_backup())
+            .take_while(|(_, s)| !s.is_backup())
             .collect();
         if used.is_empty() {
-            return Err(Damage::Missing {
-                field: "segments.0".into(),
-            });
+            return Err(missing(0));
         }
-        used.sort_by_key(|(_, segment)| segment.offset);
-        for pair in used.windows(2) {
-            let ((first, a), (second, b)) = (pair[0], pair[1]);
-            let apart = match a.size {
-                SegmentSize::Dynamic => false,
-                SegmentSize::Fixed(size) => a
-                    .offset
-                    .checked_add(size)
-                    .is_some_and(|end| end <= b.offset),
-            };
-            if !apart {
-                return Err(Damage::Overlap {
-                    first: format!("segments {first}").into(),
-                    second: second.to_string().into(),
-                });
+        let behind = self.segments.iter().skip(used.len());
+        for (number, segment) in behind {
+            if !segment.is_backup() {
+                let rule = "a segment in use stands behind one of a reencryption";
+                return Err(Damage::number("segments", *number, rule));
+            }
+        }
+        for (at, (first, a)) in used.iter().enumerate() {
+            for (second, b) in &used[at + 1..] {
+                let end = |segment: &Segment| match segment.size {
+                    SegmentSize::Dynamic => None,
+                    SegmentSize::Fixed(size) => segment.offset.checked_add(size),
+                };
+                let before = |a: &Segment, b: &Segment| end(a).is_some_and(|end| end <= b.offset);
+                // The first of two has an end, wherever the second lies.
+                if a.size == SegmentSize::Dynamic || !(before(a, b) || before(b, a)) {
+                    return Err(Damage::Overlap {
+                        first: format!("segments {first}").into(),
+                        second: second.to_string().into(),
+                    });
+                }
             }
         }
         Ok(())
@@ -279,6 +323,15 @@ impl Metadata {
                 }
             }
         }
+        for (number, segment) in &self.segments {
+            let mut digests = self.digests.values();
+            let listed = digests.any(|digest| digest.segments.contains(number));
+            if !listed && matches!(segment.kind, SegmentKind::Crypt { .. }) {
+                return Err(Damage::Missing {
+                    field: format!("the digest of segments.{number}").into(),
+                });
+            }
+        }
         Ok(())
     }
 }
@@ -298,6 +351,11 @@ impl Segment {
     pub fn is_backup(&self) -> bool {
         self.flags.iter().any(|flag| flag.starts_with("backup-"))
     }
+
+    /// Whether the drive encrypts its data (OPAL).
+    pub fn is_of_the_drive(&self) -> bool {
+        matches!(&self.kind, SegmentKind::Other { kind, .. } if kind.starts_with("hw-opal"))
+    }
 }
 
 /// The numbered members of the member `name`.
@@ -306,7 +364,7 @@ fn objects<T>(
     name: &str,
     parse: impl Fn(&Node) -> Result<T, Damage>,
 ) -> Result<BTreeMap<u32, T>, Damage> {
-    let members = Node::root(json, name)?.numbered(MOST_OBJECTS)?;
+    let members = Node::root(json, name)?.numbered()?;
     let parsed = members
         .iter()
         .map(|(number, node)| Ok((*number, parse(node)?)));
@@ -327,12 +385,19 @@ fn config(node: &Node, header_size: u64) -> Result<Config, Damage> {
         return Err(keyslots_size.refuse(space, rule));
     }
     let requirements = match node.find("requirements")? {
-        Some(requirements) => match requirements.find("mandatory")? {
-            Some(mandatory) => texts(&mandatory)?,
-            None => Vec::new(),
-        },
+        Some(requirements) => {
+            requirements.object()?;
+            match requirements.find("mandatory")? {
+                Some(mandatory) => texts(&mandatory)?,
+                None => Vec::new(),
+            }
+        }
         None => Vec::new(),
     };
+    if requirements.iter().filter(|name| is_online(name)).count() > 1 {
+        let rule = "only one reencryption is possible at a time";
+        return Err(Damage::number("config.requirements.mandatory", 2_u64, rule));
+    }
     let flags = match node.find("flags")? {
         Some(flags) => texts(&flags)?,
         None => Vec::new(),
@@ -342,6 +407,16 @@ fn config(node: &Node, header_size: u64) -> Result<Config, Damage> {
         keyslots_size: space,
         flags,
         requirements,
+    })
+}
+
+/// Whether a requirement is that of a reencryption of cryptsetup's, of whatever version.
+pub(super) fn is_online(requirement: &str) -> bool {
+    let version = requirement.strip_prefix("online-reencrypt");
+    version.is_some_and(|version| {
+        let number = version.strip_prefix("-v");
+        let digits = |number: &str| number.bytes().all(|byte| byte.is_ascii_digit());
+        version.is_empty() || number.is_some_and(|number| !number.is_empty() && digits(number))
     })
 }
 
@@ -357,11 +432,14 @@ fn token(node: &Node) -> Result<String, Damage> {
     for keyslot in node.get("keyslots")?.list()? {
         keyslot.text()?;
     }
-    Ok(node.get("type")?.text()?.to_owned())
+    Ok(node.get("type")?.some_text()?.to_owned())
 }
 
+/// A keyslot: what cryptsetup demands of every one, or there is no header; what
+/// is unknown beyond that concerns this keyslot alone.
 fn keyslot(node: &Node) -> Result<Keyslot, Damage> {
-    let kind = node.get("type")?.text()?;
+    let kind_node = node.get("type")?;
+    let kind = kind_node.some_text()?;
     let area = node.get("area")?;
     let range = match (area.find("offset")?, area.find("size")?) {
         (Some(offset), Some(size)) => Some(ByteRange {
@@ -370,15 +448,30 @@ fn keyslot(node: &Node) -> Result<Keyslot, Damage> {
         }),
         _ => None,
     };
+    let other = |why: Damage| Keyslot::Other {
+        kind: kind.to_owned(),
+        area: range,
+        key_bytes: node.get("key_size").and_then(|node| key_size(&node)).ok(),
+        why: Box::new(why),
+    };
     if kind != "luks2" {
-        return Ok(Keyslot::Other {
-            kind: kind.to_owned(),
-            area: range,
-        });
+        return Ok(other(kind_node.unknown(kind)));
     }
+    rules::passphrase_keyslot(node)?;
     let range = range.ok_or_else(|| Damage::Missing {
         field: format!("{}.offset", area.path()).into(),
     })?;
+    match passphrase_keyslot(node, &area, range) {
+        Ok(keyslot) => Ok(Keyslot::Luks2(Box::new(keyslot))),
+        Err(why) => Ok(other(why)),
+    }
+}
+
+fn passphrase_keyslot(
+    node: &Node,
+    area: &Node,
+    range: ByteRange,
+) -> Result<PassphraseKeyslot, Damage> {
     let area_kind = area.get("type")?;
     match area_kind.text()? {
         "raw" => {}
@@ -392,7 +485,7 @@ fn keyslot(node: &Node) -> Result<Keyslot, Damage> {
         return Err(area.get("size")?.refuse(range.length, rule));
     }
     let kdf_node = node.get("kdf")?;
-    Ok(Keyslot::Luks2(Box::new(PassphraseKeyslot {
+    Ok(PassphraseKeyslot {
         key_bytes,
         area: range,
         encryption: area.get("encryption")?.text()?.to_owned(),
@@ -409,7 +502,7 @@ fn keyslot(node: &Node) -> Result<Keyslot, Damage> {
                 other => return Err(priority.refuse(other.into(), "must be 0, 1 or 2")),
             },
         },
-    })))
+    })
 }
 
 fn key_size(node: &Node) -> Result<usize, Damage> {
@@ -437,8 +530,7 @@ fn af(node: &Node) -> Result<Af, Damage> {
 }
 
 fn hash(node: &Node) -> Result<Hash, Damage> {
-    let name = node.text()?;
-    Hash::named(name).ok_or_else(|| node.unknown(name))
+    Hash::in_header(node.path(), node.text()?)
 }
 
 fn salt(node: &Node) -> Result<Vec<u8>, Damage> {
@@ -470,45 +562,61 @@ fn kdf(node: &Node) -> Result<Kdf, Damage> {
     })
 }
 
+/// A segment: what cryptsetup demands of every one, or there is no header.
 fn segment(node: &Node) -> Result<Segment, Damage> {
-    let size = node.get("size")?;
-    let size = match size.text()? {
+    let kind_node = node.get("type")?;
+    let kind = kind_node.some_text()?;
+    let offset_node = node.get("offset")?;
+    let offset = offset_node.big_number()?;
+    let sectors = "must be a multiple of 512";
+    if !offset.is_multiple_of(512) {
+        return Err(offset_node.refuse(offset, sectors));
+    }
+    let size_node = node.get("size")?;
+    let size = match size_node.text()? {
         "dynamic" => SegmentSize::Dynamic,
-        _ => match size.big_number()? {
-            0 => return Err(size.refuse(0, "must be more")),
+        _ => match size_node.big_number()? {
+            0 => return Err(size_node.refuse(0, "must be more")),
+            bytes if !bytes.is_multiple_of(512) => return Err(size_node.refuse(bytes, sectors)),
             bytes => SegmentSize::Fixed(bytes),
         },
     };
-    let kind = node.get("type")?;
-    let kind = match kind.text()? {
+    let other = |why: Damage| SegmentKind::Other {
+        kind: kind.to_owned(),
+        why: Box::new(why),
+    };
+    let kind = match kind {
         "linear" => SegmentKind::Linear,
         "crypt" => {
             let sector_size = node.get("sector_size")?;
             let bytes = sector_size.number()?;
-            SegmentKind::Crypt {
-                encryption: node.get("encryption")?.text()?.to_owned(),
-                sector_size: SectorSize::from_bytes(bytes).ok_or_else(|| {
-                    sector_size.refuse(bytes.into(), "must be 512, 1024, 2048 or 4096")
-                })?,
-                iv_tweak: node.get("iv_tweak")?.big_number()?,
-                integrity: match node.find("integrity")? {
-                    None => None,
-                    Some(integrity) => Some(Integrity {
-                        kind: integrity.get("type")?.text()?.to_owned(),
-                        key_bytes: match integrity.find("key_size")? {
-                            None => None,
-                            Some(bytes) => Some(key_size(&bytes)?),
-                        },
-                        journal_encryption: integrity.get("journal_encryption")?.text()?.to_owned(),
-                        journal_integrity: integrity.get("journal_integrity")?.text()?.to_owned(),
-                    }),
+            if bytes == 0 || !bytes.is_multiple_of(512) {
+                return Err(sector_size.refuse(bytes.into(), sectors));
+            }
+            if let SegmentSize::Fixed(size) = size
+                && !size.is_multiple_of(bytes.into())
+            {
+                let rule = format!("must be made of sectors of {bytes} bytes");
+                return Err(size_node.refuse(size, rule));
+            }
+            let encryption = node.get("encryption")?.some_text()?.to_owned();
+            let iv_tweak = node.get("iv_tweak")?.big_number()?;
+            let integrity = node.find("integrity")?.map(integrity).transpose()?;
+            match (SectorSize::from_bytes(bytes), integrity) {
+                (_, Some(Err(why))) => other(why),
+                (None, _) => other(sector_size.unknown(&bytes.to_string())),
+                (Some(sector_size), integrity) => SegmentKind::Crypt {
+                    encryption,
+                    sector_size,
+                    iv_tweak,
+                    integrity: integrity.and_then(Result::ok),
                 },
             }
         }
-        other => return Err(kind.unknown(other)),
+        unknown => other(kind_node.unknown(unknown)),
     };
     Ok(Segment {
-        offset: node.get("offset")?.big_number()?,
+        offset,
         size,
         kind,
         flags: match node.find("flags")? {
@@ -518,23 +626,45 @@ fn segment(node: &Node) -> Result<Segment, Damage> {
     })
 }
 
+/// Tags beside the data: the outer error is of the header, the inner one of
+/// this segment alone.
+fn integrity(node: Node) -> Result<Result<Integrity, Damage>, Damage> {
+    let kind = node.get("type")?.some_text()?.to_owned();
+    let journal_encryption = node.get("journal_encryption")?.some_text()?.to_owned();
+    let journal_integrity = node.get("journal_integrity")?.some_text()?.to_owned();
+    let key_bytes = node.find("key_size")?.map(|bytes| key_size(&bytes));
+    Ok(key_bytes.transpose().map(|key_bytes| Integrity {
+        kind,
+        key_bytes,
+        journal_encryption,
+        journal_integrity,
+    }))
+}
+
+/// A digest: what it is of must be told, or there is no header.
 fn digest(node: &Node) -> Result<Digest, Damage> {
+    node.get("type")?.some_text()?;
+    Ok(Digest {
+        keyslots: numbers(&node.get("keyslots")?)?,
+        segments: numbers(&node.get("segments")?)?,
+        verifier: verifier(node).map_err(Box::new),
+    })
+}
+
+fn verifier(node: &Node) -> Result<Verifier, Damage> {
     let kind = node.get("type")?;
     match kind.text()? {
         "pbkdf2" => {}
         other => return Err(kind.unknown(other)),
     }
-    let hash_node = node.get("hash")?;
-    let hash = hash(&hash_node)?;
+    let hash = hash(&node.get("hash")?)?;
     let digest = node.get("digest")?;
     let bytes = digest.bytes()?;
     if ![LUKS1_DIGEST_BYTES, hash.digest_bytes()].contains(&bytes.len()) {
         let rule = format!("{hash} gives {}", hash.digest_bytes());
         return Err(digest.refuse_length(bytes.len(), rule));
     }
-    Ok(Digest {
-        keyslots: numbers(&node.get("keyslots")?)?,
-        segments: numbers(&node.get("segments")?)?,
+    Ok(Verifier {
         kdf: Kdf::Pbkdf2 {
             hash,
             iterations: node.get("iterations")?.number()?,
@@ -546,9 +676,5 @@ fn digest(node: &Node) -> Result<Digest, Damage> {
 
 /// Numbers, each in quotes.
 fn numbers(node: &Node) -> Result<Vec<u32>, Damage> {
-    let number = |node: &Node| {
-        let number = node.big_number()?;
-        u32::try_from(number).map_err(|_| node.refuse(number, "is no possible number"))
-    };
-    node.list()?.iter().map(number).collect()
+    node.list()?.iter().map(Node::reference).collect()
 }

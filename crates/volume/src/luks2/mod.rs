@@ -9,9 +9,11 @@ mod create;
 mod json;
 mod keyslots;
 mod metadata;
+mod numbers;
 mod read;
 mod recover;
 mod reencrypt;
+mod rules;
 mod unlock;
 mod write;
 
@@ -21,7 +23,7 @@ pub use create::Creation;
 pub use keyslots::KeyslotOptions;
 pub use metadata::{
     Af, Config, Digest, Integrity, Keyslot, Metadata, PassphraseKeyslot, Priority, Segment,
-    SegmentKind, SegmentSize,
+    SegmentKind, SegmentSize, Verifier,
 };
 pub use read::{Header, Recovered};
 pub use recover::{Certainty, Rebuilt};

@@ -1,17 +1,20 @@
 //! From a passphrase to the volume key, and from that to the mapping.
 
 use super::metadata::{
-    Digest, Keyslot, PassphraseKeyslot, Priority, Segment, SegmentKind, SegmentSize,
+    Digest, Keyslot, PassphraseKeyslot, Priority, Segment, SegmentKind, SegmentSize, Verifier,
 };
 use super::read::Header;
 use crate::damage::printable;
 use crate::kdf::Total;
 use crate::keyslot::KeyMaterial;
 use crate::mapping::{data_of_size, data_to_end, key_for};
-use crate::{Access, Format, Limits, Mapping, SealedMapping, Secret, Unlocked, VolumeError};
+use crate::{
+    Access, Damage, Format, Limits, Mapping, SealedMapping, Secret, Unlocked, Untried, VolumeError,
+};
 use block::BlockDevice;
-use cipher::{IvSector, Key, SectorLayout};
+use cipher::{CipherSpec, IvSector, Key, SectorLayout};
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use subtle::ConstantTimeEq;
 
 impl Header {
@@ -19,7 +22,9 @@ impl Header {
     /// that opens, the preferred before the others.
     ///
     /// # Errors
-    /// [`VolumeError::NoKeyslotFits`], [`VolumeError::WrongVolumeKey`],
+    /// [`VolumeError::NoKeyslotFits`], [`VolumeError::KeyslotsUntried`],
+    /// [`VolumeError::NoKeyslot`], [`VolumeError::NoUsableKeyslot`],
+    /// [`VolumeError::WrongVolumeKey`],
     /// [`VolumeError::EmptyKeyslot`], [`VolumeError::UnboundKeyslot`],
     /// [`VolumeError::Unsupported`], those of [`Kdf::derive`](crate::Kdf::derive),
     /// [`VolumeError::Cipher`] and [`VolumeError::Block`].
@@ -43,9 +48,15 @@ impl Header {
         slot: Option<u32>,
         limits: &Limits,
     ) -> Result<Unlocked, VolumeError> {
+        let verifier = digest.verifier()?;
+        // All that can be refused is refused before any work is done.
+        verifier
+            .kdf
+            .check(&verifier.salt, verifier.digest.len(), limits)?;
+        let lengths = self.key_lengths(digest);
         let passphrase = match secret {
             Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => bytes.as_bytes(),
-            Secret::VolumeKey(key) if digest.verifies(key, limits)? => {
+            Secret::VolumeKey(key) if verifier.verifies(key, &lengths, limits)? => {
                 return Ok(Unlocked {
                     key: Key::from_slice(key.as_bytes()),
                     slot: None,
@@ -53,19 +64,15 @@ impl Header {
             }
             Secret::VolumeKey(_) => return Err(VolumeError::WrongVolumeKey),
         };
-        let candidates = self.candidates(digest, slot)?;
-        // All that can be refused is refused before any work is done.
-        let length = digest.digest.len();
-        digest.kdf.check(&digest.salt, length, limits)?;
+        let (candidates, untried) = self.candidates(digest, slot, limits)?;
         let mut total = Total::default();
         for (_, keyslot) in &candidates {
-            keyslot.check(limits)?;
             total.add(&keyslot.kdf);
-            total.add(&digest.kdf);
+            total.add(&verifier.kdf);
         }
         total.check(limits)?;
         let mut unread = None;
-        for (number, keyslot) in candidates {
+        for (number, keyslot) in &candidates {
             let length = keyslot.area_key_bytes;
             let slot_key = keyslot
                 .kdf
@@ -78,48 +85,69 @@ impl Header {
                 }
                 key => key?,
             };
-            if digest.verifies(&key, limits)? {
+            if verifier.verifies(&key, &lengths, limits)? {
                 return Ok(Unlocked {
                     key,
-                    slot: Some(number),
+                    slot: Some(*number),
                 });
             }
         }
-        Err(unread.unwrap_or(VolumeError::NoKeyslotFits))
+        let none = VolumeError::none_fits(Format::Luks2, !candidates.is_empty(), untried);
+        Err(unread.unwrap_or(none))
     }
 
-    /// The keyslots to try, in order.
+    /// The lengths that the key of `digest` may have, as its keyslots say them.
+    fn key_lengths(&self, digest: &Digest) -> BTreeSet<usize> {
+        let listed = digest.keyslots.iter();
+        let keyslots = listed.filter_map(|slot| self.metadata.keyslots.get(slot));
+        let lengths = keyslots.filter_map(|keyslot| match keyslot {
+            Keyslot::Luks2(keyslot) => Some(keyslot.key_bytes),
+            Keyslot::Other {
+                kind, key_bytes, ..
+            } if kind == "luks2" => *key_bytes,
+            Keyslot::Other { .. } => None,
+        });
+        lengths.collect()
+    }
+
+    /// The keyslots to try, in order, and those of the digest that cannot be.
     fn candidates(
         &self,
         digest: &Digest,
         slot: Option<u32>,
-    ) -> Result<Vec<(u32, &PassphraseKeyslot)>, VolumeError> {
+        limits: &Limits,
+    ) -> Result<(Vec<(u32, &PassphraseKeyslot)>, Vec<Untried>), VolumeError> {
         let keyslots = &self.metadata.keyslots;
         if let Some(slot) = slot {
+            self.check_keyslot(slot, limits)?;
             return match keyslots.get(&slot) {
-                None => Err(VolumeError::EmptyKeyslot { slot }),
-                Some(Keyslot::Other { kind, .. }) => Err(unsupported(format!(
-                    "the keyslot type `{}`",
-                    printable(kind)
-                ))),
-                Some(Keyslot::Luks2(_)) if !digest.keyslots.contains(&slot) => {
-                    Err(VolumeError::UnboundKeyslot { slot })
+                Some(Keyslot::Luks2(keyslot)) if digest.keyslots.contains(&slot) => {
+                    Ok((vec![(slot, keyslot)], Vec::new()))
                 }
-                Some(Keyslot::Luks2(keyslot)) => Ok(vec![(slot, keyslot)]),
+                _ => Err(VolumeError::UnboundKeyslot { slot }),
             };
         }
-        let mut candidates: Vec<_> = keyslots
-            .iter()
-            .filter_map(|(&number, keyslot)| match keyslot {
-                Keyslot::Luks2(keyslot) => Some((number, &**keyslot)),
-                Keyslot::Other { .. } => None,
-            })
-            .filter(|(number, keyslot)| {
-                digest.keyslots.contains(number) && keyslot.priority != Priority::Ignore
-            })
-            .collect();
+        let (mut candidates, mut untried) = (Vec::new(), Vec::new());
+        for (&slot, keyslot) in keyslots {
+            if !digest.keyslots.contains(&slot) {
+                continue;
+            }
+            let checked = self.check_keyslot(slot, limits);
+            let why = match (keyslot, checked) {
+                (_, Err(why)) => why,
+                (Keyslot::Luks2(keyslot), Ok(())) if keyslot.priority != Priority::Ignore => {
+                    candidates.push((slot, &**keyslot));
+                    continue;
+                }
+                (_, Ok(())) => VolumeError::IgnoredKeyslot { slot },
+            };
+            untried.push(Untried {
+                slot,
+                why: Box::new(why),
+            });
+        }
         candidates.sort_by_key(|(number, keyslot)| (Reverse(keyslot.priority), *number));
-        Ok(candidates)
+        Ok((candidates, untried))
     }
 
     /// The volume as `key`, which was verified, opens it on `data`, the device
@@ -234,7 +262,41 @@ impl Header {
                 "integrity tags, which have a size of their own",
             )),
             SegmentKind::Crypt { sector_size, .. } => Ok((segment, sector_size.bytes() as u64)),
-            SegmentKind::Linear => Err(unsupported("data that is not encrypted")),
+            SegmentKind::Linear | SegmentKind::Other { .. } => {
+                Err(unsupported("data that is not encrypted"))
+            }
+        }
+    }
+
+    /// Refuses a volume whose data cannot be opened here, whatever opens its
+    /// keyslots.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`], [`VolumeError::Header`] and
+    /// [`VolumeError::Cipher`].
+    pub fn check_data(&self) -> Result<(), VolumeError> {
+        let (number, segment) = self.data_segment()?;
+        if let SegmentKind::Crypt { encryption, .. } = &segment.kind {
+            encryption.parse::<CipherSpec>()?;
+        }
+        self.metadata.digests[&self.digest_of(number)?].verifier()?;
+        Ok(())
+    }
+
+    /// Refuses a keyslot that cannot be tried here, whatever opens it.
+    ///
+    /// # Errors
+    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::UnusableKeyslot`],
+    /// [`VolumeError::NullKeyslot`],
+    /// [`VolumeError::Cipher`] and those of [`Kdf::derive`](crate::Kdf::derive).
+    pub fn check_keyslot(&self, slot: u32, limits: &Limits) -> Result<(), VolumeError> {
+        match self.metadata.keyslots.get(&slot) {
+            Some(Keyslot::Luks2(keyslot)) => keyslot.check(slot, limits),
+            Some(Keyslot::Other { why, .. }) => Err(VolumeError::UnusableKeyslot {
+                slot,
+                damage: (**why).clone(),
+            }),
+            None => Err(VolumeError::EmptyKeyslot { slot }),
         }
     }
 
@@ -264,26 +326,50 @@ impl Header {
 
     /// The one segment of the data.
     pub(super) fn data_segment(&self) -> Result<(u32, &Segment), VolumeError> {
-        if self.is_reencrypting() {
-            return Err(VolumeError::Reencrypting);
-        }
-        if let Some(requirement) = self.metadata.config.requirements.first() {
-            return Err(unsupported(format!("`{}`", printable(requirement))));
-        }
+        self.check_requirements()?;
         let mut used = self
             .metadata
             .segments
             .iter()
             .filter(|(_, s)| !s.is_backup());
         match (used.next(), used.next()) {
-            (Some((&number, segment)), None) => Ok((number, segment)),
+            (Some((&number, segment)), None) => match &segment.kind {
+                SegmentKind::Other { why, .. } => {
+                    Err(VolumeError::damaged(Format::Luks2, (**why).clone()))
+                }
+                SegmentKind::Crypt { .. } | SegmentKind::Linear => Ok((number, segment)),
+            },
             _ => Err(unsupported("several segments")),
+        }
+    }
+
+    /// Refuses a volume that requires what is not known here: neither its data
+    /// nor anything in its header is touched then.
+    pub(super) fn check_requirements(&self) -> Result<(), VolumeError> {
+        if self.is_reencrypting() {
+            return Err(VolumeError::Reencrypting);
+        }
+        let metadata = &self.metadata;
+        let required = &metadata.config.requirements;
+        let of_the_drive = |name: &String| name == "opal" || name.starts_with("opal-v");
+        if metadata.segments.values().any(Segment::is_of_the_drive)
+            || required.iter().any(of_the_drive)
+        {
+            return Err(unsupported("hardware encryption of the drive (OPAL)"));
+        }
+        match required.first() {
+            Some(requirement) => Err(unsupported(format!("`{}`", printable(requirement)))),
+            None => Ok(()),
         }
     }
 }
 
 impl PassphraseKeyslot {
-    fn check(&self, limits: &Limits) -> Result<(), VolumeError> {
+    /// Refuses what cannot be tried, before any work is done.
+    fn check(&self, slot: u32, limits: &Limits) -> Result<(), VolumeError> {
+        if is_null(&self.encryption) {
+            return Err(VolumeError::NullKeyslot { slot });
+        }
         let bytes = self.area_key_bytes;
         self.kdf.check(&self.salt, bytes, limits)?;
         self.material()?.check_key(bytes)
@@ -301,14 +387,47 @@ impl PassphraseKeyslot {
 }
 
 impl Digest {
-    /// Whether `key` is the one.
-    pub(super) fn verifies(&self, key: &Key, limits: &Limits) -> Result<bool, VolumeError> {
-        let length = self.digest.len();
+    /// How a key is compared.
+    pub(super) fn verifier(&self) -> Result<&Verifier, VolumeError> {
+        let refused = |why: &Box<Damage>| VolumeError::damaged(Format::Luks2, (**why).clone());
+        self.verifier.as_ref().map_err(refused)
+    }
+}
+
+impl Verifier {
+    /// Whether `key` is the one, which has one of these `lengths`, if anything
+    /// tells.
+    ///
+    /// PBKDF2 does not tell a key from the same one with zeros behind it.
+    fn verifies(
+        &self,
+        key: &Key,
+        lengths: &BTreeSet<usize>,
+        limits: &Limits,
+    ) -> Result<bool, VolumeError> {
+        let bytes = key.as_bytes();
+        let padded = match lengths.first() {
+            Some(shortest) => {
+                bytes.len() > *shortest && bytes[*shortest..].iter().all(|byte| *byte == 0)
+            }
+            None => bytes.ends_with(&NO_END),
+        };
+        if padded || !(lengths.is_empty() || lengths.contains(&bytes.len())) {
+            return Ok(false);
+        }
         let digest = self
             .kdf
-            .derive(key.as_bytes(), &self.salt, length, limits)?;
+            .derive(key.as_bytes(), &self.salt, self.digest.len(), limits)?;
         Ok(digest.as_bytes().ct_eq(&self.digest).into())
     }
+}
+
+/// What no random key ends with, but a shorter one with zeros behind it.
+const NO_END: [u8; 8] = [0; 8];
+
+/// Whether a cipher, as a header writes it, is none.
+fn is_null(encryption: &str) -> bool {
+    encryption.contains("cipher_null") || encryption == "null"
 }
 
 fn unsupported(feature: impl Into<Box<str>>) -> VolumeError {

@@ -2,6 +2,7 @@
 //! moment one of them is whole.
 
 use super::binary::{self, BINARY_BYTES, Place};
+use super::json;
 use super::metadata::Metadata;
 use super::read::{Header, Recovered};
 use crate::{Damage, Format, VolumeError, unaligned};
@@ -77,8 +78,7 @@ impl Header {
     }
 
     fn put(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
-        self.metadata = Metadata::parse(&self.json, self.binary.header_size)
-            .map_err(|damage| VolumeError::damaged(Format::Luks2, damage))?;
+        self.metadata = Metadata::parse_to_write(&self.json, self.binary.header_size)?;
         let order = match self.recovered {
             Recovered::Only(Place::Secondary) => [Place::Primary, Place::Secondary],
             Recovered::Both | Recovered::Only(Place::Primary) => [Place::Secondary, Place::Primary],
@@ -99,7 +99,7 @@ impl Header {
     pub(super) fn copy(&mut self, place: Place) -> Result<Vec<u8>, VolumeError> {
         getrandom::fill(&mut self.binary.salt).map_err(CipherError::from)?;
         let size = self.binary.header_size as usize;
-        let json = serde_json::to_string(&self.json).expect("JSON that was read can be written");
+        let json = json::text(&self.json);
         let room = size - BINARY_BYTES;
         // A zero byte ends it.
         if json.len() >= room {

@@ -137,10 +137,37 @@ pub fn protected(text: &str) -> Expected {
     Expected::Refused(text.to_owned(), Verdict::Protected)
 }
 
+/// A refusal of the passphrase.
+pub fn refused_secret(text: &str) -> Expected {
+    Expected::Refused(text.to_owned(), Verdict::WrongSecret)
+}
+
+/// The keyslot of the passphrase cannot be tried, and the other one does not open.
+pub fn untried(slot: u32, why: &str) -> Expected {
+    let text = "no keyslot that can be tried opens with this passphrase or key file";
+    let text = format!("{text}; keyslot {slot}: {why}");
+    refused_secret(&text)
+}
+
+/// The format has keyslots, and none is left.
+pub fn without_keyslots(format: Format) -> Expected {
+    refused_secret(&format!(
+        "this {} volume has no keyslot left that opens its data",
+        format.title()
+    ))
+}
+
+/// The file ends before the header and its key material do.
+pub fn cut(format: Format, got: usize, needed: usize) -> Expected {
+    refused(&format!(
+        "this {} volume ends at byte {got}, and its header and key material at byte {needed}",
+        format.title()
+    ))
+}
+
 /// No keyslot opens.
 pub fn no_keyslot() -> Expected {
-    let text = "no keyslot opens with this passphrase or key file";
-    Expected::Refused(text.to_owned(), Verdict::WrongSecret)
+    refused_secret("no keyslot opens with this passphrase or key file")
 }
 
 fn device_of(bytes: &[u8]) -> RamDevice {

@@ -1,7 +1,8 @@
 //! LUKS1: keyslots, the digest, and what they cost.
 
-use crate::kit::{Case, Expected, luks1, no_keyslot, put, refused};
+use crate::kit::{Case, Expected, luks1, no_keyslot, put, refused, untried, without_keyslots};
 use crate::luks1::{bad, number};
+use cryptmark_volume::Format;
 
 const DIGEST: usize = 112;
 const DIGEST_ITERATIONS: usize = 164;
@@ -29,38 +30,44 @@ fn keyslots() -> Vec<Case> {
             "keyslot_state_0",
             slot(0, STATE),
             0,
-            bad("`key-slot-0.active` is 0, and must be 11301363 or 57005"),
+            untried(0, "`key-slot-0.active` is 0, and must be 11301363 or 57005"),
         ),
         number(
             "keyslot_state_of_neither_kind",
             slot(7, STATE),
             0xAC71F4,
-            bad("`key-slot-7.active` is 11301364, and must be 11301363 or 57005"),
+            Expected::Opens,
         ),
         number(
             "stripes_0",
             slot(0, STRIPES),
             0,
-            bad("`key-slot-0.stripes` is 0, and must be 1 to 16384"),
+            untried(0, "`key-slot-0.stripes` is 0, and must be 1 to 16384"),
         ),
         number("stripes_1", slot(0, STRIPES), 1, no_keyslot()),
         number(
             "stripes_16385",
             slot(0, STRIPES),
             16_385,
-            bad("`key-slot-0.stripes` is 16385, and must be 1 to 16384"),
+            untried(0, "`key-slot-0.stripes` is 16385, and must be 1 to 16384"),
         ),
         number(
             "stripes_2_to_the_31",
             slot(0, STRIPES),
             1 << 31,
-            bad("`key-slot-0.stripes` is 2147483648, and must be 1 to 16384"),
+            untried(
+                0,
+                "`key-slot-0.stripes` is 2147483648, and must be 1 to 16384",
+            ),
         ),
         number(
             "stripes_that_overflow_with_the_key",
             slot(0, STRIPES),
             u32::MAX,
-            bad("`key-slot-0.stripes` is 4294967295, and must be 1 to 16384"),
+            untried(
+                0,
+                "`key-slot-0.stripes` is 4294967295, and must be 1 to 16384",
+            ),
         ),
         number(
             "keyslot_that_opens_is_disabled",
@@ -71,12 +78,14 @@ fn keyslots() -> Vec<Case> {
         luks1(
             "no_keyslot_at_all",
             |bytes| (0..8).for_each(|n| put(bytes, slot(n, STATE), &0xDEAD_u32.to_be_bytes())),
-            no_keyslot(),
+            without_keyslots(Format::Luks1),
         ),
         luks1(
             "keyslots_all_ones",
             |bytes| bytes[208..592].fill(0xff),
-            bad("`key-slot-0.active` is 4294967295, and must be 11301363 or 57005"),
+            refused(
+                "none of the keyslots can be tried; keyslot 0: `key-slot-0.active` is 4294967295, and must be 11301363 or 57005; keyslot 1: `key-slot-1.active` is 4294967295, and must be 11301363 or 57005; keyslot 2: `key-slot-2.active` is 4294967295, and must be 11301363 or 57005; and 5 more",
+            ),
         ),
         luks1(
             "nonsense_in_a_disabled_keyslot",
@@ -97,14 +106,18 @@ fn keyslots() -> Vec<Case> {
 }
 
 fn costs() -> Vec<Case> {
-    let bomb =
-        || refused("the key derivation asks for 4294967295 iterations, and the limit is 100000000");
+    let bomb = || {
+        untried(
+            0,
+            "the key derivation asks for 4294967295 iterations, and the limit is 100000000",
+        )
+    };
     vec![
         number(
             "iterations_0",
             slot(0, ITERATIONS),
             0,
-            bad("`key-slot-0.iterations` is 0, and must be 1 at least"),
+            untried(0, "`key-slot-0.iterations` is 0, and must be 1 at least"),
         ),
         number(
             "iterations_2_to_the_32",
@@ -116,13 +129,16 @@ fn costs() -> Vec<Case> {
             "iterations_2_to_the_32_in_a_later_slot",
             slot(1, ITERATIONS),
             u32::MAX,
-            bomb(),
+            Expected::Opens,
         ),
         number(
             "iterations_one_too_many",
             slot(0, ITERATIONS),
             100_000_001,
-            refused("the key derivation asks for 100000001 iterations, and the limit is 100000000"),
+            untried(
+                0,
+                "the key derivation asks for 100000001 iterations, and the limit is 100000000",
+            ),
         ),
         luks1(
             "iterations_too_many_in_all",
@@ -148,7 +164,9 @@ fn costs() -> Vec<Case> {
             "digest_iterations_2_to_the_32",
             DIGEST_ITERATIONS,
             u32::MAX,
-            bomb(),
+            refused(
+                "the key derivation asks for 4294967295 iterations, and the limit is 100000000",
+            ),
         ),
     ]
 }

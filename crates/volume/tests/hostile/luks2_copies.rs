@@ -1,7 +1,7 @@
 //! LUKS2: the binary header, its two copies and their checksums.
 
 use crate::kit::{
-    Attempt, COPIES, Case, Expected, HEADER, SIZE, damaged, luks2, luks2_for, put, refused,
+    Attempt, COPIES, Case, Expected, HEADER, SIZE, cut, damaged, luks2, luks2_for, put, refused,
 };
 use cryptmark_volume::Format;
 
@@ -87,7 +87,9 @@ pub fn cases() -> Vec<Case> {
         size(
             "header_size_longer_than_the_volume",
             4 << 20,
-            bad("it needs 4194304 bytes, and there are 1114112"),
+            refused(
+                "this LUKS2 volume ends at byte 1114112, and its header and key material at byte 4194304",
+            ),
         ),
         size(
             "header_size_of_more_than_was_sealed",
@@ -151,10 +153,8 @@ pub fn cases() -> Vec<Case> {
     for length in (0..4096).step_by(512).chain([4096, HEADER / 2, HEADER]) {
         let expected = match length {
             0..4096 => refused("this is not a LUKS2 volume"),
-            HEADER => bad(
-                "`keyslots.0.area.offset` is 32768, and its area ends behind the 16384 bytes that there are",
-            ),
-            _ => bad(&format!("it needs 16384 bytes, and there are {length}")),
+            HEADER => cut(Format::Luks2, length, 294_912),
+            _ => cut(Format::Luks2, length, HEADER),
         };
         let name = format!("of_{length}_bytes_only");
         cases.push(luks2(&name, |v| v.bytes.truncate(length), expected));
@@ -167,22 +167,22 @@ fn texts() -> Vec<Case> {
         luks2(
             "label_without_end",
             |v| v.fields(LABEL, &[b'l'; 48]),
-            bad("`label` is not a text that ends with a zero byte"),
+            Expected::Opens,
         ),
         luks2(
             "subsystem_without_end",
             |v| v.fields(SUBSYSTEM, &[b's'; 48]),
-            bad("`subsystem` is not a text that ends with a zero byte"),
+            Expected::Opens,
         ),
         luks2(
             "uuid_without_end",
             |v| v.fields(UUID, &[b'0'; 40]),
-            bad("`uuid` is not a text that ends with a zero byte"),
+            Expected::Opens,
         ),
         luks2(
             "label_of_no_utf8",
             |v| v.fields(LABEL, b"\xe2\x82"),
-            bad("`label` is not a text that ends with a zero byte"),
+            Expected::Opens,
         ),
         luks2(
             "label_that_a_terminal_obeys",
@@ -192,17 +192,19 @@ fn texts() -> Vec<Case> {
         luks2(
             "checksum_name_unknown",
             |v| v.fields(CHECKSUM_NAME, b"crc32\0\0"),
-            bad("`csum_alg` is `crc32`, which is not known"),
+            refused("this LUKS2 volume uses `crc32` as its `csum_alg`, which is not supported"),
         ),
         luks2(
             "checksum_name_empty",
             |v| v.fields(CHECKSUM_NAME, &[0; 32]),
-            bad("`csum_alg` is ``, which is not known"),
+            refused("this LUKS2 volume uses `` as its `csum_alg`, which is not supported"),
         ),
         luks2(
             "checksum_name_without_end",
             |v| v.fields(CHECKSUM_NAME, &[b's'; 32]),
-            bad("`csum_alg` is not a text that ends with a zero byte"),
+            refused(
+                "this LUKS2 volume uses `ssssssssssssssssssssssssssssssss` as its `csum_alg`, which is not supported",
+            ),
         ),
         luks2(
             "checksum_name_of_another_hash",
@@ -243,7 +245,7 @@ fn checksums() -> Vec<Case> {
                     v.bytes[copy + CHECKSUM + 63] = 1;
                 }
             },
-            bad("the checksum of the header is wrong"),
+            Expected::Opens,
         ),
         luks2(
             "json_changed_without_its_checksum",

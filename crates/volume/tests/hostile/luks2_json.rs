@@ -58,17 +58,17 @@ pub fn cases() -> Vec<Case> {
         area(
             "json_nested_129_times",
             nested(129),
-            bad("its metadata is not usable JSON: recursion limit exceeded at line 1 column 128"),
+            bad("its metadata is not usable JSON: more than 31 levels at line 1 column 32"),
         ),
         area(
             "json_nested_6000_times",
             nested(6000),
-            bad("its metadata is not usable JSON: recursion limit exceeded at line 1 column 128"),
+            bad("its metadata is not usable JSON: more than 31 levels at line 1 column 32"),
         ),
         area(
             "json_of_open_brackets",
             vec![b'['; room - 1],
-            bad("its metadata is not usable JSON: recursion limit exceeded at line 1 column 128"),
+            bad("its metadata is not usable JSON: more than 31 levels at line 1 column 32"),
         ),
         area(
             "json_without_a_zero_behind_it",
@@ -78,7 +78,7 @@ pub fn cases() -> Vec<Case> {
         area(
             "json_with_a_number_of_9000_digits",
             "9".repeat(9000),
-            bad("its metadata is not usable JSON: number out of range at line 1 column 9000"),
+            bad("`json` is not an object"),
         ),
         area(
             "json_with_a_name_of_3000_bytes_twice",
@@ -114,7 +114,7 @@ pub fn cases() -> Vec<Case> {
                 let text = v.text() + "\0{}";
                 v.set_area(text.as_bytes());
             },
-            Expected::Opens,
+            bad("`json` is not an object with nothing before it and zeros behind it"),
         ),
         luks2(
             "json_with_spaces_around_it",
@@ -122,7 +122,7 @@ pub fn cases() -> Vec<Case> {
                 let text = format!(" \n{}\t ", v.text());
                 v.set_area(text.as_bytes());
             },
-            Expected::Opens,
+            bad("`json` is not an object with nothing before it and zeros behind it"),
         ),
         replaced(
             "json_with_a_trailing_comma",

@@ -1,6 +1,6 @@
 //! LUKS2: the members of the JSON, and the kinds of their values.
 
-use crate::kit::{Case, Expected, Luks2, damaged, luks2};
+use crate::kit::{Case, Expected, Luks2, damaged, luks2, untried};
 use cryptmark_volume::Format;
 use serde_json::{Value, json};
 
@@ -127,7 +127,7 @@ fn kinds() -> Vec<Case> {
             "token_32",
             "/tokens",
             json!({"32": {"type": "x", "keyslots": []}}),
-            bad("`tokens.32` is not named by a number that is possible there"),
+            Expected::Opens,
         ),
         set(
             "token_named_by_a_word",
@@ -161,15 +161,24 @@ fn numbers() -> Vec<Case> {
         let told = "`segments.0.offset` is not a number of 64 bits in quotes";
         set(name, "/segments/0/offset", value, bad(told))
     };
-    let stripes = |name: &str, value: Value| {
+    let no_integer = || bad("`keyslots.0.af.stripes` is not an integer");
+    let no_u32 = || {
         let told = "`keyslots.0.af.stripes` is not a number of 0 to 4294967295";
-        set(name, "/keyslots/0/af/stripes", value, bad(told))
+        untried(0, told)
+    };
+    let stripes = |name: &str, value: Value, expected: Expected| {
+        set(name, "/keyslots/0/af/stripes", value, expected)
     };
     vec![
         offset("offset_a_number", json!(1_048_576)),
         offset("offset_negative", json!("-1")),
         offset("offset_with_a_sign", json!("+1048576")),
-        offset("offset_with_a_leading_zero", json!("01048576")),
+        set(
+            "offset_with_a_leading_zero",
+            "/segments/0/offset",
+            json!("01048576"),
+            Expected::Opens,
+        ),
         offset("offset_with_a_space", json!(" 1048576")),
         offset("offset_in_hexadecimal", json!("0x100000")),
         offset("offset_with_a_unit", json!("1MiB")),
@@ -177,17 +186,17 @@ fn numbers() -> Vec<Case> {
         offset("offset_2_to_the_64", json!("18446744073709551616")),
         offset("offset_empty", json!("")),
         offset("offset_in_other_digits", json!("١٠")),
-        stripes("stripes_in_quotes", json!("4000")),
-        stripes("stripes_negative", json!(-4000)),
-        stripes("stripes_a_fraction", json!(4000.0)),
-        stripes("stripes_with_an_exponent", json!(4e3)),
-        stripes("stripes_2_to_the_32", json!(1_u64 << 32)),
-        stripes("stripes_true", json!(true)),
+        stripes("stripes_in_quotes", json!("4000"), no_integer()),
+        stripes("stripes_negative", json!(-4000), no_u32()),
+        stripes("stripes_a_fraction", json!(4000.0), no_integer()),
+        stripes("stripes_with_an_exponent", json!(4e3), no_integer()),
+        stripes("stripes_2_to_the_32", json!(1_u64 << 32), no_u32()),
+        stripes("stripes_true", json!(true), no_integer()),
         replaced(
             "stripes_2_to_the_64",
             "\"stripes\":4000",
             "\"stripes\":18446744073709551616",
-            bad("`keyslots.0.af.stripes` is not a number of 0 to 4294967295"),
+            no_u32(),
         ),
         replaced(
             "stripes_with_a_leading_zero",
@@ -199,7 +208,7 @@ fn numbers() -> Vec<Case> {
             "stripes_beyond_all_floats",
             "\"stripes\":4000",
             "\"stripes\":1e999",
-            bad("its metadata is not usable JSON: number out of range at line 1 column 83"),
+            no_integer(),
         ),
         replaced(
             "stripes_not_a_number",

@@ -61,6 +61,7 @@ fn first_iv(segment: &Segment) -> IvSector {
 pub(super) fn crypt_parts(segment: &Segment) -> Result<(CipherSpec, SectorLayout), VolumeError> {
     match &segment.kind {
         SegmentKind::Linear => Ok(("cipher_null-ecb".parse()?, SectorLayout::default())),
+        SegmentKind::Other { why, .. } => Err(VolumeError::damaged(Format::Luks2, (**why).clone())),
         SegmentKind::Crypt {
             integrity: Some(_), ..
         } => Err(VolumeError::Unsupported {
