@@ -90,14 +90,14 @@ pub enum VolumeError {
         feature: Box<str>,
     },
 
-    /// The file or device ends before the header or its key material does.
-    #[error("this {} volume ends at byte {got}, and its header and key material at byte {needed}", format.title())]
+    /// The file or device ends before the header, or what it speaks of, does.
+    #[error("this {} volume is cut off: it needs {needed} bytes, and there are {got}", format.title())]
     Cut {
         /// The format.
         format: Format,
-        /// Where header and key material end.
+        /// The bytes that there must be.
         needed: u64,
-        /// Where the device ends.
+        /// The bytes that there are.
         got: u64,
     },
 

@@ -98,22 +98,24 @@ impl Format {
     /// looked for where it may stand.
     ///
     /// # Errors
-    /// [`VolumeError::Block`].
+    /// [`VolumeError::LuksVersion`] and [`VolumeError::Block`].
     pub fn detect(device: &dyn BlockDevice) -> Result<Option<Self>, VolumeError> {
         let (start, unread) = match read_up_to(device, 0, 512) {
             // A second copy may stand where the device can be read.
             Err(error) if error.is_of_place() => (Default::default(), Some(error)),
             start => (start?, None),
         };
-        if let Some([a, b]) = start
+        let version = start
             .strip_prefix(crate::luks::MAGIC)
             .and_then(<[u8]>::first_chunk)
-        {
-            match u16::from_be_bytes([*a, *b]) {
-                1 => return Ok(Some(Self::Luks1)),
-                2 => return Ok(Some(Self::Luks2)),
-                _ => {}
+            .map(|version| u16::from_be_bytes(*version));
+        match version {
+            Some(1) => return Ok(Some(Self::Luks1)),
+            Some(2) => return Ok(Some(Self::Luks2)),
+            Some(version) if !luks2::has_second_copy(device)? => {
+                return Err(VolumeError::LuksVersion { version });
             }
+            _ => {}
         }
         if bestcrypt::has_signature(&start) {
             return Ok(Some(Self::Bestcrypt));

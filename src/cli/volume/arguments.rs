@@ -1,6 +1,7 @@
 //! Which volume, and how to open it: cryptsetup's options.
 
 use super::disk::{self, Disk, check_distinct};
+use super::recognise;
 use crate::cli::Failure;
 use block::BlockDevice;
 use cipher::{CipherSpec, SectorLayout, SectorSize};
@@ -307,15 +308,12 @@ impl VolumeArguments {
         let detected = match self.kind.as_deref() {
             None | Some("luks") => Format::detect(header)?,
             Some(name) => {
-                let known = || {
-                    let names = Format::ALL.map(Format::name);
-                    Failure::new(
-                        2,
-                        format!("unknown volume type `{name}`"),
-                        format!("Known are luks, {}.", names.join(", ")),
-                    )
-                };
-                return Format::named(name).ok_or_else(known);
+                let format = Format::named(name);
+                let format = format.ok_or_else(|| recognise::unknown_type(name))?;
+                if !self.tcrypt_backup {
+                    recognise::check_searched(format, header)?;
+                }
+                return Ok(format);
             }
         };
         let path = self.header.as_ref().unwrap_or(&self.image);
@@ -326,14 +324,10 @@ impl VolumeArguments {
                 "What is left may be enough: run `cryptmark volume header repair`.",
             ));
         }
-        detected.ok_or_else(|| {
-            Failure::new(
-                2,
-                format!("{} has no signature of a volume", path.display()),
-                "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have \
-                 no signature), or the file with its --header.",
-            )
-        })
+        match detected {
+            Some(format) => Ok(format),
+            None => Err(recognise::unsigned(path, header)?),
+        }
     }
 
     /// Format and options as the engine wants them.

@@ -9,7 +9,7 @@ use cipher::Key;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use volume::luks2::{Header, Keyslot};
+use volume::luks2::Header;
 use volume::{
     Argon2Variant, Format, Hash, Kdf, KdfKind, Limits, Machine, Secret, VolumeError, plain,
 };
@@ -229,9 +229,8 @@ impl KeptArguments {
         let left = |kept: &[(u32, Key)]| -> Result<Vec<u32>, Failure> {
             let all = header.keyslots_of_data()?.iter().copied();
             let is_kept = |slot: &u32| kept.iter().any(|(other, _)| other == slot);
-            let keyslots = &header.metadata.keyslots;
-            // What a passphrase does not open cannot be kept.
-            let opens = |slot: &u32| matches!(keyslots.get(slot), Some(Keyslot::Luks2(_)));
+            // What no passphrase opens here cannot be kept.
+            let opens = |slot: &u32| header.check_keyslot(*slot, &Limits::default()).is_ok();
             Ok(all.filter(|slot| !is_kept(slot) && opens(slot)).collect())
         };
         let opens = |slot: u32, secret: Key| -> Result<Option<(u32, Key)>, Failure> {

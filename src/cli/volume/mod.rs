@@ -14,6 +14,7 @@ mod keyslot;
 mod losses;
 mod open;
 mod protection;
+mod recognise;
 mod reencrypt;
 mod resize;
 mod secrets;

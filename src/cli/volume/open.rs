@@ -99,7 +99,23 @@ pub fn unlock(
              copy the data into a new volume"
         );
     }
+    drop(search);
+    warn_of_plaintext(&opened);
     Ok(opened)
+}
+
+/// Says that data are not encrypted, where the cipher is none.
+fn warn_of_plaintext(opened: &Opened) {
+    let is_null = |cipher: &str| cipher.contains("cipher_null");
+    let mut rows = opened.rows.iter();
+    let null = match &opened.sealed {
+        Some(sealed) => is_null(&sealed.encryption),
+        // While a volume is encrypted in place, a part of it is not.
+        None => rows.all(|row| is_null(&row.mapping.spec.to_string())),
+    };
+    if null {
+        eprintln!("warning: the data of this volume are not encrypted (cipher_null)");
+    }
 }
 
 /// A search for a key derivation, as the user sees it.

@@ -42,8 +42,7 @@ pub(super) fn object(area: &[u8]) -> Result<Map<String, Value>, Damage> {
     let Value::Object(object) = value else {
         return Err(kind("an object"));
     };
-    let alone = text.starts_with(b"{") && text.ends_with(b"}");
-    match alone && behind.iter().all(|&byte| byte == 0) {
+    match text.starts_with(b"{") && behind.iter().all(|&byte| byte == 0) {
         true => Ok(object),
         false => Err(kind("an object with nothing before it and zeros behind it")),
     }

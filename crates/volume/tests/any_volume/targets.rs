@@ -223,7 +223,7 @@ pub fn format_detect(input: &[u8]) {
         offset: 0,
         size: (input.len() as u64).next_multiple_of(512),
     };
-    Format::detect(&device).expect("nothing fails to be read");
+    tell(Format::detect(&device).map(drop));
 }
 
 /// Cipher, length of its keys, hash, and a key file.

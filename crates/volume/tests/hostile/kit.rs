@@ -160,7 +160,7 @@ pub fn without_keyslots(format: Format) -> Expected {
 /// The file ends before the header and its key material do.
 pub fn cut(format: Format, got: usize, needed: usize) -> Expected {
     refused(&format!(
-        "this {} volume ends at byte {got}, and its header and key material at byte {needed}",
+        "this {} volume is cut off: it needs {needed} bytes, and there are {got}",
         format.title()
     ))
 }

@@ -290,9 +290,7 @@ fn places() -> Vec<Case> {
         luks1(
             "cut_in_the_key_material",
             |bytes| bytes.truncate(8192),
-            refused(
-                "this LUKS1 volume ends at byte 8192, and its header and key material at byte 133632",
-            ),
+            refused("this LUKS1 volume is cut off: it needs 133632 bytes, and there are 8192"),
         ),
         luks1(
             "cut_before_the_data",

@@ -1,0 +1,145 @@
+//! What a file holds that is no volume of the type that was asked for, and what
+//! type was meant.
+
+use crate::cli::Failure;
+use block::BlockDevice;
+use block::signature::{self, Content};
+use std::path::Path;
+use volume::{Format, VolumeError};
+
+/// Names of types that other programs and people use.
+const OTHER_NAMES: [(&str, &str); 12] = [
+    ("luks-1", "luks1"),
+    ("luks-2", "luks2"),
+    ("crypto_luks", "luks"),
+    ("truecrypt", "tcrypt"),
+    ("tc", "tcrypt"),
+    ("tcrypt-veracrypt", "veracrypt"),
+    ("vera", "veracrypt"),
+    ("vc", "veracrypt"),
+    ("dm-crypt", "plain"),
+    ("dmcrypt", "plain"),
+    ("loop-aes", "loopaes"),
+    ("best-crypt", "bestcrypt"),
+];
+
+/// A type that is none, with the one that was meant.
+pub fn unknown_type(name: &str) -> Failure {
+    let small = name.to_lowercase();
+    let mut names = Format::ALL.map(Format::name).into_iter().chain(["luks"]);
+    let meant = names.find(|known| *known == small).or_else(|| {
+        let mut others = OTHER_NAMES.into_iter();
+        others
+            .find(|(other, _)| *other == small)
+            .map(|(_, known)| known)
+    });
+    let names = Format::ALL.map(Format::name).join(", ");
+    Failure::new(
+        2,
+        format!("unknown volume type `{name}`"),
+        match meant {
+            Some(meant) => format!("Did you mean --type {meant}? Known are luks, {names}."),
+            None => format!("Known are luks, {names}."),
+        },
+    )
+}
+
+/// A file without the signature of a volume, with what it holds instead.
+pub fn unsigned(path: &Path, device: &dyn BlockDevice) -> Result<Failure, VolumeError> {
+    let path = path.display();
+    let name_it = "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have \
+                   no signature), or the file with its --header.";
+    Ok(match found(device)? {
+        Found::Archive(what) => Failure::new(
+            2,
+            format!("{path} holds {what}, and no signature of a volume"),
+            "Unpack it, and name what comes out.",
+        ),
+        Found::Image(what) => Failure::new(
+            2,
+            format!("{path} holds {what}, and no signature of a volume"),
+            "Give its content as a raw image (`qemu-img convert -O raw`), or serve it with \
+             `qemu-nbd` and name the export.",
+        ),
+        Found::Content(what) => Failure::new(
+            2,
+            format!("{path} holds {what}, and no signature of a volume"),
+            "Name the right file; if it is encrypted all the same, its --type, or the file with \
+             its --header.",
+        ),
+        Found::Blank => Failure::new(
+            2,
+            format!("{path} is blank, and has no signature of a volume"),
+            name_it,
+        ),
+        Found::Nothing => Failure::new(2, format!("{path} has no signature of a volume"), name_it),
+    })
+}
+
+/// Refuses to search for a TrueCrypt or VeraCrypt header where a header of
+/// another format begins: it would take minutes, and find none.
+pub fn check_searched(format: Format, device: &dyn BlockDevice) -> Result<(), Failure> {
+    let there = match format {
+        Format::Tcrypt | Format::Veracrypt => Format::detect(device).ok().flatten(),
+        _ => None,
+    };
+    match there {
+        Some(other @ (Format::Luks1 | Format::Luks2)) => Err(Failure::new(
+            2,
+            format!("this is a {} volume, not {}", other.title(), format.title()),
+            format!("Leave --type out, or say --type {other}."),
+        )),
+        _ => Ok(()),
+    }
+}
+
+enum Found {
+    Archive(&'static str),
+    Image(&'static str),
+    Content(&'static str),
+    Blank,
+    Nothing,
+}
+
+/// Files that other programs wrap an image in, by what they begin with.
+const WRAPPED: [(&[u8], usize, Found); 12] = [
+    (b"QFI\xfb", 0, Found::Image("a qcow2 image")),
+    (
+        b"\x7f\x10\xda\xbe",
+        0x40,
+        Found::Image("a VirtualBox image (VDI)"),
+    ),
+    (b"KDMV", 0, Found::Image("a VMware image (VMDK)")),
+    (
+        b"# Disk DescriptorFile",
+        0,
+        Found::Image("the description of a VMware image (VMDK)"),
+    ),
+    (b"vhdxfile", 0, Found::Image("a Hyper-V image (VHDX)")),
+    (b"conectix", 0, Found::Image("a Virtual PC image (VHD)")),
+    (b"\x1f\x8b", 0, Found::Archive("a gzip archive")),
+    (b"\xfd7zXZ\0", 0, Found::Archive("an xz archive")),
+    (b"BZh", 0, Found::Archive("a bzip2 archive")),
+    (b"\x28\xb5\x2f\xfd", 0, Found::Archive("a zstd archive")),
+    (b"PK\x03\x04", 0, Found::Archive("a zip archive")),
+    (b"7z\xbc\xaf\x27\x1c", 0, Found::Archive("a 7z archive")),
+];
+
+fn found(device: &dyn BlockDevice) -> Result<Found, VolumeError> {
+    let geometry = device.geometry();
+    let unit = u64::from(geometry.logical_block).max(512);
+    let length = geometry.size.min(unit) / u64::from(geometry.logical_block)
+        * u64::from(geometry.logical_block);
+    let mut start = vec![0; length as usize];
+    device.read_at(0, &mut start)?;
+    for (magic, at, wrapped) in WRAPPED {
+        if start.get(at..).is_some_and(|rest| rest.starts_with(magic)) {
+            return Ok(wrapped);
+        }
+    }
+    Ok(match signature::content(device)? {
+        Content::Known(what) => Found::Content(what),
+        Content::Blank if geometry.size > 0 => Found::Blank,
+        Content::Blank | Content::Unknown => Found::Nothing,
+    })
+}
