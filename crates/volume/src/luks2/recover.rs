@@ -9,6 +9,7 @@ use super::binary::{BINARY_BYTES, Binary, HEADER_SIZES, Place, checksum_fits};
 use super::json;
 use super::metadata::{Keyslot, Metadata};
 use super::read::{Header, Recovered};
+use crate::HeaderText;
 use crate::luks::{MAGIC, checked_uuid};
 use crate::rest::{self, read_what_can_be};
 use crate::{Format, Hash, VolumeError, unaligned};
@@ -247,11 +248,11 @@ impl Remains {
             None => Binary {
                 header_size,
                 seqid: 0,
-                label: String::new(),
+                label: HeaderText::default(),
                 checksum_hash: Hash::Sha256,
                 salt: [0; 64],
-                uuid: checked_uuid(uuid)?,
-                subsystem: String::new(),
+                uuid: checked_uuid(uuid)?.into(),
+                subsystem: HeaderText::default(),
             },
         };
         binary.header_size = header_size;

@@ -47,7 +47,7 @@ const FORMER: &str = "cryptmark-reencrypt-v1";
 
 /// Keeps cryptsetup away from what it could not go on with as it is meant: data that ends before
 /// its device does, or that has another format's header.
-const ALONE: &str = "cryptmark-reencrypt-alone";
+pub(super) const ALONE: &str = "cryptmark-reencrypt-alone";
 
 /// The type of the token that says that the device was made longer for the data to move.
 const GROWN: &str = "cryptmark-grown";
@@ -417,7 +417,7 @@ impl Header {
         };
         let unbound = VolumeError::UnboundReencryption;
         match bound() {
-            Some((digest, message)) if digest.verifies(&message, limits)? => Ok(()),
+            Some((digest, message)) if digest.is_of(&message, limits)? => Ok(()),
             _ => Err(unbound),
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn check(json: &Map<String, Value>, header_size: u64) -> Result<(), D
     let config = Node::root(json, "config")?;
     let required = requirements(&config)?;
     let of_another = Header::is_kept_for_another(json);
-    if !of_another && !required.contains(&reencrypt::REQUIREMENT) {
+    if !of_another && !required.contains(&reencrypt::ALONE) {
         space(&config, &segments, header_size)?;
     }
     online(&keyslots, &segments, &required)

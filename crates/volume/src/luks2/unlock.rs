@@ -392,6 +392,12 @@ impl Digest {
         let refused = |why: &Box<Damage>| VolumeError::damaged(Format::Luks2, (**why).clone());
         self.verifier.as_ref().map_err(refused)
     }
+
+    /// Whether it is of `bytes`, whose length is known elsewhere.
+    pub(super) fn is_of(&self, bytes: &Key, limits: &Limits) -> Result<bool, VolumeError> {
+        let lengths = BTreeSet::from([bytes.len()]);
+        self.verifier()?.verifies(bytes, &lengths, limits)
+    }
 }
 
 impl Verifier {

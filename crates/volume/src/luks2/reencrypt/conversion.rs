@@ -53,7 +53,7 @@ pub(super) fn mapping(
 fn first_iv(segment: &Segment) -> IvSector {
     IvSector::new(match segment.kind {
         SegmentKind::Crypt { iv_tweak, .. } => iv_tweak,
-        SegmentKind::Linear => 0,
+        SegmentKind::Linear | SegmentKind::Other { .. } => 0,
     })
 }
 

@@ -243,6 +243,7 @@ impl Plan {
         let keyed = |segment: &Segment, digest: Option<u32>| match segment.kind {
             SegmentKind::Linear => digest.is_none(),
             SegmentKind::Crypt { .. } => digest.is_some(),
+            SegmentKind::Other { .. } => false,
         };
         let linear = |segment: &Segment| segment.kind == SegmentKind::Linear;
         let kinds = match self.mode {
@@ -591,7 +592,7 @@ impl Plan {
                 }
                 kind
             }
-            SegmentKind::Linear => SegmentKind::Linear,
+            other => other.clone(),
         };
         let length = run.window.length();
         let size = match segment.size {
@@ -637,6 +638,9 @@ impl Plan {
             let place = self.place(&run).to_string();
             let mut segment = match &self.like(run.kind).kind {
                 SegmentKind::Linear => json!({ "type": "linear", "offset": place, "size": size }),
+                SegmentKind::Other { kind, .. } => {
+                    json!({ "type": kind, "offset": place, "size": size })
+                }
                 SegmentKind::Crypt {
                     encryption,
                     sector_size,
