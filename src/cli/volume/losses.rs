@@ -56,12 +56,16 @@ fn known_better(found: &Found, device: &Disk) -> Option<String> {
             let slots = (0..).zip(&header.keyslots);
             let active = slots.filter(|(_, slot)| slot.active);
             let numbers = active.map(|(number, _)| number).collect();
-            (header.uuid, String::new(), numbers)
+            (header.uuid.to_string(), String::new(), numbers)
         }
         Format::Luks2 => {
             let header = luks2::Header::read(device).ok()?;
             let slots = header.metadata.keyslots.keys().copied().collect();
-            (header.binary.uuid, header.binary.label, slots)
+            (
+                header.binary.uuid.to_string(),
+                header.binary.label.to_string(),
+                slots,
+            )
         }
         _ => return None,
     };
