@@ -75,6 +75,7 @@ impl Header {
             mode: "reencrypt",
             direction: "forward",
             shift: 0,
+            block: None,
             alone: true,
             taken: (&[OLD_SLOT], &[area]),
         };

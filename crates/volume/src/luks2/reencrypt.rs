@@ -231,10 +231,18 @@ impl Header {
             };
             plan.apply(devices, sides, window)?;
             progress = plan.after(window);
-            if progress == Progress::Done {
-                break;
+            match progress {
+                Progress::Done => break,
+                // cryptsetup cannot begin with what was moved, and can go on with it.
+                Progress::Edge(edge) if plan.is_moved_at(edge) => {
+                    let window = plan.window_at(edge)?;
+                    plan.protect(devices, window)?;
+                    progress = Progress::Hot(window);
+                    self.mark(device, &plan, progress)?;
+                    continue;
+                }
+                _ => self.mark(device, &plan, progress)?,
             }
-            self.mark(device, &plan, progress)?;
             if let ControlFlow::Break(()) = report(plan.done(progress)) {
                 return Err(VolumeError::Stopped);
             }

@@ -3,11 +3,11 @@
 
 use super::conversion::crypt_parts;
 use super::{ALONE, Backup, GROWN, KEYSLOT_KIND, Keys, bind, free_number};
-use crate::VolumeError;
 use crate::luks2::keyslots::{KEYSLOTS, KeyslotOptions, insert, set_priority, share_tokens};
 use crate::luks2::metadata::{Keyslot, SegmentKind, SegmentSize};
 use crate::luks2::read::Header;
 use crate::mapping::{data_of_size, data_to_end};
+use crate::{Hash, VolumeError};
 use block::{AlignedBuffer, BlockDevice, ByteRange};
 use cipher::{CipherSpec, Key, SectorLayout, SectorSize};
 use serde_json::{Map, Value, json};
@@ -35,6 +35,8 @@ pub(in crate::luks2) struct Announcement<'a> {
     pub(in crate::luks2) direction: &'static str,
     /// What the data moves by.
     pub(in crate::luks2) shift: u64,
+    /// The blocks to keep checksums of, of data that is moved down; otherwise it is kept itself.
+    pub(in crate::luks2) block: Option<u64>,
     /// Whether cryptsetup could not go on.
     pub(in crate::luks2) alone: bool,
     /// Numbers of keyslots and areas that the header does not speak of yet.
@@ -124,6 +126,7 @@ impl Header {
             mode: "reencrypt",
             direction: "forward",
             shift: 0,
+            block: None,
             alone: data_now.ends_early,
             taken: (&slots, &areas),
         };
@@ -163,10 +166,16 @@ impl Header {
             true => data_now.offset,
             false => 0,
         };
+        // A checksum tells an old block from a new one, and not from half of each.
+        let (_, layout) = crypt_parts(self.data_segment()?.1)?;
+        let block = layout.size.bytes() as u64;
+        let is_whole = block <= u64::from(data.geometry().physical_block);
+        let block = (is_whole && shift.min(data_now.length).is_multiple_of(block)).then_some(block);
         let announcement = Announcement {
             mode: "decrypt",
             direction: "forward",
             shift,
+            block,
             // cryptsetup recovers what moves as if the first IV were 0.
             alone: data_now.ends_early || (shift > 0 && data_now.iv_tweak > 0),
             taken: (&[], &[]),
@@ -179,6 +188,10 @@ impl Header {
         let mut segments = vec![data_now.segment.clone()];
         if shift > 0 {
             let room = self.largest_free_area(&[]).length;
+            let room = match block {
+                Some(block) => room / Hash::Sha256.digest_bytes() as u64 * block,
+                None => room,
+            };
             let moved = shift.min(room).min(data_now.length);
             let moved = match moved == data_now.length {
                 true => moved,
@@ -277,6 +290,7 @@ impl Header {
                 _ => "backward",
             },
             shift,
+            block: None,
             alone: shift == 0 && length < size,
             taken: (&[], &[]),
         };
@@ -306,9 +320,10 @@ impl Header {
         let slot = self.free_slots().find(|slot| !slots.contains(slot));
         let slot = slot.ok_or(VolumeError::NoFreeKeyslot)?;
         let mut area = self.largest_free_area(areas);
-        let (kind, version) = match (announcement.shift, announcement.mode) {
-            (0, _) => ("journal", 2),
-            (_, "decrypt") => ("datashift-journal", 3),
+        let (kind, version) = match (announcement.shift, announcement.mode, announcement.block) {
+            (0, ..) => ("journal", 2),
+            (_, "decrypt", None) => ("datashift-journal", 3),
+            (_, "decrypt", Some(_)) => ("datashift-checksum", 3),
             _ => ("datashift", 2),
         };
         if area.length < LEAST_JOURNAL {
@@ -330,6 +345,10 @@ impl Header {
                 "size": area.length.to_string(),
             },
         });
+        if kind == "datashift-checksum" {
+            keyslot["area"]["hash"] = Hash::Sha256.name().into();
+            keyslot["area"]["sector_size"] = announcement.block.into();
+        }
         if announcement.shift > 0 {
             keyslot["area"]["shift_size"] = announcement.shift.to_string().into();
         }

@@ -391,6 +391,11 @@ impl Plan {
         self.last.offset + position
     }
 
+    /// Whether only what was moved is left, and is worked on where it lies.
+    pub(super) fn is_moved_at(&self, edge: u64) -> bool {
+        self.moved.is_some() && self.mode == Mode::Decrypt && edge == self.last_edge()
+    }
+
     /// What to work on next.
     pub(super) fn window_at(&self, edge: u64) -> Result<Window, VolumeError> {
         if self.moved.is_some() && edge == self.last_edge() {
