@@ -190,7 +190,7 @@ fn the_last_three_of_each_volume_are_left() {
     for label in ["a", "b", "c", "d", "e"] {
         desk.volume(&format!("header set v --label {label}"));
     }
-    // A change that does not come about keeps the header of now, and only once.
+    // A change that does not come about keeps nothing.
     for _ in 0..4 {
         desk.ends(3, "key kill v --key-file two");
     }
@@ -199,7 +199,7 @@ fn the_last_three_of_each_volume_are_left() {
     assert_eq!(kept.len(), 1 + 3, "{kept:?}");
     let list = desk.volume("header backups v");
     assert_eq!(list.matches(" UTC ").count(), 3, "{list}");
-    let labels: Vec<bool> = ["c", "d", "e"]
+    let labels: Vec<bool> = ["b", "c", "d"]
         .map(|label| {
             let text = |path: &std::path::PathBuf| fs::read(path).unwrap();
             kept.iter()
