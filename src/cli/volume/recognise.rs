@@ -3,7 +3,7 @@
 
 use crate::cli::Failure;
 use block::BlockDevice;
-use block::signature::{self, Content};
+use block::signature;
 use std::path::Path;
 use volume::{Format, VolumeError};
 
@@ -137,9 +137,10 @@ fn found(device: &dyn BlockDevice) -> Result<Found, VolumeError> {
             return Ok(wrapped);
         }
     }
-    Ok(match signature::content(device)? {
-        Content::Known(what) => Found::Content(what),
-        Content::Blank if geometry.size > 0 => Found::Blank,
-        Content::Blank | Content::Unknown => Found::Nothing,
+    let content = signature::content(device)?;
+    Ok(match content.found.first() {
+        Some(known) => Found::Content(known.name),
+        None if content.is_blank() && geometry.size > 0 => Found::Blank,
+        None => Found::Nothing,
     })
 }

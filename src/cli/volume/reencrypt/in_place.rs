@@ -199,6 +199,7 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
         return Err(super::several_segments());
     };
     let settled = match (&last.kind, begun) {
+        (SegmentKind::Other { .. }, _) => return Err(super::several_segments()),
         (SegmentKind::Linear, true) => return Ok(Settled::Begun),
         (SegmentKind::Linear, false) => {
             match last.size {
