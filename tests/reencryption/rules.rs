@@ -235,13 +235,21 @@ fn what_they_could_not_finish_they_do_not_touch() {
         if !begun {
             continue;
         }
-        let before = fs::read(desk.path("v")).unwrap();
+        // A repair may write an old copy of the header anew; what it tells is the same.
+        let metadata = || {
+            let dump = desk
+                .their_command("luksDump --dump-json-metadata v")
+                .output();
+            dump.unwrap().stdout
+        };
+        let before = metadata();
+        assert!(!before.is_empty());
         for arguments in [
             "repair v",
             "reencrypt --resume-only --force-offline-reencrypt v",
         ] {
             desk.their_command(arguments).output().unwrap();
-            assert!(fs::read(desk.path("v")).unwrap() == before, "{arguments}");
+            assert!(metadata() == before, "{arguments}");
         }
         desk.holds("with a tail");
         desk.finish(Task::Reencrypt, By::Us);

@@ -246,6 +246,24 @@ fn change(
     work(options, header, (device, data), &keys)
 }
 
+/// The lock under which cryptsetup reencrypts the volume of this UUID. Who cannot use its folder
+/// goes on without, as cryptsetup does.
+#[cfg(target_os = "linux")]
+fn lock(uuid: &str) -> Result<Option<block::hold::MetadataLock>, Failure> {
+    // The header says what it likes, and this is going to be the name of a file.
+    if !uuid
+        .bytes()
+        .all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+    {
+        return Ok(None);
+    }
+    match block::hold::lock_resource(&format!("LUKS2-reencryption-{uuid}")) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(block::BlockError::Examine { .. }) => Ok(None),
+        Err(error) => Err(VolumeError::Block(error).into()),
+    }
+}
+
 /// Goes through all data.
 fn work(
     options: &ReencryptOptions,
@@ -253,6 +271,8 @@ fn work(
     (device, data): (&Disk, &Disk),
     keys: &Keys,
 ) -> Result<(), Failure> {
+    #[cfg(target_os = "linux")]
+    let _lock = lock(&header.binary.uuid.lossy())?;
     let stop = stop_on_signal()?;
     let progress = Progress::bytes(options.no_progress, data.geometry().size);
     let report = |done| tell(&progress, &stop, done);

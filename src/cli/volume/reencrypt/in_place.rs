@@ -216,6 +216,8 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
                 return Err(super::several_segments());
             }
             let unwritable = |error| cannot_write(image, &error);
+            // Nobody else writes to it meanwhile.
+            let _held = Disk::open(image, true)?;
             let from = File::open(&side).map_err(|error| cannot_write(&side, &error))?;
             let to = File::options().write(true).open(image);
             let mut to = to.map_err(unwritable)?;
@@ -257,7 +259,7 @@ fn file_length(image: &Path) -> Result<u64, Failure> {
 }
 
 fn set_length(image: &Path, length: u64) -> Result<(), Failure> {
-    let file = File::options().write(true).open(image);
-    file.and_then(|file| file.set_len(length).and_then(|()| file.sync_all()))
-        .map_err(|error| cannot_write(image, &error))
+    let mut disk = Disk::open(image, true)?;
+    disk.set_len(length)?;
+    Ok(disk.flush().map_err(VolumeError::Block)?)
 }
