@@ -31,7 +31,7 @@ cargo xtask COMMAND
   bench-report  the page of 5,000 trials, and of runs in files: written, shown [FILE.json...]
   bench-serve   our NBD server and mounts beside others, on one core; our client beside nbdcopy [ROUNDS SECONDS nbd|files|mounting|client]
   book          the pages of docs/ as a website in target/book, by mdBook
-  constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [FILTER]
+  constant-time prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [--no-timing] [FILTER]
   fuzz          any bytes for a parser: TARGET EXECUTIONS [ALREADY DONE]
   power-loss    cut the power under exported volumes, each so many times [SAMPLES]
   serve-long    servers for as long as wanted: fio verifies, NBD and FUSE are killed [SECONDS KILLS]

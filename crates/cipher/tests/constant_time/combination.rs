@@ -87,18 +87,19 @@ pub fn all() -> Combinations {
             specs.extend(notations.flat_map(|notation| notation.parse::<CipherSpec>()));
         }
     }
-    specs.extend(known_specs());
+    specs.extend(known().into_values().flatten());
     by_row(specs)
+}
+
+/// What these notations stand for.
+pub fn of(notations: &[&str]) -> Combinations {
+    let parsed = |notation: &&str| notation.parse().expect("a specification");
+    by_row(notations.iter().map(parsed).collect())
 }
 
 /// One of every kind.
 pub fn known() -> Combinations {
-    by_row(known_specs().collect())
-}
-
-fn known_specs() -> impl Iterator<Item = CipherSpec> {
-    let parsed = |known: &&str| known.parse().expect("KNOWN are specifications");
-    CipherSpec::KNOWN.iter().map(parsed)
+    of(CipherSpec::KNOWN)
 }
 
 fn by_row(specs: Vec<CipherSpec>) -> Combinations {

@@ -7,34 +7,51 @@ use std::path::PathBuf;
 use crate::combination::Combination;
 use crate::timing::LEAK;
 
-/// What valgrind says.
+/// What looks for branches and addresses that depend on a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Valgrind,
+    Trace,
+}
+
+impl Method {
+    const ALL: [Self; 2] = [Self::Valgrind, Self::Trace];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Valgrind => "valgrind",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+/// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// No branch and no address depends on a secret.
-    Clean,
+    Clean(Method),
     /// Some do.
-    Secret,
-    /// It cannot run the backend.
+    Secret(Method),
+    /// Nothing has looked, but for a clock.
     Unseen,
 }
 
 impl Flow {
-    const ALL: [Self; 3] = [Self::Clean, Self::Secret, Self::Unseen];
+    const UNSEEN: [&str; 2] = ["timing", "-"];
 
-    pub const fn name(self) -> &'static str {
+    /// The names of the method and of what it found.
+    pub const fn names(self) -> [&'static str; 2] {
         match self {
-            Self::Clean => "clean",
-            Self::Secret => "secret",
-            Self::Unseen => "-",
+            Self::Clean(method) => [method.name(), "clean"],
+            Self::Secret(method) => [method.name(), "secret"],
+            Self::Unseen => Self::UNSEEN,
         }
     }
 
-    pub const fn of_errors(errors: Option<usize>) -> Self {
-        match errors {
-            Some(0) => Self::Clean,
-            Some(_) => Self::Secret,
-            None => Self::Unseen,
-        }
+    fn named(names: [&str; 2]) -> Option<Self> {
+        let of_method = |method| [Self::Clean(method), Self::Secret(method)];
+        let all = Method::ALL.into_iter().flat_map(of_method);
+        all.chain([Self::Unseen]).find(|flow| flow.names() == names)
     }
 }
 
@@ -52,25 +69,30 @@ impl Proof {
     /// Why a combination that was found so may not claim `constant_time`.
     pub fn refutation(&self, constant_time: bool) -> Option<String> {
         match (constant_time, self.flow) {
-            (true, Flow::Secret) => Some(
-                "claims constant time, and valgrind finds a branch or an address that depends on \
-                 a secret"
+            (true, Flow::Secret(method)) => Some(format!(
+                "claims constant time, and {} finds a branch or an address that depends on a \
+                 secret",
+                method.name()
+            )),
+            (true, Flow::Unseen) => Some(
+                "claims constant time, and timing alone has looked, which does not see what \
+                 tables do"
                     .to_owned(),
             ),
-            (true, _) if self.t > LEAK => Some(format!(
+            (true, Flow::Clean(_)) if self.t > LEAK => Some(format!(
                 "claims constant time, and |t| of {} is {:.1}, above {LEAK}",
                 self.of, self.t
             )),
-            (false, Flow::Clean) if self.t <= LEAK => Some(
-                "does not claim constant time, and valgrind finds nothing that depends on a secret"
-                    .to_owned(),
-            ),
+            (false, Flow::Clean(method)) if self.t <= LEAK => Some(format!(
+                "does not claim constant time, and {} finds nothing that depends on a secret",
+                method.name()
+            )),
             _ => None,
         }
     }
 }
 
-const HEAD: &str = "#ciphers\tmode\tivs\tbackend\tvalgrind\tlargest t\tof\tdate";
+const HEAD: &str = "#ciphers\tmode\tivs\tbackend\tmethod\tfound\tlargest t\tof\tdate";
 
 /// Every row.
 pub type Proofs = BTreeMap<Combination, Proof>;
@@ -90,7 +112,7 @@ pub fn read() -> Proofs {
 
 fn parsed(line: &str) -> Option<(Combination, Proof)> {
     let fields: Vec<&str> = line.split('\t').collect();
-    let [ciphers, mode, ivs, backend, flow, t, of, date] = fields[..] else {
+    let [ciphers, mode, ivs, backend, method, found, t, of, date] = fields[..] else {
         return None;
     };
     let row = Combination {
@@ -100,7 +122,7 @@ fn parsed(line: &str) -> Option<(Combination, Proof)> {
         backend: backend.to_owned(),
     };
     let proof = Proof {
-        flow: Flow::ALL.into_iter().find(|known| known.name() == flow)?,
+        flow: Flow::named([method, found])?,
         t: t.parse().ok()?,
         of: of.to_owned(),
         date: date.to_owned(),
@@ -119,8 +141,10 @@ pub fn write(proofs: &Proofs) -> std::io::Result<()> {
             backend,
         } = row;
         let Proof { flow, t, of, date } = proof;
-        let flow = flow.name();
-        text += &format!("{ciphers}\t{mode}\t{ivs}\t{backend}\t{flow}\t{t:.1}\t{of}\t{date}\n");
+        let [method, found] = flow.names();
+        text += &format!(
+            "{ciphers}\t{mode}\t{ivs}\t{backend}\t{method}\t{found}\t{t:.1}\t{of}\t{date}\n"
+        );
     }
     fs::write(file(), text)
 }
@@ -136,9 +160,12 @@ pub fn false_claims_are_refuted() {
         };
         [true, false].map(|claim| proof.refutation(claim).is_none())
     };
-    assert_eq!(bears(Flow::Clean, 3.0), [true, false]);
-    assert_eq!(bears(Flow::Clean, 50.0), [false, true]);
-    assert_eq!(bears(Flow::Secret, 3.0), [false, true]);
-    assert_eq!(bears(Flow::Unseen, 3.0), [true, true]);
+    for method in Method::ALL {
+        assert_eq!(bears(Flow::Clean(method), 3.0), [true, false]);
+        assert_eq!(bears(Flow::Clean(method), 50.0), [false, true]);
+        assert_eq!(bears(Flow::Secret(method), 3.0), [false, true]);
+    }
+    // A clock alone bears no claim, whatever it says.
+    assert_eq!(bears(Flow::Unseen, 3.0), [false, true]);
     assert_eq!(bears(Flow::Unseen, 50.0), [false, true]);
 }
