@@ -134,7 +134,9 @@ fn leaked(leak: Option<Leak>, word: u64) -> u64 {
     let bytes = word.to_le_bytes();
     match leak {
         Some(Leak::Branch) => bytes.iter().map(|byte| branch(*byte)).sum(),
-        Some(Leak::LookUp) => bytes.iter().map(|byte| TABLE[usize::from(*byte)]).sum(),
+        Some(Leak::LookUp) => bytes
+            .iter()
+            .fold(0, |sum, byte| sum ^ TABLE[usize::from(*byte)]),
         Some(Leak::Division) => u64::MAX / (word | 1),
         Some(Leak::Gather | Leak::Mask) => unreachable!("a class that has it does it"),
         None => word ^ word.rotate_left(17),

@@ -68,7 +68,7 @@ impl Recordings {
             children.push(recording.made_by(|| work(number as u64)));
         }
         // All of them have ended before one is looked at.
-        let done = children.into_iter().map(|child| child.is_done());
+        let done = children.into_iter().map(|child| child.ends_well());
         let done: Vec<bool> = done.collect();
         for (recording, is_done) in recordings.iter().zip(done) {
             if let Some(address) = recording.fault() {

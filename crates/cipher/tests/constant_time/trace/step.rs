@@ -222,8 +222,8 @@ impl Recording {
     ///
     /// Nothing is allocated here, so copies that are made one after the other
     /// start with the same memory and get the same addresses.
-    pub fn made_by(&mut self, work: impl FnOnce()) -> Copy {
-        // SAFETY: no child of this recording is left: `Copy` would borrow it.
+    pub fn made_by(&mut self, work: impl FnOnce()) -> Child {
+        // SAFETY: no child of this recording is left: a `Child` is waited for.
         unsafe {
             (*self.shared).steps = 0;
             (*self.shared).sum = 0;
@@ -242,7 +242,7 @@ impl Recording {
                 // SAFETY: it ends this copy, and runs nothing.
                 unsafe { libc::_exit(i32::from(done.is_err())) }
             }
-            pid => Copy { pid },
+            pid => Child { pid },
         }
     }
 
@@ -277,13 +277,13 @@ impl Drop for Recording {
 
 /// A copy of this process.
 #[must_use]
-pub struct Copy {
+pub struct Child {
     pid: libc::pid_t,
 }
 
-impl Copy {
+impl Child {
     /// Waits for its end: true if it did all of its work.
-    pub fn is_done(self) -> bool {
+    pub fn ends_well(self) -> bool {
         let mut status = 0;
         // SAFETY: it writes to `status` only.
         let ended = unsafe { libc::waitpid(self.pid, &mut status, 0) };
