@@ -291,7 +291,12 @@ fn files_and_types_of_other_names() {
     put("qcow2", 0, b"QFI\xfb\0\0\0\x03");
     put("vdi", 0x40, b"\x7f\x10\xda\xbe");
     put("gz", 0, b"\x1f\x8b\x08");
-    put("ext4", 1024 + 56, b"\x53\xef");
+    // Blocks, the magic, and extents among the features.
+    let mut superblock = [0; 1024];
+    for (at, byte) in [(4, 1), (56, 0x53), (57, 0xef), (0x60, 0x40)] {
+        superblock[at] = byte;
+    }
+    put("ext4", 1024, &superblock);
     put("luks3", 0, b"LUKS\xba\xbe\0\x03");
     desk.refuses(&[
         (
@@ -315,7 +320,7 @@ fn files_and_types_of_other_names() {
         (
             "info ext4",
             2,
-            "ext4 holds an ext2, ext3 or ext4 file system, and no signature of a volume",
+            "ext4 holds an ext4 file system, and no signature of a volume",
             INSTEAD,
         ),
         (

@@ -233,10 +233,13 @@ fn failures_say_what_and_what_to_do() {
     let told = said(&mut desk.run(&PLAN.replacen("\"3 MB\"", "\"40 MB\"", 1)), 2);
     assert!(told.contains("test extent"), "{told}");
 
-    // Root looks in the system's folders alone: there it is no file for a while.
+    // Root looks in the system's folders alone: there it is missing for a while.
     let mut without = Command::new("unshare");
     without.args(["--mount", "sh", "-c"]);
-    without.arg("mount --bind /dev/null /usr/sbin/mkfs.ext2 && exec \"$0\" \"$@\"");
+    without.arg(
+        "mount --bind /usr/sbin /mnt && mount -t tmpfs none /usr/sbin && ln -s /mnt/* /usr/sbin/ \
+         && rm /usr/sbin/mkfs.ext2 && exec \"$0\" \"$@\"",
+    );
     let whole = desk.run(PLAN);
     without.arg(whole.get_program()).args(whole.get_args());
     let told = said(&mut desk.prepared(without), 1);

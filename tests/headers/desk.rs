@@ -9,7 +9,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 /// Cheap key derivations: what is tested is something else.
 pub const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
-/// A folder with `passphrase one` in `one`, and so on.
+/// A folder with `a long passphrase one` in `one`, and so on.
 pub struct Desk {
     folder: tempfile::TempDir,
 }
@@ -19,7 +19,11 @@ impl Desk {
         let folder = tempfile::tempdir().unwrap();
         for name in ["one", "two", "three"] {
             // Without a newline: cryptsetup takes it for the passphrase as well.
-            fs::write(folder.path().join(name), format!("passphrase {name}")).unwrap();
+            fs::write(
+                folder.path().join(name),
+                format!("a long passphrase {name}"),
+            )
+            .unwrap();
         }
         Self { folder }
     }

@@ -76,13 +76,13 @@ fn bad_input_is_told() {
         &desk,
         4,
         &format!("volume create {place} --passphrase-file line"),
-        "a LUKS volume",
+        "a LUKS",
     );
     refused(
         &desk,
         4,
         &format!("run --at {place} --size 40MB --store runs.db"),
-        "a LUKS volume",
+        "a LUKS",
     );
     fs::write(desk.path("wrong"), "wrong\n").unwrap();
     refused(

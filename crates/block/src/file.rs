@@ -9,7 +9,7 @@ mod threads;
 
 pub(crate) use shared::Shared;
 
-use crate::hold;
+use crate::hold::{self, Held};
 use crate::testfile::Nameless;
 use crate::{
     BlockDevice, BlockError, ByteRange, Extent, Geometry, Hold, InlineQueue, OperationKind, Part,
@@ -123,6 +123,8 @@ impl Default for FileOptions {
 pub struct FileDevice {
     shared: Arc<Shared>,
     engine: Engine,
+    /// Keeps others out.
+    _held: Option<Held>,
     /// Lets the file be opened again for as long as this is.
     alive: Option<Arc<Nameless>>,
 }
@@ -134,11 +136,12 @@ impl FileDevice {
     /// Those of [`hold::open`], and [`BlockError::Engine`] when the engine asked for is
     /// not available.
     pub fn open(path: &Path, options: &FileOptions) -> Result<Self, BlockError> {
-        Self::from_file(
-            hold::open(path, options.write, options.hold)?,
-            path,
-            options,
-        )
+        let file = hold::open(path, options.write, options.hold)?;
+        let device = Self::from_file(file, path, options)?;
+        Ok(Self {
+            _held: Some(Held::of(&device.shared.file)),
+            ..device
+        })
     }
 
     /// Makes a device of an open file, which must have been opened for reading
@@ -153,6 +156,7 @@ impl FileDevice {
         Ok(Self {
             shared: Arc::new(shared),
             engine,
+            _held: None,
             alive: None,
         })
     }

@@ -28,6 +28,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How what is opened is held, and against whom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -41,6 +42,22 @@ pub enum Hold {
     Steady,
     /// Not at all: another process has lent what it holds itself.
     Lent,
+}
+
+/// Gives up what [`open`] has taken when it goes. The kernel would do so, too, but for
+/// files that a ring has used a little after the program has ended.
+pub(crate) struct Held(Arc<File>);
+
+impl Held {
+    pub(crate) fn of(file: &Arc<File>) -> Self {
+        Self(Arc::clone(file))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        system::release(&self.0);
+    }
 }
 
 /// Something that uses a file or device.

@@ -91,10 +91,11 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
             "Give --as file; who gets at a file system is for its own options to say.",
         ));
     }
-    let directory = mount_point(&options.directory, options.yes)?;
     let Some(service) = options.service.begin(&[&options.volume])? else {
         return Ok(());
     };
+    // What a killed server has left there is tidied up by now.
+    let directory = mount_point(&options.directory, options.yes)?;
     let exported = service.export(&options.volume, &options.secret, &options.protection)?;
     let mut mounted = match what {
         What::File => {

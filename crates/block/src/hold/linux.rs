@@ -28,7 +28,7 @@ const BRIEF: Duration = Duration::from_secs(30);
 const ENDED: Duration = Duration::from_secs(3);
 
 /// How long another program may have locked a file to change a header.
-const FOREIGN: Duration = Duration::from_millis(500);
+const FOREIGN: Duration = Duration::from_secs(2);
 
 /// Major and minor number of a block device.
 pub(crate) type Number = (u32, u32);
@@ -141,6 +141,11 @@ fn attempt(path: &Path, kind: PathKind, write: bool, hold: Hold) -> Result<Attem
         true => Attempt::Held(file),
         false => Attempt::Moved,
     })
+}
+
+pub(super) fn release(file: &File) {
+    // Where there are no locks, none is left.
+    let _ = lock::release(file);
 }
 
 /// File systems can be without locks; then there are none to hold.

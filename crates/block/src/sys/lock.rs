@@ -35,6 +35,13 @@ pub(crate) fn set(file: &File, against: Against, time: Time) -> io::Result<bool>
     }
 }
 
+/// Gives up the locks of this description.
+pub(crate) fn release(file: &File) -> io::Result<()> {
+    let mut lock = request(Against::Anybody, Time::Open);
+    lock.l_type = libc::F_UNLCK as libc::c_short;
+    call(file, libc::F_OFD_SETLK, &mut lock)
+}
+
 /// How long a lock is kept that would conflict; nothing where there is none.
 pub(crate) fn conflict(file: &File, against: Against) -> io::Result<Option<Time>> {
     let mut lock = request(against, Time::Open);

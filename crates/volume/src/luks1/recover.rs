@@ -29,7 +29,7 @@ impl Header {
     ///
     /// # Errors
     /// Those of writing.
-    pub fn write_again(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+    pub fn write_again(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
         self.write(device)
     }
 

@@ -240,14 +240,16 @@ impl Header {
             });
         }
         next.write(device)?;
-        next.raw = next.bytes();
         *self = next;
         Ok(())
     }
 
-    pub(super) fn write(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+    pub(super) fn write(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
         self.check_to_write()?;
-        unaligned::write_verified(device, 0, &self.bytes())
+        let bytes = self.bytes();
+        unaligned::write_verified(device, 0, &bytes)?;
+        self.raw = bytes;
+        Ok(())
     }
 }
 

@@ -208,21 +208,31 @@ fn requirements<'a>(config: &Node<'a>) -> Result<Vec<&'a str>, Damage> {
     mandatory.list()?.iter().map(Node::text).collect()
 }
 
-/// Keyslots end before the data begin, also where the two are on two devices.
+/// Keyslots end before the first data begin, also where the two are on two devices.
 ///
 /// It does not hold while data of another format are reencrypted, which may
 /// begin anywhere: no other program reads that header.
 fn space(config: &Node, segments: &[(u32, Node)], header_size: u64) -> Result<(), Damage> {
     let keyslots_size = config.get("keyslots_size")?;
     let end = (2 * header_size).saturating_add(keyslots_size.big_number()?);
+    let mut first: Option<(u64, Node)> = None;
     for (_, segment) in segments {
+        if is_flagged(segment, |flag| flag.starts_with("backup-"))? {
+            continue;
+        }
         let offset = segment.get("offset")?;
         let bytes = offset.big_number()?;
-        if bytes != 0 && bytes < end && !is_flagged(segment, |flag| flag.starts_with("backup-"))? {
-            return Err(offset.refuse(bytes, format!("header and keyslots end at {end}")));
+        if first.as_ref().is_none_or(|(least, _)| bytes < *least) {
+            first = Some((bytes, offset));
         }
     }
-    Ok(())
+    match first {
+        // Data that begin where their device does have their header elsewhere.
+        Some((bytes, offset)) if bytes != 0 && bytes < end => {
+            Err(offset.refuse(bytes, format!("header and keyslots end at {end}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What belongs to a reencryption of cryptsetup's is all there, or nothing is.

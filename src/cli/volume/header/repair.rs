@@ -110,7 +110,7 @@ impl Repair<'_> {
 
     /// Neither is anything left of LUKS2.
     fn rebuild_luks1(&self, error: VolumeError) -> Result<(), Failure> {
-        let Ok(header) = luks1::Header::rebuild(self.device) else {
+        let Ok(mut header) = luks1::Header::rebuild(self.device) else {
             let remedy = match &error {
                 VolumeError::Block(_) => return Err(error.into()),
                 _ => {
