@@ -13,7 +13,7 @@ fn volumes() -> Desk {
         "create v {V} --size 2MiB --quick --no-progress --key-file one"
     ));
     desk.volume(&format!(
-        "create v {V} --tcrypt-hidden 512KiB --outer-pim 1 --key-file one --new-key-file two --no-progress"
+        "create v {V} --tcrypt-hidden 512KiB --outer-pim 1 --key-file one --new-key-file two --no-progress --yes"
     ));
     desk
 }

@@ -1,6 +1,5 @@
 //! The random user in the lab kernel, where cryptsetup has a real dm-crypt: what
-//! this program writes is read through the kernel, and reencryptions of opened
-//! volumes are killed.
+//! this program writes is read through the kernel, and the other way round.
 
 use crate::user::PROGRAM;
 use lab::kernel::Lab;

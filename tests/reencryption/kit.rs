@@ -234,7 +234,7 @@ impl Desk {
             }
             (Task::Encrypt, By::Them) => self.their_command(&format!(
                 "{them} --encrypt --reduce-device-size {}k",
-                2 * OFFSET >> 10
+                (2 * OFFSET) >> 10
             )),
         };
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();

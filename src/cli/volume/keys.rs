@@ -88,15 +88,15 @@ struct KillOptions {
 /// A header with keyslots.
 #[derive(PartialEq)]
 enum Header {
-    Luks1(luks1::Header),
-    Luks2(luks2::Header),
+    Luks1(Box<luks1::Header>),
+    Luks2(Box<luks2::Header>),
 }
 
 impl Header {
     fn read(format: Format, device: &Disk) -> Result<Self, Failure> {
         match format {
-            Format::Luks1 => Ok(Self::Luks1(luks1::Header::read(device)?)),
-            Format::Luks2 => Ok(Self::Luks2(luks2::Header::read(device)?)),
+            Format::Luks1 => Ok(Self::Luks1(Box::new(luks1::Header::read(device)?))),
+            Format::Luks2 => Ok(Self::Luks2(Box::new(luks2::Header::read(device)?))),
             other => Err(Failure::new(
                 2,
                 format!("a {} volume has no keyslots", other.title()),

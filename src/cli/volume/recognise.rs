@@ -80,7 +80,10 @@ pub fn unsigned(path: &Path, device: &dyn BlockDevice) -> Result<Failure, Volume
 /// another format begins: it would take minutes, and find none.
 pub fn check_searched(format: Format, device: &dyn BlockDevice) -> Result<(), Failure> {
     let there = match format {
-        Format::Tcrypt | Format::Veracrypt => Format::detect(device).ok().flatten(),
+        // A second copy of LUKS2's may be left behind a header that is one of these.
+        Format::Tcrypt | Format::Veracrypt if begins_as_luks(device) => {
+            Format::detect(device).ok().flatten()
+        }
         _ => None,
     };
     match there {
@@ -91,6 +94,11 @@ pub fn check_searched(format: Format, device: &dyn BlockDevice) -> Result<(), Fa
         )),
         _ => Ok(()),
     }
+}
+
+fn begins_as_luks(device: &dyn BlockDevice) -> bool {
+    let mut start = vec![0; device.geometry().logical_block.max(512) as usize];
+    device.read_at(0, &mut start).is_ok() && start.starts_with(b"LUKS\xba\xbe")
 }
 
 enum Found {

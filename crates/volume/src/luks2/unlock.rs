@@ -116,7 +116,7 @@ impl Header {
         digest: &Digest,
         slot: Option<u32>,
         limits: &Limits,
-    ) -> Result<(Vec<(u32, &PassphraseKeyslot)>, Vec<Untried>), VolumeError> {
+    ) -> Result<Candidates<'_>, VolumeError> {
         let keyslots = &self.metadata.keyslots;
         if let Some(slot) = slot {
             self.check_keyslot(slot, limits)?;
@@ -386,11 +386,14 @@ impl PassphraseKeyslot {
     }
 }
 
+/// Keyslots to try, in order, and those that cannot be.
+type Candidates<'a> = (Vec<(u32, &'a PassphraseKeyslot)>, Vec<Untried>);
+
 impl Digest {
     /// How a key is compared.
     pub(super) fn verifier(&self) -> Result<&Verifier, VolumeError> {
-        let refused = |why: &Box<Damage>| VolumeError::damaged(Format::Luks2, (**why).clone());
-        self.verifier.as_ref().map_err(refused)
+        let refused = |why: &Damage| VolumeError::damaged(Format::Luks2, why.clone());
+        self.verifier.as_ref().map_err(|why| refused(why))
     }
 
     /// Whether it is of `bytes`, whose length is known elsewhere.

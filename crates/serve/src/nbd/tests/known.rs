@@ -96,7 +96,7 @@ fn the_largest_requests_are_no_danger() {
             let starts = (range.offset..end).step_by(extent as usize).take(100);
             let extents = starts.map(|start| block::Extent {
                 range: block::ByteRange::new(start, extent.min(end - start)),
-                hole: start / extent % 2 == 0,
+                hole: (start / extent).is_multiple_of(2),
             });
             Ok(extents.collect())
         })
