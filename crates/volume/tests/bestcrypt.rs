@@ -134,6 +134,8 @@ fn data_are_believed_only_with_a_signature() {
     let cipher = spec.cipher(&key, SectorLayout::default(), None).unwrap();
     for first in [0, DATA / 512] {
         let mut start = vec![0; 4096];
+        // A superblock has blocks, and its magic.
+        start[1024 + 4] = 1;
         start[1024 + 0x38..][..2].copy_from_slice(b"\x53\xef");
         cipher.encrypt(IvSector::new(first), &mut start);
         device.write_at(DATA, &start).unwrap();

@@ -23,7 +23,7 @@ const SIZE: u64 = HEADER + DATA;
 const LOSSES: u64 = 4;
 
 /// What data moves by that makes room for a header.
-const SHIFT: u64 = 200 << 10;
+const SHIFT: u64 = 580 << 10;
 
 const KDF: Kdf = Kdf::Pbkdf2 {
     hash: Hash::Sha256,

@@ -91,12 +91,16 @@ pub fn cases() -> Vec<Case> {
         edit(
             "reencryption_without_the_new_digest",
             |json| remove(json, "digests", "1"),
-            unbound(),
+            refused(
+                "the header of this LUKS2 volume is damaged: `the digest of segments.2` is missing",
+            ),
         ),
         edit(
             "reencryption_without_the_old_digest",
             |json| remove(json, "digests", "0"),
-            unbound(),
+            refused(
+                "the header of this LUKS2 volume is damaged: `the digest of segments.0` is missing",
+            ),
         ),
         set(
             "reencryption_with_a_cost_bomb_in_the_new_keyslot",
@@ -144,7 +148,9 @@ pub fn cases() -> Vec<Case> {
             "reencryption_of_two_versions",
             "/config/requirements/mandatory",
             json!(["online-reencrypt-v2", "online-reencrypt-v3"]),
-            refused("this LUKS2 volume uses `online-reencrypt-v3`, which is not supported"),
+            refused(
+                "the header of this LUKS2 volume is damaged: `config.requirements.mandatory` is 2, and only one reencryption is possible at a time",
+            ),
         ),
         set(
             "reencryption_that_nothing_binds",
@@ -215,14 +221,16 @@ pub fn cases() -> Vec<Case> {
             "/segments/0/size",
             json!("18446744073709551615"),
             refused(
-                "the data area (18446744073709551615 bytes from 1048576) does not fit the device of 1114112 bytes",
+                "the header of this LUKS2 volume is damaged: `segments.0.size` is 18446744073709551615, and must be a multiple of 512",
             ),
         ),
         set(
             "reencryption_of_no_sectors",
             "/segments/0/size",
             json!("65535"),
-            refused("the data area (65535 bytes from 1048576) is not made of 512-byte sectors"),
+            refused(
+                "the header of this LUKS2 volume is damaged: `segments.0.size` is 65535, and must be a multiple of 512",
+            ),
         ),
         edit(
             "reencryption_that_is_hot_between_sectors",
@@ -232,7 +240,9 @@ pub fn cases() -> Vec<Case> {
                 hot["size"] = json!("100");
                 json["segments"]["0"] = hot;
             },
-            refused("the data area (100 bytes from 1048576) is not made of 512-byte sectors"),
+            refused(
+                "the header of this LUKS2 volume is damaged: `segments.0.size` is 100, and must be a multiple of 512",
+            ),
         ),
         edit(
             "reencryption_that_shows_the_ciphertext_as_data",
