@@ -506,6 +506,8 @@ impl Model<'_> {
         if self.done(line, true) {
             self.luks2 = true;
             self.cramped = true;
+            // Of the same key, so that it may go back, to a volume of LUKS1.
+            self.saved = None;
         }
     }
 
