@@ -31,6 +31,7 @@ pub mod run;
 pub mod store;
 pub mod stored;
 pub mod volume;
+mod whole;
 
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::lab;

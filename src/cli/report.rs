@@ -3,6 +3,7 @@
 
 mod browse;
 
+use super::whole::{self, Other};
 use super::{Failure, open_store, print, style};
 use clap::Args;
 use lab::record::Run;
@@ -73,19 +74,14 @@ pub fn put(path: &Path, text: &str) -> Result<(), Failure> {
     if path == Path::new("-") {
         return print(text);
     }
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
     let write = || -> std::io::Result<()> {
         let mut new = tempfile::Builder::new();
         // A report is meant to be shown, as far as the umask lets any new file be.
         #[cfg(unix)]
         new.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = new.tempfile_in(directory)?;
+        let mut file = new.tempfile_in(whole::folder(path))?;
         file.write_all(text.as_bytes())?;
-        file.persist(path)?;
-        Ok(())
+        whole::publish(file, path, Other::Goes)
     };
     write().map_err(|error| {
         Failure::new(

@@ -91,13 +91,16 @@ impl fmt::Display for User {
     }
 }
 
-/// Who uses something, as far as this user may know: as in ` by this and that`, or
-/// nothing where nobody is known.
+/// Who uses something, as far as this user may know: as in ` by this and that`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Users(pub Vec<User>);
 
 impl fmt::Display for Users {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            // It hides what it has open, as this program does, or is another user's.
+            return f.write_str(" by another process");
+        }
         for (nth, user) in self.0.iter().enumerate() {
             let before = match nth {
                 0 => " by ",
@@ -169,7 +172,7 @@ mod tests {
         };
         let device = User::Device("/dev/loop0".into());
         let said = |users: &[&User]| Users(users.iter().copied().cloned().collect()).to_string();
-        assert_eq!(said(&[]), "");
+        assert_eq!(said(&[]), " by another process");
         assert_eq!(
             said(&[&process]),
             " by qemu (process 12, since 2026-01-02T03:04:05Z)"

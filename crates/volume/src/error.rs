@@ -1,7 +1,7 @@
 //! [`VolumeError`]: what can be wrong with a volume.
 
 use crate::damage::printable;
-use crate::{Damage, Format, Hash};
+use crate::{Damage, Format, Given, Hash, Secret};
 use block::BlockError;
 use cipher::CipherError;
 use thiserror::Error;
@@ -118,8 +118,11 @@ pub enum VolumeError {
     },
 
     /// The passphrase or key file opens none of the keyslots that were tried.
-    #[error("no keyslot opens with this passphrase or key file")]
-    NoKeyslotFits,
+    #[error("no keyslot opens with {given}")]
+    NoKeyslotFits {
+        /// What was tried.
+        given: Given,
+    },
 
     /// The passphrase or key file opens none of the keyslots that could be tried.
     #[error("no keyslot that can be tried opens with this passphrase or key file{}", also(.untried))]
@@ -509,9 +512,16 @@ impl VolumeError {
     }
 
     /// No keyslot opened, of those that were tried if any were.
-    pub(crate) fn none_fits(format: Format, tried: bool, mut untried: Vec<Untried>) -> Self {
+    pub(crate) fn none_fits(
+        format: Format,
+        secret: &Secret,
+        tried: bool,
+        mut untried: Vec<Untried>,
+    ) -> Self {
         match (tried, untried.len()) {
-            (true, 0) => Self::NoKeyslotFits,
+            (true, 0) => Self::NoKeyslotFits {
+                given: Given::of(secret),
+            },
             (true, _) => Self::KeyslotsUntried { untried },
             (false, 0) => Self::NoKeyslot { format },
             (false, 1) => *untried.remove(0).why,
@@ -528,7 +538,7 @@ impl VolumeError {
     /// What the error means to the user.
     pub fn verdict(&self) -> Verdict {
         match self {
-            Self::NoKeyslotFits
+            Self::NoKeyslotFits { .. }
             | Self::KeyslotsUntried { .. }
             | Self::NoKeyslot { .. }
             | Self::NoHeaderFits
@@ -588,10 +598,7 @@ impl VolumeError {
             Self::Unsupported { .. } => {
                 "Open it with the program that made it; nothing was changed.".to_owned()
             }
-            Self::NoKeyslotFits => {
-                "Check the passphrase and its keyboard layout, or give the right --key-file or --key-slot."
-                    .to_owned()
-            }
+            Self::NoKeyslotFits { given } => given.remedy().to_owned(),
             Self::KeyslotsUntried { .. } => {
                 "Check the passphrase; if it is that of a keyslot named here, open the volume with the \
                  program that made that keyslot."

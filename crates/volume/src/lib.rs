@@ -53,4 +53,4 @@ pub use luks::checked_uuid;
 pub use luks_header::{Loss, LuksHeader};
 pub use mapping::{Mapping, has_equal_halves};
 pub use opening::{Access, Opened, Opening, Row, Storage};
-pub use secret::{Secret, Unlocked};
+pub use secret::{Given, Secret, Unlocked};

@@ -1,6 +1,7 @@
 //! [`Secret`]: what a user has to open a volume with.
 
 use cipher::Key;
+use std::fmt;
 
 /// A passphrase, the content of a key file, or the volume key itself.
 ///
@@ -24,6 +25,57 @@ impl Secret {
             Self::KeyFile(_) => "a key file",
             Self::VolumeKey(_) => "a volume key",
         }
+    }
+}
+
+/// What a secret that opens nothing looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// An empty passphrase.
+    Nothing,
+    /// A key file that is a line of text, whose end counts.
+    Line,
+    /// Anything else.
+    Other,
+}
+
+impl Given {
+    /// What `secret` looks like.
+    pub(crate) fn of(secret: &Secret) -> Self {
+        let is_text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ' || *byte >= 0x80;
+        match secret {
+            Secret::Passphrase(passphrase) if passphrase.is_empty() => Self::Nothing,
+            Secret::KeyFile(key) => match key.as_bytes() {
+                [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] if line.iter().all(is_text) => {
+                    Self::Line
+                }
+                _ => Self::Other,
+            },
+            _ => Self::Other,
+        }
+    }
+
+    /// What to do.
+    pub(crate) const fn remedy(self) -> &'static str {
+        match self {
+            Self::Nothing => "Give the passphrase: the line that was read for it is empty.",
+            Self::Line => {
+                "The newline at its end counts as part of the key. Give it with --passphrase-file if it is a passphrase."
+            }
+            Self::Other => {
+                "Check the passphrase and its keyboard layout, or give the right --key-file or --key-slot."
+            }
+        }
+    }
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nothing => "an empty passphrase",
+            Self::Line => "this key file, which is a line of text",
+            Self::Other => "this passphrase or key file",
+        })
     }
 }
 

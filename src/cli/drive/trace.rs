@@ -1,12 +1,12 @@
 //! `cryptmark drive trace`: a trace in another program's format.
 
 use crate::cli::Failure;
+use crate::cli::whole::{self, Other};
 use ::drive::trace::{Format, Reader, TraceError, Writer};
 use clap::Args;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// Options of `cryptmark drive trace`.
 #[derive(Debug, Args)]
@@ -48,14 +48,9 @@ pub fn run(options: &TraceOptions) -> Result<(), Failure> {
         )
     };
     // The file appears whole or not at all.
-    let folder = options
-        .output
-        .parent()
-        .filter(|folder| *folder != Path::new(""));
-    let draft = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(unwritable)?;
+    let draft = whole::draft(&options.output).map_err(unwritable)?;
     rewrite(input, BufWriter::new(draft.as_file()), options.format).map_err(told)?;
-    let persisted = draft.persist(&options.output);
-    persisted.map(drop).map_err(|error| unwritable(error.error))
+    whole::publish(draft, &options.output, Other::Goes).map_err(unwritable)
 }
 
 fn rewrite<W: Write>(input: File, output: W, format: Format) -> Result<W, TraceError> {

@@ -5,14 +5,13 @@
 //! is looked at, and the header there is kept first. A header that is kept already
 //! is not kept twice.
 
-mod file;
 mod list;
 
-pub use file::save;
 pub use list::run as list;
 
 use super::disk::{Disk, is_remote};
 use crate::cli::Failure;
+use crate::cli::whole;
 use block::signature;
 use block::{BlockDevice, ByteRange};
 use std::fs::DirBuilder;
@@ -194,7 +193,7 @@ impl Copy {
         let mark = mark(place);
         let name = format!("{}_{mark}_{now}_{command}.{}", self.volume, self.kind);
         let path = folder.join(name);
-        save(&path, &self.bytes).map_err(failed)?;
+        whole::save(&path, &self.bytes).map_err(failed)?;
         // The new one is there: now an old one may go.
         let mut own: Vec<_> = known.iter().filter(of_volume).collect();
         own.retain(|stored| stored.mark == mark);

@@ -7,6 +7,7 @@ use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use crate::cli::Failure;
 use crate::cli::progress::Progress;
+use crate::cli::whole::{self, Other};
 use block::hold::{self, Hold};
 use block::layer::Protected;
 use block::signature::{self, Content};
@@ -18,7 +19,6 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use tempfile::NamedTempFile;
 use volume::{Access, Format, VolumeError};
 
 /// Options of `cryptmark volume export`.
@@ -123,18 +123,12 @@ fn to_file(
             return Ok(transfer::to_writer(volume, &mut pipe, report)?);
         }
     }
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    let file = NamedTempFile::with_prefix_in(".cryptmark-", folder).map_err(unwritable)?;
+    let file = whole::draft(path).map_err(unwritable)?;
     file.as_file()
         .set_len(volume.geometry().size)
         .map_err(unwritable)?;
     transfer::to_file(volume, file.as_file(), true, report)?;
-    file.persist(path)
-        .map_err(|error| unwritable(error.error))?;
-    Ok(())
+    whole::publish(file, path, Other::Goes).map_err(unwritable)
 }
 
 /// Encrypts into a volume.

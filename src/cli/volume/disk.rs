@@ -213,8 +213,11 @@ pub fn writers<'a>(places: impl IntoIterator<Item = &'a Path>) -> Option<String>
             users.push(user);
         }
     }
+    if users.is_empty() {
+        return None;
+    }
     let users = Users(users).to_string();
-    users.strip_prefix(' ').map(str::to_owned)
+    Some(users.trim_start().to_owned())
 }
 
 /// Refuses two arguments that lead to one file or device: what is written by one of them

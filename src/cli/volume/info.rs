@@ -258,7 +258,11 @@ fn luks2(header: &luks2::Header) -> Value {
     let tokens: serde_json::Map<_, _> = metadata
         .tokens
         .iter()
-        .map(|(number, kind)| (number.to_string(), json!({ "type": kind })))
+        .map(|(number, kind)| {
+            let keyslots = header.keyslots_of_token(*number);
+            let said = json!({ "type": kind, "keyslots": keyslots });
+            (number.to_string(), said)
+        })
         .collect();
     let mut info = json!({
         "format": "luks2",

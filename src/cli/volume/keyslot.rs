@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use volume::luks2::Header;
 use volume::{
-    Argon2Variant, Format, Hash, Kdf, KdfKind, Limits, Machine, Secret, VolumeError, plain,
+    Argon2Variant, Format, Given, Hash, Kdf, KdfKind, Limits, Machine, Secret, VolumeError, plain,
 };
 
 /// cryptsetup's defaults: what an unlock takes, and LUKS's hash.
@@ -25,6 +25,11 @@ const LEAST_PASSES: u32 = 4;
 const LEAST_MEMORY: u32 = 32;
 const MOST_MEMORY: u32 = 4 << 20;
 const MOST_LANES: u32 = 4;
+
+/// Something that was to open a keyslot opens none.
+const NONE_FITS: VolumeError = VolumeError::NoKeyslotFits {
+    given: Given::Other,
+};
 
 /// The options that say how a passphrase becomes the key of a keyslot.
 #[derive(Debug, Args)]
@@ -237,7 +242,7 @@ impl KeptArguments {
             let copy = Secret::Passphrase(Key::from_slice(secret.as_bytes()));
             match header.unlock(device, &copy, Some(slot), &Limits::default()) {
                 Ok(_) => Ok(Some((slot, secret))),
-                Err(VolumeError::NoKeyslotFits) => Ok(None),
+                Err(VolumeError::NoKeyslotFits { .. }) => Ok(None),
                 Err(error) => Err(error.into()),
             }
         };
@@ -255,7 +260,7 @@ impl KeptArguments {
                     break;
                 }
             }
-            kept.push(found.ok_or(VolumeError::NoKeyslotFits)?);
+            kept.push(found.ok_or(NONE_FITS)?);
         }
         if !ask || !secrets::can_ask() {
             return Ok(kept);
@@ -272,7 +277,7 @@ impl KeptArguments {
                         kept.push(found);
                         break;
                     }
-                    None if nth == TRIES => return Err(VolumeError::NoKeyslotFits.into()),
+                    None if nth == TRIES => return Err(NONE_FITS.into()),
                     None => question = format!("That does not open keyslot {slot}. Once more: "),
                 }
             }

@@ -5,11 +5,14 @@ use super::header::unlock_alone;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
+use block::{BlockError, signature};
 use clap::Args;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use volume::{Access, Format, Limits, Opened, Row, bestcrypt, has_equal_halves, tcrypt};
+use volume::{
+    Access, Format, Limits, Opened, Row, VolumeError, bestcrypt, has_equal_halves, tcrypt,
+};
 
 /// Options of `cryptmark volume open`.
 #[derive(Debug, Args)]
@@ -23,9 +26,8 @@ pub struct OpenOptions {
 /// Runs the command.
 pub fn run(options: &OpenOptions) -> Result<(), Failure> {
     let devices = options.volume.devices(false)?;
-    if options.volume.format(devices.header())? == Format::Bestcrypt
-        && !options.volume.is_experimental()
-    {
+    let opened_as = options.volume.format(devices.header())?;
+    if opened_as == Format::Bestcrypt && !options.volume.is_experimental() {
         return bestcrypt(options, &devices);
     }
     if let Some(text) = unlock_alone(&options.volume, &options.secret, &devices)? {
@@ -56,9 +58,30 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
         text += &format!("in use      for writing, {writers}\n");
     }
     // Only now is it certain that the data can be had.
-    opened.device(devices.header(), devices.data())?;
+    let volume = opened.device(devices.header(), devices.data())?;
+    let found = match signature::names(&volume) {
+        Ok(found) => found,
+        // What has no right tag was never written, or is lost.
+        Err(BlockError::Tampered { .. }) => Vec::new(),
+        Err(error) => return Err(VolumeError::Block(error).into()),
+    };
+    let names: Vec<_> = found.iter().map(ToString::to_string).collect();
+    if !names.is_empty() {
+        text += &format!("holds       {}\n", names.join(", "));
+    } else if options.volume.is_headless() {
+        text += "holds       nothing known\n";
+        eprintln!("warning: nothing known is in it: is it the right passphrase, cipher and hash?");
+        if opened_as == Format::Plain {
+            eprintln!("{PLAIN_DEFAULTS}");
+        }
+    }
     print(&text)
 }
+
+/// What a volume of plain mode was made with where its maker named nothing.
+const PLAIN_DEFAULTS: &str = "warning: cryptsetup's plain mode without options is \
+     `-c aes-cbc-essiv:sha256 -s 256 --hash ripemd160` up to 2.6, and `-c aes-xts-plain64 -s 256 \
+     --hash sha256` from 2.7 on";
 
 /// Whether the passphrase is right can be told of a container whose data cannot.
 fn bestcrypt(options: &OpenOptions, devices: &Devices) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! Linux: locks of open file descriptions, `flock`, O_EXCL, and what stands below.
 
-use super::processes::{Opened, with_open};
+use super::processes::{Opened, with_lock, with_open};
 use super::{Hold, User, Users, unopened};
 use crate::signature::standing_on;
 use crate::sys::ioctl;
@@ -197,7 +197,10 @@ fn patience(time: Option<Time>, users: &[User]) -> Duration {
 fn locked_by_flock(file: &File, identity: Identity) -> Option<Attempt> {
     match flock(file, FlockOperation::NonBlockingLockShared) {
         Err(Errno::WOULDBLOCK) => {
-            let users = with_open(identity, |opened| opened.alone);
+            let mut users = with_open(identity, |opened| opened.alone);
+            if users.is_empty() {
+                users = with_lock(identity);
+            }
             Some(Attempt::Refused(Users(users), FOREIGN))
         }
         // Where there is no such lock, nobody has it.

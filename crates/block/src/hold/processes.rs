@@ -47,6 +47,37 @@ pub(super) fn with_open(target: Identity, counts: impl Fn(Opened) -> bool) -> Ve
     users
 }
 
+/// The processes that have locked `target` in a way that names them to all users: those
+/// of `fcntl` and `flock`, and not those of open file descriptions.
+pub(super) fn with_lock(target: Identity) -> Vec<User> {
+    let Identity::Inode { device, inode } = target else {
+        return Vec::new();
+    };
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    let mut users: Vec<_> = lockers(&locks, device, inode)
+        .map(|pid| describe(pid, &Path::new("/proc").join(pid.to_string())))
+        .collect();
+    users.dedup();
+    users
+}
+
+/// Lines as `1: FLOCK  ADVISORY  WRITE 4711 fe:00:123 0 EOF`, and with `->` before the kind
+/// for those that wait.
+fn lockers(locks: &str, device: u64, inode: u64) -> impl Iterator<Item = u32> {
+    let place = format!(
+        "{:02x}:{:02x}:{inode}",
+        rustix::fs::major(device),
+        rustix::fs::minor(device)
+    );
+    locks.lines().filter_map(move |line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        match words.as_slice() {
+            [_, _, _, _, pid, at, ..] if *at == place => pid.parse().ok(),
+            _ => None,
+        }
+    })
+}
+
 /// Whether a descriptor is of `target`. The file system is not asked: its server may
 /// hang, or be this process.
 fn is_open_at(descriptor: &Path, target: Identity) -> bool {
@@ -141,6 +172,16 @@ mod tests {
         };
         assert_eq!(parse(info), reader);
         assert_eq!(parse("lock:\nflags: x\n"), Opened::default());
+    }
+
+    #[test]
+    fn lockers_are_read() {
+        let locks = "1: FLOCK  ADVISORY  WRITE 4711 fe:10:123 0 EOF\n\
+                     1: -> FLOCK  ADVISORY  WRITE 4712 fe:10:123 0 EOF\n\
+                     2: OFDLCK ADVISORY  WRITE -1 fe:10:123 0 EOF\n\
+                     3: POSIX  ADVISORY  READ 4713 fe:10:1234 0 EOF\n\n";
+        let found: Vec<_> = lockers(locks, makedev(0xfe, 0x10), 123).collect();
+        assert_eq!(found, [4711]);
     }
 
     #[test]

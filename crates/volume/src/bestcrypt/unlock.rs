@@ -3,7 +3,9 @@
 use super::header::{Header, KEYSLOT_BYTES, KeyslotKind, unsupported};
 use super::pkcs12;
 use crate::mapping::data_of_size;
-use crate::{CryptDevice, Format, Limits, Mapping, Secret, Unlocked, VolumeError, unaligned};
+use crate::{
+    CryptDevice, Format, Given, Limits, Mapping, Secret, Unlocked, VolumeError, unaligned,
+};
 use block::{BlockDevice, ByteRange};
 use cipher::{CipherSpec, IvSector, Key, Mode, SectorCipher, SectorLayout};
 use subtle::ConstantTimeEq;
@@ -72,7 +74,9 @@ impl Header {
                 });
             }
         }
-        Err(VolumeError::NoKeyslotFits)
+        Err(VolumeError::NoKeyslotFits {
+            given: Given::of(secret),
+        })
     }
 
     /// The key in a keyslot, if `slot_key` opens it.

@@ -132,21 +132,7 @@ impl Header {
     ///
     /// The places of free keyslots count as far as they are possible ones.
     pub fn bytes_with_keyslots(&self) -> u64 {
-        let possible = |keyslot: &&Keyslot| keyslot.active || keyslot.stripes <= MOST_STRIPES;
-        let keyslots = self.keyslots.iter().filter(possible);
-        let ends = keyslots.map(|keyslot| {
-            let area = self.material(keyslot).range();
-            match keyslot.active || area.offset <= FARTHEST {
-                true => area.offset + area.length,
-                false => 0,
-            }
-        });
-        let end = ends.max().unwrap_or(0).max(FIRST_PAGE);
-        let end = end.next_multiple_of(FIRST_PAGE);
-        match self.payload_offset {
-            0 => end,
-            data => data.min(end),
-        }
+        bytes_with(&self.keyslots, self.key_bytes, self.payload_offset)
     }
 
     /// The 592 bytes: those that were read, with what is known here over them.
@@ -283,6 +269,24 @@ impl Header {
     }
 }
 
+/// Bytes from the start of the device that a header and these keyslots take.
+fn bytes_with(keyslots: &[Keyslot], key_bytes: usize, payload_offset: u64) -> u64 {
+    let possible = |keyslot: &&Keyslot| keyslot.active || keyslot.stripes <= MOST_STRIPES;
+    let ends = keyslots.iter().filter(possible).map(|keyslot| {
+        let material = (key_bytes as u64).saturating_mul(keyslot.stripes.into());
+        match keyslot.active || keyslot.offset <= FARTHEST {
+            true => keyslot.offset.saturating_add(material),
+            false => 0,
+        }
+    });
+    let end = ends.max().unwrap_or(0).max(FIRST_PAGE);
+    let end = end.checked_next_multiple_of(FIRST_PAGE).unwrap_or(u64::MAX);
+    match payload_offset {
+        0 => end,
+        data => data.min(end),
+    }
+}
+
 fn keyslots(header: &Fields) -> [Keyslot; KEYSLOTS] {
     std::array::from_fn(|slot| {
         let at = KEYSLOTS_AT + slot * KEYSLOT_BYTES;
@@ -355,6 +359,12 @@ pub struct Outline {
 }
 
 impl Outline {
+    /// Bytes from the start of the device that header and keyslots take, as far as they
+    /// say so.
+    pub fn bytes_with_keyslots(&self) -> u64 {
+        bytes_with(&self.keyslots, self.key_bytes, self.payload_offset)
+    }
+
     /// Reads the header at the start of `device`, and checks nothing of it.
     ///
     /// # Errors

@@ -77,7 +77,7 @@ impl Header {
                 });
             }
         }
-        let none = VolumeError::none_fits(Format::Luks1, !candidates.is_empty(), untried);
+        let none = VolumeError::none_fits(Format::Luks1, secret, !candidates.is_empty(), untried);
         Err(unread.unwrap_or(none))
     }
 

@@ -209,6 +209,17 @@ impl Header {
     }
 }
 
+impl Header {
+    /// The keyslots that token `number` speaks of; none where there is no such token.
+    pub fn keyslots_of_token(&self, number: u32) -> Vec<u32> {
+        let keyslots = self.json["tokens"][number.to_string()]["keyslots"].as_array();
+        let slots = keyslots.into_iter().flatten();
+        slots
+            .filter_map(|slot| slot.as_str()?.parse().ok())
+            .collect()
+    }
+}
+
 /// Takes a keyslot out of the JSON, and whatever speaks of it.
 pub(super) fn forget(json: &mut Map<String, Value>, slot: u32) {
     let name = slot.to_string();

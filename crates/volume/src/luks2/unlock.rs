@@ -92,7 +92,7 @@ impl Header {
                 });
             }
         }
-        let none = VolumeError::none_fits(Format::Luks2, !candidates.is_empty(), untried);
+        let none = VolumeError::none_fits(Format::Luks2, secret, !candidates.is_empty(), untried);
         Err(unread.unwrap_or(none))
     }
 

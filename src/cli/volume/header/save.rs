@@ -2,10 +2,11 @@
 
 use super::BackupOptions;
 use crate::cli::volume::backups::{self, TCRYPT_HEADERS};
-use crate::cli::{Failure, print};
+use crate::cli::volume::disk::Disk;
+use crate::cli::{Failure, print, whole};
 use block::{BlockDevice, ByteRange};
 use std::io;
-use volume::{LuksHeader, VolumeError};
+use volume::{LuksHeader, VolumeError, luks1};
 
 /// Copies header and keyslots to a new file.
 pub fn run(options: &BackupOptions) -> Result<(), Failure> {
@@ -26,7 +27,11 @@ pub fn run(options: &BackupOptions) -> Result<(), Failure> {
             ));
         }
         None => {
-            let header = luks(LuksHeader::read(device))?;
+            let header = match LuksHeader::read(device) {
+                // To copy it, nothing of it need be known but how long it is.
+                Err(VolumeError::Unsupported { .. }) => return unusable(options, device),
+                header => luks(header)?,
+            };
             if header.is_reencrypting() {
                 eprintln!(
                     "warning: the volume is being reencrypted: as soon as more of it is done, this \
@@ -40,10 +45,23 @@ pub fn run(options: &BackupOptions) -> Result<(), Failure> {
             )
         }
     };
+    write(options, device, length, &of)
+}
+
+/// The same of a header of LUKS1 with something in it that is not supported.
+fn unusable(options: &BackupOptions, device: &Disk) -> Result<(), Failure> {
+    let outline = luks1::Outline::read(device)?;
+    let length = outline.bytes_with_keyslots().min(device.geometry().size);
+    let of = format!("the LUKS1 volume {}", outline.texts.uuid.lossy());
+    write(options, device, backups::bounded(length)?, &of)
+}
+
+/// Writes the first bytes of the device, which are `of` something, to a new file.
+fn write(options: &BackupOptions, device: &Disk, length: u64, of: &str) -> Result<(), Failure> {
     let mut bytes = Vec::new();
     let unread = backups::read(device, ByteRange::new(0, length), &mut bytes)?;
     let path = &options.output;
-    backups::save(path, &bytes).map_err(|error| match error.kind() {
+    whole::save(path, &bytes).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists
         | io::ErrorKind::NotFound
         | io::ErrorKind::NotADirectory

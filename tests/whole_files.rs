@@ -1,0 +1,133 @@
+//! Files that the program makes are there as a whole or not at all, also after a power
+//! loss: the content is on the disk before the name, and the name before the end.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+
+/// Sources that name files themselves, and why they may.
+const OTHERS: [(&str, &str); 5] = [
+    ("src/cli/whole.rs", "what all others use"),
+    ("src/cli/volume/reencrypt.rs", "syncs both itself"),
+    (
+        "src/cli/volume/service/record.rs",
+        "of no worth after a restart",
+    ),
+    (
+        "crates/lab/src/kernel/build.rs",
+        "a cache, whose kernel is synced",
+    ),
+    (
+        "crates/lab/src/store/spool.rs",
+        "puts aside what is on the disk",
+    ),
+];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true if path.file_name().unwrap() == "tests" => {}
+            true => sources(&path, found),
+            false if path.extension().is_some_and(|end| end == "rs") => found.push(path),
+            false => {}
+        }
+    }
+}
+
+#[test]
+fn one_place_gives_names() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    sources(&root.join("src"), &mut found);
+    for entry in fs::read_dir(root.join("crates")).unwrap() {
+        sources(&entry.unwrap().path().join("src"), &mut found);
+    }
+    let mut naming: Vec<String> = found
+        .iter()
+        .filter(|path| {
+            let text = fs::read_to_string(path).unwrap();
+            ["fs::rename(", ".persist(", ".persist_noclobber("]
+                .iter()
+                .any(|call| text.contains(call))
+        })
+        .map(|path| path.strip_prefix(root).unwrap().display().to_string())
+        .collect();
+    naming.sort();
+    let mut others = OTHERS.map(|(path, _)| path.to_owned());
+    others.sort();
+    assert_eq!(naming, others);
+}
+
+/// What a command asks the kernel for, line by line; nothing where that cannot be seen.
+fn traced(folder: &Path, arguments: &str) -> Option<Vec<String>> {
+    let output = Command::new("strace")
+        .args(["-f", "-y", "-o", "trace", "-e"])
+        .arg("trace=fsync,fdatasync,rename,renameat,renameat2,link,linkat")
+        .arg(PROGRAM)
+        .args(arguments.split(' '))
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output();
+    let Ok(output) = output else {
+        println!("skipped: what the kernel is asked for: there is no strace");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("ptrace") {
+        println!("skipped: what the kernel is asked for: {said}");
+        return None;
+    }
+    assert!(output.status.success(), "{arguments}: {said}");
+    let trace = fs::read_to_string(folder.join("trace")).unwrap();
+    Some(trace.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn content_then_name_then_folder() {
+    let desk = tempfile::tempdir().unwrap();
+    let folder = desk.path().canonicalize().unwrap();
+    fs::write(folder.join("pass"), "a passphrase\n").unwrap();
+    let made = Command::new(PROGRAM)
+        .args(
+            format!("volume create v --size 20MiB --passphrase-file pass {CHEAP}")
+                .split_whitespace(),
+        )
+        .current_dir(&folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    for (command, name) in [
+        ("volume export v --passphrase-file pass --output out", "out"),
+        // Over another file.
+        (
+            "volume export v --passphrase-file pass --output out --yes",
+            "out",
+        ),
+        ("volume header backup v --output saved", "saved"),
+    ] {
+        let Some(calls) = traced(&folder, command) else {
+            return;
+        };
+        let named = calls.iter().position(|call| {
+            (call.contains("rename") || call.contains("link"))
+                && call.contains(&format!("{name}\""))
+        });
+        let named = named.unwrap_or_else(|| panic!("{command}: {calls:#?}"));
+        let synced = |calls: &[String], what: &str| {
+            calls
+                .iter()
+                .any(|call| call.contains("sync(") && call.contains(what))
+        };
+        let draft = format!("{}/.cryptmark-", folder.display());
+        assert!(synced(&calls[..named], &draft), "{command}: {calls:#?}");
+        let end = format!("<{}>", folder.display());
+        assert!(synced(&calls[named..], &end), "{command}: {calls:#?}");
+    }
+}
