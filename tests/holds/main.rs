@@ -5,6 +5,7 @@
 #![cfg(target_os = "linux")]
 
 mod commands;
+mod hidden;
 mod kit;
 mod states;
 

@@ -170,3 +170,36 @@ fn without_root() {
         desk.umount();
     }
 }
+
+/// Who has written the volume elsewhere is not root here, unless root says so.
+#[test]
+fn programs_of_root_and_devices_are_none_in_a_volume() {
+    if !has("mkfs.ext4") {
+        return;
+    }
+    let Some(desk) = Desk::new(20) else { return };
+    desk.mount(&["--as", "file"]);
+    desk.done(
+        Command::new("mkfs.ext4")
+            .arg("-q")
+            .arg(desk.path("d/volume")),
+    );
+    desk.umount();
+    let folder = desk.path("d").canonicalize().unwrap();
+    let options = || {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let at = format!(" {} ", folder.display());
+        let line = mounts.lines().find(|line| line.contains(&at)).unwrap();
+        line.split(' ').nth(3).unwrap().to_owned()
+    };
+    desk.mount(&[]);
+    let usual = options();
+    desk.umount();
+    desk.mount(&["--mount-options", "suid,dev"]);
+    let insisted = options();
+    desk.umount();
+    for word in ["nosuid", "nodev"] {
+        assert!(usual.split(',').any(|it| it == word), "{usual}");
+        assert!(!insisted.split(',').any(|it| it == word), "{insisted}");
+    }
+}

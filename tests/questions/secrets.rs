@@ -233,6 +233,15 @@ fn a_line_of_windows_is_warned_of() {
     );
     assert_eq!(answer.code, Some(0), "{}", answer.said);
     assert!(answer.said.contains("carriage return"), "{}", answer.said);
+    fs::write(desk.path("lf"), "a passphrase\n").unwrap();
+    desk.run(
+        &format!("create w --size 24M --passphrase-file lf {FAST}"),
+        b"",
+    );
+    let answer = desk.run("open w --passphrase-file crlf", b"");
+    assert_eq!(answer.code, Some(3), "{}", answer.said);
+    assert!(answer.said.contains("line ends of Unix"), "{}", answer.said);
+    assert!(!answer.said.contains("keyboard"), "{}", answer.said);
 }
 
 #[test]

@@ -263,6 +263,15 @@ pub enum VolumeError {
     #[error("there is no room before the data to move the key material behind LUKS2's header")]
     ConversionRoom,
 
+    /// The keyslot that was named is none that a volume of this format has.
+    #[error("there is no keyslot {slot}: the last one of such a volume is {last}")]
+    KeyslotNumber {
+        /// Its number.
+        slot: u32,
+        /// The largest number.
+        last: u32,
+    },
+
     /// The keyslot that was named is in use.
     #[error("keyslot {slot} is in use")]
     KeyslotInUse {
@@ -655,7 +664,11 @@ impl VolumeError {
             Self::HeaderChanged { .. } => {
                 "Its change was kept, and this one was not made: run the command again.".to_owned()
             }
-            Self::KeyslotInUse { .. } => "Choose a free --key-slot, or leave it away.".to_owned(),
+            Self::KeyslotInUse { .. } => {
+                "Choose a free --new-key-slot, or omit it; `cryptmark volume info` shows those in use."
+                    .to_owned()
+            }
+            Self::KeyslotNumber { .. } => "Choose another --new-key-slot, or omit it.".to_owned(),
             Self::LastKeyslot { .. } => {
                 "Add another key first, or give --yes if the data shall be lost.".to_owned()
             }

@@ -33,6 +33,8 @@ impl Secret {
 pub enum Given {
     /// An empty passphrase.
     Nothing,
+    /// A passphrase that ends in a carriage return.
+    Return,
     /// A key file that is a line of text, whose end counts.
     Line,
     /// Anything else.
@@ -45,6 +47,7 @@ impl Given {
         let is_text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ' || *byte >= 0x80;
         match secret {
             Secret::Passphrase(passphrase) if passphrase.is_empty() => Self::Nothing,
+            Secret::Passphrase(line) if line.as_bytes().ends_with(b"\r") => Self::Return,
             Secret::KeyFile(key) => match key.as_bytes() {
                 [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] if line.iter().all(is_text) => {
                     Self::Line
@@ -59,6 +62,7 @@ impl Given {
     pub(crate) const fn remedy(self) -> &'static str {
         match self {
             Self::Nothing => "Give the passphrase: the line that was read for it is empty.",
+            Self::Return => "Save the file with the line ends of Unix: a carriage return counts.",
             Self::Line => {
                 "The newline at its end counts as part of the key. Give it with --passphrase-file if it is a passphrase."
             }
@@ -73,6 +77,7 @@ impl fmt::Display for Given {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Nothing => "an empty passphrase",
+            Self::Return => "this passphrase, which ends in a carriage return",
             Self::Line => "this key file, which is a line of text",
             Self::Other => "this passphrase or key file",
         })

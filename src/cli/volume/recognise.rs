@@ -61,6 +61,12 @@ pub fn unsigned(path: &Path, device: &dyn BlockDevice) -> Result<Failure, Volume
             "Give its content as a raw image (`qemu-img convert -O raw`), or serve it with \
              `qemu-nbd` and name the export.",
         ),
+        Found::Content(what) if what.contains("partition") => Failure::new(
+            2,
+            format!("{path} holds {what}, and no signature of a volume"),
+            "Name a partition of it; `losetup --partscan --find --show` makes devices of those in \
+             a file.",
+        ),
         Found::Content(what) => Failure::new(
             2,
             format!("{path} holds {what}, and no signature of a volume"),

@@ -197,3 +197,30 @@ impl QueueRing {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left of an earlier command is not taken for the end of this one, or its
+    /// buffer would be the kernel's no more.
+    #[test]
+    fn an_older_completion_ends_no_command() {
+        let node = tempfile::tempfile().unwrap();
+        let mut control = match Control::new(node) {
+            Ok(control) => control,
+            Err(error) => {
+                println!("skipped: rings: {error}");
+                return;
+            }
+        };
+        let older: squeue::Entry128 = opcode::Nop::new().build().user_data(0).into();
+        // SAFETY: it carries no address.
+        unsafe { control.ring.submission().push(&older) }.unwrap();
+        control.ring.submit_and_wait(1).unwrap();
+        let argument = layout::Control { device: 0, data: 0 };
+        // A file takes no such command; the one that does nothing has succeeded.
+        let answer = control.command(layout::FETCH, &argument, &mut [0; 64], 64);
+        assert!(answer.is_err());
+    }
+}

@@ -199,7 +199,10 @@ impl Header {
             Some(slot) => match self.keyslots.get(slot as usize) {
                 Some(keyslot) if keyslot.is_free() => Ok(slot as usize),
                 Some(_) => Err(VolumeError::KeyslotInUse { slot }),
-                None => Err(VolumeError::NoFreeKeyslot),
+                None => Err(VolumeError::KeyslotNumber {
+                    slot,
+                    last: self.keyslots.len() as u32 - 1,
+                }),
             },
         }
     }

@@ -70,7 +70,12 @@ impl Header {
         let slot = match slot {
             Some(slot) if used(&slot) => return Err(VolumeError::KeyslotInUse { slot }),
             Some(slot) if slot < KEYSLOTS => slot,
-            Some(_) => return Err(VolumeError::NoFreeKeyslot),
+            Some(slot) => {
+                return Err(VolumeError::KeyslotNumber {
+                    slot,
+                    last: KEYSLOTS - 1,
+                });
+            }
             None => (0..KEYSLOTS)
                 .find(|slot| !used(slot))
                 .ok_or(VolumeError::NoFreeKeyslot)?,

@@ -53,9 +53,15 @@ impl Prf {
 
     /// The one of that name, cryptsetup's or VeraCrypt's, if it is known.
     pub fn named(name: &str) -> Option<Self> {
-        let name = match name {
+        // As VeraCrypt's windows and its command line write them.
+        let small = name.to_lowercase();
+        let name = match small.strip_prefix("hmac-").unwrap_or(&small) {
             "blake2s" => Hash::Blake2s256.name(),
             "streebog" => Hash::Streebog512.name(),
+            "sha-512" => Hash::Sha512.name(),
+            "sha-256" => Hash::Sha256.name(),
+            "ripemd-160" => Hash::Ripemd160.name(),
+            "argon2" => Self::Argon2id.name(),
             other => other,
         };
         match name == Self::Argon2id.name() {

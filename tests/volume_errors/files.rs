@@ -1,0 +1,205 @@
+//! Files that are not the volume that was meant.
+
+use crate::{Desk, PROGRAM};
+use std::fs;
+use std::process::Command;
+
+const RESTORE: &str =
+    "Try `cryptmark volume header repair`, then a backup of the header; nothing was changed.";
+
+#[test]
+fn files_that_are_no_such_volume() {
+    Desk::new().refuses(&[
+        ("open luks1 --type luks2 --passphrase-file pass", 2, "this is not a LUKS2 volume", "Name the right --type, or the file that holds the header with --header."),
+        ("open luks2 --type luks1 --passphrase-file pass", 2, "this is not a LUKS1 volume", "Name the right --type, or the file that holds the header with --header."),
+        ("open noise --type luks2 --passphrase-file pass", 2, "this is not a LUKS2 volume", "Name the right --type, or the file that holds the header with --header."),
+        ("open noise --passphrase-file pass", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open noise --type luks --passphrase-file pass", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open short --passphrase-file pass", 2, "short has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open nothing --passphrase-file pass", 2, "nothing has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open nothing --type plain --passphrase-file pass", 2, "the data area (512 bytes from 0) does not fit the device of 0 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open short --type plain --passphrase-file pass", 2, "the data area (512 bytes from 0) does not fit the device of 0 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open missing --passphrase-file pass", 2, "cannot open missing: No such file or directory (os error 2)", "Check the path."),
+        ("open folder --passphrase-file pass", 2, "folder is neither a regular file nor a block device", "Name a file or a block device."),
+        ("open luks2-cut-early --passphrase-file pass", 2, "this is not a LUKS2 volume", "Name the right --type, or the file that holds the header with --header."),
+        ("open luks2-cut --passphrase-file pass", 2, "this LUKS2 volume is cut off: it needs 290816 bytes, and there are 19968", "Check that this is the right file, and the whole of it; nothing was changed."),
+        ("export luks2-without-data --passphrase-file pass --output out", 2, "the data area (4096 bytes from 16777216) does not fit the device of 16777216 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open luks1-cut --passphrase-file pass", 2, "this LUKS1 volume is cut off: it needs 260096 bytes, and there are 4608", "Check that this is the right file, and the whole of it; nothing was changed."),
+        ("open luks2-spoilt --passphrase-file pass", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),
+        ("info luks2-spoilt", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),
+        ("info noise", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("info missing", 2, "cannot open missing: No such file or directory (os error 2)", "Check the path."),
+        ("key add luks2-spoilt --passphrase-file pass --new-passphrase-file wrong", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),
+        ("export luks1-cut --passphrase-file pass --output out", 2, "this LUKS1 volume is cut off: it needs 260096 bytes, and there are 4608", "Check that this is the right file, and the whole of it; nothing was changed."),
+    ]);
+}
+
+/// What a file holds instead, and what was meant.
+#[test]
+fn files_and_types_of_other_names() {
+    const INSTEAD: &str = "Name the right file; if it is encrypted all the same, its --type, or the file with its --header.";
+    const UNPACK: &str = "Unpack it, and name what comes out.";
+    const RAW: &str = "Give its content as a raw image (`qemu-img convert -O raw`), or serve it with `qemu-nbd` and name the export.";
+    const KNOWN: &str =
+        "Known are luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt.";
+    let desk = Desk::new();
+    let put = |name: &str, at: usize, bytes: &[u8]| {
+        let mut file = vec![0x5a; 1 << 20];
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        fs::write(desk.path(name), file).unwrap();
+    };
+    put("qcow2", 0, b"QFI\xfb\0\0\0\x03");
+    put("vdi", 0x40, b"\x7f\x10\xda\xbe");
+    put("gz", 0, b"\x1f\x8b\x08");
+    // Blocks, the magic, and extents among the features.
+    let mut superblock = [0; 1024];
+    for (at, byte) in [(4, 1), (56, 0x53), (57, 0xef), (0x60, 0x40)] {
+        superblock[at] = byte;
+    }
+    put("ext4", 1024, &superblock);
+    let mut table = vec![0; 1024];
+    table[510..520].copy_from_slice(b"\x55\xaaEFI PART");
+    put("gpt", 0, &table);
+    put("luks3", 0, b"LUKS\xba\xbe\0\x03");
+    desk.refuses(&[
+        (
+            "open qcow2 --passphrase-file pass",
+            2,
+            "qcow2 holds a qcow2 image, and no signature of a volume",
+            RAW,
+        ),
+        (
+            "info vdi",
+            2,
+            "vdi holds a VirtualBox image (VDI), and no signature of a volume",
+            RAW,
+        ),
+        (
+            "info gz",
+            2,
+            "gz holds a gzip archive, and no signature of a volume",
+            UNPACK,
+        ),
+        (
+            "info ext4",
+            2,
+            "ext4 holds an ext4 file system, and no signature of a volume",
+            INSTEAD,
+        ),
+        (
+            "info gpt",
+            2,
+            "gpt holds a GPT partition table, and no signature of a volume",
+            "Name a partition of it; `losetup --partscan --find --show` makes devices of those in a file.",
+        ),
+        (
+            "info luks3",
+            2,
+            "this is a LUKS volume of version 3, which is not supported",
+            "Open it with a program that knows this version; nothing was changed.",
+        ),
+        (
+            "open luks2 --type veracrypt --passphrase-file pass",
+            2,
+            "this is a LUKS2 volume, not VeraCrypt",
+            "Leave --type out, or say --type luks2.",
+        ),
+        (
+            "open luks1 --type tcrypt --passphrase-file pass",
+            2,
+            "this is a LUKS1 volume, not TrueCrypt",
+            "Leave --type out, or say --type luks1.",
+        ),
+        (
+            "open luks2 --type LUKS2 --passphrase-file pass",
+            2,
+            "unknown volume type `LUKS2`",
+            &format!("Did you mean --type luks2? {KNOWN}"),
+        ),
+        (
+            "open luks2 --type truecrypt --passphrase-file pass",
+            2,
+            "unknown volume type `truecrypt`",
+            &format!("Did you mean --type tcrypt? {KNOWN}"),
+        ),
+    ]);
+}
+
+#[test]
+fn headers_of_other_data() {
+    Desk::new().refuses(&[
+        // The data are shorter than the header says.
+        ("open short --header luks2 --passphrase-file pass", 2, "the data area (4096 bytes from 16777216) does not fit the device of 0 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open noise --header luks1 --passphrase-file pass", 2, "the data area (512 bytes from 2097152) does not fit the device of 1048576 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        // The header is opened as if it were the volume.
+        ("open header1 --passphrase-file pass", 2, "the data of this LUKS1 volume would lie upon its own header", "If this is a detached header, name the data's file, and this one with --header."),
+        ("open header2 --passphrase-file pass", 2, "the data of this LUKS2 volume would lie upon its own header", "If this is a detached header, name the data's file, and this one with --header."),
+        ("open detached1 --passphrase-file pass", 2, "detached1 is blank, and has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open detached1 --header detached2 --passphrase-file pass", 2, "detached2 is blank, and has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open detached1 --header missing --passphrase-file pass", 2, "cannot open missing: No such file or directory (os error 2)", "Check the path."),
+        ("open detached1 --header folder --passphrase-file pass", 2, "folder is neither a regular file nor a block device", "Name a file or a block device."),
+    ]);
+}
+
+/// No keyslot is left, or one that cannot be used: the passphrase is not to blame.
+#[test]
+fn keyslots_that_are_not_there() {
+    const GONE: &str =
+        "Give the --volume-key-file, or restore a header backup of when it had keyslots.";
+    let desk = Desk::new();
+    for name in ["luks1", "luks2"] {
+        let (code, said) = desk.start(&["key", "kill", name, "--key-slot", "0", "--yes"]);
+        assert_eq!(code, Some(0), "{said}");
+    }
+    desk.refuses(&[
+        (
+            "open luks1 --passphrase-file pass",
+            3,
+            "this LUKS1 volume has no keyslot left that opens its data",
+            GONE,
+        ),
+        (
+            "open luks2 --passphrase-file pass",
+            3,
+            "this LUKS2 volume has no keyslot left that opens its data",
+            GONE,
+        ),
+    ]);
+}
+
+/// A header with an unknown hash says what it can.
+#[test]
+fn what_can_be_told_of_an_unknown_header() {
+    let desk = Desk::new();
+    let mut bytes = fs::read(desk.path("luks1")).unwrap();
+    bytes[72..92].copy_from_slice(b"whirlpool_gcryptbug\0");
+    fs::write(desk.path("luks1"), bytes).unwrap();
+    let output = Command::new(PROGRAM)
+        .args(["volume", "info", "luks1"])
+        .current_dir(desk.folder.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    for told in [
+        "aes-xts-plain64",
+        "whirlpool_gcryptbug",
+        "unusable",
+        "not supported",
+        "iterations",
+    ] {
+        assert!(text.contains(told), "{told}\n{text}");
+    }
+    // To copy it, the hash need not be known.
+    let (code, said) = desk.start(&["header", "backup", "luks1", "--output", "saved"]);
+    assert_eq!(code, Some(0), "{said}");
+    let saved = fs::read(desk.path("saved")).unwrap();
+    let whole = fs::read(desk.path("luks1")).unwrap();
+    assert!(saved.len() >= 1 << 20 && whole.starts_with(&saved));
+    desk.refuses(&[(
+        "open luks1 --passphrase-file pass",
+        2,
+        "this LUKS1 volume uses `whirlpool_gcryptbug` as its `hash-spec`, which is not supported",
+        "Open it with the program that made it; nothing was changed.",
+    )]);
+}

@@ -1,0 +1,82 @@
+//! What is said of volumes that open, rightly or not.
+
+use crate::{Desk, PROGRAM};
+use std::fs;
+use std::process::{Command, Stdio};
+
+/// Standard output and standard error of `cryptmark volume`, which succeeds.
+fn done(desk: &Desk, arguments: &str) -> (String, String) {
+    let output = Command::new(PROGRAM)
+        .arg("volume")
+        .args(arguments.split(' '))
+        .current_dir(desk.path(""))
+        .env("XDG_STATE_HOME", desk.path("state"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let said = text(output.stderr);
+    assert!(output.status.success(), "{arguments}\n{said}");
+    (text(output.stdout), said)
+}
+
+/// Blocks, the magic, and extents among the features: the superblock of ext4 at 1024.
+fn ext4() -> Vec<u8> {
+    let mut bytes = vec![0; 1 << 20];
+    for (at, byte) in [(4, 1), (56, 0x53), (57, 0xef), (0x60, 0x40)] {
+        bytes[1024 + at] = byte;
+    }
+    bytes
+}
+
+/// Whether passphrase, cipher and hash were right shows in what there is, since no
+/// header says so.
+#[test]
+fn what_a_volume_holds_is_said() {
+    let desk = Desk::new();
+    fs::write(desk.path("content"), ext4()).unwrap();
+    let plain = "--type plain --passphrase-file pass";
+    done(
+        &desk,
+        &format!("import noise {plain} --input content --yes"),
+    );
+    done(&desk, "import luks2 --passphrase-file pass --input content");
+    let nothing = "is it the right passphrase, cipher and hash?";
+    let defaults = "aes-cbc-essiv:sha256";
+    for (arguments, holds, warned) in [
+        (
+            format!("open noise {plain}"),
+            "an ext4 file system",
+            [false; 2],
+        ),
+        (
+            format!("open noise {plain} --hash sha512"),
+            "nothing known",
+            [true; 2],
+        ),
+        (
+            "open noise --type cryptoloop --passphrase-file pass".into(),
+            "nothing known",
+            [true, false],
+        ),
+        (
+            "open luks2 --passphrase-file pass".into(),
+            "an ext4 file system",
+            [false; 2],
+        ),
+    ] {
+        let (told, said) = done(&desk, &arguments);
+        assert!(
+            told.contains(&format!("holds       {holds}")),
+            "{arguments}\n{told}"
+        );
+        assert_eq!(
+            [said.contains(nothing), said.contains(defaults)],
+            warned,
+            "{arguments}\n{said}"
+        );
+    }
+    // What has a header is right if it opens; nothing need be in it.
+    let (told, said) = done(&desk, "open luks1 --passphrase-file pass");
+    assert!(!told.contains("holds") && said.is_empty(), "{told}{said}");
+}

@@ -1,0 +1,111 @@
+//! Options that mean nothing.
+
+use crate::Desk;
+
+#[test]
+fn options_that_make_no_sense() {
+    Desk::new().refuses(&[
+        ("open luks2 --type lusk2 --passphrase-file pass", 2, "unknown volume type `lusk2`", "Known are luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt."),
+        ("open noise --type plain --cipher rot13-cbc-plain --passphrase-file pass", 2, "unknown cipher `rot13`", "Known are aes, serpent, twofish, camellia, cast6, kuznyechik, sm4, aria, anubis, seed, blowfish, blowfish_le, cast5, des, des3_ede, khazad."),
+        ("open noise --type plain --hash crc32 --passphrase-file pass", 2, "unknown hash `crc32`", "Known are sha1, sha224, sha256, sha384, sha512, sha3-224, sha3-256, sha3-384, sha3-512, ripemd160, whirlpool, blake2b-512, blake2s-256, skein-512, sm3, stribog256, stribog512; `plain` hashes nothing."),
+        ("open noise --type plain --key-size 100 --passphrase-file pass", 2, "a key of 100 bits is not possible", "Give a multiple of 8, as in --key-size 256."),
+        ("open noise --type plain --key-size 200 --passphrase-file pass", 2, "aes-xts-plain64 cannot take a key of 200 bits", "Possible are 256, 384, 512 bits."),
+        ("open noise --type plain --sector-size 8192 --passphrase-file pass", 2, "encryption sectors of 8192 bytes are not possible", "Give a --sector-size of 512, 1024, 2048 or 4096."),
+        ("open noise --type plain --offset 2048 --passphrase-file pass", 2, "the data area (512 bytes from 1048576) does not fit the device of 1048576 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open noise --type plain --size 36028797018963967 --passphrase-file pass", 2, "the data area (18446744073709551104 bytes from 0) does not fit the device of 1048576 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open noise --type cryptoloop --cipher aes-99999999999999999 --passphrase-file pass", 2, "unknown mode `99999999999999999`", "Known are xts, cbc, lrw, ctr, ecb, adiantum, hctr2."),
+        ("open noise --type cryptoloop --key-derivation sideways --passphrase-file pass", 2, "unknown key derivation `sideways`", "Known are util-linux, debian-rmd160 and hashalot-HASH, where HASH is ripemd160, rmd160compat, sha256, sha384 or sha512."),
+        ("open noise --type loopaes --hash crc32 --key-file key", 2, "unknown hash `crc32`", "Known are sha1, sha224, sha256, sha384, sha512, sha3-224, sha3-256, sha3-384, sha3-512, ripemd160, whirlpool, blake2b-512, blake2s-256, skein-512, sm3, stribog256, stribog512; `plain` hashes nothing."),
+        ("open luks2 --cipher aes-xts-plain64 --passphrase-file pass", 2, "--cipher has no meaning for a luks2 volume", "Leave it away; it is for plain, cryptoloop, loopaes, tcrypt, veracrypt."),
+        ("open luks1 --offset 8 --passphrase-file pass", 2, "--offset has no meaning for a luks1 volume", "Leave it away; it is for plain, cryptoloop, loopaes."),
+        ("open luks2 --key-derivation util-linux --passphrase-file pass", 2, "--key-derivation has no meaning for a luks2 volume", "Leave it away; it is for cryptoloop."),
+        ("open noise --type plain --key-slot 0 --passphrase-file pass", 2, "--key-slot has no meaning for a plain volume", "Leave it away; it is for luks1, luks2."),
+        ("open noise --type plain --header luks2 --passphrase-file pass", 2, "--header has no meaning for a plain volume", "Leave it away; it is for luks1, luks2."),
+        ("open noise --type loopaes --sector-size 512 --key-file key", 2, "--sector-size has no meaning for a loopaes volume", "Leave it away; it is for plain."),
+        ("passwd noise --type plain --passphrase-file pass --new-passphrase-file wrong", 2, "a plain volume has no keyslots", "Only LUKS volumes have."),
+    ]);
+}
+
+/// Numbers and names that are out of range are named with what is possible.
+#[test]
+fn values_that_are_not_possible() {
+    Desk::new().refuses(&[
+        (
+            "create new --size 20MiB --pbkdf-parallel 8 --passphrase-file pass",
+            2,
+            "--pbkdf-parallel 8 is not possible",
+            "Give a number from 1 to 4.",
+        ),
+        (
+            "create new --size 20MiB --pbkdf-memory 16 --passphrase-file pass",
+            2,
+            "--pbkdf-memory 16 is not possible",
+            "Give a number from 32 to 4194304.",
+        ),
+        (
+            "create new --size 20MiB --uuid hello --passphrase-file pass",
+            2,
+            "`hello` is not a UUID",
+            "Give one as in 123e4567-e89b-42d3-a456-426614174000, or omit it for a random one.",
+        ),
+        (
+            "header set luks2 --uuid hello",
+            2,
+            "`hello` is not a UUID",
+            "Give one as in 123e4567-e89b-42d3-a456-426614174000, or omit it for a random one.",
+        ),
+        (
+            "create new --type plain --key-file key --size 1MiB",
+            2,
+            "--key-file has no meaning for a volume without a header",
+            "Leave it away, or choose another --type.",
+        ),
+        (
+            "create new --header new --size 20MiB --passphrase-file pass",
+            2,
+            "new would be header and data at once",
+            "Name another file with --header, or omit it.",
+        ),
+        (
+            "create new --size 20MiB --cipher cipher_null-ecb --passphrase-file pass",
+            2,
+            "cipher_null-ecb encrypts nothing, and has no key that a key slot could hold",
+            "Take aes-xts-plain64; what need not be encrypted needs no LUKS header.",
+        ),
+        (
+            "open luks2 --header luks2 --passphrase-file pass",
+            2,
+            "--header luks2 is the same as luks2",
+            "Name another file or device.",
+        ),
+        (
+            "header set luks2",
+            2,
+            "nothing is said that shall be set",
+            "Give --label, --subsystem or --uuid.",
+        ),
+    ]);
+}
+
+/// What clap refuses, a command that changes nothing, and a name that others write.
+#[test]
+fn values_that_are_understood() {
+    let desk = Desk::new();
+    let cheap = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000 --passphrase-file pass";
+    let vera = "--type veracrypt --veracrypt-pim 1 --yes --quick --passphrase-file pass";
+    for (arguments, code, phrase) in [
+        ("resize luks2 --to 99999999TiB".to_owned(), 2, "more bytes than any device has"),
+        ("header repair luks1".into(), 0, ""),
+        // cryptsetup's suffixes.
+        (format!("create ten --type luks1 --size 10m {cheap}"), 0, ""),
+        (format!("create vera --hash HMAC-SHA-512 --size 1MiB {vera}"), 0, ""),
+        ("open vera --type veracrypt --hash SHA-512 --veracrypt-pim 1 --passphrase-file pass".into(), 0, ""),
+        ("open vera --type veracrypt --hash sha512 --veracrypt-pim 2147469 --passphrase-file pass".into(), 2, "the largest is 2147468"),
+    ] {
+        let words: Vec<&str> = arguments.split(' ').collect();
+        let (got, said) = desk.start(&words);
+        assert_eq!(got, Some(code), "{arguments}\n{said}");
+        assert!(said.contains(phrase), "{arguments}\n{said}");
+    }
+    assert_eq!(std::fs::metadata(desk.path("ten")).unwrap().len(), 10 << 20);
+}

@@ -1,0 +1,194 @@
+//! Secrets that do not fit.
+
+use crate::Desk;
+
+const NO_FIT: &str = "no keyslot opens with this passphrase or key file";
+const CHECK: &str =
+    "Check the passphrase and its keyboard layout, or give the right --key-file or --key-slot.";
+
+#[test]
+fn secrets_that_do_not_fit() {
+    Desk::new().refuses(&[
+        ("open luks1 --passphrase-file wrong", 3, NO_FIT, CHECK),
+        ("open luks2 --passphrase-file wrong", 3, NO_FIT, CHECK),
+        (
+            "export luks2 --passphrase-file wrong --output out",
+            3,
+            NO_FIT,
+            CHECK,
+        ),
+        (
+            "import luks2 --passphrase-file wrong --input noise --yes",
+            3,
+            NO_FIT,
+            CHECK,
+        ),
+        (
+            "passwd luks2 --passphrase-file wrong --new-passphrase-file pass",
+            3,
+            NO_FIT,
+            CHECK,
+        ),
+        (
+            "key add luks1 --passphrase-file wrong --new-passphrase-file pass",
+            3,
+            NO_FIT,
+            CHECK,
+        ),
+        ("key kill luks1 --passphrase-file wrong", 3, NO_FIT, CHECK),
+        ("reencrypt luks2 --passphrase-file wrong", 3, NO_FIT, CHECK),
+        ("open luks2 --key-file key", 3, NO_FIT, CHECK),
+        (
+            "open luks2 --volume-key-file key",
+            3,
+            "this is not the volume key of this volume",
+            "Give the --volume-key-file of this volume.",
+        ),
+        (
+            "open luks1 --volume-key-file key",
+            3,
+            "this is not the volume key of this volume",
+            "Give the --volume-key-file of this volume.",
+        ),
+        (
+            "open luks2 --passphrase-file pass --key-slot 5",
+            2,
+            "keyslot 5 holds no key",
+            "See `cryptmark volume info` for the keyslots that there are.",
+        ),
+        (
+            "open luks1 --passphrase-file pass --key-slot 9",
+            2,
+            "keyslot 9 holds no key",
+            "See `cryptmark volume info` for the keyslots that there are.",
+        ),
+        (
+            "open luks2 --passphrase-file long",
+            2,
+            "the passphrase is longer than 65536 bytes",
+            "Check that it is the file with the passphrase.",
+        ),
+        (
+            "open luks2 --passphrase-file missing",
+            2,
+            "cannot read missing: No such file or directory (os error 2)",
+            "Check the path and its permissions.",
+        ),
+        (
+            "open luks2 --passphrase-file folder",
+            2,
+            "cannot read folder: Is a directory (os error 21)",
+            "Check the path and its permissions.",
+        ),
+        (
+            "open luks2 --key-file nothing",
+            2,
+            "nothing is empty",
+            "Check that it is the right file.",
+        ),
+        (
+            "open luks2 --key-file missing",
+            2,
+            "cannot read missing: No such file or directory (os error 2)",
+            "Check the path and its permissions.",
+        ),
+        (
+            "open luks2 --key-file key --keyfile-offset 65",
+            2,
+            "key ends before the bytes that were asked for",
+            "Check that it is whole, and --keyfile-offset and --keyfile-size.",
+        ),
+        (
+            "open luks2 --key-file key --keyfile-offset 64",
+            2,
+            "key is empty",
+            "Check that it is the right file.",
+        ),
+        (
+            "open luks2 --key-file key --keyfile-size 65",
+            2,
+            "key ends before the bytes that were asked for",
+            "Check that it is whole, and --keyfile-offset and --keyfile-size.",
+        ),
+        (
+            "open luks2 --key-file key --keyfile-size 18446744073709551615",
+            2,
+            "key ends before the bytes that were asked for",
+            "Check that it is whole, and --keyfile-offset and --keyfile-size.",
+        ),
+        (
+            "open luks2 --key-file key --keyfile-size 0",
+            2,
+            "key is empty",
+            "Check that it is the right file.",
+        ),
+        (
+            "open noise --type plain --key-size 512 --key-file key-cut",
+            2,
+            "the key file has 63 bytes, and the key needs 64",
+            "Check that it is the right file, whole, and its offset and size.",
+        ),
+        (
+            "open noise --type loopaes --key-file key-cut --key-size 24",
+            2,
+            "aes-cbc-plain64 cannot take a key of 24 bits",
+            "Possible are 128, 192, 256 bits.",
+        ),
+        (
+            "open noise --type loopaes --passphrase-file pass",
+            2,
+            "a loop-AES volume cannot be opened with a passphrase",
+            "Give a --key-file of 1, 64 or 65 lines.",
+        ),
+    ]);
+}
+
+/// It is not the keyboard if nothing was typed, or if a newline is part of the key.
+#[test]
+fn secrets_that_are_not_what_they_look_like() {
+    let line = "no keyslot opens with this key file, which is a line of text";
+    let remedy = "The newline at its end counts as part of the key. Give it with --passphrase-file if it is a passphrase.";
+    let nothing = "no keyslot opens with an empty passphrase";
+    let give = "Give the passphrase: the line that was read for it is empty.";
+    Desk::new().refuses(&[
+        ("open luks1 --key-file pass", 3, line, remedy),
+        ("open luks2 --key-file pass", 3, line, remedy),
+        ("export luks2 --key-file pass --output out", 3, line, remedy),
+        (
+            "key add luks2 --key-file pass --new-passphrase-file wrong",
+            3,
+            line,
+            remedy,
+        ),
+        ("reencrypt luks2 --key-file pass", 3, line, remedy),
+        // Standard input is empty, or the file.
+        ("open luks1", 3, nothing, give),
+        ("open luks2", 3, nothing, give),
+        ("open luks2 --passphrase-file nothing", 3, nothing, give),
+    ]);
+}
+
+#[test]
+fn keyslots_that_are_none_or_taken() {
+    let add = "key add {} --passphrase-file pass --new-passphrase-file wrong --new-key-slot";
+    let (add1, add2) = (add.replace("{}", "luks1"), add.replace("{}", "luks2"));
+    let another = "Choose another --new-key-slot, or omit it.";
+    let free =
+        "Choose a free --new-key-slot, or omit it; `cryptmark volume info` shows those in use.";
+    Desk::new().refuses(&[
+        (
+            &format!("{add1} 8"),
+            2,
+            "there is no keyslot 8: the last one of such a volume is 7",
+            another,
+        ),
+        (
+            &format!("{add2} 40"),
+            2,
+            "there is no keyslot 40: the last one of such a volume is 31",
+            another,
+        ),
+        (&format!("{add1} 0"), 2, "keyslot 0 is in use", free),
+        (&format!("{add2} 0"), 2, "keyslot 0 is in use", free),
+    ]);
+}
