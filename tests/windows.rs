@@ -369,7 +369,7 @@ fn volumes_made_on_one_system_hold_the_same_on_the_other() {
             } else {
                 &secret[..2]
             };
-            let info = desk.ok(reader, &[&info[..], secret_of_info, &pim].concat());
+            let info = desk.ok(reader, &[&info[..], secret_of_info, pim].concat());
             assert!(!info.is_empty());
             let import = ["volume", "import", "v.img", "--input", "content"];
             desk.ok(maker, &[&import[..], &secret, pim].concat());
