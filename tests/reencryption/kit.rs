@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -85,6 +86,8 @@ impl Desk {
                 desk.make(OFFSET + DATA);
                 let format = format!("luksFormat {CHEAP} --offset {} v", OFFSET / 512);
                 desk.theirs(&format);
+                // Each is removed by itself at the end.
+                desk.theirs(&format!("luksAddKey {CHEAP} v line"));
                 desk.ours("import v --input plain --yes");
             }
             Task::DecryptDetached => {
@@ -204,12 +207,13 @@ impl Desk {
         self.begin_and(task, By::Them, resilience, round, "INT")
     }
 
-    fn begin_and(&self, task: Task, by: By, resilience: &str, round: u32, signal: &str) -> bool {
+    /// The command that begins the task, and works on `hot` bytes at a time if it is theirs.
+    fn beginning(&self, task: Task, by: By, resilience: &str, hot: &str) -> Command {
         let them = format!(
-            "reencrypt --force-offline-reencrypt --hotzone-size 64k {CHEAP} v {}",
+            "reencrypt --force-offline-reencrypt --hotzone-size {hot} {CHEAP} v {}",
             match resilience {
                 "datashift" => String::new(),
-                other => format!("--resilience {other}"),
+                other => format!("--resilience {other} --key-slot 0"),
             }
         );
         if (task, by) == (Task::Encrypt, By::Them) {
@@ -217,7 +221,7 @@ impl Desk {
             let file = File::options().write(true).open(self.path("v")).unwrap();
             file.set_len((DATA + 2 * OFFSET) as u64).unwrap();
         }
-        let mut command = match (task, by) {
+        match (task, by) {
             (Task::Reencrypt, By::Us) => self.our_command(&format!("reencrypt v {CHEAP}")),
             (Task::EncryptDetached, By::Us) => {
                 self.our_command(&format!("reencrypt v --encrypt --header h {CHEAP}"))
@@ -236,7 +240,51 @@ impl Desk {
                 "{them} --encrypt --reduce-device-size {}k",
                 (2 * OFFSET) >> 10
             )),
-        };
+        }
+    }
+
+    /// Begins the task as they do it, and kills the program at its write number `at`; whether
+    /// there was one.
+    pub fn begin_and_kill_at(&self, task: Task, resilience: &str, at: u32) -> bool {
+        let theirs = self.beginning(task, By::Them, resilience, "6M");
+        let mut traced = Command::new("strace");
+        traced.args([
+            "-f",
+            "-qq",
+            "-o",
+            "/dev/null",
+            "-e",
+            "trace=write,pwrite64",
+            "-e",
+        ]);
+        traced.arg(format!("inject=write,pwrite64:signal=SIGKILL:when={at}"));
+        traced.arg(theirs.get_program()).args(theirs.get_args());
+        let output = self.quiet(traced).output().unwrap();
+        let killed = output.status.signal() == Some(9);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(killed || output.status.success(), "{task:?} {at}: {said}");
+        killed
+    }
+
+    /// Whether the volume has the bytes of another one, which may be shorter.
+    pub fn is_as(&self, other: &Self) -> bool {
+        let [ours, others] = [self, other].map(|desk| fs::read(desk.path("v")).unwrap());
+        ours.starts_with(&others)
+    }
+
+    /// A second volume of the same bytes.
+    pub fn copy(&self) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for file in fs::read_dir(self.folder.path()).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+        }
+        let plain = self.plain.clone();
+        Self { folder, plain }
+    }
+
+    fn begin_and(&self, task: Task, by: By, resilience: &str, round: u32, signal: &str) -> bool {
+        let mut command = self.beginning(task, by, resilience, "64k");
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         let started = Instant::now();
         // The header in its place is the last thing that a beginning is.

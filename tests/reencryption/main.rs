@@ -87,3 +87,48 @@ fn a_reencryption_without_protection_that_was_stopped() {
         desk.ended(Task::Reencrypt, begun);
     }
 }
+
+/// After a kill at any write of theirs the data are all there, and we finish it; also where they
+/// do not, because the old keyslots are gone already.
+fn at_every_write(task: Task, resilience: &str) {
+    if !(kit::have("cryptsetup") && kit::have("strace")) {
+        return;
+    }
+    let untouched = Desk::new(task);
+    let mut writes = 0;
+    for at in 1.. {
+        let desk = untouched.copy();
+        if !desk.begin_and_kill_at(task, resilience, at) {
+            break;
+        }
+        let begun = desk.is_begun();
+        if begun {
+            desk.holds(&format!("{task:?}, {resilience}, killed at write {at}"));
+            desk.finish(task, By::Us);
+        }
+        if begun || !desk.is_as(&untouched) {
+            desk.ended(task, begun);
+        }
+        writes = at;
+    }
+    println!("{task:?}, {resilience}: {writes} writes");
+    assert!(writes > 30, "{task:?}: only {writes} writes");
+}
+
+#[test]
+fn another_key_killed_at_every_write() {
+    at_every_write(Task::Reencrypt, "checksum");
+    at_every_write(Task::Reencrypt, "journal");
+}
+
+#[test]
+fn encryption_killed_at_every_write() {
+    at_every_write(Task::EncryptDetached, "checksum");
+    at_every_write(Task::Encrypt, "datashift");
+}
+
+#[test]
+fn decryption_killed_at_every_write() {
+    at_every_write(Task::DecryptDetached, "checksum");
+    at_every_write(Task::Decrypt, "journal");
+}

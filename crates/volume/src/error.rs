@@ -305,6 +305,13 @@ pub enum VolumeError {
     #[error("the header tells of a reencryption that is not bound to the volume's keys")]
     UnboundReencryption,
 
+    /// A decryption that is done, without a keyslot that could confirm it.
+    #[error("the header says that all data is decrypted, and no keyslot is left to confirm that")]
+    DecryptedUnproven {
+        /// The byte of the device where the data begins.
+        offset: u64,
+    },
+
     /// A reencryption that the keys confirm, of a kind or in a state that is not known here.
     #[error("the header tells of a reencryption that this program cannot go on with")]
     ForeignReencryption,
@@ -563,6 +570,7 @@ impl VolumeError {
             | Self::Reencrypting
             | Self::RecoveryNeeded
             | Self::UnboundReencryption
+            | Self::DecryptedUnproven { .. }
             | Self::ForeignReencryption
             | Self::FormerReencryption { .. }
             | Self::Stranger { .. }
@@ -689,6 +697,10 @@ impl VolumeError {
                  backup of the header with --header."
                     .to_owned()
             }
+            Self::DecryptedUnproven { offset } => format!(
+                "Look at the data from byte {offset} on, with `blkid --probe --offset {offset}` for \
+                 instance. If it is right, the header is not needed any more."
+            ),
             Self::ForeignReencryption => {
                 "Finish it with `cryptsetup reencrypt --resume-only`; nothing was changed."
                     .to_owned()

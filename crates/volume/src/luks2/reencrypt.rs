@@ -21,7 +21,7 @@ use self::conversion::{Side, mapping};
 use self::plan::{Kind, Plan, Progress, Protection, slot_of};
 use self::step::Devices;
 use super::keyslots::forget;
-use super::metadata::{SegmentKind, SegmentSize};
+use super::metadata::{Segment, SegmentKind, SegmentSize};
 use super::read::Header;
 use crate::damage::printable;
 use crate::keyslot::wipe;
@@ -146,11 +146,61 @@ impl Header {
         }
     }
 
+    /// Whether all the data has the new key alone, and what is left to do is to remove keyslots
+    /// and segments of the old one. cryptsetup removes them one by one, so that the old key may
+    /// be out of reach already. The volume then opens by the new key as any other does: who
+    /// forges this state gains no more than by forging a header without a reencryption.
+    fn only_leftovers(&self) -> bool {
+        let Some((segment, now, previous, last)) = self.single() else {
+            return false;
+        };
+        let [old, new, now] = [previous, last, now].map(|number| self.digest_of(number).ok());
+        let last = &self.metadata.segments[&last];
+        // Where nothing was encrypted before, no key is missing.
+        old.is_some()
+            && new.is_some()
+            && old != new
+            && now == new
+            && matches!(segment.kind, SegmentKind::Crypt { .. })
+            && (segment.offset, &segment.kind) == (last.offset, &last.kind)
+    }
+
+    /// Whether the header says that all is decrypted, and has no keyslot left that could prove
+    /// it.
+    fn is_decrypted(&self) -> bool {
+        let Some((segment, _, previous, last)) = self.single() else {
+            return false;
+        };
+        let last = &self.metadata.segments[&last];
+        let old = self.digest_of(previous).ok();
+        let old = old.and_then(|old| self.metadata.digests.get(&old));
+        [&segment.kind, &last.kind] == [&SegmentKind::Linear; 2]
+            && old.is_some_and(|old| old.keyslots.is_empty())
+    }
+
+    /// The segment that is all of the data, its number, and those of what was and what is to be.
+    fn single(&self) -> Option<(&Segment, u32, u32, u32)> {
+        let segments = self.json["segments"].as_object()?;
+        let number = |flag| number_of(segments, backup(segments, flag)?);
+        let mut regular = self.regular_segments();
+        let segment = regular.next().filter(|segment| segment.flags.is_empty())?;
+        let (now, _) = self.metadata.segments.first_key_value()?;
+        let single = regular.next().is_none();
+        single.then_some((
+            segment,
+            *now,
+            number(Backup::Previous)?,
+            number(Backup::Final)?,
+        ))
+    }
+
     /// Both keys, by a passphrase that opens a keyslot of each. What the header says of the
-    /// reencryption is bound to them.
+    /// reencryption is bound to them. Where nothing but leftovers of the old key is left, that
+    /// key is empty.
     ///
     /// # Errors
-    /// As those of [`unlock`](Self::unlock), and [`VolumeError::UnboundReencryption`].
+    /// As those of [`unlock`](Self::unlock), [`VolumeError::UnboundReencryption`], and
+    /// [`VolumeError::DecryptedUnproven`].
     pub fn unlock_both(
         &self,
         device: &dyn BlockDevice,
@@ -174,6 +224,15 @@ impl Header {
             None => Ok(Key::from_slice(&[])),
         };
         let (old, new) = (digest(Backup::Previous)?, digest(Backup::Final)?);
+        if self.only_leftovers() {
+            let (old, new) = (Key::from_slice(&[]), key(new)?);
+            return Ok(Keys { old, new });
+        }
+        if self.is_decrypted() {
+            return Err(VolumeError::DecryptedUnproven {
+                offset: self.regular_segments().map(|only| only.offset).sum(),
+            });
+        }
         let keys = Keys {
             old: key(old)?,
             new: key(new.filter(|_| new != old))?,
@@ -196,10 +255,20 @@ impl Header {
         keys: &Keys,
         report: Report,
     ) -> Result<(), VolumeError> {
-        self.check_bound(keys, &Limits::default())?;
+        let leftovers = self.only_leftovers();
+        if !leftovers {
+            self.check_bound(keys, &Limits::default())?;
+        }
         self.check_beside(device, data)?;
         let mut plan = Plan::read(self, data)?;
+        let devices = Devices {
+            header: device,
+            data,
+        };
         let mut progress = plan.progress(self)?;
+        if leftovers {
+            return self.end_reencryption(devices, &plan);
+        }
         if plan.is_unprotected() && progress != Progress::Done {
             if let Progress::Hot(_) = progress {
                 return Err(VolumeError::ForeignReencryption);
@@ -214,10 +283,6 @@ impl Header {
             &Side::new(&plan.previous, &keys.old)?,
             &Side::new(&plan.last, keys.of_new(&plan))?,
         );
-        let devices = Devices {
-            header: device,
-            data,
-        };
         while progress != Progress::Done {
             let window = match progress {
                 Progress::Hot(window) => window,
