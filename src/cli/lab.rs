@@ -1,6 +1,7 @@
 //! `cryptmark lab`: builds the lab kernel, and runs commands in it.
 
 use super::progress::Progress;
+use super::volume::disk::check_settled;
 use super::{Failure, print, stop_on_signal};
 use block::hold::{self, Hold};
 use bytesize::ByteSize;
@@ -106,6 +107,9 @@ fn start(options: RunOptions) -> Result<(), Failure> {
         // From its start on the lab's kernel locks what it writes to, and a lock of this
         // process would keep it out.
         drop(hold::open(path, !options.read_only, Hold::Usual).map_err(VolumeError::Block)?);
+        if !options.read_only {
+            check_settled(path)?;
+        }
     }
     job.disks = options
         .disk

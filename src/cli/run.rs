@@ -8,6 +8,7 @@ mod shard;
 pub use destination::{Destination, Output, check_writable};
 
 use super::progress::Progress;
+use super::volume::disk::check_settled;
 use super::{Failure, VERSION, print, stop_on_signal};
 use bytesize::ByteSize;
 use cipher::CipherError;
@@ -126,6 +127,9 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
     let plan = options.plan()?;
     if options.dry_run {
         return print(&describe(&plan, &options.at));
+    }
+    if options.at.is_file() {
+        check_settled(&options.at)?;
     }
     let destination = Destination::open(&options.output, store)?;
     let seed = options.seed.unwrap_or_else(seed_of_now);

@@ -1,4 +1,7 @@
 //! Every command that opens a volume, and what it needs of it.
+//!
+//! Of those that write, `create` with a header apart, `drive` and `trim-check` are no
+//! columns: the last two write to files of their own alone.
 
 use crate::kit::CHEAP;
 
@@ -21,8 +24,8 @@ pub struct Command {
     pub is: Use,
     /// A passphrase that opens the volume with its data afterwards, if it is to be there.
     pub opens: Option<&'static str>,
-    /// Whether it goes on in the background, at the socket `here.sock`.
-    pub serves: bool,
+    /// Whether it goes on in the background, and where.
+    pub serves: Option<&'static str>,
     /// Whether another file, or less of it, is there afterwards.
     pub replaces: bool,
     /// Whether the header can be in a file of its own.
@@ -34,7 +37,9 @@ const OTHERWISE: &[&str] = &[
     "create plain",
     "export onto it",
     "header restore from it",
+    "lab run",
     "reencrypt --decrypt",
+    "reencrypt --encrypt",
     "run",
     "serve as the header",
 ];
@@ -132,6 +137,30 @@ fn all() -> Vec<Command> {
             None,
         ),
         (
+            "reencrypt --encrypt",
+            format!("volume reencrypt IMAGE {pass} {CHEAP} --encrypt --yes {quiet}"),
+            Writes,
+            None,
+        ),
+        (
+            "resize",
+            format!("volume resize IMAGE {pass} --to 4MiB"),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "mount",
+            format!("volume mount IMAGE mounted {pass} --as file --daemon"),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "lab run",
+            "lab run --disk IMAGE true".to_owned(),
+            Writes,
+            Some("pass"),
+        ),
+        (
             "export onto it",
             format!("volume export other {pass} --output IMAGE --yes {quiet}"),
             Writes,
@@ -158,6 +187,12 @@ fn all() -> Vec<Command> {
         (
             "serve --read-only",
             format!("volume serve IMAGE {pass} --read-only --nbd here.sock --daemon"),
+            Reads,
+            Some("pass"),
+        ),
+        (
+            "mount --read-only",
+            format!("volume mount IMAGE mounted {pass} --read-only --as file --daemon"),
             Reads,
             Some("pass"),
         ),
@@ -192,8 +227,15 @@ fn all() -> Vec<Command> {
         arguments,
         is,
         opens,
-        serves: name.starts_with("serve"),
-        replaces: matches!(name, "export onto it" | "reencrypt --decrypt"),
+        serves: match name.split_once(' ').map_or(name, |(first, _)| first) {
+            "serve" => Some("here.sock"),
+            "mount" => Some("mounted"),
+            _ => None,
+        },
+        replaces: matches!(
+            name,
+            "export onto it" | "reencrypt --decrypt" | "reencrypt --encrypt" | "resize"
+        ),
         takes_header: !OTHERWISE.contains(&name),
     };
     rows.map(command).into()

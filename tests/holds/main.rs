@@ -5,18 +5,22 @@
 #![cfg(target_os = "linux")]
 
 mod commands;
+mod damage;
 mod hidden;
 mod kit;
 mod states;
 
+use damage::*;
 use kit::row;
 use states::*;
 
 /// A test for each state: its name in a sentence, what sets it up, what becomes of
-/// commands, and what refusals say. A volume that does not open is `unopened`.
+/// commands, and what refusals say. A volume that does not open is `unopened`, and one
+/// that has lost its second passphrase `opens_by_one`.
 macro_rules! rows {
-    (@ opens) => { true };
-    (@ unopened) => { false };
+    (@ opens) => { &["pass", "second"] };
+    (@ opens_by_one) => { &["pass"] };
+    (@ unopened) => { &[] };
     ($($test:ident: $name:literal, $set_up:path, $expected:path, $says:expr, $opens:ident;)*) => {
         $(#[test]
         fn $test() {
@@ -64,5 +68,19 @@ rows! {
     no_multiple_of_a_sector: "longer than its last sector", with_a_tail, done, &[], opens;
     first_copy_bad: "without its first copy", first_copy_spoilt, done, &[], opens;
     second_copy_bad: "without its second copy", second_copy_spoilt, done, &[], opens;
+    first_copy_unreadable: "without its first copy, which a disk does not give", first_copy_unread,
+        on_a_fixed_size, &[], opens;
+    second_copy_unreadable: "without its second copy, which a disk does not give",
+        second_copy_unread, on_a_fixed_size, &[], opens;
+    reencrypted_by_another_program: "reencrypted by cryptsetup", reencrypted_by_them,
+        in_their_hands, &["in use by cryptsetup"], opens_by_one;
+    interrupted: "in the middle of a reencryption", interrupted_by_us, half_done, &[],
+        opens_by_one;
+    interrupted_by_another_program: "in the middle of a reencryption of cryptsetup",
+        interrupted_by_them, half_done, &[], opens_by_one;
+    on_a_full_disk: "on a full disk", on_full_disk, without_room, &[], opens;
+    a_foreign_keyslot: "with a keyslot of a foreign kind", with_foreign_keyslot, done, &[], opens;
+    a_foreign_requirement: "with a foreign requirement", with_foreign_requirement, foreign, &[],
+        opens;
     header_wiped: "without a header", wiped, headless, &[], unopened;
 }

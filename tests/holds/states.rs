@@ -14,6 +14,10 @@ use std::time::Duration;
 pub enum Outcome {
     /// Exit code 0.
     Done,
+    /// This exit code, and what was there is lost: the user has confirmed that.
+    Loses(i32),
+    /// This exit code after it had begun to write; what opens the volume still does.
+    Stops(i32),
     /// This exit code, two lines, and nothing changed.
     Fails(i32),
 }
@@ -28,15 +32,15 @@ pub struct State {
     pub expected: fn(&Command) -> Outcome,
     /// What every refusal says, among other things.
     pub says: &'static [&'static str],
-    /// Whether its passphrases open it.
-    pub opens: bool,
+    /// The passphrases that open it.
+    pub opens: &'static [&'static str],
 }
 
 /// A state that lasts until it is dropped.
 pub struct Set {
     /// What commands are given for the volume.
     pub target: String,
-    ends: Vec<Box<dyn FnOnce()>>,
+    pub ends: Vec<Box<dyn FnOnce()>>,
 }
 
 impl Set {
@@ -63,15 +67,19 @@ impl Drop for Set {
 }
 
 /// Ends a process that was started for a state.
-fn kill(mut child: Child) {
+pub fn kill(mut child: Child) {
     let _ = child.kill();
     let _ = child.wait();
 }
 
-const REFUSED: Outcome = Outcome::Fails(4);
+pub const REFUSED: Outcome = Outcome::Fails(4);
 
-pub fn done(_: &Command) -> Outcome {
-    Outcome::Done
+pub fn done(command: &Command) -> Outcome {
+    match command.name {
+        // It is encrypted.
+        "reencrypt --encrypt" => REFUSED,
+        _ => Outcome::Done,
+    }
 }
 
 /// Somebody writes to it.
@@ -101,8 +109,10 @@ pub fn unwritable(command: &Command) -> Outcome {
 /// It has no header: what does not need one is done.
 pub fn headless(command: &Command) -> Outcome {
     match command.name {
-        "create" | "create luks1" | "create plain" | "run" | "header restore"
-        | "export onto it" => Outcome::Done,
+        "create" | "create luks1" | "create plain" | "run" | "header restore" => Outcome::Done,
+        "export onto it" | "reencrypt --encrypt" => Outcome::Done,
+        // It opened no more before.
+        "lab run" => Outcome::Loses(0),
         _ => Outcome::Fails(2),
     }
 }
@@ -345,34 +355,4 @@ pub fn served_apart(desk: &Desk) -> Result<Set, String> {
     let mut umount = desk.command(PROGRAM, "volume umount apart");
     let end = move || assert!(umount.status().unwrap().success());
     Ok(Set::at("apart --header header").then(end))
-}
-
-/// It has bytes behind its last sector.
-pub fn with_a_tail(desk: &Desk) -> Result<Set, String> {
-    let file = fs::File::options().append(true).open(desk.path("image"));
-    file.unwrap().write_all(&[0x55; 100]).unwrap();
-    Ok(Set::at("image"))
-}
-
-fn spoilt_at(desk: &Desk, offset: usize) -> Result<Set, String> {
-    let mut bytes = desk.read("image");
-    // Within the JSON.
-    bytes[offset + 4096 + 20] ^= 1;
-    fs::write(desk.path("image"), bytes).unwrap();
-    Ok(Set::at("image"))
-}
-
-pub fn first_copy_spoilt(desk: &Desk) -> Result<Set, String> {
-    spoilt_at(desk, 0)
-}
-
-pub fn second_copy_spoilt(desk: &Desk) -> Result<Set, String> {
-    spoilt_at(desk, 16 << 10)
-}
-
-pub fn wiped(desk: &Desk) -> Result<Set, String> {
-    let mut bytes = desk.read("image");
-    bytes[..32 << 10].fill(0);
-    fs::write(desk.path("image"), bytes).unwrap();
-    Ok(Set::at("image"))
 }

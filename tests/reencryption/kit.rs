@@ -1,5 +1,6 @@
 //! A folder with a volume, and two programs that change it.
 
+use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::ExitStatusExt;
@@ -176,7 +177,7 @@ impl Desk {
         }
     }
 
-    /// The JSON of the newer copy of the header.
+    /// The JSON of the newer copy of the header of those whose checksum is right.
     pub fn metadata(&self) -> String {
         let read = |at: u64| {
             let mut file = File::open(self.path(self.header())).ok()?;
@@ -185,8 +186,11 @@ impl Desk {
             file.read_exact(&mut copy).ok()?;
             let epoch = u64::from_be_bytes(copy[16..24].try_into().ok()?);
             let magic: &[u8] = if at == 0 { b"LUKS" } else { b"SKUL" };
+            let mut sealed = copy.clone();
+            sealed[448..512].fill(0);
+            let whole = Sha256::digest(&sealed)[..] == copy[448..480];
             let text = copy[4096..].split(|byte| *byte == 0).next()?;
-            copy.starts_with(magic)
+            (whole && copy.starts_with(magic))
                 .then(|| (epoch, String::from_utf8_lossy(text).into_owned()))
         };
         let newest = [0, 16 << 10].into_iter().filter_map(read).max();

@@ -18,7 +18,7 @@ use elsewhere as system;
 use linux as system;
 
 #[cfg(target_os = "linux")]
-pub use metadata::{MetadataLock, lock_resource};
+pub use metadata::{MetadataLock, lock_resource, resource_users};
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{Identity, Number, loop_backing};

@@ -14,6 +14,8 @@ use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
 use volume::VolumeError;
+#[cfg(target_os = "linux")]
+use volume::luks2::Header;
 
 /// A file, a block device, or an export of an NBD server.
 pub enum Disk {
@@ -71,7 +73,38 @@ impl Disk {
             hold,
         };
         let opened = FileDevice::open(place, &options).map_err(VolumeError::Block)?;
-        Ok(Self::File(opened, None))
+        let disk = Self::File(opened, None);
+        if write || hold == Hold::Steady {
+            disk.check_settled(place)?;
+        }
+        Ok(disk)
+    }
+
+    /// Refuses a volume that another program is reencrypting: cryptsetup locks its file
+    /// for moments only, and for as long as it works a name with the UUID in it.
+    #[cfg(target_os = "linux")]
+    fn check_settled(&self, place: &Path) -> Result<(), Failure> {
+        let Ok(header) = Header::read(self) else {
+            return Ok(());
+        };
+        let uuid = header.binary.uuid.lossy();
+        // The header says what it likes, and this is going to be the name of a file.
+        let plain = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+        if !header.is_reencrypting() || !uuid.bytes().all(plain) {
+            return Ok(());
+        }
+        match hold::resource_users(&format!("LUKS2-reencryption-{uuid}")) {
+            None => Ok(()),
+            Some(users) => {
+                let path = place.to_owned();
+                Err(VolumeError::Block(BlockError::InUse { path, users }).into())
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn check_settled(&self, _: &Path) -> Result<(), Failure> {
+        Ok(())
     }
 
     /// Takes the lock under which cryptsetup reads and changes headers, for as long as
@@ -238,6 +271,15 @@ pub fn check_distinct(option: &str, path: &Path, image: &Path) -> Result<(), Fai
         ),
         "Name another file or device.",
     ))
+}
+
+/// Refuses the file or device of a path that another program is reencrypting; to those
+/// who open it by other means.
+///
+/// # Errors
+/// Exit code 4, and those of opening it for reading.
+pub fn check_settled(place: &Path) -> Result<(), Failure> {
+    Disk::open(place, false)?.check_settled(place)
 }
 
 /// Opens what is to be overwritten, if it is not in use and, unless the loss is

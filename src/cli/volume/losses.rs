@@ -21,7 +21,8 @@ pub fn guard(place: &Path, confirmed: bool) -> Result<(), Failure> {
     };
     match refused {
         Err(BlockError::Holds { path, content }) => Err(refusal(&path, &content)),
-        other => Ok(other.map_err(VolumeError::Block)?),
+        Err(other) => Err(VolumeError::Block(other).into()),
+        Ok(()) => disk::check_settled(place),
     }
 }
 

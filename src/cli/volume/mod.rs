@@ -6,7 +6,7 @@ mod convert;
 mod copy;
 mod create;
 mod create_tcrypt;
-mod disk;
+pub mod disk;
 mod header;
 mod info;
 mod keys;

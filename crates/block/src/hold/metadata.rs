@@ -1,7 +1,7 @@
 //! [`MetadataLock`]: cryptsetup's own locks, under which both programs change headers.
 
-use super::linux::{Identity, PAUSE};
-use super::{User, Users, processes};
+use super::linux::{Identity, PAUSE, is_this_process};
+use super::{Users, processes};
 use crate::{BlockError, FileDevice, PathKind};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, major, minor};
 use rustix::io::Errno;
@@ -80,6 +80,16 @@ pub fn lock_resource(name: &str) -> Result<MetadataLock, BlockError> {
     resource(&name, &Path::new(FOLDER).join(&name), Duration::ZERO)
 }
 
+/// Who has locked that name: nobody if it is free, or if this user may not know.
+pub fn resource_users(name: &str) -> Option<Users> {
+    let at = Path::new(FOLDER).join(format!("LN_{name}"));
+    let file = Arc::new(File::open(at).ok()?);
+    match flock(&*file, FlockOperation::NonBlockingLockShared) {
+        Err(Errno::WOULDBLOCK) => Some(others_at(&file)),
+        _ => None,
+    }
+}
+
 /// Locks a file of [`FOLDER`], which is `path` in errors.
 fn resource(name: &str, path: &Path, patience: Duration) -> Result<MetadataLock, BlockError> {
     let folder = Path::new(FOLDER);
@@ -138,20 +148,19 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 fn in_use(path: &Path, file: &File) -> BlockError {
-    let other =
-        |user: &User| !matches!(user, User::Process { pid, .. } if *pid == std::process::id());
-    let target = file.metadata().map(|metadata| Identity::of(&metadata));
-    let users = target.map(|target| processes::with_open(target, |it| it.alone || it.shared));
     BlockError::InUse {
         path: path.to_owned(),
-        users: Users(
-            users
-                .unwrap_or_default()
-                .into_iter()
-                .filter(other)
-                .collect(),
-        ),
+        users: others_at(file),
     }
+}
+
+/// The other processes that have locked this file.
+fn others_at(file: &File) -> Users {
+    let target = file.metadata().map(|metadata| Identity::of(&metadata));
+    let users = target.map(|target| processes::with_open(target, |it| it.alone || it.shared));
+    let mut users = users.unwrap_or_default();
+    users.retain(|user| !is_this_process(user));
+    Users(users)
 }
 
 fn unusable(path: &Path, source: io::Error) -> BlockError {

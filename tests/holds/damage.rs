@@ -1,0 +1,324 @@
+//! The states of a volume: what has become of its bytes, and of the disk below.
+
+use crate::commands::{Command, Use};
+use crate::kit::{CHEAP, COPY, Desk, PROGRAM, seal};
+use crate::states::{Outcome, REFUSED, Set, done, kill};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::process::{self, Child, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// How long a program may take before it has begun.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Its size is what it is, and no other file takes its place.
+pub fn on_a_fixed_size(command: &Command) -> Outcome {
+    match command.name {
+        "resize" | "export onto it" | "reencrypt --decrypt" => Outcome::Fails(1),
+        // It is no whole backup.
+        "header restore from it" => Outcome::Fails(2),
+        _ => done(command),
+    }
+}
+
+/// Another program goes through its data.
+pub fn in_their_hands(command: &Command) -> Outcome {
+    match command.is {
+        Use::Writes | Use::Reads => REFUSED,
+        Use::Looks => Outcome::Done,
+    }
+}
+
+/// A reencryption has begun, and was stopped in the middle of a write: until it goes on,
+/// nobody writes.
+pub fn half_done(command: &Command) -> Outcome {
+    match command.name {
+        "passwd" | "key add" | "key kill" | "key kill --yes" | "header set" => REFUSED,
+        "reencrypt --decrypt" | "reencrypt --encrypt" | "resize" | "import" => REFUSED,
+        "mount" | "serve" => REFUSED,
+        // It is `other` whose header this is said to be.
+        "serve as the header" => REFUSED,
+        // A header of before, which --yes puts there whatever is lost.
+        "header restore" => Outcome::Loses(0),
+        _ => Outcome::Done,
+    }
+}
+
+/// There is no room for what is not there.
+pub fn without_room(command: &Command) -> Outcome {
+    match command.name {
+        "create" | "create luks1" | "create plain" => Outcome::Loses(1),
+        "run" => Outcome::Stops(1),
+        "passwd" | "key add" | "key kill" | "key kill --yes" | "header restore" | "header set"
+        | "reencrypt" => Outcome::Stops(1),
+        "export onto it" | "reencrypt --decrypt" => Outcome::Fails(1),
+        _ => done(command),
+    }
+}
+
+/// A header that only newer programs understand.
+pub fn foreign(command: &Command) -> Outcome {
+    match command.name {
+        "info" | "header backup" | "header restore from it" => Outcome::Loses(0),
+        "header repair" | "convert" | "lab run" => Outcome::Loses(0),
+        "create" | "create luks1" | "create plain" | "run" | "export onto it"
+        | "header restore" => Outcome::Done,
+        "reencrypt --encrypt" => REFUSED,
+        _ => Outcome::Fails(2),
+    }
+}
+
+/// A disk that does not give these bytes before they are written: nbdkit, as a file.
+fn unread(desk: &Desk, from: usize) -> Result<Set, String> {
+    let folder = desk.path("");
+    let (folder, to) = (folder.display(), from + COPY);
+    let touches = format!(r#"[ "$4" -lt {to} ] && [ $(($4 + $3)) -gt {from} ]"#);
+    let read = format!(
+        r#"pread=cd {folder}; if [ ! -e healed ] && {touches}; then echo EIO it is bad >&2; exit 1; fi;
+           dd if=image skip="$4" count="$3" iflag=count_bytes,skip_bytes status=none"#
+    );
+    let write = format!(
+        r#"pwrite=cd {folder}; if {touches}; then touch healed; fi;
+           dd of=image seek="$4" oflag=seek_bytes conv=notrunc status=none"#
+    );
+    fs::write(desk.path("disk"), "").unwrap();
+    let mut command = desk.command(
+        "nbdfuse",
+        "disk --command nbdkit --single --exit-with-parent eval",
+    );
+    command
+        .arg(format!("get_size=stat -c %s {folder}/image"))
+        .args([&read, &write])
+        .args(["flush=true", "can_write=true", "can_flush=true"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let child = command
+        .spawn()
+        .map_err(|error| format!("nbdfuse: {error}"))?;
+    let disk = desk.path("disk");
+    let end = disk.clone();
+    let unmount = move || {
+        let mut child = child;
+        // What a program had open may be closed a little after its end.
+        let begun = Instant::now();
+        let gone = || {
+            let mut unmount = process::Command::new("fusermount3");
+            let done = unmount.arg("-u").arg(&end).stderr(Stdio::null()).status();
+            done.unwrap().success()
+        };
+        while !gone() {
+            assert!(begun.elapsed() < PATIENCE, "the disk is in use");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        child.wait().unwrap();
+    };
+    let set = Set::at("disk").then(unmount);
+    let begun = Instant::now();
+    while fs::metadata(&disk).unwrap().len() == 0 {
+        if begun.elapsed() > PATIENCE {
+            return Err("nbdfuse does not begin".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(set)
+}
+
+pub fn first_copy_unread(desk: &Desk) -> Result<Set, String> {
+    unread(desk, 0)
+}
+
+pub fn second_copy_unread(desk: &Desk) -> Result<Set, String> {
+    unread(desk, COPY)
+}
+
+/// Starts a reencryption; whether it has come to the data when it is sent the signal `name`.
+fn stopped(
+    desk: &Desk,
+    program: &str,
+    arguments: &str,
+    name: &str,
+) -> Result<Option<Child>, String> {
+    let mut command = desk.command(program, arguments);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("{program}: {error}"))?;
+    let begun = Instant::now();
+    // Within the data: a hot zone is marked.
+    while !String::from_utf8_lossy(&desk.read("image")[..2 * COPY]).contains("in-reencryption") {
+        if child.try_wait().unwrap().is_some() {
+            return Ok(None);
+        }
+        assert!(begun.elapsed() < PATIENCE, "{program} does not begin");
+    }
+    signal(&child, name);
+    Ok(Some(child))
+}
+
+fn signal(child: &Child, name: &str) {
+    let number = child.id().to_string();
+    let sent = process::Command::new("kill")
+        .args(["-s", name, &number])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+fn is_half_done(desk: &Desk) -> bool {
+    String::from_utf8_lossy(&desk.read("image")[..2 * COPY]).contains("online-reencrypt")
+}
+
+const THEIRS: &str = "reencrypt image --batch-mode --force-offline-reencrypt --hotzone-size 4k \
+     --key-file key --key-slot 0 --pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+
+/// Stopped where it has not locked the file, which it does for moments only: what protects
+/// it is the lock of the reencryption, of which the header tells.
+pub fn reencrypted_by_them(desk: &Desk) -> Result<Set, String> {
+    desk.write_key("pass");
+    let child = stopped(desk, "cryptsetup", THEIRS, "STOP")?;
+    let mut child = child.ok_or("cryptsetup: done before it could be stopped")?;
+    while desk.try_run("flock", "--nonblock image true").is_err() {
+        signal(&child, "CONT");
+        signal(&child, "STOP");
+        if child.try_wait().unwrap().is_some() {
+            return Err("cryptsetup: done before it could be stopped".to_owned());
+        }
+    }
+    Ok(Set::at("image").then(move || kill(child)))
+}
+
+/// Kills a reencryption before it ends; once, and copies what is left of the volume.
+fn interrupted(
+    desk: &Desk,
+    once: &OnceLock<Result<Vec<u8>, String>>,
+    program: &str,
+    arguments: &str,
+) -> Result<Set, String> {
+    let bytes = once.get_or_init(|| {
+        for _ in 0..50 {
+            let desk = Desk::new();
+            desk.write_key("pass");
+            if let Some(mut child) = stopped(&desk, program, arguments, "KILL")? {
+                child.wait().unwrap();
+                if is_half_done(&desk) {
+                    return Ok(desk.read("image"));
+                }
+            }
+        }
+        Err(format!("{program}: is done before it can be killed"))
+    });
+    fs::write(desk.path("image"), bytes.clone()?).unwrap();
+    Ok(Set::at("image"))
+}
+
+pub fn interrupted_by_us(desk: &Desk) -> Result<Set, String> {
+    static BYTES: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
+    let arguments = format!("volume reencrypt image --passphrase-file pass {CHEAP} --yes");
+    interrupted(desk, &BYTES, PROGRAM, &arguments)
+}
+
+pub fn interrupted_by_them(desk: &Desk) -> Result<Set, String> {
+    static BYTES: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
+    interrupted(desk, &BYTES, "cryptsetup", THEIRS)
+}
+
+/// A file with holes, on a disk that has no room for what they become.
+pub fn on_full_disk(desk: &Desk) -> Result<Set, String> {
+    let at = desk.path("full");
+    fs::create_dir(&at).unwrap();
+    desk.try_run(
+        "mount",
+        &format!("-t tmpfs -o size=8m none {}", at.display()),
+    )?;
+    let end = at.clone();
+    let bytes = desk.path("image");
+    let unmount = move || {
+        // What is looked at afterwards is the file.
+        fs::remove_file(&bytes).unwrap();
+        fs::copy(end.join("image"), &bytes).unwrap();
+        let done = process::Command::new("umount")
+            .arg("--lazy")
+            .arg(&end)
+            .status();
+        assert!(done.unwrap().success());
+    };
+    let set = Set::at("full/image").then(unmount);
+    // The data is noise but for the first half.
+    desk.try_run("cp", "--sparse=always image full/image")?;
+    fs::remove_file(desk.path("image")).unwrap();
+    std::os::unix::fs::symlink("full/image", desk.path("image")).unwrap();
+    let mut filler = fs::File::create(at.join("filler")).unwrap();
+    while filler.write_all(&[0x55; 4096]).is_ok() {}
+    Ok(set)
+}
+
+/// Changes the JSON of both copies.
+fn edit(desk: &Desk, edit: impl Fn(&mut Value)) {
+    let mut bytes = desk.read("image");
+    for at in [0, COPY] {
+        let copy = &mut bytes[at..][..COPY];
+        let end = copy[4096..].iter().position(|byte| *byte == 0).unwrap();
+        let mut json: Value = serde_json::from_slice(&copy[4096..][..end]).unwrap();
+        edit(&mut json);
+        copy[4096..].fill(0);
+        let text = json.to_string();
+        copy[4096..][..text.len()].copy_from_slice(text.as_bytes());
+        seal(copy);
+    }
+    fs::write(desk.path("image"), bytes).unwrap();
+}
+
+/// It says where its material is, and nothing else that this program knows.
+pub fn with_foreign_keyslot(desk: &Desk) -> Result<Set, String> {
+    edit(desk, |json| {
+        let area = json!({ "type": "raw", "offset": "1048576", "size": "4096" });
+        json["keyslots"]["5"] = json!({ "type": "foreign", "key_size": 64, "area": area });
+    });
+    Ok(Set::at("image"))
+}
+
+/// Taken away in the end, so that both programs can open it again.
+pub fn with_foreign_requirement(desk: &Desk) -> Result<Set, String> {
+    let (path, before) = (desk.path("image"), desk.read("image"));
+    edit(desk, |json| {
+        json["config"]["requirements"] = json!({ "mandatory": ["foreign"] });
+    });
+    let changed = desk.read("image");
+    let restore = move || {
+        if fs::read(&path).unwrap() == changed {
+            fs::write(&path, before).unwrap();
+        }
+    };
+    Ok(Set::at("image").then(restore))
+}
+
+/// It has bytes behind its last sector.
+pub fn with_a_tail(desk: &Desk) -> Result<Set, String> {
+    let file = fs::File::options().append(true).open(desk.path("image"));
+    file.unwrap().write_all(&[0x55; 100]).unwrap();
+    Ok(Set::at("image"))
+}
+
+fn spoilt_at(desk: &Desk, offset: usize) -> Result<Set, String> {
+    let mut bytes = desk.read("image");
+    // Within the JSON.
+    bytes[offset + 4096 + 20] ^= 1;
+    fs::write(desk.path("image"), bytes).unwrap();
+    Ok(Set::at("image"))
+}
+
+pub fn first_copy_spoilt(desk: &Desk) -> Result<Set, String> {
+    spoilt_at(desk, 0)
+}
+
+pub fn second_copy_spoilt(desk: &Desk) -> Result<Set, String> {
+    spoilt_at(desk, 16 << 10)
+}
+
+pub fn wiped(desk: &Desk) -> Result<Set, String> {
+    let mut bytes = desk.read("image");
+    bytes[..32 << 10].fill(0);
+    fs::write(desk.path("image"), bytes).unwrap();
+    Ok(Set::at("image"))
+}
