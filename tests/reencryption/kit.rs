@@ -29,6 +29,12 @@ pub enum Task {
     Decrypt,
 }
 
+impl Task {
+    pub fn decrypts(self) -> bool {
+        matches!(self, Self::Decrypt | Self::DecryptDetached)
+    }
+}
+
 /// Which program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
@@ -87,8 +93,6 @@ impl Desk {
                 desk.make(OFFSET + DATA);
                 let format = format!("luksFormat {CHEAP} --offset {} v", OFFSET / 512);
                 desk.theirs(&format);
-                // Each is removed by itself at the end.
-                desk.theirs(&format!("luksAddKey {CHEAP} v line"));
                 desk.ours("import v --input plain --yes");
             }
             Task::DecryptDetached => {
@@ -217,7 +221,7 @@ impl Desk {
             "reencrypt --force-offline-reencrypt --hotzone-size {hot} {CHEAP} v {}",
             match resilience {
                 "datashift" => String::new(),
-                other => format!("--resilience {other} --key-slot 0"),
+                other => format!("--resilience {other}"),
             }
         );
         if (task, by) == (Task::Encrypt, By::Them) {
@@ -250,7 +254,10 @@ impl Desk {
     /// Begins the task as they do it, and kills the program at its write number `at`; whether
     /// there was one.
     pub fn begin_and_kill_at(&self, task: Task, resilience: &str, at: u32) -> bool {
-        let theirs = self.beginning(task, By::Them, resilience, "6M");
+        let mut theirs = self.beginning(task, By::Them, resilience, "3M");
+        if task == Task::Reencrypt {
+            theirs.args(["--key-slot", "0"]);
+        }
         let mut traced = Command::new("strace");
         traced.args([
             "-f",
@@ -274,6 +281,11 @@ impl Desk {
     pub fn is_as(&self, other: &Self) -> bool {
         let [ours, others] = [self, other].map(|desk| fs::read(desk.path("v")).unwrap());
         ours.starts_with(&others)
+    }
+
+    /// Adds a keyslot of the same passphrase.
+    pub fn add_keyslot(&self) {
+        self.theirs(&format!("luksAddKey {CHEAP} v line"));
     }
 
     /// A second volume of the same bytes.
@@ -314,6 +326,22 @@ impl Desk {
         self.is_begun()
     }
 
+    /// Whether the data stand there unencrypted.
+    pub fn is_plain(&self) -> bool {
+        fs::read(self.path("v")).unwrap().starts_with(&self.plain)
+    }
+
+    /// Whether we refuse to open it because it is decrypted, and nothing is left to prove that.
+    pub fn is_said_to_be_decrypted(&self, when: &str) -> bool {
+        let option = self.detached();
+        let mut command = self.our_command(&format!("export v {option} --output -"));
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let refused = said.contains("says that all data is decrypted");
+        assert_eq!(refused, output.status.code() == Some(4), "{when}\n{said}");
+        refused
+    }
+
     /// Whether we read the data, whatever is behind them.
     pub fn holds(&self, when: &str) {
         let option = self.detached();
@@ -343,11 +371,9 @@ impl Desk {
     /// What must be at the end; what had not begun may be as it was.
     pub fn ended(&self, task: Task, begun: bool) {
         assert!(!self.is_begun());
-        let decrypts = matches!(task, Task::Decrypt | Task::DecryptDetached);
         let encrypted = self.metadata().contains("\"crypt\"");
-        if decrypts && (begun || !encrypted) {
-            let there = fs::read(self.path("v")).unwrap();
-            assert!(there.starts_with(&self.plain), "{task:?}");
+        if task.decrypts() && (begun || !encrypted) {
+            assert!(self.is_plain(), "{task:?}");
             return;
         }
         self.holds(&format!("{task:?} at the end"));

@@ -305,9 +305,9 @@ pub enum VolumeError {
     #[error("the header tells of a reencryption that is not bound to the volume's keys")]
     UnboundReencryption,
 
-    /// A decryption that is done, without a keyslot that could confirm it.
-    #[error("the header says that all data is decrypted, and no keyslot is left to confirm that")]
-    DecryptedUnproven {
+    /// A header of data that it says is not encrypted, and no keyslot that could confirm that.
+    #[error("the header says that all data is decrypted, and no keyslot opens to confirm that")]
+    Decrypted {
         /// The byte of the device where the data begins.
         offset: u64,
     },
@@ -570,7 +570,7 @@ impl VolumeError {
             | Self::Reencrypting
             | Self::RecoveryNeeded
             | Self::UnboundReencryption
-            | Self::DecryptedUnproven { .. }
+            | Self::Decrypted { .. }
             | Self::ForeignReencryption
             | Self::FormerReencryption { .. }
             | Self::Stranger { .. }
@@ -697,9 +697,10 @@ impl VolumeError {
                  backup of the header with --header."
                     .to_owned()
             }
-            Self::DecryptedUnproven { offset } => format!(
-                "Look at the data from byte {offset} on, with `blkid --probe --offset {offset}` for \
-                 instance. If it is right, the header is not needed any more."
+            Self::Decrypted { offset } => format!(
+                "Check the passphrase. If it is the right one, look at the data from byte {offset} on, \
+                 with `blkid --probe --offset {offset}` for instance: where it is decrypted, the \
+                 header is not needed any more."
             ),
             Self::ForeignReencryption => {
                 "Finish it with `cryptsetup reencrypt --resume-only`; nothing was changed."

@@ -165,17 +165,12 @@ impl Header {
             && (segment.offset, &segment.kind) == (last.offset, &last.kind)
     }
 
-    /// Whether the header says that all is decrypted, and has no keyslot left that could prove
-    /// it.
-    fn is_decrypted(&self) -> bool {
-        let Some((segment, _, previous, last)) = self.single() else {
-            return false;
-        };
-        let last = &self.metadata.segments[&last];
-        let old = self.digest_of(previous).ok();
-        let old = old.and_then(|old| self.metadata.digests.get(&old));
-        [&segment.kind, &last.kind] == [&SegmentKind::Linear; 2]
-            && old.is_some_and(|old| old.keyslots.is_empty())
+    /// Where the data begins, if the header says that all of it is decrypted. cryptsetup wipes
+    /// the keyslots before it says that nothing is left to do.
+    fn decrypted(&self) -> Option<u64> {
+        let (segment, _, _, last) = self.single()?;
+        let kinds = [&segment.kind, &self.metadata.segments[&last].kind];
+        (kinds == [&SegmentKind::Linear; 2]).then_some(segment.offset)
     }
 
     /// The segment that is all of the data, its number, and those of what was and what is to be.
@@ -200,7 +195,7 @@ impl Header {
     ///
     /// # Errors
     /// As those of [`unlock`](Self::unlock), [`VolumeError::UnboundReencryption`], and
-    /// [`VolumeError::DecryptedUnproven`].
+    /// [`VolumeError::Decrypted`].
     pub fn unlock_both(
         &self,
         device: &dyn BlockDevice,
@@ -228,13 +223,12 @@ impl Header {
             let (old, new) = (Key::from_slice(&[]), key(new)?);
             return Ok(Keys { old, new });
         }
-        if self.is_decrypted() {
-            return Err(VolumeError::DecryptedUnproven {
-                offset: self.regular_segments().map(|only| only.offset).sum(),
-            });
-        }
+        let old_key = match (key(old), self.decrypted()) {
+            (Err(_), Some(offset)) => return Err(VolumeError::Decrypted { offset }),
+            (old_key, _) => old_key?,
+        };
         let keys = Keys {
-            old: key(old)?,
+            old: old_key,
             new: key(new.filter(|_| new != old))?,
         };
         self.check_bound(&keys, limits)?;

@@ -310,8 +310,13 @@ impl Header {
 
     /// The number of the digest of the data's key.
     pub(super) fn digest_of_data(&self) -> Result<u32, VolumeError> {
-        let (segment, _) = self.data_segment()?;
-        self.digest_of(segment)
+        let (number, segment) = self.data_segment()?;
+        match (self.digest_of(number), &segment.kind) {
+            (Err(_), SegmentKind::Linear) => Err(VolumeError::Decrypted {
+                offset: segment.offset,
+            }),
+            (digest, _) => digest,
+        }
     }
 
     /// The number of the digest of a segment's key.
