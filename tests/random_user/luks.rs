@@ -374,12 +374,12 @@ impl Model<'_> {
         }
     }
 
-    /// Begun here and killed, and finished by whoever comes next, who may be killed, too.
-    /// One that cryptsetup began is `tests/reencryption`'s.
+    /// Begun by either program and killed, and finished by whoever comes next, who may be killed,
+    /// too.
     fn reencrypt_killed(&mut self) {
         let opener = self.opener();
-        let line = self.reencrypting("ours", &opener);
-        let before = self.digests();
+        let line = self.reencrypting(self.anyone(), &opener);
+        let before = self.digest_of_data();
         self.user.kill(&line, Duration::from_millis(250));
         self.finish_reencryption(opener, &before);
     }
@@ -389,40 +389,43 @@ impl Model<'_> {
         while self.is_reencrypting() {
             self.check_data(&opener);
             self.refuse_meanwhile(&opener);
-            let line = match self.anyone() {
-                "ours" => format!("ours reencrypt v --key-file {opener} --no-progress"),
-                _ => format!(
-                    "cryptsetup -q reencrypt --resume-only --force-offline-reencrypt \
-                     --key-file {opener} v"
-                ),
-            };
-            if line.starts_with("cryptsetup") {
-                // What was cut in the middle of a write it mends by another command.
-                self.user
-                    .run(&format!("cryptsetup -q repair --key-file {opener} v"));
-            }
-            match self.user.below(3) {
-                0 if line.starts_with("ours") => {
-                    self.user.kill(&line, Duration::from_millis(250));
+            let ours = format!("ours reencrypt v --key-file {opener} --no-progress");
+            let theirs = format!(
+                "cryptsetup -q reencrypt --resume-only --force-offline-reencrypt \
+                 --key-file {opener} v"
+            );
+            match (self.anyone(), self.user.below(3)) {
+                ("ours", 0) => drop(self.user.kill(&ours, Duration::from_millis(250))),
+                ("ours", _) => self.user.must(&ours),
+                (_, dice) => {
+                    // What was cut in the middle of a write it mends by another command.
+                    self.user
+                        .run(&format!("cryptsetup -q repair --key-file {opener} v"));
+                    if dice == 0 {
+                        self.user.kill(&theirs, Duration::from_millis(250));
+                    } else if self.user.run(&theirs).code != Some(0) {
+                        // It needs the old key, also where no data has that any more.
+                        self.user.must(&ours);
+                    }
                 }
-                _ => self.user.must(&line),
             }
         }
-        if self.digests() != before {
+        if self.digest_of_data() != before {
             self.reencrypted(opener);
         }
+        self.remove_unbound();
     }
 
     /// One of two that reencrypt at once is refused, or comes second.
     fn reencrypt_both_at_once(&mut self) {
         let opener = self.opener();
-        let before = self.digests();
+        let before = self.digest_of_data();
         let lines = ["ours", "ours"].map(|by| self.reencrypting(by, &opener));
         let ended = self.user.both(&lines[0], &lines[1]);
         if !self.cramped && ended.iter().all(|ended| ended.code != Some(0)) {
             self.user.fail("neither of two reencryptions was done");
         }
-        if self.digests() != before {
+        if self.digest_of_data() != before {
             self.reencrypted(opener);
         }
     }
@@ -475,13 +478,38 @@ impl Model<'_> {
         }
     }
 
-    /// Tells one volume key from another: the digests of the dump.
-    fn digests(&self) -> String {
-        let dump = self.dump();
-        let lines = dump
-            .lines()
-            .skip_while(|line| !line.starts_with("Digests:"));
-        lines.collect::<Vec<_>>().join("\n")
+    /// Tells one volume key from another: the digest that the data's segment is in.
+    fn digest_of_data(&self) -> String {
+        let json = self.json();
+        let mut digests = json["digests"].as_object().unwrap().values();
+        let of_data = digests.find(|digest| !digest["segments"].as_array().unwrap().is_empty());
+        of_data.map_or(String::new(), |digest| digest["digest"].to_string())
+    }
+
+    fn json(&self) -> serde_json::Value {
+        match self
+            .user
+            .output("cryptsetup luksDump --dump-json-metadata v")
+        {
+            Ok(text) => serde_json::from_slice(&text).unwrap(),
+            Err(ended) => self.user.fail(&ended.said),
+        }
+    }
+
+    /// Removes the keyslots that open no data. Whoever is killed before a reencryption has begun
+    /// leaves one of the same passphrase, and cryptsetup would change that one.
+    fn remove_unbound(&self) {
+        let json = self.json();
+        for digest in json["digests"].as_object().unwrap().values() {
+            if !digest["segments"].as_array().unwrap().is_empty() {
+                continue;
+            }
+            for slot in digest["keyslots"].as_array().unwrap() {
+                let slot = slot.as_str().unwrap();
+                self.user
+                    .must(&format!("cryptsetup -q luksKillSlot v {slot}"));
+            }
+        }
     }
 
     fn add_unbound(&mut self) {
