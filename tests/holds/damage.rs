@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Its size is what it is, and no other file takes its place.
 pub fn on_a_fixed_size(command: &Command) -> Outcome {
     match command.name {
-        "resize" | "export onto it" | "reencrypt --decrypt" => Outcome::Fails(1),
+        "resize" | "export onto it" | "header restore" | "reencrypt --decrypt" => Outcome::Fails(1),
         // It is no whole backup.
         "header restore from it" => Outcome::Fails(2),
         _ => done(command),
@@ -49,11 +49,12 @@ pub fn half_done(command: &Command) -> Outcome {
 /// There is no room for what is not there.
 pub fn without_room(command: &Command) -> Outcome {
     match command.name {
-        "create" | "create luks1" | "create plain" => Outcome::Loses(1),
+        "create" | "create luks1" | "create plain" => Outcome::Fails(1),
         "run" => Outcome::Stops(1),
-        "passwd" | "key add" | "key kill" | "key kill --yes" | "header restore" | "header set"
-        | "reencrypt" => Outcome::Stops(1),
-        "export onto it" | "reencrypt --decrypt" => Outcome::Fails(1),
+        "passwd" | "key add" | "key kill" | "key kill --yes" | "header set" | "reencrypt" => {
+            Outcome::Stops(1)
+        }
+        "export onto it" | "header restore" | "reencrypt --decrypt" => Outcome::Fails(1),
         _ => done(command),
     }
 }

@@ -526,12 +526,12 @@ impl Model<'_> {
         );
     }
 
+    /// Where all keyslots are taken, cryptsetup moves each over itself, and this program refuses:
+    /// a power cut would lose them.
     fn convert(&mut self) {
-        let line = match self.anyone() {
-            "ours" => "ours convert v --type luks2",
-            _ => "cryptsetup -q convert --type luks2 v",
-        };
-        if self.done(line, true) {
+        let theirs = "cryptsetup -q convert --type luks2 v";
+        let by_us = self.anyone() == "ours" && self.done("ours convert v --type luks2", false);
+        if by_us || self.done(theirs, true) {
             self.luks2 = true;
             self.cramped = true;
             // Of the same key, so that it may go back, to a volume of LUKS1.

@@ -213,6 +213,27 @@ impl FileDevice {
         Ok(())
     }
 
+    /// Takes the room that writing to `range` of a regular file will need, so that a full disk is
+    /// found before anything is overwritten. What the file holds stays. A file system that cannot
+    /// do this, and a block device, promise nothing.
+    ///
+    /// # Errors
+    /// [`BlockError::ReadOnly`], and [`BlockError::Io`] where there is no room.
+    pub fn reserve(&self, range: ByteRange) -> Result<(), BlockError> {
+        if !self.shared.write {
+            return Err(BlockError::ReadOnly);
+        }
+        if self.shared.kind != PathKind::RegularFile || range.length == 0 {
+            return Ok(());
+        }
+        system::reserve(&self.shared.file, range).map_err(|source| BlockError::Io {
+            operation: OperationKind::Write,
+            offset: range.offset,
+            length: range.length,
+            source,
+        })
+    }
+
     /// The open file, whose description has the lock.
     #[cfg(target_os = "linux")]
     pub(crate) fn file(&self) -> &Arc<File> {

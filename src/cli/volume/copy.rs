@@ -12,14 +12,14 @@ use block::hold::{self, Hold};
 use block::layer::Protected;
 use block::signature::{self, Content};
 use block::transfer::{self, TransferError};
-use block::{BlockDevice, BlockError, PathKind};
+use block::{BlockDevice, BlockError, ByteRange, PathKind};
 use clap::Args;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use volume::{Access, Format, VolumeError};
+use volume::{Access, Format, Storage, VolumeError};
 
 /// Options of `cryptmark volume export`.
 #[derive(Debug, Args)]
@@ -147,6 +147,8 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     };
     let devices = options.volume.devices(true)?;
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Write)?;
+    let rows = opened.rows.iter();
+    let rows: Vec<_> = rows.map(|row| (row.storage, row.mapping.data)).collect();
     let hidden = options.protection.range(&options.volume, &devices)?;
     let data = Protected::new(devices.data(), hidden);
     let volume = opened.device::<&dyn BlockDevice>(devices.header(), &data)?;
@@ -160,6 +162,16 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     };
     if !options.yes {
         guard_import(options, &devices, &volume)?;
+    }
+    if let Input::File(..) = input {
+        let mut left = length;
+        for (storage, range) in rows {
+            if storage == Storage::Data {
+                let needed = ByteRange::new(range.offset, range.length.min(left));
+                devices.data().reserve(needed)?;
+            }
+            left = left.saturating_sub(range.length);
+        }
     }
     let stop = crate::cli::stop_on_signal()?;
     let progress = Progress::bytes(options.no_progress, length);

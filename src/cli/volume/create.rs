@@ -166,6 +166,7 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
 fn headless(options: &CreateOptions) -> Result<(), Failure> {
     let (device, mut made) = place(&options.image, options.size, options.yes)?;
     let data = ByteRange::new(0, device.geometry().size);
+    device.reserve(data)?;
     fill(&device, data, options.no_progress)?;
     if let Some(made) = &mut made {
         made.keep();
@@ -261,6 +262,8 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
     };
     let kdf = options.kdf.kdf(format, hash)?;
     let device = header.as_ref().unwrap_or(&data);
+    let before_data = options.offset.map_or(HEADER_FILE, |offset| offset.bytes);
+    device.reserve(ByteRange::new(0, before_data.min(device.geometry().size)))?;
     if options.yes {
         losses::shred_header(device)?;
     }

@@ -7,9 +7,9 @@ use super::losses;
 use super::open::Search;
 use super::secrets::Empty;
 use crate::cli::{Failure, print};
-use block::ByteRange;
+use block::{BlockDevice, ByteRange};
 use cipher::Key;
-use volume::tcrypt::{Creation, Family, Keyfiles, Opening, Prf, Sealing, Unlocked};
+use volume::tcrypt::{Creation, Family, HEADERS_BYTES, Keyfiles, Opening, Prf, Sealing, Unlocked};
 use volume::{Hash, Limits, Secret};
 
 /// Makes a volume of all of the file or device.
@@ -27,6 +27,14 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
         algorithms: options.cipher.algorithms().to_vec(),
         sealing,
     };
+    let size = device.geometry().size;
+    for at in [0, size.saturating_sub(HEADERS_BYTES)] {
+        let range = match options.quick {
+            true => ByteRange::new(at, HEADERS_BYTES.min(size)),
+            false => ByteRange::new(0, size),
+        };
+        device.reserve(range)?;
+    }
     if options.yes {
         losses::shred_header(&device)?;
     }

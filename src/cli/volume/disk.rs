@@ -166,6 +166,22 @@ impl Disk {
         Ok(changed.map_err(VolumeError::Block)?)
     }
 
+    /// Finds out whether there is room for what will be written to `range`, before anything is
+    /// overwritten.
+    pub fn reserve(&self, range: ByteRange) -> Result<(), Failure> {
+        match self {
+            Self::File(device, _) => device.reserve(range).map_err(|error| {
+                Failure::new(
+                    1,
+                    format!("no room for what is to be written: {error}"),
+                    "Make room on the disk that has the file. Nothing was changed.",
+                )
+            }),
+            #[cfg(target_os = "linux")]
+            Self::Nbd(_) => Ok(()),
+        }
+    }
+
     /// Whether its length can be changed.
     pub fn is_file(&self) -> bool {
         matches!(self, Self::File(device, _) if device.path_kind() == PathKind::RegularFile)

@@ -92,7 +92,7 @@ const HEADER_BYTES: u64 = 512;
 const SALT_BYTES: usize = 64;
 
 /// What the headers and their copies take at either end, from version 4 on.
-const HEADERS_BYTES: u64 = 131_072;
+pub const HEADERS_BYTES: u64 = 131_072;
 const HIDDEN_AT: u64 = 65_536;
 const OLD_HIDDEN_BEFORE_END: u64 = 1536;
 const SYSTEM_AT: u64 = 31_744;

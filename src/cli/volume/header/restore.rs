@@ -46,6 +46,7 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
             "Name the volume that the backup was made of.",
         ));
     }
+    device.reserve(ByteRange::new(0, length))?;
     let before = LuksHeader::read(device);
     LuksHeader::put(device, &bytes)?;
     let mut text = format!(

@@ -132,6 +132,15 @@ pub(in crate::file) fn release(file: &File, kind: PathKind, range: ByteRange) ->
     }
 }
 
+/// Takes the room of a file's holes, whose zeros stay.
+pub(in crate::file) fn reserve(file: &File, range: ByteRange) -> io::Result<()> {
+    match fallocate(file, FallocateFlags::KEEP_SIZE, range.offset, range.length) {
+        // Not every file system can.
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
+        done => Ok(done?),
+    }
+}
+
 /// Threads do not wait for each other at one description.
 pub(in crate::file) fn for_a_thread(_: &File, _: bool, _: bool) -> io::Result<Option<File>> {
     Ok(None)
