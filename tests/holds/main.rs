@@ -4,6 +4,7 @@
 //! and both programs open the volume afterwards.
 #![cfg(target_os = "linux")]
 
+mod at_once;
 mod commands;
 mod damage;
 mod hidden;

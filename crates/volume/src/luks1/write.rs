@@ -96,7 +96,8 @@ impl Header {
         // of key material that is gone.
         unaligned::write_verified(device, 0, &[0; MATERIAL_UNIT as usize])?;
         let slot = header.free_slot(None)?;
-        header.store(device, slot, volume_key, passphrase, creation.iterations)?;
+        let slot_key = header.fill(slot, passphrase, creation.iterations)?;
+        header.store(device, slot, &slot_key, volume_key)?;
         header.write(device)?;
         Ok(header)
     }
@@ -119,7 +120,10 @@ impl Header {
     ) -> Result<u32, VolumeError> {
         let slot = self.free_slot(slot)?;
         let mut next = self.clone();
-        next.store(device, slot, volume_key, passphrase, iterations)?;
+        let slot_key = next.fill(slot, passphrase, iterations)?;
+        // That took its time. What is free by an old header may be in use by now.
+        self.check_unchanged(device)?;
+        next.store(device, slot, &slot_key, volume_key)?;
         self.replace(device, next)?;
         Ok(slot as u32)
     }
@@ -207,15 +211,8 @@ impl Header {
         }
     }
 
-    /// Puts the volume key into a free keyslot, on the device and in this header.
-    fn store(
-        &mut self,
-        device: &dyn BlockDevice,
-        slot: usize,
-        volume_key: &Key,
-        passphrase: &Key,
-        iterations: u32,
-    ) -> Result<(), VolumeError> {
+    /// Takes a free keyslot for a passphrase, in this header alone; the key of its material.
+    fn fill(&mut self, slot: usize, passphrase: &Key, iterations: u32) -> Result<Key, VolumeError> {
         self.check_material(slot as u32)?;
         let keyslot = &mut self.keyslots[slot];
         keyslot.active = true;
@@ -226,22 +223,42 @@ impl Header {
         // Nothing of an unused keyslot was checked when the header was read.
         self.check()?;
         self.check_to_write()?;
-        let limits = Limits::default();
         let kdf = self.kdf(iterations);
-        let slot_key = kdf.derive(passphrase.as_bytes(), &salt, self.key_bytes, &limits)?;
+        kdf.derive(
+            passphrase.as_bytes(),
+            &salt,
+            self.key_bytes,
+            &Limits::default(),
+        )
+    }
+
+    /// Writes the key material of a keyslot.
+    fn store(
+        &self,
+        device: &dyn BlockDevice,
+        slot: usize,
+        slot_key: &Key,
+        volume_key: &Key,
+    ) -> Result<(), VolumeError> {
         let material = self.material(&self.keyslots[slot]);
-        material.store(device, &slot_key, volume_key)?;
+        material.store(device, slot_key, volume_key)?;
         Ok(device.flush()?)
+    }
+
+    /// Refuses a device that has another header by now.
+    fn check_unchanged(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+        // What this program does not read is kept, and may differ.
+        match Self::read(device)? == *self {
+            true => Ok(()),
+            false => Err(VolumeError::HeaderChanged {
+                format: Format::Luks1,
+            }),
+        }
     }
 
     /// Writes `next` where this header is.
     fn replace(&mut self, device: &dyn BlockDevice, mut next: Self) -> Result<(), VolumeError> {
-        // What this program does not read is kept, and may differ.
-        if Self::read(device)? != *self {
-            return Err(VolumeError::HeaderChanged {
-                format: Format::Luks1,
-            });
-        }
+        self.check_unchanged(device)?;
         next.write(device)?;
         *self = next;
         Ok(())

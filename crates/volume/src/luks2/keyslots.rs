@@ -174,6 +174,8 @@ impl Header {
             options
                 .kdf
                 .derive(passphrase.as_bytes(), &salt, options.key_bytes, &limits)?;
+        // That took its time. What is free by an old header may be in use by now.
+        self.check_unchanged(device)?;
         material.store(device, &slot_key, volume_key)?;
         device.flush()?;
         Ok((json, area))

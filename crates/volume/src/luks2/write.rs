@@ -38,7 +38,7 @@ impl Header {
 
     /// Refuses to replace a header that is not the one that was read. One that was never
     /// on a device has no epoch yet.
-    fn check_unchanged(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+    pub(super) fn check_unchanged(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
         if self.binary.seqid == 0 {
             return Ok(());
         }

@@ -1,0 +1,116 @@
+//! A header that somebody else has changed since it was read: nothing is written, neither over
+//! the header nor over key material that may be in use by now.
+
+use block::{BlockDevice, RamDevice};
+use cipher::Key;
+use cryptmark_volume::luks2::KeyslotOptions;
+use cryptmark_volume::{Hash, Kdf, VolumeError, luks1, luks2};
+
+/// The cheapest key derivation that is accepted.
+const KDF: Kdf = Kdf::Pbkdf2 {
+    hash: Hash::Sha256,
+    iterations: 1000,
+};
+
+fn key(name: &str) -> Key {
+    Key::from_slice(name.as_bytes())
+}
+
+fn device() -> RamDevice {
+    RamDevice::new(20 << 20)
+}
+
+fn content(device: &RamDevice) -> Vec<u8> {
+    let mut bytes = vec![0; device.geometry().size as usize];
+    device.read_at(0, &mut bytes).unwrap();
+    bytes
+}
+
+/// What `late` does with a header that is not the device's any more.
+fn refuses(
+    device: &RamDevice,
+    what: &str,
+    late: impl FnOnce(&RamDevice) -> Result<(), VolumeError>,
+) {
+    let before = content(device);
+    let outcome = late(device);
+    assert!(
+        matches!(outcome, Err(VolumeError::HeaderChanged { .. })),
+        "{what}: {outcome:?}"
+    );
+    assert!(content(device) == before, "{what} has written");
+}
+
+#[test]
+fn luks1_headers() {
+    let device = device();
+    let creation = luks1::Creation {
+        spec: "aes-xts-plain64".parse().unwrap(),
+        key_bytes: 64,
+        hash: Hash::Sha256,
+        iterations: 1000,
+        payload_offset: None,
+        detached: false,
+        uuid: None,
+    };
+    let volume_key = Key::random(64).unwrap();
+    let mut first = luks1::Header::create(&device, &creation, &volume_key, &key("one")).unwrap();
+    let stale = first.clone();
+    first
+        .add_key(&device, &volume_key, &key("two"), 1000, None)
+        .unwrap();
+    refuses(&device, "adding a key", |device| {
+        let mut header = stale.clone();
+        let added = header.add_key(device, &volume_key, &key("three"), 1000, None);
+        added.map(drop)
+    });
+    refuses(&device, "changing a key", |device| {
+        let mut header = stale.clone();
+        let changed = header.change_key(device, 0, &volume_key, &key("three"), 1000);
+        changed.map(drop)
+    });
+    refuses(&device, "removing a key", |device| {
+        stale.clone().kill_key(device, 0, true)
+    });
+    refuses(&device, "another UUID", |device| {
+        stale.clone().set_uuid(device, None)
+    });
+}
+
+#[test]
+fn luks2_headers() {
+    let device = device();
+    let options = KeyslotOptions::new(KDF);
+    let creation = luks2::Creation {
+        spec: "aes-xts-plain64".parse().unwrap(),
+        key_bytes: 64,
+        sector_size: Default::default(),
+        keyslot: options.clone(),
+        data_offset: None,
+        detached: false,
+        label: String::new(),
+        subsystem: String::new(),
+        uuid: None,
+    };
+    let volume_key = Key::random(64).unwrap();
+    let mut first = luks2::Header::create(&device, &creation, &volume_key, &key("one")).unwrap();
+    let stale = first.clone();
+    first
+        .add_key(&device, &volume_key, &key("two"), &options, None)
+        .unwrap();
+    refuses(&device, "adding a key", |device| {
+        let mut header = stale.clone();
+        let added = header.add_key(device, &volume_key, &key("three"), &options, None);
+        added.map(drop)
+    });
+    refuses(&device, "changing a key", |device| {
+        let mut header = stale.clone();
+        header.change_key(device, 0, &volume_key, &key("three"), &options)
+    });
+    refuses(&device, "removing a key", |device| {
+        stale.clone().kill_key(device, 0, true)
+    });
+    refuses(&device, "another label", |device| {
+        stale.clone().set_labels(device, Some("late"), None)
+    });
+}
