@@ -85,7 +85,7 @@ fn luks2_headers() {
         spec: "aes-xts-plain64".parse().unwrap(),
         key_bytes: 64,
         sector_size: Default::default(),
-        keyslot: options.clone(),
+        keyslot: options,
         data_offset: None,
         detached: false,
         label: String::new(),
