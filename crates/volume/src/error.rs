@@ -686,7 +686,7 @@ impl VolumeError {
                     .to_owned()
             }
             Self::Reencrypting => {
-                "Finish that first: `cryptmark volume reencrypt`, or `cryptsetup reencrypt --resume-only`."
+                "Finish that first, with `cryptmark volume reencrypt`."
                     .to_owned()
             }
             Self::RecoveryNeeded => {
