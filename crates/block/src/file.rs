@@ -214,8 +214,8 @@ impl FileDevice {
     }
 
     /// Takes the room that writing to `range` of a regular file will need, so that a full disk is
-    /// found before anything is overwritten. What the file holds stays. A file system that cannot
-    /// do this, and a block device, promise nothing.
+    /// found before anything is overwritten. What the file holds stays. Nothing is
+    /// reserved on a block device, and where the system or the file system cannot do it.
     ///
     /// # Errors
     /// [`BlockError::ReadOnly`], and [`BlockError::Io`] where there is no room.

@@ -166,8 +166,10 @@ impl Disk {
         Ok(changed.map_err(VolumeError::Block)?)
     }
 
-    /// Finds out whether there is room for what will be written to `range`, before anything is
-    /// overwritten.
+    /// Reserves the room for what will be written to `range`, where that is possible.
+    ///
+    /// # Errors
+    /// Exit code 1 where there is no room.
     pub fn reserve(&self, range: ByteRange) -> Result<(), Failure> {
         match self {
             Self::File(device, _) => device.reserve(range).map_err(|error| {
