@@ -71,16 +71,28 @@ fn read(path: &Path) -> Result<Imported, Failure> {
             "Give the result of one measurement.",
         ));
     }
-    let text = String::from_utf8(bytes).map_err(|_| {
+    let text = text(bytes).ok_or_else(|| {
         Failure::new(
             2,
-            "it is no text in UTF-8",
+            "it is no text in UTF-8 or UTF-16",
             "Save the result as UTF-8, and give that file.",
         )
     })?;
     // As editors of another system begin a file.
     let text = text.trim_start_matches('\u{feff}');
     Ok(import::read(text)?)
+}
+
+/// UTF-8, or the UTF-16 that other systems write behind a mark of its byte order.
+fn text(bytes: Vec<u8>) -> Option<String> {
+    let unit: fn([u8; 2]) -> u16 = match bytes.get(..2) {
+        Some([0xff, 0xfe]) => u16::from_le_bytes,
+        Some([0xfe, 0xff]) => u16::from_be_bytes,
+        _ => return String::from_utf8(bytes).ok(),
+    };
+    let (pairs, odd) = bytes.as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    odd.is_empty().then(|| String::from_utf16(&units).ok())?
 }
 
 /// When a file was written.

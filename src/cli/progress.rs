@@ -169,15 +169,23 @@ impl Progress {
             self.bar.disable_steady_tick();
             self.bar.reset();
             self.bar.set_style(template(
-                "{spinner} {msg:<44} {bar:24} {pos}/{len} {elapsed} gone, {eta} left",
+                "{prefix}{spinner} {msg:<44} {bar:24} {percent} % {elapsed} gone, {eta} left",
             ));
         }
         self.bar.set_length(visit.visits);
         self.bar.set_position(visit.done);
-        self.bar.set_message(format!(
-            "{} · {} · {}/{}",
-            visit.workload, visit.label, visit.round, visit.rounds
-        ));
+        let rounds = match visit.rounds {
+            Some(rounds) => format!("{}/{rounds}", visit.round),
+            None => format!("round {}", visit.round),
+        };
+        self.bar
+            .set_message(format!("{} · {} · {rounds}", visit.workload, visit.label));
+    }
+
+    /// Shows what is known so far, a line each.
+    pub fn so_far(&self, lines: &[String]) {
+        let whole: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        self.bar.set_prefix(whole);
     }
 
     /// Takes the bar off the screen.

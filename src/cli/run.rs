@@ -13,7 +13,7 @@ use super::{Failure, VERSION, print, stop_on_signal};
 use bytesize::ByteSize;
 use cipher::CipherError;
 use clap::{Args, ValueEnum};
-use lab::plan::{Plan, Sizes};
+use lab::plan::{Plan, Sizes, Until};
 use lab::record::Tier;
 use lab::session::unlock::PLAN;
 use lab::session::{Session, SessionError};
@@ -37,10 +37,16 @@ pub struct RunOptions {
     /// Size of the test file, as in 500MB or 4GiB
     #[arg(long)]
     size: Option<ByteSize>,
-    /// Repetitions of every cell
-    #[arg(long, value_name = "N")]
+    /// Repetitions of every cell, whatever they say
+    #[arg(long, value_name = "N", conflicts_with_all = ["time", "precision"])]
     repeat: Option<u32>,
-    /// Three repetitions of a tenth of a second or 64 MB at most: a first look, with wide intervals
+    /// Measure for so long at most, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    time: Option<f64>,
+    /// Stop when every cost is known to so many points of per cent, and is certain
+    #[arg(long, value_name = "POINTS")]
+    precision: Option<f64>,
+    /// A first look: seven seconds, or three repetitions of a tenth of a second or 64 MB at most
     #[arg(long)]
     quick: bool,
     /// Measure this system: builtin, dm-crypt, path:DIR, drive:NAME and the others of `cryptmark doctor`; can be repeated
@@ -84,7 +90,7 @@ pub struct RunOptions {
     seed: Option<u64>,
     /// Measure one shard of an experiment that `cryptmark fleet plan` has cut, or of a plan: 3/40
     #[arg(long, value_name = "I/N", conflicts_with_all = [
-        "size", "repeat", "quick", "systems", "ciphers", "key_size", "threads", "cores", "cpu",
+        "size", "repeat", "time", "precision", "quick", "systems", "ciphers", "key_size", "threads", "cores", "cpu",
         "driver", "sector_sizes", "tier", "commands", "jobs",
     ])]
     shard: Option<String>,
@@ -97,6 +103,16 @@ pub struct RunOptions {
     #[arg(long)]
     yes: bool,
 }
+
+/// How long a plan is measured until it is decided where it does not say so itself.
+const UNTIL: Until = Until {
+    seconds: 60.0,
+    precision: 2.0,
+};
+
+/// What a first look takes, seconds, and the most that it fills before.
+const QUICK_SECONDS: f64 = 7.0;
+const QUICK_SIZE: ByteSize = ByteSize::mb(256);
 
 /// What a first look at a steady state writes whole, and more than once.
 const QUICK_STEADY_SIZE: ByteSize = ByteSize::mib(256);
@@ -190,6 +206,12 @@ impl RunOptions {
             if plan.steady.is_some() && self.size.is_none() {
                 plan.size = plan.size.min(QUICK_STEADY_SIZE);
             }
+            if let Some(until) = &mut plan.until {
+                until.seconds = until.seconds.min(QUICK_SECONDS);
+                if self.size.is_none() {
+                    plan.size = plan.size.min(QUICK_SIZE);
+                }
+            }
             plan.iter_time = plan.iter_time.min(QUICK_ITER_TIME);
             for workload in &mut plan.workloads {
                 workload.seconds = workload.seconds.map(|seconds| seconds.min(0.1));
@@ -201,6 +223,7 @@ impl RunOptions {
         if let Some(repeat) = self.repeat {
             plan.repetitions = repeat;
             plan.slow_repetitions = None;
+            plan.until = None;
         }
         if !self.systems.is_empty() {
             plan.systems.clone_from(&self.systems);
@@ -221,6 +244,25 @@ impl RunOptions {
         }
         if let Some(cores) = self.cores {
             plan.cores = cores;
+        }
+        let simulated = plan.systems.iter().any(|system| system.drive().is_some());
+        if simulated {
+            // Time that is simulated need not be spared.
+            plan.until = None;
+        }
+        if self.time.or(self.precision).is_some() {
+            if simulated || plan.is_bare() || plan.steady.is_some() {
+                return Err(Failure::new(
+                    2,
+                    format!("--time and --precision do not go with {}", plan.name),
+                    "Give --repeat; they are for storage that is here, such as in `cryptmark run`.",
+                ));
+            }
+            let until = plan.until.unwrap_or(UNTIL);
+            plan.until = Some(Until {
+                seconds: self.time.unwrap_or(until.seconds),
+                precision: self.precision.unwrap_or(until.precision),
+            });
         }
         plan.cpu.extend(self.cpu.iter().cloned());
         if let Some(driver) = self.driver {
@@ -305,6 +347,14 @@ fn describe(plan: &Plan, at: &Path) -> String {
         );
     }
     let _ = writeln!(text, "on: {on}");
+    if let Some(until) = &plan.until {
+        let _ = writeln!(
+            text,
+            "in slices, until every cost is known to {} points of per cent, for {} s at most",
+            until.precision, until.seconds
+        );
+        return text;
+    }
     let _ = match plan.is_simulated() {
         true => writeln!(text, "{visits} visits in virtual time"),
         false => writeln!(
@@ -332,19 +382,36 @@ pub fn rate(text: &str) -> Result<(String, CipherRate), String> {
     }
 }
 
-/// Sortable by start time, with a tail that tells runs apart that thousands of
+/// Sortable by start time, to 15 µs, with a tail that tells runs apart that thousands of
 /// hosts start in the same second.
 pub(super) fn run_id() -> String {
     let now = jiff::Timestamp::now();
     let mut tail = RandomState::new().build_hasher();
     tail.write_u64(seed_of_now());
+    // In units of which a second has 65,536.
+    let within = (u64::from(now.subsec_nanosecond().unsigned_abs()) << 16) / 1_000_000_000;
     format!(
-        "{}-{:010x}",
+        "{}-{within:04x}{:06x}",
         now.strftime("%Y%m%d-%H%M%S"),
-        tail.finish() >> 24
+        tail.finish() >> 40
     )
 }
 
 pub(super) fn seed_of_now() -> u64 {
     jiff::Timestamp::now().as_nanosecond() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    /// `latest` is the last of all by its name.
+    #[test]
+    fn runs_are_sorted_as_they_began() {
+        let mut ids = Vec::new();
+        for _ in 0..200 {
+            ids.push(super::run_id());
+            std::thread::sleep(std::time::Duration::from_micros(50));
+        }
+        assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
+        assert!(ids.iter().all(|id| id.len() == 26), "{ids:?}");
+    }
 }

@@ -52,7 +52,7 @@ fn a_trace_is_written_in_another_format() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("fio version 3 iolog\n"), "{text}");
     assert!(
-        text.contains("0 drive read 4096 4096\n1 drive write 8192 4096\n"),
+        text.ends_with("0 drive read 4096 4096\n1500 drive write 8192 4096\n1500 drive close\n"),
         "{text}"
     );
     let written = run_drive(&[

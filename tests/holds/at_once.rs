@@ -1,6 +1,6 @@
 //! Commands at once, and one file by two names.
 
-use crate::kit::{CHEAP, Desk, PROGRAM};
+use crate::kit::{CHEAP, Desk, Format, PROGRAM};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Child, Stdio};
@@ -49,7 +49,7 @@ fn opens(desk: &Desk, name: &str) -> bool {
 #[test]
 fn passphrases_added_at_once_all_open() {
     for kind in ["luks1", "luks2"] {
-        let desk = Desk::new();
+        let desk = Desk::new(Format::Luks2);
         if kind == "luks1" {
             fs::remove_file(desk.path("image")).unwrap();
             let create =
@@ -70,7 +70,7 @@ fn passphrases_added_at_once_all_open() {
 /// cryptsetup gives up where it would have to wait, and says so.
 #[test]
 fn passphrases_added_beside_cryptsetup_open_or_are_refused() {
-    let desk = Desk::new();
+    let desk = Desk::new(Format::Luks2);
     let theirs = &NEW[2..];
     for (name, failed) in NEW.iter().zip(add(&desk, theirs)) {
         if failed.is_none() || !theirs.contains(name) {
@@ -97,7 +97,7 @@ const TWO_FILES: &[&str] = &[
 
 #[test]
 fn two_names_of_one_file_are_refused() {
-    let desk = Desk::new();
+    let desk = Desk::new(Format::Luks2);
     let before = desk.read("image");
     fs::hard_link(desk.path("image"), desk.path("hard")).unwrap();
     symlink("image", desk.path("soft")).unwrap();
@@ -118,7 +118,7 @@ fn two_names_of_one_file_are_refused() {
 /// The kernel writes to its blocks, whatever the name.
 #[test]
 fn a_swap_file_is_in_use_by_its_other_name_too() {
-    let desk = Desk::new();
+    let desk = Desk::new(Format::Luks2);
     let file = fs::File::create(desk.path("swap")).unwrap();
     file.set_len(0).unwrap();
     fs::write(desk.path("swap"), vec![0; 2 << 20]).unwrap();

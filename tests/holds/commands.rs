@@ -3,7 +3,8 @@
 //! Of those that write, `create` with a header apart, `drive` and `trim-check` are no
 //! columns: the last two write to files of their own alone.
 
-use crate::kit::CHEAP;
+use crate::kit::{CHEAP, Format};
+use std::sync::LazyLock;
 
 /// What a command does with the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +45,10 @@ const OTHERWISE: &[&str] = &[
     "serve as the header",
 ];
 
-pub static COMMANDS: std::sync::LazyLock<Vec<Command>> = std::sync::LazyLock::new(all);
+pub static LUKS2: LazyLock<Vec<Command>> = LazyLock::new(luks2);
+pub static VERACRYPT: LazyLock<Vec<Command>> = LazyLock::new(veracrypt);
 
-fn all() -> Vec<Command> {
+fn luks2() -> Vec<Command> {
     use Use::{Looks, Reads, Writes};
     let pass = "--passphrase-file pass";
     let third = "--new-passphrase-file third";
@@ -222,7 +224,159 @@ fn all() -> Vec<Command> {
             Some("pass"),
         ),
     ];
-    let command = |(name, arguments, is, opens)| Command {
+    rows.map(command).into()
+}
+
+/// Nobody sees what such a volume is, so that commands are told.
+fn veracrypt() -> Vec<Command> {
+    use Use::{Looks, Reads, Writes};
+    let kind = Format::Veracrypt.options();
+    let pass = format!("--passphrase-file pass{kind}");
+    let third = "--new-passphrase-file third";
+    let quiet = "--no-progress";
+    let rows = [
+        (
+            "create",
+            format!("volume create IMAGE {pass} --quick --yes"),
+            Writes,
+            None,
+        ),
+        (
+            "create hidden",
+            format!(
+                "volume create IMAGE {pass} {third} --tcrypt-hidden 512KiB --outer-pim 1 --yes"
+            ),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "create luks2",
+            format!("volume create IMAGE --passphrase-file pass {CHEAP} --offset 2MiB --yes"),
+            Writes,
+            None,
+        ),
+        (
+            "create plain",
+            "volume create IMAGE --type plain --yes --no-progress".to_owned(),
+            Writes,
+            None,
+        ),
+        (
+            "import",
+            format!("volume import IMAGE {pass} --input plain {quiet} --yes"),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "passwd",
+            format!("volume passwd IMAGE {pass} {third}"),
+            Writes,
+            Some("third"),
+        ),
+        (
+            "header restore",
+            format!("volume header restore IMAGE {pass} --input saved --yes"),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "header repair",
+            format!("volume header repair IMAGE {pass} --yes"),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "reencrypt",
+            format!("volume reencrypt IMAGE {pass} {CHEAP} --yes {quiet}"),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "resize",
+            format!("volume resize IMAGE {pass} --to 4MiB"),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "mount",
+            format!("volume mount IMAGE mounted {pass} --as file --daemon"),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "lab run",
+            "lab run --disk IMAGE true".to_owned(),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "export onto it",
+            format!("volume export other {pass} --output IMAGE --yes {quiet}"),
+            Writes,
+            None,
+        ),
+        (
+            "serve",
+            format!("volume serve IMAGE {pass} --nbd here.sock --daemon"),
+            Writes,
+            Some("pass"),
+        ),
+        (
+            "run",
+            "run plan.toml --at IMAGE --yes --no-progress".to_owned(),
+            Writes,
+            None,
+        ),
+        (
+            "serve --read-only",
+            format!("volume serve IMAGE {pass} --read-only --nbd here.sock --daemon"),
+            Reads,
+            Some("pass"),
+        ),
+        (
+            "mount --read-only",
+            format!("volume mount IMAGE mounted {pass} --read-only --as file --daemon"),
+            Reads,
+            Some("pass"),
+        ),
+        (
+            "export",
+            format!("volume export IMAGE {pass} --output out {quiet}"),
+            Reads,
+            Some("pass"),
+        ),
+        (
+            "info",
+            format!("volume info IMAGE {pass}"),
+            Looks,
+            Some("pass"),
+        ),
+        (
+            "open",
+            format!("volume open IMAGE {pass}"),
+            Looks,
+            Some("pass"),
+        ),
+        (
+            "header backup",
+            "volume header backup IMAGE --type veracrypt --output again".to_owned(),
+            Looks,
+            Some("pass"),
+        ),
+        (
+            "header restore from it",
+            format!("volume header restore other {pass} --input IMAGE --yes"),
+            Looks,
+            Some("pass"),
+        ),
+    ];
+    rows.map(command).into()
+}
+
+fn command(
+    (name, arguments, is, opens): (&'static str, String, Use, Option<&'static str>),
+) -> Command {
+    Command {
         name,
         arguments,
         is,
@@ -237,6 +391,5 @@ fn all() -> Vec<Command> {
             "export onto it" | "reencrypt --decrypt" | "reencrypt --encrypt" | "resize"
         ),
         takes_header: !OTHERWISE.contains(&name),
-    };
-    rows.map(command).into()
+    }
 }

@@ -1,7 +1,7 @@
 //! The states of a volume: what has become of its bytes, and of the disk below.
 
 use crate::commands::{Command, Use};
-use crate::kit::{CHEAP, COPY, Desk, PROGRAM, seal};
+use crate::kit::{CHEAP, COPY, Desk, Format, PROGRAM, seal};
 use crate::states::{Outcome, REFUSED, Set, done, kill};
 use serde_json::{Value, json};
 use std::fs;
@@ -62,8 +62,8 @@ pub fn without_room(command: &Command) -> Outcome {
 /// A header that only newer programs understand.
 pub fn foreign(command: &Command) -> Outcome {
     match command.name {
-        "info" | "header backup" | "header restore from it" => Outcome::Loses(0),
-        "header repair" | "convert" | "lab run" => Outcome::Loses(0),
+        "info" | "header backup" | "header restore from it" => Outcome::Keeps,
+        "header repair" | "convert" | "lab run" => Outcome::Keeps,
         "create" | "create luks1" | "create plain" | "run" | "export onto it"
         | "header restore" => Outcome::Done,
         "reencrypt --encrypt" => REFUSED,
@@ -127,11 +127,11 @@ fn unread(desk: &Desk, from: usize) -> Result<Set, String> {
 }
 
 pub fn first_copy_unread(desk: &Desk) -> Result<Set, String> {
-    unread(desk, 0)
+    unread(desk, desk.copies()[0])
 }
 
 pub fn second_copy_unread(desk: &Desk) -> Result<Set, String> {
-    unread(desk, COPY)
+    unread(desk, desk.copies()[1])
 }
 
 /// Starts a reencryption; whether it has come to the data when it is sent the signal `name`.
@@ -201,7 +201,7 @@ fn interrupted(
 ) -> Result<Set, String> {
     let bytes = once.get_or_init(|| {
         for _ in 0..50 {
-            let desk = Desk::new();
+            let desk = Desk::new(Format::Luks2);
             desk.write_key("pass");
             if let Some(mut child) = stopped(&desk, program, arguments, "KILL")? {
                 child.wait().unwrap();
@@ -306,23 +306,29 @@ pub fn with_a_tail(desk: &Desk) -> Result<Set, String> {
 
 fn spoilt_at(desk: &Desk, offset: usize) -> Result<Set, String> {
     let mut bytes = desk.read("image");
-    // Within the JSON.
-    bytes[offset + 4096 + 20] ^= 1;
+    // Within the JSON, or within what is encrypted.
+    let within = match desk.format {
+        Format::Luks2 => 4096 + 20,
+        Format::Veracrypt => 100,
+    };
+    bytes[offset + within] ^= 1;
     fs::write(desk.path("image"), bytes).unwrap();
     Ok(Set::at("image"))
 }
 
 pub fn first_copy_spoilt(desk: &Desk) -> Result<Set, String> {
-    spoilt_at(desk, 0)
+    spoilt_at(desk, desk.copies()[0])
 }
 
 pub fn second_copy_spoilt(desk: &Desk) -> Result<Set, String> {
-    spoilt_at(desk, 16 << 10)
+    spoilt_at(desk, desk.copies()[1])
 }
 
 pub fn wiped(desk: &Desk) -> Result<Set, String> {
     let mut bytes = desk.read("image");
-    bytes[..32 << 10].fill(0);
+    for at in desk.copies() {
+        bytes[at..][..COPY].fill(0);
+    }
     fs::write(desk.path("image"), bytes).unwrap();
     Ok(Set::at("image"))
 }

@@ -1,6 +1,6 @@
 //! Who is in the way, where this user may not look.
 
-use crate::kit::{Desk, PROGRAM};
+use crate::kit::{Desk, Format, PROGRAM};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::chown;
 use std::process::{Command, Output, Stdio};
@@ -24,7 +24,7 @@ fn desk() -> Option<Desk> {
         println!("skipped: what other users see: it needs root");
         return None;
     }
-    let desk = Desk::new();
+    let desk = Desk::new(Format::Luks2);
     for name in ["", "image", "pass"] {
         chown(desk.path(name), Some(NOBODY), Some(NOBODY)).unwrap();
     }

@@ -1,6 +1,6 @@
 //! A desk with volumes, and how a cell of the matrix is tried on it.
 
-use crate::commands::{COMMANDS, Command as Tried, Use};
+use crate::commands::{self, Command as Tried, Use};
 use crate::states::{Outcome, State};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -18,8 +18,15 @@ pub const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 /// Bytes of the plaintext in a volume.
 pub const DATA: usize = 1 << 20;
 
-/// Bytes of a copy of the header, which is where the second one begins.
+/// Bytes of a copy of the header of a LUKS2 volume, which is where the second one begins.
 pub const COPY: usize = 16 << 10;
+
+/// What a volume is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Luks2,
+    Veracrypt,
+}
 
 /// As little as can be measured.
 const PLAN: &str = r#"
@@ -38,19 +45,26 @@ block_size = "64 KiB"
 seconds = 0.05
 "#;
 
-/// A folder with volumes: `image`, whose passphrase is in `pass` and whose second one in
-/// `second`, `other`, and `apart`, whose header is `header`. `saved` is a backup of the header, `plain` what the volumes hold.
+/// A folder with volumes: `image`, whose passphrase is in `pass`, and `other`. Those of LUKS2
+/// have a second passphrase, which is in `second`, and `apart` beside them, whose header is
+/// `header`. `saved` is a backup of the header, `plain` what the volumes hold.
 pub struct Desk {
     folder: tempfile::TempDir,
+    pub format: Format,
 }
 
 impl Desk {
     /// A new one, whose volumes are copies of those that were made once.
-    pub fn new() -> Self {
-        static FIRST: OnceLock<Desk> = OnceLock::new();
-        let first = FIRST.get_or_init(Self::first);
+    pub fn new(format: Format) -> Self {
+        static LUKS2: OnceLock<Desk> = OnceLock::new();
+        static VERACRYPT: OnceLock<Desk> = OnceLock::new();
+        let first = match format {
+            Format::Luks2 => LUKS2.get_or_init(|| Self::empty(format).with_luks2()),
+            Format::Veracrypt => VERACRYPT.get_or_init(|| Self::empty(format).with_veracrypt()),
+        };
         let desk = Self {
             folder: tempfile::tempdir().unwrap(),
+            format,
         };
         for entry in fs::read_dir(first.folder.path()).unwrap() {
             let entry = entry.unwrap();
@@ -60,13 +74,17 @@ impl Desk {
             fs::copy(entry.path(), desk.path(entry.file_name().to_str().unwrap())).unwrap();
         }
         fs::create_dir(desk.path("mounted")).unwrap();
-        desk.renumber();
+        if format == Format::Luks2 {
+            desk.renumber();
+        }
         desk
     }
 
-    fn first() -> Self {
+    /// Without volumes.
+    fn empty(format: Format) -> Self {
         let desk = Self {
             folder: tempfile::tempdir().unwrap(),
+            format,
         };
         for (name, line) in [
             ("pass", "a passphrase\n"),
@@ -78,22 +96,51 @@ impl Desk {
         fs::write(desk.path("plan.toml"), PLAN).unwrap();
         let plain: Vec<u8> = (0..DATA).map(|at| (at / 512 % 251) as u8).collect();
         fs::write(desk.path("plain"), plain).unwrap();
+        desk
+    }
+
+    fn with_luks2(self) -> Self {
         for name in ["image", "other"] {
-            desk.volume(&format!(
+            self.volume(&format!(
                 "create {name} --size 3MiB --offset 2MiB --passphrase-file pass {CHEAP}"
             ));
-            desk.volume(&format!(
+            self.volume(&format!(
                 "key add {name} --passphrase-file pass --new-passphrase-file second {CHEAP}"
             ));
-            desk.volume(&format!(
+            self.volume(&format!(
                 "import {name} --passphrase-file pass --input plain --no-progress"
             ));
         }
-        desk.volume("header backup image --output saved");
-        desk.volume(&format!(
+        self.volume("header backup image --output saved");
+        self.volume(&format!(
             "create apart --header header --size 1MiB --passphrase-file pass {CHEAP}"
         ));
-        desk
+        self
+    }
+
+    fn with_veracrypt(self) -> Self {
+        let pass = self.pass();
+        for name in ["image", "other"] {
+            self.volume(&format!("create {name} --size 3MiB --quick {pass}"));
+            self.volume(&format!(
+                "import {name} {pass} --input plain --no-progress --yes"
+            ));
+        }
+        self.volume("header backup image --type veracrypt --output saved");
+        self
+    }
+
+    /// Where in `image` the header and its copy are.
+    pub fn copies(&self) -> [usize; 2] {
+        match self.format {
+            Format::Luks2 => [0, COPY],
+            Format::Veracrypt => [0, self.read("image").len() - (128 << 10)],
+        }
+    }
+
+    /// The options that open a volume.
+    pub fn pass(&self) -> String {
+        format!("--passphrase-file pass{}", self.format.options())
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -149,7 +196,7 @@ impl Desk {
     pub fn wait_for_writer(&self, name: &str) {
         let begun = Instant::now();
         loop {
-            let info = self.volume(&format!("info {name}"));
+            let info = self.volume(&format!("info {name}{}", self.format.looked_at()));
             if String::from_utf8_lossy(&info.stdout).contains("in use") {
                 return;
             }
@@ -164,14 +211,22 @@ impl Desk {
     /// Whether both programs take the header, the passphrase opens, and the plaintext is
     /// there; what is not so.
     pub fn is_sound(&self, image: &str, passphrase: &str) -> Result<(), String> {
-        let input = self.path(image);
-        match self.try_run("cryptsetup", &format!("luksDump {}", input.display())) {
+        let takes = match self.format {
+            Format::Luks2 => format!("luksDump {image}"),
+            Format::Veracrypt => "--version".to_owned(),
+        };
+        match self.try_run("cryptsetup", &takes) {
             Err(error) if error.contains("No such file") => {
                 println!("skipped: what cryptsetup says ({error})");
             }
-            dump => {
-                dump?;
-                let arguments = format!("open --test-passphrase --key-file - {image}");
+            taken => {
+                taken?;
+                let arguments = match self.format {
+                    Format::Luks2 => format!("open --test-passphrase --key-file - {image}"),
+                    Format::Veracrypt => format!(
+                        "open --test-passphrase --type tcrypt --veracrypt --veracrypt-pim 1 {image}"
+                    ),
+                };
                 let mut command = self.command("cryptsetup", &arguments);
                 self.write_key(passphrase);
                 command.stdin(fs::File::open(self.path("key")).unwrap());
@@ -182,8 +237,10 @@ impl Desk {
                 }
             }
         }
-        let arguments =
-            format!("export {image} --passphrase-file {passphrase} --output - --no-progress");
+        let options = self.format.options();
+        let arguments = format!(
+            "export {image} --passphrase-file {passphrase}{options} --output - --no-progress"
+        );
         let output = self
             .command(PROGRAM, &format!("volume {arguments}"))
             .output();
@@ -220,6 +277,34 @@ impl Desk {
     }
 }
 
+impl Format {
+    /// What has to be said of it to open it, beside the passphrase.
+    pub const fn options(self) -> &'static str {
+        match self {
+            Self::Luks2 => "",
+            Self::Veracrypt => " --type veracrypt --hash sha512 --veracrypt-pim 1",
+        }
+    }
+
+    /// What `info` has to be told.
+    const fn looked_at(self) -> &'static str {
+        match self {
+            Self::Luks2 => "",
+            Self::Veracrypt => {
+                " --passphrase-file pass --type veracrypt --hash sha512 --veracrypt-pim 1"
+            }
+        }
+    }
+
+    /// Every command on such a volume.
+    fn commands(self) -> &'static [Tried] {
+        match self {
+            Self::Luks2 => &commands::LUKS2,
+            Self::Veracrypt => &commands::VERACRYPT,
+        }
+    }
+}
+
 /// Writes the checksum of a copy of a LUKS2 header.
 pub fn seal(copy: &mut [u8]) {
     copy[448..512].fill(0);
@@ -238,18 +323,19 @@ fn start(desk: &Desk, tried: &Tried, target: &str) -> (Option<i32>, String) {
 /// Tries all commands in `state`, and counts the cells.
 pub fn row(state: &State) -> usize {
     // A header apart is not where all commands take a volume.
-    let apart = match (state.set_up)(&Desk::new()) {
+    let all = state.format.commands();
+    let apart = match (state.set_up)(&Desk::new(state.format)) {
         Ok(set) => set.target.contains(' '),
         Err(why) => {
             println!(
                 "skipped: {} commands on a volume that is {}: {why}",
-                COMMANDS.len(),
+                all.len(),
                 state.name
             );
             return 0;
         }
     };
-    let commands = COMMANDS.iter().filter(|tried| tried.takes_header || !apart);
+    let commands = all.iter().filter(|tried| tried.takes_header || !apart);
     let (done, refused): (Vec<&Tried>, Vec<&Tried>) =
         commands.partition(|tried| !matches!((state.expected)(tried), Outcome::Fails(_)));
     let mut wrong = refusals(state, &refused);
@@ -268,7 +354,7 @@ fn refusals(state: &State, refused: &[&Tried]) -> Vec<String> {
     if refused.is_empty() {
         return Vec::new();
     }
-    let desk = Desk::new();
+    let desk = Desk::new(state.format);
     let set = (state.set_up)(&desk).expect("it was possible just now");
     let before = desk.read("image");
     let mut wrong = Vec::new();
@@ -276,6 +362,9 @@ fn refusals(state: &State, refused: &[&Tried]) -> Vec<String> {
         let (code, said) = start(&desk, tried, &set.target);
         let named = state.says.iter().all(|name| said.contains(name));
         let expected = (state.expected)(tried);
+        if let (Some(place), Some(0)) = (tried.serves, code) {
+            desk.volume(&format!("umount {}", desk.path(place).display()));
+        }
         if expected != Outcome::Fails(code.unwrap_or(-1)) || said.lines().count() != 2 || !named {
             let name = tried.name;
             wrong.push(format!("{name}: {code:?} instead of {expected:?}\n{said}"));
@@ -293,7 +382,7 @@ fn refusals(state: &State, refused: &[&Tried]) -> Vec<String> {
 
 /// What is done, or begun, is so on a volume of its own.
 fn success(state: &State, tried: &Tried) -> Option<String> {
-    let desk = Desk::new();
+    let desk = Desk::new(state.format);
     let set = (state.set_up)(&desk).expect("it was possible just now");
     let before = desk.read("image");
     let (code, said) = start(&desk, tried, &set.target);
@@ -307,6 +396,7 @@ fn success(state: &State, tried: &Tried) -> Option<String> {
     let expected = (state.expected)(tried);
     let (wanted, opens) = match expected {
         Outcome::Done => (0, tried.opens.map(|name| still(state, name))),
+        Outcome::Keeps => (0, None),
         Outcome::Loses(code) => (code, None),
         Outcome::Stops(code) => (code, state.opens.first().copied()),
         Outcome::Fails(_) => unreachable!("it is not refused"),
@@ -314,7 +404,8 @@ fn success(state: &State, tried: &Tried) -> Option<String> {
     if code != Some(wanted) {
         return Some(format!("{name}: {code:?} instead of {expected:?}\n{said}"));
     }
-    if matches!(tried.is, Use::Looks | Use::Reads) && after != before {
+    let looks = matches!(tried.is, Use::Looks | Use::Reads);
+    if (looks || expected == Outcome::Keeps) && after != before {
         return Some(format!("{name}: has changed the volume"));
     }
     let kept = before.len() / 512 * 512;

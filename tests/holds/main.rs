@@ -10,22 +10,25 @@ mod damage;
 mod hidden;
 mod kit;
 mod states;
+mod veracrypt;
 
 use damage::*;
-use kit::row;
+use kit::{Format, row};
 use states::*;
 
-/// A test for each state: its name in a sentence, what sets it up, what becomes of
-/// commands, and what refusals say. A volume that does not open is `unopened`, and one
-/// that has lost its second passphrase `opens_by_one`.
+/// A test for each state of volumes of a format: its name in a sentence, what sets it up,
+/// what becomes of commands, and what refusals say. A volume that does not open is
+/// `unopened`, and one that has no second passphrase `opens_by_one`.
 macro_rules! rows {
     (@ opens) => { &["pass", "second"] };
     (@ opens_by_one) => { &["pass"] };
     (@ unopened) => { &[] };
-    ($($test:ident: $name:literal, $set_up:path, $expected:path, $says:expr, $opens:ident;)*) => {
+    ($format:ident:
+     $($test:ident: $name:literal, $set_up:path, $expected:path, $says:expr, $opens:ident;)*) => {
         $(#[test]
         fn $test() {
             row(&State {
+                format: Format::$format,
                 name: $name,
                 set_up: $set_up,
                 expected: $expected,
@@ -36,6 +39,8 @@ macro_rules! rows {
     };
 }
 
+pub(crate) use rows;
+
 /// What is said of a process of this program.
 const OURS: &[&str] = &["is in use by cryptmark (process "];
 
@@ -43,6 +48,7 @@ const OURS: &[&str] = &["is in use by cryptmark (process "];
 const LOOP: &[&str] = &["is in use by /dev/loop"];
 
 rows! {
+    Luks2:
     a_free_volume: "nobody's", free, done, &[], opens;
     served_for_writing: "served", served, written, &[], opens;
     served_for_reading: "served read-only", served_read_only, read, &[], opens;

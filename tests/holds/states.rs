@@ -1,7 +1,7 @@
 //! The states of a volume: who else has it.
 
 use crate::commands::{Command, Use};
-use crate::kit::{Desk, PROGRAM};
+use crate::kit::{Desk, Format, PROGRAM};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,6 +14,8 @@ use std::time::Duration;
 pub enum Outcome {
     /// Exit code 0.
     Done,
+    /// Exit code 0, and no byte is another one: there is nothing to do.
+    Keeps,
     /// This exit code, and what was there is lost: the user has confirmed that.
     Loses(i32),
     /// This exit code after it had begun to write; what opens the volume still does.
@@ -26,6 +28,8 @@ pub enum Outcome {
 pub struct State {
     /// As in "a volume that is …".
     pub name: &'static str,
+    /// What the volume is.
+    pub format: Format,
     /// Brings `image` of a desk into it, or says why that cannot be here.
     pub set_up: fn(&Desk) -> Result<Set, String>,
     /// What becomes of commands.
@@ -111,8 +115,7 @@ pub fn headless(command: &Command) -> Outcome {
     match command.name {
         "create" | "create luks1" | "create plain" | "run" | "header restore" => Outcome::Done,
         "export onto it" | "reencrypt --encrypt" => Outcome::Done,
-        // It opened no more before.
-        "lab run" => Outcome::Loses(0),
+        "lab run" => Outcome::Keeps,
         _ => Outcome::Fails(2),
     }
 }
@@ -122,8 +125,8 @@ pub fn free(_: &Desk) -> Result<Set, String> {
 }
 
 fn served_with(desk: &Desk, options: &str) -> Result<Set, String> {
-    let arguments =
-        format!("serve image --passphrase-file pass --nbd disk.sock --daemon {options}");
+    let pass = desk.pass();
+    let arguments = format!("serve image {pass} --nbd disk.sock --daemon {options}");
     desk.volume(&arguments);
     let mut umount = desk.command(PROGRAM, "volume umount image");
     Ok(Set::at("image").then(move || assert!(umount.status().unwrap().success())))
@@ -140,8 +143,8 @@ pub fn served_read_only(desk: &Desk) -> Result<Set, String> {
 fn mounted_with(desk: &Desk, options: &str) -> Result<Set, String> {
     let at = desk.path("d");
     fs::create_dir(&at).unwrap();
-    let arguments =
-        format!("volume mount image d --as file --passphrase-file pass --daemon {options}");
+    let pass = desk.pass();
+    let arguments = format!("volume mount image d --as file {pass} --daemon {options}");
     let output = desk.command(PROGRAM, &arguments).output().unwrap();
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).replace('\n', " "));
@@ -160,9 +163,10 @@ pub fn mounted_read_only(desk: &Desk) -> Result<Set, String> {
 
 /// Another command has begun to write, and is not done.
 pub fn imported(desk: &Desk) -> Result<Set, String> {
-    let arguments = "volume import image --passphrase-file pass --input - --yes --no-progress";
+    let pass = desk.pass();
+    let arguments = format!("volume import image {pass} --input - --yes --no-progress");
     let mut child = desk
-        .command(PROGRAM, arguments)
+        .command(PROGRAM, &arguments)
         .stdin(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -177,9 +181,10 @@ pub fn imported(desk: &Desk) -> Result<Set, String> {
 }
 
 pub fn exported(desk: &Desk) -> Result<Set, String> {
-    let arguments = "volume export image --passphrase-file pass --output - --no-progress";
+    let pass = desk.pass();
+    let arguments = format!("volume export image {pass} --output - --no-progress");
     let mut child = desk
-        .command(PROGRAM, arguments)
+        .command(PROGRAM, &arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -287,9 +292,8 @@ pub fn served_below_a_loop(desk: &Desk) -> Result<Set, String> {
 pub fn served_loop(desk: &Desk) -> Result<Set, String> {
     let (mut set, device) = looped(desk, "image")?;
     let shown = device.display().to_string();
-    desk.volume(&format!(
-        "serve {shown} --passphrase-file pass --nbd disk.sock --daemon"
-    ));
+    let pass = desk.pass();
+    desk.volume(&format!("serve {shown} {pass} --nbd disk.sock --daemon"));
     let mut umount = desk.command(PROGRAM, &format!("volume umount {shown}"));
     set.target = shown;
     Ok(set.then(move || assert!(umount.status().unwrap().success())))

@@ -30,11 +30,10 @@ fn as_others_write_them() {
     ];
     assert_eq!(read(fio2).unwrap(), expected);
 
-    let fio3 =
-        "fio version 3 iolog\n0 f add\n0 f open\n12 f write 0 4096\n15 f datasync\n15 f close\n";
+    let fio3 = "fio version 3 iolog\n0 f add\n0 f open\n237 f write 0 4096\n100237 f datasync\n100300 f close\n";
     let expected = [
         entry(0, Action::Write, 0, 4096),
-        entry(3_000_000, Action::Flush, 0, 0),
+        entry(100_000_000, Action::Flush, 0, 0),
     ];
     assert_eq!(read(fio3).unwrap(), expected);
 

@@ -76,6 +76,7 @@ fn measure(device: &dyn BlockDevice, workload: &Workload, seed: u64) -> Sample {
     let options = Options {
         seed,
         metered: true,
+        slice: false,
         stop: &GO_ON,
         clock: Clock::get(),
     };

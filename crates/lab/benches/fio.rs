@@ -185,6 +185,7 @@ fn row(
         let options = Options {
             seed,
             metered: true,
+            slice: false,
             stop: &stop,
             clock: Clock::get(),
         };

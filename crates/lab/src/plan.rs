@@ -16,6 +16,7 @@ use crate::file_system::plan::FileSystemPlan;
 use crate::published::repeats::{Beside, Repeats, RepeatsError, ScoredBy};
 use crate::record::{Conditioning, Tier};
 use crate::session::unlock;
+use crate::stats::Looks;
 use crate::sweep::Sweep;
 use crate::target::simulated::{CipherRate, Driver};
 use crate::target::unlock::{BENCHMARK, ITER_TIME_MS, Recipe};
@@ -77,6 +78,9 @@ pub struct Plan {
     /// the most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Conditioning>,
+    /// Slices until every cell is decided, instead of so many repetitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// Scores that are made of the rates.
     #[serde(default, rename = "mark", skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<ScoredBy>,
@@ -97,6 +101,16 @@ pub struct Plan {
     /// What is asked of every system.
     #[serde(rename = "workload")]
     pub workloads: Vec<Workload>,
+}
+
+/// When a plan that is measured in slices is done.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Until {
+    /// Seconds after which it is done in any case, 1 to 86,400.
+    pub seconds: f64,
+    /// Points of per cent to which each ratio shall be known, 0.1 to 50.
+    pub precision: f64,
 }
 
 fn block_tier() -> Tier {
@@ -190,6 +204,14 @@ impl Plan {
     /// Whether the plan asks for bare ciphers in memory and not for a device.
     pub fn is_bare(&self) -> bool {
         self.workloads.iter().all(|workload| workload.op.is_bare())
+    }
+
+    /// How often what is measured is looked at.
+    pub fn looks(&self) -> Looks {
+        match self.until {
+            Some(_) => Looks::Always,
+            None => Looks::Once,
+        }
     }
 
     /// Whether all its systems are simulated drives: nothing of this machine's

@@ -9,6 +9,9 @@
 //! system: there the first cipher is visited twice, the engine is compared
 //! with the fastest library, and every library with the engine. A library that
 //! takes seconds for one request is left out of the later rounds.
+//!
+//! A plan that measures [until](crate::plan::Until) all is decided has no such rounds but
+//! slices of them, in an order that is drawn ([`slices`]).
 
 mod cell;
 mod error;
@@ -23,13 +26,14 @@ mod served;
 #[path = "session/unserved.rs"]
 mod served;
 pub mod simulated;
+mod slices;
 pub mod sweep;
 pub mod unlock;
 
 pub use self::error::SessionError;
 pub use self::observer::{Observer, Unwatched, Visit};
 
-use self::cell::Cell;
+use self::cell::{Cell, Once};
 use self::opened::Opened;
 use crate::clock::Clock;
 use crate::plan::{Plan, PlanError};
@@ -38,7 +42,6 @@ use crate::published::repeats::Beside;
 use crate::record::{Noise, Run, SCHEMA, SteadyTest};
 use crate::stats::Steady;
 use crate::target::{Backend, Storage};
-use crate::trial::Sample;
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use std::collections::BTreeSet;
@@ -112,6 +115,17 @@ struct Stage<'a> {
     workloads: Vec<usize>,
     /// The test that begins with a prepared device and ends when that is steady.
     test: Option<&'a SteadyTest>,
+}
+
+/// One workload on some of its cells, once each.
+struct Turn {
+    /// From 0.
+    round: u32,
+    order: Vec<usize>,
+    /// Seconds of a slice, where it is not a whole repetition.
+    slice: Option<f64>,
+    /// Done so far and in all, for who watches.
+    visits: Range<u64>,
 }
 
 /// A plan on its way through one extent.
@@ -215,7 +229,10 @@ impl<'a> Session<'a> {
     ) -> (Run, Result<(), SessionError>) {
         let outcome = self
             .derivations(stop, observer)
-            .and_then(|()| self.rounds(stop, observer));
+            .and_then(|()| match &self.plan.until {
+                Some(until) => self.slices(until, stop, observer),
+                None => self.rounds(stop, observer),
+            });
         let outcome = match self.hand_over(observer) {
             // What ended the rounds comes before what its end brought about.
             Err(error) if outcome.is_ok() => Err(error),
@@ -242,7 +259,7 @@ impl<'a> Session<'a> {
                 workload: recipe.name,
                 label: "key derivation",
                 round: 1,
-                rounds: 1,
+                rounds: Some(1),
                 done: done as u64,
                 visits: recipes.len() as u64,
             });
@@ -275,7 +292,14 @@ impl<'a> Session<'a> {
             }
             for round in 0..rounds {
                 for &index in &stage.workloads {
-                    done = self.round(index, round, done..visits, stop, observer)?;
+                    let order = self.in_turns(index, round);
+                    let turn = Turn {
+                        round,
+                        order,
+                        slice: None,
+                        visits: done..visits,
+                    };
+                    done = self.round(index, turn, stop, observer)?;
                     if clock.now() - kept >= clock.ticks(KEPT_EVERY) {
                         self.hand_over(observer)?;
                         kept = clock.now();
@@ -342,7 +366,7 @@ impl<'a> Session<'a> {
                 workload: &workload.name,
                 label: &cell.label,
                 round: 1,
-                rounds: 1,
+                rounds: Some(1),
                 done: done as u64,
                 visits: self.cells.len() as u64,
             });
@@ -362,38 +386,50 @@ impl<'a> Session<'a> {
         let mut tracked = workloads.filter(|(_, workload)| test.tracked.contains(&workload.name));
         tracked.all(|(index, workload)| {
             self.cells_of(workload).into_iter().all(|cell| {
-                let samples = &self.cells[cell].samples[index];
-                let rates: Vec<f64> = samples.iter().map(Sample::mb_s).collect();
+                let rates = self.cells[cell].samples[index].rates();
                 Steady::of(&rates).is_some_and(Steady::reached)
             })
         })
     }
 
-    /// One workload on every system that takes it; the visits done by then.
+    /// The cells of a workload; in every second round the other way round.
+    fn in_turns(&self, index: usize, round: u32) -> Vec<usize> {
+        let mut order = self.cells_of(&self.plan.workloads[index]);
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        order
+    }
+
+    /// The same blocks for every system of a round, others in the next.
+    fn seed(&self, round: u32) -> u64 {
+        self.run.seed.wrapping_add(u64::from(round) << 20)
+    }
+
+    /// One workload on the systems whose turn it is; the visits done by then.
     fn round(
         &mut self,
         index: usize,
-        round: u32,
-        Range {
-            start: mut done,
-            end: visits,
-        }: Range<u64>,
+        turn: Turn,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<u64, SessionError> {
         let plan = self.plan;
-        let rounds = plan.repetitions;
-        let workload = &plan.workloads[index];
-        // The same extents for every system of a round, others in the next.
-        let seed = self.run.seed.wrapping_add(u64::from(round) << 20);
-        let mut order = self.cells_of(workload);
-        if round % 2 == 1 {
-            order.reverse();
+        let mut workload = plan.workloads[index].clone();
+        if let Some(seconds) = turn.slice {
+            (workload.seconds, workload.bytes) = (Some(seconds), None);
         }
-        let mut samples = Vec::with_capacity(order.len());
-        for cell in order {
+        let Turn { round, visits, .. } = turn;
+        let mut done = visits.start;
+        let once = Once {
+            number: round,
+            seed: self.seed(round),
+            slice: turn.slice.is_some(),
+        };
+        let mut samples = Vec::with_capacity(turn.order.len());
+        for cell in turn.order {
             let subject = &self.cells[cell];
-            if subject.had_its_time(plan, workload, index) {
+            if subject.had_its_time(plan, &workload, index) {
                 done += 1;
                 continue;
             }
@@ -401,14 +437,14 @@ impl<'a> Session<'a> {
                 workload: &workload.name,
                 label: &subject.label,
                 round: round + 1,
-                rounds,
+                rounds: plan.until.is_none().then_some(plan.repetitions),
                 done,
-                visits,
+                visits: visits.end,
             });
-            if round == 0 {
-                subject.warm_up(plan, workload, seed, stop)?;
+            if round == 0 && !once.slice {
+                subject.warm_up(plan, &workload, once.seed, stop)?;
             }
-            let sample = subject.visit(plan, workload, round, seed, stop)?;
+            let sample = subject.visit(plan, &workload, once, stop)?;
             samples.push((cell, sample));
             done += 1;
         }

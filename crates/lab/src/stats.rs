@@ -1,8 +1,13 @@
 //! Statistics: pure functions of numbers. No clock, no files, no printing.
 //!
 //! An interval is the 95 % percentile-bootstrap interval of the median
-//! (2,000 resamples, seeded: the same values give the same interval).
+//! (2,000 resamples, seeded: the same values give the same interval), or, where the number of
+//! values depends on what they are, a [`sequence`].
 //! METHOD section 1 says why pairs and medians.
+
+mod sequence;
+
+pub use self::sequence::{LEAST, sequence};
 
 use crate::record::{Interval, Noise, NoiseVerdict, Verdict};
 use rand_core::{Rng, SeedableRng};
@@ -20,6 +25,26 @@ pub const STEADY_ROUNDS: usize = 5;
 /// A ratio this close to 1 is never called a difference: no clock, layout or
 /// neighbour on a shared machine is steadier (0.5 %).
 const RESOLUTION: f64 = 0.005;
+
+/// How often somebody looks at values before the last of them is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looks {
+    /// Once: how many there will be was said before.
+    Once,
+    /// Always: they end when they say enough.
+    Always,
+}
+
+impl Looks {
+    /// Median of `values` with the 95 % interval that holds for so many looks; `None` when
+    /// there are too few.
+    pub fn interval(self, values: &[f64]) -> Option<Interval> {
+        match self {
+            Self::Once => interval(values),
+            Self::Always => sequence(values),
+        }
+    }
+}
 
 /// Median of `values`; `None` when empty.
 pub fn median(values: &[f64]) -> Option<f64> {
@@ -61,16 +86,19 @@ pub fn interval(values: &[f64]) -> Option<Interval> {
     })
 }
 
-/// Interval of `subject[i] / reference[i]` over the pairs that both have;
-/// `None` without a pair whose reference is positive.
-pub fn paired_ratio(subject: &[f64], reference: &[f64]) -> Option<Interval> {
-    let ratios: Vec<f64> = subject
+/// `subject[i] / reference[i]` over the pairs that both have and whose reference is positive.
+pub fn ratios(subject: &[f64], reference: &[f64]) -> Vec<f64> {
+    subject
         .iter()
         .zip(reference)
         .filter(|(_, reference)| **reference > 0.0)
         .map(|(subject, reference)| subject / reference)
-        .collect();
-    interval(&ratios)
+        .collect()
+}
+
+/// Interval of the [`ratios`] of pairs whose number was said before; `None` without one.
+pub fn paired_ratio(subject: &[f64], reference: &[f64]) -> Option<Interval> {
+    interval(&ratios(subject, reference))
 }
 
 /// By how much two measurements of the same thing differed: the end of the
@@ -100,15 +128,21 @@ pub fn verdict(ratio: Interval, floor: f64) -> Verdict {
 }
 
 /// The noise of a whole run, from the ratios of all its A/A pairs.
-pub fn noise(aa_ratios: &[f64]) -> Noise {
+pub fn noise(aa_ratios: &[f64], looks: Looks) -> Noise {
     // Above this spread of single pairs a run of ten repetitions cannot
-    // resolve the few per cent that people ask about.
+    // resolve the few per cent that people ask about. Of slices there are as many as it takes:
+    // there it is the interval that must be narrower.
     const WIDE: f64 = 0.05;
-    let Some(aa) = interval(aa_ratios) else {
+    let Some(aa) = looks.interval(aa_ratios) else {
         return Noise::default();
     };
-    let deviations: Vec<f64> = aa_ratios.iter().map(|ratio| (ratio - 1.0).abs()).collect();
-    let spread = median(&deviations).unwrap_or(0.0);
+    let spread = match looks {
+        Looks::Once => {
+            let deviations: Vec<f64> = aa_ratios.iter().map(|ratio| (ratio - 1.0).abs()).collect();
+            median(&deviations).unwrap_or(0.0)
+        }
+        Looks::Always => (1.0 - aa.low).max(aa.high - 1.0),
+    };
     let unequal = verdict(aa, RESOLUTION) != Verdict::NotDistinguishable;
     Noise {
         aa_ratio: Some(aa),
@@ -301,11 +335,11 @@ mod tests {
 
     #[test]
     fn noise_says_when_it_does_not_know() {
-        assert_eq!(noise(&[]).verdict, NoiseVerdict::Unknown);
-        assert_eq!(noise(&[1.0; 8]).verdict, NoiseVerdict::Quiet);
-        assert_eq!(noise(&[1.2; 8]).verdict, NoiseVerdict::Noisy);
+        assert_eq!(noise(&[], Looks::Once).verdict, NoiseVerdict::Unknown);
+        assert_eq!(noise(&[1.0; 8], Looks::Once).verdict, NoiseVerdict::Quiet);
+        assert_eq!(noise(&[1.2; 8], Looks::Once).verdict, NoiseVerdict::Noisy);
         let wild = [0.6, 1.5, 0.7, 1.4, 0.8, 1.3, 0.9, 1.1];
-        assert_eq!(noise(&wild).verdict, NoiseVerdict::Noisy);
+        assert_eq!(noise(&wild, Looks::Once).verdict, NoiseVerdict::Noisy);
     }
 
     #[test]

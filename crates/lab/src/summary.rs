@@ -4,10 +4,10 @@
 pub mod operation;
 
 use crate::record::{
-    Bottleneck, Device, Interval, Latency, LatencySplit, Life, Overhead, Tier, TimeSplit, Trial,
+    Bottleneck, Device, Latency, LatencySplit, Life, Overhead, Tier, TimeSplit, Trial,
 };
-use crate::stats::{self, Steady};
-use crate::trial::{Ledger, Sample, histogram};
+use crate::stats::{self, Looks, Steady};
+use crate::trial::{Ledger, Sample, Samples};
 use crate::workload::Workload;
 use hdrhistogram::Histogram;
 
@@ -50,13 +50,13 @@ pub struct Identity {
     pub served: bool,
 }
 
-/// The samples that a cell is compared with.
+/// What a cell is compared with.
 #[derive(Debug)]
-pub struct Reference<'a, S> {
+pub struct Reference<'a> {
     /// The contract's word for the system compared with.
     pub against: &'a str,
-    /// Its samples, in the order of repetitions.
-    pub samples: &'a [S],
+    /// Its rates, in the order of repetitions.
+    pub rates: Vec<f64>,
     /// The noise floor, a relative difference.
     pub floor: f64,
 }
@@ -65,13 +65,15 @@ pub struct Reference<'a, S> {
 pub fn trial(
     identity: &Identity,
     workload: &Workload,
-    samples: &[Sample],
-    reference: Option<Reference<'_, Sample>>,
+    all: &Samples,
+    reference: Option<Reference<'_>>,
     core_hz: Option<f64>,
 ) -> Option<Trial> {
-    let rates: Vec<f64> = samples.iter().map(Sample::mb_s).collect();
-    let throughput = stats::interval(&rates)?;
-    let iops: Vec<f64> = samples.iter().map(Sample::iops).collect();
+    let (rates, looks) = (all.rates(), all.looks());
+    // Of a few slices nobody knows yet.
+    let interval = |values: &[f64]| looks.interval(values).or_else(|| stats::interval(values));
+    let throughput = interval(&rates)?;
+    let samples = all.each();
     let ledger = total(samples);
     let mut time = time_split(samples, &ledger);
     let mut limit = bottleneck(&ledger);
@@ -80,7 +82,11 @@ pub fn trial(
         time.crypto = None;
         limit = Bottleneck::Unknown;
     }
-    let steady = Steady::of(&rates);
+    // The rule is one of rounds that are long.
+    let steady = match looks {
+        Looks::Once => Steady::of(&rates),
+        Looks::Always => None,
+    };
     let requests: u64 = samples.iter().map(|sample| sample.requests).sum();
     Some(Trial {
         tier: identity.tier,
@@ -104,14 +110,11 @@ pub fn trial(
         requests,
         moved: None,
         throughput_mb_s: throughput,
-        iops: stats::interval(&iops)?,
-        cycles_per_byte: core_hz.and_then(|hz| cycles_per_byte(samples, hz)),
-        latency_us: latency(samples),
+        iops: interval(&all.iops())?,
+        cycles_per_byte: core_hz.and_then(|hz| interval(&cycles_per_byte(samples, hz))),
+        latency_us: percentiles(&all.latency()),
         latency_split_us: latency_split(&ledger, requests).filter(|_| !identity.served),
-        overhead: reference.and_then(|reference| {
-            let others: Vec<f64> = reference.samples.iter().map(Sample::mb_s).collect();
-            overhead(&rates, &others, reference)
-        }),
+        overhead: reference.and_then(|reference| overhead(&rates, reference, looks)),
         bottleneck: limit,
         steady_state: steady.map(Steady::reached),
         constant_time: identity.constant_time,
@@ -132,15 +135,15 @@ pub fn trial(
 pub fn life(
     identity: &Identity,
     workload: &Workload,
-    samples: &[Sample],
-    reference: Option<Reference<'_, Sample>>,
+    samples: &Samples,
+    reference: Option<Reference<'_>>,
     life: Life,
 ) -> Option<Trial> {
     let trial = trial(identity, workload, samples, reference, None)?;
     Some(Trial {
         // One life does not lead to the next.
         steady_state: None,
-        warnings: warnings(None, &total(samples)),
+        warnings: warnings(None, &total(samples.each())),
         life: Some(Box::new(life)),
         ..trial
     })
@@ -176,22 +179,13 @@ fn time_split(samples: &[Sample], ledger: &Ledger) -> TimeSplit {
 }
 
 /// At the clock of each sample, or at `core_hz` where that is not known.
-fn cycles_per_byte(samples: &[Sample], core_hz: f64) -> Option<Interval> {
+fn cycles_per_byte(samples: &[Sample], core_hz: f64) -> Vec<f64> {
     let cycles = |sample: &Sample| sample.ledger.crypto * sample.core_hz.unwrap_or(core_hz);
-    let rates: Vec<f64> = samples
+    samples
         .iter()
         .filter(|sample| sample.ledger.crypto > 0.0 && sample.bytes > 0)
         .map(|sample| cycles(sample) / sample.bytes as f64)
-        .collect();
-    stats::interval(&rates)
-}
-
-fn latency(samples: &[Sample]) -> Latency {
-    let mut all = histogram();
-    for sample in samples {
-        all += &sample.latency;
-    }
-    percentiles(&all)
+        .collect()
 }
 
 /// Percentiles of times in nanoseconds.
@@ -219,9 +213,9 @@ fn latency_split(ledger: &Ledger, requests: u64) -> Option<LatencySplit> {
     })
 }
 
-/// `rates` against those of the samples that `reference` has.
-fn overhead<S>(rates: &[f64], others: &[f64], reference: Reference<'_, S>) -> Option<Overhead> {
-    let ratio = stats::paired_ratio(rates, others)?;
+/// `rates` against those of `reference`.
+fn overhead(rates: &[f64], reference: Reference<'_>, looks: Looks) -> Option<Overhead> {
+    let ratio = looks.interval(&stats::ratios(rates, &reference.rates))?;
     Some(Overhead {
         against: reference.against.to_owned(),
         ratio,
@@ -276,6 +270,7 @@ fn warnings(steady: Option<Steady>, ledger: &Ledger) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::record::Verdict;
+    use crate::trial::histogram;
     use crate::workload::{Mix, Pattern};
     use bytesize::ByteSize;
 
@@ -291,6 +286,7 @@ mod tests {
             ledger,
             cpu: None,
             core_hz: None,
+            full: None,
         }
     }
 
@@ -340,15 +336,17 @@ mod tests {
 
     #[test]
     fn a_cell_says_what_its_samples_say() {
-        let plain: Vec<Sample> = [1000.0, 1010.0, 990.0, 1000.0, 1005.0]
+        let plain: Samples = [1000.0, 1010.0, 990.0, 1000.0, 1005.0]
             .map(|rate| sample(rate, QUARTERS))
-            .into();
-        let cell: Vec<Sample> = [800.0, 808.0, 792.0, 800.0, 804.0]
+            .into_iter()
+            .collect();
+        let cell: Samples = [800.0, 808.0, 792.0, 800.0, 804.0]
             .map(|rate| sample(rate, QUARTERS))
-            .into();
+            .into_iter()
+            .collect();
         let reference = Reference {
             against: "none",
-            samples: &plain,
+            rates: plain.rates(),
             floor: 0.01,
         };
         let trial = trial(&identity(), &workload(), &cell, Some(reference), Some(1e9)).unwrap();
@@ -369,7 +367,8 @@ mod tests {
 
     #[test]
     fn nothing_measured_is_no_record() {
-        assert!(super::trial(&identity(), &workload(), &[], None, None).is_none());
+        let none = Samples::new(Looks::Once);
+        assert!(super::trial(&identity(), &workload(), &none, None, None).is_none());
     }
 
     #[test]
@@ -404,9 +403,10 @@ mod tests {
             wait: 0.1,
             ..QUARTERS
         };
-        let cell: Vec<Sample> = [1000.0, 500.0, 1000.0, 500.0, 1000.0]
+        let cell: Samples = [1000.0, 500.0, 1000.0, 500.0, 1000.0]
             .map(|rate| sample(rate, gap))
-            .into();
+            .into_iter()
+            .collect();
         let trial = trial(&identity(), &workload(), &cell, None, None).unwrap();
         assert_eq!(trial.steady_state, Some(false));
         assert_eq!(trial.warnings.len(), 2, "{:?}", trial.warnings);

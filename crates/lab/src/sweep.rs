@@ -338,6 +338,7 @@ impl Sweep {
             derivations: Vec::new(),
             iter_time: 1,
             steady: None,
+            until: None,
             marks: Vec::new(),
             published: None,
             cpu: self.cpu.clone(),

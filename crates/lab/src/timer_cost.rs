@@ -55,6 +55,7 @@ pub fn timer_cost(
             metered,
             stop: &stop,
             clock: Clock::get(),
+            slice: false,
         };
         Ok(trial::run(target.device(), &workload, options)?.mb_s())
     };

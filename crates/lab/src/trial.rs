@@ -22,8 +22,11 @@ pub mod bare;
 mod lane;
 #[cfg(target_os = "linux")]
 pub mod operation;
+mod samples;
 mod source;
 pub mod unlock;
+
+pub use samples::Samples;
 
 use crate::clock::{self, Clock};
 use crate::probe::CpuTimes;
@@ -53,6 +56,17 @@ pub struct Sample {
     pub cpu: Option<CpuTimes>,
     /// Frequency of the threads' cores meanwhile, hertz, where that was looked at.
     pub core_hz: Option<f64>,
+    /// The rates while the queue was full; `None` where it was not for two requests.
+    pub full: Option<Rates>,
+}
+
+/// How fast requests were answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// Throughput, 10⁶ bytes a second.
+    pub mb_s: f64,
+    /// Requests a second.
+    pub iops: f64,
 }
 
 impl Sample {
@@ -74,6 +88,15 @@ impl Sample {
             },
             cpu: None,
             core_hz: None,
+            full: None,
+        }
+    }
+
+    /// From the first submission to the last completion.
+    pub fn rates(&self) -> Rates {
+        Rates {
+            mb_s: self.mb_s(),
+            iops: self.iops(),
         }
     }
 
@@ -179,6 +202,8 @@ pub struct Options<'a> {
     pub stop: &'a AtomicBool,
     /// What times it.
     pub clock: &'a Clock,
+    /// Whether it is a slice of a longer repetition: a stream begins anywhere.
+    pub slice: bool,
 }
 
 /// Runs `workload` once on `device`.
@@ -236,6 +261,10 @@ pub fn run(
                 total.requests += sample.requests;
                 total.ledger.add(&sample.ledger);
                 total.latency += sample.latency;
+                total.full = total.full.zip(sample.full).map(|(a, b)| Rates {
+                    mb_s: a.mb_s + b.mb_s,
+                    iops: a.iops + b.iops,
+                });
             }
         }
     }

@@ -6,6 +6,7 @@ use cryptmark_lab::clock::Clock;
 use cryptmark_lab::plan::Plan;
 use cryptmark_lab::record::{Bottleneck, Device, Run, Tier};
 use cryptmark_lab::session::{Observer, Session, SessionError, Visit};
+use cryptmark_lab::stats::LEAST;
 use cryptmark_lab::target::Storage;
 use cryptmark_lab::trial::{self, Options, TrialError};
 use std::collections::BTreeSet;
@@ -87,6 +88,60 @@ fn measure(storage: &Storage, watch: &mut Watch) -> (Run, Result<(), SessionErro
     session.measure(&stop, watch)
 }
 
+/// [`PLAN`] in slices, until each cost is known to `precision` points.
+fn until(seconds: f64, precision: f64) -> Plan {
+    let until = format!("until = {{ seconds = {seconds}, precision = {precision} }}\n[[workload]]");
+    Plan::parse("test", &PLAN.replacen("[[workload]]", &until, 1)).unwrap()
+}
+
+/// Where everything is known soon, every cell is visited as often as an interval needs.
+#[test]
+fn slices_end_when_all_is_decided() {
+    let plan = until(60.0, 50.0);
+    let storage = storage(RamDevice::new(8 << 20));
+    let session = Session::open(&plan, &storage, None, 42, "id".into()).unwrap();
+    let mut watch = Watch::default();
+    let stop = Arc::clone(&watch.stop);
+    let (run, outcome) = session.measure(&stop, &mut watch);
+    outcome.unwrap();
+    assert!(!run.partial);
+    assert_eq!(run.trials.len(), 2 * 4);
+    for trial in &run.trials {
+        assert!(trial.repetitions >= LEAST as u32, "{trial:?}");
+        let is_first = trial.overhead.is_none();
+        assert!(is_first || trial.overhead.as_ref().unwrap().ratio.n == trial.repetitions);
+        // What is drawn is that the first is compared with, too.
+        assert_eq!(trial.samples_mb_s.len() as u32, trial.repetitions);
+        assert_eq!(trial.steady_state, None);
+    }
+    let first: Vec<&String> = watch
+        .order
+        .iter()
+        .filter(|visit| visit.contains(" r "))
+        .collect();
+    let round = |number: usize| &first[4 * number..][..4];
+    let labels = |visits: &[&String]| -> Vec<String> {
+        let label = |visit: &&String| visit.split_once(" r ").unwrap().1.to_owned();
+        visits.iter().map(label).collect()
+    };
+    let mut back = labels(round(1));
+    back.reverse();
+    assert_eq!(labels(round(0)), back);
+}
+
+/// What cannot be known so well takes all of its time, and is told as far as it is known.
+#[test]
+fn slices_end_when_their_time_is_spent() {
+    let plan = until(1.0, 0.1);
+    let storage = storage(RamDevice::new(8 << 20));
+    let session = Session::open(&plan, &storage, None, 42, "id".into()).unwrap();
+    let stop = AtomicBool::new(false);
+    let (run, outcome) = session.measure(&stop, &mut Watch::default());
+    outcome.unwrap();
+    assert!(!run.partial);
+    assert_eq!(run.trials.len(), 2 * 4);
+}
+
 #[test]
 fn a_session_measures_every_cell_in_alternating_order() {
     let mut watch = Watch::default();
@@ -153,6 +208,7 @@ fn a_round_visits_the_same_extents_on_every_system() {
         let options = Options {
             seed,
             metered: true,
+            slice: false,
             stop: &AtomicBool::new(false),
             clock: Clock::get(),
         };
@@ -326,6 +382,7 @@ fn the_depth_is_kept_in_flight_by_refilling_one_by_one() {
     let options = Options {
         seed: 1,
         metered: true,
+        slice: false,
         stop: &AtomicBool::new(false),
         clock: Clock::get(),
     };
@@ -354,6 +411,7 @@ fn mixed_and_compressible_workloads_do_what_they_say() {
     let options = Options {
         seed: 3,
         metered: true,
+        slice: false,
         stop: &AtomicBool::new(false),
         clock: Clock::get(),
     };

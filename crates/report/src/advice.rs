@@ -6,7 +6,7 @@ use crate::file_systems;
 use crate::group;
 use crate::kdf;
 use crate::sweep;
-use lab::record::{Bottleneck, Interval, NoiseVerdict, Overhead, Run, Tier, Trial, Verdict};
+use lab::record::{Bottleneck, Interval, Overhead, Run, Tier, Trial, Verdict};
 
 /// The system of which is advised first.
 const ENGINE: &str = "builtin";
@@ -44,28 +44,58 @@ fn verdict(run: &Run) -> String {
                 .to_owned()
         });
     };
-    if run.noise.verdict == NoiseVerdict::Noisy {
-        let by = run
-            .noise
-            .aa_ratio
-            .filter(|aa| figure::finite(*aa))
-            .map_or_else(String::new, |aa| {
-                format!(" by up to {:.1} %", figure::spread(aa) * 100.0)
-            });
-        return format!(
-            "This machine is too noisy to choose by small differences: plain differs from itself{by}. \
-             Stop other load, set the governor to `performance`, raise --repeat, then run again."
-        );
-    }
-    format!("{}{}", cost(best, &setups), limit(run, best.trial))
+    format!(
+        "{}{}{}{}",
+        costs(&setups),
+        choice(&setups),
+        undecided(&setups),
+        limit(run, best.cells[0])
+    )
 }
 
-/// One encrypted set-up and the cell in which it costs most.
+/// Fewest pairs from which anything is said.
+const FEWEST: u32 = 3;
+
+/// The largest cost that nobody notices; an interval that is wider each way leaves open what
+/// people ask.
+const NOTICED: f64 = 0.05;
+
+/// Requests from this size on are large transfers.
+const LARGE: u64 = 64 << 10;
+
+/// One encrypted set-up under all its workloads.
 struct Setup<'a> {
-    trial: &'a Trial,
-    ratio: Interval,
-    verdict: Verdict,
-    cells: usize,
+    cells: Vec<&'a Trial>,
+}
+
+impl<'a> Setup<'a> {
+    fn overheads(&self) -> impl Iterator<Item = &'a Overhead> {
+        self.cells
+            .iter()
+            .filter_map(|trial| trial.overhead.as_ref())
+    }
+
+    /// What it costs under large transfers or small ones, in words.
+    fn cost(&self, is_large: bool) -> Option<String> {
+        let cells = self.cells.iter();
+        let cells = cells.filter(|cell| (cell.block_bytes >= LARGE) == is_large);
+        let overheads: Vec<&Overhead> = cells.filter_map(|cell| cell.overhead.as_ref()).collect();
+        cost(&overheads)
+    }
+
+    /// The ratio of the workload in which it costs most.
+    fn worst(&self) -> Interval {
+        let ratios = self.overheads().map(|overhead| overhead.ratio);
+        let worst = ratios.min_by(|a, b| a.median.total_cmp(&b.median));
+        worst.expect("a set-up has a cell that was compared")
+    }
+
+    fn name(&self) -> String {
+        let name = group::label(self.cells[0]);
+        // Nobody need be told whose it is.
+        let ours = format!(", {ENGINE}");
+        name.strip_suffix(&ours).map(str::to_owned).unwrap_or(name)
+    }
 }
 
 /// Every encrypted set-up of one system, cheapest in its worst workload first;
@@ -75,47 +105,25 @@ struct Setup<'a> {
 /// server, a format, another program. The engine comes before all others.
 fn setups(run: &Run) -> Vec<Setup<'_>> {
     let mut setups: Vec<Setup<'_>> = Vec::new();
-    let compared = |trial: &&Trial| {
-        let finite = |overhead: &Overhead| figure::finite(overhead.ratio);
-        !group::is_again(trial) && trial.overhead.as_ref().is_some_and(finite)
-    };
-    let mut systems = run
-        .trials
-        .iter()
-        .filter(compared)
-        .map(|trial| &trial.system);
+    let finite = |overhead: &Overhead| figure::finite(overhead.ratio);
+    let compared =
+        |trial: &&Trial| !group::is_again(trial) && trial.overhead.as_ref().is_some_and(finite);
+    let trials = run.trials.iter().filter(compared);
+    let mut systems = trials.clone().map(|trial| trial.system.as_str());
     let system = match systems.clone().any(|system| system == ENGINE) {
         true => Some(ENGINE),
-        false => systems.next().map(String::as_str),
+        false => systems.next(),
     };
-    for trial in run.trials.iter().filter(compared) {
-        let Some(overhead) = trial.overhead.as_ref() else {
-            continue;
-        };
-        if Some(trial.system.as_str()) != system {
-            continue;
-        }
-        let this = Setup {
-            trial,
-            ratio: overhead.ratio,
-            verdict: overhead.verdict,
-            cells: 1,
-        };
-        match setups.iter_mut().find(|setup| same(setup.trial, trial)) {
-            None => setups.push(this),
-            Some(known) => {
-                let cells = known.cells + 1;
-                if this.ratio.median < known.ratio.median {
-                    *known = this;
-                }
-                known.cells = cells;
-            }
+    for trial in trials.filter(|trial| Some(trial.system.as_str()) == system) {
+        match setups.iter_mut().find(|setup| same(setup.cells[0], trial)) {
+            None => setups.push(Setup { cells: vec![trial] }),
+            Some(known) => known.cells.push(trial),
         }
     }
     setups.sort_by(|a, b| {
-        b.cells
-            .cmp(&a.cells)
-            .then(b.ratio.median.total_cmp(&a.ratio.median))
+        let (few, many) = (a.cells.len(), b.cells.len());
+        let cheaper = b.worst().median.total_cmp(&a.worst().median);
+        many.cmp(&few).then(cheaper)
     });
     setups
 }
@@ -133,47 +141,133 @@ fn same(a: &Trial, b: &Trial) -> bool {
     key(a) == key(b)
 }
 
-fn cost(best: &Setup<'_>, setups: &[Setup<'_>]) -> String {
-    let measurable = |setup: &&Setup<'_>| setup.verdict != Verdict::NotDistinguishable;
-    if setups.iter().find(measurable).is_none() {
-        return format!(
-            "Encryption cost nothing measurable here: {} in the worst case ({}, {}).",
-            figure::difference(best.ratio, best.verdict),
-            group::label(best.trial),
-            best.trial.workload
-        );
-    }
-    // As good as the best: the intervals of their worst cells overlap.
-    let tied: Vec<String> = setups[1..]
-        .iter()
-        .filter(|other| other.cells == best.cells && other.ratio.high >= best.ratio.low)
-        .map(|other| group::label(other.trial))
-        .collect();
-    let tied = match tied.as_slice() {
-        [] => String::new(),
-        names => format!(" ({} within the uncertainty)", names.join(" and ")),
+/// What each set-up costs as far as that is known, a line each, for who watches.
+pub fn so_far(run: &Run) -> Vec<String> {
+    let setups = setups(run);
+    let names: Vec<String> = setups.iter().map(Setup::name).collect();
+    let width = names.iter().map(|name| name.chars().count()).max();
+    let width = width.unwrap_or(0);
+    let line = |(setup, name): (&Setup<'_>, &String)| {
+        let of =
+            |is_large: bool, what: &str| setup.cost(is_large).map(|cost| format!("{what} {cost}"));
+        let costs = [of(true, "large transfers"), of(false, "small ones")];
+        let costs: Vec<String> = costs.into_iter().flatten().collect();
+        figure::one_line(&format!("{name:<width$}   {}", costs.join("; ")))
     };
-    let worst = setups
+    setups.iter().zip(&names).map(line).collect()
+}
+
+/// What every set-up costs: of the cheapest by the size of transfers, of the others at most.
+fn costs(setups: &[Setup<'_>]) -> String {
+    let (best, others) = setups.split_first().expect("there is a set-up");
+    let name = best.name();
+    let mut text = match (best.cost(true), best.cost(false)) {
+        (Some(large), Some(small)) if large == small => {
+            format!("{name} costs {large}, on large transfers and on small ones.")
+        }
+        (Some(large), Some(small)) => {
+            format!("{name} costs {large} on large transfers and {small} on small ones.")
+        }
+        (one, other) => format!("{name} costs {}.", one.or(other).unwrap_or_default()),
+    };
+    let others: Vec<String> = others
         .iter()
-        .filter(|setup| !std::ptr::eq(*setup, best))
-        .min_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median))
-        .filter(|worst| worst.verdict == Verdict::Slower && worst.ratio.high < best.ratio.low)
-        .map_or_else(String::new, |worst| {
-            format!(
-                "; {} costs most: {} in {}",
-                group::label(worst.trial),
-                figure::difference(worst.ratio, worst.verdict),
-                worst.trial.workload
-            )
-        });
-    // Nobody has a choice of one.
-    let choose = if setups.len() > 1 { "Choose " } else { "" };
-    format!(
-        "{choose}{}{tied}: in its worst workload, {}, it is {}{worst}.",
-        group::label(best.trial),
-        best.trial.workload,
-        figure::difference(best.ratio, best.verdict)
-    )
+        .map(|setup| {
+            let overheads: Vec<&Overhead> = setup.overheads().collect();
+            let name = setup.name();
+            match (is_nothing(&overheads), percent(1.0 - setup.worst().low)) {
+                (true, _) => format!("{name} costs nothing measurable"),
+                (false, most) => format!("{name} costs up to {most} %"),
+            }
+        })
+        .collect();
+    if !others.is_empty() {
+        text += &format!(" {}.", others.join(", "));
+    }
+    text
+}
+
+/// Whether every ratio says that nobody would notice.
+fn is_nothing(overheads: &[&Overhead]) -> bool {
+    overheads.iter().all(|overhead| {
+        overhead.ratio.n >= FEWEST
+            && overhead.verdict != Verdict::Slower
+            && overhead.ratio.low >= 1.0 - NOTICED
+    })
+}
+
+/// `9 to 17 %`, `up to 3 %`, `nothing measurable (at most 1.2 %)`; nothing of no cell.
+fn cost(overheads: &[&Overhead]) -> Option<String> {
+    let most = overheads.iter().map(|overhead| 1.0 - overhead.ratio.low);
+    let most = most.max_by(f64::total_cmp)?;
+    let slower = |overhead: &&&Overhead| overhead.verdict == Verdict::Slower;
+    let least = overheads
+        .iter()
+        .filter(slower)
+        .map(|overhead| 1.0 - overhead.ratio.high);
+    let all = overheads.iter().filter(slower).count() == overheads.len();
+    Some(match least.min_by(f64::total_cmp) {
+        _ if overheads.iter().any(|overhead| overhead.ratio.n < FEWEST) => {
+            "what too few repetitions do not tell".to_owned()
+        }
+        Some(least) if all && percent(least) != percent(most) => {
+            format!("{} to {} %", percent(least), percent(most))
+        }
+        Some(_) => format!("up to {} %", percent(most)),
+        None if most <= 0.0 => "nothing: it is faster".to_owned(),
+        None if is_nothing(overheads) => {
+            format!("nothing measurable (at most {} %)", percent(most))
+        }
+        None => format!("at most {} %", percent(most)),
+    })
+}
+
+/// A share in per cent, as exactly as people need it.
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        few if few.abs() < 9.95 => format!("{few:.1}"),
+        many => format!("{many:.0}"),
+    }
+}
+
+/// What to choose, where there is a choice.
+fn choice(setups: &[Setup<'_>]) -> String {
+    let (best, others) = setups.split_first().expect("there is a set-up");
+    // Those whose worst may be no worse.
+    let tied: Vec<String> = others
+        .iter()
+        .filter(|other| other.cells.len() == best.cells.len())
+        .filter(|other| other.worst().high >= best.worst().low)
+        .map(Setup::name)
+        .collect();
+    match (others, tied.as_slice()) {
+        ([], _) => String::new(),
+        (_, []) => format!(" Choose {}.", best.name()),
+        (_, names) => format!(
+            " Choose {} or {}: nothing that was measured tells which is faster.",
+            best.name(),
+            names.join(" or ")
+        ),
+    }
+}
+
+/// What longer measuring would tell, once.
+fn undecided(setups: &[Setup<'_>]) -> String {
+    let all = setups.iter().flat_map(Setup::overheads);
+    let open = |overhead: &&Overhead| {
+        let arm = (overhead.ratio.high - overhead.ratio.low) / 2.0;
+        overhead.verdict == Verdict::NotDistinguishable && arm > NOTICED
+            || overhead.ratio.n < FEWEST
+    };
+    let all: Vec<&Overhead> = all.collect();
+    match all.iter().filter(|overhead| open(overhead)).count() {
+        0 => String::new(),
+        count => format!(
+            " {count} of {} costs are not decided: measure longer, with --time, or when the machine \
+             has less to do.",
+            all.len()
+        ),
+    }
 }
 
 /// Says when the cipher of `setup` was never the limit: the overhead seen is

@@ -4,6 +4,12 @@ use crate::{ciphers, kdf, sweep};
 use lab::record::{Bottleneck, Interval, NoiseVerdict, Overhead, Run, Tier, Trial, Verdict};
 use lab::stats;
 
+/// Fewest pairs of which a verdict can be.
+const FEWEST: u32 = 3;
+
+/// An interval that is wider says nothing in per cent.
+const WIDE: f64 = 0.5;
+
 /// What stands for a value that nobody measured.
 pub(crate) const UNKNOWN: &str = "–";
 
@@ -137,6 +143,13 @@ pub(crate) fn difference(ratio: Interval, verdict: Verdict) -> String {
     }
     let loss = |ratio: f64| percent((1.0 - ratio) * 100.0);
     let gain = |ratio: f64| percent((ratio - 1.0) * 100.0);
+    if ratio.n < FEWEST {
+        let (by, how) = match ratio.median < 1.0 {
+            true => (loss(ratio.median), "slower"),
+            false => (gain(ratio.median), "faster"),
+        };
+        return format!("{how} by {by} %, of too few repetitions to judge");
+    }
     match verdict {
         Verdict::Slower => format!(
             "slower by {} % ({}–{})",
@@ -150,6 +163,9 @@ pub(crate) fn difference(ratio: Interval, verdict: Verdict) -> String {
             gain(ratio.low),
             gain(ratio.high)
         ),
+        Verdict::NotDistinguishable if spread(ratio) > WIDE => {
+            "not distinguishable: it varies too much".to_owned()
+        }
         Verdict::NotDistinguishable => {
             format!("not distinguishable (±{} %)", gain(1.0 + spread(ratio)))
         }

@@ -242,6 +242,7 @@ impl Host<'_> {
         let options = Options {
             seed: self.seed,
             metered: true,
+            slice: false,
             stop: self.stop,
             clock: &simulated::clock(),
         };

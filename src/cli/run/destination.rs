@@ -213,6 +213,7 @@ impl Observer for Keeper<'_> {
         run: &Run,
         changed: &[usize],
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        self.progress.so_far(&::report::advice::so_far(run));
         let trials: Vec<_> = changed
             .iter()
             .map(|&place| (place as u32, &run.trials[place]))

@@ -129,6 +129,8 @@ impl RunOptions {
     /// What would be ignored in silence.
     fn refuse_what_is_no_file_systems(&self) -> Result<(), Failure> {
         let given = [
+            ("--time", self.time.is_some()),
+            ("--precision", self.precision.is_some()),
             ("--threads", !self.threads.is_empty()),
             ("--cores", self.cores.is_some()),
             ("--driver", self.driver.is_some()),

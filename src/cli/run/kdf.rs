@@ -51,6 +51,8 @@ impl RunOptions {
     fn refuse_what_is_no_derivations(&self) -> Result<(), Failure> {
         let given = [
             ("--size", self.size.is_some()),
+            ("--time", self.time.is_some()),
+            ("--precision", self.precision.is_some()),
             ("--system", !self.systems.is_empty()),
             ("--cipher", !self.ciphers.is_empty()),
             ("--key-size", self.key_size.is_some()),

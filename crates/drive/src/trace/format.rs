@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// A text format of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// fio's `write_iolog`, version 2 (without times) and 3.
+    /// fio's `write_iolog`, version 2 (without times) and 3 (times in microseconds).
     Fio {
         /// 2 or 3.
         version: u32,

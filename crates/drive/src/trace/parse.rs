@@ -44,9 +44,9 @@ impl State {
         let mut words: Vec<&str> = line.split_ascii_whitespace().collect();
         let mut time = self.now;
         if version == 3 {
-            let milliseconds = number("time", words.first().copied().unwrap_or_default())?;
-            time = milliseconds
-                .checked_mul(1_000_000)
+            let microseconds = number("time", words.first().copied().unwrap_or_default())?;
+            time = microseconds
+                .checked_mul(1000)
                 .ok_or(Fault::Number { name: "time" })?;
             words.remove(0);
         }

@@ -12,6 +12,8 @@ pub struct Writer<W> {
     output: W,
     format: Format,
     line: u64,
+    /// Time of the last request, as fio counts.
+    last: u64,
 }
 
 impl<W: Write> Writer<W> {
@@ -29,6 +31,7 @@ impl<W: Write> Writer<W> {
             output,
             format,
             line: 0,
+            last: 0,
         })
     }
 
@@ -55,7 +58,8 @@ impl<W: Write> Writer<W> {
         match self.format {
             Format::Fio { version } => {
                 if version == 3 {
-                    write!(self.output, "{} ", time / 1_000_000)?;
+                    write!(self.output, "{} ", time / 1000)?;
+                    self.last = time / 1000;
                 }
                 let word = match action {
                     Action::Read => "read",
@@ -118,7 +122,11 @@ impl<W: Write> Writer<W> {
     /// [`TraceError::Io`].
     pub fn finish(mut self) -> Result<W, TraceError> {
         if let Format::Fio { version } = self.format {
-            let time = if version == 3 { "0 " } else { "" };
+            // Times never go back.
+            let time = match version {
+                3 => format!("{} ", self.last),
+                _ => String::new(),
+            };
             writeln!(self.output, "{time}{FIO_FILE} close")?;
         }
         self.output.flush()?;

@@ -1,4 +1,4 @@
-//! What CrystalDiskMark 7 and later and KDiskMark copy and save as text:
+//! What CrystalDiskMark and KDiskMark copy and save as text:
 //! `SEQ    1MiB (Q=  8, T= 1):   562.430 MB/s [    536.4 IOPS] < 14895.06 us>`.
 
 use super::{ImportError, Measurement, Results, Work, device};
@@ -8,6 +8,11 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let (tool, name) = match text.contains("KDiskMark") {
         true => ("kdiskmark", "KDiskMark"),
         false => ("crystaldiskmark", "CrystalDiskMark"),
+    };
+    // It divides KiB by 1000: 10,000 requests of 4 KiB a second are its 40 MB/s.
+    let unit = match tool {
+        "kdiskmark" => 1.024,
+        _ => 1.0,
     };
     let mut measurements = Vec::new();
     let mut op = None;
@@ -23,9 +28,8 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
             };
         } else if let Some(date) = line.strip_prefix("Date:") {
             started = when(date.trim());
-        } else if line.contains("(Q=") {
-            let op = op.ok_or(ImportError::Line { number })?;
-            let measured = row(line, op).ok_or(ImportError::Line { number })?;
+        } else if line.contains("(Q=") || is_row(line) {
+            let measured = row(line, op, unit).ok_or(ImportError::Line { number })?;
             // What was not measured stands there as zero.
             measurements.extend((measured.mb_s > 0.0).then_some(measured));
         }
@@ -56,29 +60,71 @@ fn when(date: &str) -> Option<String> {
     Some(format!("{date}Z"))
 }
 
-fn row(line: &str, op: &'static str) -> Option<Measurement> {
-    let (what, rest) = line.split_once("(Q=")?;
-    let (queues, rest) = rest.split_once(',')?;
-    let (threads, rest) = rest.trim_start().strip_prefix("T=")?.split_once("):")?;
+/// Whether a line is one of results.
+fn is_row(line: &str) -> bool {
+    let pattern = line.split([' ', '(']).next().and_then(pattern);
+    pattern.is_some() && line.contains("MB/s")
+}
+
+fn pattern(word: &str) -> Option<&'static str> {
+    match word {
+        "SEQ" | "Sequential" => Some("seq"),
+        "RND" | "Random" => Some("rnd"),
+        _ => None,
+    }
+}
+
+/// One line; `op` is that of its section, and `unit` what its MB is, 10⁶ bytes.
+///
+/// Version 3 has `Random Read 4KB (QD=32)`, 5 and 6 `Random Read 4KiB (Q= 32,T= 1)`, and in both a
+/// stream is one of 1 MiB.
+fn row(line: &str, op: Option<&'static str>, unit: f64) -> Option<Measurement> {
+    let (what, rest) = line.split_once(':')?;
+    let (what, load) = match what.split_once('(') {
+        Some((what, load)) => (what, Some(load.trim_end().strip_suffix(')')?)),
+        None => (what, None),
+    };
+    let after = |text: &str, name: &str| -> Option<u32> {
+        text.trim().strip_prefix(name)?.trim().parse().ok()
+    };
+    let (queue_depth, threads) = match load {
+        None => (1, 1),
+        Some(load) => match load.split_once(',') {
+            Some((queues, threads)) => (after(queues, "Q=")?, after(threads, "T=")?),
+            None => (after(load, "QD=")?, 1),
+        },
+    };
+    let mut words = what.split_whitespace();
+    let pattern = pattern(words.next()?)?;
+    let (mut block, mut op) = (String::new(), op);
+    for word in words {
+        match word {
+            "Read" => op = Some("read"),
+            "Write" => op = Some("write"),
+            "Mix" => op = Some("mixed"),
+            size => block += size,
+        }
+    }
+    let op = op?;
+    let block_bytes = match block.is_empty() {
+        true => 1 << 20,
+        false => size(&block)?,
+    };
     let (rate, rest) = rest.split_once("MB/s")?;
     let number = |text: &str| -> Option<f64> {
-        let number: f64 = text.trim().parse().ok()?;
+        // Some systems write a comma there.
+        let number: f64 = text.trim().replace(',', ".").parse().ok()?;
         (number.is_finite() && number >= 0.0).then_some(number)
     };
     let between = |open: char, close: &str| {
         let (_, rest) = rest.split_once(open)?;
         number(rest.split_once(close)?.0)
     };
-    let (queue_depth, threads) = (queues.trim().parse().ok()?, threads.trim().parse().ok()?);
-    let word = what.split_whitespace().next()?;
-    let block = what.strip_prefix(word)?.replace(' ', "");
-    let (pattern, block_bytes) = match word {
-        "SEQ" | "Sequential" => ("seq", size(&block)?),
-        "RND" | "Random" => ("rnd", size(&block)?),
-        _ => return None,
+    let mb_s = number(rate)? * unit;
+    let short = match block_bytes {
+        kib if kib < 1 << 20 => format!("{}k", kib >> 10),
+        mib => format!("{}m", mib >> 20),
     };
-    let mb_s = number(rate)?;
-    let short = block.trim_end_matches("iB").to_lowercase();
     Some(Measurement {
         work: Work {
             tier: Tier::Block,
@@ -109,8 +155,8 @@ fn size(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|sign: char| !sign.is_ascii_digit())?);
     let number: u64 = number.parse().ok()?;
     let unit = match unit {
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
+        "KiB" | "KB" => 1 << 10,
+        "MiB" | "MB" => 1 << 20,
         _ => return None,
     };
     number.checked_mul(unit).filter(|bytes| *bytes > 0)

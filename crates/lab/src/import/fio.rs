@@ -3,7 +3,7 @@
 use super::{ImportError, Measurement, Results, Work, device, rates};
 use crate::record::{Latency, Tier};
 use serde::Deserialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 const TOOL: &str = "fio";
 
@@ -15,8 +15,24 @@ pub(super) struct Output {
     timestamp: Option<i64>,
     #[serde(rename = "global options", default)]
     global: BTreeMap<String, String>,
+    /// Of several machines that one command had measure, by another name.
+    #[serde(alias = "client_stats")]
     jobs: Vec<Job>,
 }
+
+/// What fio calls the sum of all machines.
+const ALL: &str = "All clients";
+
+/// Engines that have one request in flight, whatever the depth is said to be.
+const ONE_AT_A_TIME: [&str; 7] = [
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "mmap",
+    "ftruncate",
+];
 
 #[derive(Deserialize)]
 struct Job {
@@ -31,6 +47,8 @@ struct Job {
     read: Direction,
     #[serde(default)]
     write: Direction,
+    #[serde(default)]
+    trim: Direction,
     /// Per cent of the job's time.
     usr_cpu: Option<f64>,
     sys_cpu: Option<f64>,
@@ -41,8 +59,11 @@ struct Job {
 struct Direction {
     io_bytes: u64,
     total_ios: u64,
-    /// Milliseconds.
+    /// Milliseconds, cut off.
     runtime: f64,
+    /// Bytes and requests a second.
+    bw_bytes: f64,
+    iops: f64,
     lat_ns: Spread,
     clat_ns: Spread,
 }
@@ -67,10 +88,27 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
     // Clones of a job are one measurement; a file may have many thousands of jobs.
     let mut places = HashMap::new();
     let mut measurements: Vec<Measurement> = Vec::new();
+    let mut left_out = Vec::new();
+    // One name for several files is not one job that was repeated.
+    let mut files: HashMap<&str, BTreeSet<&str>> = HashMap::new();
     for job in &output.jobs {
-        let Some(measured) = measurement(job, &output.global) else {
+        files.entry(&job.jobname).or_default().insert(job.file());
+    }
+    for job in output.jobs.iter().filter(|job| job.jobname != ALL) {
+        if job.error != 0 {
+            left_out.push("jobs that failed");
+            continue;
+        }
+        let Some(mut measured) = measurement(job, &output.global) else {
+            left_out.push("jobs that moved nothing");
             continue;
         };
+        if files
+            .get(job.jobname.as_str())
+            .is_some_and(|files| files.len() > 1)
+        {
+            measured.work.workload = format!("{} ({})", job.jobname, job.file());
+        }
         let next = measurements.len();
         match *places
             .entry((job.groupid, measured.work.clone()))
@@ -80,6 +118,8 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
             _ => measurements.push(measured),
         }
     }
+    left_out.sort_unstable();
+    left_out.dedup();
     if measurements.is_empty() {
         return Err(ImportError::Empty { tool: TOOL });
     }
@@ -91,33 +131,66 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
         tool: TOOL,
         version: Some(output.version),
         started,
-        left_out: Vec::new(),
+        left_out,
         measurements,
     })
 }
 
-/// A job that ended well and moved bytes.
+impl Job {
+    /// Where it worked, as far as its options say it.
+    fn file(&self) -> &str {
+        let place = ["filename", "directory"].iter();
+        place
+            .filter_map(|name| self.options.get(*name))
+            .map(String::as_str)
+            .next()
+            .unwrap_or("no file of its own")
+    }
+}
+
+/// A job that moved bytes.
 fn measurement(job: &Job, global: &BTreeMap<String, String>) -> Option<Measurement> {
-    let option = |name| job.options.get(name).or_else(|| global.get(name));
-    let number = |name| option(name).and_then(|value| value.parse().ok());
-    let (read, write) = (&job.read, &job.write);
-    let (op, latency) = match (read.io_bytes > 0, write.io_bytes > 0) {
-        _ if job.error != 0 => return None,
-        (true, false) => ("read", latency(read)),
-        (false, true) => ("write", latency(write)),
-        // fio has no percentiles of both together.
-        (true, true) => ("mixed", Latency::default()),
-        (false, false) => return None,
+    let option = |name: &str| job.options.get(name).or_else(|| global.get(name));
+    let number = |name: &str| option(name).and_then(|value| value.parse().ok());
+    let all = [
+        ("read", &job.read),
+        ("write", &job.write),
+        ("trim", &job.trim),
+    ];
+    let done: Vec<_> = all.iter().filter(|(_, way)| way.io_bytes > 0).collect();
+    let (op, latency) = match done.as_slice() {
+        [] => return None,
+        [(op, way)] => (*op, latency(way)),
+        // fio has no percentiles of several together.
+        _ => ("mixed", Latency::default()),
     };
-    let bytes = read.io_bytes.checked_add(write.io_bytes)?;
-    let requests = read.total_ios.checked_add(write.total_ios)?;
-    let seconds = read.runtime.max(write.runtime) / 1e3;
-    let (mb_s, iops) = rates(bytes, requests, seconds)?;
-    let cache = match option("direct").map(String::as_str) {
-        Some("1") => "direct",
-        _ => "buffered",
+    let sum = |part: fn(&Direction) -> u64| {
+        let parts = done.iter().map(|(_, way)| part(way));
+        parts.fold(Some(0_u64), |sum, part| sum?.checked_add(part))
+    };
+    let (bytes, requests) = (sum(|way| way.io_bytes)?, sum(|way| way.total_ios)?);
+    let milliseconds = done.iter().map(|(_, way)| way.runtime);
+    let seconds = milliseconds.fold(0.0, f64::max) / 1e3;
+    let (mb_s, iops) = match seconds > 0.0 {
+        true => rates(bytes, requests, seconds)?,
+        // It was over within the millisecond, of which fio knows the parts.
+        false => {
+            let rate = |part: fn(&Direction) -> f64| done.iter().map(|(_, way)| part(way)).sum();
+            let (bytes, requests): (f64, f64) = (rate(|way| way.bw_bytes), rate(|way| way.iops));
+            (bytes / 1e6, requests)
+        }
+    };
+    let said =
+        |name: &str, values: [&str; 2]| option(name).is_some_and(|v| values.contains(&v.as_str()));
+    let cache = match said("direct", ["1", "true"]) || said("buffered", ["0", "false"]) {
+        true => "direct",
+        false => "buffered",
     };
     let engine = option("ioengine").map_or("psync", String::as_str);
+    let depth = match ONE_AT_A_TIME.contains(&engine) {
+        true => 1,
+        false => number("iodepth").unwrap_or(1),
+    };
     let share = |percent: Option<f64>| percent.map(|percent| percent / 100.0 * seconds);
     Some(Measurement {
         work: Work {
@@ -127,7 +200,7 @@ fn measurement(job: &Job, global: &BTreeMap<String, String>) -> Option<Measureme
             workload: job.jobname.clone(),
             op,
             block_bytes: (bytes as f64 / requests.max(1) as f64).round() as u64,
-            queue_depth: number("iodepth").unwrap_or(1),
+            queue_depth: depth,
             threads: number("numjobs").unwrap_or(1),
             device: device(cache, engine),
         },

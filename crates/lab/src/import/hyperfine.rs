@@ -3,6 +3,7 @@
 use super::{ImportError, Measurement, Results, Work, device};
 use crate::record::{Latency, Tier};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 const TOOL: &str = "hyperfine";
 
@@ -17,9 +18,31 @@ struct Command {
     /// Seconds of every run.
     #[serde(default)]
     times: Vec<f64>,
+    /// What every run ended with; nothing of one that was killed.
+    #[serde(default)]
+    exit_codes: Vec<Option<i64>>,
+    /// What the command was measured with, by name.
+    #[serde(default)]
+    parameters: BTreeMap<String, String>,
     /// Means, seconds.
     user: Option<f64>,
     system: Option<f64>,
+}
+
+impl Command {
+    /// In one line, with its parameters.
+    fn name(&self) -> String {
+        let mut name = self.command.replace(['\n', '\r', '\t'], " ");
+        let parameters: Vec<String> = self
+            .parameters
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        if !parameters.is_empty() {
+            name += &format!(" ({})", parameters.join(", "));
+        }
+        name
+    }
 }
 
 pub(super) fn read(output: Output) -> Result<Results, ImportError> {
@@ -30,7 +53,7 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
             tier: Tier::Fs,
             cipher: None,
             key_bits: None,
-            workload: command.command,
+            workload: command.name(),
             op: "command",
             block_bytes: 0,
             queue_depth: 1,
@@ -39,7 +62,11 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
         };
         let measurable = |seconds: &f64| seconds.is_finite() && *seconds > 0.0;
         if !command.times.iter().all(measurable) {
-            left_out = vec!["commands that took no time beyond their shell's"];
+            left_out.push("commands that took no time beyond their shell's");
+            continue;
+        }
+        if command.exit_codes.iter().any(|code| *code != Some(0)) {
+            left_out.push("commands that failed");
             continue;
         }
         measurements.extend(command.times.into_iter().map(|seconds| Measurement {
@@ -54,6 +81,8 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
             sys: command.system,
         }));
     }
+    left_out.sort_unstable();
+    left_out.dedup();
     if measurements.is_empty() {
         return Err(ImportError::Empty { tool: TOOL });
     }

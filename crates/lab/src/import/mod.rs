@@ -96,10 +96,11 @@ pub fn read(text: &str) -> Result<Imported, ImportError> {
     {
         return Err(ImportError::Control);
     }
-    if let Some(json) = json(text) {
-        return from_json(json);
+    if json(text).is_some() {
+        return from_json(text);
     }
     let results = match () {
+        () if text.contains("MB/s") && text.contains("DiskMark") => diskmark::read(text)?,
         () if text.contains("MB/s") && text.contains("(Q=") => diskmark::read(text)?,
         () if text.contains("Algorithm |") => cryptsetup::read(text)?,
         () => return Err(ImportError::Unknown),
@@ -118,21 +119,53 @@ fn json(text: &str) -> Option<&str> {
     Some(&text[at..])
 }
 
-/// Whether any text in it would change the terminal that it is printed to.
-fn has_control(value: &Value) -> bool {
+/// Most places in a file at which its JSON is looked for.
+const PLACES: usize = 1000;
+
+/// The JSON in `text`, which may have remarks around it; of several objects, as fio writes
+/// them at intervals, the last, which has what all before it have.
+fn value(text: &str) -> Result<Value, ImportError> {
+    let (mut rest, mut last, mut wrong) = (text, None, None);
+    for _ in 0..PLACES {
+        let Some(start) = json(rest) else { break };
+        let mut values = serde_json::Deserializer::from_str(start).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(value)) => {
+                rest = &start[values.byte_offset()..];
+                last = Some(value);
+            }
+            // It may be a remark that begins so.
+            Some(Err(error)) => {
+                rest = &start[1..];
+                wrong = wrong.or(Some(error));
+            }
+            None => break,
+        }
+    }
+    match (last, wrong) {
+        (Some(value), _) => Ok(value),
+        (None, Some(error)) => Err(error.into()),
+        (None, None) => Err(ImportError::Unknown),
+    }
+}
+
+/// Whether any text in it would change the terminal that it is printed to; `breaks` of lines
+/// are no such.
+fn has_control(value: &Value, breaks: &str) -> bool {
+    let steers = |c: char| c.is_control() && !breaks.contains(c);
     match value {
-        Value::String(text) => text.contains(char::is_control),
-        Value::Array(values) => values.iter().any(has_control),
+        Value::String(text) => text.contains(steers),
+        Value::Array(values) => values.iter().any(|value| has_control(value, breaks)),
         Value::Object(fields) => fields
             .iter()
-            .any(|(name, value)| name.contains(char::is_control) || has_control(value)),
+            .any(|(name, value)| name.contains(steers) || has_control(value, breaks)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
 fn from_json(text: &str) -> Result<Imported, ImportError> {
-    let value: Value = serde_json::from_str(text)?;
-    if has_control(&value) {
+    let value = value(text)?;
+    if has_control(&value, "\n\r\t") {
         return Err(ImportError::Control);
     }
     let first = match &value {
@@ -143,6 +176,9 @@ fn from_json(text: &str) -> Result<Imported, ImportError> {
         if schema != SCHEMA {
             let found = schema.to_owned();
             return Err(ImportError::Schema { found });
+        }
+        if has_control(&value, "") {
+            return Err(ImportError::Control);
         }
         let runs = match value {
             Value::Array(_) => serde_json::from_value(value)?,

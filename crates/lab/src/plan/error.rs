@@ -130,6 +130,12 @@ pub enum PlanError {
         /// The plan's repetitions.
         rounds: u32,
     },
+    /// A plan cannot be measured until it is decided.
+    #[error(
+        "until: seconds must lie between 1 and 86400 and precision between 0.1 and 50, and the plan must be \
+         of devices that are here, without a steady state"
+    )]
+    Until,
     /// A drive that is not encrypted lives beside every policy, and is none.
     #[error("plain is no policy: each drive lives without encryption as well")]
     PlainPolicy,
@@ -197,6 +203,7 @@ impl PlanError {
                 "Give each workload to one test, and let each test track one of its own; `cryptmark plans show snia` prints a plan to copy.".into()
             }
             Self::SteadyRounds { needed, .. } => format!("Use --repeat {needed} or more."),
+            Self::Until => "Give --repeat, which counts repetitions, or change the plan.".into(),
             Self::PlainPolicy => "Leave it out; policies are pass, block, filled and unpartitioned.".into(),
             Self::NoRate(cipher) => {
                 format!("Write it into the specification: cpu = {{ \"{cipher}\" = \"1500MB/s\" }}.")

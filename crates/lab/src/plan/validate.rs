@@ -49,6 +49,7 @@ impl Plan {
             return Err(PlanError::Empty("key sizes"));
         }
         self.check_steady()?;
+        self.check_until()?;
         if !self.recipes()?.is_empty() && !self.is_bare() {
             return Err(PlanError::DerivationsNotBare);
         }
@@ -119,6 +120,20 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// Slices are of devices that are here.
+    fn check_until(&self) -> Result<(), PlanError> {
+        let Some(until) = &self.until else {
+            return Ok(());
+        };
+        let simulated = self.systems.iter().any(|system| system.drive().is_some());
+        let possible =
+            (1.0..=86_400.0).contains(&until.seconds) && (0.1..=50.0).contains(&until.precision);
+        match possible && !self.is_bare() && !simulated && self.steady.is_none() {
+            true => Ok(()),
+            false => Err(PlanError::Until),
+        }
     }
 
     /// Every workload is in one test, whose tracked ones are its own.

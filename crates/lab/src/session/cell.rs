@@ -9,7 +9,7 @@ use crate::target::TargetError;
 use crate::target::java::{JavaCipher, JavaError};
 use crate::target::simulated::{self, Processor, Simulated, SimulatedDevice};
 use crate::target::{Bare, Encryption, Storage, System, Target};
-use crate::trial::{self, Options, Sample, TrialError};
+use crate::trial::{self, Options, Sample, Samples, TrialError};
 use crate::workload::{Mix, Workload};
 use block::{BlockDevice, BlockError, ByteRange, NullDevice};
 use std::cell::RefCell;
@@ -74,7 +74,24 @@ pub(super) struct Cell {
     pub(super) identity: Identity,
     /// Cells with the same number are on the same extent, and are compared.
     pub(super) place: usize,
-    pub(super) samples: Vec<Vec<Sample>>,
+    /// By workload.
+    pub(super) samples: Vec<Samples>,
+}
+
+/// One visit of a cell.
+#[derive(Clone, Copy)]
+pub(super) struct Once {
+    /// Which repetition it is.
+    pub(super) number: u32,
+    /// The same seed visits the same blocks.
+    pub(super) seed: u64,
+    /// Whether it is a slice.
+    pub(super) slice: bool,
+}
+
+/// No samples of the workloads of `plan` yet.
+pub(super) fn unmeasured(plan: &Plan) -> Vec<Samples> {
+    vec![Samples::new(plan.looks()); plan.workloads.len()]
 }
 
 impl Cell {
@@ -114,7 +131,7 @@ impl Cell {
             },
             subject: Subject::Device(Box::new(target)),
             place: 0,
-            samples: plan.workloads.iter().map(|_| Vec::new()).collect(),
+            samples: unmeasured(plan),
         }
     }
 
@@ -146,7 +163,7 @@ impl Cell {
             subject,
             identity,
             place: 0,
-            samples: plan.workloads.iter().map(|_| Vec::new()).collect(),
+            samples: unmeasured(plan),
         }
     }
 
@@ -219,31 +236,37 @@ impl Cell {
         else {
             return false;
         };
-        let samples = &self.samples[index];
+        let samples = self.samples[index].each();
         let spent: f64 = samples.iter().map(|sample| sample.wall).sum();
         let given = seconds * f64::from(plan.repetitions);
         samples.len() >= enough as usize && spent > SLOW * given
     }
 
-    /// An uncounted visit: caches, clocks and page tables are ready afterwards.
+    /// An uncounted visit: caches, clocks and page tables are ready afterwards. What it was
+    /// like, where there was one.
     pub(super) fn warm_up(
         &self,
         plan: &Plan,
         workload: &Workload,
         seed: u64,
         stop: &AtomicBool,
-    ) -> Result<(), SessionError> {
+    ) -> Result<Option<Sample>, SessionError> {
         match &self.subject {
             Subject::Device(_) => {}
             // They warm up by themselves in each visit, or must not.
-            Subject::Simulated(..) | Subject::Bare(_) | Subject::Java(..) => return Ok(()),
+            Subject::Simulated(..) | Subject::Bare(_) | Subject::Java(..) => return Ok(None),
         }
         let short = Workload {
             seconds: Some(WARM_UP),
             bytes: None,
             ..workload.clone()
         };
-        self.visit(plan, &short, 0, seed, stop).map(|_| ())
+        let once = Once {
+            number: 0,
+            seed,
+            slice: false,
+        };
+        self.visit(plan, &short, once, stop).map(Some)
     }
 
     /// Whether it is the extent itself, which all that are over it share.
@@ -282,7 +305,12 @@ impl Cell {
             Subject::Bare(_) | Subject::Java(..) => Ok(false),
         };
         let purged = purged.map_err(TargetError::from)?;
-        self.visit(plan, workload, 0, 0, stop)?;
+        let once = Once {
+            number: 0,
+            seed: 0,
+            slice: false,
+        };
+        self.visit(plan, workload, once, stop)?;
         Ok(Some(purged))
     }
 
@@ -291,21 +319,21 @@ impl Cell {
         &self,
         plan: &Plan,
         workload: &Workload,
-        repetition: u32,
-        seed: u64,
+        once: Once,
         stop: &AtomicBool,
     ) -> Result<Sample, SessionError> {
         let options = Options {
-            seed,
+            seed: once.seed,
             metered: true,
             stop,
             clock: Clock::get(),
+            slice: once.slice,
         };
         let sample = match &self.subject {
             Subject::Device(target) => trial::run(target.device(), workload, options),
             Subject::Simulated(drive) => drive.run(workload, options),
             Subject::Bare(bare) => {
-                trial::bare::run(bare, workload, plan.extent_bytes(), repetition, options)
+                trial::bare::run(bare, workload, plan.extent_bytes(), once.number, options)
             }
             Subject::Java(java, ready) => {
                 let repetitions = plan.repetitions;

@@ -11,7 +11,7 @@ use crate::plan::PlanError;
 use crate::probe::{self, Pace, Seen, StealMeter};
 use crate::published::repeats::Beside;
 use crate::record::{Device, Run, Tier, Trial};
-use crate::stats;
+use crate::stats::{self, Looks};
 use crate::summary::operation as summary;
 use crate::summary::{Identity, Reference};
 use std::ffi::OsString;
@@ -343,7 +343,7 @@ impl<'a> FileSystems<'a> {
                     ),
                     label: &label(subject, job.in_lab),
                     round: round + 1,
-                    rounds: self.rounds,
+                    rounds: Some(self.rounds),
                     done: self.done,
                     visits: self.visits,
                 });
@@ -404,7 +404,7 @@ impl<'a> FileSystems<'a> {
                 }
             }
         }
-        self.run.noise = stats::noise(&pairs);
+        self.run.noise = stats::noise(&pairs, Looks::Once);
         if changed.is_empty() {
             return Ok(());
         }
@@ -509,7 +509,7 @@ impl<'a> Course<'a> {
         };
         let reference = (cell > 0).then_some(Reference {
             against: &self.identities[0].system,
-            samples: &cells[0],
+            rates: summary::rates(&cells[0]),
             floor,
         });
         summary::trial(&described, &cells[cell], reference)

@@ -11,11 +11,11 @@ pub struct Visit<'a> {
     pub label: &'a str,
     /// Round, from 1.
     pub round: u32,
-    /// Rounds in all.
-    pub rounds: u32,
-    /// Visits done so far.
+    /// Rounds in all, where that is said before.
+    pub rounds: Option<u32>,
+    /// Visits done so far; of slices the tenths of a second.
     pub done: u64,
-    /// Visits in all.
+    /// Visits in all; of slices the most tenths of a second.
     pub visits: u64,
 }
 

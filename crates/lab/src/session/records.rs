@@ -3,11 +3,10 @@
 use super::{Observer, Session, SessionError};
 use crate::stats;
 use crate::summary::{self, Reference};
-use crate::trial::Sample;
 
 impl Session<'_> {
     /// The same, those of each place for themselves.
-    fn places_of(&self, workload: usize) -> Vec<Vec<usize>> {
+    pub(super) fn places_of(&self, workload: usize) -> Vec<Vec<usize>> {
         let cells = self.cells_of(&self.plan.workloads[workload]);
         let together = |a: &usize, b: &usize| self.cells[*a].place == self.cells[*b].place;
         cells.chunk_by(together).map(<[usize]>::to_vec).collect()
@@ -33,7 +32,7 @@ impl Session<'_> {
             .flat_map(|(again, first)| again.into_iter().zip(first))
             .map(|(again, first)| again / first)
             .collect();
-        self.run.noise = stats::noise(&pairs);
+        self.run.noise = stats::noise(&pairs, self.plan.looks());
         observer
             .keep(&self.run, &changed)
             .map_err(SessionError::Keep)
@@ -42,10 +41,7 @@ impl Session<'_> {
     /// Rates of the cell that is visited twice: of its second visits, and its first.
     fn pairs(&self, workload: usize, cells: &[usize]) -> Option<(Vec<f64>, Vec<f64>)> {
         let (first, again) = self.twice(cells)?;
-        let rates = |cell: usize| {
-            let samples = &self.cells[cell].samples[workload];
-            samples.iter().map(Sample::mb_s).collect::<Vec<_>>()
-        };
+        let rates = |cell: usize| self.cells[cell].samples[workload].rates();
         Some((rates(again), rates(first)))
     }
 
@@ -66,17 +62,14 @@ impl Session<'_> {
     }
 
     fn summarise_place(&mut self, workload: usize, cells: &[usize]) -> Vec<usize> {
-        let floor = stats::noise_floor(
-            self.pairs(workload, cells)
-                .and_then(|(again, first)| stats::paired_ratio(&again, &first)),
-        );
+        let floor = self.floor(workload, cells);
         let mut changed = Vec::new();
         for &cell in cells {
             let reference = self.reference(workload, cell, cells).map(|other| {
                 let other = &self.cells[other];
                 Reference {
                     against: &other.identity.system,
-                    samples: &other.samples[workload],
+                    rates: other.samples[workload].rates(),
                     floor,
                 }
             });
@@ -107,8 +100,18 @@ impl Session<'_> {
         changed
     }
 
+    /// By how much the cell that is visited twice differs from itself.
+    pub(super) fn floor(&self, workload: usize, cells: &[usize]) -> f64 {
+        let pairs = self.pairs(workload, cells);
+        let ratio = pairs.and_then(|(again, first)| {
+            let looks = self.plan.looks();
+            looks.interval(&stats::ratios(&again, &first))
+        });
+        stats::noise_floor(ratio)
+    }
+
     /// The cell that `cell` is compared with; `cells` are those of the workload.
-    fn reference(&self, workload: usize, cell: usize, cells: &[usize]) -> Option<usize> {
+    pub(super) fn reference(&self, workload: usize, cell: usize, cells: &[usize]) -> Option<usize> {
         let (first, again) = self.twice(cells).unzip();
         if !self.plan.is_bare() {
             return first.filter(|first| *first != cell);
@@ -123,11 +126,8 @@ impl Session<'_> {
         if !is_builtin(cell) {
             return alike.into_iter().find(|&other| is_builtin(other));
         }
-        let rate = |cell: usize| {
-            let samples = &self.cells[cell].samples[workload];
-            let rates: Vec<f64> = samples.iter().map(Sample::mb_s).collect();
-            stats::median(&rates).unwrap_or(0.0)
-        };
+        let rate =
+            |cell: usize| stats::median(&self.cells[cell].samples[workload].rates()).unwrap_or(0.0);
         alike
             .filter(|&other| !is_builtin(other))
             .max_by(|&a, &b| rate(a).total_cmp(&rate(b)))

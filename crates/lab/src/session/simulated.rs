@@ -1,7 +1,7 @@
 //! Cells of drives that are not here, and what encrypts before them.
 
 use super::SessionError;
-use super::cell::{Cell, OnDrive, Subject};
+use super::cell::{Cell, OnDrive, Subject, unmeasured};
 use crate::clock::Clock;
 use crate::plan::Plan;
 use crate::record::{Device, Tier};
@@ -121,7 +121,7 @@ impl Ciphers {
                     cipher.map(|cipher| cipher.processor),
                 )),
                 place,
-                samples: plan.workloads.iter().map(|_| Vec::new()).collect(),
+                samples: unmeasured(plan),
             }
         };
         let mut cells = vec![cell(None)];
@@ -183,6 +183,7 @@ pub fn rate(encryption: Encryption) -> Result<f64, SessionError> {
     let options = Options {
         seed: 1,
         metered: true,
+        slice: false,
         stop: &stop,
         clock: Clock::get(),
     };

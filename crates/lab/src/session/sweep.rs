@@ -15,7 +15,7 @@ use crate::summary::{self, Identity, Reference};
 use crate::sweep::{Place, Sweep, of_drive};
 use crate::target::life::{Aged, Living, Outcome};
 use crate::target::simulated::{self, Processor, SimulatedError};
-use crate::trial::{self, Options, Sample, TrialError, histogram};
+use crate::trial::{self, Options, Sample, Samples, TrialError, histogram};
 use crate::workload::Workload;
 use hdrhistogram::Histogram;
 use sha2::{Digest, Sha256};
@@ -308,7 +308,7 @@ impl<'a> Sweeping<'a> {
             .zip(all.samples)
             .zip(all.latencies)
         {
-            let of_users: Vec<Vec<Sample>> = samples
+            let of_users: Vec<Samples> = samples
                 .into_iter()
                 .zip(latencies)
                 .map(|(samples, latency)| {
@@ -316,13 +316,13 @@ impl<'a> Sweeping<'a> {
                     if let Some(first) = samples.first_mut() {
                         first.latency = latency;
                     }
-                    samples
+                    samples.into_iter().collect()
                 })
                 .collect();
             for (number, user) in users.iter().enumerate() {
                 let reference = (number > 0).then(|| Reference {
                     against: identities[0].system.as_str(),
-                    samples: of_users[0].as_slice(),
+                    rates: of_users[0].rates(),
                     floor: stats::noise_floor(None),
                 });
                 let life = self.life(place, &living, user.policy, &outcomes);
@@ -381,7 +381,7 @@ fn show(places: &[Place], number: usize, visits: Range<u64>, observer: &mut dyn 
         workload: &place.device,
         label: &format!("{:.0} % full", place.by.fill * 100.0),
         round: number as u32 + 1,
-        rounds: places.len() as u32,
+        rounds: Some(places.len() as u32),
         done: visits.start,
         visits: visits.end,
     });
@@ -418,6 +418,7 @@ fn used(
     let options = Options {
         seed,
         metered: true,
+        slice: false,
         stop,
         clock: &clock,
     };

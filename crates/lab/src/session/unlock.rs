@@ -7,10 +7,10 @@
 use super::{Observer, SessionError, Visit, begun, ended, state_build};
 use crate::probe::{self, StealMeter};
 use crate::record::{Device, Host, Run, Tier, Trial};
-use crate::stats;
+use crate::stats::{self, Looks};
 use crate::summary::{self, Identity, Reference};
 use crate::target::unlock::{ITER_TIME_MS, Purpose, Recipe, Unlock, UnlockError};
-use crate::trial::{self, Sample};
+use crate::trial::{self, Samples};
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +34,7 @@ struct Cell {
     unlock: Unlock,
     purpose: Purpose,
     at_once: u32,
-    samples: Vec<Sample>,
+    samples: Samples,
 }
 
 impl Unlocks {
@@ -102,14 +102,14 @@ impl Unlocks {
                     unlock,
                     purpose,
                     at_once: unlock.at_once(purpose, cores, free),
-                    samples: Vec::new(),
+                    samples: Samples::new(Looks::Once),
                 });
                 self.visit(self.cells.len() - 1, stop, observer)?;
             }
         }
         if let Some(first) = self.cells.first() {
             let again = Cell {
-                samples: Vec::new(),
+                samples: Samples::new(Looks::Once),
                 ..*first
             };
             self.cells.push(again);
@@ -146,7 +146,7 @@ impl Unlocks {
             workload,
             label,
             round: (self.done / a_round) as u32 + 1,
-            rounds: self.rounds,
+            rounds: Some(self.rounds),
             done: self.done,
             visits: u64::from(self.rounds) * a_round,
         }
@@ -165,14 +165,14 @@ impl Unlocks {
         self.cells[place].samples.push(sample);
         self.done += 1;
 
-        let rates = |cell: &Cell| cell.samples.iter().map(Sample::iops).collect::<Vec<_>>();
-        let first = rates(&self.cells[0]);
-        let second = self.cells.get(self.again()).map(rates).unwrap_or_default();
+        let first = self.cells[0].samples.iops();
+        let second = self.cells.get(self.again());
+        let second = second.map(|cell| cell.samples.iops()).unwrap_or_default();
         let pairs: Vec<f64> = second.iter().zip(&first).map(|(b, a)| b / a).collect();
-        self.run.noise = stats::noise(&pairs);
+        self.run.noise = stats::noise(&pairs, Looks::Once);
         let reference = (place == self.again()).then_some(Reference {
             against: SYSTEM,
-            samples: &self.cells[0].samples,
+            rates: self.cells[0].samples.rates(),
             floor: stats::noise_floor(stats::paired_ratio(&second, &first)),
         });
         let Some(trial) = self.cells[place].trial(reference) else {
@@ -194,7 +194,7 @@ const SYSTEM: &str = "builtin";
 impl Cell {
     /// The record of the visits so far. Rates are bytes of derived keys and
     /// keys a second; a latency is the time of one derivation.
-    fn trial(&self, reference: Option<Reference<'_, Sample>>) -> Option<Trial> {
+    fn trial(&self, reference: Option<Reference<'_>>) -> Option<Trial> {
         let kdf = self.unlock.record();
         let key_bytes = self.unlock.key_bytes(self.purpose);
         let identity = Identity {
@@ -252,7 +252,7 @@ pub(super) fn alone(
         unlock: recipe.prepare(host.cores, host.memory, iter_time)?,
         purpose: Purpose::Unlock,
         at_once: 1,
-        samples: Vec::new(),
+        samples: Samples::new(Looks::Once),
     };
     for _ in 0..rounds {
         let sample = trial::unlock::run(&cell.unlock, cell.purpose, cell.at_once, stop)?;

@@ -1,7 +1,7 @@
 //! [`merge`]: shards as one run.
 
 use crate::record::Run;
-use crate::stats;
+use crate::stats::{self, Looks};
 
 /// The shards of an experiment as the run that one machine would have made;
 /// partial, with a remark, where not all `of` are there. `None` where they are runs
@@ -46,7 +46,7 @@ pub fn merge(experiment: &str, of: usize, runs: Vec<Run>) -> Option<Run> {
         .flat_map(|(first, again)| again.samples_mb_s.iter().zip(&first.samples_mb_s))
         .map(|(again, first)| again / first)
         .collect();
-    merged.noise = stats::noise(&pairs);
+    merged.noise = stats::noise(&pairs, Looks::Once);
     merged.run = experiment.to_owned();
     // It was a shard's own.
     merged.fingerprint = None;

@@ -3,7 +3,7 @@
 use super::{DOMINANT, Identity, Reference, overhead, percentiles};
 use crate::file_system::{Operation, OperationSample};
 use crate::record::{Bottleneck, Latency, TimeSplit, Trial};
-use crate::stats;
+use crate::stats::{self, Looks};
 use crate::trial::histogram;
 
 /// CPU time, summed over repetitions, from which on its split into user and
@@ -47,7 +47,7 @@ pub fn rates(samples: &[OperationSample]) -> Vec<f64> {
 pub fn trial(
     cell: &Cell<'_>,
     samples: &[OperationSample],
-    reference: Option<Reference<'_, OperationSample>>,
+    reference: Option<Reference<'_>>,
 ) -> Option<Trial> {
     let identity = cell.identity;
     let samples_pace = all_known(samples, |sample| sample.pace);
@@ -88,8 +88,7 @@ pub fn trial(
         cycles_per_byte: None,
         latency_us: latency(samples),
         latency_split_us: None,
-        overhead: reference
-            .and_then(|reference| overhead(&rates(samples), &rates(reference.samples), reference)),
+        overhead: reference.and_then(|reference| overhead(&rates(samples), reference, Looks::Once)),
         bottleneck: bottleneck(&time),
         steady_state: None,
         constant_time: identity.constant_time,
@@ -231,7 +230,7 @@ mod tests {
         let cell = cell(&identity, &operation, exact);
         let reference = Reference {
             against: "lab:none",
-            samples: plain,
+            rates: rates(plain),
             floor: 0.01,
         };
         trial(&cell, samples, Some(reference)).unwrap()

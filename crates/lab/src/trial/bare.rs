@@ -88,6 +88,7 @@ pub fn run(
         ledger: Ledger::default(),
         cpu,
         core_hz: None,
+        full: None,
     };
     let mut clocks = Vec::new();
     for (lane, core_hz) in lanes {

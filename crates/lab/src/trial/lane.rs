@@ -1,7 +1,7 @@
 //! [`Lane`]: one driving thread, from its first request to its last completion.
 
 use super::source::Source;
-use super::{Ledger, Options, Sample, TrialError, histogram};
+use super::{Ledger, Options, Rates, Sample, TrialError, histogram};
 use crate::clock::Clock;
 use crate::probe::CpuTimes;
 use crate::workload::Workload;
@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Most readings of the clock that the layers take for one request.
@@ -19,9 +19,11 @@ const READINGS: f64 = 6.0;
 /// Share of a request's time that metering may cost before it is done in windows.
 const METERING: f64 = 0.01;
 
-/// Length of a window in which the parts are metered, and of the pause after it.
+/// Length of a window in which the parts are metered, and of the pause after it. A slice may
+/// be over after 30 ms, and its first window sees the queue being filled.
 const WINDOW: Duration = Duration::from_millis(1);
 const PAUSE: Duration = Duration::from_millis(29);
+const PAUSE_IN_A_SLICE: Duration = Duration::from_millis(9);
 
 /// When the parts are metered.
 struct Windows {
@@ -39,12 +41,12 @@ struct Windows {
 }
 
 impl Windows {
-    fn new(clock: &Clock, start: u64) -> Self {
+    fn new(clock: &Clock, start: u64, pause: Duration) -> Self {
         let window = clock.ticks(WINDOW);
         let reading = clock.cost_ns / 1e9 * clock.hz;
         Self {
             window,
-            pause: clock.ticks(PAUSE),
+            pause: clock.ticks(pause),
             long: (reading * READINGS / METERING) as u64,
             metering: true,
             since: start,
@@ -99,6 +101,16 @@ pub(super) struct Lane {
     latency_sum: u64,
     crypto_sum: u64,
     device_sum: u64,
+    /// When the queue had answered all that filled it, and when it was not filled up again.
+    full: (Option<Moment>, Option<Moment>),
+}
+
+/// What was done by a moment: ticks, bytes, requests.
+#[derive(Clone, Copy)]
+struct Moment {
+    at: u64,
+    bytes: u64,
+    requests: u64,
 }
 
 impl Lane {
@@ -142,8 +154,9 @@ impl Lane {
             latency_sum: 0,
             crypto_sum: 0,
             device_sum: 0,
+            full: (None, None),
         };
-        lane.timed_loop(clock, &meter, &mut *queue?, sources, options.stop)?;
+        lane.timed_loop(options, &meter, &mut *queue?, sources)?;
         lane.crypto = meter.spent(Part::Crypto);
         lane.copy = meter.spent(Part::Copy);
         lane.submit = meter.spent(Part::Submit);
@@ -154,12 +167,16 @@ impl Lane {
     /// The timed loop; returns when nothing is in flight any more.
     fn timed_loop(
         &mut self,
-        clock: &Clock,
+        options: Options<'_>,
         meter: &Meter,
         queue: &mut dyn Queue,
         mut sources: Vec<Source>,
-        stop: &AtomicBool,
     ) -> Result<(), TrialError> {
+        let Options { clock, stop, .. } = options;
+        let pause = match options.slice {
+            true => PAUSE_IN_A_SLICE,
+            false => PAUSE,
+        };
         let nanoseconds = 1e9 / clock.hz;
         // (time, window) of submission
         let depth = sources[0].depth as usize;
@@ -169,7 +186,7 @@ impl Lane {
 
         let start = clock.now();
         let mut leave = start;
-        let mut windows = Windows::new(clock, start);
+        let mut windows = Windows::new(clock, start, pause);
         let mut tag = 0;
         while let Some(buffer) = buffers.pop() {
             let source = &mut sources[tag / depth];
@@ -219,6 +236,17 @@ impl Lane {
                 Ok(()) => source.next(request.buffer, request.tag, leave - start, clock),
                 Err(_) => None,
             };
+            let moment = Moment {
+                at: leave,
+                bytes: self.bytes,
+                requests: self.requests,
+            };
+            if self.requests == started.len() as u64 {
+                self.full.0 = Some(moment);
+            }
+            if next.is_none() && self.full.1.is_none() {
+                self.full.1 = Some(moment);
+            }
             let enter = clock.now();
             if windows.metering {
                 self.other += enter - leave;
@@ -262,6 +290,18 @@ impl Lane {
             },
             cpu,
             core_hz: None,
+            full: full_rates(self.full, clock),
         }
     }
+}
+
+/// The rates between the moments of a full queue, where there are two requests in it.
+fn full_rates(full: (Option<Moment>, Option<Moment>), clock: &Clock) -> Option<Rates> {
+    let (from, to) = full.0.zip(full.1)?;
+    let requests = to.requests.checked_sub(from.requests)?;
+    let seconds = clock.seconds(to.at.saturating_sub(from.at));
+    (requests >= 2 && seconds > 0.0).then(|| Rates {
+        mb_s: (to.bytes - from.bytes) as f64 / seconds / 1e6,
+        iops: requests as f64 / seconds,
+    })
 }

@@ -67,10 +67,17 @@ impl Source {
             zeros: (block * u64::from(workload.compressible) / 100) as usize,
             pristine: None,
         };
+        if options.slice && blocks > 0 {
+            source.next_block = source.random_block();
+        }
         if source.zeros > 0 && workload.writes() {
             source.pristine = Some(source.incompressible());
         }
         source
+    }
+
+    fn random_block(&mut self) -> u64 {
+        ((u128::from(self.rng.next_u64()) * u128::from(self.blocks)) >> 64) as u64
     }
 
     fn incompressible(&mut self) -> AlignedBuffer {
@@ -80,7 +87,11 @@ impl Source {
     pub(super) fn buffers(&mut self) -> Vec<AlignedBuffer> {
         let mut buffers = AlignedBuffer::several(self.depth as usize, self.block as usize);
         for buffer in &mut buffers {
-            buffer.fill_with_noise(&mut self.rng);
+            match self.read_threshold {
+                // What is read takes its place: all that matters is that the memory is there.
+                always if always >= 1 << 32 => buffer.fill(1),
+                _ => buffer.fill_with_noise(&mut self.rng),
+            }
         }
         buffers
     }
@@ -108,9 +119,7 @@ impl Source {
                 };
                 block
             }
-            Pattern::Random => {
-                ((u128::from(self.rng.next_u64()) * u128::from(self.blocks)) >> 64) as u64
-            }
+            Pattern::Random => self.random_block(),
         };
         let reads = match self.read_threshold {
             0 => false,

@@ -53,6 +53,7 @@ pub fn run(
         ledger: Ledger::default(),
         cpu,
         core_hz: None,
+        full: None,
     };
     for lane in lanes {
         let lane = lane?;

@@ -121,6 +121,7 @@ impl Bench for Real<'_> {
         let options = Options {
             seed: self.seed,
             metered: false,
+            slice: false,
             stop: self.stop,
             clock: Clock::get(),
         };
@@ -179,6 +180,7 @@ impl Bench for Virtual<'_> {
         let options = Options {
             seed: self.seed,
             metered: false,
+            slice: false,
             stop: self.stop,
             clock: &simulated::clock(),
         };

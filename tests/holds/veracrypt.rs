@@ -1,0 +1,52 @@
+//! VeraCrypt volumes in the states of the matrix: what others make of them is as with LUKS2,
+//! and a header that is damaged looks like a wrong passphrase.
+
+use crate::commands::Command;
+use crate::damage::*;
+use crate::kit::{Format, row};
+use crate::states::*;
+use crate::{LOOP, OURS, rows};
+
+/// The header does not open: what does not need it is done, and `header repair` takes the copy.
+fn without_header(command: &Command) -> Outcome {
+    match command.name {
+        "create" | "create luks2" | "create plain" | "run" | "export onto it" => Outcome::Done,
+        "header restore" | "header repair" => Outcome::Done,
+        "lab run" => Outcome::Keeps,
+        _ => Outcome::Fails(3),
+    }
+}
+
+rows! {
+    Veracrypt:
+    a_free_volume: "nobody's", free, done, &[], opens_by_one;
+    served_for_writing: "served", served, written, &[], opens_by_one;
+    served_for_reading: "served read-only", served_read_only, read, &[], opens_by_one;
+    served_by_another_program: "served by qemu-nbd", served_by_qemu, read, &["in use by qemu-nbd"],
+        opens_by_one;
+    mounted_for_writing: "mounted", mounted, written, &[], opens_by_one;
+    mounted_for_reading: "mounted read-only", mounted_read_only, read, &[], opens_by_one;
+    being_imported: "written by import", imported, written, OURS, opens_by_one;
+    being_exported: "read by export", exported, read, OURS, opens_by_one;
+    by_a_hard_link: "served, by a hard link", hard_linked, written, OURS, opens_by_one;
+    by_a_symbolic_link: "served, by a symbolic link", soft_linked, written, &[], opens_by_one;
+    by_a_bind_mount: "served, by a bind mount", bound, written, OURS, opens_by_one;
+    locked_by_flock: "locked by flock", locked, read, &["is in use by flock (process "],
+        opens_by_one;
+    below_a_loop_device: "behind a loop device", below_a_loop, read, LOOP, opens_by_one;
+    a_loop_device_on_a_served_file: "a loop device on a file that is served", served_below_a_loop,
+        read, OURS, opens_by_one;
+    a_served_loop_device: "a loop device that is served", served_loop, written, &[], opens_by_one;
+    a_held_loop_device: "a loop device that another program has", held_loop, read,
+        &["is in use"], opens_by_one;
+    a_read_only_device: "a read-only device", read_only_loop, unwritable, &[], opens_by_one;
+    no_multiple_of_a_sector: "longer than its last sector", with_a_tail, done, &[], opens_by_one;
+    header_bad: "without its header", first_copy_spoilt, without_header, &[], unopened;
+    copy_bad: "without the copy of its header", second_copy_spoilt, done, &[], opens_by_one;
+    header_unreadable: "without its header, which a disk does not give", first_copy_unread,
+        on_a_fixed_size, &[], opens_by_one;
+    copy_unreadable: "without the copy of its header, which a disk does not give",
+        second_copy_unread, on_a_fixed_size, &[], opens_by_one;
+    on_a_full_disk: "on a full disk", on_full_disk, without_room, &[], opens_by_one;
+    header_and_copy_wiped: "without header and copy", wiped, headless, &[], unopened;
+}
