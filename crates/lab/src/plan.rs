@@ -166,6 +166,34 @@ fn sectors_of_4096() -> Sizes {
 }
 
 impl Plan {
+    /// One that asks for nothing.
+    pub(crate) fn empty() -> Self {
+        Self {
+            name: String::new(),
+            title: String::new(),
+            tier: Tier::Block,
+            size: ByteSize(0),
+            repetitions: 1,
+            slow_repetitions: None,
+            systems: Vec::new(),
+            ciphers: Vec::new(),
+            key_size: None,
+            sector_size: sectors_of_4096(),
+            formats: Vec::new(),
+            cores: 1,
+            derivations: Vec::new(),
+            iter_time: ITER_TIME_MS,
+            steady: None,
+            until: None,
+            marks: Vec::new(),
+            published: None,
+            cpu: BTreeMap::new(),
+            driver: Driver::default(),
+            only: None,
+            workloads: Vec::new(),
+        }
+    }
+
     /// Reads a shipped plan by name, or a file by path; one of devices or ciphers.
     ///
     /// # Errors

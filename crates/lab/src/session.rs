@@ -27,20 +27,23 @@ mod served;
 mod served;
 pub mod simulated;
 mod slices;
+mod subject;
 pub mod sweep;
 pub mod unlock;
 
 pub use self::error::SessionError;
 pub use self::observer::{Observer, Unwatched, Visit};
 
-use self::cell::{Cell, Once};
+use self::cell::Cell;
 use self::opened::Opened;
+use self::subject::Once;
 use crate::clock::Clock;
 use crate::plan::{Plan, PlanError};
 use crate::probe::{self, StealMeter};
 use crate::published::repeats::Beside;
-use crate::record::{Noise, Run, SCHEMA, SteadyTest};
+use crate::record::{Host, Noise, Run, SCHEMA, SteadyTest};
 use crate::stats::Steady;
+use crate::target::unlock::Recipe;
 use crate::target::{Backend, Storage};
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
@@ -176,7 +179,6 @@ impl<'a> Session<'a> {
         id: String,
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Self, SessionError> {
-        let beside = Beside::of(plan.published.as_ref()).map_err(PlanError::from)?;
         let opened = if plan.is_bare() {
             Opened::bare(plan, backend)?
         } else {
@@ -189,16 +191,43 @@ impl<'a> Session<'a> {
         let mut warnings = storage.warnings.clone();
         warnings.extend(opened.warnings);
         warnings.extend(absent.map(|system| format!("absent: {system}")));
+        Self::of(plan, seed, id, warnings, |_| opened.cells)
+    }
+
+    /// Key derivations, by a [plan](unlock::plan) of `recipes`.
+    ///
+    /// # Errors
+    /// [`SessionError::Plan`].
+    pub fn of_derivations(
+        plan: &'a Plan,
+        recipes: &[Recipe],
+        seed: u64,
+        id: String,
+    ) -> Result<Self, SessionError> {
+        let cells = |host: &Host| unlock::cells(recipes, plan, host);
+        Self::of(plan, seed, id, Vec::new(), cells)
+    }
+
+    /// A session of `cells` on this host.
+    fn of(
+        plan: &'a Plan,
+        seed: u64,
+        id: String,
+        warnings: Vec<String>,
+        cells: impl FnOnce(&Host) -> Vec<Cell>,
+    ) -> Result<Self, SessionError> {
+        let beside = Beside::of(plan.published.as_ref()).map_err(PlanError::from)?;
         let run = Run {
             paper: beside.paper(),
             conditioning: plan.steady.clone(),
             marks: beside.marks(&plan.marks).map_err(PlanError::from)?,
             ..begun(&plan.name, seed, id, warnings)
         };
+        let cells = cells(&run.host);
         Ok(Self {
             core_hz: run.host.clock_hz,
-            places: vec![vec![None; opened.cells.len()]; plan.workloads.len()],
-            cells: opened.cells,
+            places: vec![vec![None; cells.len()]; plan.workloads.len()],
+            cells,
             fresh: BTreeSet::new(),
             steal: StealMeter::start(),
             beside,
@@ -358,8 +387,8 @@ impl<'a> Session<'a> {
         // Plain is there twice, and is one extent.
         let mut extents = 0;
         for (done, cell) in self.cells.iter().enumerate() {
-            extents += u32::from(cell.is_the_extent());
-            if cell.is_the_extent() && extents > 1 {
+            extents += u32::from(cell.subject.is_the_extent());
+            if cell.subject.is_the_extent() && extents > 1 {
                 continue;
             }
             observer.visiting(&Visit {
@@ -370,7 +399,7 @@ impl<'a> Session<'a> {
                 done: done as u64,
                 visits: self.cells.len() as u64,
             });
-            let purged = cell.prepare(self.plan, &workload, stop)?;
+            let purged = cell.prepare(&workload, stop)?;
             // All of them, or it is not said.
             conditioning.purged = match (conditioning.purged, purged) {
                 (Some(before), Some(now)) => Some(before && now),
@@ -425,6 +454,7 @@ impl<'a> Session<'a> {
             number: round,
             seed: self.seed(round),
             slice: turn.slice.is_some(),
+            stop,
         };
         let mut samples = Vec::with_capacity(turn.order.len());
         for cell in turn.order {
@@ -442,9 +472,9 @@ impl<'a> Session<'a> {
                 visits: visits.end,
             });
             if round == 0 && !once.slice {
-                subject.warm_up(plan, &workload, once.seed, stop)?;
+                subject.warm_up(&workload, once)?;
             }
-            let sample = subject.visit(plan, &workload, once, stop)?;
+            let sample = subject.visit(&workload, once)?;
             samples.push((cell, sample));
             done += 1;
         }
@@ -459,7 +489,7 @@ impl<'a> Session<'a> {
     /// The cells that `workload` can be asked of.
     fn cells_of(&self, workload: &Workload) -> Vec<usize> {
         (0..self.cells.len())
-            .filter(|&cell| self.cells[cell].takes(workload))
+            .filter(|&cell| self.cells[cell].subject.takes(workload))
             .filter(|&cell| self.cells[cell].is_asked(self.plan, workload))
             .collect()
     }

@@ -5,7 +5,7 @@
 //! not encrypted, and encrypted by every policy and cipher. Places are what is dealt out to hosts.
 
 use crate::plan::{Plan, PlanError, Sizes, syntax};
-use crate::record::{Tier, TrimPolicy};
+use crate::record::TrimPolicy;
 use crate::target::System;
 use crate::target::life::{Living, Use};
 use crate::target::simulated::{self, CipherRate, DRIVE, Driver};
@@ -325,26 +325,16 @@ impl Sweep {
         Plan {
             name: self.name.clone(),
             title: self.title.clone(),
-            tier: Tier::Block,
             size: EXTENT,
-            repetitions: 1,
-            slow_repetitions: None,
             systems: self.devices.iter().map(|name| of_drive(name)).collect(),
             ciphers: self.ciphers.clone(),
             key_size: self.key_size.clone(),
             sector_size: self.sector_size.clone(),
-            formats: Vec::new(),
             cores: self.cores,
-            derivations: Vec::new(),
-            iter_time: 1,
-            steady: None,
-            until: None,
-            marks: Vec::new(),
-            published: None,
             cpu: self.cpu.clone(),
             driver: self.driver,
-            only: None,
             workloads: self.workloads.clone(),
+            ..Plan::empty()
         }
     }
 

@@ -31,6 +31,7 @@ pub use samples::Samples;
 use crate::clock::{self, Clock};
 use crate::probe::CpuTimes;
 use crate::target::java::JavaError;
+use crate::target::unlock::UnlockError;
 use crate::workload::Workload;
 use block::{BlockDevice, BlockError};
 use hdrhistogram::Histogram;
@@ -178,15 +179,28 @@ pub enum TrialError {
     /// Java did not measure.
     #[error(transparent)]
     Java(#[from] JavaError),
+    /// A key cannot be derived.
+    #[error(transparent)]
+    Unlock(UnlockError),
+}
+
+impl From<UnlockError> for TrialError {
+    fn from(error: UnlockError) -> Self {
+        match error {
+            UnlockError::Interrupted => Self::Interrupted,
+            other => Self::Unlock(other),
+        }
+    }
 }
 
 impl TrialError {
     /// What the user can do about it, one sentence.
-    pub fn remedy(&self) -> &'static str {
+    pub fn remedy(&self) -> String {
         match self {
-            Self::Interrupted => "Run it again to get the whole result.",
-            Self::Request { source, .. } | Self::Queue(source) => source.remedy(),
-            Self::Java(error) => error.remedy(),
+            Self::Interrupted => "Run it again to get the whole result.".to_owned(),
+            Self::Request { source, .. } | Self::Queue(source) => source.remedy().to_owned(),
+            Self::Java(error) => error.remedy().to_owned(),
+            Self::Unlock(error) => error.remedy(),
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::{Destination, Failure, Progress, RunOptions, print, run_id};
 use super::{seed_of_now, stop_on_signal};
 use crate::cli::VERSION;
-use lab::session::unlock::Unlocks;
+use lab::session::{Session, unlock};
 use lab::target::unlock::{ITER_TIME_MS, RECIPES};
 use std::fmt::Write as _;
 
@@ -40,7 +40,8 @@ pub(super) fn measure(
 ) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
     let progress = Progress::new(options.output.no_progress, 0);
-    let session = Unlocks::new(RECIPES, rounds, seed, run_id()).built_as(VERSION);
+    let plan = unlock::plan(RECIPES, rounds);
+    let session = Session::of_derivations(&plan, RECIPES, seed, run_id())?.built_as(VERSION);
     destination.begin(session.header())?;
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }

@@ -74,7 +74,7 @@ impl SessionError {
             Self::Simulated(error) => error.remedy(),
             Self::Bare(error) => error.remedy(),
             Self::Unlock(error) => error.remedy(),
-            Self::Trial { source, .. } => source.remedy().to_owned(),
+            Self::Trial { source, .. } => source.remedy(),
             Self::FileSystem(error) => error.remedy(),
             Self::Agent { remedy, .. } => remedy.clone(),
             Self::Plan(error) => error.remedy(),

@@ -48,7 +48,7 @@ impl Session<'_> {
     /// The cell of `cells` that is visited twice, with its second visits.
     fn twice(&self, cells: &[usize]) -> Option<(usize, usize)> {
         let (first, again) = (*cells.first()?, *cells.last()?);
-        let same = self.cells[first].identity == self.cells[again].identity;
+        let same = self.cells[first].is_again(&self.cells[again]);
         (first != again && same).then_some((first, again))
     }
 
@@ -79,10 +79,11 @@ impl Session<'_> {
                 &self.plan.workloads[workload],
                 &subject.samples[workload],
                 reference,
-                self.core_hz.filter(|_| !subject.is_simulated()),
+                self.core_hz.filter(|_| !subject.subject.is_simulated()),
             ) else {
                 continue;
             };
+            subject.subject.complete(&mut trial);
             self.beside.fill(&mut trial);
             let place = match self.places[workload][cell] {
                 Some(place) => {
@@ -122,7 +123,7 @@ impl Session<'_> {
         let alike = cells.iter().copied().filter(|&other| {
             Some(other) != again && self.cells[cell].encrypts_like(&self.cells[other])
         });
-        let is_builtin = |cell: usize| self.cells[cell].is_builtin();
+        let is_builtin = |cell: usize| self.cells[cell].subject.is_builtin();
         if !is_builtin(cell) {
             return alike.into_iter().find(|&other| is_builtin(other));
         }

@@ -1,7 +1,8 @@
 //! Cells of drives that are not here, and what encrypts before them.
 
 use super::SessionError;
-use super::cell::{Cell, OnDrive, Subject, unmeasured};
+use super::cell::Cell;
+use super::subject::OnDrive;
 use crate::clock::Clock;
 use crate::plan::Plan;
 use crate::record::{Device, Tier};
@@ -110,18 +111,15 @@ impl Ciphers {
         });
         let cell = |cipher: Option<&Encrypting>| {
             let identity = self.identity(system, cipher, plan.tier, drive.description());
+            let label = match &identity.cipher {
+                Some(cipher) => format!("{} {cipher}", identity.system),
+                None => format!("plain {name}"),
+            };
+            let processor = cipher.map(|cipher| cipher.processor);
+            let subject = OnDrive::new(Rc::clone(&drive), processor);
             Cell {
-                label: match &identity.cipher {
-                    Some(cipher) => format!("{} {cipher}", identity.system),
-                    None => format!("plain {name}"),
-                },
-                identity,
-                subject: Subject::Simulated(OnDrive::new(
-                    Rc::clone(&drive),
-                    cipher.map(|cipher| cipher.processor),
-                )),
                 place,
-                samples: unmeasured(plan),
+                ..Cell::new(Box::new(subject), label, identity, plan)
             }
         };
         let mut cells = vec![cell(None)];

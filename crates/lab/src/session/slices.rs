@@ -11,6 +11,7 @@
 //! what is not certain gets the time of the others. The interval holds however often it is
 //! looked at ([`stats::sequence`](crate::stats::sequence)).
 
+use super::subject::Once;
 use super::{KEPT_EVERY, Observer, Session, SessionError, Turn};
 use crate::clock::Clock;
 use crate::plan::Until;
@@ -100,7 +101,13 @@ impl Session<'_> {
             if stop.load(Ordering::Relaxed) {
                 return Err(SessionError::Interrupted);
             }
-            let sample = self.cells[cell].warm_up(plan, asked, self.seed(0), stop)?;
+            let once = Once {
+                number: 0,
+                seed: self.seed(0),
+                slice: true,
+                stop,
+            };
+            let sample = self.cells[cell].warm_up(asked, once)?;
             turn = turn.max(sample.map_or(0.0, |sample| in_flight / sample.iops()));
         }
         let Some((_, others)) = cells.split_first() else {

@@ -76,13 +76,13 @@ pub enum FitError {
 
 impl FitError {
     /// What the user can do about it, one sentence.
-    pub fn remedy(&self) -> &'static str {
+    pub fn remedy(&self) -> String {
         match self {
-            Self::Drive(error) => error.remedy(),
-            Self::Block(error) => error.remedy(),
+            Self::Drive(error) => error.remedy().to_owned(),
+            Self::Block(error) => error.remedy().to_owned(),
             Self::Probe { source, .. } => source.remedy(),
-            Self::NoTime { .. } => "Give --at a disk: this is as fast as memory.",
-            Self::Interrupted => "Nothing was written; run it again.",
+            Self::NoTime { .. } => "Give --at a disk: this is as fast as memory.".to_owned(),
+            Self::Interrupted => "Nothing was written; run it again.".to_owned(),
         }
     }
 }
