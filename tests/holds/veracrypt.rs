@@ -3,18 +3,70 @@
 
 use crate::commands::Command;
 use crate::damage::*;
-use crate::kit::{Format, row};
+use crate::kit::{Desk, Format, row};
 use crate::states::*;
 use crate::{LOOP, OURS, rows};
 
-/// The header does not open: what does not need it is done, and `header repair` takes the copy.
-fn without_header(command: &Command) -> Outcome {
+/// Nothing opens: what does not need the header is done.
+fn without_headers(command: &Command) -> Outcome {
     match command.name {
         "create" | "create luks2" | "create plain" | "run" | "export onto it" => Outcome::Done,
-        "header restore" | "header repair" => Outcome::Done,
-        "lab run" => Outcome::Keeps,
+        "header restore" => Outcome::Done,
+        "header backup" | "lab run" => Outcome::Keeps,
         _ => Outcome::Fails(3),
     }
+}
+
+/// The header looks as one of another passphrase does: `header repair` tries its copy.
+fn without_header(command: &Command) -> Outcome {
+    match command.name {
+        "header repair" => Outcome::Done,
+        // It looks at the copy as well.
+        "header restore from it" => Outcome::Keeps,
+        _ => without_headers(command),
+    }
+}
+
+/// The copy opens it, and what would write all of it anew asks for the header first.
+fn by_its_copy(command: &Command) -> Outcome {
+    match command.name {
+        "resize" | "reencrypt" => Outcome::Fails(2),
+        _ => done(command),
+    }
+}
+
+/// The same, on a disk.
+fn by_its_copy_on_a_disk(command: &Command) -> Outcome {
+    match by_its_copy(command) {
+        Outcome::Done => on_a_disk(command),
+        other => other,
+    }
+}
+
+/// A backup has both, and a restore takes the one that can be read.
+fn on_a_disk(command: &Command) -> Outcome {
+    match command.name {
+        "header restore from it" => Outcome::Done,
+        _ => on_a_fixed_size(command),
+    }
+}
+
+/// What is in it is noise but for the holes of its data.
+fn without_room_for_data(command: &Command) -> Outcome {
+    match command.name {
+        "create luks2" | "create plain" | "export onto it" => Outcome::Fails(1),
+        "resize" => Outcome::Fails(1),
+        "reencrypt" => Outcome::Fails(1),
+        _ => done(command),
+    }
+}
+
+/// Where the salt is: no key comes of it.
+fn salt_spoilt(desk: &Desk) -> Result<Set, String> {
+    let mut bytes = desk.read("image");
+    bytes[10] ^= 1;
+    std::fs::write(desk.path("image"), bytes).unwrap();
+    Ok(Set::at("image"))
 }
 
 rows! {
@@ -41,12 +93,13 @@ rows! {
         &["is in use"], opens_by_one;
     a_read_only_device: "a read-only device", read_only_loop, unwritable, &[], opens_by_one;
     no_multiple_of_a_sector: "longer than its last sector", with_a_tail, done, &[], opens_by_one;
-    header_bad: "without its header", first_copy_spoilt, without_header, &[], unopened;
+    header_bad: "without its header", first_copy_spoilt, by_its_copy, &[], opens_by_one;
+    salt_bad: "without the salt of its header", salt_spoilt, without_header, &[], unopened;
     copy_bad: "without the copy of its header", second_copy_spoilt, done, &[], opens_by_one;
     header_unreadable: "without its header, which a disk does not give", first_copy_unread,
-        on_a_fixed_size, &[], opens_by_one;
+        by_its_copy_on_a_disk, &[], opens_by_one;
     copy_unreadable: "without the copy of its header, which a disk does not give",
-        second_copy_unread, on_a_fixed_size, &[], opens_by_one;
-    on_a_full_disk: "on a full disk", on_full_disk, without_room, &[], opens_by_one;
-    header_and_copy_wiped: "without header and copy", wiped, headless, &[], unopened;
+        second_copy_unread, on_a_disk, &[], opens_by_one;
+    on_a_full_disk: "on a full disk", on_full_disk, without_room_for_data, &[], opens_by_one;
+    header_and_copy_wiped: "without header and copy", wiped, without_headers, &[], unopened;
 }

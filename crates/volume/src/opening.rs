@@ -42,6 +42,9 @@ pub struct Opened {
     pub sealed: Option<SealedMapping>,
     /// The keyslot that opened, where the format has keyslots.
     pub slot: Option<u32>,
+    /// Whether the header of a TrueCrypt or VeraCrypt volume could not be used, and its copy
+    /// was.
+    pub by_copy: bool,
 }
 
 /// A part of an opened volume.
@@ -78,6 +81,7 @@ impl Opened {
             rows: vec![Row { storage, mapping }],
             sealed: None,
             slot,
+            by_copy: false,
         }
     }
 
@@ -169,6 +173,7 @@ impl Opening {
                         rows,
                         sealed: None,
                         slot: None,
+                        by_copy: false,
                     });
                 }
                 let unlocked = parsed.unlock(header, secret, *slot, limits)?;
@@ -177,6 +182,7 @@ impl Opening {
                         rows: Vec::new(),
                         sealed: Some(parsed.sealed_mapping(unlocked.key, access)?),
                         slot: unlocked.slot,
+                        by_copy: false,
                     });
                 }
                 let mapping = parsed.mapping(unlocked.key, data)?;
@@ -197,9 +203,13 @@ impl Opening {
                 let mapping = parsed.guessed_mapping(&unlocked.key, data)?;
                 return Ok(Opened::new(mapping, unlocked.slot));
             }
-            Self::Tcrypt(opening) => opening
-                .unlock(header, secret, limits, watch)?
-                .mapping(data)?,
+            Self::Tcrypt(opening) => {
+                let unlocked = opening.unlock(header, secret, limits, watch)?;
+                return Ok(Opened {
+                    by_copy: unlocked.place != opening.place,
+                    ..Opened::new(unlocked.mapping(data)?, None)
+                });
+            }
         };
         Ok(Opened::new(mapping, None))
     }

@@ -152,13 +152,17 @@ impl Copy {
                 bytes: in_use(disk, &header)?,
             }));
         }
+        // What a disk does not give may be anything.
+        let content = || match signature::content(disk) {
+            Err(error) if error.is_of_place() => Ok(None),
+            content => content.map(Some).map_err(VolumeError::Block),
+        };
         let blank = || -> Result<bool, Failure> {
-            let content = signature::content(disk).map_err(VolumeError::Block)?;
-            Ok(content.is_blank())
+            Ok(content()?.is_some_and(|content| content.is_blank()))
         };
         let noise = || -> Result<bool, Failure> {
-            let content = signature::content(disk).map_err(VolumeError::Block)?;
-            Ok(content.found.is_empty() && !content.is_blank())
+            let content = content()?;
+            Ok(content.is_none_or(|content| content.found.is_empty() && !content.is_blank()))
         };
         let bytes = match change.otherwise {
             Otherwise::Ends if noise()? => ends(disk)?,

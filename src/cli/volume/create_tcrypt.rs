@@ -50,6 +50,22 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
     describe(&unlocked, data)
 }
 
+/// Refuses to write a volume anew whose header could not be used, so that its copy opened it:
+/// that is the only one left.
+///
+/// # Errors
+/// Exit code 2.
+pub fn refuse_copy(opening: &Opening, unlocked: &Unlocked) -> Result<(), Failure> {
+    match unlocked.place == opening.place {
+        true => Ok(()),
+        false => Err(Failure::new(
+            2,
+            "the header is damaged or cannot be read, and only its copy opens the volume",
+            "Write it anew first: `cryptmark volume header repair`. Nothing was changed.",
+        )),
+    }
+}
+
 /// Makes a hidden volume at the end of the normal one.
 pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), Failure> {
     let sealing = Sealing {

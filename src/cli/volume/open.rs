@@ -123,6 +123,12 @@ pub fn unlock(
         );
     }
     drop(search);
+    if opened.by_copy {
+        eprintln!(
+            "warning: the header is damaged or cannot be read, and its copy opened the volume: \
+             `cryptmark volume header repair` writes it anew"
+        );
+    }
     warn_of_plaintext(&opened);
     Ok(opened)
 }

@@ -97,7 +97,8 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     let journal = options.volume.header_path().filter(|path| path.exists());
     let begun = match &journal {
         Some(path) => is_begun(path)?,
-        None => is_begun(image)?,
+        // Their headers say nothing of it, and need not be readable.
+        None => family.is_none() && is_begun(image)?,
     };
     if options.encrypt && !begun {
         return in_place::encrypt(options);

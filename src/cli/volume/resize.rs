@@ -1,7 +1,7 @@
 //! `cryptmark volume resize`: more or less data in a file.
 
 use super::arguments::{Extent, VolumeArguments};
-use super::create_tcrypt::{passphrase_of, resealed};
+use super::create_tcrypt::{passphrase_of, refuse_copy, resealed};
 use super::disk::Disk;
 use super::open::Search;
 use super::secrets::SecretArguments;
@@ -127,6 +127,7 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
     let watch = |progress| search.watch(progress);
     let mut unlocked = opening.unlock(devices.data(), &secret, &limits, &watch)?;
     drop(search);
+    refuse_copy(&opening, &unlocked)?;
     let (size, to) = (devices.data().geometry().size, options.to.bytes);
     if devices.data().is_file() {
         if to < size {
@@ -140,7 +141,13 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
         devices.set_len(to)?;
     }
     let sealing = resealed(&opening, &unlocked);
-    unlocked.grow(devices.data(), &sealing, passphrase_of(&secret)?, &limits)?;
+    let before = unlocked.header.volume_size;
+    let grown = unlocked.grow(devices.data(), &sealing, passphrase_of(&secret)?, &limits);
+    if grown.is_err() && unlocked.header.volume_size == before && devices.data().is_file() {
+        // The copy of the header is where it was, at the end.
+        devices.set_len(size)?;
+    }
+    grown?;
     print(&format!("{} bytes of data\n", unlocked.header.volume_size))
 }
 

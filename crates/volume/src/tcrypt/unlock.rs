@@ -47,7 +47,7 @@ impl Opening {
     }
 
     /// Finds the header on `device` that `secret` opens; where the device cannot
-    /// read it, its copy.
+    /// read it, or it opens and is damaged, its copy.
     ///
     /// A key file is taken whole as if it were typed; what is beside the
     /// passphrase belongs into `keyfiles`. Where all derivations are tried,
@@ -55,7 +55,7 @@ impl Opening {
     ///
     /// # Errors
     /// [`VolumeError::NoHeaderFits`]; [`VolumeError::Header`] where a header
-    /// opens and cannot be used, or there is no room for one;
+    /// opens and cannot be used, nor can its copy, or there is no room for one;
     /// [`VolumeError::SecretKind`], [`VolumeError::SecretLength`],
     /// [`VolumeError::Pim`] and [`VolumeError::Lacks`]; those of
     /// [`Kdf::derive`]; [`VolumeError::Block`], with
@@ -68,21 +68,24 @@ impl Opening {
         limits: &Limits,
         watch: Watch,
     ) -> Result<Unlocked, VolumeError> {
-        match self.unlock_here(device, secret, limits, watch) {
-            Err(unread) if unread.is_of_place() => match self.place.copy() {
-                Some(place) => {
-                    let copy = Self {
-                        place,
-                        ..self.clone()
-                    };
-                    // What is wrong with the header says more.
-                    let opened = copy.unlock_here(device, secret, limits, watch);
-                    opened.map_err(|error| if error.is_of_place() { unread } else { error })
-                }
-                None => Err(unread),
-            },
-            opened => opened,
-        }
+        let spoilt = |error: &VolumeError| matches!(error, VolumeError::Header { .. });
+        let wrong = match self.unlock_here(device, secret, limits, watch) {
+            Err(wrong) if wrong.is_of_place() || spoilt(&wrong) => wrong,
+            opened => return opened,
+        };
+        let Some(place) = self.place.copy() else {
+            return Err(wrong);
+        };
+        let copy = Self {
+            place,
+            ..self.clone()
+        };
+        let opened = copy.unlock_here(device, secret, limits, watch);
+        // What is wrong with the header says more, unless nobody has seen it.
+        opened.map_err(|error| match error.is_of_place() || spoilt(&wrong) {
+            true => wrong,
+            false => error,
+        })
     }
 
     /// Finds the header in its own place.

@@ -5,7 +5,7 @@ use super::{ReencryptOptions, cannot_write, draft, publish, sync_folder, work};
 use crate::cli::Failure;
 use crate::cli::volume::arguments::{VolumeArguments, side_header};
 use crate::cli::volume::create::HEADER_FILE;
-use crate::cli::volume::create_tcrypt::{passphrase_of, resealed};
+use crate::cli::volume::create_tcrypt::{passphrase_of, refuse_copy, resealed};
 use crate::cli::volume::disk::Disk;
 use crate::cli::volume::open::Search;
 use cipher::Key;
@@ -54,6 +54,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
     let watch = |progress| search.watch(progress);
     let unlocked = opening.unlock(&data, &secret, &limits, &watch)?;
     drop(search);
+    refuse_copy(&opening, &unlocked)?;
     let sealing = Sealing {
         prf: prf.unwrap_or(unlocked.prf),
         ..resealed(&opening, &unlocked)
