@@ -151,6 +151,7 @@ impl Desk {
 
     fn quiet(&self, mut command: Command) -> Command {
         command.current_dir(self.folder.path());
+        command.env("XDG_STATE_HOME", self.path("state"));
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(Stdio::piped());
         command
@@ -293,7 +294,9 @@ impl Desk {
         let folder = tempfile::tempdir().unwrap();
         for file in fs::read_dir(self.folder.path()).unwrap() {
             let file = file.unwrap();
-            fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+            if file.file_type().unwrap().is_file() {
+                fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
+            }
         }
         let plain = self.plain.clone();
         Self { folder, plain }

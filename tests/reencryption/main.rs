@@ -5,6 +5,7 @@
 
 mod kit;
 mod rules;
+mod strangers;
 
 use kit::{By, Desk, Task};
 

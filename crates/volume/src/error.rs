@@ -312,6 +312,11 @@ pub enum VolumeError {
         offset: u64,
     },
 
+    /// Data that are not those with which the reencryption began, of which a header in a file of
+    /// its own tells.
+    #[error("the header tells of a reencryption of other data than these")]
+    OtherData,
+
     /// A reencryption that the keys confirm, of a kind or in a state that is not known here.
     #[error("the header tells of a reencryption that this program cannot go on with")]
     ForeignReencryption,
@@ -571,6 +576,7 @@ impl VolumeError {
             | Self::RecoveryNeeded
             | Self::UnboundReencryption
             | Self::Decrypted { .. }
+            | Self::OtherData
             | Self::ForeignReencryption
             | Self::FormerReencryption { .. }
             | Self::Stranger { .. }
@@ -702,6 +708,11 @@ impl VolumeError {
                  with `blkid --probe --offset {offset}` for instance: where it is decrypted, the \
                  header is not needed any more."
             ),
+            Self::OtherData => {
+                "Name the volume that it began with. If the data were put back from a backup since, \
+                 the file with that header belongs to them no more: move it away, and begin anew."
+                    .to_owned()
+            }
             Self::ForeignReencryption => {
                 "Finish it with `cryptsetup reencrypt --resume-only`; nothing was changed."
                     .to_owned()

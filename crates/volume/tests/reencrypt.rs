@@ -281,7 +281,10 @@ fn an_encryption_that_makes_room_survives_any_cut() {
     let header_device = RamDevice::new(HEADER);
     let key = Key::random(64).unwrap();
     let creation = creation("aes-xts-plain64", SHIFT, true);
-    Header::begin_encryption(&header_device, &data, &creation, DATA, &key, &passphrase()).unwrap();
+    let header =
+        Header::begin_encryption(&header_device, &data, &creation, DATA, &key, &passphrase())
+            .unwrap();
+    header.put_before(&header_device, &data).unwrap();
     cut_at_every_write((&header_device, &data), finish, |header_disk, data_disk| {
         holds(header_disk, data_disk, Access::Read, &expected);
         if Header::read(header_disk).unwrap().is_reencrypting() {
@@ -367,7 +370,7 @@ fn a_truecrypt_volume_gets_other_keys_whatever_is_cut() {
     let old = made.mapping(&original).unwrap();
     assert_ne!(old.key.as_bytes(), next.mapping.key.as_bytes());
     Header::begin_for_another(
-        &side,
+        (&side, &original),
         (&old, &next.mapping),
         &next.headers,
         &KeyslotOptions::new(KDF),
@@ -383,6 +386,7 @@ fn a_truecrypt_volume_gets_other_keys_whatever_is_cut() {
             .is_err()
     );
     let work = |side: &dyn BlockDevice, data: &dyn BlockDevice| {
+        Header::read(side)?.take_headers(data)?;
         if Header::read(side)?.is_reencrypting() {
             finish(side, data)?;
         }
@@ -394,6 +398,129 @@ fn a_truecrypt_volume_gets_other_keys_whatever_is_cut() {
         work(side, data).unwrap();
         truecrypt_holds(data, &opening, "serpent-aes-xts-plain64", &expected);
     });
+}
+
+/// The journal goes on with nothing but the volume that it began with, as it left that.
+#[test]
+fn a_journal_knows_its_volume() {
+    let (original, opening, made) = truecrypt();
+    let side = RamDevice::new(266 * 4096);
+    let sealing = tcrypt::Sealing::new(made.prf);
+    let limits = Limits::default();
+    let next = made.rekeyed(&original, None, &sealing, &passphrase(), &limits);
+    let next = next.unwrap();
+    let old = made.mapping(&original).unwrap();
+    let keys = Keys {
+        old: Key::from_slice(old.key.as_bytes()),
+        new: Key::from_slice(next.mapping.key.as_bytes()),
+    };
+    let data = copy(&original);
+    let mut header = Header::begin_for_another(
+        (&side, &data),
+        (&old, &next.mapping),
+        &next.headers,
+        &KeyslotOptions::new(KDF),
+        &passphrase(),
+    )
+    .unwrap();
+    let (other, ..) = truecrypt();
+    let refused = |header: &Header, data: &RamDevice| {
+        let before = content(data);
+        let taken = header.take_headers(data);
+        assert!(matches!(taken, Err(VolumeError::OtherData)), "{taken:?}");
+        assert!(content(data) == before);
+    };
+    refused(&header, &other);
+    header.take_headers(&data).unwrap();
+    header.take_headers(&data).unwrap();
+    // Nobody takes it for a volume that is whole.
+    let opened = opening.unlock(&data, &secret(), &limits, &unwatched);
+    assert!(matches!(opened, Err(VolumeError::NoHeaderFits)));
+    let stopped = header.reencrypt(&side, &data, &keys, &|_| ControlFlow::Break(()));
+    assert!(matches!(stopped, Err(VolumeError::Stopped)));
+    // It was put back from a backup meanwhile.
+    refused(&header, &original);
+    header.reencrypt(&side, &data, &keys, &go_on).unwrap();
+    refused(&header, &original);
+    header.put_headers(&data, &keys.new).unwrap();
+    header.take_headers(&data).unwrap();
+}
+
+/// A header in a file of its own, and data that are not those with which it began.
+#[test]
+fn a_header_apart_knows_its_data() {
+    let expected = plaintext();
+    let key = Key::random(64).unwrap();
+    let stop = |_: u64| ControlFlow::Break(());
+    // Encrypted where they are, decrypted where they are, and decrypted to their start.
+    for task in ["encrypt", "decrypt", "move"] {
+        let header_device = RamDevice::new(HEADER);
+        let (data, keys) = match task {
+            "encrypt" => {
+                let data = RamDevice::new(DATA);
+                data.write_at(0, &expected).unwrap();
+                let creation = creation("aes-xts-plain64", 0, true);
+                Header::begin_encryption(
+                    &header_device,
+                    &data,
+                    &creation,
+                    DATA,
+                    &key,
+                    &passphrase(),
+                )
+                .unwrap();
+                let keys = Keys {
+                    old: Key::from_slice(&[]),
+                    new: Key::from_slice(key.as_bytes()),
+                };
+                (data, keys)
+            }
+            _ => {
+                let (data, key) = volume("aes-xts-plain64");
+                header_device
+                    .write_at(0, &content(&data)[..HEADER as usize])
+                    .unwrap();
+                (data, only_old(&key))
+            }
+        };
+        let before = copy(&data);
+        let mut header = Header::read(&header_device).unwrap();
+        if task != "encrypt" {
+            let to_start = task == "move";
+            if !to_start {
+                // Otherwise it would not be apart.
+                data.write_at(0, &[0; 64 << 10]).unwrap();
+                before.write_at(0, &[0; 64 << 10]).unwrap();
+            }
+            header
+                .begin_decryption(&header_device, &data, &keys, to_start)
+                .unwrap();
+        }
+        // So little data moves in one go; its start has moved.
+        if task != "move" {
+            let stopped = header.reencrypt(&header_device, &data, &keys, &stop);
+            assert!(
+                matches!(stopped, Err(VolumeError::Stopped)),
+                "{task}: {stopped:?}"
+            );
+        }
+        let there = content(&before);
+        let gone_on = header.reencrypt(&header_device, &before, &keys, &go_on);
+        assert!(
+            matches!(gone_on, Err(VolumeError::OtherData)),
+            "{task}: {gone_on:?}"
+        );
+        assert!(content(&before) == there, "{task}");
+        header
+            .reencrypt(&header_device, &data, &keys, &go_on)
+            .unwrap();
+        assert!(
+            !content(&header_device)[..64 << 10]
+                .windows(14)
+                .any(|text| text == b"cryptmark-data")
+                || task == "move"
+        );
+    }
 }
 
 #[test]
@@ -412,7 +539,8 @@ fn headers_that_would_lie_elsewhere_are_not_written() {
         headers[1].offset = offset;
         let options = KeyslotOptions::new(KDF);
         let both = (&old, &next.mapping);
-        Header::begin_for_another(&side, both, &headers, &options, &passphrase()).unwrap();
+        let devices: (&dyn BlockDevice, &dyn BlockDevice) = (&side, &device);
+        Header::begin_for_another(devices, both, &headers, &options, &passphrase()).unwrap();
         finish(&side, &device).unwrap();
         let before = content(&device);
         let put = Header::read(&side)
@@ -445,7 +573,7 @@ fn a_hidden_volume_gets_other_keys() {
     assert_eq!(next.mapping.data, old.data);
     let side = RamDevice::new(4 << 20);
     let mut header = Header::begin_for_another(
-        &side,
+        (&side, &device),
         (&old, &next.mapping),
         &next.headers,
         &KeyslotOptions::new(KDF),

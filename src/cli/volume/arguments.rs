@@ -173,7 +173,9 @@ impl Devices {
 
 /// Where the header is while a volume is encrypted or decrypted in place.
 pub fn side_header(image: &Path) -> PathBuf {
-    let mut name = image.as_os_str().to_owned();
+    // Whatever link leads to it, it is one volume.
+    let image = image.canonicalize().unwrap_or_else(|_| image.to_owned());
+    let mut name = image.into_os_string();
     name.push(".cryptmark-header");
     name.into()
 }

@@ -1,5 +1,6 @@
 //! What would be lost, in words, before anything is overwritten.
 
+use super::arguments::side_header;
 use super::create::fill;
 use super::disk::{self, Disk};
 use crate::cli::Failure;
@@ -14,6 +15,19 @@ use volume::{Format, VolumeError, luks1, luks2};
 /// # Errors
 /// Exit code 4 with all that is known of what it holds; those of reading it.
 pub fn guard(place: &Path, confirmed: bool) -> Result<(), Failure> {
+    let side = side_header(place);
+    if side.exists() {
+        return Err(Failure::new(
+            4,
+            format!(
+                "{} has the header of a reencryption of {} that was stopped",
+                side.display(),
+                place.display()
+            ),
+            "Go on with `cryptmark volume reencrypt`. If nobody needs that any more, remove the file \
+             with the header first.",
+        ));
+    }
     let refused = match disk::is_remote(place) {
         true if confirmed => return Ok(()),
         true => signature::guard_content(place, &Disk::open(place, false)?),

@@ -292,12 +292,17 @@ fn draft(
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let folder = folder.unwrap_or(Path::new("."));
     let unwritable = |error| cannot_write(path, &error);
-    if path.exists() {
-        return Err(Failure::new(
-            4,
-            format!("{} exists already", path.display()),
-            "Name another file for the header.",
-        ));
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(unwritable(error)),
+        // A link that leads nowhere is there as well.
+        Ok(_) => {
+            return Err(Failure::new(
+                4,
+                format!("{} exists already", path.display()),
+                "Name another file for the header.",
+            ));
+        }
     }
     let draft = NamedTempFile::with_prefix_in(".cryptmark-", folder).map_err(unwritable)?;
     fill(draft.as_file()).map_err(unwritable)?;

@@ -152,7 +152,7 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
 }
 
 /// Whether a file stores nothing from `offset` on.
-fn is_blank(file: &Disk, offset: u64) -> Result<bool, Failure> {
+pub fn is_blank(file: &Disk, offset: u64) -> Result<bool, Failure> {
     let failed = VolumeError::Block;
     let length = file.geometry().size - offset;
     let extents = file

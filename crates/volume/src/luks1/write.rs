@@ -162,8 +162,14 @@ impl Header {
         last_too: bool,
     ) -> Result<(), VolumeError> {
         let old = self.active(slot)?;
-        let left = self.keyslots.iter().filter(|keyslot| keyslot.active);
-        if left.count() == 1 && !last_too {
+        // One whose key material is overwritten opens nothing.
+        let mut left = 0;
+        for (number, keyslot) in self.keyslots.iter().enumerate() {
+            let other = keyslot.active && number != old;
+            left +=
+                u32::from(other && unaligned::is_noise(device, self.material(keyslot).range())?);
+        }
+        if left == 0 && !last_too {
             return Err(VolumeError::LastKeyslot { slot });
         }
         let mut next = self.clone();

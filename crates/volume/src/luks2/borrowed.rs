@@ -35,14 +35,15 @@ pub struct KeptHeader {
 }
 
 impl Header {
-    /// Begins to make `new` of `old`, which lie at the same place: makes a header
+    /// Begins to make `new` of `old`, which lie on `data` at the same place: makes a header
     /// on `device`, a device of its own, that `passphrase` opens. `headers` are
-    /// kept for [`put_headers`](Self::put_headers). No data is touched.
+    /// kept for [`put_headers`](Self::put_headers). No data is touched, and the headers of the
+    /// volume are not before [`take_headers`](Self::take_headers).
     ///
     /// # Errors
-    /// As [`create`](Self::create).
+    /// As [`create`](Self::create), and those of reading.
     pub fn begin_for_another(
-        device: &dyn BlockDevice,
+        (device, data): (&dyn BlockDevice, &dyn BlockDevice),
         (old, new): (&Mapping, &Mapping),
         headers: &[KeptHeader],
         keyslot: &KeyslotOptions,
@@ -64,7 +65,8 @@ impl Header {
         let (old_keyslot, area) = header.store(device, &old.key, passphrase, keyslot, &[])?;
         let mut old_digest = digest_json(&old.key)?;
         old_digest["keyslots"] = json!([OLD_SLOT.to_string()]);
-        let kept: Vec<Value> = headers.iter().map(kept_json).collect();
+        let kept = headers.iter().map(|header| kept_json(header, data));
+        let kept: Vec<Value> = kept.collect::<Result<_, _>>()?;
         old_digest["segments"] = json!(["0", "1"]);
         let seal = seal(headers, &new.key)?;
         let keys = Keys {
@@ -109,6 +111,41 @@ impl Header {
         tokens.is_some_and(|tokens| tokens.values().any(|token| token["type"] == TOKEN_KIND))
     }
 
+    /// Takes the volume's own headers away from `data`, and puts noise there: they would open
+    /// what is half of one key and half of another. It is also what the volume is known by from
+    /// now on. Does nothing where that has happened.
+    ///
+    /// # Errors
+    /// [`VolumeError::OtherData`] where the headers there are not those with which this began,
+    /// or not those that it has put there; [`VolumeError::Unsupported`] where it says too little
+    /// of them; those of reading and writing.
+    pub fn take_headers(&self, data: &dyn BlockDevice) -> Result<(), VolumeError> {
+        let (Some(kept), Some(before), Some(seal)) = (
+            self.kept_headers(),
+            self.headers_before(),
+            self.seal_of_headers(),
+        ) else {
+            return Err(too_little());
+        };
+        let untouched = self.is_reencrypting() && self.regular_segments().count() == 1;
+        let mut left = Vec::new();
+        for (header, before) in kept.iter().zip(before) {
+            let noise = noise(&seal, header);
+            let there = unaligned::read_up_to(data, header.offset, noise.len() as u64)?;
+            let is_before = || Hash::Sha256.digest(&[&there])[..] == before[..];
+            match () {
+                () if there[..] == noise[..] => {}
+                () if !self.is_reencrypting() && there[..] == header.bytes[..] => {}
+                () if untouched && is_before() => left.push((header.offset, noise)),
+                () => return Err(VolumeError::OtherData),
+            }
+        }
+        for (offset, noise) in left {
+            unaligned::write_verified(data, offset, &noise)?;
+        }
+        Ok(())
+    }
+
     /// Writes the headers that were kept to `data`, in their order, each on the
     /// device before the next. `key` is that of the data now.
     ///
@@ -124,10 +161,7 @@ impl Header {
         };
         let kept = self.kept_headers().filter(|kept| kept.iter().all(fits));
         let Some(kept) = kept.filter(|_| !self.is_reencrypting()) else {
-            return Err(VolumeError::Unsupported {
-                format: crate::Format::Luks2,
-                feature: "a reencryption that says too little of itself".into(),
-            });
+            return Err(too_little());
         };
         let sealed = self.seal_of_headers();
         let expected = seal(&kept, key)?;
@@ -147,6 +181,13 @@ impl Header {
 
     fn seal_of_headers(&self) -> Option<Vec<u8>> {
         STANDARD.decode(self.token()?["seal"].as_str()?).ok()
+    }
+
+    /// SHA-256 of what each header was before.
+    fn headers_before(&self) -> Option<Vec<Vec<u8>>> {
+        let headers = self.token()?["headers"].as_array()?.iter();
+        let before = |header: &Value| STANDARD.decode(header["before"].as_str()?).ok();
+        headers.map(before).collect()
     }
 
     fn kept_headers(&self) -> Option<Vec<KeptHeader>> {
@@ -178,11 +219,31 @@ fn seal(headers: &[KeptHeader], key: &Key) -> Result<Key, VolumeError> {
     kdf.derive(key.as_bytes(), &salt, length, &Limits::default())
 }
 
-fn kept_json(header: &KeptHeader) -> Value {
-    json!({
+fn too_little() -> VolumeError {
+    VolumeError::Unsupported {
+        format: crate::Format::Luks2,
+        feature: "a reencryption that says too little of itself".into(),
+    }
+}
+
+/// What stands in the place of a header meanwhile.
+fn noise(seal: &[u8], header: &KeptHeader) -> Vec<u8> {
+    let length = header.bytes.len();
+    let blocks = (0_u64..).flat_map(|number| {
+        let (offset, number) = (header.offset.to_be_bytes(), number.to_be_bytes());
+        Hash::Sha256.digest(&[seal, &offset, &number]).to_vec()
+    });
+    blocks.take(length).collect()
+}
+
+fn kept_json(header: &KeptHeader, data: &dyn BlockDevice) -> Result<Value, VolumeError> {
+    let length = header.bytes.len() as u64;
+    let before = unaligned::read_up_to(data, header.offset, length)?;
+    Ok(json!({
         "offset": header.offset.to_string(),
         "bytes": STANDARD.encode(&header.bytes),
-    })
+        "before": STANDARD.encode(&*Hash::Sha256.digest(&[&before])),
+    }))
 }
 
 /// A mapping as a segment.

@@ -96,7 +96,8 @@ impl Header {
     /// new one does.
     ///
     /// # Errors
-    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::NoFreeKeyslot`] where
+    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::UnboundKeyslot`] of one that has another
+    /// key than the data, [`VolumeError::NoFreeKeyslot`] where
     /// there is no space beside the old key material, and those of
     /// [`add_key`](Self::add_key).
     pub fn change_key(
@@ -107,18 +108,23 @@ impl Header {
         passphrase: &Key,
         options: &KeyslotOptions,
     ) -> Result<(), VolumeError> {
-        self.digest_of_data()?;
+        let digest = self.digest_of_data()?;
         let old = match self.metadata.keyslots.get(&slot) {
             Some(Keyslot::Luks2(keyslot)) => keyslot.clone(),
             _ => return Err(VolumeError::EmptyKeyslot { slot }),
         };
+        // Whoever has the volume key may name any: this one has another key.
+        if !self.metadata.digests[&digest].keyslots.contains(&slot) {
+            return Err(VolumeError::UnboundKeyslot { slot });
+        }
         let (mut keyslot, _) = self.store(device, volume_key, passphrase, options, &[])?;
         set_priority(&mut keyslot, old.priority);
         self.commit(device, |json| insert(json, slot, keyslot))?;
         wipe(device, old.area)
     }
 
-    /// Removes keyslot `slot`; the last one of the data only if `last_too`.
+    /// Removes keyslot `slot`; the last one of the data only if `last_too`. One whose key
+    /// material is overwritten opens nothing, and is none that is left.
     ///
     /// # Errors
     /// [`VolumeError::EmptyKeyslot`], [`VolumeError::LastKeyslot`],
@@ -142,11 +148,12 @@ impl Header {
                 .values()
                 .any(|digest| !digest.segments.is_empty() && digest.keyslots.contains(slot))
         };
+        let lost = self.lost_keyslots(device)?;
         let left = self
             .metadata
             .keyslots
             .keys()
-            .filter(|other| **other != slot && bound(other));
+            .filter(|other| **other != slot && bound(other) && !lost.contains(other));
         if bound(&slot) && left.count() == 0 && !last_too {
             return Err(VolumeError::LastKeyslot { slot });
         }

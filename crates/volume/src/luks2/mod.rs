@@ -27,6 +27,6 @@ pub use metadata::{
 };
 pub use read::{Header, Recovered};
 pub use recover::{Certainty, Rebuilt};
-pub use reencrypt::{Keys, Target};
+pub use reencrypt::{Keys, Room, Target};
 
 pub(crate) use read::has_second_copy;

@@ -12,10 +12,13 @@ mod begin;
 mod bound;
 mod conversion;
 mod plan;
+mod room;
+mod sample;
 mod step;
 
 pub use self::begin::Target;
 pub(super) use self::begin::{Announcement, flagged};
+pub use self::room::Room;
 
 use self::conversion::{Side, mapping};
 use self::plan::{Kind, Plan, Progress, Protection, slot_of};
@@ -273,6 +276,14 @@ impl Header {
                 return Err(VolumeError::NoFreeKeyslot);
             }
         }
+        if progress != Progress::Done {
+            match self.rows(device, data, keys, Access::Read) {
+                // It can go on all the same.
+                Ok(_) | Err(VolumeError::RecoveryNeeded) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        plan.forget_header(data, self)?;
         let sides = (
             &Side::new(&plan.previous, &keys.old)?,
             &Side::new(&plan.last, keys.of_new(&plan))?,
@@ -359,6 +370,11 @@ impl Header {
             SegmentKind::Crypt { .. } if self.length_afterwards().is_none() => None,
             _ => Some(plan.length.to_string()),
         };
+        // The file with the header goes when the data are looked at once more.
+        let decrypted = match plan.moves_to_start() {
+            true => Some(sample::of_plaintext(devices.data)?),
+            false => None,
+        };
         self.commit(devices.header, |json| {
             let last = json["segments"].as_object();
             let last = last.and_then(|segments| backup(segments, Backup::Final));
@@ -377,7 +393,9 @@ impl Header {
             }
             if let Value::Object(tokens) = &mut json["tokens"] {
                 tokens.retain(|_, token| token["type"] != GROWN);
+                sample::forget(tokens);
             }
+            sample::insert(json, decrypted);
         })?;
         for (_, area) in leaving {
             area.map_or(Ok(()), |area| wipe(devices.header, area))?;
@@ -386,7 +404,24 @@ impl Header {
     }
 
     /// The rows of a volume that is being reencrypted: what is new, what is hot, what is old.
+    ///
+    /// # Errors
+    /// [`VolumeError::OtherData`] where they are not of the data with which it began.
     pub(crate) fn rows(
+        &self,
+        device: &dyn BlockDevice,
+        data: &dyn BlockDevice,
+        keys: &Keys,
+        access: Access,
+    ) -> Result<Vec<Row>, VolumeError> {
+        let told = || self.rows_as_told(device, data, keys, access);
+        let rows = told()?;
+        self.check_sample((device, data), told()?, keys)?;
+        Ok(rows)
+    }
+
+    /// The rows, whatever data they are of.
+    fn rows_as_told(
         &self,
         device: &dyn BlockDevice,
         data: &dyn BlockDevice,

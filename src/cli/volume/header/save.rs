@@ -58,8 +58,7 @@ fn unusable(options: &BackupOptions, device: &Disk) -> Result<(), Failure> {
 
 /// Writes the first bytes of the device, which are `of` something, to a new file.
 fn write(options: &BackupOptions, device: &Disk, length: u64, of: &str) -> Result<(), Failure> {
-    let mut bytes = Vec::new();
-    let unread = backups::read(device, ByteRange::new(0, length), &mut bytes)?;
+    let (bytes, unread) = steady(device, length)?;
     let path = &options.output;
     whole::save(path, &bytes).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists
@@ -82,6 +81,32 @@ fn write(options: &BackupOptions, device: &Disk, length: u64, of: &str) -> Resul
     }
     print(&format!("{length} bytes of {of}\n"))
 }
+
+/// The first bytes of the device, and how many of them cannot be read. Another program may be
+/// changing them: metadata of before and key material of afterwards would open with nothing.
+fn steady(device: &Disk, length: u64) -> Result<(Vec<u8>, u64), Failure> {
+    let read = || -> Result<_, Failure> {
+        let mut bytes = Vec::new();
+        let unread = backups::read(device, ByteRange::new(0, length), &mut bytes)?;
+        Ok((bytes, unread))
+    };
+    let mut last = read()?;
+    for _ in 0..TIMES {
+        let again = read()?;
+        if again == last {
+            return Ok(last);
+        }
+        last = again;
+    }
+    Err(Failure::new(
+        4,
+        "another program is changing the header",
+        "Make the backup when that is done.",
+    ))
+}
+
+/// How often a header is read until nothing has changed meanwhile.
+const TIMES: usize = 20;
 
 /// Says what is missing where there is no header of LUKS.
 pub fn luks(header: Result<LuksHeader, VolumeError>) -> Result<LuksHeader, Failure> {

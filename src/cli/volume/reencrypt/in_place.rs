@@ -5,15 +5,17 @@
 //! beside the volume has the header.
 
 use super::{ReencryptOptions, cannot_write, draft, keyslot, publish, sync_folder, work};
-use crate::cli::Failure;
 use crate::cli::volume::arguments::side_header;
 use crate::cli::volume::create::{HEADER_FILE, natural, usual_key_bytes, warn};
 use crate::cli::volume::disk::{self, Disk};
-use block::BlockDevice;
+use crate::cli::volume::resize::is_blank;
+use crate::cli::{Failure, stop_on_signal};
+use block::{BlockDevice, ByteRange};
 use cipher::Key;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use volume::luks2::{Creation, Header, Keys, Segment, SegmentKind, SegmentSize};
 use volume::{Format, Limits, VolumeError};
 
@@ -84,25 +86,33 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     };
     let side = side_header(image);
     let path = detached.as_deref().unwrap_or(&side);
+    // From here on the user ends it between two steps only.
+    let stop = stop_on_signal()?;
     let (draft, device) = draft(path, |file| file.set_len(HEADER_FILE))?;
-    let room = length + 2 * shift;
-    if is_file && room != there {
-        // Stopped before the header has its name, the file is as it was, and longer.
-        set_length(image, room)?;
-    }
-    let data = Disk::open(image, true)?;
-    let begun = Header::begin_encryption(&device, &data, &creation, length, &key, &passphrase);
-    let mut header = match begun {
-        Ok(header) => header,
+    let longer = detached.is_some() && is_file && length != there;
+    let begin = || -> Result<(Header, Disk), Failure> {
+        if longer {
+            // A sector is encrypted as a whole.
+            set_length(image, length)?;
+        }
+        let data = Disk::open(image, true)?;
+        let header =
+            Header::begin_encryption(&device, &data, &creation, length, &key, &passphrase)?;
+        if stop.load(Ordering::Relaxed) {
+            return Err(VolumeError::Stopped.into());
+        }
+        publish(draft, path)?;
+        Ok((header, data))
+    };
+    let (mut header, data) = match begin() {
+        Ok(begun) => begun,
         Err(error) => {
-            drop(data);
-            if is_file {
+            if longer {
                 set_length(image, there)?;
             }
-            return Err(error.into());
+            return Err(error);
         }
     };
-    publish(draft, path)?;
     let keys = Keys {
         old: Key::from_slice(&[]),
         new: key,
@@ -142,8 +152,20 @@ pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let secret = options.secret.secret(Format::Luks2, image)?;
     let slot = options.volume.key_slot();
     let unlocked = original.unlock(&data, &secret, slot, &Limits::default())?;
-    let mut segments = original.metadata.segments.values();
-    let offset = segments.next().map_or(0, |segment| segment.offset);
+    let key = Key::from_slice(unlocked.key.as_bytes());
+    let there = original.mapping(key, &data)?.data;
+    let (offset, end) = (there.offset, there.offset + there.length);
+    let behind = file_length(image)?.saturating_sub(end);
+    if behind > 0 && !options.yes && !is_blank(&data, end)? {
+        return Err(Failure::new(
+            4,
+            format!(
+                "{} holds {behind} bytes behind the data of the volume",
+                image.display()
+            ),
+            "They would be cut off. If nobody needs them, confirm with --yes.",
+        ));
+    }
     let side = side_header(image);
     let (draft, device) = draft(&side, |mut file| {
         let start = File::open(image)?;
@@ -202,6 +224,9 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
         (SegmentKind::Other { .. }, _) => return Err(super::several_segments()),
         (SegmentKind::Linear, true) => return Ok(Settled::Begun),
         (SegmentKind::Linear, false) => {
+            let data = Disk::open(image, true)?;
+            header.check_decrypted(&data)?;
+            drop(data);
             match last.size {
                 SegmentSize::Fixed(length) if file_length(image)? > length => {
                     set_length(image, length)?;
@@ -215,15 +240,10 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
             if last.offset < header.bytes_with_keyslots() {
                 return Err(super::several_segments());
             }
-            let unwritable = |error| cannot_write(image, &error);
-            // Nobody else writes to it meanwhile.
-            let _held = Disk::open(image, true)?;
-            let from = File::open(&side).map_err(|error| cannot_write(&side, &error))?;
-            let to = File::options().write(true).open(image);
-            let mut to = to.map_err(unwritable)?;
-            io::copy(&mut from.take(last.offset), &mut to)
-                .and_then(|_| to.sync_all())
-                .map_err(unwritable)?;
+            match begun {
+                true => put_before(image, &header, &device)?,
+                false => header.put_back(&device, &Disk::open(image, true)?)?,
+            }
             if begun {
                 Settled::Begun
             } else {
@@ -231,9 +251,36 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
             }
         }
     };
+    drop(device);
     fs::remove_file(&side).map_err(|error| cannot_write(&side, &error))?;
     sync_folder(image)?;
     Ok(settled)
+}
+
+/// Makes room before data that are going to be encrypted, and puts `header` there, which is on
+/// `side`. Where there is no room on the disk, the file is as it was, and `side` goes.
+fn put_before(image: &Path, header: &Header, side: &Disk) -> Result<(), Failure> {
+    let mut data = Disk::open(image, true)?;
+    let room = header.room(side, &data)?;
+    let there = file_length(image)?;
+    let mut make = || -> Result<(), Failure> {
+        data.set_len(room.needed)?;
+        data.reserve(ByteRange::new(0, room.needed))?;
+        Ok(header.put_before(side, &data)?)
+    };
+    let Err(error) = make() else {
+        return Ok(());
+    };
+    // A disk that fails now may have begun to write the header.
+    if room.untouched
+        && there < room.needed
+        && header.room(side, &data).is_ok_and(|room| room.untouched)
+    {
+        data.set_len(there)?;
+        let side = side_header(image);
+        fs::remove_file(&side).map_err(|error| cannot_write(&side, &error))?;
+    }
+    Err(error)
 }
 
 /// What is left to do when the data is done: a header beside the volume goes, and so does

@@ -65,13 +65,14 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
     let (draft, device) = draft(&path, |file| file.set_len(HEADER_FILE))?;
     let old = unlocked.mapping(&data)?;
     let mut header = Header::begin_for_another(
-        &device,
+        (&device, &data),
         (&old, &next.mapping),
         &next.headers,
         &keyslot,
         &opening.password(&secret)?,
     )?;
     publish(draft, &path)?;
+    header.take_headers(&data)?;
     let keys = Keys {
         old: old.key,
         new: next.mapping.key,
@@ -92,6 +93,8 @@ pub fn go_on(
         .secret(Format::Luks2, options.volume.image())?;
     let secret = secret_of(&options.volume, secret)?;
     let limits = Limits::default();
+    // Whatever is beside it, it must be the volume with which this began.
+    header.take_headers(data)?;
     let key = match header.is_reencrypting() {
         true => {
             let keys = header.unlock_both(device, &secret, &limits)?;

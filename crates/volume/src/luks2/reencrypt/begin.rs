@@ -2,12 +2,12 @@
 //! tells of it, bound to both keys.
 
 use super::conversion::crypt_parts;
-use super::{ALONE, Backup, GROWN, KEYSLOT_KIND, Keys, bind, free_number};
+use super::{ALONE, Backup, KEYSLOT_KIND, Keys, bind, free_number, room, sample};
 use crate::luks2::keyslots::{KEYSLOTS, KeyslotOptions, insert, set_priority, share_tokens};
 use crate::luks2::metadata::{Keyslot, SegmentKind, SegmentSize};
 use crate::luks2::read::Header;
 use crate::mapping::{data_of_size, data_to_end};
-use crate::{Hash, VolumeError};
+use crate::{CryptDevice, Hash, VolumeError};
 use block::{AlignedBuffer, BlockDevice, ByteRange};
 use cipher::{CipherSpec, Key, SectorLayout, SectorSize};
 use serde_json::{Map, Value, json};
@@ -122,6 +122,7 @@ impl Header {
         digest["keyslots"] = json!(names);
         digest["segments"] = json!(["2"]);
         let old_digest = data_now.digest.to_string();
+        let token = self.sample(data, &*self.plaintext(data, keys)?, keys)?;
         let announcement = Announcement {
             mode: "reencrypt",
             direction: "forward",
@@ -135,6 +136,7 @@ impl Header {
                 insert(json, *slot, keyslot);
                 share_tokens(json, *old, *slot);
             }
+            sample::insert(json, token);
             json["segments"] = json!({
                 "0": data_now.segment,
                 "1": flagged(&data_now.segment, Backup::Previous),
@@ -162,6 +164,13 @@ impl Header {
         to_start: bool,
     ) -> Result<(), VolumeError> {
         let data_now = self.data_now(data)?;
+        // Where the data moves, the header on their device is about to go.
+        let plaintext = self.plaintext(data, keys)?;
+        let token = match to_start {
+            true => Some(sample::token(&*plaintext, keys)?),
+            false => self.sample(data, &*plaintext, keys)?,
+        };
+        drop(plaintext);
         let shift = match to_start {
             true => data_now.offset,
             false => 0,
@@ -197,7 +206,7 @@ impl Header {
                 true => moved,
                 false => moved / 4096 * 4096,
             };
-            copy(data, shift, 0, moved)?;
+            copy(data, data, (shift, 0), moved)?;
             let mut first = data_now.segment.clone();
             first["offset"] = "0".into();
             first["size"] = moved.to_string().into();
@@ -224,17 +233,28 @@ impl Header {
         let digest = data_now.digest.to_string();
         let keyed: Vec<String> = keyed.iter().map(usize::to_string).collect();
         self.announce(device, keys, announcement, |json| {
+            sample::insert(json, token);
             json["segments"] = numbered(segments);
             json["digests"][&digest]["segments"] = json!(keyed);
         })
     }
 
+    /// The plaintext of a volume that is not being reencrypted.
+    fn plaintext<'a>(
+        &self,
+        data: &'a dyn BlockDevice,
+        keys: &Keys,
+    ) -> Result<Box<dyn BlockDevice + 'a>, VolumeError> {
+        let mapping = self.mapping(Key::from_slice(keys.old.as_bytes()), data)?;
+        Ok(Box::new(CryptDevice::new(data, mapping)?))
+    }
+
     /// Begins to encrypt the `length` bytes that `data` begins with: makes a header on `device`,
-    /// a device of its own. The data moves to where `creation` says; behind it there must then
-    /// be room for as much again, where the data's start goes first.
+    /// a device of its own. If the data are to move to where `creation` says, they get
+    /// [room](Self::room) before, and the header is [put there](Self::put_before).
     ///
     /// # Errors
-    /// As [`create`](Self::create), and [`VolumeError::TooSmall`].
+    /// As [`create`](Self::create).
     pub fn begin_encryption(
         device: &dyn BlockDevice,
         data: &dyn BlockDevice,
@@ -249,10 +269,8 @@ impl Header {
         };
         let size = data.geometry().size;
         let shift = creation.data_offset.unwrap_or(0);
-        data_of_size(data, shift, length, layout)?;
-        if shift > 0 && length + 2 * shift > size {
-            let needed = length + 2 * shift;
-            return Err(VolumeError::TooSmall { size, needed });
+        if shift == 0 {
+            data_of_size(data, shift, length, layout)?;
         }
         let mut header = Self::create(device, creation, key, passphrase)?;
         let linear = |offset: u64, size: Value| json!({ "type": "linear", "offset": offset.to_string(), "size": size });
@@ -261,7 +279,6 @@ impl Header {
             0 if length == size => (linear(0, "dynamic".into()), Vec::new()),
             0 => (linear(0, length.to_string().into()), Vec::new()),
             _ => {
-                copy(data, 0, shift + length, moved)?;
                 let moved = linear(shift + length, moved.to_string().into());
                 (linear(0, length.to_string().into()), vec![moved])
             }
@@ -298,11 +315,17 @@ impl Header {
             old: Key::from_slice(&[]),
             new: Key::from_slice(key.as_bytes()),
         };
+        // Where the data moves, the header goes before them before anything is encrypted.
+        let (sample, grown) = match shift {
+            0 => (Some(sample::token(data, &keys)?), None),
+            _ => (None, Some(room::token(data, moved.min(size))?)),
+        };
         header.announce(device, &keys, announcement, |json| {
+            sample::insert(json, sample);
             json["segments"] = numbered(segments);
             json["digests"]["0"]["segments"] = json!([number.to_string()]);
-            if shift > 0 {
-                json["tokens"] = json!({ "0": { "type": GROWN, "keyslots": [] } });
+            if let Some(grown) = grown {
+                json["tokens"] = json!({ "0": grown });
             }
         })?;
         Ok(header)
@@ -426,12 +449,17 @@ fn numbered(segments: Vec<Value>) -> Value {
 }
 
 /// Copies `length` bytes to a place that they do not overlap.
-fn copy(data: &dyn BlockDevice, from: u64, to: u64, length: u64) -> Result<(), VolumeError> {
+pub(super) fn copy(
+    source: &dyn BlockDevice,
+    target: &dyn BlockDevice,
+    (from, to): (u64, u64),
+    length: u64,
+) -> Result<(), VolumeError> {
     let mut buffer = AlignedBuffer::new(PIECE.min(length) as usize);
     for done in (0..length).step_by(PIECE as usize) {
         let bytes = &mut buffer[..PIECE.min(length - done) as usize];
-        data.read_at(from + done, bytes)?;
-        data.write_at(to + done, bytes)?;
+        source.read_at(from + done, bytes)?;
+        target.write_at(to + done, bytes)?;
     }
-    Ok(data.flush()?)
+    Ok(target.flush()?)
 }

@@ -15,7 +15,7 @@ use super::{Backup, KEYSLOT_KIND, backup, number_of};
 use crate::luks2::metadata::{Keyslot, Segment, SegmentKind, SegmentSize};
 use crate::luks2::read::Header;
 use crate::{Hash, VolumeError};
-use block::{BlockDevice, ByteRange};
+use block::{AlignedBuffer, BlockDevice, ByteRange};
 use serde_json::{Value, json};
 
 /// The flag of the segment that is being worked on.
@@ -291,8 +291,38 @@ impl Plan {
         match sum {
             // Nothing is left but what was moved, and the header does not say it all.
             Some(sum) if self.moved.is_none_or(|moved| sum != moved.length) => Ok((sum, true)),
-            _ => Ok((data.geometry().size.saturating_sub(start), false)),
+            _ => match (self.moved, &self.previous.size) {
+                (Some(_), SegmentSize::Fixed(size)) => Ok((*size, true)),
+                _ => Ok((data.geometry().size.saturating_sub(start), false)),
+            },
         }
+    }
+
+    /// Whether the data are decrypted, and move to the start of their device.
+    pub(super) fn moves_to_start(&self) -> bool {
+        self.mode == Mode::Decrypt && self.shift() > 0 && self.last.offset == 0
+    }
+
+    /// Wipes what is left of the header on the device of data that move down over it: whoever met
+    /// the second copy would write the first one again, over the data.
+    pub(super) fn forget_header(
+        &self,
+        data: &dyn BlockDevice,
+        header: &Header,
+    ) -> Result<(), VolumeError> {
+        let copy = ByteRange::new(header.binary.header_size, 4096);
+        let is_data = header.regular_segments().any(|segment| {
+            let length = match segment.size {
+                SegmentSize::Fixed(length) => length,
+                SegmentSize::Dynamic => u64::MAX - segment.offset,
+            };
+            copy.overlaps(ByteRange::new(segment.offset, length))
+        });
+        if self.mode != Mode::Decrypt || self.shift() <= copy.offset || is_data {
+            return Ok(());
+        }
+        data.write_at(copy.offset, &AlignedBuffer::new(copy.length as usize))?;
+        Ok(data.flush()?)
     }
 
     fn check(&self, data: &dyn BlockDevice) -> Result<(), VolumeError> {

@@ -138,7 +138,7 @@ fn digests(
 
 impl Header {
     /// The segments that are the volume's now, in their order.
-    pub(super) fn regular_segments(
+    pub(in crate::luks2) fn regular_segments(
         &self,
     ) -> impl Iterator<Item = &crate::luks2::metadata::Segment> {
         let segments = self.metadata.segments.values();

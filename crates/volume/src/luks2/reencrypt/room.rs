@@ -1,0 +1,175 @@
+//! Room for a header before data that are not encrypted yet, and the header put there.
+//!
+//! What the header overwrites is copied behind the data first. Until that is done the header is
+//! in a file of its own, and a digest in it tells which data it is to be put before: a file may
+//! have been put back from a backup meanwhile, or be another one.
+
+use super::begin::copy;
+use super::{Backup, GROWN, backup};
+use crate::luks2::read::Header;
+use crate::{Hash, VolumeError};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use block::{BlockDevice, ByteRange};
+use serde_json::{Value, json};
+
+/// Blocks that a device writes as a whole.
+const BLOCK: usize = 4096;
+
+/// What is to be done to data before they are encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes that the device had when this began.
+    pub before: u64,
+    /// Bytes that it needs.
+    pub needed: u64,
+    /// Whether the data are as they were; otherwise the header is on its way over their start.
+    pub untouched: bool,
+}
+
+/// A token that says that the device is made longer, from how many bytes, and what the data
+/// begin with.
+pub(super) fn token(data: &dyn BlockDevice, moved: u64) -> Result<Value, VolumeError> {
+    Ok(json!({
+        "type": GROWN,
+        "keyslots": [],
+        "length": data.geometry().size.to_string(),
+        "start": STANDARD.encode(digest(data, (0, moved), data.geometry().size)?),
+    }))
+}
+
+fn read(data: &dyn BlockDevice, range: ByteRange) -> Result<Vec<u8>, VolumeError> {
+    let mut bytes = block::AlignedBuffer::new(range.length as usize);
+    data.read_at(range.offset, &mut bytes)?;
+    Ok(bytes.to_vec())
+}
+
+/// Of what a device of `before` bytes had of the `length` bytes that are now at `offset`: where
+/// it was not made of sectors, they end later.
+fn digest(
+    data: &dyn BlockDevice,
+    (offset, length): (u64, u64),
+    before: u64,
+) -> Result<Vec<u8>, VolumeError> {
+    let range = ByteRange::new(offset, length.min(before));
+    Ok(Hash::Sha256.digest(&[&read(data, range)?]).to_vec())
+}
+
+/// Whether every block of `start` is that of one of `others` at the same place.
+fn is_made_of(start: &[u8], others: [&[u8]; 2]) -> bool {
+    start.chunks(BLOCK).enumerate().all(|(number, block)| {
+        let at = number * BLOCK;
+        let is = |other: &&[u8]| other.get(at..at + block.len()) == Some(block);
+        others.iter().any(is)
+    })
+}
+
+impl Header {
+    /// What there is to do before `data`, which are not encrypted yet, get this header, which is
+    /// on `side`.
+    ///
+    /// # Errors
+    /// [`VolumeError::OtherData`] where they are not the data with which this began, and those of
+    /// reading.
+    pub fn room(
+        &self,
+        side: &dyn BlockDevice,
+        data: &dyn BlockDevice,
+    ) -> Result<Room, VolumeError> {
+        let (shift, moved) = self.places()?;
+        let tokens = self.json.get("tokens").and_then(Value::as_object);
+        let token = tokens.and_then(|tokens| tokens.values().find(|token| token["type"] == GROWN));
+        let told = token.and_then(|token| {
+            let before: u64 = token["length"].as_str()?.parse().ok()?;
+            Some((before, STANDARD.decode(token["start"].as_str()?).ok()?))
+        });
+        let (before, start) = told.ok_or(VolumeError::ForeignReencryption)?;
+        let needed = moved.offset.saturating_add(shift);
+        let room = |untouched| Room {
+            before,
+            needed,
+            untouched,
+        };
+        let size = data.geometry().size;
+        if ![before, needed].contains(&size) {
+            return Err(VolumeError::OtherData);
+        }
+        if digest(data, (0, moved.length), before)? == start {
+            return Ok(room(true));
+        }
+        if size != needed || digest(data, (moved.offset, moved.length), before)? != start {
+            return Err(VolumeError::OtherData);
+        }
+        let there = read(data, ByteRange::new(0, moved.length))?;
+        let header = read(side, ByteRange::new(0, shift))?;
+        match is_made_of(&there, [&header, &read(data, moved)?]) {
+            true => Ok(room(false)),
+            false => Err(VolumeError::OtherData),
+        }
+    }
+
+    /// Puts this header, which is on `side`, before `data`, which have the room for it.
+    ///
+    /// # Errors
+    /// As [`room`](Self::room), and those of writing.
+    pub fn put_before(
+        &self,
+        side: &dyn BlockDevice,
+        data: &dyn BlockDevice,
+    ) -> Result<(), VolumeError> {
+        let (shift, moved) = self.places()?;
+        if self.room(side, data)?.untouched {
+            copy(data, data, (0, moved.offset), moved.length)?;
+        }
+        copy(side, data, (0, 0), shift)
+    }
+
+    /// Puts this header back before the data from which it was taken: no reencryption has begun,
+    /// and at most the start of the data was copied over it.
+    ///
+    /// # Errors
+    /// [`VolumeError::OtherData`] where something else stands there, and those of writing.
+    pub fn put_back(
+        &self,
+        side: &dyn BlockDevice,
+        data: &dyn BlockDevice,
+    ) -> Result<(), VolumeError> {
+        let (_, segment) = self.data_segment()?;
+        let offset = segment.offset;
+        let size = data.geometry().size;
+        if size < offset {
+            return Err(VolumeError::OtherData);
+        }
+        let there = read(data, ByteRange::new(0, offset))?;
+        let header = read(side, ByteRange::new(0, offset))?;
+        let start = read(data, ByteRange::new(offset, offset.min(size - offset)))?;
+        match is_made_of(&there, [&header, &start]) {
+            true => copy(side, data, (0, 0), offset),
+            false => Err(VolumeError::OtherData),
+        }
+    }
+
+    /// How far the data move up, and where their start goes first.
+    fn places(&self) -> Result<(u64, ByteRange), VolumeError> {
+        let places = || {
+            let segments = self.json["segments"].as_object()?;
+            let number = |flag, name: &str| -> Option<u64> {
+                backup(segments, flag)?[name].as_str()?.parse().ok()
+            };
+            let (offset, length) = (
+                number(Backup::Moved, "offset")?,
+                number(Backup::Moved, "size")?,
+            );
+            Some((number(Backup::Final, "offset")?, offset, length))
+        };
+        let (shift, offset, length) = places().ok_or(VolumeError::ForeignReencryption)?;
+        // As much as a header may have is read at once.
+        match shift > 0 && shift <= MOST && length <= shift && offset.checked_add(shift).is_some() {
+            true => Ok((shift, ByteRange::new(offset, length))),
+            false => Err(VolumeError::ForeignReencryption),
+        }
+    }
+}
+
+/// The largest header that this program makes room for.
+const MOST: u64 = 64 << 20;

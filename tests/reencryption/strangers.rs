@@ -1,0 +1,255 @@
+//! A header or a journal in a file of its own, and data that are not those with which it began:
+//! another volume's, or put back from a backup.
+
+use crate::kit::{By, Desk, Task, have};
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+/// The exit code of ours, and what it said.
+fn ends(desk: &Desk, arguments: &str) -> (Option<i32>, String) {
+    let output = desk.our_command(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), said)
+}
+
+/// Runs what must be refused, and must change nothing of `image`.
+#[track_caller]
+fn refused(desk: &Desk, image: &str, arguments: &str, says: &str) {
+    let before = fs::read(desk.path(image)).unwrap();
+    let (code, said) = ends(desk, arguments);
+    assert_eq!(code, Some(4), "{arguments}\n{said}");
+    assert!(said.contains(says), "{arguments}\n{said}");
+    assert!(fs::read(desk.path(image)).unwrap() == before, "{arguments}");
+}
+
+/// Ours, killed at its system call `name` number `at`; whether there was one.
+fn killed_at(desk: &Desk, arguments: &str, name: &str, at: u32) -> bool {
+    let ours = desk.our_command(arguments);
+    let mut traced = Command::new("strace");
+    traced.args([
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-e",
+        &format!("trace={name}"),
+        "-e",
+    ]);
+    traced.arg(format!("inject={name}:signal=SIGKILL:when={at}"));
+    traced.arg(ours.get_program()).args(ours.get_args());
+    traced.current_dir(desk.path(""));
+    traced.env("XDG_STATE_HOME", desk.path("state"));
+    !traced.output().unwrap().status.success()
+}
+
+const SIDE: &str = "v.cryptmark-header";
+const OTHER: &str = "of other data than these";
+
+#[test]
+fn a_volume_that_was_put_back_is_not_decrypted_twice() {
+    if !have("strace") || !have("cryptsetup") {
+        return;
+    }
+    for at in 1..40 {
+        let desk = Desk::new(Task::Decrypt);
+        fs::copy(desk.path("v"), desk.path("backup")).unwrap();
+        let ended = !killed_at(&desk, "reencrypt v --decrypt", "pwrite64", at);
+        if ended {
+            break;
+        }
+        if !desk.path(SIDE).exists() {
+            continue;
+        }
+        fs::copy(desk.path("v"), desk.path("killed")).unwrap();
+        fs::copy(desk.path("backup"), desk.path("v")).unwrap();
+        // Before anything was copied, the volume is what it was.
+        let (code, said) = ends(&desk, "export v --output out");
+        match code {
+            Some(0) => assert!(fs::read(desk.path("out")).unwrap().starts_with(&desk.plain)),
+            code => {
+                assert_eq!(code, Some(4), "{at}: {said}");
+                refused(&desk, "v", "reencrypt v --decrypt", OTHER);
+            }
+        }
+        fs::copy(desk.path("killed"), desk.path("v")).unwrap();
+        desk.ours("reencrypt v --decrypt");
+        assert!(desk.is_plain(), "{at}");
+    }
+}
+
+/// Killed when the header is before the data, and the file with it still there.
+#[test]
+fn data_that_were_put_back_are_not_overwritten() {
+    if !have("strace") {
+        return;
+    }
+    let desk = Desk::new(Task::Encrypt);
+    assert!(killed_at(
+        &desk,
+        "reencrypt v --encrypt",
+        "unlink,unlinkat",
+        1
+    ));
+    assert!(desk.path(SIDE).exists());
+    let killed = fs::read(desk.path("v")).unwrap();
+    // Other data of the same length, and shorter data.
+    let mut other = killed.clone();
+    other[100] ^= 1;
+    fs::write(desk.path("v"), &other).unwrap();
+    refused(&desk, "v", "reencrypt v --encrypt", OTHER);
+    fs::write(desk.path("v"), &other[..1 << 20]).unwrap();
+    refused(&desk, "v", "reencrypt v --encrypt", OTHER);
+    refused(
+        &desk,
+        "v",
+        "create v --yes",
+        "has the header of a reencryption",
+    );
+    // The data themselves can be encrypted, and what was begun goes on.
+    for there in [&desk.plain, &killed] {
+        fs::write(desk.path("v"), there).unwrap();
+        let copy = desk.copy();
+        copy.ours("reencrypt v --encrypt");
+        copy.holds("put back");
+    }
+}
+
+/// What fails before it has begun has not made the file longer.
+#[test]
+fn an_encryption_that_cannot_begin_leaves_the_file_as_it_is() {
+    let desk = Desk::new(Task::Encrypt);
+    symlink("/nowhere", desk.path(SIDE)).unwrap();
+    let (code, said) = ends(&desk, "reencrypt v --encrypt");
+    assert_eq!(code, Some(4), "{said}");
+    assert!(fs::read(desk.path("v")).unwrap() == desk.plain);
+    let long = "a".repeat(245);
+    fs::rename(desk.path("v"), desk.path(&long)).unwrap();
+    let (code, said) = ends(&desk, &format!("reencrypt {long} --encrypt"));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(fs::read(desk.path(&long)).unwrap() == desk.plain);
+}
+
+/// The second copy of the header would be taken for the header, and the data for damage.
+#[test]
+fn no_header_is_left_where_data_move() {
+    if !have("strace") || !have("cryptsetup") {
+        return;
+    }
+    let desk = Desk::empty();
+    desk.make(18 << 20);
+    desk.theirs("luksFormat --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --luks2-metadata-size 4m --luks2-keyslots-size 8m --offset 32768 v");
+    let small = &desk.plain[..2 << 20];
+    fs::write(desk.path("small"), small).unwrap();
+    desk.ours("import v --input small --yes");
+    let by_link = desk.path("link");
+    symlink("v", &by_link).unwrap();
+    // It is one volume by any of its names.
+    assert!(killed_at(&desk, "reencrypt link --decrypt", "pwrite64", 12));
+    assert!(desk.path(SIDE).exists());
+    let before = fs::read(desk.path("v")).unwrap();
+    let dump = desk.their_command("luksDump v").output().unwrap();
+    assert!(!dump.status.success());
+    assert!(fs::read(desk.path("v")).unwrap() == before);
+    desk.ours("reencrypt v --decrypt");
+    assert!(fs::read(desk.path("v")).unwrap() == small);
+}
+
+/// All of the data is within what moves first, and the file ends later.
+#[test]
+fn little_data_before_a_tail_are_decrypted() {
+    let desk = Desk::empty();
+    desk.make((16 << 20) + (1 << 20));
+    desk.ours("create v --sector-size 4096 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --yes");
+    let small = &desk.plain[..1 << 20];
+    fs::write(desk.path("small"), small).unwrap();
+    desk.ours("import v --input small --yes");
+    let file = File::options().write(true).open(desk.path("v")).unwrap();
+    let length = file.metadata().unwrap().len();
+    // Bytes that are no sector, and a few that somebody may need.
+    file.set_len(length + 1000).unwrap();
+    drop(file);
+    let copy = desk.copy();
+    copy.ours("reencrypt v --decrypt");
+    assert!(fs::read(copy.path("v")).unwrap() == small);
+    let mut bytes = fs::read(desk.path("v")).unwrap();
+    bytes[length as usize..].fill(7);
+    fs::write(desk.path("v"), bytes).unwrap();
+    refused(&desk, "v", "reencrypt v --decrypt", "bytes behind the data");
+    desk.ours("reencrypt v --decrypt --yes");
+    assert!(fs::read(desk.path("v")).unwrap() == small);
+}
+
+/// The same header for another file.
+#[test]
+fn a_detached_header_encrypts_the_file_with_which_it_began() {
+    let desk = Desk::new(Task::EncryptDetached);
+    let mut other = desk.plain.clone();
+    other[..4096].fill(9);
+    fs::write(desk.path("other"), &other).unwrap();
+    if !desk.begin_and_kill(Task::EncryptDetached, By::Us, "", 1) {
+        return;
+    }
+    let begun = !desk.is_plain();
+    for command in [
+        "reencrypt other --header h",
+        "export other --header h --output -",
+    ] {
+        if begun {
+            refused(&desk, "other", command, OTHER);
+        }
+    }
+    desk.ours("reencrypt v --header h");
+    desk.holds("the file itself");
+}
+
+const VERACRYPT: &str = "--type veracrypt --hash sha512 --veracrypt-pim 1";
+const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+
+/// A VeraCrypt volume and its journal: neither goes on with another.
+#[test]
+fn a_journal_of_another_format_belongs_to_its_volume() {
+    if !have("strace") {
+        return;
+    }
+    let desk = Desk::empty();
+    for name in ["v", "other"] {
+        desk.ours(&format!(
+            "create {name} {VERACRYPT} --size 16MiB --quick --yes"
+        ));
+        desk.ours(&format!("import {name} {VERACRYPT} --input plain --yes"));
+    }
+    fs::copy(desk.path("v"), desk.path("backup")).unwrap();
+    let reencrypt = |image: &str| format!("reencrypt {image} {VERACRYPT} --header J {CHEAP} --yes");
+    // Number 10 is among the writes of data.
+    let mut at = 10;
+    while !desk.path("J").exists() {
+        assert!(killed_at(&desk, &reencrypt("v"), "pwrite64", at));
+        at += 5;
+    }
+    fs::copy(desk.path("v"), desk.path("killed")).unwrap();
+    refused(&desk, "other", &reencrypt("other"), OTHER);
+    let exported = desk.ours(&format!("export other {VERACRYPT} --output -"));
+    assert!(exported.stdout.starts_with(&desk.plain));
+    // Without its journal nobody takes it for a volume that is whole.
+    let new = "--new-passphrase-file plain-new";
+    fs::write(
+        desk.path("plain-new"),
+        "another passphrase, of many letters",
+    )
+    .unwrap();
+    for command in [
+        format!("open v {VERACRYPT}"),
+        format!("passwd v {VERACRYPT} {new}"),
+        format!("reencrypt v {VERACRYPT} {CHEAP} --yes"),
+    ] {
+        let before = fs::read(desk.path("v")).unwrap();
+        let (code, said) = ends(&desk, &command);
+        assert_eq!(code, Some(3), "{command}\n{said}");
+        assert!(fs::read(desk.path("v")).unwrap() == before, "{command}");
+    }
+    desk.ours(&reencrypt("v"));
+    let exported = desk.ours(&format!("export v {VERACRYPT} --output -"));
+    assert!(exported.stdout.starts_with(&desk.plain));
+    assert!(!desk.path("J").exists());
+}
