@@ -72,6 +72,11 @@ impl Failure {
         &self.what
     }
 
+    /// What to do about it.
+    pub fn remedy(&self) -> &str {
+        &self.remedy
+    }
+
     /// The same, with something else to do about it.
     pub fn with_remedy(self, remedy: String) -> Self {
         Self { remedy, ..self }

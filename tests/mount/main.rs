@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn read_and_write(path: &Path) -> File {
     File::options().read(true).write(true).open(path).unwrap()
@@ -166,17 +166,14 @@ fn what_cannot_be_mounted_is_said() {
     desk.umount();
 }
 
-/// A full disk below: the writer hears of it each time, the user once, and the
-/// server goes on.
-#[test]
-fn a_full_disk_below_is_told() {
-    let Some(desk) = Desk::new(64) else { return };
+/// Moves the volume to a disk that is too small for all of it.
+fn to_a_small_disk(desk: &Desk) -> Unmounted {
     let small = desk.path("small");
     fs::create_dir(&small).unwrap();
     let mut tmpfs = std::process::Command::new("mount");
     let options = ["-t", "tmpfs", "-o", "size=24m", "none"];
     desk.done(tmpfs.args(options).arg(&small));
-    let _unmounted = Unmounted(&small);
+    let unmounted = Unmounted(small.clone());
     // Sparse, as it was made.
     let mut copy = std::process::Command::new("cp");
     desk.done(
@@ -186,7 +183,29 @@ fn a_full_disk_below_is_told() {
     );
     fs::remove_file(desk.path("x.img")).unwrap();
     std::os::unix::fs::symlink(small.join("x.img"), desk.path("x.img")).unwrap();
+    unmounted
+}
 
+/// Who unmounts hears that there were writes that failed.
+fn umount_after_failures(desk: &Desk) {
+    let said = desk.refused(desk.volume("umount").arg("d"), 1);
+    for words in [
+        "writes and flushes of",
+        "their data may be missing",
+        "No space left on device",
+        "Free some space",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(desk.is_tidy());
+}
+
+/// A full disk below: the writer hears of it each time, the user once, and the
+/// server goes on.
+#[test]
+fn a_full_disk_below_is_told() {
+    let Some(desk) = Desk::new(64) else { return };
+    let _unmounted = to_a_small_disk(&desk);
     desk.mount(&["--as", "file"]);
     let file = read_and_write(&desk.path("d/volume"));
     let data = vec![7; MIB as usize];
@@ -208,16 +227,34 @@ fn a_full_disk_below_is_told() {
     let status = desk.status().unwrap();
     let errors = status["errors"].as_array().unwrap();
     assert_eq!(errors.len(), 1, "{errors:?}");
-    desk.umount();
+    umount_after_failures(&desk);
 }
 
-struct Unmounted<'a>(&'a Path);
+/// What a file system writes later has nobody who could be told, but for who unmounts.
+#[test]
+fn writes_of_a_file_system_that_came_too_late_are_told() {
+    if !desk::has("mkfs.ext4") {
+        return;
+    }
+    let Some(desk) = Desk::new(64) else { return };
+    let _unmounted = to_a_small_disk(&desk);
+    desk.mount(&["--as", "file"]);
+    let mut make = std::process::Command::new("mkfs.ext4");
+    make.args(["-q", "-O", "^has_journal", "-E", "nodiscard"]);
+    desk.done(make.arg(desk.path("d/volume")));
+    desk.umount();
+    desk.mount(&[]);
+    fs::write(desk.path("d/large"), vec![7; 30 * MIB as usize]).unwrap();
+    umount_after_failures(&desk);
+}
 
-impl Drop for Unmounted<'_> {
+struct Unmounted(PathBuf);
+
+impl Drop for Unmounted {
     fn drop(&mut self) {
         let _ = std::process::Command::new("umount")
             .arg("-l")
-            .arg(self.0)
+            .arg(&self.0)
             .output();
     }
 }

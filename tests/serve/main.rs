@@ -80,6 +80,15 @@ impl Desk {
         }
     }
 
+    /// What is said of a volume of this desk that is served, or was.
+    fn service(&self, image: &str) -> Option<serde_json::Value> {
+        let status = self.run(PROGRAM, "volume status --json").stdout;
+        let all: Vec<serde_json::Value> = serde_json::from_slice(&status).unwrap();
+        let image = self.path(image).canonicalize().unwrap();
+        all.into_iter()
+            .find(|service| service["image"] == image.to_str().unwrap())
+    }
+
     fn uri(&self) -> String {
         format!("nbd+unix:///?socket={}", self.path("disk.sock").display())
     }
@@ -104,9 +113,14 @@ impl Serving {
     }
 
     /// Ends it as a user does; its last words.
-    fn end(mut self) -> String {
+    fn end(self) -> String {
+        self.ends_with(0)
+    }
+
+    /// The same, with this exit code.
+    fn ends_with(mut self, code: i32) -> String {
         self.signal("-TERM");
-        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+        assert_eq!(self.child.wait().unwrap().code(), Some(code));
         assert!(!self.socket.exists(), "the socket stays behind");
         let mut said = String::new();
         self.stderr.read_to_string(&mut said).unwrap();
@@ -421,9 +435,83 @@ fn a_file_that_shrinks_fails_its_clients_and_not_the_server() {
     // Not even its name is needed.
     fs::remove_file(desk.path("x.img")).unwrap();
     client.read_at(0, &mut bytes).unwrap();
+    // It does not get longer again, with a hole where data were.
+    for _ in 0..3 {
+        let error = client.write_at(10 * MIB, &bytes).unwrap_err();
+        assert_eq!(error.errno(), 5);
+        assert_eq!(client.flush().unwrap_err().errno(), 5);
+    }
+    assert_eq!(file.metadata().unwrap().len(), 20 * MIB);
     drop(client);
-    let said = serving.end();
+    let said = serving.ends_with(1);
     assert_eq!(said.matches("read of 4096 bytes").count(), 1, "{said}");
+    let lost = "error: what was written may be lost, since a flush has failed: the file has become shorter";
+    assert!(said.contains(lost), "{said}");
+}
+
+/// In the background nobody reads what a server says, so that its record has to
+/// keep it.
+#[test]
+fn who_unmounts_hears_what_was_not_stored() {
+    let desk = Desk::new();
+    desk.create("x.img", 24);
+    let whole = fs::read(desk.path("x.img")).unwrap();
+    let begin = "volume serve x.img --passphrase-file line --nbd disk.sock --daemon";
+    let client = || NbdDevice::connect(&Place::Unix(desk.path("disk.sock")), "").unwrap();
+    let said = |arguments: &str, code| {
+        let output = desk.command(PROGRAM, arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
+        said
+    };
+    let missing = "failed, and its data may be missing: the file has become shorter than";
+    for ended_by in ["umount", "signal", "signal and another server"] {
+        fs::write(desk.path("x.img"), &whole).unwrap();
+        said(begin, 0);
+        let first = client();
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .open(desk.path("x.img"))
+            .unwrap();
+        file.set_len(18 * MIB).unwrap();
+        // Nobody has seen it yet, and the system makes the file longer.
+        first.write_at(3 * MIB, &[1; 4096]).unwrap();
+        let second = client();
+        for client in [&first, &second, &first] {
+            assert_eq!(client.flush().unwrap_err().errno(), 5);
+        }
+        drop((first, second));
+        if ended_by != "umount" {
+            let pid = desk.service("x.img").unwrap()["pid"].to_string();
+            desk.run("kill", &pid);
+            let begun = Instant::now();
+            while desk.service("x.img").unwrap()["alive"] == true {
+                assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let status = desk.run(PROGRAM, "volume status").stdout;
+            let status = String::from_utf8(status).unwrap();
+            assert!(status.contains(missing), "{status}");
+        }
+        if ended_by == "signal and another server" {
+            fs::write(desk.path("x.img"), &whole).unwrap();
+            let told = said(begin, 0);
+            assert!(
+                told.starts_with("warning: ") && told.contains(missing),
+                "{told}"
+            );
+            said("volume umount x.img", 0);
+        } else {
+            let told = said("volume umount x.img", 1);
+            assert!(
+                told.starts_with("error: ") && told.contains(missing),
+                "{told}"
+            );
+            assert_eq!(told.lines().count(), 2, "{told}");
+        }
+        // And it is said once.
+        said("volume umount x.img", 2);
+    }
 }
 
 #[test]
@@ -435,20 +523,13 @@ fn in_the_background_it_is_known_and_locks_itself() {
     let said = desk.run(PROGRAM, arguments).stdout;
     assert!(String::from_utf8_lossy(&said).contains("is served"));
     let socket = desk.path("disk.sock");
-    let ours = || {
-        let status = desk.run(PROGRAM, "volume status --json").stdout;
-        let all: Vec<serde_json::Value> = serde_json::from_slice(&status).unwrap();
-        let image = desk.path("x.img").canonicalize().unwrap();
-        all.into_iter()
-            .find(|service| service["image"] == image.to_str().unwrap())
-    };
-    let service = ours().unwrap();
+    let service = desk.service("x.img").unwrap();
     assert_eq!(service["alive"], true);
     let client = NbdDevice::connect(&Place::Unix(socket.clone()), "").unwrap();
     client.write_at(0, &[3; 512]).unwrap();
     drop(client);
     let begun = Instant::now();
-    while socket.exists() || ours().is_some() {
+    while socket.exists() || desk.service("x.img").is_some() {
         assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
         std::thread::sleep(Duration::from_millis(50));
     }

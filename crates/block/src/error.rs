@@ -5,6 +5,7 @@ use crate::hold::Users;
 use crate::signature::Content;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Why a device refused or failed.
 ///
@@ -180,6 +181,19 @@ pub enum BlockError {
         /// What the system said.
         source: io::Error,
     },
+    /// A file is shorter than it was when it was opened.
+    #[error("the file has become shorter than the {size} bytes that it had")]
+    CutOff {
+        /// The bytes that it had.
+        size: u64,
+    },
+    /// A flush has failed before. The system tells of what it could not write once
+    /// only, so that no later flush says anything of the data of that time.
+    #[error("what was written may be lost, since a flush has failed")]
+    Lost {
+        /// Why it failed.
+        source: Arc<BlockError>,
+    },
     /// What was read is not what was written: its authentication tag is wrong.
     #[error("the {length} bytes at byte {offset} do not match their integrity tag")]
     Tampered {
@@ -216,6 +230,8 @@ impl BlockError {
             Self::Interrupted => errno::EINTR,
             Self::Tampered { .. } => errno::EILSEQ,
             Self::Injected { errno } => *errno,
+            Self::CutOff { .. } => errno::EIO,
+            Self::Lost { source } => source.errno(),
             Self::Open { source, .. }
             | Self::Create { source, .. }
             | Self::Examine { source, .. }
@@ -302,6 +318,10 @@ impl BlockError {
                     "Look into the kernel log (dmesg) for what the device reported; it may be failing."
                 }
             },
+            Self::CutOff { .. } => {
+                "Find out what has cut it off; what was behind its end is gone, and has to come from a backup."
+            }
+            Self::Lost { source } => source.remedy(),
             Self::Tampered { .. } => {
                 "They were damaged or changed by somebody, or never written: write them again from a backup."
             }
@@ -345,6 +365,20 @@ mod tests {
         assert!(error.source().is_some());
         assert_eq!(error.to_string(), "write of 512 bytes at byte 4096 failed");
         assert!(error.remedy().starts_with("Free some space"));
+    }
+
+    #[test]
+    fn what_is_lost_is_told_as_the_first_failure_was() {
+        let error = BlockError::Lost {
+            source: Arc::new(BlockError::NoSpace {
+                needed: 4096,
+                available: 0,
+            }),
+        };
+        assert_eq!(error.errno(), errno::ENOSPC);
+        assert!(error.remedy().starts_with("Free some space"));
+        let source = error.source().unwrap().to_string();
+        assert_eq!(source, "4096 bytes are needed, and 0 are free");
     }
 
     #[test]

@@ -117,9 +117,11 @@ impl Default for FileOptions {
 /// A regular file or a block device.
 ///
 /// The size is the file's at the time of opening, rounded down to the logical
-/// block. A discard punches a hole into a file, which afterwards reads as
-/// zeros; on a block device the content is then up to the device. A flush is
-/// `fdatasync`, or `FlushFileBuffers`.
+/// block. Once a read or a flush has found the file shorter, writes and flushes fail
+/// ([`BlockError::CutOff`]); a write of its last bytes that comes first hides it. A
+/// discard punches a hole into a file, which afterwards reads as zeros; on a block
+/// device the content is then up to the device. A flush is `fdatasync`, or
+/// `FlushFileBuffers`.
 pub struct FileDevice {
     shared: Arc<Shared>,
     engine: Engine,

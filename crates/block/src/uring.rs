@@ -55,12 +55,19 @@ impl UringQueue {
             } = answer;
             let now = *now.get_or_insert_with(|| self.options.meter.now());
             request.timeline.device += now.saturating_sub(started);
-            let result = result.map_err(|source| BlockError::Io {
-                operation: request.operation.kind(),
-                offset: request.offset,
-                length: request.length(),
-                source,
+            let result = result.map_err(|source| {
+                self.shared.heed(&source);
+                BlockError::Io {
+                    operation: request.operation.kind(),
+                    offset: request.offset,
+                    length: request.length(),
+                    source,
+                }
             });
+            let result = match request.operation {
+                Operation::Flush => result.and_then(|()| self.shared.check_length()),
+                _ => result,
+            };
             self.finished.push_back(Completion { request, result });
         }
     }

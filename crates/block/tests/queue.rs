@@ -147,6 +147,51 @@ fn a_file_that_shrinks_gives_errors_and_buffers() {
     }
 }
 
+/// A write behind the end would make it as long as it was, with a hole in it.
+#[test]
+fn a_file_that_was_cut_off_is_not_written_any_more() {
+    for by_read in [true, false] {
+        for engine in [Engine::Pread, Engine::Threads, Engine::IoUring] {
+            let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
+            file.as_file().set_len(MIB).unwrap();
+            let options = FileOptions {
+                write: true,
+                engine: Some(engine),
+                ..FileOptions::default()
+            };
+            let device = match FileDevice::open(file.path(), &options) {
+                Ok(device) => device,
+                Err(error) => {
+                    println!("skipped: {engine}: {error}");
+                    continue;
+                }
+            };
+            let mut queue = device.queue(QueueOptions::new(1)).unwrap();
+            let mut done = |request: Request| {
+                queue.submit(request);
+                queue.reap(Wait::Yes).unwrap().result
+            };
+            let flush = || Request::new(Operation::Flush, 0, AlignedBuffer::empty(), 0);
+            done(write(0, &[1; 4096], 0)).unwrap();
+            done(flush()).unwrap();
+            file.as_file().set_len(MIB - 65536).unwrap();
+            match by_read {
+                true => assert!(done(read(MIB - 4096, 4096, 0)).is_err()),
+                // It is not seen yet, and makes the file longer.
+                false => done(write(MIB - 32768, &[1; 4096], 0)).unwrap(),
+            }
+            let is_cut_off = |result: Result<(), BlockError>| matches!(result, Err(BlockError::CutOff { size }) if size == MIB);
+            assert!(is_cut_off(done(flush())), "{engine}");
+            // Not even when it is as long as it was.
+            file.as_file().set_len(MIB).unwrap();
+            assert!(is_cut_off(done(write(0, &[2; 4096], 0))), "{engine}");
+            assert!(is_cut_off(device.flush()), "{engine}");
+            assert!(is_cut_off(device.write_at(0, &[2; 4096])), "{engine}");
+            done(read(0, 4096, 0)).unwrap();
+        }
+    }
+}
+
 #[test]
 fn queues_may_be_dropped_with_everything_in_flight() {
     let file = test_file(8 * MIB);

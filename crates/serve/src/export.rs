@@ -1,10 +1,12 @@
 //! [`Export`]: a device byte by byte, as protocols speak of it.
 
+use crate::flushes::Flushes;
 use block::{
     AlignedBuffer, BlockDevice, BlockError, ByteRange, Extent, Geometry, Operation, OperationKind,
     Queue, QueueOptions, Request, Wait,
 };
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -32,6 +34,17 @@ type Allocation = dyn Fn(ByteRange) -> Result<Vec<Extent>, BlockError> + Send + 
 /// Hears of what the device could not do.
 type Listener = dyn Fn(&BlockError) + Send + Sync;
 
+/// Writes and flushes of an export that have failed.
+#[derive(Clone, Debug)]
+pub struct Failures {
+    /// How many.
+    pub count: u64,
+    /// What the last one was, with its cause.
+    pub last: String,
+    /// What the user can do about that.
+    pub remedy: &'static str,
+}
+
 /// A device as clients see it: any byte range, zeros on demand.
 ///
 /// A write of part of a block reads, changes and writes the block, alone: no
@@ -41,13 +54,16 @@ pub struct Export {
     geometry: Geometry,
     access: Access,
     blocks: RwLock<()>,
+    flushes: Flushes,
+    keeps_lost_writes: bool,
+    failures: Mutex<Option<Failures>>,
     allocation: Option<Box<Allocation>>,
     listener: Option<Box<Listener>>,
     /// What the listener heard of, so that it hears it once.
     told: Mutex<BTreeSet<(usize, i32)>>,
     begun: Instant,
     /// Milliseconds since `begun`, at the last request.
-    used: std::sync::atomic::AtomicU64,
+    used: AtomicU64,
 }
 
 impl Export {
@@ -58,6 +74,9 @@ impl Export {
             device,
             access,
             blocks: RwLock::new(()),
+            flushes: Flushes::default(),
+            keeps_lost_writes: false,
+            failures: Mutex::default(),
             allocation: None,
             listener: None,
             told: Mutex::default(),
@@ -72,6 +91,13 @@ impl Export {
         allocation: impl Fn(ByteRange) -> Result<Vec<Extent>, BlockError> + Send + Sync + 'static,
     ) -> Self {
         self.allocation = Some(Box::new(allocation));
+        self
+    }
+
+    /// For a device that writes again, before a later flush succeeds, what a flush
+    /// that failed has not made durable.
+    pub fn keeping_lost_writes(mut self) -> Self {
+        self.keeps_lost_writes = true;
         self
     }
 
@@ -107,13 +133,25 @@ impl Export {
     }
 
     /// Returns when everything written before, by any client, is durable.
+    ///
+    /// # Errors
+    /// [`BlockError::Lost`] once a flush has failed, whoever has asked for that one,
+    /// unless the device [keeps what it has lost](Self::keeping_lost_writes).
     pub fn flush(&self) -> Result<(), BlockError> {
-        self.note(self.device.flush())
+        self.flushes.run(self.keeps_lost_writes, || {
+            self.count(self.note(self.device.flush()))
+        })
+    }
+
+    /// The writes and flushes that have failed; nothing where none has.
+    pub fn failures(&self) -> Option<Failures> {
+        let failures = self.failures.lock();
+        failures.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How long no client has asked for anything.
     pub fn idle(&self) -> Duration {
-        let used = self.used.load(std::sync::atomic::Ordering::Relaxed);
+        let used = self.used.load(Ordering::Relaxed);
         self.begun
             .elapsed()
             .saturating_sub(Duration::from_millis(used))
@@ -164,7 +202,25 @@ impl Export {
 
     fn touch(&self) {
         let now = self.begun.elapsed().as_millis() as u64;
-        self.used.store(now, std::sync::atomic::Ordering::Relaxed);
+        self.used.store(now, Ordering::Relaxed);
+    }
+
+    /// Counts a write or a flush that failed.
+    fn count(&self, result: Result<(), BlockError>) -> Result<(), BlockError> {
+        if let Err(error) = &result {
+            let mut last = error.to_string();
+            if let Some(source) = std::error::Error::source(error) {
+                last += &format!(": {source}");
+            }
+            let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = failures.as_ref().map_or(0, |failures| failures.count);
+            *failures = Some(Failures {
+                count: before + 1,
+                last,
+                remedy: error.remedy(),
+            });
+        }
+        result
     }
 
     /// Tells the listener of a failure that is new.
@@ -237,6 +293,11 @@ impl<'a> Lane<'a> {
     pub fn write(&mut self, offset: u64) -> Result<(), BlockError> {
         let length = self.buffer.len();
         self.export.check_change(offset, length as u64)?;
+        let done = self.store(offset, length);
+        self.export.count(done)
+    }
+
+    fn store(&mut self, offset: u64, length: usize) -> Result<(), BlockError> {
         let whole = self.around(offset, length);
         if whole == ByteRange::new(offset, length as u64) {
             let _beside = self

@@ -6,10 +6,11 @@
 #![deny(unsafe_code)]
 
 mod export;
+mod flushes;
 pub mod fuse;
 pub mod nbd;
 #[cfg(all(feature = "ublk", target_os = "linux"))]
 pub mod ublk;
 
 pub use block::Extent;
-pub use export::{Access, Export, Lane, Zeros};
+pub use export::{Access, Export, Failures, Lane, Zeros};

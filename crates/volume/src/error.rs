@@ -565,7 +565,11 @@ impl VolumeError {
             | Self::NoHeaderFits
             | Self::WrongVolumeKey => Verdict::WrongSecret,
             Self::Block(
-                BlockError::Io { .. } | BlockError::ServerGone { .. } | BlockError::Tampered { .. },
+                BlockError::Io { .. }
+                | BlockError::ServerGone { .. }
+                | BlockError::CutOff { .. }
+                | BlockError::Lost { .. }
+                | BlockError::Tampered { .. },
             )
             | Self::OutOfMemory { .. }
             | Self::Unverified { .. } => Verdict::Failed,

@@ -195,6 +195,13 @@ impl Disk {
         matches!(self, Self::File(device, _) if device.engine() == Engine::Pread)
     }
 
+    /// Whether what a failed flush has not made durable is kept, and written again
+    /// before a later one succeeds.
+    #[cfg(target_os = "linux")]
+    pub fn keeps_lost_writes(&self) -> bool {
+        matches!(self, Self::Nbd(_))
+    }
+
     /// What is stored in `range`, as far as anybody knows.
     pub fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
         match self {

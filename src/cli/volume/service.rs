@@ -17,13 +17,13 @@ use super::open::unlock;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, count_signals, print, stop_on_signal};
-use ::serve::Export;
+use ::serve::{Export, Failures};
 use ::volume::Storage;
 use block::hold;
 use block::layer::{Protected, Trim, TrimPolicy};
 use block::{BlockDevice, BlockError};
 use clap::Args;
-use record::{OwnRecord, Place, Record};
+use record::{Ending, OwnRecord, Place, Record};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -144,6 +144,7 @@ impl ServiceArguments {
             since: jiff::Timestamp::now().to_string(),
             places: Vec::new(),
             errors: Vec::new(),
+            ending: None,
         });
         Ok(Some(Service {
             record: Arc::new(Mutex::new(record.map_err(unrecorded)?)),
@@ -163,6 +164,9 @@ impl ServiceArguments {
             };
             if !other.alive {
                 super::umount::tidy(&other)?;
+                if let Some(Ending { what, .. }) = other.last_words() {
+                    eprintln!("warning: when it was served last, {what}");
+                }
             } else if !self.read_only || other.record.access == "write" {
                 return Err(Failure::new(
                     4,
@@ -243,6 +247,10 @@ impl Service {
         let hidden = protection.range(volume, &devices)?;
         let data: Arc<dyn BlockDevice> = Arc::new(Protected::new(data, hidden));
         let device = Trim::new(opened.device(header, data)?, self.trim);
+        let mut export = Export::new(Arc::new(device), served);
+        if devices.data().keeps_lost_writes() {
+            export = export.keeping_lost_writes();
+        }
         // Whoever still has the export open does not keep the record.
         let record = Arc::downgrade(&self.record);
         let listener = move |error: &BlockError| note(&record, error);
@@ -253,7 +261,7 @@ impl Service {
                 false => THREADS,
             },
             export: Arc::new(
-                Export::new(Arc::new(device), served)
+                export
                     .with_listener(listener)
                     .with_allocation(move |range| {
                         allocation.extents(range, |storage, range| match storage {
@@ -318,24 +326,44 @@ impl Service {
 
     /// Serves until a signal, until somebody ends it from outside, or until it
     /// was idle for as long as the user said; then everything written is made
-    /// durable. What is in use is waited for, but for a second signal.
+    /// durable. What is in use is waited for, but for a second signal. `exports` are
+    /// in the order of the volumes.
     ///
     /// # Errors
     /// Exit code 1 where it was in use, or not all of it could be made durable.
     pub fn wait(&self, exports: &[Arc<Export>], served: &mut dyn Served) -> Result<(), Failure> {
+        let ended = self.serve(exports, served);
+        let flushed = exports.iter().map(|export| export.flush());
+        let flushed = flushed.fold(Ok(()), Result::and);
+        let flushed = flushed.map_err(::volume::VolumeError::Block);
+        let outcome = ended.and_then(|forced| {
+            flushed?;
+            match forced {
+                true => Err(Failure::new(
+                    1,
+                    "the volume was taken away from who used it",
+                    "Check its file system; all that was written until then is there.",
+                )),
+                false => Ok(()),
+            }
+        });
+        self.leave_word(exports, &outcome);
+        outcome
+    }
+
+    /// Serves until it is over; tells whether it was taken away from who used it.
+    fn serve(&self, exports: &[Arc<Export>], served: &mut dyn Served) -> Result<bool, Failure> {
         let signals = count_signals()?;
         let mut tried: Option<Instant> = None;
         let mut told = false;
-        let mut forced = false;
         while !served.is_over() {
             std::thread::sleep(TICK);
             let asked = signals.load(Ordering::Relaxed);
             let idle = |time| exports.iter().all(|export| export.idle() >= time);
             let idle = self.lock_after.is_some_and(idle);
             if asked > 1 {
-                forced = true;
                 served.end(End::Now)?;
-                break;
+                return Ok(true);
             }
             let due = tried.is_none_or(|tried| tried.elapsed() >= RETRY);
             if (asked == 0 && !idle) || !due {
@@ -350,21 +378,59 @@ impl Service {
                 told = true;
             }
         }
-        let flushed = exports.iter().map(|export| export.flush());
-        let flushed = flushed.fold(Ok(()), Result::and);
-        flushed.map_err(::volume::VolumeError::Block)?;
-        match forced {
-            true => Err(Failure::new(
-                1,
-                "the volume was taken away from who used it",
-                "Check its file system; all that was written until then is there.",
-            )),
-            false => Ok(()),
+        Ok(false)
+    }
+
+    /// Writes down for whoever unmounts what could not be stored, or what else went
+    /// wrong. In the background nobody else hears it, and the record stays.
+    fn leave_word(&self, exports: &[Arc<Export>], outcome: &Result<(), Failure>) {
+        let mut own = self.own();
+        let record = own.record();
+        let images = std::iter::once(&record.image).chain(&record.others);
+        let lost = images.zip(exports).filter_map(|(image, export)| {
+            let failures = export.failures()?;
+            Some(what_is_lost(image, &failures))
+        });
+        let lost = lost.reduce(|first, next| Ending {
+            what: format!("{}; {}", first.what, next.what),
+            ..first
+        });
+        let ending = match (lost, outcome) {
+            (Some(lost), _) => lost,
+            (None, Err(failure)) => Ending {
+                what: failure.what().into(),
+                remedy: failure.remedy().into(),
+            },
+            (None, Ok(())) => return,
+        };
+        // Nobody can be told that this could not be told.
+        let _ = own.change(|record| record.ending = Some(ending));
+        if self.daemon {
+            own.keep();
         }
     }
 
     fn own(&self) -> MutexGuard<'_, OwnRecord> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is said of a volume that was not written as it should have been.
+fn what_is_lost(image: &Path, failures: &Failures) -> Ending {
+    let Failures {
+        count,
+        last,
+        remedy,
+    } = failures;
+    let image = image.display();
+    Ending {
+        what: match count {
+            1 => format!("a write or flush of {image} failed, and its data may be missing: {last}"),
+            _ => format!(
+                "{count} writes and flushes of {image} failed, and their data may be missing; the last: {last}"
+            ),
+        },
+        remedy: format!("{remedy} Check what was written last, and write again what is missing."),
     }
 }
 

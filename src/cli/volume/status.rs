@@ -41,6 +41,7 @@ fn as_text(Found { record, alive, .. }: &Found) -> String {
         trim,
         pid,
         since,
+        ending,
         ..
     } = record;
     let mut text = format!("{}\n", image.display());
@@ -61,9 +62,13 @@ fn as_text(Found { record, alive, .. }: &Found) -> String {
             Place::Directory(_) | Place::EmptyFile(_) => continue,
         };
     }
-    text += &match alive {
-        true => format!("  process     {pid}\n"),
-        false => format!(
+    text += &match (alive, ending) {
+        (true, _) => format!("  process     {pid}\n"),
+        (false, Some(_)) => format!(
+            "  process     {pid}, which has ended; forget it with: cryptmark volume umount {}\n",
+            image.display()
+        ),
+        (false, None) => format!(
             "  process     {pid}, which is dead; tidy up with: cryptmark volume umount {}\n",
             image.display()
         ),
@@ -71,6 +76,9 @@ fn as_text(Found { record, alive, .. }: &Found) -> String {
     text += &format!("  since       {since}\n  access      {access}\n  trim        {trim}\n");
     for error in &record.errors {
         text += &format!("  error       {error}\n");
+    }
+    if let Some(ending) = ending {
+        text += &format!("  in the end  {}\n", ending.what);
     }
     text
 }

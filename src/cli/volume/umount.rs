@@ -2,7 +2,7 @@
 //! taken away again; and the same for who mounted it.
 
 use super::disk::whole_name;
-use super::service::record::{self, Found, Place};
+use super::service::record::{self, Ending, Found, Place};
 use super::service::within;
 use crate::cli::Failure;
 use ::serve::fuse::{FuseError, Unmount, unmount};
@@ -74,42 +74,67 @@ pub fn run(options: &UmountOptions) -> Result<(), Failure> {
             "See what is: cryptmark volume status.",
         ));
     }
-    for found in &found {
-        if !found.alive {
-            tidy(found)?;
-            continue;
-        }
-        let mut free = undo(&found.record.places, Undo::Unused)?;
-        let retry = Instant::now() + MOMENT;
-        while !free && Instant::now() < retry {
-            // A process that was started while a file was open has it until it
-            // becomes another program.
-            std::thread::sleep(Duration::from_millis(20));
-            free = undo(&found.record.places, Undo::Unused)?;
-        }
-        if !free {
-            return Err(in_use(found));
-        }
-        // Who has mounted something sees that it is gone.
-        let unseen = |place: &Place| matches!(place, Place::Nbd(_) | Place::Disk(_));
-        if found.record.places.iter().any(unseen) {
-            found.ask_to_end().map_err(|error| {
-                Failure::new(
-                    1,
-                    format!("cannot end process {}: {error}", found.record.pid),
-                    "Check whose it is.",
-                )
-            })?;
-        }
-        if !found.wait(ENDING) {
-            return Err(Failure::new(
-                1,
-                format!("process {} does not end", found.record.pid),
-                "Nobody uses it; look into the kernel log (dmesg) for what holds the process up.",
-            ));
+    let mut failed: Option<Failure> = None;
+    for failure in found.iter().filter_map(|found| end(found).err()) {
+        // All are tried, and the last failure is the outcome.
+        if let Some(before) = failed.replace(failure) {
+            let _ = before.print();
         }
     }
-    Ok(())
+    failed.map_or(Ok(()), Err)
+}
+
+/// Ends a service, or takes away what a dead one has left.
+///
+/// # Errors
+/// Exit code 4 where somebody uses it; 1 where it does not end, and where it has not
+/// stored all that was written.
+fn end(found: &Found) -> Result<(), Failure> {
+    if !found.alive {
+        tidy(found)?;
+        return last_words(found);
+    }
+    let mut free = undo(&found.record.places, Undo::Unused)?;
+    let retry = Instant::now() + MOMENT;
+    while !free && Instant::now() < retry {
+        // A process that was started while a file was open has it until it
+        // becomes another program.
+        std::thread::sleep(Duration::from_millis(20));
+        free = undo(&found.record.places, Undo::Unused)?;
+    }
+    if !free {
+        return Err(in_use(found));
+    }
+    // Who has mounted something sees that it is gone.
+    let unseen = |place: &Place| matches!(place, Place::Nbd(_) | Place::Disk(_));
+    if found.record.places.iter().any(unseen) {
+        found.ask_to_end().map_err(|error| {
+            Failure::new(
+                1,
+                format!("cannot end process {}: {error}", found.record.pid),
+                "Check whose it is.",
+            )
+        })?;
+    }
+    if !found.wait(ENDING) {
+        return Err(Failure::new(
+            1,
+            format!("process {} does not end", found.record.pid),
+            "Nobody uses it; look into the kernel log (dmesg) for what holds the process up.",
+        ));
+    }
+    last_words(found)
+}
+
+/// What a service that has ended has to say; its record goes.
+fn last_words(found: &Found) -> Result<(), Failure> {
+    match found.last_words() {
+        Some(Ending { what, remedy }) => {
+            found.remove();
+            Err(Failure::new(1, what, remedy))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Takes away what a dead service has left.
@@ -117,7 +142,9 @@ pub fn run(options: &UmountOptions) -> Result<(), Failure> {
 /// # Errors
 /// Exit code 4 where somebody uses it.
 pub fn tidy(found: &Found) -> Result<(), Failure> {
-    match undo(&found.record.places, Undo::Left)? {
+    // One that has ended by itself has taken its places away, and somebody else may
+    // have them by now.
+    match found.record.ending.is_some() || undo(&found.record.places, Undo::Left)? {
         true => found.remove(),
         false => return Err(in_use(found)),
     }

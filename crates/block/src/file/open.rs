@@ -48,6 +48,7 @@ pub(super) fn examine(
             discard_zeroes: kind == PathKind::RegularFile,
         },
         kind,
+        cut_off: Arc::default(),
         direct: direct.is_some(),
         write: options.write,
         memory_alignment: direct.map_or(1, |direct| direct.memory_alignment),

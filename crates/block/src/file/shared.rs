@@ -6,6 +6,7 @@ use crate::{AlignedBuffer, BlockError, ByteRange, Geometry, Operation, Operation
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes carried at a time when the caller's memory is not aligned.
 const BOUNCE: usize = 1 << 20;
@@ -16,6 +17,8 @@ pub(crate) struct Shared {
     pub(super) kind: PathKind,
     pub(super) direct: bool,
     pub(super) write: bool,
+    /// The file was seen to be shorter than when it was opened.
+    pub(super) cut_off: Arc<AtomicBool>,
     /// Direct transfers want memory at multiples of this.
     pub(super) memory_alignment: usize,
 }
@@ -23,8 +26,10 @@ pub(crate) struct Shared {
 impl Shared {
     pub(super) fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
         let range = self.geometry.check(offset, into.len() as u64)?;
-        self.read(offset, into)
-            .map_err(|source| failed(OperationKind::Read, range, source))
+        self.read(offset, into).map_err(|source| {
+            self.heed(&source);
+            failed(OperationKind::Read, range, source)
+        })
     }
 
     pub(super) fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
@@ -45,9 +50,33 @@ impl Shared {
                 Err(source) => {
                     return Err(failed(OperationKind::Flush, ByteRange::new(0, 0), source));
                 }
-                Ok(()) => return Ok(()),
+                Ok(()) => return self.check_length(),
             }
         }
+    }
+
+    /// Remembers a read that came to an end which was not there when the file was
+    /// opened.
+    pub(crate) fn heed(&self, error: &io::Error) {
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            self.cut_off.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a file that is written is as long as it was, after a flush.
+    pub(crate) fn check_length(&self) -> Result<(), BlockError> {
+        if !self.write {
+            return Ok(());
+        }
+        if self.kind == PathKind::RegularFile {
+            let metadata = self.file.metadata();
+            let metadata = metadata
+                .map_err(|source| failed(OperationKind::Flush, ByteRange::new(0, 0), source))?;
+            if metadata.len() < self.geometry.size {
+                self.cut_off.store(true, Ordering::Relaxed);
+            }
+        }
+        self.check_whole()
     }
 
     pub(super) fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
@@ -86,6 +115,7 @@ impl Shared {
             None => Arc::clone(self),
             Some(file) => Arc::new(Self {
                 file: Arc::new(file),
+                cut_off: Arc::clone(&self.cut_off),
                 ..**self
             }),
         })
@@ -93,9 +123,20 @@ impl Shared {
 
     fn writable(&self) -> Result<(), BlockError> {
         if self.write {
-            Ok(())
+            self.check_whole()
         } else {
             Err(BlockError::ReadOnly)
+        }
+    }
+
+    /// A write behind the end of a file that was cut off would make it longer again,
+    /// with zeros where data were.
+    fn check_whole(&self) -> Result<(), BlockError> {
+        match self.cut_off.load(Ordering::Relaxed) {
+            true => Err(BlockError::CutOff {
+                size: self.geometry.size,
+            }),
+            false => Ok(()),
         }
     }
 

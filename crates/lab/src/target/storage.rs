@@ -118,7 +118,11 @@ impl StorageError {
     pub fn failed(&self) -> bool {
         match self {
             Self::Block(
-                BlockError::Io { .. } | BlockError::ServerGone { .. } | BlockError::Tampered { .. },
+                BlockError::Io { .. }
+                | BlockError::ServerGone { .. }
+                | BlockError::CutOff { .. }
+                | BlockError::Lost { .. }
+                | BlockError::Tampered { .. },
             ) => true,
             #[cfg(target_os = "linux")]
             Self::Export(error) => !error.is_bad_input(),

@@ -261,7 +261,8 @@ impl Server {
             outcome
         });
         for named in &self.exports {
-            // The listener hears of a failure; the clients are gone.
+            // The clients are gone; the export remembers a failure, and its listener
+            // hears of it.
             let _ = named.export.flush();
         }
         outcome.map_err(ServeError::Failed)

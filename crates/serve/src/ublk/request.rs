@@ -241,6 +241,22 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_flush_is_not_followed_by_one_that_succeeds() {
+        let rule = Rule::on(OperationKind::Flush, Trigger::Nth(1), Effect::Fail(28));
+        let device = Arc::new(Fault::new(RamDevice::new(SIZE), [rule]));
+        let export = Export::new(device, Access::Write);
+        for (request, answer) in [
+            (descriptor(FLUSH, 0, 0), -28),
+            (descriptor(FLUSH, 0, 0), -28),
+            (descriptor(WRITE | FUA, 0, 1), -28),
+            (descriptor(WRITE, 0, 1), 512),
+        ] {
+            let (found, _) = serve(&export, request, &[0; 512]);
+            assert_eq!(found, answer, "{request:?}");
+        }
+    }
+
+    #[test]
     fn errors_from_below_keep_their_numbers() {
         for (kind, request) in [
             (OperationKind::Read, descriptor(READ, 0, 1)),

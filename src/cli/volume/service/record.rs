@@ -7,7 +7,7 @@ use crate::cli::Failure;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, TryLockError};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,6 +34,18 @@ pub struct Record {
     pub places: Vec<Place>,
     /// What the device below could not do, each kind once.
     pub errors: Vec<String>,
+    /// Said in the end, where not all went well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+}
+
+/// What a service has to say in its end, to whoever unmounts.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ending {
+    /// What could not be done.
+    pub what: String,
+    /// What the user can do about it.
+    pub remedy: String,
 }
 
 impl Record {
@@ -75,6 +87,8 @@ pub struct Found {
     /// Whether its service lives.
     pub alive: bool,
     path: PathBuf,
+    /// Says what it says in the end, even if its name has gone.
+    file: File,
 }
 
 impl Found {
@@ -104,8 +118,14 @@ impl Found {
     /// tells which.
     pub fn wait(&self, patience: Duration) -> bool {
         super::within(patience, || {
-            File::open(&self.path).map_or(true, |file| file.try_lock_shared().is_ok())
+            // An error that is none of the lock is no reason to wait.
+            !matches!(self.file.try_lock_shared(), Err(TryLockError::WouldBlock))
         })
+    }
+
+    /// What a service that has ended has said in its end; nothing where all is well.
+    pub fn last_words(&self) -> Option<Ending> {
+        parse(&self.file)?.ending
     }
 }
 
@@ -143,13 +163,9 @@ pub fn all() -> Result<Vec<Found>, Failure> {
     for entry in fs::read_dir(directory()?).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|suffix| suffix == SUFFIX)
-            && let Some((record, alive)) = read(&path)
+            && let Some(one) = read(path)
         {
-            found.push(Found {
-                record,
-                alive,
-                path,
-            });
+            found.push(one);
         }
     }
     found.sort_by(|a, b| a.record.since.cmp(&b.record.since));
@@ -157,13 +173,23 @@ pub fn all() -> Result<Vec<Found>, Failure> {
 }
 
 /// A record, and whether its service lives; nothing if it has just ended.
-fn read(path: &Path) -> Option<(Record, bool)> {
-    let mut file = File::open(path).ok()?;
+fn read(path: PathBuf) -> Option<Found> {
+    let file = File::open(&path).ok()?;
     // Shared, so that who else asks at the same time is not taken for the service.
     let alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    Some(Found {
+        record: parse(&file)?,
+        alive,
+        path,
+        file,
+    })
+}
+
+fn parse(mut file: &File) -> Option<Record> {
     let mut text = Vec::new();
+    file.rewind().ok()?;
     file.read_to_end(&mut text).ok()?;
-    Some((serde_json::from_slice(&text).ok()?, alive))
+    serde_json::from_slice(&text).ok()
 }
 
 /// The record of this process's own service.
@@ -172,6 +198,8 @@ pub struct OwnRecord {
     file: File,
     path: PathBuf,
     record: Record,
+    /// It stays when its service has ended.
+    kept: bool,
 }
 
 impl OwnRecord {
@@ -189,6 +217,7 @@ impl OwnRecord {
             file: file.persist(&path)?,
             path,
             record,
+            kept: false,
         };
         own.write()?;
         Ok(own)
@@ -210,6 +239,11 @@ impl OwnRecord {
         self.write()
     }
 
+    /// Keeps it when its service has ended, until somebody has read it.
+    pub fn keep(&mut self) {
+        self.kept = true;
+    }
+
     fn write(&self) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(&self.record)?;
         // One write that leaves nothing of a longer text: others may be reading.
@@ -221,8 +255,10 @@ impl OwnRecord {
 
 impl Drop for OwnRecord {
     fn drop(&mut self) {
-        // Somebody may have tidied up already.
-        let _ = fs::remove_file(&self.path);
+        if !self.kept {
+            // Somebody may have tidied up already.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -241,10 +277,11 @@ mod tests {
             since: String::new(),
             places: Vec::new(),
             errors: Vec::new(),
+            ending: None,
         };
         let file = tempfile::NamedTempFile::new().unwrap();
         serde_json::to_writer(&file, &record).unwrap();
-        let alive = || read(file.path()).unwrap().1;
+        let alive = || read(file.path().to_owned()).unwrap().alive;
         assert!(!alive());
         let somebody = File::open(file.path()).unwrap();
         somebody.lock_shared().unwrap();
@@ -252,5 +289,35 @@ mod tests {
         somebody.unlock().unwrap();
         file.as_file().lock().unwrap();
         assert!(alive());
+    }
+
+    #[test]
+    fn the_last_words_are_heard_without_a_name() {
+        let mut record = Record {
+            image: "/x.img".into(),
+            others: Vec::new(),
+            access: "write".into(),
+            trim: "block".into(),
+            pid: 1,
+            since: String::new(),
+            places: Vec::new(),
+            errors: Vec::new(),
+            ending: None,
+        };
+        let file = tempfile::NamedTempFile::new().unwrap();
+        serde_json::to_writer(&file, &record).unwrap();
+        file.as_file().lock().unwrap();
+        let found = read(file.path().to_owned()).unwrap();
+        assert!(found.alive && !found.wait(Duration::ZERO));
+        assert!(found.last_words().is_none());
+        record.ending = Some(Ending {
+            what: "the disk is full".into(),
+            remedy: "Make room.".into(),
+        });
+        let text = serde_json::to_vec(&record).unwrap();
+        file.as_file().write_all_at(&text, 0).unwrap();
+        drop(file);
+        assert!(found.wait(Duration::ZERO));
+        assert_eq!(found.last_words().unwrap().what, "the disk is full");
     }
 }

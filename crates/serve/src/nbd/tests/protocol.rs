@@ -288,6 +288,41 @@ fn failures_below_reach_the_client_and_are_told_once() {
     assert_eq!(simple.ask(command::READ, 0, 0, 4 << 20).error, errno::EIO);
 }
 
+/// The system says once only that something could not be written.
+#[test]
+fn a_failed_flush_is_told_to_all_clients_for_ever() {
+    for keeps in [false, true] {
+        let rule = Rule::on(OperationKind::Flush, Trigger::Nth(2), Effect::Fail(28));
+        let device = Arc::new(Fault::new(RamDevice::new(1 << 20), [rule]));
+        let export = Export::new(device, Access::Write);
+        let export = Arc::new(match keeps {
+            true => export.keeping_lost_writes(),
+            false => export,
+        });
+        let mut named = named("", RamDevice::new(512), Access::Write);
+        named.export = Arc::clone(&export);
+        let mut running = Running::start(vec![named], 1);
+        let mut first = Raw::with(&running.path(), "", true);
+        assert_eq!(first.write(flag::FUA, 0, &[1; 512]), 0);
+        assert!(export.failures().is_none());
+        assert_eq!(first.ask(command::FLUSH, 0, 0, 0).error, errno::ENOSPC);
+        let later = if keeps { 0 } else { errno::ENOSPC };
+        let mut second = Raw::with(&running.path(), "", true);
+        for raw in [&mut first, &mut second] {
+            assert_eq!(raw.write(0, 512, &[2; 512]), 0);
+            assert_eq!(raw.ask(command::FLUSH, 0, 0, 0).error, later);
+            assert_eq!(raw.write(flag::FUA, 0, &[1; 512]), later);
+            assert_eq!(raw.ask(command::READ, 0, 512, 512).data, [2; 512]);
+        }
+        running.stop();
+        let last = export.flush();
+        assert_eq!(matches!(last, Err(BlockError::Lost { .. })), !keeps);
+        let failures = export.failures().unwrap();
+        assert_eq!(failures.count, 1);
+        assert_eq!(failures.last, "injected fault (errno 28)");
+    }
+}
+
 #[test]
 fn a_forced_write_is_flushed_before_it_is_answered() {
     let trace = Arc::new(block::layer::Trace::new(RamDevice::new(1 << 20)));
