@@ -165,8 +165,8 @@ fn measurement(job: &Job, global: &BTreeMap<String, String>) -> Option<Measureme
         _ => ("mixed", Latency::default()),
     };
     let sum = |part: fn(&Direction) -> u64| {
-        let parts = done.iter().map(|(_, way)| part(way));
-        parts.fold(Some(0_u64), |sum, part| sum?.checked_add(part))
+        let mut parts = done.iter().map(|(_, way)| part(way));
+        parts.try_fold(0_u64, u64::checked_add)
     };
     let (bytes, requests) = (sum(|way| way.io_bytes)?, sum(|way| way.total_ios)?);
     let milliseconds = done.iter().map(|(_, way)| way.runtime);
