@@ -532,7 +532,8 @@ fn a_volume_without_a_header_is_noise() {
     let bytes = desk.read("v.img");
     assert!(bytes.len() == 6 << 20 && !bytes.chunks(512).any(|part| part == [0; 512]));
     let open = "v.img --type plain --passphrase-file one";
-    desk.volume(&format!("import {open} --input plain"));
+    desk.refused(4, "v.img", &format!("import {open} --input plain"));
+    desk.volume(&format!("import {open} --input plain --yes"));
     let out = desk.volume(&format!("export {open} --output -"));
     assert!(out.starts_with(&desk.read("plain")));
     desk.refused(4, "v.img", "create v.img --type plain --size 6MiB");

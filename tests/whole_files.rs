@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -88,21 +89,91 @@ fn traced(folder: &Path, arguments: &str) -> Option<Vec<String>> {
     Some(trace.lines().map(str::to_owned).collect())
 }
 
-#[test]
-fn content_then_name_then_folder() {
-    let desk = tempfile::tempdir().unwrap();
-    let folder = desk.path().canonicalize().unwrap();
-    fs::write(folder.join("pass"), "a passphrase\n").unwrap();
-    let made = Command::new(PROGRAM)
-        .args(
-            format!("volume create v --size 20MiB --passphrase-file pass {CHEAP}")
-                .split_whitespace(),
-        )
-        .current_dir(&folder)
+/// `cryptmark` with the words of `line`.
+fn command(folder: &Path, line: &str) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(line.split_whitespace())
+        .current_dir(folder)
         .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// A folder with a volume, whose passphrase is in `pass`.
+fn desk() -> tempfile::TempDir {
+    let desk = tempfile::tempdir().unwrap();
+    fs::write(desk.path().join("pass"), "a passphrase\n").unwrap();
+    let create = format!("volume create v --size 20MiB --passphrase-file pass {CHEAP}");
+    let made = command(desk.path(), &create).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    desk
+}
+
+const EXPORT: &str = "volume export v --passphrase-file pass --output";
+
+/// One of them makes the file, and the other one does not replace it.
+#[test]
+fn of_two_exports_to_a_new_file_one_is_refused() {
+    let desk = desk();
+    for round in 0..5 {
+        let export = format!("{EXPORT} out{round}");
+        let both = [(); 2].map(|()| command(desk.path(), &export).spawn().unwrap());
+        let ended = both.map(|export| export.wait_with_output().unwrap());
+        let mut codes = ended.each_ref().map(|output| output.status.code());
+        codes.sort();
+        assert_eq!(codes, [Some(0), Some(4)], "{ended:?}");
+        let said = ended.map(|output| String::from_utf8(output.stderr).unwrap());
+        assert!(said.concat().contains(&format!("out{round} ")), "{said:?}");
+    }
+}
+
+/// What is written is what links lead to, and they stay.
+#[test]
+fn links_stay_links() {
+    let desk = desk();
+    let path = |name: &str| desk.path().join(name);
+    let done = |line: &str| {
+        let output = command(desk.path(), line).output().unwrap();
+        assert!(output.status.success(), "{line}: {output:?}");
+    };
+    done(&format!("{EXPORT} plain"));
+    symlink("end", path("link")).unwrap();
+    for (before, line) in [
+        (None, format!("{EXPORT} link")),
+        (Some("old"), format!("{EXPORT} link --yes")),
+    ] {
+        if let Some(text) = before {
+            fs::write(path("end"), text).unwrap();
+        }
+        done(&line);
+        assert!(fs::symlink_metadata(path("link")).unwrap().is_symlink());
+        assert!(fs::read(path("end")).unwrap() == fs::read(path("plain")).unwrap());
+    }
+    // Without --yes, what the link leads to is asked for.
+    let refused = command(desk.path(), &format!("{EXPORT} link"))
         .output()
         .unwrap();
-    assert!(made.status.success(), "{made:?}");
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+
+    fs::write(path("trace"), "fio version 2 iolog\nf write 0 12288\n").unwrap();
+    symlink("converted", path("trace-link")).unwrap();
+    for _ in 0..2 {
+        done("drive trace trace --format fio --output trace-link");
+        assert!(
+            fs::symlink_metadata(path("trace-link"))
+                .unwrap()
+                .is_symlink()
+        );
+        assert!(path("converted").exists());
+    }
+}
+
+#[test]
+fn content_then_name_then_folder() {
+    let desk = desk();
+    let folder = desk.path().canonicalize().unwrap();
     for (command, name) in [
         ("volume export v --passphrase-file pass --output out", "out"),
         // Over another file.

@@ -5,6 +5,7 @@ mod manifest;
 #[cfg(feature = "fleet")]
 mod report;
 
+use super::report::put;
 use super::{Failure, open_store, print};
 use clap::{ArgGroup, Args, Subcommand};
 use lab::shard::{FleetPlan, Matrix};
@@ -82,28 +83,16 @@ fn plan(options: &PlanOptions) -> Result<(), Failure> {
         }
     };
     let shards = fleet.shards();
+    put(&options.output, &fleet.to_toml())?;
     if options.output == Path::new("-") {
-        print(&fleet.to_toml())?;
         eprintln!("{} has {shards} shards", fleet.name());
         return Ok(());
     }
-    write(&options.output, &fleet.to_toml())?;
     let file = options.output.display();
     print(&format!(
         "{} has {shards} shards: cryptmark run {file} --shard 1/{shards} measures the first\n",
         fleet.name()
     ))
-}
-
-/// Writes a file that the user named.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| {
-        Failure::new(
-            1,
-            format!("cannot write {}: {error}", path.display()),
-            "Check the folder, its free space and its permissions.",
-        )
-    })
 }
 
 fn status(name: &str, store: Option<&str>) -> Result<(), Failure> {

@@ -28,6 +28,7 @@ mod progress;
 pub mod protection;
 pub mod report;
 pub mod run;
+mod standard;
 pub mod store;
 pub mod stored;
 pub mod volume;

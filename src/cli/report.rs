@@ -3,8 +3,8 @@
 
 mod browse;
 
-use super::whole::{self, Other};
-use super::{Failure, open_store, print, style};
+use super::whole::{self, Target};
+use super::{Failure, open_store, print, standard, style};
 use clap::Args;
 use lab::record::Run;
 use std::io::Write;
@@ -69,25 +69,25 @@ pub fn write(path: &Path, runs: &[Run]) -> Result<(), Failure> {
     put(path, &text)
 }
 
-/// Writes text to `path`, whole or not at all; `-` is standard output.
+/// Writes text to `path`, whole or not at all; `-` is standard output, and pipes take it
+/// as it comes.
 pub fn put(path: &Path, text: &str) -> Result<(), Failure> {
     if path == Path::new("-") {
+        standard::check_output()?;
         return print(text);
     }
     let write = || -> std::io::Result<()> {
+        let target = Target::of(path)?;
+        if let Some(mut stream) = target.stream()? {
+            return stream.write_all(text.as_bytes());
+        }
         let mut new = tempfile::Builder::new();
         // A report is meant to be shown, as far as the umask lets any new file be.
         #[cfg(unix)]
         new.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = new.tempfile_in(whole::folder(path))?;
+        let mut file = new.tempfile_in(target.folder())?;
         file.write_all(text.as_bytes())?;
-        whole::publish(file, path, Other::Goes)
+        target.publish(file)
     };
-    write().map_err(|error| {
-        Failure::new(
-            1,
-            format!("cannot write {}: {error}", path.display()),
-            "Check the directory, its permissions and its free space.",
-        )
-    })
+    write().map_err(|error| whole::unwritable(path, &error))
 }

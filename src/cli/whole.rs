@@ -1,21 +1,156 @@
 //! Files that are there as a whole or not at all, also after a power loss.
 
-#[cfg(unix)]
-use std::fs::File;
+use super::Failure;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::path::Path;
-use tempfile::NamedTempFile;
+use std::path::{Path, PathBuf};
+use tempfile::{NamedTempFile, PersistError};
 
 /// What is zero over such a length takes no room on the disk.
 const HOLE: usize = 4096;
 
+/// Symbolic links that are followed from one to the next; Linux follows as many.
+const MOST_LINKS: usize = 40;
+
 /// What becomes of a file that has the name already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Other {
+enum Other {
     /// It stays, and the new one is refused.
     Stays,
     /// The new one takes its place.
     Goes,
+}
+
+/// Where the user wants a file, looked at once: what is there then may be replaced, and
+/// what appears later may not.
+#[derive(Debug)]
+pub struct Target {
+    /// What links lead to.
+    path: PathBuf,
+    /// What was there.
+    there: Option<Metadata>,
+}
+
+impl Target {
+    /// Follows links from `path`, and looks what is there.
+    ///
+    /// # Errors
+    /// Those of looking; that nothing is there is none.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let there = match fs::metadata(path) {
+            Ok(found) => Some(found),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let path = match &there {
+            None => end_of_links(path)?,
+            Some(found) if found.is_file() && fs::symlink_metadata(path)?.is_symlink() => {
+                fs::canonicalize(path)?
+            }
+            // The links of /dev to what a process has open lead to no name.
+            Some(_) => path.to_owned(),
+        };
+        Ok(Self { path, there })
+    }
+
+    /// What was there.
+    pub fn there(&self) -> Option<&Metadata> {
+        self.there.as_ref()
+    }
+
+    /// The folder that the file will be in.
+    pub fn folder(&self) -> &Path {
+        folder(&self.path)
+    }
+
+    /// What is there, opened, if it is a pipe or a terminal, which takes what it is given.
+    ///
+    /// # Errors
+    /// Those of opening it, and [`io::ErrorKind::InvalidInput`] for a disk or a socket,
+    /// whose name no file may take.
+    pub fn stream(&self) -> io::Result<Option<File>> {
+        match &self.there {
+            Some(found) if is_stream(found) => {
+                File::options().write(true).open(&self.path).map(Some)
+            }
+            Some(found) if !found.is_file() && !found.is_dir() => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is neither a file nor a pipe",
+            )),
+            _ => Ok(None),
+        }
+    }
+
+    /// A draft of the file; see [`draft`].
+    ///
+    /// # Errors
+    /// Those of making it.
+    pub fn draft(&self) -> io::Result<NamedTempFile> {
+        draft(&self.path)
+    }
+
+    /// Gives a draft its name, after its content is on the disk.
+    ///
+    /// # Errors
+    /// Those of writing, and [`io::ErrorKind::AlreadyExists`] where nothing was and now
+    /// something is.
+    pub fn publish(&self, draft: NamedTempFile) -> io::Result<()> {
+        let other = match self.there {
+            None => Other::Stays,
+            Some(_) => Other::Goes,
+        };
+        publish(draft, &self.path, other)
+    }
+}
+
+#[cfg(unix)]
+fn is_stream(found: &Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = found.file_type();
+    kind.is_fifo() || kind.is_char_device()
+}
+
+#[cfg(not(unix))]
+fn is_stream(_: &Metadata) -> bool {
+    false
+}
+
+/// Where links lead that end at nothing.
+fn end_of_links(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_symlink() => {
+                let next = fs::read_link(&path)?;
+                path = folder(&path).join(next);
+            }
+            _ => return Ok(path),
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "too many symbolic links",
+    ))
+}
+
+/// What the user is told where `path` could not be written: exit code 4 if something has
+/// appeared there since it was looked at.
+pub fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => Failure::new(
+            4,
+            format!(
+                "{} has appeared in the meantime, and was not replaced",
+                path.display()
+            ),
+            "Name another file, or look what made it, and run this again.",
+        ),
+        _ => Failure::new(
+            1,
+            format!("cannot write {}: {error}", path.display()),
+            "Check the folder, its permissions and its free space.",
+        ),
+    }
 }
 
 /// Makes the file `path` with these bytes, for this user alone; never over
@@ -40,25 +175,41 @@ pub fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of making it.
-pub fn draft(path: &Path) -> io::Result<NamedTempFile> {
+fn draft(path: &Path) -> io::Result<NamedTempFile> {
     NamedTempFile::with_prefix_in(".cryptmark-", folder(path))
 }
 
 /// Gives a draft its name, after its content is on the disk.
-///
-/// # Errors
-/// Those of writing.
-pub fn publish(draft: NamedTempFile, path: &Path, other: Other) -> io::Result<()> {
+fn publish(draft: NamedTempFile, path: &Path, other: Other) -> io::Result<()> {
     draft.as_file().sync_all()?;
     match other {
-        Other::Stays => draft.persist_noclobber(path)?,
-        Other::Goes => draft.persist(path)?,
-    };
+        Other::Stays => name_beside(draft, path)?,
+        Other::Goes => drop(draft.persist(path)?),
+    }
     sync(folder(path))
 }
 
+/// Gives a draft a name that nothing has.
+fn name_beside(draft: NamedTempFile, path: &Path) -> io::Result<()> {
+    let draft = match draft.persist_noclobber(path) {
+        Ok(_) => return Ok(()),
+        Err(PersistError { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(error);
+        }
+        Err(PersistError { file, .. }) => file,
+    };
+    // Some file systems cannot do it in one step: the name is taken by an empty file first.
+    File::create_new(path)?;
+    let named = draft.persist(path);
+    named.map(drop).map_err(|PersistError { error, .. }| {
+        // The first error is the one that counts.
+        let _ = fs::remove_file(path);
+        error
+    })
+}
+
 /// Where `path` is.
-pub fn folder(path: &Path) -> &Path {
+fn folder(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     folder.unwrap_or(Path::new("."))
 }
@@ -83,4 +234,57 @@ fn sync(folder: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn sync(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(target: &Target, text: &str) -> io::Result<()> {
+        let mut draft = target.draft()?;
+        draft.write_all(text.as_bytes())?;
+        target.publish(draft)
+    }
+
+    #[test]
+    fn what_was_there_goes_and_what_appears_stays() {
+        let desk = tempfile::tempdir().unwrap();
+        let path = desk.path().join("new");
+        let target = Target::of(&path).unwrap();
+        fs::write(&path, "theirs").unwrap();
+        let refused = put(&target, "ours").unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(unwritable(&path, &refused).code(), 4);
+        assert_eq!(fs::read(&path).unwrap(), b"theirs");
+        put(&Target::of(&path).unwrap(), "ours").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"ours");
+        // Nothing else is left.
+        assert_eq!(fs::read_dir(desk.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_stay() {
+        use std::os::unix::fs::symlink;
+        let desk = tempfile::tempdir().unwrap();
+        let path = |name: &str| desk.path().join(name);
+        fs::create_dir(path("folder")).unwrap();
+        symlink("folder/second", path("first")).unwrap();
+        symlink("../end", path("folder/second")).unwrap();
+        for text in ["new", "over the old one"] {
+            put(&Target::of(&path("first")).unwrap(), text).unwrap();
+            assert_eq!(fs::read(path("end")).unwrap(), text.as_bytes());
+        }
+        for link in ["first", "folder/second"] {
+            assert!(fs::symlink_metadata(path(link)).unwrap().is_symlink());
+        }
+        // A link that appears is what appears.
+        let target = Target::of(&path("late")).unwrap();
+        symlink("nothing", path("late")).unwrap();
+        let refused = put(&target, "ours").unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert!(!path("nothing").exists());
+        symlink("circle", path("circle")).unwrap();
+        assert!(Target::of(&path("circle")).is_err());
+    }
 }

@@ -266,7 +266,8 @@ fn what_a_volume_holds_inside_is_asked_for() {
         let _ = fs::remove_file(desk.path("v"));
         desk.done(&make);
         let import = format!("import v {open} --passphrase-file pass -i");
-        desk.done(&format!("{import} ext4"));
+        // The noise of a volume without a header is asked for as well.
+        desk.done(&format!("{import} ext4 --yes"));
         let again = format!("{import} letter");
         wrong.extend(desk.refused(&again, b"", 4, &["ext4 file system \"letters\""]));
         desk.done(&format!("{again} --yes"));
@@ -287,12 +288,103 @@ fn what_is_no_noise_is_no_volume_without_a_header() {
         }
     }
     nothing_wrong(&wrong);
-    // A volume may be imported into again.
-    desk.file("x", SIZE, &[]);
+    // What is blank is nobody's.
     for command in encrypting() {
+        desk.file("x", SIZE, &[]);
         desk.done(&command);
-        desk.done(&command);
+        wrong.extend(desk.refused(&command, b"", 4, &["x holds", "--yes"]));
+        desk.done(&format!("{command} --yes"));
     }
+    nothing_wrong(&wrong);
+}
+
+/// Without a header, nothing says whose noise it is.
+#[test]
+fn noise_is_asked_for_where_no_header_is() {
+    let desk = desk();
+    let words = &["x holds data from byte ", "encrypted data looks like this"];
+    desk.done("create x --size 24M --type veracrypt --quick --passphrase-file other");
+    let mut wrong = Vec::new();
+    for command in encrypting()
+        .iter()
+        .filter(|line| !line.contains("--header"))
+    {
+        wrong.extend(desk.refused(command, b"", 4, words));
+    }
+    // A volume with a file system in it, under another passphrase.
+    let _ = fs::remove_file(desk.path("x"));
+    desk.file("ext4", 64 << 10, &[(0, &ext4())]);
+    desk.done("create x --size 4M --type plain");
+    desk.done("import x --type plain --passphrase-file pass -i ext4 --yes");
+    let import = "import x --type plain -i letter --passphrase-file";
+    wrong.extend(desk.refused(&format!("{import} other"), b"", 4, words));
+    let named = &["ext4 file system \"letters\""];
+    wrong.extend(desk.refused(&format!("{import} pass"), b"", 4, named));
+    nothing_wrong(&wrong);
+}
+
+#[test]
+fn what_a_volume_holds_without_a_name_is_asked_for() {
+    let desk = desk();
+    fs::write(desk.path("diary"), b"my diary, day one\n".repeat(20_000)).unwrap();
+    let mut wrong = Vec::new();
+    for (make, open) in [
+        (format!("create v --size 20M {FAST}"), ""),
+        (format!("create v --size 20M --type luks1 {FAST}"), ""),
+        // What such a cipher makes of zeros repeats itself, and is no data.
+        (
+            format!("create v --size 20M --cipher aes-cbc-essiv:sha256 {FAST}"),
+            "",
+        ),
+        (
+            "create v --size 4M --type veracrypt --quick".into(),
+            "--type veracrypt --hash sha512",
+        ),
+    ] {
+        let _ = fs::remove_file(desk.path("v"));
+        desk.done(&format!("{make} --passphrase-file pass"));
+        let import = format!("import v {open} --passphrase-file pass -i");
+        desk.done(&format!("{import} diary"));
+        let again = format!("{import} letter");
+        let words = &["the volume in v holds readable data at byte 0", "--yes"];
+        wrong.extend(desk.refused(&again, b"", 4, words));
+        desk.done(&format!("{again} --yes"));
+    }
+    nothing_wrong(&wrong);
+}
+
+/// What only shows when the new header is made.
+#[test]
+fn what_cannot_be_created_leaves_what_was_there() {
+    let desk = Desk::new();
+    desk.done(&format!(
+        "create x --size 20M --passphrase-file pass {FAST}"
+    ));
+    let long = "n".repeat(60);
+    let mut wrong = Vec::new();
+    for (code, options) in [
+        (2, format!("{FAST} --offset 100G")),
+        (2, format!("{FAST} --offset 1")),
+        (2, format!("{FAST} --offset 40960")),
+        // There is room for headers, and for no key slot.
+        (2, format!("{FAST} --offset 128")),
+        (2, format!("{FAST} --label {long}")),
+        (2, format!("{FAST} --subsystem {long}")),
+        (4, format!("{FAST} --type luks1 --offset 8")),
+        (4, format!("{FAST} --type luks1 --offset 1")),
+        (2, format!("{FAST} --type luks1 --offset 8G")),
+        (2, "--type veracrypt --quick --cipher des".into()),
+        (
+            2,
+            "--type veracrypt --quick --veracrypt-pim 99999999".into(),
+        ),
+        (2, "--type tcrypt --quick --cipher camellia".into()),
+    ] {
+        let line = format!("create x --yes --passphrase-file other {options}");
+        wrong.extend(desk.refused(&line, b"", code, &[]));
+    }
+    nothing_wrong(&wrong);
+    desk.done("open x --passphrase-file pass");
 }
 
 #[test]
@@ -436,6 +528,34 @@ fn new_files_are_their_owners_and_go_again_on_failure() {
         wrong.extend(desk.refused(&command, b"", code, &[]));
     }
     nothing_wrong(&wrong);
+}
+
+#[test]
+fn input_that_reaches_a_protected_volume_is_refused_before_it_is_written() {
+    const BEFORE: usize = 2_879_488;
+    let desk = Desk::new();
+    desk.done("create v --size 4M --type veracrypt --quick --passphrase-file pass");
+    desk.done(
+        "create v --type veracrypt --tcrypt-hidden 1M --passphrase-file pass \
+         --new-passphrase-file other --yes",
+    );
+    let import = "import v --type veracrypt --hash sha512 --passphrase-file pass --yes \
+                  --protect-hidden --protection-passphrase-file other -i";
+    let input = vec![b'l'; BEFORE + 1];
+    fs::write(desk.path("long"), &input).unwrap();
+    fs::write(desk.path("fits"), &input[..BEFORE]).unwrap();
+    let words = &["would reach the hidden volume in v", "2879488 bytes before"];
+    let wrong = desk.refused(&format!("{import} long"), b"", 4, words);
+    nothing_wrong(&wrong);
+    desk.done(&format!("{import} fits"));
+    // How long a pipe is shows too late: what was lost is said.
+    let answer = desk.run(&format!("{import} -"), &input);
+    assert_eq!(answer.code, Some(4), "{}", answer.said);
+    let said = ["reaches the hidden volume in v", "bytes had been written"];
+    for words in said {
+        assert!(answer.said.contains(words), "{}", answer.said);
+    }
+    desk.done("open v --type veracrypt --hash sha512 --tcrypt-hidden --passphrase-file other");
 }
 
 #[test]

@@ -146,3 +146,38 @@ fn a_file_that_may_not_be_written() {
         ),
     ]);
 }
+
+/// Something is in the place of a descriptor that was closed, and it swallows all.
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_streams_that_are_closed() {
+    let desk = Desk::new();
+    let export = "export luks2 --passphrase-file pass --output -";
+    let import = "import luks2 --passphrase-file pass --yes --input -";
+    let before = fs::read(desk.path("luks2")).unwrap();
+    for (line, code, words) in [
+        (
+            format!("{export} >&-"),
+            2,
+            "error: standard output is closed",
+        ),
+        (format!("{export} >/dev/null"), 0, ""),
+        (
+            format!("{import} <&-"),
+            2,
+            "error: standard input is closed",
+        ),
+        (format!("{import} </dev/null"), 0, ""),
+    ] {
+        let output = Command::new("sh")
+            .args(["-c", &format!("exec {PROGRAM} volume {line}")])
+            .current_dir(desk.folder.path())
+            .env("XDG_STATE_HOME", desk.path("state"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{line}\n{said}");
+        assert!(said.contains(words), "{line}\n{said}");
+    }
+    assert!(fs::read(desk.path("luks2")).unwrap() == before);
+}

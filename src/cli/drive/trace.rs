@@ -1,7 +1,7 @@
 //! `cryptmark drive trace`: a trace in another program's format.
 
-use crate::cli::Failure;
-use crate::cli::whole::{self, Other};
+use crate::cli::whole::{self, Target};
+use crate::cli::{Failure, standard};
 use ::drive::trace::{Format, Reader, TraceError, Writer};
 use clap::Args;
 use std::fs::File;
@@ -33,24 +33,27 @@ pub fn run(options: &TraceOptions) -> Result<(), Failure> {
     })?;
     let told = |error: TraceError| Failure::of(2, &error, error.remedy()).within(&name);
     if options.output == Path::new("-") {
-        let written = rewrite(input, BufWriter::new(io::stdout().lock()), options.format);
-        return match written {
-            // Who reads no further has enough.
-            Err(TraceError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            written => written.map(drop).map_err(told),
-        };
+        standard::check_output()?;
+        return stream(input, io::stdout().lock(), options.format).map_err(told);
     }
-    let unwritable = |error: io::Error| {
-        Failure::new(
-            1,
-            format!("cannot write {}: {error}", options.output.display()),
-            "Check the directory, its permissions and its free space.",
-        )
-    };
+    let unwritable = |error: io::Error| whole::unwritable(&options.output, &error);
+    let target = Target::of(&options.output).map_err(unwritable)?;
+    if let Some(pipe) = target.stream().map_err(unwritable)? {
+        return stream(input, pipe, options.format).map_err(told);
+    }
     // The file appears whole or not at all.
-    let draft = whole::draft(&options.output).map_err(unwritable)?;
+    let draft = target.draft().map_err(unwritable)?;
     rewrite(input, BufWriter::new(draft.as_file()), options.format).map_err(told)?;
-    whole::publish(draft, &options.output, Other::Goes).map_err(unwritable)
+    target.publish(draft).map_err(unwritable)
+}
+
+/// Writes to somebody who reads as much as he likes.
+fn stream(input: File, output: impl Write, format: Format) -> Result<(), TraceError> {
+    match rewrite(input, BufWriter::new(output), format) {
+        // Who reads no further has enough.
+        Err(TraceError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map(drop),
+    }
 }
 
 fn rewrite<W: Write>(input: File, output: W, format: Format) -> Result<W, TraceError> {

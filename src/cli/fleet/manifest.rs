@@ -1,12 +1,12 @@
 //! `cryptmark fleet manifest`: what Slurm or Kubernetes take.
 
-use super::write;
-use crate::cli::{Failure, print};
+use crate::cli::Failure;
+use crate::cli::report::put;
 use clap::{ArgGroup, Args};
 use fleet::kubernetes::{Job, Toleration};
 use fleet::slurm::{Array, Unfit};
 use lab::shard::FleetPlan;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Options of `cryptmark fleet manifest`.
 #[derive(Debug, Args)]
@@ -122,8 +122,5 @@ pub fn run(options: &ManifestOptions) -> Result<(), Failure> {
         }
         .manifests(&experiment)?,
     };
-    if options.output == Path::new("-") {
-        return print(&text);
-    }
-    write(&options.output, &text)
+    put(&options.output, &text)
 }

@@ -2,7 +2,9 @@
 
 use super::shard;
 use crate::cli::progress::Progress;
-use crate::cli::{Failure, compare, open_store_to_measure, print, report, style, told, waiting};
+use crate::cli::{
+    Failure, compare, open_store_to_measure, print, report, standard, style, told, waiting,
+};
 use clap::Args;
 use lab::record::{Run, Shard};
 use lab::session::{Observer, SessionError, Visit};
@@ -225,7 +227,7 @@ impl Observer for Keeper<'_> {
 /// A file that cannot be written is better refused before the measurement.
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
     if path == Path::new("-") {
-        return Ok(());
+        return standard::check_output();
     }
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

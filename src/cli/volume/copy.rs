@@ -5,9 +5,9 @@ use super::losses;
 use super::open::unlock;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
-use crate::cli::Failure;
 use crate::cli::progress::Progress;
-use crate::cli::whole::{self, Other};
+use crate::cli::whole::{self, Target};
+use crate::cli::{Failure, standard};
 use block::hold::{self, Hold};
 use block::layer::Protected;
 use block::signature::{self, Content};
@@ -18,7 +18,7 @@ use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use volume::{Access, Format, Storage, VolumeError};
 
 /// Options of `cryptmark volume export`.
@@ -69,13 +69,17 @@ impl ImportOptions {
 /// Writes the plaintext of a volume.
 pub fn export(options: &ExportOptions) -> Result<(), Failure> {
     options.volume.check_distinct("--output", &options.output)?;
+    let to_stdout = options.output == Path::new("-");
+    if to_stdout {
+        standard::check_output()?;
+    }
     let devices = options.volume.steady_devices()?;
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Read)?;
     let volume = opened.device(devices.header(), devices.data())?;
     let stop = crate::cli::stop_on_signal()?;
     let progress = Progress::bytes(options.no_progress, volume.geometry().size);
     let report = |done| tell(&progress, &stop, done);
-    let outcome = if options.output == Path::new("-") {
+    let outcome = if to_stdout {
         match transfer::to_writer(&volume, &mut io::stdout(), &report) {
             // Whoever read has enough of it.
             Err(TransferError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -97,20 +101,14 @@ fn to_file(
     report: transfer::Report,
 ) -> Result<(), Failure> {
     let path = &options.output;
-    let unwritable = |error| {
-        Failure::new(
-            1,
-            format!("cannot write {}: {error}", path.display()),
-            "Check the path, its permissions and the free space.",
-        )
-    };
-    let existing = std::fs::metadata(path).ok();
-    match existing.map(|existing| PathKind::of(&existing)) {
-        None => {}
+    let unwritable = |error: io::Error| whole::unwritable(path, &error);
+    let target = Target::of(path).map_err(unwritable)?;
+    let held = match target.there().map(PathKind::of) {
+        None => None,
         Some(Some(PathKind::RegularFile)) => {
             losses::guard(path, options.yes)?;
             // Who writes to it would go on with a file that has no name any more.
-            hold::open(path, true, Hold::Usual).map_err(VolumeError::Block)?;
+            Some(hold::open(path, true, Hold::Usual).map_err(VolumeError::Block)?)
         }
         Some(Some(PathKind::BlockDevice)) => {
             losses::guard(path, options.yes)?;
@@ -122,13 +120,15 @@ fn to_file(
             let mut pipe = File::options().write(true).open(path).map_err(unwritable)?;
             return Ok(transfer::to_writer(volume, &mut pipe, report)?);
         }
-    }
-    let file = whole::draft(path).map_err(unwritable)?;
+    };
+    let file = target.draft().map_err(unwritable)?;
     file.as_file()
         .set_len(volume.geometry().size)
         .map_err(unwritable)?;
     transfer::to_file(volume, file.as_file(), true, report)?;
-    whole::publish(file, path, Other::Goes).map_err(unwritable)
+    // Windows replaces no file that is open.
+    drop(held);
+    target.publish(file).map_err(unwritable)
 }
 
 /// Encrypts into a volume.
@@ -142,11 +142,16 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     };
     options.volume.check_distinct("--input", &options.input)?;
     let input = match options.input == Path::new("-") {
-        true => Input::Stream(Box::new(io::stdin())),
+        true => {
+            standard::check_input()?;
+            Input::Stream(Box::new(io::stdin()))
+        }
         false => Input::open(&options.input).map_err(unreadable)?,
     };
     let devices = options.volume.devices(true)?;
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Write)?;
+    // What was never written is then read as zeros, and not taken for data.
+    let opened = opened.allowing_discards();
     let rows = opened.rows.iter();
     let rows: Vec<_> = rows.map(|row| (row.storage, row.mapping.data)).collect();
     let hidden = options.protection.range(&options.volume, &devices)?;
@@ -160,50 +165,95 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
         Input::File(_, length) => length,
         Input::Stream(_) => size,
     };
+    let block = u64::from(volume.geometry().logical_block);
+    let touched = touched(&rows, length.next_multiple_of(block));
+    let before_hidden = rows
+        .first()
+        .map_or(0, |(_, range)| hidden.offset.saturating_sub(range.offset));
+    let fitting = format!("Give less input: it has {before_hidden} bytes before the hidden one.");
+    if let Input::File(..) = input
+        && touched.iter().any(|range| range.overlaps(hidden))
+    {
+        return Err(Failure::new(
+            4,
+            format!(
+                "the {length} bytes of input would reach the hidden volume in {}; nothing was \
+                 written",
+                options.volume.image().display()
+            ),
+            fitting,
+        ));
+    }
     if !options.yes {
         guard_import(options, &devices, &volume)?;
     }
     if let Input::File(..) = input {
-        let mut left = length;
-        for (storage, range) in rows {
-            if storage == Storage::Data {
-                let needed = ByteRange::new(range.offset, range.length.min(left));
-                devices.data().reserve(needed)?;
-            }
-            left = left.saturating_sub(range.length);
+        for range in touched {
+            devices.data().reserve(range)?;
         }
     }
     let stop = crate::cli::stop_on_signal()?;
     let progress = Progress::bytes(options.no_progress, length);
-    let report = |done| tell(&progress, &stop, done);
+    let written = AtomicU64::new(0);
+    let report = |done| {
+        written.fetch_max(done, Ordering::Relaxed);
+        tell(&progress, &stop, done)
+    };
     let outcome = match input {
         Input::File(file, length) => transfer::from_file(&volume, &file, length, &report),
         Input::Stream(mut stream) => transfer::from_reader(&volume, &mut stream, &report).map(drop),
     };
     progress.finish();
-    Ok(outcome?)
+    match outcome {
+        Err(TransferError::Block(BlockError::Protected { .. })) => Err(Failure::new(
+            4,
+            format!(
+                "the input reaches the hidden volume in {}, which is as it was; of the outer one \
+                 at least {} bytes had been written",
+                options.volume.image().display(),
+                written.into_inner()
+            ),
+            fitting,
+        )),
+        outcome => Ok(outcome?),
+    }
+}
+
+/// Where on the device with the data the first `length` bytes of a volume of these parts are.
+fn touched(rows: &[(Storage, ByteRange)], length: u64) -> Vec<ByteRange> {
+    let mut left = length;
+    let mut touched = Vec::new();
+    for (storage, range) in rows {
+        if *storage == Storage::Data {
+            touched.push(ByteRange::new(range.offset, range.length.min(left)));
+        }
+        left = left.saturating_sub(range.length);
+    }
+    touched
 }
 
 /// Refuses to write over what the volume holds, and over what its device holds if
-/// nothing there says that it is this volume.
+/// nothing there says that it is this volume. Without a header, noise may be anybody's.
 fn guard_import(
     options: &ImportOptions,
     devices: &Devices,
     volume: &dyn BlockDevice,
 ) -> Result<(), Failure> {
     let image = options.volume.image();
-    // A fresh volume decrypts to noise, so that only what has a name counts.
-    match signature::names(volume) {
-        Ok(found) if found.is_empty() => {}
-        Ok(found) => return Err(losses::refusal_inside(image, found)),
-        // What has no right tag was never written, or is lost.
-        Err(BlockError::Tampered { .. }) => {}
-        Err(error) => return Err(VolumeError::Block(error).into()),
-    }
     let format = options.volume.format(devices.header())?;
-    let vouched = std::ptr::eq(devices.header(), devices.data())
-        && !matches!(format, Format::Plain | Format::Cryptoloop | Format::LoopAes);
-    if vouched {
+    let stored = match format {
+        Format::Plain | Format::Cryptoloop | Format::LoopAes => {
+            Some(losses::content(image, devices.data())?)
+        }
+        _ => None,
+    };
+    if stored.as_ref().is_some_and(Content::is_blank) {
+        return Ok(());
+    }
+    if let Some(words) = losses::shown(volume)? {
+        return Err(losses::refusal_inside(image, &words));
+    }
+    if stored.is_none() && std::ptr::eq(devices.header(), devices.data()) {
         return Ok(());
     }
     // Data without a header, and of one that is elsewhere, is noise; what has a name is
@@ -212,16 +262,19 @@ fn guard_import(
     if !found.is_empty() {
         return Err(losses::refusal(image, &Content { found, data: None }));
     }
-    match signature::readable(devices.data()).map_err(VolumeError::Block)? {
-        None => Ok(()),
-        Some(place) => Err(Failure::new(
+    if let Some(place) = signature::readable(devices.data()).map_err(VolumeError::Block)? {
+        return Err(Failure::new(
             4,
             format!(
                 "{} holds data at byte {place} that are not encrypted, and would be lost",
                 image.display()
             ),
             "Check the --type and --header. If nobody needs the data, confirm with --yes.",
-        )),
+        ));
+    }
+    match stored {
+        None => Ok(()),
+        Some(content) => Err(losses::refusal(image, &content)),
     }
 }
 

@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use volume::luks2::KeyslotOptions;
 use volume::tcrypt::Family;
-use volume::{CryptDevice, Format, Mapping, VolumeError, luks1, luks2};
+use volume::{CryptDevice, Draft, Format, Mapping, VolumeError, luks1, luks2};
 
 /// cryptsetup's default: AES in XTS with 512 bits, two keys of 256.
 const CIPHER: &str = "aes-xts-plain64";
@@ -262,11 +262,8 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
     };
     let kdf = options.kdf.kdf(format, hash)?;
     let device = header.as_ref().unwrap_or(&data);
-    let before_data = options.offset.map_or(HEADER_FILE, |offset| offset.bytes);
-    device.reserve(ByteRange::new(0, before_data.min(device.geometry().size)))?;
-    if options.yes {
-        losses::shred_header(device)?;
-    }
+    // What is not possible shows here, while the old volume is still there.
+    let draft = Draft::new(device);
     let uuid = match options.kind {
         Kind::Luks1 => {
             let volume::Kdf::Pbkdf2 { hash, iterations } = kdf else {
@@ -281,7 +278,7 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
                 detached: header.is_some(),
                 uuid: options.uuid.clone(),
             };
-            luks1::Header::create(device, &creation, &volume_key, &secret)?.uuid
+            luks1::Header::create(&draft, &creation, &volume_key, &secret)?.uuid
         }
         _ => {
             let creation = luks2::Creation {
@@ -298,10 +295,16 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
                 subsystem: options.subsystem.clone(),
                 uuid: options.uuid.clone(),
             };
-            let header = luks2::Header::create(device, &creation, &volume_key, &secret)?;
+            let header = luks2::Header::create(&draft, &creation, &volume_key, &secret)?;
             header.binary.uuid
         }
     };
+    let before_data = options.offset.map_or(HEADER_FILE, |offset| offset.bytes);
+    device.reserve(ByteRange::new(0, before_data.min(device.geometry().size)))?;
+    if options.yes {
+        losses::shred_header(device)?;
+    }
+    draft.write()?;
     for file in &mut made {
         file.keep();
     }

@@ -10,7 +10,7 @@ use crate::cli::{Failure, print};
 use block::{BlockDevice, ByteRange};
 use cipher::Key;
 use volume::tcrypt::{Creation, Family, HEADERS_BYTES, Keyfiles, Opening, Prf, Sealing, Unlocked};
-use volume::{Hash, Limits, Secret};
+use volume::{Draft, Hash, Limits, Secret};
 
 /// Makes a volume of all of the file or device.
 pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
@@ -27,6 +27,9 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
         algorithms: options.cipher.algorithms().to_vec(),
         sealing,
     };
+    // What is not possible shows here, while the old volume is still there.
+    let draft = Draft::new(&device);
+    let unlocked = creation.create(&draft, &passphrase, &Limits::default())?;
     let size = device.geometry().size;
     for at in [0, size.saturating_sub(HEADERS_BYTES)] {
         let range = match options.quick {
@@ -38,7 +41,7 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
     if options.yes {
         losses::shred_header(&device)?;
     }
-    let unlocked = creation.create(&device, &passphrase, &Limits::default())?;
+    draft.write()?;
     let data = unlocked.mapping(&device)?.data;
     if !options.quick {
         // What is not used yet must look like what is.

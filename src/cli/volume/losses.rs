@@ -51,14 +51,46 @@ pub fn refusal(place: &Path, content: &Content) -> Failure {
     )
 }
 
-/// Refuses because the volume in `place` holds what has these names.
-pub fn refusal_inside(place: &Path, found: Vec<Found>) -> Failure {
-    let content = Content { found, data: None };
+/// Refuses because the volume in `place` holds what `words` say.
+pub fn refusal_inside(place: &Path, words: &str) -> Failure {
     Failure::new(
         4,
-        format!("the volume in {} holds {content}", place.display()),
+        format!("the volume in {} holds {words}", place.display()),
         "All of that would be lost. If nobody needs it, confirm with --yes.",
     )
+}
+
+/// What `place` holds, which is open as `device`: of a file, all that it stores.
+///
+/// # Errors
+/// Those of reading it.
+pub fn content(place: &Path, device: &Disk) -> Result<Content, Failure> {
+    let content = match disk::is_remote(place) {
+        true => signature::content(device),
+        false => signature::inspect(place).map(|occupancy| occupancy.content),
+    };
+    Ok(content.map_err(VolumeError::Block)?)
+}
+
+/// What the plaintext of a volume shows, in words. Of a fresh one it is noise, or zeros
+/// where nothing is stored: only what has a name, or what noise never looks like, counts.
+///
+/// # Errors
+/// Those of reading it.
+pub fn shown(volume: &dyn BlockDevice) -> Result<Option<String>, Failure> {
+    let look = || -> Result<Option<String>, BlockError> {
+        let found = signature::names(volume)?;
+        if !found.is_empty() {
+            return Ok(Some(Content { found, data: None }.to_string()));
+        }
+        let place = signature::readable(volume)?;
+        Ok(place.map(|place| format!("readable data at byte {place}, with no known signature")))
+    };
+    match look() {
+        // What has no right tag was never written, or is lost.
+        Err(BlockError::Tampered { .. }) => Ok(None),
+        looked => Ok(looked.map_err(VolumeError::Block)?),
+    }
 }
 
 /// A LUKS volume by its version, name and key slots: what nobody can make again.

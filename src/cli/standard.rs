@@ -1,0 +1,52 @@
+//! Standard input and output, and whether there are any.
+
+use super::Failure;
+#[cfg(target_os = "linux")]
+use std::io;
+
+/// Refuses to take data from standard input where it was closed when the program began.
+///
+/// # Errors
+/// Exit code 2.
+pub fn check_input() -> Result<(), Failure> {
+    #[cfg(target_os = "linux")]
+    if is_closed(io::stdin()) {
+        return Err(Failure::new(
+            2,
+            "standard input is closed",
+            "Give it a file or a pipe, or name a file instead of -.",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses to give data to standard output where it was closed when the program began.
+///
+/// # Errors
+/// Exit code 2.
+pub fn check_output() -> Result<(), Failure> {
+    #[cfg(target_os = "linux")]
+    if is_closed(io::stdout()) {
+        return Err(Failure::new(
+            2,
+            "standard output is closed: all that is written to it would be lost",
+            "Send it to a file or a pipe, or name a file instead of -.",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a standard descriptor was closed. Before anything else, Rust's runtime opens
+/// /dev/null in its place, for reading and writing; who wants to read or write nothing has
+/// it opened for one of them.
+#[cfg(target_os = "linux")]
+fn is_closed(descriptor: impl std::os::fd::AsFd) -> bool {
+    use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, major, minor};
+    const NULL: (u32, u32) = (1, 3);
+    let is_null = fstat(&descriptor).is_ok_and(|found| {
+        FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice
+            && (major(found.st_rdev), minor(found.st_rdev)) == NULL
+    });
+    let both_ways = |flags: OFlags| flags & OFlags::RWMODE == OFlags::RDWR;
+    is_null && fcntl_getfl(&descriptor).is_ok_and(both_ways)
+}
