@@ -506,7 +506,15 @@ fn killed_while_the_data_move_it_opens_and_goes_on() {
                 .status
                 .success();
             if begun {
-                assert!(desk.holds("v.img", "one"), "after {pause} ms");
+                // There may be no room for the header yet: the data are as they were.
+                let export = "export v.img --passphrase-file one --output -";
+                let output = desk.command(export).output().unwrap();
+                let data = match output.status.code() {
+                    Some(0) => output.stdout,
+                    Some(4) => desk.read("v.img"),
+                    other => panic!("after {pause} ms: {other:?}"),
+                };
+                assert!(data.starts_with(&plain), "after {pause} ms");
                 desk.volume("reencrypt v.img --passphrase-file one");
             } else {
                 assert!(desk.read("v.img").starts_with(&plain), "after {pause} ms");
@@ -517,7 +525,9 @@ fn killed_while_the_data_move_it_opens_and_goes_on() {
         if !desk.read("v.img").starts_with(&plain) {
             assert!(desk.holds("v.img", "one"), "after {pause} ms");
             assert!(!side.exists());
-            desk.volume("reencrypt v.img --passphrase-file one --yes");
+            desk.volume(&format!(
+                "reencrypt v.img --passphrase-file one --yes {CHEAP}"
+            ));
             assert!(desk.holds("v.img", "one"), "after {pause} ms");
         }
     }

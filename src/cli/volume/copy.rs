@@ -250,10 +250,16 @@ fn guard_import(
     if stored.as_ref().is_some_and(Content::is_blank) {
         return Ok(());
     }
-    if let Some(words) = losses::shown(volume)? {
-        return Err(losses::refusal_inside(image, &words));
-    }
-    if stored.is_none() && std::ptr::eq(devices.header(), devices.data()) {
+    let own_header = stored.is_none() && std::ptr::eq(devices.header(), devices.data());
+    let named = !signature::names(volume)
+        .map_err(VolumeError::Block)?
+        .is_empty();
+    // What a wrong cipher makes of somebody else's data may look like anything, but for a name.
+    let inside = match losses::shown(volume)? {
+        Some(words) if own_header || named => return Err(losses::refusal_inside(image, &words)),
+        inside => inside,
+    };
+    if own_header {
         return Ok(());
     }
     // Data without a header, and of one that is elsewhere, is noise; what has a name is
@@ -271,6 +277,9 @@ fn guard_import(
             ),
             "Check the --type and --header. If nobody needs the data, confirm with --yes.",
         ));
+    }
+    if let Some(words) = inside {
+        return Err(losses::refusal_inside(image, &words));
     }
     match stored {
         None => Ok(()),

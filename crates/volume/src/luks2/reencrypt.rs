@@ -406,7 +406,8 @@ impl Header {
     /// The rows of a volume that is being reencrypted: what is new, what is hot, what is old.
     ///
     /// # Errors
-    /// [`VolumeError::OtherData`] where they are not of the data with which it began.
+    /// [`VolumeError::OtherData`] where they are not of the data with which it began;
+    /// [`VolumeError::RecoveryNeeded`] where the data have no room for their header yet.
     pub(crate) fn rows(
         &self,
         device: &dyn BlockDevice,
@@ -414,6 +415,7 @@ impl Header {
         keys: &Keys,
         access: Access,
     ) -> Result<Vec<Row>, VolumeError> {
+        self.check_room(data)?;
         let told = || self.rows_as_told(device, data, keys, access);
         let rows = told()?;
         self.check_sample((device, data), told()?, keys)?;

@@ -77,13 +77,7 @@ impl Header {
         data: &dyn BlockDevice,
     ) -> Result<Room, VolumeError> {
         let (shift, moved) = self.places()?;
-        let tokens = self.json.get("tokens").and_then(Value::as_object);
-        let token = tokens.and_then(|tokens| tokens.values().find(|token| token["type"] == GROWN));
-        let told = token.and_then(|token| {
-            let before: u64 = token["length"].as_str()?.parse().ok()?;
-            Some((before, STANDARD.decode(token["start"].as_str()?).ok()?))
-        });
-        let (before, start) = told.ok_or(VolumeError::ForeignReencryption)?;
+        let (before, start) = self.told().ok_or(VolumeError::ForeignReencryption)?;
         let needed = moved.offset.saturating_add(shift);
         let room = |untouched| Room {
             before,
@@ -106,6 +100,31 @@ impl Header {
             true => Ok(room(false)),
             false => Err(VolumeError::OtherData),
         }
+    }
+
+    /// Refuses data whose start may not have been copied yet, while the header is apart: what it
+    /// says of them is not so before that.
+    pub(super) fn check_room(&self, data: &dyn BlockDevice) -> Result<(), VolumeError> {
+        let Some((before, start)) = self.told() else {
+            return Ok(());
+        };
+        if Self::read(data).is_ok_and(|there| there.binary.uuid == self.binary.uuid) {
+            return Ok(());
+        }
+        let (_, moved) = self.places()?;
+        let is_there = moved.end().is_some_and(|end| end <= data.geometry().size);
+        match is_there && digest(data, (moved.offset, moved.length), before)? == start {
+            true => Ok(()),
+            false => Err(VolumeError::RecoveryNeeded),
+        }
+    }
+
+    /// How long the device was, and the digest of what it began with.
+    fn told(&self) -> Option<(u64, Vec<u8>)> {
+        let tokens = self.json.get("tokens")?.as_object()?;
+        let token = tokens.values().find(|token| token["type"] == GROWN)?;
+        let before = token["length"].as_str()?.parse().ok()?;
+        Some((before, STANDARD.decode(token["start"].as_str()?).ok()?))
     }
 
     /// Puts this header, which is on `side`, before `data`, which have the room for it.
