@@ -535,6 +535,30 @@ fn killed_while_the_data_move_it_opens_and_goes_on() {
     assert!(cut > 0);
 }
 
+/// Bytes behind the last sector are no data, whatever size sectors have.
+#[test]
+fn a_tail_stays_what_it_is_when_sectors_become_smaller() {
+    let desk = Desk::new();
+    desk.volume(&format!(
+        "create v.img --size 6MiB --offset 2MiB --sector-size 4096 --passphrase-file one {CHEAP}"
+    ));
+    desk.volume("import v.img --passphrase-file one --input plain");
+    let mut file = fs::File::options()
+        .append(true)
+        .open(desk.path("v.img"))
+        .unwrap();
+    file.write_all(&[0x55; 1000]).unwrap();
+    let export = "export v.img --passphrase-file one --output -";
+    let before = desk.volume(export);
+    for size in [512, 4096, 512] {
+        desk.volume(&format!(
+            "reencrypt v.img --passphrase-file one --sector-size {size} {CHEAP}"
+        ));
+        assert!(desk.volume(export) == before, "{size}");
+        assert!(desk.read("v.img").ends_with(&[0x55; 1000]), "{size}");
+    }
+}
+
 #[test]
 fn a_volume_without_a_header_is_noise() {
     let desk = Desk::new();

@@ -93,10 +93,16 @@ impl Header {
         data_of_size(data, data_now.offset, data_now.length, layout)?;
         self.check_kept(kept, others_too)?;
 
+        // What is behind the last sector is no data of smaller sectors either.
+        let reach = data_to_end(data, data_now.offset, layout)?.length;
+        let size = match reach == data_now.length {
+            true => data_now.size_afterwards.clone(),
+            false => data_now.length.to_string().into(),
+        };
         let last = json!({
             "type": "crypt",
             "offset": data_now.offset.to_string(),
-            "size": data_now.size_afterwards,
+            "size": size,
             "iv_tweak": data_now.iv_tweak.to_string(),
             "encryption": target.spec.to_string(),
             "sector_size": target.sector_size.bytes(),
