@@ -199,6 +199,9 @@ fn a_detached_header_encrypts_the_file_with_which_it_began() {
             refused(&desk, "other", command, OTHER);
         }
     }
+    // What they are known by stays until then.
+    let serve = "serve v --header h --nbd s.sock --daemon";
+    refused(&desk, "v", serve, "--read-only");
     desk.ours("reencrypt v --header h");
     desk.holds("the file itself");
 }

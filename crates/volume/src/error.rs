@@ -714,7 +714,8 @@ impl VolumeError {
             ),
             Self::OtherData => {
                 "Name the volume that it began with. If the data were put back from a backup since, \
-                 the file with that header belongs to them no more: move it away, and begin anew."
+                 the file with that header belongs to them no more: move it away, and begin anew. If \
+                 another program has written to them since, finish it with that."
                     .to_owned()
             }
             Self::ForeignReencryption => {

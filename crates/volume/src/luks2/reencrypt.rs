@@ -407,7 +407,8 @@ impl Header {
     ///
     /// # Errors
     /// [`VolumeError::OtherData`] where they are not of the data with which it began;
-    /// [`VolumeError::RecoveryNeeded`] where the data have no room for their header yet.
+    /// [`VolumeError::RecoveryNeeded`] where the data have no room for their header yet, or
+    /// are to be written and have a header apart.
     pub(crate) fn rows(
         &self,
         device: &dyn BlockDevice,
@@ -416,6 +417,10 @@ impl Header {
         access: Access,
     ) -> Result<Vec<Row>, VolumeError> {
         self.check_room(data)?;
+        if access == Access::Write && self.has_sample() {
+            // What is written might be what the data are known by.
+            return Err(VolumeError::RecoveryNeeded);
+        }
         let told = || self.rows_as_told(device, data, keys, access);
         let rows = told()?;
         self.check_sample((device, data), told()?, keys)?;

@@ -79,6 +79,11 @@ impl Header {
         }
     }
 
+    /// Whether the header says which data it is of.
+    pub(super) fn has_sample(&self) -> bool {
+        self.kept_sample("digest").is_some()
+    }
+
     fn kept_sample(&self, name: &str) -> Option<Vec<u8>> {
         let tokens = self.json.get("tokens")?.as_object()?;
         let token = tokens.values().find(|token| token["type"] == SAMPLE)?;
