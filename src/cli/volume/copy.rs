@@ -251,9 +251,12 @@ fn guard_import(
         return Ok(());
     }
     let own_header = stored.is_none() && std::ptr::eq(devices.header(), devices.data());
-    let named = !signature::names(volume)
-        .map_err(VolumeError::Block)?
-        .is_empty();
+    let named = match signature::names(volume) {
+        Ok(names) => !names.is_empty(),
+        // What has no right tag was never written, or is lost.
+        Err(BlockError::Tampered { .. }) => false,
+        Err(error) => return Err(VolumeError::Block(error).into()),
+    };
     // What a wrong cipher makes of somebody else's data may look like anything, but for a name.
     let inside = match losses::shown(volume)? {
         Some(words) if own_header || named => return Err(losses::refusal_inside(image, &words)),
