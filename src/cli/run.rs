@@ -46,7 +46,7 @@ pub struct RunOptions {
     /// Stop when every cost is known to so many points of per cent, and is certain
     #[arg(long, value_name = "POINTS")]
     precision: Option<f64>,
-    /// A first look: seven seconds, or three repetitions of a tenth of a second or 64 MB at most
+    /// A first look: eight seconds, or three repetitions of a tenth of a second or 64 MB at most
     #[arg(long)]
     quick: bool,
     /// Measure this system: builtin, dm-crypt, path:DIR, drive:NAME and the others of `cryptmark doctor`; can be repeated
@@ -111,7 +111,7 @@ const UNTIL: Until = Until {
 };
 
 /// What a first look takes, seconds, and the most that it fills before.
-const QUICK_SECONDS: f64 = 7.0;
+const QUICK_SECONDS: f64 = 8.0;
 const QUICK_SIZE: ByteSize = ByteSize::mb(256);
 
 /// What a first look at a steady state writes whole, and more than once.

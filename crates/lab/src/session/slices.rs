@@ -26,8 +26,12 @@ const LEAST: f64 = 0.03;
 const MOST: f64 = 1.0;
 
 /// Times that a slice answers as many requests as are in flight. The first of them fill the
-/// queue and are not counted.
+/// queue and are not counted. Where there is little time, it is as few as the second number.
 const TURNS: f64 = 6.0;
+const FEWEST_TURNS: f64 = 2.5;
+
+/// Rounds that the time must be enough for: an interval needs eight.
+const ROUNDS: f64 = 12.0;
 
 /// What is measured until it is decided.
 struct Open {
@@ -55,8 +59,11 @@ impl Session<'_> {
         let mut kept = begun;
         let mut dice = Xoshiro256PlusPlus::seed_from_u64(self.run.seed);
         let mut open = Vec::new();
-        for workload in 0..self.plan.workloads.len() {
-            open.extend(self.begin(workload, stop)?);
+        let workloads = &self.plan.workloads;
+        let a_round: usize = workloads.iter().map(|w| self.cells_of(w).len()).sum();
+        let share = until.seconds / (ROUNDS * a_round as f64);
+        for workload in 0..workloads.len() {
+            open.extend(self.begin(workload, share, stop)?);
         }
         for round in 0.. {
             for open in &mut open {
@@ -90,8 +97,14 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Visits every cell of a workload once for nothing, and finds how long its slices are.
-    fn begin(&self, workload: usize, stop: &AtomicBool) -> Result<Option<Open>, SessionError> {
+    /// Visits every cell of a workload once for nothing, and finds how long its slices are, if
+    /// each of them may take `share` seconds.
+    fn begin(
+        &self,
+        workload: usize,
+        share: f64,
+        stop: &AtomicBool,
+    ) -> Result<Option<Open>, SessionError> {
         let plan = self.plan;
         let asked = &plan.workloads[workload];
         let cells = self.cells_of(asked);
@@ -115,7 +128,9 @@ impl Session<'_> {
         };
         Ok(Some(Open {
             workload,
-            seconds: (TURNS * turn).clamp(LEAST, MOST),
+            seconds: (TURNS * turn)
+                .min(share.max(FEWEST_TURNS * turn))
+                .clamp(LEAST, MOST),
             cells: others.to_vec(),
             order: Vec::new(),
         }))

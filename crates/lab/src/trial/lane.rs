@@ -182,6 +182,7 @@ impl Lane {
         let depth = sources[0].depth as usize;
         let mut started = vec![(0_u64, 0_u64); depth * sources.len()];
         let mut buffers: Vec<_> = sources.iter_mut().flat_map(Source::buffers).collect();
+        let mut used = Vec::with_capacity(buffers.len());
         let mut outcome = Ok(());
 
         let start = clock.now();
@@ -190,7 +191,7 @@ impl Lane {
         let mut tag = 0;
         while let Some(buffer) = buffers.pop() {
             let source = &mut sources[tag / depth];
-            if let Some(request) = source.next(buffer, tag as u64, 0, clock) {
+            if let Ok(request) = source.next(buffer, tag as u64, 0, clock) {
                 let enter = clock.now();
                 self.other += enter - leave;
                 started[tag] = (enter, windows.epoch);
@@ -234,8 +235,10 @@ impl Lane {
             let source = &mut sources[request.tag as usize / depth];
             let next = match outcome {
                 Ok(()) => source.next(request.buffer, request.tag, leave - start, clock),
-                Err(_) => None,
+                Err(_) => Err(request.buffer),
             };
+            // Its room was made before.
+            let next = next.map_err(|buffer| used.push(buffer)).ok();
             let moment = Moment {
                 at: leave,
                 bytes: self.bytes,
@@ -261,6 +264,7 @@ impl Lane {
         }
         self.wall = leave - start;
         self.metered = windows.total(leave);
+        sources[0].keep(used);
         outcome
     }
 

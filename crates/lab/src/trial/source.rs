@@ -6,6 +6,7 @@ use crate::workload::{Extent, Pattern, Workload};
 use block::{AlignedBuffer, Operation, Request};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::cell::Cell;
 
 /// Chooses one thread's requests.
 pub(super) struct Source {
@@ -26,6 +27,13 @@ pub(super) struct Source {
     zeros: usize,
     /// Data that written blocks are refilled from where part must compress.
     pristine: Option<AlignedBuffer>,
+    /// Whether this is a slice of a longer repetition.
+    slice: bool,
+}
+
+thread_local! {
+    /// Buffers of the last slice.
+    static KEPT: Cell<Vec<AlignedBuffer>> = const { Cell::new(Vec::new()) };
 }
 
 /// Distance of the marks that make written blocks differ from each other.
@@ -66,6 +74,7 @@ impl Source {
             read_threshold: workload.read_threshold(),
             zeros: (block * u64::from(workload.compressible) / 100) as usize,
             pristine: None,
+            slice: options.slice,
         };
         if options.slice && blocks > 0 {
             source.next_block = source.random_block();
@@ -84,19 +93,32 @@ impl Source {
         AlignedBuffer::noise(self.block as usize, &mut self.rng)
     }
 
+    /// As many as are in flight, full of noise. Making them takes as long as a slice does, so that
+    /// the slices of a thread have the same ones, whatever is in them by now.
     pub(super) fn buffers(&mut self) -> Vec<AlignedBuffer> {
-        let mut buffers = AlignedBuffer::several(self.depth as usize, self.block as usize);
-        for buffer in &mut buffers {
-            match self.read_threshold {
-                // What is read takes its place: all that matters is that the memory is there.
-                always if always >= 1 << 32 => buffer.fill(1),
-                _ => buffer.fill_with_noise(&mut self.rng),
+        let (count, length) = (self.depth as usize, self.block as usize);
+        if self.slice {
+            let kept = KEPT.take();
+            let fits = |buffer: &AlignedBuffer| buffer.len() == length;
+            if kept.len() == count && kept.iter().all(fits) {
+                return kept;
             }
+        }
+        let mut buffers = AlignedBuffer::several(count, length);
+        for buffer in &mut buffers {
+            buffer.fill_with_noise(&mut self.rng);
         }
         buffers
     }
 
-    /// The next request, or `None` when the repetition is over.
+    /// Takes back what a slice has used.
+    pub(super) fn keep(&self, buffers: Vec<AlignedBuffer>) {
+        if self.slice {
+            KEPT.set(buffers);
+        }
+    }
+
+    /// The next request, or its buffer when the repetition is over.
     #[inline]
     pub(super) fn next(
         &mut self,
@@ -104,9 +126,9 @@ impl Source {
         tag: u64,
         elapsed: u64,
         clock: &Clock,
-    ) -> Option<Request> {
+    ) -> Result<Request, AlignedBuffer> {
         if self.left == 0 || elapsed >= self.limit || self.blocks == 0 {
-            return None;
+            return Err(buffer);
         }
         self.left -= 1;
         let block = match self.pattern {
@@ -135,7 +157,7 @@ impl Source {
             }
             Operation::Write
         };
-        Some(Request {
+        Ok(Request {
             operation,
             offset: (self.first + block) * self.block,
             buffer,
