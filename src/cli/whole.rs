@@ -42,8 +42,17 @@ impl Target {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
+        let end = end_of_links(path)?;
         let path = match &there {
-            None => end_of_links(path)?,
+            None => end,
+            // What a process has open is no name of a file: a new one would not be what the
+            // process, and whoever started it, go on writing to.
+            Some(found) if found.is_file() && end.starts_with("/proc") => {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "it is a file that a process has open; standard output is -",
+                ));
+            }
             Some(found) if found.is_file() && fs::symlink_metadata(path)?.is_symlink() => {
                 fs::canonicalize(path)?
             }
@@ -95,12 +104,32 @@ impl Target {
     /// Those of writing, and [`io::ErrorKind::AlreadyExists`] where nothing was and now
     /// something is.
     pub fn publish(&self, draft: NamedTempFile) -> io::Result<()> {
-        let other = match self.there {
+        let other = match &self.there {
             None => Other::Stays,
-            Some(_) => Other::Goes,
+            Some(there) => {
+                keep_owner(draft.as_file(), there)?;
+                Other::Goes
+            }
         };
         publish(draft, &self.path, other)
     }
+}
+
+/// Gives the owner and the mode of what was there to what takes its place. Who may not give a
+/// file away has it.
+#[cfg(unix)]
+fn keep_owner(draft: &File, there: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    match fchown(draft, Some(there.uid()), Some(there.gid())) {
+        Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Err(error),
+        _ => {}
+    }
+    draft.set_permissions(there.permissions())
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(unix)]
@@ -115,10 +144,15 @@ fn is_stream(_: &Metadata) -> bool {
     false
 }
 
-/// Where links lead that end at nothing.
+/// Where links lead, also if that is nothing; those of /proc to what a process has open are
+/// an end.
 fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
+        let parent = folder(&path).canonicalize().unwrap_or_default();
+        if parent.starts_with("/proc") && parent.ends_with("fd") {
+            return Ok(parent.join(path.file_name().unwrap_or_default()));
+        }
         match fs::symlink_metadata(&path) {
             Ok(found) if found.is_symlink() => {
                 let next = fs::read_link(&path)?;

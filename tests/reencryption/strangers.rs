@@ -256,3 +256,99 @@ fn a_journal_of_another_format_belongs_to_its_volume() {
     assert!(exported.stdout.starts_with(&desk.plain));
     assert!(!desk.path("J").exists());
 }
+
+/// What cryptsetup has ended leaves nothing that stands in the way of the next reencryption.
+#[test]
+fn what_another_program_has_ended_is_forgotten() {
+    if !have("strace") || !have("cryptsetup") {
+        return;
+    }
+    let cheap = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+    let desk = Desk::new(Task::EncryptDetached);
+    let encrypt = format!("reencrypt v --encrypt --header h {cheap}");
+    assert!(killed_at(&desk, &encrypt, "fdatasync", 7));
+    assert!(desk.is_begun());
+    desk.theirs("repair v --header h");
+    desk.theirs("reencrypt --resume-only --force-offline-reencrypt v --header h");
+    desk.holds("ended");
+    let their = format!("reencrypt --init-only --force-offline-reencrypt {cheap} v --header h");
+    desk.theirs(&their);
+    desk.holds("begun");
+    desk.ours("reencrypt v --header h");
+    desk.holds("ended again");
+
+    let desk = Desk::new(Task::Encrypt);
+    assert!(killed_at(
+        &desk,
+        &format!("reencrypt v --encrypt {cheap}"),
+        "fdatasync",
+        14
+    ));
+    desk.theirs("repair v");
+    desk.theirs("reencrypt --resume-only --force-offline-reencrypt v");
+    desk.holds("ended");
+    desk.ours("reencrypt v --decrypt --yes");
+    assert!(desk.is_plain());
+}
+
+/// The volume may have a copy of its header, and the header apart is the one that counts.
+#[test]
+fn a_copy_of_the_header_in_the_volume_vouches_for_nothing() {
+    if !have("strace") {
+        return;
+    }
+    let cheap = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+    let desk = Desk::new(Task::Reencrypt);
+    let volume = fs::read(desk.path("v")).unwrap();
+    fs::write(desk.path("h"), &volume[..4 << 20]).unwrap();
+    let reencrypt = format!("reencrypt v --header h {cheap}");
+    assert!(killed_at(&desk, &reencrypt, "fdatasync", 9));
+    fs::write(desk.path("v"), &volume).unwrap();
+    if desk.is_begun() && !fs::read(desk.path("v")).unwrap().is_empty() {
+        let (code, said) = ends(&desk, "export v --header h --output -");
+        // Before anything was written, they are the same data.
+        assert!(code == Some(0) || said.contains(OTHER), "{code:?} {said}");
+        if code != Some(0) {
+            refused(&desk, "v", &reencrypt, OTHER);
+        }
+    }
+}
+
+/// Without room for its journal a reencryption has not begun.
+#[test]
+fn a_journal_without_room_leaves_the_volume() {
+    let desk = Desk::empty();
+    let small = desk.path("small");
+    fs::create_dir(&small).unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=3M", "none"])
+        .arg(&small)
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        println!("skipped: a small disk: it needs root");
+        return;
+    }
+    let outcome = std::panic::catch_unwind(|| {
+        desk.ours(&format!("create small/v {VERACRYPT} --size 1MiB --yes"));
+        let before = fs::read(small.join("v")).unwrap();
+        let (code, said) = ends(
+            &desk,
+            &format!("reencrypt small/v {VERACRYPT} {CHEAP} --yes"),
+        );
+        assert_eq!(code, Some(1), "{said}");
+        assert!(fs::read(small.join("v")).unwrap() == before);
+        desk.ours(&format!("open small/v {VERACRYPT}"));
+    });
+    let unmounted = Command::new("umount").arg("--lazy").arg(&small).status();
+    assert!(unmounted.unwrap().success());
+    outcome.unwrap();
+}
+
+/// The name that a reencryption would take for itself.
+#[test]
+fn a_header_has_another_name_than_the_file_beside() {
+    let desk = Desk::new(Task::EncryptDetached);
+    let (code, said) = ends(&desk, &format!("reencrypt v --encrypt --header {SIDE}"));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(desk.is_plain() && !desk.path(SIDE).exists());
+}

@@ -225,6 +225,11 @@ impl VolumeArguments {
         self.key_slot
     }
 
+    /// The file with the header that the user has named.
+    pub fn named_header(&self) -> Option<&Path> {
+        self.header.as_deref()
+    }
+
     /// The file with the header: what the user says, or what an encryption or
     /// decryption in place that was stopped has left.
     pub fn header_path(&self) -> Option<PathBuf> {

@@ -3,7 +3,7 @@
 mod in_place;
 mod tcrypt;
 
-use super::arguments::VolumeArguments;
+use super::arguments::{VolumeArguments, side_header};
 use super::copy::tell;
 use super::create::{usual_key_bytes, warn};
 use super::disk::{Disk, check_distinct};
@@ -11,7 +11,7 @@ use super::keyslot::{KdfArguments, KeptArguments, named_hash};
 use super::secrets::{Empty, SecretArguments};
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
-use block::BlockDevice;
+use block::{BlockDevice, ByteRange};
 use cipher::{CipherSpec, Key};
 use clap::Args;
 use in_place::Settled;
@@ -75,11 +75,30 @@ impl ReencryptOptions {
     }
 }
 
-/// Runs the command.
+/// Runs the command; what it says comes when all is done.
 pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
+    print(go_through(options)?)
+}
+
+/// What is said at the end.
+const DONE: &str = "done\n";
+
+fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
     let image = options.volume.image();
     if let Some(header) = options.volume.header_path() {
         check_distinct("--header", &header, image)?;
+    }
+    if let Some(header) = options.volume.named_header()
+        && is_at(header, &side_header(image))
+    {
+        return Err(Failure::new(
+            2,
+            format!(
+                "{} is a name that this command takes itself",
+                header.display()
+            ),
+            "Omit --header, or give the file with the header another name.",
+        ));
     }
     // Nobody shall type for nothing.
     Disk::check_free(image)?;
@@ -87,10 +106,10 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     if in_place::is_beside(image)? {
         match in_place::settle(image)? {
             Settled::Begun => {}
-            Settled::Decrypted => return print("done\n"),
+            Settled::Decrypted => return Ok(DONE),
             Settled::PutBack if options.decrypt => {}
             Settled::PutBack => {
-                return print("the header is where it was, and nothing had begun\n");
+                return Ok("the header is where it was, and nothing had begun\n");
             }
         }
     }
@@ -101,13 +120,13 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
         None => family.is_none() && is_begun(image)?,
     };
     if options.encrypt && !begun {
-        return in_place::encrypt(options);
+        return in_place::encrypt(options).map(|()| DONE);
     }
     if options.decrypt && !begun && journal.is_none() {
-        return in_place::decrypt(options);
+        return in_place::decrypt(options).map(|()| DONE);
     }
     if let (Some(family), None, false) = (family, &journal, options.decrypt) {
-        return tcrypt::begin(options, family);
+        return tcrypt::begin(options, family).map(|()| DONE);
     }
     let devices = options.volume.devices(true)?;
     let (header, data) = (devices.header(), devices.data());
@@ -140,7 +159,7 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     }
     let mut parsed = Header::read(header)?;
     if let (true, Some(path)) = (parsed.is_for_another(), &journal) {
-        return tcrypt::go_on(options, &mut parsed, (header, data), path);
+        return tcrypt::go_on(options, &mut parsed, (header, data), path).map(|()| DONE);
     }
     if parsed.is_reencrypting() {
         check_mode(options, &parsed)?;
@@ -149,7 +168,7 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
         let length = parsed.length_afterwards();
         work(options, &mut parsed, (header, data), &keys)?;
         drop(devices);
-        return in_place::finish(image, length);
+        return in_place::finish(image, length).map(|()| DONE);
     }
     if options.decrypt {
         let secret = options.secret.secret(format, image)?;
@@ -160,9 +179,9 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
             new: Key::from_slice(&[]),
         };
         parsed.begin_decryption(header, data, &keys, false)?;
-        return work(options, &mut parsed, (header, data), &keys);
+        return work(options, &mut parsed, (header, data), &keys).map(|()| DONE);
     }
-    change(options, &mut parsed, (header, data))
+    change(options, &mut parsed, (header, data)).map(|()| DONE)
 }
 
 /// Refuses to go on with something else than the user asked for.
@@ -180,6 +199,13 @@ fn check_mode(options: &ReencryptOptions, header: &Header) -> Result<(), Failure
         )),
         _ => Ok(()),
     }
+}
+
+/// Whether a file that need not be there has this name, however that is spelled.
+fn is_at(path: &Path, name: &Path) -> bool {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    folder.is_ok_and(|folder| folder.join(path.file_name().unwrap_or_default()) == name)
 }
 
 /// Whether there is a header that tells of a reencryption.
@@ -279,8 +305,7 @@ fn work(
     let report = |done| tell(&progress, &stop, done);
     let outcome = header.reencrypt(device, data, keys, &report);
     progress.finish();
-    outcome?;
-    print("done\n")
+    Ok(outcome?)
 }
 
 /// A header for `path` that nobody finds before it is published: until it says
@@ -307,6 +332,8 @@ fn draft(
     let draft = NamedTempFile::with_prefix_in(".cryptmark-", folder).map_err(unwritable)?;
     fill(draft.as_file()).map_err(unwritable)?;
     let device = Disk::open(draft.path(), true)?;
+    // All of it is written in the end.
+    device.reserve(ByteRange::new(0, device.geometry().size))?;
     Ok((draft, device))
 }
 

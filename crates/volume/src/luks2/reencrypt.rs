@@ -122,7 +122,8 @@ impl Header {
     /// The length that a file should have when the encryption that has begun is done, if it was
     /// made longer for that.
     pub fn length_afterwards(&self) -> Option<u64> {
-        let grown = self.metadata.tokens.values().any(|kind| kind == GROWN);
+        let encrypts = self.reencryption_mode() == Some("encrypt");
+        let grown = encrypts && self.metadata.tokens.values().any(|kind| kind == GROWN);
         let segments = self.json["segments"].as_object().filter(|_| grown)?;
         let of = |flag| {
             let number = number_of(segments, backup(segments, flag)?)?;
@@ -416,7 +417,7 @@ impl Header {
         keys: &Keys,
         access: Access,
     ) -> Result<Vec<Row>, VolumeError> {
-        self.check_room(data)?;
+        self.check_room(device, data)?;
         if access == Access::Write && self.has_sample() {
             // What is written might be what the data are known by.
             return Err(VolumeError::RecoveryNeeded);

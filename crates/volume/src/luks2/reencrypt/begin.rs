@@ -2,7 +2,7 @@
 //! tells of it, bound to both keys.
 
 use super::conversion::crypt_parts;
-use super::{ALONE, Backup, KEYSLOT_KIND, Keys, bind, free_number, room, sample};
+use super::{ALONE, Backup, GROWN, KEYSLOT_KIND, Keys, bind, free_number, room, sample};
 use crate::luks2::keyslots::{KEYSLOTS, KeyslotOptions, insert, set_priority, share_tokens};
 use crate::luks2::metadata::{Keyslot, SegmentKind, SegmentSize};
 use crate::luks2::read::Header;
@@ -128,7 +128,10 @@ impl Header {
         digest["keyslots"] = json!(names);
         digest["segments"] = json!(["2"]);
         let old_digest = data_now.digest.to_string();
-        let token = self.sample(data, &*self.plaintext(data, keys)?, keys)?;
+        let token = match is_same(device, data) {
+            true => None,
+            false => Some(sample::token(&*self.plaintext(data, keys)?, keys)?),
+        };
         let announcement = Announcement {
             mode: "reencrypt",
             direction: "forward",
@@ -142,7 +145,6 @@ impl Header {
                 insert(json, *slot, keyslot);
                 share_tokens(json, *old, *slot);
             }
-            sample::insert(json, token);
             json["segments"] = json!({
                 "0": data_now.segment,
                 "1": flagged(&data_now.segment, Backup::Previous),
@@ -154,6 +156,7 @@ impl Header {
                 let number = free_number(digests)?;
                 digests.insert(number.to_string(), digest)
             });
+            sample::insert(json, token);
         })
     }
 
@@ -171,12 +174,10 @@ impl Header {
     ) -> Result<(), VolumeError> {
         let data_now = self.data_now(data)?;
         // Where the data moves, the header on their device is about to go.
-        let plaintext = self.plaintext(data, keys)?;
-        let token = match to_start {
-            true => Some(sample::token(&*plaintext, keys)?),
-            false => self.sample(data, &*plaintext, keys)?,
+        let token = match to_start || !is_same(device, data) {
+            true => Some(sample::token(&*self.plaintext(data, keys)?, keys)?),
+            false => None,
         };
-        drop(plaintext);
         let shift = match to_start {
             true => data_now.offset,
             false => 0,
@@ -239,9 +240,9 @@ impl Header {
         let digest = data_now.digest.to_string();
         let keyed: Vec<String> = keyed.iter().map(usize::to_string).collect();
         self.announce(device, keys, announcement, |json| {
-            sample::insert(json, token);
             json["segments"] = numbered(segments);
             json["digests"][&digest]["segments"] = json!(keyed);
+            sample::insert(json, token);
         })
     }
 
@@ -327,9 +328,9 @@ impl Header {
             _ => (None, Some(room::token(data, moved.min(size))?)),
         };
         header.announce(device, &keys, announcement, |json| {
-            sample::insert(json, sample);
             json["segments"] = numbered(segments);
             json["digests"]["0"]["segments"] = json!([number.to_string()]);
+            sample::insert(json, sample);
             if let Some(grown) = grown {
                 json["tokens"] = json!({ "0": grown });
             }
@@ -386,6 +387,11 @@ impl Header {
             requirements.push(ALONE.to_owned());
         }
         let mut json = self.json.clone();
+        if let Value::Object(tokens) = &mut json["tokens"] {
+            // Of an earlier one, which cryptsetup has ended.
+            tokens.retain(|_, token| token["type"] != GROWN);
+            sample::forget(tokens);
+        }
         edit(&mut json);
         insert(&mut json, slot, keyslot);
         json["config"]["requirements"] = json!({ "mandatory": requirements });
@@ -452,6 +458,11 @@ pub(in crate::luks2) fn flagged(segment: &Value, flag: Backup) -> Value {
 fn numbered(segments: Vec<Value>) -> Value {
     let numbers = (0_u32..).map(|number| number.to_string());
     Value::Object(numbers.zip(segments).collect())
+}
+
+/// Whether the header is on the device of the data.
+pub(super) fn is_same(device: &dyn BlockDevice, data: &dyn BlockDevice) -> bool {
+    std::ptr::addr_eq(device, data)
 }
 
 /// Copies `length` bytes to a place that they do not overlap.

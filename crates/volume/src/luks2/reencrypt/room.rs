@@ -4,7 +4,7 @@
 //! in a file of its own, and a digest in it tells which data it is to be put before: a file may
 //! have been put back from a backup meanwhile, or be another one.
 
-use super::begin::copy;
+use super::begin::{copy, is_same};
 use super::{Backup, GROWN, backup};
 use crate::luks2::read::Header;
 use crate::{Hash, VolumeError};
@@ -104,13 +104,15 @@ impl Header {
 
     /// Refuses data whose start may not have been copied yet, while the header is apart: what it
     /// says of them is not so before that.
-    pub(super) fn check_room(&self, data: &dyn BlockDevice) -> Result<(), VolumeError> {
-        let Some((before, start)) = self.told() else {
+    pub(super) fn check_room(
+        &self,
+        device: &dyn BlockDevice,
+        data: &dyn BlockDevice,
+    ) -> Result<(), VolumeError> {
+        let told = self.told().filter(|_| !is_same(device, data));
+        let Some((before, start)) = told else {
             return Ok(());
         };
-        if Self::read(data).is_ok_and(|there| there.binary.uuid == self.binary.uuid) {
-            return Ok(());
-        }
         let (_, moved) = self.places()?;
         let is_there = moved.end().is_some_and(|end| end <= data.geometry().size);
         match is_there && digest(data, (moved.offset, moved.length), before)? == start {
@@ -121,6 +123,8 @@ impl Header {
 
     /// How long the device was, and the digest of what it began with.
     fn told(&self) -> Option<(u64, Vec<u8>)> {
+        // cryptsetup leaves it there when it has ended the encryption.
+        self.reencryption_mode().filter(|mode| *mode == "encrypt")?;
         let tokens = self.json.get("tokens")?.as_object()?;
         let token = tokens.values().find(|token| token["type"] == GROWN)?;
         let before = token["length"].as_str()?.parse().ok()?;

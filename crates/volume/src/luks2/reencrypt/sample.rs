@@ -6,7 +6,7 @@
 //! with, under a key of the reencryption. It stays the same from the beginning to the end.
 //! cryptsetup keeps the token, and does not look at it.
 
-use super::{Keys, VolumeError};
+use super::{Backup, Keys, VolumeError, backup, number_of};
 use crate::luks::DIGEST_ITERATIONS;
 use crate::luks2::read::Header;
 use crate::opening::Opened;
@@ -26,21 +26,6 @@ pub(super) const SAMPLE: &str = "cryptmark-data";
 const LENGTH: u64 = 4096;
 
 impl Header {
-    /// A token that tells `data`, whose plaintext is `plaintext`, from other data; nothing where
-    /// the header is on the same device.
-    pub(super) fn sample(
-        &self,
-        data: &dyn BlockDevice,
-        plaintext: &dyn BlockDevice,
-        keys: &Keys,
-    ) -> Result<Option<Value>, VolumeError> {
-        let same = Self::read(data).is_ok_and(|there| there.binary.uuid == self.binary.uuid);
-        match same {
-            true => Ok(None),
-            false => token(plaintext, keys).map(Some),
-        }
-    }
-
     /// Refuses data that are not those with which the reencryption began, if the header says
     /// which those are; `rows` are the volume's as the header tells of them.
     pub(super) fn check_sample(
@@ -87,7 +72,9 @@ impl Header {
     fn kept_sample(&self, name: &str) -> Option<Vec<u8>> {
         let tokens = self.json.get("tokens")?.as_object()?;
         let token = tokens.values().find(|token| token["type"] == SAMPLE)?;
-        STANDARD.decode(token[name].as_str()?).ok()
+        // When all is decrypted nothing of the reencryption is left but this.
+        let own = name == "start" || token["of"] == bond(&self.json);
+        STANDARD.decode(token[name].as_str()?).ok().filter(|_| own)
     }
 }
 
@@ -108,15 +95,34 @@ fn start(plaintext: &dyn BlockDevice) -> Result<Zeroizing<Vec<u8>>, VolumeError>
     Ok(Hash::Sha256.digest(&[&start]))
 }
 
-/// Adds the token, in place of one that another reencryption has left.
+/// Adds the token to the metadata of its reencryption; cryptsetup leaves it there when it
+/// ends that, and it is none of the next one's.
 pub(super) fn insert(json: &mut Map<String, Value>, token: Option<Value>) {
+    let bond = bond(json);
     let Value::Object(tokens) = &mut json["tokens"] else {
         return;
     };
     forget(tokens);
-    if let (Some(token), Some(number)) = (token, super::free_number(tokens)) {
+    if let (Some(mut token), Some(number)) = (token, super::free_number(tokens)) {
+        token["of"] = bond.into();
         tokens.insert(number.to_string(), token);
     }
+}
+
+/// What tells a reencryption from all others: the digests of the keys of before and afterwards.
+fn bond(json: &Map<String, Value>) -> String {
+    let digest = |flag| -> Option<&str> {
+        let segments = json["segments"].as_object()?;
+        let number = number_of(segments, backup(segments, flag)?)?.to_string();
+        let mut digests = json["digests"].as_object()?.values();
+        let has = |digest: &&Value| {
+            let of = digest["segments"].as_array();
+            of.is_some_and(|of| of.iter().any(|segment| *segment == *number))
+        };
+        digests.find(has)?["digest"].as_str()
+    };
+    let [old, new] = [Backup::Previous, Backup::Final].map(|flag| digest(flag).unwrap_or("none"));
+    STANDARD.encode(&*Hash::Sha256.digest(&[old.as_bytes(), b" ", new.as_bytes()]))
 }
 
 /// Takes the token away.
