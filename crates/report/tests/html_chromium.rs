@@ -47,7 +47,7 @@ fn a_browser_shows_the_figures() {
         "slower by 29.0 % (27.6–30.4)",
         "not distinguishable (±2.2 %)",
         "plain against itself 1.001 (0.994–1.008, n 10): quiet",
-        "Choose AES-256 XTS, builtin",
+        "Choose AES-256 XTS.",
         "AMD Ryzen 7 5800U",
         "Samsung SSD 980 PRO 1TB",
         "not preconditioned",
