@@ -540,7 +540,7 @@ fn killed_while_the_data_move_it_opens_and_goes_on() {
 fn a_tail_stays_what_it_is_when_sectors_become_smaller() {
     let desk = Desk::new();
     desk.volume(&format!(
-        "create v.img --size 6MiB --offset 2MiB --sector-size 4096 --passphrase-file one {CHEAP}"
+        "create v.img --size 8MiB --offset 2MiB --sector-size 4096 --passphrase-file one {CHEAP}"
     ));
     desk.volume("import v.img --passphrase-file one --input plain");
     let mut file = fs::File::options()

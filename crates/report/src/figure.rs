@@ -148,7 +148,7 @@ pub(crate) fn difference(ratio: Interval, verdict: Verdict) -> String {
             true => (loss(ratio.median), "slower"),
             false => (gain(ratio.median), "faster"),
         };
-        return format!("{how} by {by} %, of too few repetitions to judge");
+        return format!("{how} by {by} %: too few to judge");
     }
     match verdict {
         Verdict::Slower => format!(

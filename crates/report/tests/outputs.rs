@@ -223,7 +223,7 @@ fn too_few_repetitions_are_no_verdict() {
     for output in [&text, &markdown] {
         assert!(!output.contains("not distinguishable"), "{output}");
         assert!(
-            output.contains("slower by 96.4 %, of too few repetitions"),
+            output.contains("slower by 96.4 %: too few to judge"),
             "{output}"
         );
     }
