@@ -6,6 +6,7 @@
 
 use super::begin::{copy, is_same};
 use super::{Backup, GROWN, backup};
+use crate::luks2::metadata::SegmentKind;
 use crate::luks2::read::Header;
 use crate::{Hash, VolumeError};
 use base64::Engine;
@@ -109,7 +110,10 @@ impl Header {
         device: &dyn BlockDevice,
         data: &dyn BlockDevice,
     ) -> Result<(), VolumeError> {
-        let told = self.told().filter(|_| !is_same(device, data));
+        // What was copied is needed no more when it is encrypted.
+        let mut segments = self.regular_segments();
+        let begun = segments.any(|segment| segment.kind != SegmentKind::Linear);
+        let told = self.told().filter(|_| !begun && !is_same(device, data));
         let Some((before, start)) = told else {
             return Ok(());
         };
