@@ -148,7 +148,7 @@ pub(crate) fn difference(ratio: Interval, verdict: Verdict) -> String {
             true => (loss(ratio.median), "slower"),
             false => (gain(ratio.median), "faster"),
         };
-        return format!("{how} by {by} %: too few to judge");
+        return format!("{how} by {by} % (too few)");
     }
     match verdict {
         Verdict::Slower => format!(
@@ -164,7 +164,7 @@ pub(crate) fn difference(ratio: Interval, verdict: Verdict) -> String {
             gain(ratio.high)
         ),
         Verdict::NotDistinguishable if spread(ratio) > WIDE => {
-            "not distinguishable: it varies too much".to_owned()
+            "not distinguishable (too wide)".to_owned()
         }
         Verdict::NotDistinguishable => {
             format!("not distinguishable (±{} %)", gain(1.0 + spread(ratio)))
