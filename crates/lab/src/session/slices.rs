@@ -27,7 +27,7 @@ const MOST: f64 = 1.0;
 
 /// Times that a slice answers as many requests as are in flight. The first of them fill the
 /// queue and are not counted. Where there is little time, it is as few as the second number.
-const TURNS: f64 = 6.0;
+const TURNS: f64 = 3.0;
 const FEWEST_TURNS: f64 = 2.5;
 
 /// Rounds that the time must be enough for: an interval needs eight.
