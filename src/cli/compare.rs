@@ -1,6 +1,6 @@
 //! `cryptmark compare`: two stored runs, pair by pair.
 
-use super::{Failure, open_store, print, style};
+use super::{Failure, open_store_of_runs, print, style};
 use ::report::compare::{self, Comparison, Normalise, Options, compare};
 use clap::{Args, ValueEnum};
 use lab::record::Run;
@@ -41,7 +41,7 @@ pub fn percent(text: &str) -> Result<f64, std::num::ParseFloatError> {
 
 /// Runs the command.
 pub fn run(options: &CompareOptions, store: Option<&str>) -> Result<(), Failure> {
-    let store = open_store(store)?;
+    let store = open_store_of_runs(store)?;
     let (a, b) = (store.load(&options.a)?, store.load(&options.b)?);
     let comparison = compare(
         &a,

@@ -119,12 +119,16 @@ fn ciphers(text: &mut String) -> Result<(), Failure> {
             )
         })?;
         if let Some(ratio) = cost {
+            let percent = |ratio: f64| (1.0 - ratio) * 100.0;
+            let (least, most) = (percent(ratio.high), percent(ratio.low));
+            // A cost that noise hides is not one that helps.
+            let cost = match least > 0.0 {
+                true => format!("{:.2} % ({least:.2} to {most:.2})", percent(ratio.median)),
+                false => format!("less than {:.2} %", most.max(0.01)),
+            };
             let _ = writeln!(
                 text,
-                "          timers cost {:.2} % ({:.2} to {:.2}) with {notation} at 4 KiB",
-                (1.0 - ratio.median) * 100.0,
-                (1.0 - ratio.high) * 100.0,
-                (1.0 - ratio.low) * 100.0
+                "          timers cost {cost} with {notation} at 4 KiB"
             );
         }
     }

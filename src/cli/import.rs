@@ -5,6 +5,7 @@ use clap::Args;
 use lab::import::{self, Imported, Results};
 use lab::record::Run;
 use lab::store::Store;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read;
@@ -17,7 +18,7 @@ const MOST: u64 = 64 << 20;
 #[derive(Debug, Args)]
 pub struct ImportOptions {
     /// JSON of cryptmark, fio or hyperfine, or text of CrystalDiskMark, KDiskMark or cryptsetup benchmark; of several files of another program what they have in common are repetitions
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required = true, value_name = "FILE|-")]
     files: Vec<PathBuf>,
     /// What another program has measured: none for a plain device, or the name that runs compared with it have
     #[arg(long, value_name = "SYSTEM", default_value = "none")]
@@ -46,13 +47,15 @@ pub fn run(options: &ImportOptions, store: Option<&str>) -> Result<(), Failure> 
     let mut text = String::new();
     for run in &runs {
         keep(&store, run)?;
-        let _ = writeln!(
-            text,
-            "Imported {} cells of {} as run {}.",
-            run.trials.len(),
-            run.plan,
-            run.run
-        );
+        let cells = match run.trials.len() {
+            1 => "1 cell".to_owned(),
+            cells => format!("{cells} cells"),
+        };
+        let _ = writeln!(text, "Imported {cells} of {} as run {}.", run.plan, run.run);
+    }
+    let left_out: BTreeSet<_> = results.iter().flat_map(|found| &found.left_out).collect();
+    for what in left_out {
+        let _ = writeln!(text, "Left out: {what}.");
     }
     print(&text)
 }
@@ -61,9 +64,12 @@ fn read(path: &Path) -> Result<Imported, Failure> {
     let unreadable = |error: std::io::Error| {
         Failure::of(2, &error, "Give a file that exists and that you may read.")
     };
-    let file = File::open(path).map_err(unreadable)?;
+    let input: Box<dyn Read> = match path == Path::new("-") {
+        true => Box::new(std::io::stdin()),
+        false => Box::new(File::open(path).map_err(unreadable)?),
+    };
     let mut bytes = Vec::new();
-    let taken = file.take(MOST + 1).read_to_end(&mut bytes);
+    let taken = input.take(MOST + 1).read_to_end(&mut bytes);
     if taken.map_err(unreadable)? as u64 > MOST {
         return Err(Failure::new(
             2,

@@ -38,7 +38,7 @@ mod whole;
 pub use elsewhere::lab;
 pub use failure::Failure;
 
-use ::lab::store::{HandedOver, Settings, Store, StoreError};
+use ::lab::store::{HandedOver, Location, Settings, Store, StoreError};
 use clap::{Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -157,6 +157,21 @@ fn open_store(location: Option<&str>) -> Result<Store, Failure> {
             }),
         )),
     }
+}
+
+/// A store to read runs from, which a file that is named and not there is not: the name is mistyped.
+fn open_store_of_runs(location: Option<&str>) -> Result<Store, Failure> {
+    if location.is_some()
+        && let Location::Sqlite(path) = Settings::load(location)?.location
+        && !path.exists()
+    {
+        return Err(Failure::new(
+            2,
+            format!("there is no store {}", path.display()),
+            "Check the path; `run` and `import` make a new store.",
+        ));
+    }
+    open_store(location)
 }
 
 /// The same for who measures: where the server is away, records wait for it.

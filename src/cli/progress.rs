@@ -13,6 +13,8 @@ pub struct Progress {
     bar: ProgressBar,
     /// Whether a search has shown itself: several threads tell how far it is.
     shown: Once,
+    /// Whether anything was visited: of slices the first may begin after the start.
+    visited: Once,
 }
 
 impl Progress {
@@ -29,6 +31,7 @@ impl Progress {
         Self {
             bar,
             shown: Once::new(),
+            visited: Once::new(),
         }
     }
 
@@ -164,22 +167,33 @@ impl Progress {
 
     /// Shows a visit of a cell.
     pub fn visiting(&self, visit: &Visit<'_>) {
-        if visit.done == 0 {
+        if visit.done == 0 || !self.visited.is_completed() {
+            self.visited.call_once(|| {});
             // Nothing but what is measured shall wake up.
             self.bar.disable_steady_tick();
             self.bar.reset();
-            self.bar.set_style(template(
-                "{prefix}{spinner} {msg:<44} {bar:24} {percent} % {elapsed} gone, {eta} left",
-            ));
+            // A rate of slices says nothing: their end is known.
+            let left = if visit.rounds.is_some() {
+                ", {eta} left"
+            } else {
+                ""
+            };
+            let line = format!("{{prefix}}{{spinner}} {{msg}} {{wide_bar}} {{percent}} %{left}");
+            self.bar.set_style(template(&line));
         }
         self.bar.set_length(visit.visits);
         self.bar.set_position(visit.done);
-        let rounds = match visit.rounds {
-            Some(rounds) => format!("{}/{rounds}", visit.round),
-            None => format!("round {}", visit.round),
-        };
-        self.bar
-            .set_message(format!("{} · {} · {rounds}", visit.workload, visit.label));
+        self.bar.set_message(match visit.rounds {
+            Some(rounds) => {
+                let of = visit.round;
+                format!("{} · {} · {of}/{rounds}", visit.workload, visit.label)
+            }
+            // Slices are too short to be read, and are counted in tenths of a second.
+            None => {
+                let left = visit.visits.saturating_sub(visit.done) / 10;
+                format!("round {}, {left} s left at most", visit.round)
+            }
+        });
     }
 
     /// Shows what is known so far, a line each.

@@ -20,7 +20,7 @@ use lab::session::{Session, SessionError};
 use lab::shard::{ShardError, ShardNumber};
 use lab::stats::STEADY_ROUNDS;
 use lab::target::simulated::{CipherRate, Driver, NoRate, whole_size};
-use lab::target::{Backend, Place, Storage, System, VolumeFormat};
+use lab::target::{Backend, Place, Storage, System, VolumeFormat, notation};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub struct RunOptions {
     /// Measure this system: builtin, dm-crypt, path:DIR, drive:NAME and the others of `cryptmark doctor`; can be repeated
     #[arg(long = "system", value_name = "S")]
     systems: Vec<System>,
-    /// Measure this cipher, in dm-crypt notation; can be repeated
+    /// Measure this cipher, by its name (in XTS) or in dm-crypt notation; can be repeated
     #[arg(long = "cipher", value_name = "C")]
     ciphers: Vec<String>,
     /// Key size in bits, counted as cryptsetup counts
@@ -229,7 +229,7 @@ impl RunOptions {
             plan.systems.clone_from(&self.systems);
         }
         if !self.ciphers.is_empty() {
-            plan.ciphers.clone_from(&self.ciphers);
+            plan.ciphers = self.ciphers.iter().map(|given| notation(given)).collect();
             // The plan's key size belongs to the plan's ciphers.
             plan.key_size = None;
         }

@@ -1,6 +1,6 @@
 //! `cryptmark list` and `cryptmark show`: stored runs.
 
-use super::{Failure, open_store, print, style};
+use super::{Failure, open_store_of_runs, print, style};
 use clap::Args;
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub struct ShowOptions {
 
 /// Lists the stored runs, the newest first.
 pub fn list(store: Option<&str>) -> Result<(), Failure> {
-    let runs = open_store(store)?.list()?;
+    let runs = open_store_of_runs(store)?.list()?;
     if runs.is_empty() {
         return print("No runs are stored yet: `cryptmark run` measures.\n");
     }
@@ -43,7 +43,7 @@ pub fn list(store: Option<&str>) -> Result<(), Failure> {
 
 /// Prints a stored run as it was printed when it was measured.
 pub fn show(options: &ShowOptions, store: Option<&str>) -> Result<(), Failure> {
-    let run = open_store(store)?.load(&options.id)?;
+    let run = open_store_of_runs(store)?.load(&options.id)?;
     if options.json {
         return print(
             &::report::json::render(std::slice::from_ref(&run)).map_err(Failure::unprintable)?,

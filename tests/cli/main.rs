@@ -295,6 +295,11 @@ fn bad_arguments_are_refused_before_anything_happens() {
         (&["run", "--system", "veracrypt"], "veracrypt"),
         (&["run", "--html", "no/such/dir/x.html"], "x.html"),
         (&["show", "nothing"], "nothing"),
+        (&["list", "--store", "mistyped.db"], "mistyped.db"),
+        (
+            &["volume", "serve", "v", "--nbd", "10809"],
+            "localhost:10809",
+        ),
         (&["plans", "show", "quikc"], "quikc"),
         (&["plans", "show", "kdf"], "run kdf"),
         (&["doctor", "--at", "nowhere"], "nowhere"),
@@ -329,7 +334,60 @@ fn bad_arguments_are_refused_before_anything_happens() {
             "{arguments:?}"
         );
     }
+    assert!(!sandbox.path("mistyped.db").exists());
     sandbox.assert_no_litter();
+}
+
+/// Of slices the first is under way before who watches hears of it.
+#[test]
+fn who_watches_sees_rounds_and_costs() {
+    let sandbox = Sandbox::new();
+    let run = format!("{PROGRAM} run --at at --size 64MB --time 8 --cipher aes > out.txt");
+    let mut terminal = sandbox.command(&[]);
+    let script = Command::new("script")
+        .args(["-qec", &format!("stty cols 100; {run}"), "/dev/null"])
+        .current_dir(sandbox.folder.path())
+        .envs(
+            terminal
+                .env_remove("TERM")
+                .get_envs()
+                .filter_map(|(key, value)| Some((key, value?))),
+        )
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .output();
+    let shown = match script {
+        Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
+        Err(error) => return println!("skipped: script: {error}"),
+    };
+    let rounds: Vec<&str> = shown
+        .split('\r')
+        .filter(|line| line.contains(" round ") && line.contains('%'))
+        .collect();
+    assert!(rounds.len() > 2, "{shown}");
+    for line in rounds {
+        assert!(line.contains(" s left at most "), "{line}");
+        assert!(!line.contains("B/s"), "{line}");
+    }
+    assert!(shown.contains("AES-256 XTS   large transfers"), "{shown}");
+    let answer = std::fs::read_to_string(sandbox.path("out.txt")).unwrap();
+    assert!(answer.contains("Noise floor"), "{shown}{answer}");
+}
+
+/// A cipher that is named alone is what disks have.
+#[test]
+fn a_name_alone_is_xts() {
+    let sandbox = Sandbox::new();
+    for (given, expected) in [
+        ("aes", "builtin aes-xts-plain64"),
+        ("aes-cbc-essiv:sha256", "builtin aes-cbc-essiv:sha256"),
+        // It has blocks of 64 bits, and no XTS.
+        ("blowfish", "builtin blowfish"),
+    ] {
+        let text = sandbox.ok(&["run", "--dry-run", "--cipher", given]);
+        let line = text.lines().find(|line| line.starts_with("on: "));
+        assert!(line.unwrap().ends_with(expected), "{text}");
+    }
 }
 
 #[test]

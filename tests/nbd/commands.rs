@@ -1,6 +1,6 @@
 //! What takes a volume's place takes an export's URI.
 
-use crate::desk::{Desk, Kind, MIB, PROGRAM, have};
+use crate::desk::{Back, Desk, Kind, MIB, PROGRAM, have};
 use std::fs;
 
 const PLACE: &str = "nbd+unix:///?socket=back";
@@ -116,6 +116,37 @@ fn a_header_may_be_elsewhere() {
             .code(),
         Some(2)
     );
+}
+
+/// Requests that are longer than a server takes go in parts, also where many are in flight.
+#[test]
+fn servers_that_take_little_at_once() {
+    if !have(&["nbdkit"]) {
+        return;
+    }
+    let desk = Desk::new();
+    let little = desk.command(
+        "nbdkit",
+        "--foreground --unix back --filter=blocksize-policy memory 40M blocksize-minimum=512 \
+         blocksize-preferred=4096 blocksize-maximum=64K blocksize-error-policy=error",
+    );
+    let _back = Back::start(little, &desk.path("back"));
+    desk.run(
+        PROGRAM,
+        &format!(
+            "run --at {PLACE} --size 34MiB --quick --repeat 2 --cipher aes-xts-plain64 \
+             --system builtin --no-progress --store runs.db"
+        ),
+    );
+    desk.create(&format!("{PLACE} --yes"));
+    let data: Vec<u8> = (0..8_u32 << 20)
+        .map(|at| (at >> 9) as u8 ^ at as u8)
+        .collect();
+    fs::write(desk.path("data"), &data).unwrap();
+    let volume = |what: &str| format!("volume {what} {PLACE} --passphrase-file line --no-progress");
+    desk.run(PROGRAM, &format!("{} --input data --yes", volume("import")));
+    desk.run(PROGRAM, &format!("{} --output out", volume("export")));
+    assert!(fs::read(desk.path("out")).unwrap().starts_with(&data));
 }
 
 #[test]

@@ -93,6 +93,24 @@ impl AlignedBuffer {
         Ok(())
     }
 
+    /// The buffer that `parts` were split from, and whether they were: what a device has kept, and
+    /// given other memory back for, is copied.
+    pub fn joined(parts: impl IntoIterator<Item = Self>) -> (Self, bool) {
+        let mut parts = parts.into_iter();
+        let mut whole = parts.next().unwrap_or_default();
+        let mut same = true;
+        for part in parts {
+            if let Err(other) = whole.append(part) {
+                let mut copy = Self::new(whole.len() + other.len());
+                let (before, behind) = copy.split_at_mut(whole.len());
+                before.copy_from_slice(&whole);
+                behind.copy_from_slice(&other);
+                (whole, same) = (copy, false);
+            }
+        }
+        (whole, same)
+    }
+
     /// The most that [`set_len`](Self::set_len) can show.
     pub fn capacity(&self) -> usize {
         self.pages.bytes().len()

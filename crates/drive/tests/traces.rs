@@ -66,6 +66,21 @@ fn as_others_write_them() {
         entry(300_000, Action::Read, 4096, 4096),
     ];
     assert_eq!(read(blkparse).unwrap(), expected);
+
+    // Who traces what reaches the drive (blktrace -a issue) has no other event; who traces all
+    // has each request twice.
+    let issued = "  8,0    3        1     0.000000000   697  D  WS 223490 + 8 [kworker]\n  \
+                    8,0    3        2     0.000001829   697  C  WS 223490 + 8 [0]\n  \
+                    8,0    3        3     0.000101829   697  D   R 8 + 8 [cat]\n";
+    let expected = [
+        entry(0, Action::Write, 223_490 * 512, 4096),
+        entry(101_829, Action::Read, 4096, 4096),
+    ];
+    assert_eq!(read(issued).unwrap(), expected);
+    let both = "  8,0    3        1     0.000000000   697  Q  WS 16 + 8 [cp]\n  \
+                  8,0    3        2     0.000001829   697  D  WS 16 + 8 [cp]\n";
+    let expected = [entry(0, Action::Write, 8192, 4096)];
+    assert_eq!(read(both).unwrap(), expected);
 }
 
 #[track_caller]

@@ -266,10 +266,11 @@ fn warnings(steady: Option<Steady>, ledger: &Ledger, looks: Looks) -> Vec<String
         Looks::Always => 2.0 * LEDGER_GAP,
     };
     if gap.abs() > allowed {
-        warnings.push(format!(
-            "{:.0} % of the time is in no part of the ledger; read the shares with that in mind",
-            gap * 100.0
-        ));
+        let percent = gap.abs() * 100.0;
+        warnings.push(match gap > 0.0 {
+            true => format!("the parts of the time leave {percent:.0} % of it unexplained"),
+            false => format!("the parts of the time are {percent:.0} % more than all of it"),
+        });
     }
     warnings
 }

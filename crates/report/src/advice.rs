@@ -148,8 +148,14 @@ pub fn so_far(run: &Run) -> Vec<String> {
     let width = names.iter().map(|name| name.chars().count()).max();
     let width = width.unwrap_or(0);
     let line = |(setup, name): (&Setup<'_>, &String)| {
-        let of =
-            |is_large: bool, what: &str| setup.cost(is_large).map(|cost| format!("{what} {cost}"));
+        let early = setup.overheads().any(|overhead| overhead.ratio.n < FEWEST);
+        let of = |is_large: bool, what: &str| {
+            let cost = setup.cost(is_large)?;
+            Some(match early {
+                true => format!("{what} not known yet"),
+                false => format!("{what} {cost}"),
+            })
+        };
         let costs = [of(true, "large transfers"), of(false, "small ones")];
         let costs: Vec<String> = costs.into_iter().flatten().collect();
         figure::one_line(&format!("{name:<width$}   {}", costs.join("; ")))

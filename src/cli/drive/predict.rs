@@ -10,8 +10,8 @@ use lab::plan::{Plan, PlanError};
 use lab::record::Bottleneck;
 use lab::session::simulated::rate;
 use lab::summary;
-use lab::target::Encryption;
 use lab::target::simulated::{self, CipherRate, Driver, Simulated};
+use lab::target::{Encryption, notation};
 use lab::trial::{self, Options, Sample, TrialError};
 use lab::workload::Workload;
 use serde::Serialize;
@@ -316,10 +316,7 @@ impl PredictOptions {
     fn ciphers(&self) -> Result<Vec<Cipher>, Failure> {
         let mut ciphers = Vec::new();
         for given in &self.cipher {
-            let notation = match given.contains('-') {
-                true => given.clone(),
-                false => format!("{given}-xts-plain64"),
-            };
+            let notation = notation(given);
             let told = self.cpu.iter().find(|(cipher, _)| cipher == given);
             let mb_s = match told {
                 Some((_, given)) => given.0,

@@ -12,6 +12,15 @@ pub(super) struct State {
     first: Option<u64>,
     /// fio version 2 says how long to wait, and not when.
     now: u64,
+    /// Which event of blkparse is a request: that it is queued (Q), or, in a trace that has only
+    /// that, issued to the drive (D).
+    event: Option<Event>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    Queued,
+    Issued,
 }
 
 impl State {
@@ -21,7 +30,7 @@ impl State {
             Format::Fio { version } => self.fio(version, line)?,
             Format::DiskSim => Some(disksim(line)?),
             Format::Msr => Some(msr(line)?),
-            Format::Blkparse => blkparse(line)?,
+            Format::Blkparse => self.blkparse(line)?,
         };
         let Some(mut entry) = entry else {
             return Ok(None);
@@ -81,6 +90,45 @@ impl State {
             bytes: number("length", bytes)?,
         }))
     }
+
+    /// blkparse(1), "DEFAULT OUTPUT": every request counts once, by the event that the first has.
+    fn blkparse(&mut self, line: &str) -> Result<Option<Entry>, Fault> {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [device, _, _, time, _, event, kind, place @ ..] = &words[..] else {
+            // The sums at its end.
+            return Ok(None);
+        };
+        let event = match *event {
+            "Q" => Event::Queued,
+            "D" => Event::Issued,
+            _ => return Ok(None),
+        };
+        if !device.contains(',') || *self.event.get_or_insert(event) != event {
+            return Ok(None);
+        }
+        let time = fraction("time", time, 1e9)?;
+        let action = match kind.bytes().find(|kind| b"RWD".contains(kind)) {
+            Some(b'D') => Action::Discard,
+            Some(b'R') => Action::Read,
+            Some(_) => Action::Write,
+            None if kind.contains('F') => return Ok(Some(flush(time))),
+            None => return Ok(None),
+        };
+        match place {
+            [sector, "+", sectors, ..] => Ok(Some(Entry {
+                time,
+                action,
+                offset: sectors_of("sector", sector)?,
+                bytes: sectors_of("number of sectors", sectors)?,
+            })),
+            // A flush says that it writes, and where nothing.
+            _ if kind.contains('F') => Ok(Some(flush(time))),
+            _ => Err(Fault::Words {
+                expected: 10,
+                found: words.len(),
+            }),
+        }
+    }
 }
 
 /// DiskSim 4.0 manual, section "ASCII trace format": bit 0 of the flags is a read.
@@ -128,40 +176,6 @@ fn msr(line: &str) -> Result<Entry, Fault> {
         offset: number("offset", offset)?,
         bytes: number("length", bytes)?,
     })
-}
-
-/// blkparse(1), "DEFAULT OUTPUT": only what is queued counts, once.
-fn blkparse(line: &str) -> Result<Option<Entry>, Fault> {
-    let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    let [device, _, _, time, _, event, kind, place @ ..] = &words[..] else {
-        // The sums at its end.
-        return Ok(None);
-    };
-    if *event != "Q" || !device.contains(',') {
-        return Ok(None);
-    }
-    let time = fraction("time", time, 1e9)?;
-    let action = match kind.bytes().find(|kind| b"RWD".contains(kind)) {
-        Some(b'D') => Action::Discard,
-        Some(b'R') => Action::Read,
-        Some(_) => Action::Write,
-        None if kind.contains('F') => return Ok(Some(flush(time))),
-        None => return Ok(None),
-    };
-    match place {
-        [sector, "+", sectors, ..] => Ok(Some(Entry {
-            time,
-            action,
-            offset: sectors_of("sector", sector)?,
-            bytes: sectors_of("number of sectors", sectors)?,
-        })),
-        // A flush says that it writes, and where nothing.
-        _ if kind.contains('F') => Ok(Some(flush(time))),
-        _ => Err(Fault::Words {
-            expected: 10,
-            found: words.len(),
-        }),
-    }
 }
 
 fn flush(time: u64) -> Entry {

@@ -214,7 +214,7 @@ pub enum StoreError {
         which: String,
     },
     /// The prefix fits several runs.
-    #[error("`{which}` fits several runs: {}", matches.join(", "))]
+    #[error("`{which}` fits {} runs: {}", matches.len(), some(matches))]
     Ambiguous {
         /// The prefix asked for.
         which: String,
@@ -241,6 +241,15 @@ pub enum StoreError {
         /// The baselines that point to it.
         names: Vec<String>,
     },
+}
+
+/// The newest of many ids, which a terminal has room for.
+fn some(ids: &[String]) -> String {
+    const SHOWN: usize = 3;
+    match ids.len() > SHOWN {
+        true => format!("{} and others", ids[ids.len() - SHOWN..].join(", ")),
+        false => ids.join(", "),
+    }
 }
 
 impl StoreError {

@@ -40,6 +40,16 @@ impl EncryptionError {
     }
 }
 
+/// Dm-crypt notation of a cipher that is named alone: its XTS, as disks have it; of one that has
+/// none, and of what is notation already, the same.
+pub fn notation(given: &str) -> String {
+    let xts = format!("{given}-xts-plain64");
+    match !given.contains('-') && xts.parse::<CipherSpec>().is_ok() {
+        true => xts,
+        false => given.to_owned(),
+    }
+}
+
 impl Encryption {
     /// Reads dm-crypt notation; without `key_bits` the cipher's default
     /// applies, without `backend` the fastest.

@@ -12,19 +12,15 @@ const INLINE_US: f64 = 5.0;
 /// Bytes of the small requests that flags are about.
 const SMALL: f64 = 4096.0;
 
-/// What a ratio of rates costs: `12.3 % (10.1 to 14.0)`.
+/// What a ratio of rates costs: `12.3 % (10.1 to 14.0)`; `at most 14.0 %` where it may be nothing.
 pub(super) fn cost(ratio: Interval) -> String {
-    let loss = |ratio: f64| {
-        let percent = (1.0 - ratio) * 100.0;
-        // Not -0.0.
-        if percent.abs() < 0.05 { 0.0 } else { percent }
-    };
-    format!(
-        "{:.1} % ({:.1} to {:.1})",
-        loss(ratio.median),
-        loss(ratio.high),
-        loss(ratio.low)
-    )
+    let loss = |ratio: f64| (1.0 - ratio) * 100.0;
+    let (least, most) = (loss(ratio.high), loss(ratio.low));
+    match (least >= 0.05, most >= 0.05) {
+        (true, _) => format!("{:.1} % ({least:.1} to {most:.1})", loss(ratio.median)),
+        (false, true) => format!("at most {most:.1} %"),
+        (false, false) => "nothing".to_owned(),
+    }
 }
 
 /// Whether discards go through: flash that takes them gains by it.

@@ -70,7 +70,7 @@ impl ServeError {
             Self::NoSocket { .. } => "Choose a path where nothing is.",
             Self::Listen { .. } => "Check the path or the address, and who may use it.",
             Self::Place { .. } => {
-                "Give a path such as /run/user/1000/disk.sock, or localhost:10809."
+                "Give a path such as ./disk.sock, or an address such as localhost:10809."
             }
             Self::Failed(_) => "Start it again; see the kernel log (dmesg) if it fails again.",
         }
@@ -91,8 +91,13 @@ impl Place {
     /// the loopback address.
     ///
     /// # Errors
-    /// [`ServeError::Place`] where that names no address.
+    /// [`ServeError::Place`] where that names no address, and of a number alone: it may be
+    /// meant as a port.
     pub fn parse(text: &std::ffi::OsStr) -> Result<Self, ServeError> {
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if text.to_str().is_some_and(digits) {
+            return Err(ServeError::Place { text: text.into() });
+        }
         let named = text
             .to_str()
             .filter(|text| text.contains(':') && !text.contains('/'));

@@ -145,7 +145,8 @@ impl<'a, D: BlockDevice, C: SectorCipher> CryptQueue<'a, D, C> {
         if slot.away > 0 {
             return None;
         }
-        let (buffer, same) = joined(&mut slot.parts[..slot.count]);
+        let parts = slot.parts[..slot.count].iter_mut().map(std::mem::take);
+        let (buffer, same) = AlignedBuffer::joined(parts);
         self.parts &= same;
         let result = slot.error.take().map_or(Ok(()), Err);
         let request = Request {
@@ -158,24 +159,6 @@ impl<'a, D: BlockDevice, C: SectorCipher> CryptQueue<'a, D, C> {
         self.free.push(index);
         Some(Completion { request, result })
     }
-}
-
-/// The buffer that parts were split from. A device that keeps what it was given, and
-/// gives other memory back, has them copied.
-fn joined(parts: &mut [AlignedBuffer]) -> (AlignedBuffer, bool) {
-    let mut parts = parts.iter_mut().map(std::mem::take);
-    let mut whole = parts.next().unwrap_or_default();
-    let mut same = true;
-    for part in parts {
-        if let Err(other) = whole.append(part) {
-            let mut copy = AlignedBuffer::new(whole.len() + other.len());
-            let (before, behind) = copy.split_at_mut(whole.len());
-            before.copy_from_slice(&whole);
-            behind.copy_from_slice(&other);
-            (whole, same) = (copy, false);
-        }
-    }
-    (whole, same)
 }
 
 impl<D: BlockDevice, C: SectorCipher> Queue for CryptQueue<'_, D, C> {

@@ -10,6 +10,7 @@ mod error;
 mod lasting;
 mod line;
 mod pieces;
+mod queue;
 mod road;
 mod socket;
 #[cfg(test)]
@@ -26,11 +27,12 @@ use super::server::Place;
 use super::wire::transmission;
 use block::{
     AlignedBuffer, BlockDevice, BlockError, ByteRange, Completion, Geometry, Operation,
-    OperationKind, Part, Queue, QueueOptions, Request, Wait,
+    OperationKind, Queue, QueueOptions, Request, Wait,
 };
 use lasting::Recovery;
 use line::{Line, State};
 use pieces::Pieces;
+use queue::NbdQueue;
 use road::{Pending, Road, Server};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -507,57 +509,7 @@ impl BlockDevice for NbdDevice {
     }
 
     fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
-        options.checked_depth()?;
-        Ok(Box::new(NbdQueue {
-            device: self,
-            owner: self.owner(),
-            in_flight: 0,
-            options,
-        }))
-    }
-}
-
-struct NbdQueue<'a> {
-    device: &'a NbdDevice,
-    owner: u64,
-    in_flight: u32,
-    options: QueueOptions,
-}
-
-impl Queue for NbdQueue<'_> {
-    fn submit(&mut self, request: Request) {
-        let depth = self.options.depth;
-        self.in_flight += 1;
-        if self.in_flight > depth {
-            let result = Err(BlockError::QueueFull { depth });
-            let mut state = self.device.line(self.owner).lock();
-            return state.finish(self.owner, request, result);
-        }
-        let since = self.options.meter.now();
-        self.device.submit(self.owner, request);
-        self.options.meter.charge(Part::Submit, since);
-    }
-
-    fn reap(&mut self, wait: Wait) -> Option<Completion> {
-        if self.in_flight == 0 {
-            return None;
-        }
-        let since = self.options.meter.now();
-        let done = self.device.reap(self.owner, wait);
-        self.options.meter.charge(Part::Wait, since);
-        self.in_flight -= u32::from(done.is_some());
-        done
-    }
-
-    fn in_flight(&self) -> u32 {
-        self.in_flight
-    }
-}
-
-impl Drop for NbdQueue<'_> {
-    fn drop(&mut self) {
-        while self.reap(Wait::Yes).is_some() {}
-        self.device.line(self.owner).lock().leave(self.owner);
+        Ok(Box::new(NbdQueue::open(self, options)?))
     }
 }
 
