@@ -39,9 +39,11 @@ impl Default for Style {
 /// Columns beyond which a table is harder to read, and breaks in a ticket.
 const WIDEST: u16 = 110;
 
-/// The machine, the noise floor, the cells by workload, the advice, the warnings.
+/// The answer, the machine, the noise floor, the cells by workload, the warnings.
 pub fn table(run: &Run, style: &Style) -> String {
     let mut lines = Vec::new();
+    style.wrap(&mut lines, &advice::sentence(run));
+    lines.push(String::new());
     let partial = if run.partial { ", PARTIAL" } else { "" };
     style.wrap(
         &mut lines,
@@ -81,9 +83,11 @@ pub fn table(run: &Run, style: &Style) -> String {
             lines.push(String::new());
         }
     }
-    style.wrap(&mut lines, &advice::sentence(run));
     for warning in group::warnings(run) {
         style.wrap(&mut lines, &format!("warning: {warning}"));
+    }
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
     }
     let mut text = lines.join("\n");
     text.push('\n');
