@@ -49,6 +49,7 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
     device.reserve(ByteRange::new(0, length))?;
     let before = LuksHeader::read(device);
     LuksHeader::put(device, &bytes)?;
+    backups::spare(&options.input);
     let mut text = format!(
         "restored {length} bytes of the {} volume {}\n",
         from.format(),

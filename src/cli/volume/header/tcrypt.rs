@@ -32,6 +32,7 @@ pub fn restore(options: &RestoreOptions, family: Family) -> Result<(), Failure> 
     let sealing = resealed(&opening, &unlocked);
     let limits = Limits::default();
     unlocked.write_headers(devices.data(), &sealing, passphrase_of(&secret)?, &limits)?;
+    backups::spare(&options.input);
     let mut text = "the header and its copy are written anew from the backup\n".to_owned();
     if let (Some(_), Some(path)) = (lost, backups::kept()) {
         text += &format!("what was there is kept in {}\n", path.display());
