@@ -70,18 +70,20 @@ impl Shared {
         if !self.write {
             return Ok(());
         }
-        if self.kind == PathKind::RegularFile {
-            let metadata = self.file.metadata();
-            let metadata = metadata
-                .map_err(|source| failed(OperationKind::Flush, ByteRange::new(0, 0), source))?;
-            if metadata.len() < self.geometry.size {
-                self.cut_off.store(true, Ordering::Relaxed);
-            }
-            if self.named && !system::has_name(&metadata) {
-                return Err(BlockError::Removed);
-            }
+        if self.kind != PathKind::RegularFile {
+            return self.check_whole();
         }
-        self.check_whole()
+        let metadata = self.file.metadata();
+        let metadata = metadata
+            .map_err(|source| failed(OperationKind::Flush, ByteRange::new(0, 0), source))?;
+        if metadata.len() < self.geometry.size {
+            self.cut_off.store(true, Ordering::Relaxed);
+        }
+        self.check_whole()?;
+        match self.named && !system::has_name(&metadata) {
+            true => Err(BlockError::Removed),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
