@@ -113,6 +113,22 @@ fn desk() -> tempfile::TempDir {
 
 const EXPORT: &str = "volume export v --passphrase-file pass --output";
 
+/// The file that is replaced is left to its other names, and the user is told.
+#[test]
+fn hard_links_keep_the_old_content() {
+    let desk = desk();
+    fs::write(desk.path().join("out"), "old").unwrap();
+    fs::hard_link(desk.path().join("out"), desk.path().join("other")).unwrap();
+    let done = command(desk.path(), &format!("{EXPORT} out --yes")).output();
+    let done = done.unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(
+        done.status.success() && said.contains("hard link"),
+        "{said}"
+    );
+    assert_eq!(fs::read(desk.path().join("other")).unwrap(), b"old");
+}
+
 /// One of them makes the file, and the other one does not replace it.
 #[test]
 fn of_two_exports_to_a_new_file_one_is_refused() {
@@ -152,6 +168,7 @@ fn links_stay_links() {
         assert!(fs::read(path("end")).unwrap() == fs::read(path("plain")).unwrap());
     }
     // Without --yes, what the link leads to is asked for.
+    fs::write(path("end"), "old").unwrap();
     let refused = command(desk.path(), &format!("{EXPORT} link"))
         .output()
         .unwrap();

@@ -1,5 +1,20 @@
 //! The command line: one subcommand a file, and what they share.
 
+/// As in the standard library, but a standard error that is gone or full is no reason to panic: a
+/// server would end in the middle of a request.
+macro_rules! eprint {
+    ($($arguments:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!($($arguments)*));
+    }};
+}
+
+/// See `eprint`.
+macro_rules! eprintln {
+    ($($arguments:tt)*) => {
+        eprint!("{}\n", format_args!($($arguments)*))
+    };
+}
+
 pub mod advise;
 #[cfg(target_os = "linux")]
 pub mod agent;
@@ -242,6 +257,14 @@ fn print(text: &str) -> Result<(), Failure> {
             "Check where the output is sent.",
         )),
         _ => Ok(()),
+    }
+}
+
+/// Says what was done. If standard output cannot take it, standard error does: an error would mean
+/// that nothing was changed.
+fn print_done(text: &str) {
+    if let Err(failure) = print(text) {
+        eprint!("warning: {}; but this is done:\n{text}", failure.what());
     }
 }
 

@@ -111,7 +111,14 @@ impl Target {
                 Other::Goes
             }
         };
-        publish(draft, &self.path, other)
+        publish(draft, &self.path, other)?;
+        if self.there.as_ref().is_some_and(has_other_names) {
+            eprintln!(
+                "warning: {} was a hard link; its other names still have the old content",
+                self.path.display()
+            );
+        }
+        Ok(())
     }
 }
 
@@ -130,6 +137,17 @@ fn keep_owner(draft: &File, there: &Metadata) -> io::Result<()> {
 #[cfg(not(unix))]
 fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
     Ok(())
+}
+
+/// Whether a file has hard links.
+#[cfg(unix)]
+fn has_other_names(found: &Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(found) > 1
+}
+
+#[cfg(not(unix))]
+fn has_other_names(_: &Metadata) -> bool {
+    false
 }
 
 #[cfg(unix)]

@@ -218,6 +218,36 @@ fn the_last_three_of_each_volume_are_left() {
     assert!(desk.opens("v", "one"));
 }
 
+/// A restore that is refused must not remove the backup that it was about to restore.
+#[test]
+fn the_oldest_backup_can_be_restored() {
+    for (kind, options) in [("luks2", ""), ("luks1", ""), ("veracrypt", V)] {
+        let desk = Desk::new();
+        prepare(&desk, kind);
+        for (old, new) in [("one", "two"), ("two", "three"), ("three", "two")] {
+            let cheap = if kind == "veracrypt" { V } else { CHEAP };
+            desk.volume(&format!(
+                "passwd v {cheap} --key-file {old} --new-key-file {new}"
+            ));
+        }
+        let kept = desk.all_kept();
+        assert_eq!(kept.len(), 3, "{kept:?}");
+        let oldest = kept[0].display();
+        // With a passphrase of then, which TrueCrypt and VeraCrypt need.
+        let key = if options.is_empty() {
+            ""
+        } else {
+            "--key-file one"
+        };
+        let restore = format!("header restore v {options} {key} --input {oldest}");
+        desk.refused(4, "v", &restore);
+        assert!(kept[0].exists(), "{kind}");
+        desk.volume(&format!("{restore} --yes"));
+        desk.volume(&format!("open v {options} --key-file one"));
+        assert!(kept[0].exists(), "{kind}: what was named is not removed");
+    }
+}
+
 /// A full disk: no file, whole or in part.
 #[cfg(unix)]
 #[test]

@@ -146,7 +146,9 @@ fn loop_devices_of_killed_servers_go() {
     let device = device.filter_map(|place| place["loop"].as_str()).next();
     let device = std::path::PathBuf::from(device.unwrap());
     assert!(block::LoopDevice::backing_of(&device).is_some());
-    desk.umount();
+    let said = desk.refused(desk.volume("umount").arg("d"), 1);
+    assert!(said.contains("was killed"), "{said}");
+    assert!(desk.is_tidy());
     let private = |path: &std::path::Path| path.to_string_lossy().contains("cryptmark");
     let left = block::LoopDevice::backing_of(&device).filter(|path| private(path));
     assert_eq!(left, None);

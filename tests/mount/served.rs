@@ -8,7 +8,7 @@ use block::model::{Discarded, Model};
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 fn serve(desk: &Desk, options: &[&str]) -> Command {
     let mut serve = desk.volume("serve");
@@ -102,6 +102,56 @@ fn a_killed_server_leaves_no_obstacle() {
         umount(&desk, "f");
         assert!(!desk.path("f").exists());
     }
+}
+
+/// A log on a full disk, or a terminal that is gone, does not stop a server.
+#[test]
+fn a_server_that_cannot_complain_goes_on() {
+    let Some(desk) = Desk::new(18) else { return };
+    // The last MiB of the image cannot be written.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f {}; exec {PROGRAM} volume serve x.img --passphrase-file line \
+         --fuse f 2>/dev/full >/dev/null",
+        17 * MIB / 512
+    );
+    for by_signal in [false, true] {
+        let mut server = Command::new("sh");
+        server.args(["-c", &script]).current_dir(desk.path(""));
+        let mut server = server.stdin(Stdio::null()).spawn().unwrap();
+        soon(|| desk.has_mounts_at("f"));
+        let file = read_and_write(&desk.path("f"));
+        for _ in 0..20 {
+            file.write_all_at(&[1; 4096], MIB + MIB / 2).unwrap_err();
+            file.write_all_at(&[2; 4096], 0).unwrap();
+        }
+        if by_signal {
+            kill(desk.pid(), Signal::TERM);
+            // It says that it is in use.
+            desk.refused(desk.volume("umount").arg("f"), 4);
+            assert!(server.try_wait().unwrap().is_none());
+            drop(file);
+        } else {
+            drop(file);
+            let said = desk.refused(desk.volume("umount").arg("f"), 1);
+            assert!(said.contains("20 writes and flushes"), "{said}");
+        }
+        assert_eq!(server.wait().unwrap().code(), Some(0));
+    }
+}
+
+/// What is written to a file without a name is lost with the server.
+#[test]
+fn an_image_that_is_removed_meanwhile_is_not_well() {
+    let Some(desk) = Desk::new(18) else { return };
+    in_background(&desk);
+    let file = read_and_write(&desk.path("f"));
+    file.write_all_at(&[1; 4096], 0).unwrap();
+    fs::remove_file(desk.path("x.img")).unwrap();
+    let error = file.sync_all().unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(5));
+    drop(file);
+    let said = desk.refused(desk.volume("umount").arg("f"), 1);
+    assert!(said.contains("was removed"), "{said}");
 }
 
 #[test]

@@ -187,6 +187,9 @@ pub enum BlockError {
         /// The bytes that it had.
         size: u64,
     },
+    /// A file has no name any more, so that its data go with the last program that has it open.
+    #[error("the file was removed while it was in use")]
+    Removed,
     /// A flush has failed before. The system tells of what it could not write once
     /// only, so that no later flush says anything of the data of that time.
     #[error("what was written may be lost, since a flush has failed")]
@@ -230,7 +233,7 @@ impl BlockError {
             Self::Interrupted => errno::EINTR,
             Self::Tampered { .. } => errno::EILSEQ,
             Self::Injected { errno } => *errno,
-            Self::CutOff { .. } => errno::EIO,
+            Self::CutOff { .. } | Self::Removed => errno::EIO,
             Self::Lost { source } => source.errno(),
             Self::Open { source, .. }
             | Self::Create { source, .. }
@@ -320,6 +323,9 @@ impl BlockError {
             },
             Self::CutOff { .. } => {
                 "Find out what has cut it off; what was behind its end is gone, and has to come from a backup."
+            }
+            Self::Removed => {
+                "Copy the data elsewhere before the program that has the file open ends; then they are lost."
             }
             Self::Lost { source } => source.remedy(),
             Self::Tampered { .. } => {

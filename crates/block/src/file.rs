@@ -118,7 +118,8 @@ impl Default for FileOptions {
 ///
 /// The size is the file's at the time of opening, rounded down to the logical
 /// block. Once a read or a flush has found the file shorter, writes and flushes fail
-/// ([`BlockError::CutOff`]); a write of its last bytes that comes first hides it. A
+/// ([`BlockError::CutOff`]); a write of its last bytes that comes first hides it. Flushes fail
+/// once the file has lost its last name ([`BlockError::Removed`]). A
 /// discard punches a hole into a file, which afterwards reads as zeros; on a block
 /// device the content is then up to the device. A flush is `fdatasync`, or
 /// `FlushFileBuffers`.

@@ -65,7 +65,7 @@ impl UringQueue {
                 }
             });
             let result = match request.operation {
-                Operation::Flush => result.and_then(|()| self.shared.check_length()),
+                Operation::Flush => result.and_then(|()| self.shared.check_kept()),
                 _ => result,
             };
             self.finished.push_back(Completion { request, result });

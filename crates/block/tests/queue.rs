@@ -192,6 +192,47 @@ fn a_file_that_was_cut_off_is_not_written_any_more() {
     }
 }
 
+/// What is flushed to a file without a name goes with it.
+#[cfg(unix)]
+#[test]
+fn a_file_that_was_removed_has_nothing_durable() {
+    for engine in [Engine::Pread, Engine::Threads, Engine::IoUring] {
+        let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
+        file.as_file().set_len(MIB).unwrap();
+        let options = FileOptions {
+            write: true,
+            engine: Some(engine),
+            ..FileOptions::default()
+        };
+        let device = match FileDevice::open(file.path(), &options) {
+            Ok(device) => device,
+            Err(error) => {
+                println!("skipped: {engine}: {error}");
+                continue;
+            }
+        };
+        let mut queue = device.queue(QueueOptions::new(1)).unwrap();
+        let mut done = |request: Request| {
+            queue.submit(request);
+            queue.reap(Wait::Yes).unwrap().result
+        };
+        let flush = || Request::new(Operation::Flush, 0, AlignedBuffer::empty(), 0);
+        done(write(0, &[1; 4096], 0)).unwrap();
+        done(flush()).unwrap();
+        drop(file);
+        done(write(0, &[1; 4096], 0)).unwrap();
+        assert!(
+            matches!(done(flush()), Err(BlockError::Removed)),
+            "{engine}"
+        );
+        assert!(
+            matches!(device.flush(), Err(BlockError::Removed)),
+            "{engine}"
+        );
+        done(read(0, 4096, 0)).unwrap();
+    }
+}
+
 #[test]
 fn queues_may_be_dropped_with_everything_in_flight() {
     let file = test_file(8 * MIB);

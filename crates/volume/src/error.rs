@@ -568,6 +568,7 @@ impl VolumeError {
                 BlockError::Io { .. }
                 | BlockError::ServerGone { .. }
                 | BlockError::CutOff { .. }
+                | BlockError::Removed
                 | BlockError::Lost { .. }
                 | BlockError::Tampered { .. },
             )

@@ -12,8 +12,8 @@ pub use list::run as list;
 use super::disk::{Disk, is_remote};
 use crate::cli::Failure;
 use crate::cli::whole;
-use block::signature;
 use block::{BlockDevice, ByteRange};
+use block::{hold, signature};
 use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,6 +61,8 @@ struct State {
     change: Change,
     seen: Vec<PathBuf>,
     kept: Option<PathBuf>,
+    /// Older backups that go when the command has succeeded.
+    surplus: Vec<PathBuf>,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -71,7 +73,27 @@ pub fn begin(change: Change) {
         change,
         seen: Vec::new(),
         kept: None,
+        surplus: Vec::new(),
     });
+}
+
+/// Ends what [`begin`] began: removes older backups, after the command has succeeded. A command
+/// that fails may have been about to restore one of them.
+pub fn end() {
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    let surplus = state.iter_mut().flat_map(|state| state.surplus.drain(..));
+    for path in surplus {
+        // One backup too many does no harm, and another process may have removed it.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Leaves the backup at `path` where it is, which this command has restored.
+pub fn spare(path: &Path) {
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(state) = &mut *state {
+        state.surplus.retain(|other| !hold::is_same(other, path));
+    }
 }
 
 /// Where the header of this command's volume was kept, if it was.
@@ -105,7 +127,9 @@ pub fn keep(place: &Path, disk: &Disk) -> Result<(), Failure> {
     }
     if let Some(copy) = Copy::of(disk, state.change)? {
         let folder = folder()?;
-        state.kept = Some(copy.store(&folder, &name, state.change.command)?);
+        let (kept, surplus) = copy.store(&folder, &name, state.change.command)?;
+        state.kept = Some(kept);
+        state.surplus.extend(surplus);
     }
     state.seen.push(name);
     Ok(())
@@ -183,14 +207,20 @@ impl Copy {
         }))
     }
 
-    /// Writes it into `folder`, unless it is there; the file's path.
-    fn store(&self, folder: &Path, place: &Path, command: &str) -> Result<PathBuf, Failure> {
+    /// Writes it into `folder`, unless it is there; the file's path, and the older backups that
+    /// are more than enough.
+    fn store(
+        &self,
+        folder: &Path,
+        place: &Path,
+        command: &str,
+    ) -> Result<(PathBuf, Vec<PathBuf>), Failure> {
         let failed = |error: io::Error| cannot_keep(folder, &error);
         let known = list::stored(folder).map_err(failed)?;
         let of_volume = |stored: &&list::Stored| stored.volume == self.volume;
         for stored in known.iter().filter(of_volume) {
             if std::fs::read(&stored.path).is_ok_and(|bytes| bytes == self.bytes) {
-                return Ok(stored.path.clone());
+                return Ok((stored.path.clone(), Vec::new()));
             }
         }
         let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%6fZ");
@@ -198,18 +228,11 @@ impl Copy {
         let name = format!("{}_{mark}_{now}_{command}.{}", self.volume, self.kind);
         let path = folder.join(name);
         whole::save(&path, &self.bytes).map_err(failed)?;
-        // The new one is there: now an old one may go.
         let mut own: Vec<_> = known.iter().filter(of_volume).collect();
         own.retain(|stored| stored.mark == mark);
         let surplus = (own.len() + 1).saturating_sub(KEPT);
-        for stored in &own[..surplus] {
-            match std::fs::remove_file(&stored.path) {
-                // Another process was faster.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                removed => removed.map_err(failed)?,
-            }
-        }
-        Ok(path)
+        let surplus = own[..surplus].iter().map(|stored| stored.path.clone());
+        Ok((path, surplus.collect()))
     }
 }
 

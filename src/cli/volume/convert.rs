@@ -1,7 +1,7 @@
 //! `cryptmark volume convert`: a LUKS1 header made one of LUKS2, where it is.
 
 use super::disk::{Disk, check_distinct};
-use crate::cli::{Failure, print};
+use crate::cli::{Failure, print_done};
 use clap::Args;
 use std::path::PathBuf;
 use volume::{Format, luks1, luks2};
@@ -43,12 +43,14 @@ pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
     match Format::detect(&device)? {
         Some(Format::Luks1) => {
             luks2::Header::convert(&device, luks1::Header::read(&device)?)?;
-            print(&format!("{shown} is a LUKS2 volume\n"))
+            print_done(&format!("{shown} is a LUKS2 volume\n"));
+            Ok(())
         }
         Some(Format::Luks2) => {
             // A cut may have left the first copy of the header half written.
             luks2::Header::read(&device)?.repair(&device, false)?;
-            print(&format!("{shown} is a LUKS2 volume already\n"))
+            print_done(&format!("{shown} is a LUKS2 volume already\n"));
+            Ok(())
         }
         _ => Err(Failure::new(
             2,

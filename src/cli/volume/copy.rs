@@ -75,6 +75,8 @@ pub fn export(options: &ExportOptions) -> Result<(), Failure> {
     }
     let devices = options.volume.steady_devices()?;
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Read)?;
+    // What was discarded reads as zeros here as well.
+    let opened = opened.allowing_discards();
     let volume = opened.device(devices.header(), devices.data())?;
     let stop = crate::cli::stop_on_signal()?;
     let progress = Progress::bytes(options.no_progress, volume.geometry().size);
@@ -112,7 +114,19 @@ fn to_file(
         }
         Some(Some(PathKind::BlockDevice)) => {
             losses::guard(path, options.yes)?;
-            let device = hold::open(path, true, Hold::Usual).map_err(VolumeError::Block)?;
+            let mut device = hold::open(path, true, Hold::Usual).map_err(VolumeError::Block)?;
+            let room = io::Seek::seek(&mut device, io::SeekFrom::End(0)).map_err(unwritable)?;
+            let needed = volume.geometry().size;
+            if room < needed {
+                return Err(Failure::new(
+                    2,
+                    format!(
+                        "{} has {room} bytes, and the volume {needed}",
+                        path.display()
+                    ),
+                    "Nothing was written. Name a larger device, or a file.",
+                ));
+            }
             transfer::to_file(volume, &device, false, report)?;
             return device.sync_all().map_err(unwritable);
         }

@@ -8,7 +8,7 @@ use super::keyslot::{KdfArguments, NewSecretArguments, named_hash};
 use super::losses;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
-use crate::cli::{Failure, print, stop_on_signal};
+use crate::cli::{Failure, print_done, stop_on_signal};
 use block::hold;
 use block::{BlockDevice, ByteRange, transfer};
 use cipher::{Algorithm, CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
@@ -171,10 +171,11 @@ fn headless(options: &CreateOptions) -> Result<(), Failure> {
     if let Some(made) = &mut made {
         made.keep();
     }
-    print(&format!(
+    print_done(&format!(
         "{} bytes of noise: name the cipher and the passphrase whenever it is opened\n",
         data.length
-    ))
+    ));
+    Ok(())
 }
 
 /// Fills with noise: zeros under a key that nobody keeps.
@@ -308,10 +309,11 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
     for file in &mut made {
         file.keep();
     }
-    print(&format!(
+    print_done(&format!(
         "{format} volume {uuid}: {spec}, {} bits, {kdf}\n",
         key_bytes * 8
-    ))
+    ));
+    Ok(())
 }
 
 /// A detached header, with room for all keyslots.

@@ -6,7 +6,7 @@ use super::disk::Disk;
 use super::losses;
 use super::open::Search;
 use super::secrets::Empty;
-use crate::cli::{Failure, print};
+use crate::cli::{Failure, print_done};
 use block::{BlockDevice, ByteRange};
 use cipher::Key;
 use volume::tcrypt::{Creation, Family, HEADERS_BYTES, Keyfiles, Opening, Prf, Sealing, Unlocked};
@@ -202,14 +202,15 @@ fn passphrase(options: &CreateOptions, keyfiles: &Keyfiles) -> Result<Key, Failu
 }
 
 fn describe(unlocked: &Unlocked, data: ByteRange) -> Result<(), Failure> {
-    print(&format!(
+    print_done(&format!(
         "{} volume: {}, {}, {} bytes of data from {}\n",
         unlocked.header.family.format(),
         unlocked.spec,
         unlocked.prf,
         data.length,
         data.offset
-    ))
+    ));
+    Ok(())
 }
 
 /// What opens a volume, and what it shall open with from then on: the same

@@ -7,7 +7,7 @@ use super::disk::Disk;
 use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::open::Search;
 use super::secrets::SecretArguments;
-use crate::cli::{Failure, print};
+use crate::cli::{Failure, print_done};
 use cipher::Key;
 use clap::{Args, Subcommand};
 use volume::luks2::KeyslotOptions;
@@ -204,10 +204,11 @@ pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
         take(volume, (header, found), &secret, volume.key_slot())?;
     let slot = unlocked.slot.or(volume.key_slot()).unwrap_or_default();
     let slot = header.change(devices.header(), (&unlocked.key, &new), kdf, slot)?;
-    print(&format!(
+    print_done(&format!(
         "keyslot {slot} opens with the new passphrase: {kdf}\n{}",
         backups::reminder("the old passphrase")
-    ))
+    ));
+    Ok(())
 }
 
 /// Another passphrase for a TrueCrypt or VeraCrypt volume, in header and copy.
@@ -227,10 +228,11 @@ fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure>
     let new = options.new.secret_beside(image, beside)?;
     warn_of_pim(family, &sealing, &new);
     unlocked.change_passphrase(devices.data(), &sealing, &new, &limits)?;
-    print(&format!(
+    print_done(&format!(
         "the volume opens with the new passphrase\n{}",
         backups::reminder("the old passphrase")
-    ))
+    ));
+    Ok(())
 }
 
 /// Runs `volume key`.
@@ -253,9 +255,10 @@ fn add(options: &AddOptions) -> Result<(), Failure> {
         take(volume, (header, found), &secret, volume.key_slot())?;
     let keys = (&unlocked.key, &new);
     let slot = header.add(devices.header(), keys, kdf, options.new_key_slot)?;
-    print(&format!(
+    print_done(&format!(
         "keyslot {slot} opens with the new passphrase: {kdf}\n"
-    ))
+    ));
+    Ok(())
 }
 
 fn kill(options: &KillOptions) -> Result<(), Failure> {
@@ -283,10 +286,11 @@ fn kill(options: &KillOptions) -> Result<(), Failure> {
         ));
     };
     header.kill(devices.header(), slot, options.yes)?;
-    print(&format!(
+    print_done(&format!(
         "keyslot {slot} is removed\n{}",
         backups::reminder("what it opened with")
-    ))
+    ));
+    Ok(())
 }
 
 /// Opens the volume for reading, after it was seen that the header can be changed: nobody

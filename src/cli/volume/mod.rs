@@ -101,7 +101,7 @@ pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
     {
         backups::begin(change);
     }
-    match &options.command {
+    let outcome = match &options.command {
         VolumeCommand::Create(options) => create::run(options),
         VolumeCommand::Passwd(options) => keys::passwd(options),
         VolumeCommand::Key(options) => keys::key(options),
@@ -118,7 +118,11 @@ pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
         VolumeCommand::Umount(options) => umount::run(options),
         VolumeCommand::TrimCheck(options) => trim_check::run(options),
         VolumeCommand::Status(options) => status::run(options),
+    };
+    if outcome.is_ok() {
+        backups::end();
     }
+    outcome
 }
 
 impl VolumeCommand {

@@ -225,6 +225,14 @@ impl<'a> Mounted<'a> {
     }
 }
 
+impl Mounted<'_> {
+    /// Takes it away if it is not in use; returns whether it is gone.
+    fn let_go(&self) -> Result<bool, Failure> {
+        let free = undo(&self.service.places(), Undo::Unused)?;
+        Ok(free && within(ENDING, || self.fuse.is_over()))
+    }
+}
+
 impl Served for Mounted<'_> {
     fn is_over(&self) -> bool {
         if self.looked.get().elapsed() >= LOOK {
@@ -235,19 +243,17 @@ impl Served for Mounted<'_> {
                 _ => false,
             };
             if places.iter().any(gone) {
-                return true;
+                // fuse2fs writes what it has in memory after the unmount.
+                return self.let_go().unwrap_or(true);
             }
         }
         self.fuse.is_over()
     }
 
     fn end(&mut self, how: End) -> Result<bool, Failure> {
-        let places = self.service.places();
         match how {
-            End::Unused => {
-                Ok(undo(&places, Undo::Unused)? && within(ENDING, || self.fuse.is_over()))
-            }
-            End::Now => undo(&places, Undo::Now),
+            End::Unused => self.let_go(),
+            End::Now => undo(&self.service.places(), Undo::Now),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::create_tcrypt::{passphrase_of, refuse_copy, resealed};
 use super::disk::Disk;
 use super::open::Search;
 use super::secrets::SecretArguments;
-use crate::cli::{Failure, print};
+use crate::cli::{Failure, print_done};
 use block::{BlockDevice, ByteRange};
 use clap::Args;
 use volume::luks2::{Header, SegmentSize};
@@ -111,7 +111,8 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
     if to < size && !is_device {
         devices.set_len(to)?;
     }
-    print(&format!("{} bytes of data\n", to - offset))
+    print_done(&format!("{} bytes of data\n", to - offset));
+    Ok(())
 }
 
 /// Makes a TrueCrypt or VeraCrypt volume as large as its file becomes, or as
@@ -148,7 +149,8 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
         devices.set_len(size)?;
     }
     grown?;
-    print(&format!("{} bytes of data\n", unlocked.header.volume_size))
+    print_done(&format!("{} bytes of data\n", unlocked.header.volume_size));
+    Ok(())
 }
 
 /// Whether a file stores nothing from `offset` on.

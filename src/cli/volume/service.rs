@@ -238,10 +238,9 @@ impl Service {
             true => (::volume::Access::Read, ::serve::Access::Read),
             false => (::volume::Access::Write, ::serve::Access::Write),
         };
-        let mut opened = unlock(volume, secret, &devices, access)?;
-        if self.trim == TrimPolicy::Pass {
-            opened = opened.allowing_discards();
-        }
+        // What was discarded before reads as zeros, whatever becomes of discards now: `Trim` sees
+        // to that.
+        let opened = unlock(volume, secret, &devices, access)?.allowing_discards();
         let allocation = opened.allocation(devices.header(), devices.data());
         let [header, data] = devices.shared();
         let hidden = protection.range(volume, &devices)?;

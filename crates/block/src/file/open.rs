@@ -49,6 +49,7 @@ pub(super) fn examine(
         },
         kind,
         cut_off: Arc::default(),
+        named: system::has_name(&metadata),
         direct: direct.is_some(),
         write: options.write,
         memory_alignment: direct.map_or(1, |direct| direct.memory_alignment),

@@ -19,6 +19,8 @@ pub(crate) struct Shared {
     pub(super) write: bool,
     /// The file was seen to be shorter than when it was opened.
     pub(super) cut_off: Arc<AtomicBool>,
+    /// The file had a name when it was opened.
+    pub(super) named: bool,
     /// Direct transfers want memory at multiples of this.
     pub(super) memory_alignment: usize,
 }
@@ -50,7 +52,7 @@ impl Shared {
                 Err(source) => {
                     return Err(failed(OperationKind::Flush, ByteRange::new(0, 0), source));
                 }
-                Ok(()) => return self.check_length(),
+                Ok(()) => return self.check_kept(),
             }
         }
     }
@@ -63,20 +65,25 @@ impl Shared {
         }
     }
 
-    /// Whether a file that is written is as long as it was, after a flush.
-    pub(crate) fn check_length(&self) -> Result<(), BlockError> {
+    /// Whether a file that is written is as long as it was and still has a name, after a flush.
+    pub(crate) fn check_kept(&self) -> Result<(), BlockError> {
         if !self.write {
             return Ok(());
         }
-        if self.kind == PathKind::RegularFile {
-            let metadata = self.file.metadata();
-            let metadata = metadata
-                .map_err(|source| failed(OperationKind::Flush, ByteRange::new(0, 0), source))?;
-            if metadata.len() < self.geometry.size {
-                self.cut_off.store(true, Ordering::Relaxed);
-            }
+        if self.kind != PathKind::RegularFile {
+            return self.check_whole();
         }
-        self.check_whole()
+        let metadata = self.file.metadata();
+        let metadata = metadata
+            .map_err(|source| failed(OperationKind::Flush, ByteRange::new(0, 0), source))?;
+        if metadata.len() < self.geometry.size {
+            self.cut_off.store(true, Ordering::Relaxed);
+        }
+        self.check_whole()?;
+        match self.named && !system::has_name(&metadata) {
+            true => Err(BlockError::Removed),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn discard(&self, range: ByteRange) -> Result<(), BlockError> {

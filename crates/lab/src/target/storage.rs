@@ -121,6 +121,7 @@ impl StorageError {
                 BlockError::Io { .. }
                 | BlockError::ServerGone { .. }
                 | BlockError::CutOff { .. }
+                | BlockError::Removed
                 | BlockError::Lost { .. }
                 | BlockError::Tampered { .. },
             ) => true,

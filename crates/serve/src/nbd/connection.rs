@@ -218,17 +218,14 @@ impl Answering<'_> {
             command::TRIM => Err(BlockError::ReadOnly),
             command::CACHE => self.cache(range),
             command::WRITE_ZEROES => {
-                let punch = request.flags & flag::NO_HOLE == 0;
-                let fast = export.punches() && punch;
-                if request.flags & flag::FAST_ZERO != 0 && !fast {
+                if request.flags & flag::FAST_ZERO != 0 {
                     return self.fail(request, errno::ENOTSUP, "zeros are written here");
                 }
-                let zeros = if punch {
-                    Zeros::Punched
-                } else {
-                    Zeros::Written
-                };
-                self.lane.zero(range, zeros).map_err(no_space_behind)
+                // Not a hole, whatever the client allows: zeros are data, and another program
+                // that decrypts the device reads noise where it was discarded.
+                self.lane
+                    .zero(range, Zeros::Written)
+                    .map_err(no_space_behind)
             }
             _ => return self.fail(request, errno::EINVAL, "the command is unknown"),
         };

@@ -10,9 +10,6 @@ use std::os::unix::fs::FileExt;
 /// The write is to be durable when it is answered.
 const FUA: u32 = 1 << 13;
 
-/// The zeros are to take their space.
-const NO_UNMAP: u32 = 1 << 15;
-
 const EIO: i32 = 5;
 const EOPNOTSUPP: i32 = 95;
 
@@ -97,11 +94,8 @@ impl Descriptor {
             2 => lane.flush()?,
             3 => lane.trim(range)?,
             5 => {
-                let zeros = match self.operation & NO_UNMAP {
-                    0 => Zeros::Punched,
-                    _ => Zeros::Written,
-                };
-                lane.zero(range, zeros)?;
+                // Zeros are data. A hole is noise to other programs that decrypt the device.
+                lane.zero(range, Zeros::Written)?;
                 if self.operation & FUA != 0 {
                     lane.flush()?;
                 }
@@ -192,11 +186,7 @@ mod tests {
         let (answer, _) = serve(&export, descriptor(FLUSH, 0, 0), &[]);
         assert_eq!((answer, of(OperationKind::Flush)), (0, 2));
 
-        for (operation, first, discards, writes) in [
-            (DISCARD, 3, 1, 0),
-            (WRITE_ZEROES, 4, 1, 0),
-            (WRITE_ZEROES | NO_UNMAP, 5, 0, 1),
-        ] {
+        for (operation, first, discards, writes) in [(DISCARD, 3, 1, 0), (WRITE_ZEROES, 4, 0, 1)] {
             let before = (of(OperationKind::Discard), of(OperationKind::Write));
             let (answer, _) = serve(&export, descriptor(operation, first, 1), &[]);
             let after = (of(OperationKind::Discard), of(OperationKind::Write));

@@ -130,7 +130,8 @@ impl Unlocked {
 
     /// Makes a normal volume as large as `device`, which has grown. The copy of
     /// a hidden volume's header moves to the new end, whether there is one or
-    /// not.
+    /// not. If it fails, the size in [`header`](Self::header) says whether the device may become
+    /// smaller again.
     ///
     /// # Errors
     /// [`VolumeError::TooSmall`] where the device has not grown, and those of
@@ -174,9 +175,11 @@ impl Unlocked {
         let mut area = among_noise(&copy)?;
         area[HIDDEN_AT as usize..][..hidden_copy.len()].copy_from_slice(&hidden_copy);
         unaligned::write_verified(device, new_copies.offset, &area)?;
-        unaligned::write_verified(device, self.offset, &own)?;
+        // The header may be on the device even if writing it fails: from here on the device has to
+        // stay as large.
         self.header = grown;
         self.prf = sealing.prf;
+        unaligned::write_verified(device, self.offset, &own)?;
         forget(device, old_copies, new_copies.offset)
     }
 

@@ -86,10 +86,8 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
     let of_place = mark(&whole_name(place_of_header));
     // A header that is lost does not tell its UUID; its place is the same.
     let header = Disk::open(place_of_header, false).map(|disk| LuksHeader::read(&disk));
-    let uuid = match header {
-        Ok(Ok(header)) => plain_name(&header.uuid()),
-        _ => String::new(),
-    };
+    let header = header.ok().and_then(Result::ok);
+    let uuid = header.as_ref().map(|header| plain_name(&header.uuid()));
     let folder = place();
     let all = match &folder {
         Some(folder) => stored(folder).map_err(|error| {
@@ -103,7 +101,7 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
     };
     let own: Vec<_> = all
         .into_iter()
-        .filter(|stored| stored.mark == of_place || stored.volume == uuid)
+        .filter(|stored| stored.mark == of_place || Some(&stored.volume) == uuid.as_ref())
         .collect();
     let Some(newest) = own.last() else {
         return print("no backup is kept of the header of this volume\n");
@@ -123,8 +121,19 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
         Some(path) => format!(" --header {}", quoted(&path)),
         None => String::new(),
     };
+    let mut what = "This puts the last one back, with the passphrases of then:".to_owned();
     let restore = match newest.kind.as_str() {
-        START => format!("dd if={file} of={image} conv=notrunc"),
+        START => {
+            // The backup may reach into the data, which have changed since.
+            let data = header.map_or(0, |header| header.data_offset());
+            let length = std::fs::metadata(&newest.path).map_or(0, |found| found.len());
+            let bytes = if data == 0 { length } else { data.min(length) };
+            what = format!(
+                "This puts the last one back, over whatever the first {bytes} bytes hold now:"
+            );
+            let place = quoted(place_of_header);
+            format!("dd if={file} of={place} bs={bytes} count=1 iflag=fullblock conv=notrunc")
+        }
         kind => {
             let kind = match kind {
                 "tcrypt" => " --type tcrypt",
@@ -134,7 +143,7 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
             format!("cryptmark volume header restore {image}{detached}{kind} --input {file}")
         }
     };
-    text += &format!("\nThis puts the last one back, with the passphrases of then:\n  {restore}\n");
+    text += &format!("\n{what}\n  {restore}\n");
     print(&text)
 }
 

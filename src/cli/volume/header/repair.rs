@@ -4,7 +4,7 @@
 use super::{RepairOptions, tcrypt};
 use crate::cli::volume::backups;
 use crate::cli::volume::disk::Disk;
-use crate::cli::{Failure, print};
+use crate::cli::{Failure, print_done};
 use volume::luks2::{Certainty, Header, Rebuilt};
 use volume::{Format, Limits, Secret, VolumeError, luks1};
 
@@ -57,7 +57,8 @@ impl Repair<'_> {
         let lost = header.lost_keyslots(self.device)?;
         let mut text = "the header is good; LUKS1 has one only, and no copy of it\n".to_owned();
         text += &told(&lost);
-        print(&text)
+        print_done(&text);
+        Ok(())
     }
 
     /// One copy is good.
@@ -72,7 +73,7 @@ impl Repair<'_> {
         .to_owned();
         text += &opened.unwrap_or_default();
         text += &told(&header.lost_keyslots(self.device)?);
-        self.print(text, mended)
+        self.say(text, mended)
     }
 
     /// No copy is good.
@@ -105,7 +106,7 @@ impl Repair<'_> {
         }
         text += &opened.unwrap_or_default();
         text += &told(&header.lost_keyslots(self.device)?);
-        self.print(text, true)
+        self.say(text, true)
     }
 
     /// Neither is anything left of LUKS2.
@@ -130,7 +131,7 @@ impl Repair<'_> {
         let mut text = "the LUKS1 header has its magic again\n".to_owned();
         text += &opened.unwrap_or_default();
         text += &told(&header.lost_keyslots(self.device)?);
-        self.print(text, true)
+        self.say(text, true)
     }
 
     /// Of what can be rebuilt, what the secret opens, or the likeliest.
@@ -194,11 +195,12 @@ impl Repair<'_> {
         }
     }
 
-    fn print(&self, mut text: String, changed: bool) -> Result<(), Failure> {
+    fn say(&self, mut text: String, changed: bool) -> Result<(), Failure> {
         if let (true, Some(path)) = (changed, backups::kept()) {
             text += &format!("what was there is kept in {}\n", path.display());
         }
-        print(&text)
+        print_done(&text);
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use super::save::luks;
 use super::{RestoreOptions, tcrypt};
 use crate::cli::volume::backups;
 use crate::cli::volume::disk::Disk;
-use crate::cli::{Failure, print};
+use crate::cli::{Failure, print_done};
 use block::signature;
 use block::{BlockDevice, ByteRange};
 use volume::{Loss, LuksHeader, VolumeError};
@@ -49,6 +49,7 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
     device.reserve(ByteRange::new(0, length))?;
     let before = LuksHeader::read(device);
     LuksHeader::put(device, &bytes)?;
+    backups::spare(&options.input);
     let mut text = format!(
         "restored {length} bytes of the {} volume {}\n",
         from.format(),
@@ -63,7 +64,8 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
     if let (Some(_), Some(path)) = (lost, backups::kept()) {
         text += &format!("what was there is kept in {}\n", path.display());
     }
-    print(&text)
+    print_done(&text);
+    Ok(())
 }
 
 /// What is lost when `from` takes the place of what is on `device`, if anything.

@@ -3,7 +3,7 @@
 use super::BackupOptions;
 use crate::cli::volume::backups::{self, TCRYPT_HEADERS};
 use crate::cli::volume::disk::Disk;
-use crate::cli::{Failure, print, whole};
+use crate::cli::{Failure, print_done, whole};
 use block::{BlockDevice, ByteRange};
 use std::io;
 use volume::{LuksHeader, VolumeError, luks1};
@@ -79,7 +79,8 @@ fn write(options: &BackupOptions, device: &Disk, length: u64, of: &str) -> Resul
     if unread > 0 {
         eprintln!("warning: {unread} bytes could not be read, and are zeros in the backup");
     }
-    print(&format!("{length} bytes of {of}\n"))
+    print_done(&format!("{length} bytes of {of}\n"));
+    Ok(())
 }
 
 /// The first bytes of the device, and how many of them cannot be read. Another program may be

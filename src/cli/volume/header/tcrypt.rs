@@ -5,7 +5,7 @@ use crate::cli::volume::backups;
 use crate::cli::volume::create_tcrypt::{passphrase_of, resealed};
 use crate::cli::volume::disk::Disk;
 use crate::cli::volume::open::Search;
-use crate::cli::{Failure, print};
+use crate::cli::{Failure, print, print_done};
 use block::BlockDevice;
 use volume::tcrypt::{Family, Opening, Place, Unlocked};
 use volume::{Limits, Secret, VolumeError};
@@ -32,11 +32,13 @@ pub fn restore(options: &RestoreOptions, family: Family) -> Result<(), Failure> 
     let sealing = resealed(&opening, &unlocked);
     let limits = Limits::default();
     unlocked.write_headers(devices.data(), &sealing, passphrase_of(&secret)?, &limits)?;
+    backups::spare(&options.input);
     let mut text = "the header and its copy are written anew from the backup\n".to_owned();
     if let (Some(_), Some(path)) = (lost, backups::kept()) {
         text += &format!("what was there is kept in {}\n", path.display());
     }
-    print(&text)
+    print_done(&text);
+    Ok(())
 }
 
 /// What is lost when the header of a backup takes the place of what is on `device`.
@@ -130,7 +132,8 @@ pub fn repair(options: &RepairOptions, family: Family) -> Result<(), Failure> {
     if let Some(path) = backups::kept() {
         text += &format!("what was there is kept in {}\n", path.display());
     }
-    print(&text)
+    print_done(&text);
+    Ok(())
 }
 
 /// The header that opens, of those at `places`.

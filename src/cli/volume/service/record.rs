@@ -53,6 +53,25 @@ impl Record {
     pub fn has(&self, image: &Path) -> bool {
         self.image == image || self.others.iter().any(|other| other == image)
     }
+
+    /// What to say of a service that was killed. Programs that wrote to a file system on the volume
+    /// were told that all was well, and the kernel or fuse2fs may not have handed it over yet.
+    fn ending_of_killed(&self) -> Option<Ending> {
+        let caches = |place: &Place| {
+            matches!(
+                place,
+                Place::FileSystem(_) | Place::Fuse2fs(_) | Place::Disk(_)
+            )
+        };
+        (self.access == "write" && self.places.iter().any(caches)).then(|| Ending {
+            what: format!(
+                "the server of {} was killed, and what was written last and not synced may be \
+                 missing",
+                self.image.display()
+            ),
+            remedy: "Check the file system in the volume, and write again what is missing.".into(),
+        })
+    }
 }
 
 /// A way to the plaintext.
@@ -123,9 +142,12 @@ impl Found {
         })
     }
 
-    /// What a service that has ended has said in its end; nothing where all is well.
+    /// What a service that has ended has said in its end, or what is to be said of one that was
+    /// found killed; nothing where all is well.
     pub fn last_words(&self) -> Option<Ending> {
-        parse(&self.file)?.ending
+        let record = parse(&self.file)?;
+        let killed = || record.ending_of_killed().filter(|_| !self.alive);
+        record.ending.clone().or_else(killed)
     }
 }
 

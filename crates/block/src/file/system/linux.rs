@@ -28,6 +28,11 @@ pub(in crate::file) fn kind(metadata: &Metadata) -> Option<PathKind> {
     }
 }
 
+/// Whether a name leads to the file.
+pub(in crate::file) fn has_name(metadata: &Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(metadata) > 0
+}
+
 /// Whether a file is best read by the thread that asks, without a ring and through the
 /// cache: it lives in memory, or rings do not work on it.
 pub(in crate::file) fn read_inside_submit(file: &File) -> bool {

@@ -12,6 +12,11 @@ pub(in crate::file) fn kind(metadata: &Metadata) -> Option<PathKind> {
     metadata.is_file().then_some(PathKind::RegularFile)
 }
 
+/// Whether a name leads to the file.
+pub(in crate::file) fn has_name(metadata: &Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(metadata) > 0
+}
+
 pub(in crate::file) fn read_inside_submit(_: &File) -> bool {
     false
 }

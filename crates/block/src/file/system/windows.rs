@@ -13,6 +13,11 @@ pub(in crate::file) fn kind(metadata: &Metadata) -> Option<PathKind> {
     metadata.is_file().then_some(PathKind::RegularFile)
 }
 
+/// A file that is open keeps its name.
+pub(in crate::file) fn has_name(_: &Metadata) -> bool {
+    true
+}
+
 pub(in crate::file) fn read_inside_submit(_: &File) -> bool {
     false
 }

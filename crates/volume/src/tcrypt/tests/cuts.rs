@@ -126,6 +126,24 @@ fn a_cut_growth_leaves_a_header_that_opens() {
     }
 }
 
+/// A flush may fail although its write has arrived. The size in the header tells the caller whether
+/// the device may become as small again as it was.
+#[test]
+fn a_failed_growth_says_whether_the_device_may_shrink() {
+    for (flush, is_written) in [(1, false), (2, true)] {
+        let (small, _) = full();
+        let device = enlarged(&small, SIZE + 4096);
+        let mut opened = opens(&device, Place::Normal, OLD).unwrap();
+        let before = opened.header.volume_size;
+        let rule = Rule::on(OperationKind::Flush, Trigger::Nth(flush), Effect::Fail(5));
+        let failing = Fault::new(&device, [rule]);
+        let sealing = Sealing::new(SHA512);
+        let grown = opened.grow(&failing, &sealing, &key(OLD), &Limits::default());
+        grown.unwrap_err();
+        assert_eq!(opened.header.volume_size != before, is_written, "{flush}");
+    }
+}
+
 #[test]
 fn a_cut_creation_leaves_the_old_volume_or_the_new_one() {
     let (device, _) = full();
