@@ -595,3 +595,32 @@ fn a_hidden_volume_is_protected_while_the_outer_one_is_served() {
         assert_eq!(answer.code, Some(3), "{command}: {}", answer.said);
     }
 }
+
+/// What is not written reads as before, to the byte, whether it was ever written or not.
+#[test]
+fn an_import_changes_no_byte_behind_its_input() {
+    let desk = Desk::new();
+    desk.done(&format!(
+        "create v --size 24M --sector-size 4096 --passphrase-file pass {FAST}"
+    ));
+    let open = "v --passphrase-file pass";
+    desk.done(&format!("export {open} -o before"));
+    let mut expected = fs::read(desk.path("before")).unwrap();
+    for (how, length) in [
+        ("-i input", 4096 * 5 + 100),
+        ("-i input --yes", 4096 * 9 + 512),
+        ("-i - --yes", 4096 * 3 + 1),
+        ("-i - --yes", 4096 * 11 + 7),
+    ] {
+        let input = vec![b'x'; length];
+        fs::write(desk.path("input"), &input).unwrap();
+        let line = format!("import {open} {how}");
+        let answer = desk.run(&line, &input);
+        assert_eq!(answer.code, Some(0), "{line}: {}", answer.said);
+        expected[..length].copy_from_slice(&input);
+        desk.done(&format!("export {open} -o after --yes"));
+        let after = fs::read(desk.path("after")).unwrap();
+        let differs = expected.iter().zip(&after).position(|(a, b)| a != b);
+        assert_eq!((differs, expected.len()), (None, after.len()), "{line}");
+    }
+}

@@ -350,33 +350,23 @@ fn zeros_stay_zeros_in_every_later_opening() {
     let serving = desk.serve("x.img", "--trim pass");
     let mut io = desk.command("qemu-io", &format!("-f raw {}", desk.uri()));
     io.args(["-c", "write -P 7 0 2M", "-c", "write -z -u 64k 64k"]);
-    io.args(["-c", "discard 1M 64k", "-c", "flush"]);
     assert!(io.output().unwrap().status.success());
     serving.end();
 
-    // What was discarded reads as zeros in this program; other programs may read noise there.
     let export = "volume export x.img --passphrase-file line --output plain --no-progress";
     desk.run(PROGRAM, export);
     let plain = fs::read(desk.path("plain")).unwrap();
-    for offset in [65_536, 1 << 20] {
-        let zeros = &plain[offset..][..65_536];
-        assert!(zeros.iter().all(|byte| *byte == 0), "{offset}");
-    }
+    assert!(plain[65_536..][..65_536].iter().all(|byte| *byte == 0));
     let serving = desk.serve("x.img", "");
     let mut zeros = vec![1; 65_536];
-    for offset in [65_536, MIB] {
-        serving.client().read_at(offset, &mut zeros).unwrap();
-        assert!(zeros.iter().all(|byte| *byte == 0), "{offset}");
-    }
+    serving.client().read_at(65_536, &mut zeros).unwrap();
+    assert!(zeros.iter().all(|byte| *byte == 0));
     serving.end();
     // Zeros are ciphertext in the image, and no hole.
     let image = fs::read(desk.path("x.img")).unwrap();
     let sectors = image[(16 << 20) + 65_536..][..65_536].chunks(512);
-    assert!(
-        sectors
-            .into_iter()
-            .all(|sector| sector.iter().any(|byte| *byte != 0))
-    );
+    let is_hole = |sector: &[u8]| sector.iter().all(|byte| *byte == 0);
+    assert!(!sectors.into_iter().any(is_hole));
 }
 
 /// `umount` ends a server, and removes the socket of one that was killed.

@@ -6,6 +6,7 @@ use crate::{
 };
 use block::BlockDevice;
 use block::layer::Concat;
+use cipher::Key;
 
 /// How to open a volume.
 #[derive(Clone, Debug)]
@@ -93,6 +94,24 @@ impl Opened {
             row.mapping.allow_discards = true;
         }
         self
+    }
+
+    /// A second view of the volume, in which what was never written is zeros; `None` where its
+    /// sectors have tags, which tell that already.
+    pub fn with_blanks(&self) -> Option<Self> {
+        let row = |row: &Row| Row {
+            storage: row.storage,
+            mapping: Mapping {
+                key: Key::from_slice(row.mapping.key.as_bytes()),
+                ..row.mapping
+            },
+        };
+        let view = Self {
+            rows: self.rows.iter().map(row).collect(),
+            sealed: None,
+            ..*self
+        };
+        self.sealed.is_none().then(|| view.allowing_discards())
     }
 
     /// The plaintext view of the volume, over references to the two devices or

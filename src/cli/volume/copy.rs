@@ -75,8 +75,6 @@ pub fn export(options: &ExportOptions) -> Result<(), Failure> {
     }
     let devices = options.volume.steady_devices()?;
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Read)?;
-    // What was discarded reads as zeros here as well.
-    let opened = opened.allowing_discards();
     let volume = opened.device(devices.header(), devices.data())?;
     let stop = crate::cli::stop_on_signal()?;
     let progress = Progress::bytes(options.no_progress, volume.geometry().size);
@@ -164,12 +162,12 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     };
     let devices = options.volume.devices(true)?;
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Write)?;
-    // What was never written is then read as zeros, and not taken for data.
-    let opened = opened.allowing_discards();
     let rows = opened.rows.iter();
     let rows: Vec<_> = rows.map(|row| (row.storage, row.mapping.data)).collect();
     let hidden = options.protection.range(&options.volume, &devices)?;
     let data = Protected::new(devices.data(), hidden);
+    // What was never written must not be taken for data.
+    let blanks = opened.with_blanks();
     let volume = opened.device::<&dyn BlockDevice>(devices.header(), &data)?;
     let size = volume.geometry().size;
     let length = match input {
@@ -199,7 +197,9 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
         ));
     }
     if !options.yes {
-        guard_import(options, &devices, &volume)?;
+        let blanks = blanks.map(|view| view.device::<&dyn BlockDevice>(devices.header(), &data));
+        let blanks = blanks.transpose()?;
+        guard_import(options, &devices, blanks.as_ref().unwrap_or(&volume))?;
     }
     if let Input::File(..) = input {
         for range in touched {

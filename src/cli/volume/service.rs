@@ -238,9 +238,10 @@ impl Service {
             true => (::volume::Access::Read, ::serve::Access::Read),
             false => (::volume::Access::Write, ::serve::Access::Write),
         };
-        // What was discarded before reads as zeros, whatever becomes of discards now: `Trim` sees
-        // to that.
-        let opened = unlock(volume, secret, &devices, access)?.allowing_discards();
+        let mut opened = unlock(volume, secret, &devices, access)?;
+        if self.trim == TrimPolicy::Pass {
+            opened = opened.allowing_discards();
+        }
         let allocation = opened.allocation(devices.header(), devices.data());
         let [header, data] = devices.shared();
         let hidden = protection.range(volume, &devices)?;
