@@ -19,6 +19,11 @@ const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 /// How long a program may take before it has begun.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Within which times of their beginning programs are killed, until a kill comes before the end.
+pub fn delays() -> impl Iterator<Item = Duration> {
+    (1..40).map(|tries| Duration::from_millis(150) / tries)
+}
+
 /// What is done to the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
@@ -206,14 +211,26 @@ impl Desk {
         self.metadata().contains("online-reencrypt")
     }
 
-    /// Begins the task, and kills the program some time after that; whether it had not ended.
-    pub fn begin_and_kill(&self, task: Task, by: By, resilience: &str, round: u32) -> bool {
-        self.begin_and(task, by, resilience, round, "KILL")
+    /// A volume whose task was killed before its end; those that were done sooner are left out.
+    #[track_caller]
+    pub fn killed(task: Task, by: By, resilience: &str) -> Self {
+        let killed = delays().find_map(|within| {
+            let desk = Self::new(task);
+            let begun = desk.begin_and_kill(task, by, resilience, within);
+            begun.then_some(desk)
+        });
+        killed.expect("a kill before the end")
+    }
+
+    /// Begins the task, and kills the program `within` a time after that; whether it had not
+    /// ended.
+    pub fn begin_and_kill(&self, task: Task, by: By, resilience: &str, within: Duration) -> bool {
+        self.begin_and(task, by, resilience, within, "KILL")
     }
 
     /// Begins the task as they do it, and asks the program to stop.
-    pub fn begin_and_interrupt(&self, task: Task, resilience: &str, round: u32) -> bool {
-        self.begin_and(task, By::Them, resilience, round, "INT")
+    pub fn begin_and_interrupt(&self, task: Task, resilience: &str, within: Duration) -> bool {
+        self.begin_and(task, By::Them, resilience, within, "INT")
     }
 
     /// The command that begins the task, and works on `hot` bytes at a time if it is theirs.
@@ -302,7 +319,14 @@ impl Desk {
         Self { folder, plain }
     }
 
-    fn begin_and(&self, task: Task, by: By, resilience: &str, round: u32, signal: &str) -> bool {
+    fn begin_and(
+        &self,
+        task: Task,
+        by: By,
+        resilience: &str,
+        within: Duration,
+        signal: &str,
+    ) -> bool {
         let mut command = self.beginning(task, by, resilience, "64k");
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         let started = Instant::now();
@@ -316,10 +340,10 @@ impl Desk {
             std::thread::sleep(Duration::from_millis(1));
         }
         let random = fs::read("/proc/sys/kernel/random/uuid").unwrap();
-        let random = random.iter().fold(u64::from(round), |sum, byte| {
-            sum * 31 % 1_000_003 + u64::from(*byte)
+        let random = random.iter().fold(0, |sum: u64, byte| {
+            (sum * 31 + u64::from(*byte)) % 1_000_003
         });
-        std::thread::sleep(Duration::from_micros(random % 150_000));
+        std::thread::sleep(within.mul_f64(random as f64 / 1e6));
         if child.try_wait().unwrap().is_none() {
             let number = child.id().to_string();
             let killed = Command::new("kill").args(["-s", signal, &number]).status();
