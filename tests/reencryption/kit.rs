@@ -14,7 +14,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 const DATA: usize = 12 << 20;
 const OFFSET: usize = 4 << 20;
 
-const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+pub const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
 /// How long a program may take before it has begun.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -276,22 +276,24 @@ impl Desk {
         if task == Task::Reencrypt {
             theirs.args(["--key-slot", "0"]);
         }
+        self.killed_at(&theirs, "write,pwrite64", at)
+    }
+
+    /// Runs `command`, and kills it at number `at` of its system calls of these names; whether
+    /// there was one. Without, it has to succeed.
+    pub fn killed_at(&self, command: &Command, calls: &str, at: u32) -> bool {
         let mut traced = Command::new("strace");
-        traced.args([
-            "-f",
-            "-qq",
-            "-o",
-            "/dev/null",
-            "-e",
-            "trace=write,pwrite64",
-            "-e",
-        ]);
-        traced.arg(format!("inject=write,pwrite64:signal=SIGKILL:when={at}"));
-        traced.arg(theirs.get_program()).args(theirs.get_args());
+        traced.args(["-f", "-qq", "-o", "/dev/null"]);
+        traced.args(["-e", &format!("trace={calls}")]);
+        traced.args(["-e", &format!("inject={calls}:signal=SIGKILL:when={at}")]);
+        traced.arg(command.get_program()).args(command.get_args());
         let output = self.quiet(traced).output().unwrap();
         let killed = output.status.signal() == Some(9);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(killed || output.status.success(), "{task:?} {at}: {said}");
+        assert!(
+            killed || output.status.success(),
+            "{command:?} {at}: {said}"
+        );
         killed
     }
 

@@ -1,12 +1,10 @@
 //! What must hold of every reencryption, whoever began it.
 
-use super::kit::{By, Desk, Task, delays, have};
+use super::kit::{By, CHEAP, Desk, Task, delays, have};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::process::Output;
-
-const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
 /// Refused with this exit code, and no byte of the volume changed.
 fn refused(desk: &Desk, code: i32, arguments: &str) -> String {

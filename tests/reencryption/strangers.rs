@@ -1,7 +1,7 @@
 //! A header or a journal in a file of its own, and data that are not those with which it began:
 //! another volume's, or put back from a backup.
 
-use crate::kit::{By, Desk, Task, have};
+use crate::kit::{By, CHEAP, Desk, Task, have};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -24,24 +24,9 @@ fn refused(desk: &Desk, image: &str, arguments: &str, says: &str) {
     assert!(fs::read(desk.path(image)).unwrap() == before, "{arguments}");
 }
 
-/// Ours, killed at its system call `name` number `at`; whether there was one.
-fn killed_at(desk: &Desk, arguments: &str, name: &str, at: u32) -> bool {
-    let ours = desk.our_command(arguments);
-    let mut traced = Command::new("strace");
-    traced.args([
-        "-f",
-        "-qq",
-        "-o",
-        "/dev/null",
-        "-e",
-        &format!("trace={name}"),
-        "-e",
-    ]);
-    traced.arg(format!("inject={name}:signal=SIGKILL:when={at}"));
-    traced.arg(ours.get_program()).args(ours.get_args());
-    traced.current_dir(desk.path(""));
-    traced.env("XDG_STATE_HOME", desk.path("state"));
-    !traced.output().unwrap().status.success()
+/// Ours, killed at number `at` of its system calls of these names; whether there was one.
+fn killed_at(desk: &Desk, arguments: &str, calls: &str, at: u32) -> bool {
+    desk.killed_at(&desk.our_command(arguments), calls, at)
 }
 
 const SIDE: &str = "v.cryptmark-header";
@@ -142,7 +127,9 @@ fn no_header_is_left_where_data_move() {
     }
     let desk = Desk::empty();
     desk.make(18 << 20);
-    desk.theirs("luksFormat --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --luks2-metadata-size 4m --luks2-keyslots-size 8m --offset 32768 v");
+    desk.theirs(&format!(
+        "luksFormat {CHEAP} --luks2-metadata-size 4m --luks2-keyslots-size 8m --offset 32768 v"
+    ));
     let small = &desk.plain[..2 << 20];
     fs::write(desk.path("small"), small).unwrap();
     desk.ours("import v --input small --yes");
@@ -164,7 +151,7 @@ fn no_header_is_left_where_data_move() {
 fn little_data_before_a_tail_are_decrypted() {
     let desk = Desk::empty();
     desk.make((16 << 20) + (1 << 20));
-    desk.ours("create v --sector-size 4096 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --yes");
+    desk.ours(&format!("create v --sector-size 4096 {CHEAP} --yes"));
     let small = &desk.plain[..1 << 20];
     fs::write(desk.path("small"), small).unwrap();
     desk.ours("import v --input small --yes");
@@ -236,7 +223,6 @@ fn a_detached_header_encrypts_the_file_with_which_it_began() {
 }
 
 const VERACRYPT: &str = "--type veracrypt --hash sha512 --veracrypt-pim 1";
-const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
 /// A VeraCrypt volume and its journal: neither goes on with another.
 #[test]
@@ -292,15 +278,14 @@ fn what_another_program_has_ended_is_forgotten() {
     if !have("strace") || !have("cryptsetup") {
         return;
     }
-    let cheap = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
     let desk = Desk::new(Task::EncryptDetached);
-    let encrypt = format!("reencrypt v --encrypt --header h {cheap}");
+    let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
     assert!(killed_at(&desk, &encrypt, "fdatasync", 7));
     assert!(desk.is_begun());
     desk.theirs("repair v --header h");
     desk.theirs("reencrypt --resume-only --force-offline-reencrypt v --header h");
     desk.holds("ended");
-    let their = format!("reencrypt --init-only --force-offline-reencrypt {cheap} v --header h");
+    let their = format!("reencrypt --init-only --force-offline-reencrypt {CHEAP} v --header h");
     desk.theirs(&their);
     desk.holds("begun");
     desk.ours("reencrypt v --header h");
@@ -309,7 +294,7 @@ fn what_another_program_has_ended_is_forgotten() {
     // With its header before the data, and where the other program can go on.
     let desk = (8..40).find_map(|at| {
         let desk = Desk::new(Task::Encrypt);
-        let encrypt = format!("reencrypt v --encrypt {cheap}");
+        let encrypt = format!("reencrypt v --encrypt {CHEAP}");
         let killed = killed_at(&desk, &encrypt, "fdatasync", at);
         let alone = desk.metadata().contains("reencrypt-alone");
         let placed = !desk.path(SIDE).exists() && desk.is_begun();
