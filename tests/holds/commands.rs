@@ -45,340 +45,89 @@ const OTHERWISE: &[&str] = &[
     "serve as the header",
 ];
 
-pub static LUKS2: LazyLock<Vec<Command>> = LazyLock::new(luks2);
-pub static VERACRYPT: LazyLock<Vec<Command>> = LazyLock::new(veracrypt);
+pub static LUKS2: LazyLock<Vec<Command>> = LazyLock::new(|| commands(Format::Luks2, OF_LUKS2));
+pub static VERACRYPT: LazyLock<Vec<Command>> =
+    LazyLock::new(|| commands(Format::Veracrypt, OF_VERACRYPT));
 
-fn luks2() -> Vec<Command> {
-    use Use::{Looks, Reads, Writes};
-    let pass = "--passphrase-file pass";
-    let third = "--new-passphrase-file third";
-    let quiet = "--no-progress";
-    let rows = [
-        (
-            "create",
-            format!("volume create IMAGE {pass} {CHEAP} --offset 2MiB --yes"),
-            Writes,
-            None,
-        ),
-        (
-            "create luks1",
-            format!("volume create IMAGE --type luks1 {pass} {CHEAP} --yes"),
-            Writes,
-            None,
-        ),
-        (
-            "create plain",
-            "volume create IMAGE --type plain --yes --no-progress".to_owned(),
-            Writes,
-            None,
-        ),
-        (
-            "import",
-            format!("volume import IMAGE {pass} --input plain {quiet} --yes"),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "passwd",
-            format!("volume passwd IMAGE {pass} {third} {CHEAP}"),
-            Writes,
-            Some("third"),
-        ),
-        (
-            "key add",
-            format!("volume key add IMAGE {pass} {third} {CHEAP}"),
-            Writes,
-            Some("third"),
-        ),
-        (
-            "key kill",
-            format!("volume key kill IMAGE {pass} --key-slot 1"),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "key kill --yes",
-            "volume key kill IMAGE --key-slot 1 --yes".to_owned(),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "header restore",
-            "volume header restore IMAGE --input saved --yes".to_owned(),
-            Writes,
-            Some("second"),
-        ),
-        (
-            "header repair",
-            "volume header repair IMAGE".to_owned(),
-            Writes,
-            Some("second"),
-        ),
-        (
-            "header set",
-            "volume header set IMAGE --label name".to_owned(),
-            Writes,
-            Some("second"),
-        ),
-        (
-            "convert",
-            "volume convert IMAGE --type luks2".to_owned(),
-            Writes,
-            Some("second"),
-        ),
-        (
-            "reencrypt",
-            format!("volume reencrypt IMAGE {pass} {CHEAP} --yes {quiet}"),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "reencrypt --decrypt",
-            format!("volume reencrypt IMAGE {pass} --decrypt --yes {quiet}"),
-            Writes,
-            None,
-        ),
-        (
-            "reencrypt --encrypt",
-            format!("volume reencrypt IMAGE {pass} {CHEAP} --encrypt --yes {quiet}"),
-            Writes,
-            None,
-        ),
-        (
-            "resize",
-            format!("volume resize IMAGE {pass} --to 4MiB"),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "mount",
-            format!("volume mount IMAGE mounted {pass} --as file --daemon"),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "lab run",
-            "lab run --disk IMAGE true".to_owned(),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "export onto it",
-            format!("volume export other {pass} --output IMAGE --yes {quiet}"),
-            Writes,
-            None,
-        ),
-        (
-            "serve",
-            format!("volume serve IMAGE {pass} --nbd here.sock --daemon"),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "serve as the header",
-            format!("volume serve other --header IMAGE {pass} --nbd here.sock --daemon"),
-            Writes,
-            None,
-        ),
-        (
-            "run",
-            "run plan.toml --at IMAGE --yes --no-progress".to_owned(),
-            Writes,
-            None,
-        ),
-        (
-            "serve --read-only",
-            format!("volume serve IMAGE {pass} --read-only --nbd here.sock --daemon"),
-            Reads,
-            Some("pass"),
-        ),
-        (
-            "mount --read-only",
-            format!("volume mount IMAGE mounted {pass} --read-only --as file --daemon"),
-            Reads,
-            Some("pass"),
-        ),
-        (
-            "export",
-            format!("volume export IMAGE {pass} --output out {quiet}"),
-            Reads,
-            Some("pass"),
-        ),
-        ("info", "volume info IMAGE".to_owned(), Looks, Some("pass")),
-        (
-            "open",
-            format!("volume open IMAGE {pass}"),
-            Looks,
-            Some("pass"),
-        ),
-        (
-            "header backup",
-            "volume header backup IMAGE --output again".to_owned(),
-            Looks,
-            Some("pass"),
-        ),
-        (
-            "header restore from it",
-            "volume header restore other --input IMAGE --yes".to_owned(),
-            Looks,
-            Some("pass"),
-        ),
-    ];
-    rows.map(command).into()
+/// A name, what the command does with the volume, a passphrase that opens the volume with
+/// its data afterwards, and the arguments, in which words in capitals stand for others.
+type Row = (&'static str, Use, Option<&'static str>, &'static str);
+
+macro_rules! rows {
+    ($($name:literal: $is:ident, $opens:expr, $arguments:literal;)*) => {
+        &[$(($name, Use::$is, $opens, $arguments)),*]
+    };
 }
 
-/// Nobody sees what such a volume is, so that commands are told.
-fn veracrypt() -> Vec<Command> {
-    use Use::{Looks, Reads, Writes};
-    let kind = Format::Veracrypt.options();
-    let pass = format!("--passphrase-file pass{kind}");
-    let third = "--new-passphrase-file third";
-    let quiet = "--no-progress";
-    let rows = [
-        (
-            "create",
-            format!("volume create IMAGE {pass} --quick --yes"),
-            Writes,
-            None,
-        ),
-        (
-            "create hidden",
-            format!(
-                "volume create IMAGE {pass} {third} --tcrypt-hidden 512KiB --outer-pim 1 --yes"
-            ),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "create luks2",
-            format!("volume create IMAGE --passphrase-file pass {CHEAP} --offset 2MiB --yes"),
-            Writes,
-            None,
-        ),
-        (
-            "create plain",
-            "volume create IMAGE --type plain --yes --no-progress".to_owned(),
-            Writes,
-            None,
-        ),
-        (
-            "import",
-            format!("volume import IMAGE {pass} --input plain {quiet} --yes"),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "passwd",
-            format!("volume passwd IMAGE {pass} {third}"),
-            Writes,
-            Some("third"),
-        ),
-        (
-            "header restore",
-            format!("volume header restore IMAGE {pass} --input saved --yes"),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "header repair",
-            format!("volume header repair IMAGE {pass} --yes"),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "reencrypt",
-            format!("volume reencrypt IMAGE {pass} {CHEAP} --yes {quiet}"),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "resize",
-            format!("volume resize IMAGE {pass} --to 4MiB"),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "mount",
-            format!("volume mount IMAGE mounted {pass} --as file --daemon"),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "lab run",
-            "lab run --disk IMAGE true".to_owned(),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "export onto it",
-            format!("volume export other {pass} --output IMAGE --yes {quiet}"),
-            Writes,
-            None,
-        ),
-        (
-            "serve",
-            format!("volume serve IMAGE {pass} --nbd here.sock --daemon"),
-            Writes,
-            Some("pass"),
-        ),
-        (
-            "run",
-            "run plan.toml --at IMAGE --yes --no-progress".to_owned(),
-            Writes,
-            None,
-        ),
-        (
-            "serve --read-only",
-            format!("volume serve IMAGE {pass} --read-only --nbd here.sock --daemon"),
-            Reads,
-            Some("pass"),
-        ),
-        (
-            "mount --read-only",
-            format!("volume mount IMAGE mounted {pass} --read-only --as file --daemon"),
-            Reads,
-            Some("pass"),
-        ),
-        (
-            "export",
-            format!("volume export IMAGE {pass} --output out {quiet}"),
-            Reads,
-            Some("pass"),
-        ),
-        (
-            "info",
-            format!("volume info IMAGE {pass}"),
-            Looks,
-            Some("pass"),
-        ),
-        (
-            "open",
-            format!("volume open IMAGE {pass}"),
-            Looks,
-            Some("pass"),
-        ),
-        (
-            "header backup",
-            "volume header backup IMAGE --type veracrypt --output again".to_owned(),
-            Looks,
-            Some("pass"),
-        ),
-        (
-            "header restore from it",
-            format!("volume header restore other {pass} --input IMAGE --yes"),
-            Looks,
-            Some("pass"),
-        ),
-    ];
-    rows.map(command).into()
-}
+/// Nobody sees what a VeraCrypt volume is, so that commands are told.
+const OF_BOTH: &[Row] = rows! {
+    "create plain": Writes, None, "volume create IMAGE --type plain --yes QUIET";
+    "import": Writes, Some("pass"), "volume import IMAGE PASS --input plain QUIET --yes";
+    "reencrypt": Writes, Some("pass"), "volume reencrypt IMAGE PASS CHEAP --yes QUIET";
+    "resize": Writes, Some("pass"), "volume resize IMAGE PASS --to 4MiB";
+    "mount": Writes, Some("pass"), "volume mount IMAGE mounted PASS --as file --daemon";
+    "lab run": Writes, Some("pass"), "lab run --disk IMAGE true";
+    "export onto it": Writes, None, "volume export other PASS --output IMAGE --yes QUIET";
+    "serve": Writes, Some("pass"), "volume serve IMAGE PASS --nbd here.sock --daemon";
+    "run": Writes, None, "run plan.toml --at IMAGE --yes QUIET";
+    "serve --read-only": Reads, Some("pass"),
+        "volume serve IMAGE PASS --read-only --nbd here.sock --daemon";
+    "mount --read-only": Reads, Some("pass"),
+        "volume mount IMAGE mounted PASS --read-only --as file --daemon";
+    "export": Reads, Some("pass"), "volume export IMAGE PASS --output out QUIET";
+    "open": Looks, Some("pass"), "volume open IMAGE PASS";
+};
 
-fn command(
-    (name, arguments, is, opens): (&'static str, String, Use, Option<&'static str>),
-) -> Command {
-    Command {
+const OF_LUKS2: &[Row] = rows! {
+    "create": Writes, None, "volume create IMAGE PASS CHEAP --offset 2MiB --yes";
+    "create luks1": Writes, None, "volume create IMAGE --type luks1 PASS CHEAP --yes";
+    "passwd": Writes, Some("third"), "volume passwd IMAGE PASS THIRD CHEAP";
+    "key add": Writes, Some("third"), "volume key add IMAGE PASS THIRD CHEAP";
+    "key kill": Writes, Some("pass"), "volume key kill IMAGE PASS --key-slot 1";
+    "key kill --yes": Writes, Some("pass"), "volume key kill IMAGE --key-slot 1 --yes";
+    "header restore": Writes, Some("second"), "volume header restore IMAGE --input saved --yes";
+    "header repair": Writes, Some("second"), "volume header repair IMAGE";
+    "header set": Writes, Some("second"), "volume header set IMAGE --label name";
+    "convert": Writes, Some("second"), "volume convert IMAGE --type luks2";
+    "reencrypt --decrypt": Writes, None, "volume reencrypt IMAGE PASS --decrypt --yes QUIET";
+    "reencrypt --encrypt": Writes, None, "volume reencrypt IMAGE PASS CHEAP --encrypt --yes QUIET";
+    "serve as the header": Writes, None,
+        "volume serve other --header IMAGE PASS --nbd here.sock --daemon";
+    "info": Looks, Some("pass"), "volume info IMAGE";
+    "header backup": Looks, Some("pass"), "volume header backup IMAGE --output again";
+    "header restore from it": Looks, Some("pass"),
+        "volume header restore other --input IMAGE --yes";
+};
+
+const OF_VERACRYPT: &[Row] = rows! {
+    "create": Writes, None, "volume create IMAGE PASS --quick --yes";
+    "create hidden": Writes, Some("pass"),
+        "volume create IMAGE PASS THIRD --tcrypt-hidden 512KiB --outer-pim 1 --yes";
+    "create luks2": Writes, None,
+        "volume create IMAGE --passphrase-file pass CHEAP --offset 2MiB --yes";
+    "passwd": Writes, Some("third"), "volume passwd IMAGE PASS THIRD";
+    "header restore": Writes, Some("pass"), "volume header restore IMAGE PASS --input saved --yes";
+    "header repair": Writes, Some("pass"), "volume header repair IMAGE PASS --yes";
+    "info": Looks, Some("pass"), "volume info IMAGE PASS";
+    "header backup": Looks, Some("pass"),
+        "volume header backup IMAGE --type veracrypt --output again";
+    "header restore from it": Looks, Some("pass"),
+        "volume header restore other PASS --input IMAGE --yes";
+};
+
+fn commands(format: Format, own: &[Row]) -> Vec<Command> {
+    let pass = format!("--passphrase-file pass{}", format.options());
+    let written = |arguments: &str| {
+        arguments
+            .replace("PASS", &pass)
+            .replace("THIRD", "--new-passphrase-file third")
+            .replace("CHEAP", CHEAP)
+            .replace("QUIET", "--no-progress")
+    };
+    let rows = OF_BOTH.iter().chain(own);
+    rows.map(|&(name, is, opens, arguments)| Command {
         name,
-        arguments,
+        arguments: written(arguments),
         is,
         opens,
         serves: match name.split_once(' ').map_or(name, |(first, _)| first) {
@@ -391,5 +140,6 @@ fn command(
             "export onto it" | "reencrypt --decrypt" | "reencrypt --encrypt" | "resize"
         ),
         takes_header: !OTHERWISE.contains(&name),
-    }
+    })
+    .collect()
 }

@@ -1,7 +1,7 @@
 //! The states of a volume: what has become of its bytes, and of the disk below.
 
 use crate::commands::{Command, Use};
-use crate::kit::{CHEAP, COPY, Desk, Format, PROGRAM, seal};
+use crate::kit::{CHEAP, COPY, Desk, Format, PATIENCE, PROGRAM, seal};
 use crate::states::{Outcome, REFUSED, Set, done, kill};
 use serde_json::{Value, json};
 use std::fs;
@@ -9,9 +9,6 @@ use std::io::Write;
 use std::process::{self, Child, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-
-/// How long a program may take before it has begun.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Its size is what it is, and no other file takes its place.
 pub fn on_a_fixed_size(command: &Command) -> Outcome {
@@ -118,9 +115,7 @@ fn unread(desk: &Desk, from: usize) -> Result<Set, String> {
     let set = Set::at("disk").then(unmount);
     let begun = Instant::now();
     while fs::metadata(&disk).unwrap().len() == 0 {
-        if begun.elapsed() > PATIENCE {
-            return Err("nbdfuse does not begin".to_owned());
-        }
+        assert!(begun.elapsed() < PATIENCE, "nbdfuse does not begin");
         std::thread::sleep(Duration::from_millis(5));
     }
     Ok(set)
@@ -173,6 +168,9 @@ fn is_half_done(desk: &Desk) -> bool {
     image[..2 * COPY].chunks(COPY).all(is_hot)
 }
 
+/// How often a reencryption is begun until it is met in the middle.
+const TRIES: usize = 50;
+
 const THEIRS: &str = "reencrypt image --batch-mode --force-offline-reencrypt --hotzone-size 4k \
      --key-file key --key-slot 0 --pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
@@ -180,16 +178,24 @@ const THEIRS: &str = "reencrypt image --batch-mode --force-offline-reencrypt --h
 /// it is the lock of the reencryption, of which the header tells.
 pub fn reencrypted_by_them(desk: &Desk) -> Result<Set, String> {
     desk.write_key("pass");
-    let child = stopped(desk, "cryptsetup", THEIRS, "STOP")?;
-    let mut child = child.ok_or("cryptsetup: done before it could be stopped")?;
-    while desk.try_run("flock", "--nonblock image true").is_err() {
-        signal(&child, "CONT");
-        signal(&child, "STOP");
-        if child.try_wait().unwrap().is_some() {
-            return Err("cryptsetup: done before it could be stopped".to_owned());
+    let before = desk.read("image");
+    for _ in 0..TRIES {
+        fs::write(desk.path("image"), &before).unwrap();
+        let Some(mut child) = stopped(desk, "cryptsetup", THEIRS, "STOP")? else {
+            continue;
+        };
+        while desk.try_run("flock", "--nonblock image true").is_err() {
+            signal(&child, "CONT");
+            signal(&child, "STOP");
+            if child.try_wait().unwrap().is_some() {
+                break;
+            }
+        }
+        if child.try_wait().unwrap().is_none() {
+            return Ok(Set::at("image").then(move || kill(child)));
         }
     }
-    Ok(Set::at("image").then(move || kill(child)))
+    panic!("cryptsetup is always done before it can be stopped");
 }
 
 /// Kills a reencryption before it ends; once, and copies what is left of the volume.
@@ -200,7 +206,7 @@ fn interrupted(
     arguments: &str,
 ) -> Result<Set, String> {
     let bytes = once.get_or_init(|| {
-        for _ in 0..50 {
+        for _ in 0..TRIES {
             let desk = Desk::new(Format::Luks2);
             desk.write_key("pass");
             if let Some(mut child) = stopped(&desk, program, arguments, "KILL")? {
@@ -210,7 +216,7 @@ fn interrupted(
                 }
             }
         }
-        Err(format!("{program}: is done before it can be killed"))
+        panic!("{program} is always done before it can be killed");
     });
     fs::write(desk.path("image"), bytes.clone()?).unwrap();
     Ok(Set::at("image"))

@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
+/// How long a program may take before it has begun.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What every volume here was made with, but for its name.
 pub const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
@@ -200,10 +203,7 @@ impl Desk {
             if String::from_utf8_lossy(&info.stdout).contains("in use") {
                 return;
             }
-            assert!(
-                begun.elapsed() < Duration::from_secs(20),
-                "nobody holds {name}"
-            );
+            assert!(begun.elapsed() < PATIENCE, "nobody holds {name}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -324,8 +324,8 @@ fn start(desk: &Desk, tried: &Tried, target: &str) -> (Option<i32>, String) {
     (output.status.code(), said)
 }
 
-/// Tries all commands in `state`, and counts the cells.
-pub fn row(state: &State) -> usize {
+/// Tries all commands in `state`.
+pub fn row(state: &State) {
     // A header apart is not where all commands take a volume.
     let all = state.format.commands();
     let apart = match (state.set_up)(&Desk::new(state.format)) {
@@ -336,12 +336,18 @@ pub fn row(state: &State) -> usize {
                 all.len(),
                 state.name
             );
-            return 0;
+            return;
         }
     };
     let commands = all.iter().filter(|tried| tried.takes_header || !apart);
     let (done, refused): (Vec<&Tried>, Vec<&Tried>) =
         commands.partition(|tried| !matches!((state.expected)(tried), Outcome::Fails(_)));
+    assert!(!done.is_empty(), "no command is done");
+    assert!(
+        !refused.is_empty() || state.says.is_empty(),
+        "no refusal says {:?}",
+        state.says
+    );
     let mut wrong = refusals(state, &refused);
     wrong.extend(done.iter().filter_map(|tried| success(state, tried)));
     assert!(
@@ -350,7 +356,6 @@ pub fn row(state: &State) -> usize {
         state.name,
         wrong.join("\n")
     );
-    done.len() + refused.len()
 }
 
 /// Nothing changes by what is refused, so that all are tried on one volume.

@@ -1,13 +1,13 @@
 //! The states of a volume: who else has it.
 
 use crate::commands::{Command, Use};
-use crate::kit::{Desk, Format, PROGRAM};
+use crate::kit::{Desk, Format, PATIENCE, PROGRAM};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{self, Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What becomes of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,14 +141,14 @@ pub fn served_read_only(desk: &Desk) -> Result<Set, String> {
 }
 
 fn mounted_with(desk: &Desk, options: &str) -> Result<Set, String> {
+    let fuse = fs::File::options().read(true).write(true).open("/dev/fuse");
+    fuse.map_err(|error| format!("/dev/fuse: {error}"))?;
     let at = desk.path("d");
     fs::create_dir(&at).unwrap();
     let pass = desk.pass();
-    let arguments = format!("volume mount image d --as file {pass} --daemon {options}");
-    let output = desk.command(PROGRAM, &arguments).output().unwrap();
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).replace('\n', " "));
-    }
+    desk.volume(&format!(
+        "mount image d --as file {pass} --daemon {options}"
+    ));
     let mut umount = desk.command(PROGRAM, "volume umount d");
     Ok(Set::at("image").then(move || assert!(umount.status().unwrap().success())))
 }
@@ -331,13 +331,12 @@ pub fn served_by_qemu(desk: &Desk) -> Result<Set, String> {
         .spawn()
         .map_err(|error| format!("qemu-nbd: {error}"))?;
     let set = Set::at("image").then(move || kill(child));
-    for _ in 0..500 {
-        if socket.exists() {
-            return Ok(set);
-        }
-        std::thread::sleep(Duration::from_millis(20));
+    let begun = Instant::now();
+    while !socket.exists() {
+        assert!(begun.elapsed() < PATIENCE, "qemu-nbd does not serve");
+        std::thread::sleep(Duration::from_millis(5));
     }
-    Err("qemu-nbd does not serve".to_owned())
+    Ok(set)
 }
 
 /// A reencryption that has begun to look for its key derivation.

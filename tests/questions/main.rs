@@ -30,13 +30,13 @@ struct Answer {
 }
 
 impl Desk {
-    /// With a passphrase in `pass`, and another in `other`.
+    /// With a passphrase in `pass`, and another in `other`; long enough for a small PIM.
     fn new() -> Self {
         let desk = Self {
             folder: tempfile::tempdir().unwrap(),
         };
-        fs::write(desk.path("pass"), "a passphrase\n").unwrap();
-        fs::write(desk.path("other"), "another passphrase\n").unwrap();
+        fs::write(desk.path("pass"), "a passphrase of many letters\n").unwrap();
+        fs::write(desk.path("other"), "another passphrase of many letters\n").unwrap();
         desk
     }
 

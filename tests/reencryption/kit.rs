@@ -14,10 +14,15 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 const DATA: usize = 12 << 20;
 const OFFSET: usize = 4 << 20;
 
-const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+pub const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
 /// How long a program may take before it has begun.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Within which times of their beginning programs are killed, until a kill comes before the end.
+pub fn delays() -> impl Iterator<Item = Duration> {
+    (1..40).map(|tries| Duration::from_millis(150) / tries)
+}
 
 /// What is done to the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,14 +211,26 @@ impl Desk {
         self.metadata().contains("online-reencrypt")
     }
 
-    /// Begins the task, and kills the program some time after that; whether it had not ended.
-    pub fn begin_and_kill(&self, task: Task, by: By, resilience: &str, round: u32) -> bool {
-        self.begin_and(task, by, resilience, round, "KILL")
+    /// A volume whose task was killed before its end; those that were done sooner are left out.
+    #[track_caller]
+    pub fn killed(task: Task, by: By, resilience: &str) -> Self {
+        let killed = delays().find_map(|within| {
+            let desk = Self::new(task);
+            let begun = desk.begin_and_kill(task, by, resilience, within);
+            begun.then_some(desk)
+        });
+        killed.expect("a kill before the end")
+    }
+
+    /// Begins the task, and kills the program `within` a time after that; whether it had not
+    /// ended.
+    pub fn begin_and_kill(&self, task: Task, by: By, resilience: &str, within: Duration) -> bool {
+        self.begin_and(task, by, resilience, within, "KILL")
     }
 
     /// Begins the task as they do it, and asks the program to stop.
-    pub fn begin_and_interrupt(&self, task: Task, resilience: &str, round: u32) -> bool {
-        self.begin_and(task, By::Them, resilience, round, "INT")
+    pub fn begin_and_interrupt(&self, task: Task, resilience: &str, within: Duration) -> bool {
+        self.begin_and(task, By::Them, resilience, within, "INT")
     }
 
     /// The command that begins the task, and works on `hot` bytes at a time if it is theirs.
@@ -259,22 +276,24 @@ impl Desk {
         if task == Task::Reencrypt {
             theirs.args(["--key-slot", "0"]);
         }
+        self.killed_at(&theirs, "write,pwrite64", at)
+    }
+
+    /// Runs `command`, and kills it at number `at` of its system calls of these names; whether
+    /// there was one. Without, it has to succeed.
+    pub fn killed_at(&self, command: &Command, calls: &str, at: u32) -> bool {
         let mut traced = Command::new("strace");
-        traced.args([
-            "-f",
-            "-qq",
-            "-o",
-            "/dev/null",
-            "-e",
-            "trace=write,pwrite64",
-            "-e",
-        ]);
-        traced.arg(format!("inject=write,pwrite64:signal=SIGKILL:when={at}"));
-        traced.arg(theirs.get_program()).args(theirs.get_args());
+        traced.args(["-f", "-qq", "-o", "/dev/null"]);
+        traced.args(["-e", &format!("trace={calls}")]);
+        traced.args(["-e", &format!("inject={calls}:signal=SIGKILL:when={at}")]);
+        traced.arg(command.get_program()).args(command.get_args());
         let output = self.quiet(traced).output().unwrap();
         let killed = output.status.signal() == Some(9);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(killed || output.status.success(), "{task:?} {at}: {said}");
+        assert!(
+            killed || output.status.success(),
+            "{command:?} {at}: {said}"
+        );
         killed
     }
 
@@ -302,7 +321,14 @@ impl Desk {
         Self { folder, plain }
     }
 
-    fn begin_and(&self, task: Task, by: By, resilience: &str, round: u32, signal: &str) -> bool {
+    fn begin_and(
+        &self,
+        task: Task,
+        by: By,
+        resilience: &str,
+        within: Duration,
+        signal: &str,
+    ) -> bool {
         let mut command = self.beginning(task, by, resilience, "64k");
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         let started = Instant::now();
@@ -316,10 +342,10 @@ impl Desk {
             std::thread::sleep(Duration::from_millis(1));
         }
         let random = fs::read("/proc/sys/kernel/random/uuid").unwrap();
-        let random = random.iter().fold(u64::from(round), |sum, byte| {
-            sum * 31 % 1_000_003 + u64::from(*byte)
+        let random = random.iter().fold(0, |sum: u64, byte| {
+            (sum * 31 + u64::from(*byte)) % 1_000_003
         });
-        std::thread::sleep(Duration::from_micros(random % 150_000));
+        std::thread::sleep(within.mul_f64(random as f64 / 1e6));
         if child.try_wait().unwrap().is_none() {
             let number = child.id().to_string();
             let killed = Command::new("kill").args(["-s", signal, &number]).status();

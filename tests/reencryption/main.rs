@@ -38,7 +38,7 @@ fn both_ways(task: Task, resiliences: &[&str]) {
         return;
     }
     let mut seen = kit::Seen::default();
-    for round in 0..kills() {
+    for _ in 0..kills() {
         for by in [By::Us, By::Them] {
             // They have a choice of how a window survives; we have none.
             let choices = if by == By::Them {
@@ -47,11 +47,15 @@ fn both_ways(task: Task, resiliences: &[&str]) {
                 &["journal"][..]
             };
             for resilience in choices {
-                let desk = Desk::new(task);
-                let begun = desk.begin_and_kill(task, by, resilience, round);
-                seen.count(by, &desk, begun);
                 let when = format!("{task:?} by {by:?}, {resilience}, killed");
-                go_on(&desk, task, by.other(), begun, &when);
+                let in_time = kit::delays().any(|within| {
+                    let desk = Desk::new(task);
+                    let begun = desk.begin_and_kill(task, by, resilience, within);
+                    seen.count(by, &desk, begun);
+                    go_on(&desk, task, by.other(), begun, &when);
+                    begun
+                });
+                assert!(in_time, "{when}: never before its end");
             }
         }
     }
@@ -89,14 +93,18 @@ fn a_reencryption_without_protection_that_was_stopped() {
     if !kit::have("cryptsetup") {
         return;
     }
-    for round in 0..kills() {
-        let desk = Desk::new(Task::Reencrypt);
-        let begun = desk.begin_and_interrupt(Task::Reencrypt, "none", round);
-        if begun {
-            desk.holds("stopped");
-            desk.finish(Task::Reencrypt, By::Us);
-        }
-        desk.ended(Task::Reencrypt, begun);
+    for _ in 0..kills() {
+        let in_time = kit::delays().any(|within| {
+            let desk = Desk::new(Task::Reencrypt);
+            let begun = desk.begin_and_interrupt(Task::Reencrypt, "none", within);
+            if begun {
+                desk.holds("stopped");
+                desk.finish(Task::Reencrypt, By::Us);
+            }
+            desk.ended(Task::Reencrypt, begun);
+            begun
+        });
+        assert!(in_time, "never stopped before its end");
     }
 }
 
@@ -111,7 +119,7 @@ fn at_every_write(task: Task, resilience: &str) {
         // Each is removed by itself at the end.
         untouched.add_keyslot();
     }
-    let mut writes = 0;
+    let (mut writes, mut changed) = (0, 0);
     // A write of the header is six.
     let step = if kills() == KILLS { 3 } else { 1 };
     for at in (1..).step_by(step) {
@@ -123,11 +131,13 @@ fn at_every_write(task: Task, resilience: &str) {
         let when = format!("{task:?}, {resilience}, killed at write {at}");
         if begun || !desk.is_as(&untouched) {
             go_on(&desk, task, By::Us, begun, &when);
+            changed += 1;
         }
         writes = at;
     }
-    println!("{task:?}, {resilience}: {writes} writes");
+    println!("{task:?}, {resilience}: {writes} writes, {changed} volumes changed");
     assert!(writes > 30, "{task:?}: only {writes} writes");
+    assert!(changed > 3, "{task:?}: only {changed} volumes changed");
 }
 
 #[test]

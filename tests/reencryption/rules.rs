@@ -1,12 +1,10 @@
 //! What must hold of every reencryption, whoever began it.
 
-use super::kit::{By, Desk, Task, have};
+use super::kit::{By, CHEAP, Desk, Task, delays, have};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::process::Output;
-
-const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
 /// Refused with this exit code, and no byte of the volume changed.
 fn refused(desk: &Desk, code: i32, arguments: &str) -> String {
@@ -97,16 +95,11 @@ fn a_write_does_not_replay() {
         return;
     }
     for by in [By::Us, By::Them] {
-        let mut tries = 0;
-        let desk = loop {
-            let desk = Desk::new(Task::Reencrypt);
-            let begun = desk.begin_and_kill(Task::Reencrypt, by, "journal", tries);
-            if begun && desk.metadata().contains("in-reencryption") {
-                break desk;
-            }
-            tries += 1;
-            assert!(tries < 50, "{by:?} was never in the middle of a write");
-        };
+        let hot = (0..50).find_map(|_| {
+            let desk = Desk::killed(Task::Reencrypt, by, "journal");
+            desk.metadata().contains("in-reencryption").then_some(desk)
+        });
+        let desk = hot.expect("a kill in the middle of a write");
         desk.holds("hot");
         let said = refused(&desk, 4, "import v --input plain --yes");
         assert!(said.contains("cryptmark volume reencrypt"), "{said}");
@@ -122,12 +115,7 @@ fn the_header_is_left_alone_meanwhile() {
         return;
     }
     for by in [By::Us, By::Them] {
-        let desk = loop {
-            let desk = Desk::new(Task::Reencrypt);
-            if desk.begin_and_kill(Task::Reencrypt, by, "checksum", 0) {
-                break desk;
-            }
-        };
+        let desk = Desk::killed(Task::Reencrypt, by, "checksum");
         for arguments in [
             "key kill v --key-slot 0 --yes",
             "key add v --new-passphrase-file plain",
@@ -222,39 +210,31 @@ fn what_they_could_not_finish_they_do_not_touch() {
     if !have("cryptsetup") {
         return;
     }
-    let mut begun = false;
-    for round in 0..50 {
+    let desk = delays().find_map(|within| {
         let desk = Desk::new(Task::Reencrypt);
-        let file = fs::File::options()
-            .write(true)
-            .open(desk.path("v"))
-            .unwrap();
+        let file = fs::File::options().write(true).open(desk.path("v"));
+        let file = file.unwrap();
         let length = file.metadata().unwrap().len();
         file.set_len(length + 512).unwrap();
-        begun = desk.begin_and_kill(Task::Reencrypt, By::Us, "journal", round);
-        if !begun {
-            continue;
-        }
-        // A repair may write an old copy of the header anew; what it tells is the same.
-        let metadata = || {
-            let dump = desk
-                .their_command("luksDump --dump-json-metadata v")
-                .output();
-            dump.unwrap().stdout
-        };
-        let before = metadata();
-        assert!(!before.is_empty());
-        for arguments in [
-            "repair v",
-            "reencrypt --resume-only --force-offline-reencrypt v",
-        ] {
-            desk.their_command(arguments).output().unwrap();
-            assert!(metadata() == before, "{arguments}");
-        }
-        desk.holds("with a tail");
-        desk.ours("reencrypt v");
-        desk.ended(Task::Reencrypt, true);
-        break;
+        let begun = desk.begin_and_kill(Task::Reencrypt, By::Us, "journal", within);
+        begun.then_some(desk)
+    });
+    let desk = desk.expect("a kill before the end");
+    // A repair may write an old copy of the header anew; what it tells is the same.
+    let metadata = || {
+        let mut dump = desk.their_command("luksDump --dump-json-metadata v");
+        dump.output().unwrap().stdout
+    };
+    let before = metadata();
+    assert!(!before.is_empty());
+    for arguments in [
+        "repair v",
+        "reencrypt --resume-only --force-offline-reencrypt v",
+    ] {
+        desk.their_command(arguments).output().unwrap();
+        assert!(metadata() == before, "{arguments}");
     }
-    assert!(begun);
+    desk.holds("with a tail");
+    desk.ours("reencrypt v");
+    desk.ended(Task::Reencrypt, true);
 }

@@ -1,7 +1,8 @@
 //! A header or a journal in a file of its own, and data that are not those with which it began:
 //! another volume's, or put back from a backup.
 
-use crate::kit::{By, Desk, Task, have};
+use crate::kit::{By, CHEAP, Desk, Task, have};
+use serde_json::Value;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -23,24 +24,9 @@ fn refused(desk: &Desk, image: &str, arguments: &str, says: &str) {
     assert!(fs::read(desk.path(image)).unwrap() == before, "{arguments}");
 }
 
-/// Ours, killed at its system call `name` number `at`; whether there was one.
-fn killed_at(desk: &Desk, arguments: &str, name: &str, at: u32) -> bool {
-    let ours = desk.our_command(arguments);
-    let mut traced = Command::new("strace");
-    traced.args([
-        "-f",
-        "-qq",
-        "-o",
-        "/dev/null",
-        "-e",
-        &format!("trace={name}"),
-        "-e",
-    ]);
-    traced.arg(format!("inject={name}:signal=SIGKILL:when={at}"));
-    traced.arg(ours.get_program()).args(ours.get_args());
-    traced.current_dir(desk.path(""));
-    traced.env("XDG_STATE_HOME", desk.path("state"));
-    !traced.output().unwrap().status.success()
+/// Ours, killed at number `at` of its system calls of these names; whether there was one.
+fn killed_at(desk: &Desk, arguments: &str, calls: &str, at: u32) -> bool {
+    desk.killed_at(&desk.our_command(arguments), calls, at)
 }
 
 const SIDE: &str = "v.cryptmark-header";
@@ -51,6 +37,7 @@ fn a_volume_that_was_put_back_is_not_decrypted_twice() {
     if !have("strace") || !have("cryptsetup") {
         return;
     }
+    let mut refusals = 0;
     for at in 1..40 {
         let desk = Desk::new(Task::Decrypt);
         fs::copy(desk.path("v"), desk.path("backup")).unwrap();
@@ -70,12 +57,14 @@ fn a_volume_that_was_put_back_is_not_decrypted_twice() {
             code => {
                 assert_eq!(code, Some(4), "{at}: {said}");
                 refused(&desk, "v", "reencrypt v --decrypt", OTHER);
+                refusals += 1;
             }
         }
         fs::copy(desk.path("killed"), desk.path("v")).unwrap();
         desk.ours("reencrypt v --decrypt");
         assert!(desk.is_plain(), "{at}");
     }
+    assert!(refusals > 0, "no kill came after data was copied");
 }
 
 /// Killed when the header is before the data, and the file with it still there.
@@ -138,7 +127,9 @@ fn no_header_is_left_where_data_move() {
     }
     let desk = Desk::empty();
     desk.make(18 << 20);
-    desk.theirs("luksFormat --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --luks2-metadata-size 4m --luks2-keyslots-size 8m --offset 32768 v");
+    desk.theirs(&format!(
+        "luksFormat {CHEAP} --luks2-metadata-size 4m --luks2-keyslots-size 8m --offset 32768 v"
+    ));
     let small = &desk.plain[..2 << 20];
     fs::write(desk.path("small"), small).unwrap();
     desk.ours("import v --input small --yes");
@@ -160,7 +151,7 @@ fn no_header_is_left_where_data_move() {
 fn little_data_before_a_tail_are_decrypted() {
     let desk = Desk::empty();
     desk.make((16 << 20) + (1 << 20));
-    desk.ours("create v --sector-size 4096 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --yes");
+    desk.ours(&format!("create v --sector-size 4096 {CHEAP} --yes"));
     let small = &desk.plain[..1 << 20];
     fs::write(desk.path("small"), small).unwrap();
     desk.ours("import v --input small --yes");
@@ -180,34 +171,58 @@ fn little_data_before_a_tail_are_decrypted() {
     assert!(fs::read(desk.path("v")).unwrap() == small);
 }
 
-/// The same header for another file.
+/// The same header for another file: as soon as anything is encrypted, it goes with no other.
+/// While the start of the data is being worked on, the header itself has what it was.
 #[test]
 fn a_detached_header_encrypts_the_file_with_which_it_began() {
-    let desk = Desk::new(Task::EncryptDetached);
-    let mut other = desk.plain.clone();
-    other[..4096].fill(9);
-    fs::write(desk.path("other"), &other).unwrap();
-    if !desk.begin_and_kill(Task::EncryptDetached, By::Us, "", 1) {
+    if !have("strace") {
         return;
     }
-    let begun = !desk.is_plain();
-    for command in [
-        "reencrypt other --header h",
-        "export other --header h --output -",
-    ] {
-        if begun {
+    // More than is worked on at a time.
+    const LENGTH: usize = 20 << 20;
+    let (mut at_the_start, mut behind) = (0, 0);
+    for at in 1..60 {
+        let desk = Desk::new(Task::EncryptDetached);
+        let file = File::options().write(true).open(desk.path("v")).unwrap();
+        file.set_len(LENGTH as u64).unwrap();
+        let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
+        if !killed_at(&desk, &encrypt, "fdatasync", at) {
+            break;
+        }
+        if desk.is_plain() || !desk.is_begun() {
+            continue;
+        }
+        let metadata: Value = serde_json::from_str(&desk.metadata()).unwrap();
+        let first = &metadata["segments"]["0"]["flags"];
+        let count = match first.to_string().contains("in-reencryption") {
+            true => &mut at_the_start,
+            false => &mut behind,
+        };
+        *count += 1;
+        // Once of each kind is enough.
+        if *count > 1 {
+            continue;
+        }
+        let mut other = desk.plain.clone();
+        other[..4096].fill(9);
+        other.resize(LENGTH, 0);
+        fs::write(desk.path("other"), &other).unwrap();
+        for command in [
+            "reencrypt other --header h",
+            "export other --header h --output -",
+        ] {
             refused(&desk, "other", command, OTHER);
         }
+        // What they are known by stays until then.
+        let serve = "serve v --header h --nbd s.sock --daemon";
+        refused(&desk, "v", serve, "--read-only");
+        desk.ours("reencrypt v --header h");
+        desk.holds("the file itself");
     }
-    // What they are known by stays until then.
-    let serve = "serve v --header h --nbd s.sock --daemon";
-    refused(&desk, "v", serve, "--read-only");
-    desk.ours("reencrypt v --header h");
-    desk.holds("the file itself");
+    assert!(at_the_start > 0 && behind > 0, "{at_the_start} {behind}");
 }
 
 const VERACRYPT: &str = "--type veracrypt --hash sha512 --veracrypt-pim 1";
-const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
 /// A VeraCrypt volume and its journal: neither goes on with another.
 #[test]
@@ -263,15 +278,14 @@ fn what_another_program_has_ended_is_forgotten() {
     if !have("strace") || !have("cryptsetup") {
         return;
     }
-    let cheap = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
     let desk = Desk::new(Task::EncryptDetached);
-    let encrypt = format!("reencrypt v --encrypt --header h {cheap}");
+    let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
     assert!(killed_at(&desk, &encrypt, "fdatasync", 7));
     assert!(desk.is_begun());
     desk.theirs("repair v --header h");
     desk.theirs("reencrypt --resume-only --force-offline-reencrypt v --header h");
     desk.holds("ended");
-    let their = format!("reencrypt --init-only --force-offline-reencrypt {cheap} v --header h");
+    let their = format!("reencrypt --init-only --force-offline-reencrypt {CHEAP} v --header h");
     desk.theirs(&their);
     desk.holds("begun");
     desk.ours("reencrypt v --header h");
@@ -280,7 +294,7 @@ fn what_another_program_has_ended_is_forgotten() {
     // With its header before the data, and where the other program can go on.
     let desk = (8..40).find_map(|at| {
         let desk = Desk::new(Task::Encrypt);
-        let encrypt = format!("reencrypt v --encrypt {cheap}");
+        let encrypt = format!("reencrypt v --encrypt {CHEAP}");
         let killed = killed_at(&desk, &encrypt, "fdatasync", at);
         let alone = desk.metadata().contains("reencrypt-alone");
         let placed = !desk.path(SIDE).exists() && desk.is_begun();
@@ -299,21 +313,21 @@ fn a_copy_of_the_header_in_the_volume_vouches_for_nothing() {
     if !have("strace") {
         return;
     }
-    let cheap = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
-    let desk = Desk::new(Task::Reencrypt);
-    let volume = fs::read(desk.path("v")).unwrap();
-    fs::write(desk.path("h"), &volume[..4 << 20]).unwrap();
-    let reencrypt = format!("reencrypt v --header h {cheap}");
-    assert!(killed_at(&desk, &reencrypt, "fdatasync", 9));
-    fs::write(desk.path("v"), &volume).unwrap();
-    if desk.is_begun() && !fs::read(desk.path("v")).unwrap().is_empty() {
-        let (code, said) = ends(&desk, "export v --header h --output -");
-        // Before anything was written, they are the same data.
-        assert!(code == Some(0) || said.contains(OTHER), "{code:?} {said}");
-        if code != Some(0) {
-            refused(&desk, "v", &reencrypt, OTHER);
+    let reencrypt = format!("reencrypt v --header h {CHEAP}");
+    for at in 9..60 {
+        let desk = Desk::new(Task::Reencrypt);
+        let volume = fs::read(desk.path("v")).unwrap();
+        fs::write(desk.path("h"), &volume[..4 << 20]).unwrap();
+        assert!(killed_at(&desk, &reencrypt, "fdatasync", at), "{at}");
+        if fs::read(desk.path("v")).unwrap() == volume {
+            continue;
         }
+        fs::write(desk.path("v"), &volume).unwrap();
+        refused(&desk, "v", "export v --header h --output -", OTHER);
+        refused(&desk, "v", &reencrypt, OTHER);
+        return;
     }
+    panic!("no kill came after data was written");
 }
 
 /// Without room for its journal a reencryption has not begun.
