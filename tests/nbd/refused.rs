@@ -165,3 +165,17 @@ fn tls_that_is_not_there_is_said() {
         );
     }
 }
+
+#[test]
+fn names_are_as_long_as_the_protocol_has_them() {
+    let desk = Desk::new();
+    desk.file("disk", 20);
+    desk.create("disk --yes");
+    let name = "x".repeat(4097);
+    refused(
+        &desk,
+        2,
+        &format!("volume serve disk --nbd front --passphrase-file line --name {name}"),
+        "4097 bytes",
+    );
+}

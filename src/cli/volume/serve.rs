@@ -165,7 +165,15 @@ fn check_exposure(place: &Place, options: &ServeOptions) -> Result<(), Failure> 
 /// What the exports are called: several by their files.
 fn names(options: &ServeOptions) -> Result<Vec<String>, Failure> {
     if options.more.is_empty() {
-        return Ok(vec![options.name.clone().unwrap_or_default()]);
+        let name = options.name.clone().unwrap_or_default();
+        return match name.len() > nbd::LONGEST_NAME {
+            false => Ok(vec![name]),
+            true => Err(Failure::new(
+                2,
+                format!("the name of the export has {} bytes", name.len()),
+                format!("Give one of {} bytes at most.", nbd::LONGEST_NAME),
+            )),
+        };
     }
     let mut names: Vec<String> = Vec::new();
     let first = options.volume.image();

@@ -18,3 +18,4 @@ pub use handshake::Named;
 pub use server::{End, Place, ServeError, Server};
 #[cfg(feature = "tls")]
 pub use tls::{ClientTls, ServerTls, TlsError};
+pub use wire::LONGEST_NAME;
