@@ -6,18 +6,15 @@
 //! with, under a key of the reencryption. It stays the same from the beginning to the end.
 //! cryptsetup keeps the token, and does not look at it.
 
-use super::conversion::Side;
-use super::plan::{Plan, Progress, Protection};
-use super::step::Devices;
 use super::{Backup, Keys, VolumeError, backup, number_of};
 use crate::luks::DIGEST_ITERATIONS;
 use crate::luks2::read::Header;
 use crate::opening::Opened;
-use crate::{Hash, Kdf, Limits, Row, unaligned};
+use crate::{Hash, Kdf, Limits, Row};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use block::{AlignedBuffer, BlockDevice, ByteRange};
-use cipher::{Key, SectorCipher};
+use block::{AlignedBuffer, BlockDevice};
+use cipher::Key;
 use serde_json::{Map, Value, json};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -27,9 +24,6 @@ pub(super) const SAMPLE: &str = "cryptmark-data";
 
 /// Bytes of plaintext that are looked at, at most.
 const LENGTH: u64 = 4096;
-
-/// Bytes that a disk writes as a whole.
-const SECTOR: usize = 512;
 
 impl Header {
     /// Refuses data that are not those with which the reencryption began, if the header says
@@ -50,46 +44,10 @@ impl Header {
             by_copy: false,
         };
         let plaintext = opened.device(device, data)?;
-        let is_own = bool::from(kept.ct_eq(digest(&*plaintext, keys)?.as_bytes()));
-        let devices = Devices {
-            header: device,
-            data,
-        };
-        match is_own && self.is_behind_journal(devices, keys)? {
+        match bool::from(kept.ct_eq(digest(&*plaintext, keys)?.as_bytes())) {
             true => Ok(()),
             false => Err(VolumeError::OtherData),
         }
-    }
-
-    /// Whether the data begin with what the journal has, or with what becomes of that. While
-    /// their start is being worked on, the sample is read out of the journal, and fits any data.
-    fn is_behind_journal(&self, devices: Devices, keys: &Keys) -> Result<bool, VolumeError> {
-        let plan = Plan::read(self, devices.data)?;
-        let (window, area) = match plan.progress(self)? {
-            Progress::Hot(window) => match plan.protection(window) {
-                Protection::Journal(area) if window.from == 0 => (window, area),
-                _ => return Ok(true),
-            },
-            _ => return Ok(true),
-        };
-        let length = LENGTH.min(window.length());
-        let old = unaligned::read(devices.header, ByteRange::new(area.offset, length))?;
-        let mut new = old.clone();
-        let from = Side::new(&plan.previous, &keys.old)?;
-        let to = Side::new(&plan.last, keys.of_new(&plan))?;
-        from.cipher.decrypt(from.iv_at(0), &mut new);
-        to.cipher.encrypt(to.iv_at(0), &mut new);
-        let there = |at| unaligned::read(devices.data, ByteRange::new(at, length));
-        let (Ok(at_old), Ok(at_new)) = (there(plan.old_at(0)), there(plan.new_at(0))) else {
-            // What cannot be read is there again when it is written out of the journal.
-            return Ok(true);
-        };
-        // A power cut leaves each sector old or new.
-        let is_old = at_old.chunks(SECTOR).zip(old.chunks(SECTOR));
-        let is_new = at_new.chunks(SECTOR).zip(new.chunks(SECTOR));
-        Ok(is_old
-            .zip(is_new)
-            .all(|((old, kept), (new, made))| old == kept || new == made))
     }
 }
 
