@@ -3,6 +3,7 @@
 //!
 //! `CRYPTMARK_KILLS=50 cargo test --test reencryption` kills so often each way.
 
+mod halfway;
 mod kit;
 mod rules;
 mod strangers;

@@ -258,6 +258,10 @@ pub enum VolumeError {
     #[error("there is no room for another keyslot")]
     NoFreeKeyslot,
 
+    /// There is no free number for a token.
+    #[error("there is no room for another token")]
+    NoFreeToken,
+
     /// The header of another version, and the key material with it, do not fit
     /// before the data.
     #[error("there is no room before the data to move the key material behind LUKS2's header")]
@@ -675,6 +679,7 @@ impl VolumeError {
                 "Remove a token or a keyslot; nothing was changed.".to_owned()
             }
             Self::NoFreeKeyslot => "Remove a keyslot that is not needed any more.".to_owned(),
+            Self::NoFreeToken => "Remove a token that is not needed any more.".to_owned(),
             Self::ConversionRoom => {
                 "Remove a keyslot that is not needed any more, or make a LUKS2 volume, and copy with \
                  `volume export` and `volume import`."

@@ -518,7 +518,7 @@ fn a_header_apart_knows_its_data() {
             !content(&header_device)[..64 << 10]
                 .windows(14)
                 .any(|text| text == b"cryptmark-data")
-                || task == "move"
+                || task != "encrypt"
         );
     }
 }
@@ -695,4 +695,43 @@ fn no_keyslot_goes_while_the_data_are_reencrypted() {
         assert!(matches!(changed, Err(VolumeError::Reencrypting)));
     }
     assert!(content(&device) == before);
+}
+
+/// What a run that was killed left in the cache counts for the next one, and is not on the disk.
+#[test]
+fn what_a_killed_run_did_not_flush_is_on_the_disk_before_the_next_goes_on() {
+    let (original, old_key) = volume("aes-xts-plain64");
+    begin(&original, &keys(&old_key)).unwrap();
+    let expected = plaintext();
+    let mut runs = 0;
+    for flush in 1.. {
+        let mut ended = false;
+        for write in 1..8 {
+            for lost in [0..HEADER, HEADER..SIZE] {
+                let disk = copy(&original);
+                let cache = WriteCache::new(&disk);
+                let fail = |operation, nth| {
+                    Fault::new(
+                        &cache,
+                        [Rule::on(operation, Trigger::From(nth), Effect::Fail(5))],
+                    )
+                };
+                let killed = fail(OperationKind::Flush, flush);
+                ended = finish(&killed, &killed).is_ok();
+                let cut = fail(OperationKind::Write, write);
+                let _ = finish(&cut, &cut);
+                cache.power_cut(|offset| !lost.contains(&offset)).unwrap();
+                holds(&disk, &disk, Access::Read, &expected);
+                if Header::read(&disk).unwrap().is_reencrypting() {
+                    finish(&disk, &disk).unwrap();
+                }
+                holds(&disk, &disk, Access::Read, &expected);
+                runs += 1;
+            }
+        }
+        if ended {
+            break;
+        }
+    }
+    println!("{runs} runs");
 }

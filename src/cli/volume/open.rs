@@ -2,6 +2,7 @@
 
 use super::arguments::{Devices, VolumeArguments};
 use super::header::unlock_alone;
+use super::reencrypt::is_beside;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
@@ -114,6 +115,11 @@ pub fn unlock(
     let watch = |progress| search.watch(progress);
     let limits = Limits::default();
     let header = devices.header();
+    // What is written now might be what the data are known by when that goes on.
+    let beside = volume.named_header().is_none() && is_beside(volume.image())?;
+    if access == Access::Write && beside {
+        return Err(VolumeError::RecoveryNeeded.into());
+    }
     let opened = opening.unlock(header, devices.data(), &secret, access, &limits, &watch)?;
     let weak = |row: &Row| has_equal_halves(row.mapping.spec, &row.mapping.key);
     if opened.rows.iter().any(weak) {

@@ -3,6 +3,8 @@
 mod in_place;
 mod tcrypt;
 
+pub use in_place::is_beside;
+
 use super::arguments::{VolumeArguments, side_header};
 use super::copy::tell;
 use super::create::{usual_key_bytes, warn};
@@ -106,6 +108,7 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
     if in_place::is_beside(image)? {
         match in_place::settle(image)? {
             Settled::Begun => {}
+            Settled::Decrypted if options.encrypt => {}
             Settled::Decrypted => return Ok(DONE),
             Settled::PutBack if options.decrypt => {}
             Settled::PutBack => {
@@ -114,6 +117,10 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         }
     }
     let journal = options.volume.header_path().filter(|path| path.exists());
+    if let Some(path) = &journal {
+        // A run that was killed may have left its name in a cache, and nowhere else.
+        sync_folder(path)?;
+    }
     let begun = match &journal {
         Some(path) => is_begun(path)?,
         // Their headers say nothing of it, and need not be readable.
@@ -159,7 +166,22 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
     }
     let mut parsed = Header::read(header)?;
     if let (true, Some(path)) = (parsed.is_for_another(), &journal) {
+        check_mode(options, &parsed)?;
         return tcrypt::go_on(options, &mut parsed, (header, data), path).map(|()| DONE);
+    }
+    if let (Some(named), Some(_)) = (options.volume.named_header(), parsed.length_afterwards()) {
+        return Err(Failure::new(
+            4,
+            format!(
+                "{} is a header on its way before the data of {}",
+                named.display(),
+                image.display()
+            ),
+            format!(
+                "Name it {}, and run this again without --header.",
+                side_header(image).display()
+            ),
+        ));
     }
     if parsed.is_reencrypting() {
         check_mode(options, &parsed)?;
@@ -169,6 +191,9 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         work(options, &mut parsed, (header, data), &keys)?;
         drop(devices);
         return in_place::finish(image, length).map(|()| DONE);
+    }
+    if options.decrypt && parsed.has_decrypted(data)? == Some(true) {
+        return Ok(DONE);
     }
     if options.decrypt {
         let secret = options.secret.secret(format, image)?;
@@ -343,7 +368,8 @@ fn publish(draft: NamedTempFile, path: &Path) -> Result<(), Failure> {
     draft.as_file().sync_all().map_err(unwritable)?;
     let named = draft.persist_noclobber(path);
     named.map_err(|error| unwritable(error.error))?;
-    sync_folder(path)
+    // Nothing has begun if nobody can tell whether the name stays.
+    sync_folder(path).inspect_err(|_| drop(std::fs::remove_file(path)))
 }
 
 fn keyslot(options: &ReencryptOptions) -> Result<KeyslotOptions, Failure> {

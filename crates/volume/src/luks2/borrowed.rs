@@ -80,6 +80,8 @@ impl Header {
             block: None,
             alone: true,
             taken: (&[OLD_SLOT], &[area]),
+            data: data.geometry(),
+            sample: None,
         };
         header.announce(device, &keys, announcement, |json| {
             insert(json, OLD_SLOT, old_keyslot);
@@ -113,7 +115,7 @@ impl Header {
 
     /// Takes the volume's own headers away from `data`, and puts noise there: they would open
     /// what is half of one key and half of another. It is also what the volume is known by from
-    /// now on. Does nothing where that has happened.
+    /// now on.
     ///
     /// # Errors
     /// [`VolumeError::OtherData`] where the headers there are not those with which this began,
@@ -127,7 +129,10 @@ impl Header {
         ) else {
             return Err(too_little());
         };
-        let untouched = self.is_reencrypting() && self.regular_segments().count() == 1;
+        let mut segments = self.regular_segments();
+        // A small volume is one segment also while it is worked on.
+        let first = segments.next().is_some_and(|first| first.flags.is_empty());
+        let untouched = self.is_reencrypting() && first && segments.next().is_none();
         let mut left = Vec::new();
         for (header, before) in kept.iter().zip(before) {
             let noise = noise(&seal, header);
@@ -141,7 +146,8 @@ impl Header {
             };
             let is_before = || Hash::Sha256.digest(&[&there])[..] == before[..];
             match () {
-                () if there[..] == noise[..] => {}
+                // A run that was killed may have left it in a cache, and nowhere else.
+                () if there[..] == noise[..] => left.push((header.offset, noise)),
                 () if !self.is_reencrypting() && there[..] == header.bytes[..] => {}
                 () if untouched && is_before() => left.push((header.offset, noise)),
                 () => return Err(VolumeError::OtherData),

@@ -258,7 +258,8 @@ impl Header {
             self.check_bound(keys, &Limits::default())?;
         }
         self.check_beside(device, data)?;
-        let mut plan = Plan::read(self, data)?;
+        self.check_room(device, data)?;
+        let mut plan = Plan::read(self, data.geometry())?;
         let devices = Devices {
             header: device,
             data,
@@ -272,7 +273,7 @@ impl Header {
                 return Err(VolumeError::ForeignReencryption);
             }
             self.take_a_journal(device, keys)?;
-            plan = Plan::read(self, data)?;
+            plan = Plan::read(self, data.geometry())?;
             if plan.is_unprotected() {
                 return Err(VolumeError::NoFreeKeyslot);
             }
@@ -284,6 +285,8 @@ impl Header {
                 Err(error) => return Err(error),
             }
         }
+        // A run that was killed may have left what was read here in a cache, and nowhere else.
+        self.commit(device, |_| {})?;
         plan.forget_header(data, self)?;
         let sides = (
             &Side::new(&plan.previous, &keys.old)?,
@@ -371,9 +374,12 @@ impl Header {
             SegmentKind::Crypt { .. } if self.length_afterwards().is_none() => None,
             _ => Some(plan.length.to_string()),
         };
-        // The file with the header goes when the data are looked at once more.
-        let decrypted = match plan.moves_to_start() {
-            true => Some(sample::of_plaintext(devices.data)?),
+        // A header apart is there still, and nothing else tells what has become of the data.
+        let decrypted = match plan.decrypts() && !begin::is_same(devices.header, devices.data) {
+            true => {
+                let range = ByteRange::new(plan.last.offset, plan.length);
+                Some(sample::of_plaintext(devices.data, range)?)
+            }
             false => None,
         };
         self.commit(devices.header, |json| {
@@ -396,7 +402,8 @@ impl Header {
                 tokens.retain(|_, token| token["type"] != GROWN);
                 sample::forget(tokens);
             }
-            sample::insert(json, decrypted);
+            // Without room for it, it is not said.
+            let _ = sample::insert(json, decrypted);
         })?;
         for (_, area) in leaving {
             area.map_or(Ok(()), |area| wipe(devices.header, area))?;
@@ -409,7 +416,7 @@ impl Header {
     /// # Errors
     /// [`VolumeError::OtherData`] where they are not of the data with which it began;
     /// [`VolumeError::RecoveryNeeded`] where the data have no room for their header yet, or
-    /// are to be written and have a header apart.
+    /// are to be written and have a header apart that knows them.
     pub(crate) fn rows(
         &self,
         device: &dyn BlockDevice,
@@ -418,7 +425,7 @@ impl Header {
         access: Access,
     ) -> Result<Vec<Row>, VolumeError> {
         self.check_room(device, data)?;
-        if access == Access::Write && self.has_sample() {
+        if access == Access::Write && (self.has_sample() || self.awaits_room(device, data)) {
             // What is written might be what the data are known by.
             return Err(VolumeError::RecoveryNeeded);
         }
@@ -437,8 +444,12 @@ impl Header {
         access: Access,
     ) -> Result<Vec<Row>, VolumeError> {
         self.check_beside(device, data)?;
-        let plan = Plan::read(self, data)?;
+        let plan = Plan::read(self, data.geometry())?;
         let progress = plan.progress(self)?;
+        let devices = Devices {
+            header: device,
+            data,
+        };
         if matches!(progress, Progress::Hot(_)) && access == Access::Write {
             return Err(VolumeError::RecoveryNeeded);
         }
@@ -462,13 +473,19 @@ impl Header {
                     rows.push(old(window, Storage::Data, plan.old_at(window.from))?);
                 }
                 (Kind::Hot, Protection::Journal(area)) => {
+                    if window.from == 0 && self.has_sample() {
+                        let sides = (
+                            &Side::new(&plan.previous, &keys.old)?,
+                            &Side::new(&plan.last, keys.of_new(&plan))?,
+                        );
+                        let kept = (window, area);
+                        if !plan.is_of_journal(devices, sides, kept, sample::LENGTH)? {
+                            return Err(VolumeError::OtherData);
+                        }
+                    }
                     rows.push(old(window, Storage::Header, area.offset)?);
                 }
                 (Kind::Hot, Protection::Checksum { area, hash, block }) => {
-                    let devices = Devices {
-                        header: device,
-                        data,
-                    };
                     let parts = plan.old_parts(devices, window, (area, hash, block))?;
                     if parts.len() > MOST_ROWS {
                         return Err(VolumeError::RecoveryNeeded);

@@ -95,19 +95,23 @@ impl Header {
         Ok(())
     }
 
+    /// Whether the text and so many bytes `more` have room.
+    pub(super) fn check_text(&self, more: u64) -> Result<(), VolumeError> {
+        // A zero byte ends it.
+        let needed = json::text(&self.json).len() as u64 + more + 1;
+        let room = self.binary.header_size - BINARY_BYTES as u64;
+        match needed <= room {
+            true => Ok(()),
+            false => Err(VolumeError::MetadataFull { needed, room }),
+        }
+    }
+
     /// The bytes of one copy, with a salt of its own.
     pub(super) fn copy(&mut self, place: Place) -> Result<Vec<u8>, VolumeError> {
         getrandom::fill(&mut self.binary.salt).map_err(CipherError::from)?;
+        self.check_text(0)?;
         let size = self.binary.header_size as usize;
         let json = json::text(&self.json);
-        let room = size - BINARY_BYTES;
-        // A zero byte ends it.
-        if json.len() >= room {
-            return Err(VolumeError::MetadataFull {
-                needed: json.len() as u64 + 1,
-                room: room as u64,
-            });
-        }
         let mut copy = vec![0; size];
         copy[BINARY_BYTES..][..json.len()].copy_from_slice(json.as_bytes());
         let offset = match place {

@@ -36,6 +36,19 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
         ));
     }
     let detached = options.volume.header_path();
+    if let Some(header) = &detached
+        && header.is_file()
+        && Format::detect(&Disk::open(header, false)?)?.is_some()
+    {
+        return Err(Failure::new(
+            4,
+            format!("{} is the header of a volume already", header.display()),
+            format!(
+                "If it is that of {}, all is encrypted, and nothing is left to do.",
+                image.display()
+            ),
+        ));
+    }
     let is_file = data.is_file();
     if detached.is_none() && !is_file {
         return Err(Failure::new(
@@ -58,6 +71,13 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     // A file ends where it ends; a sector of it is encrypted as a whole.
     let there = if is_file { file_length(image)? } else { size };
     let length = there.next_multiple_of(sector_size.bytes() as u64);
+    if length == 0 {
+        return Err(Failure::new(
+            2,
+            format!("{} is empty: there is nothing to encrypt", image.display()),
+            "Make a volume with `cryptmark volume create`.",
+        ));
+    }
     if !is_file && length != size {
         return Err(Failure::new(
             2,
@@ -213,6 +233,9 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
     let side = side_header(image);
     let device = Disk::open(&side, true)?;
     let header = Header::read(&device)?;
+    // A run that was killed may have left it in a cache, and nowhere else.
+    device.flush().map_err(VolumeError::Block)?;
+    sync_folder(&side)?;
     let begun = header.is_reencrypting();
     let segments = &header.metadata.segments;
     let is_final = |segment: &&Segment| segment.flags.iter().any(|flag| flag == "backup-final");
@@ -225,7 +248,9 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
         (SegmentKind::Linear, true) => return Ok(Settled::Begun),
         (SegmentKind::Linear, false) => {
             let data = Disk::open(image, true)?;
-            header.check_decrypted(&data)?;
+            if header.has_decrypted(&data)? == Some(false) {
+                return Err(VolumeError::OtherData.into());
+            }
             drop(data);
             match last.size {
                 SegmentSize::Fixed(length) if file_length(image)? > length => {

@@ -2,18 +2,22 @@
 //! tells of it, bound to both keys.
 
 use super::conversion::crypt_parts;
+use super::plan::Plan;
 use super::{ALONE, Backup, GROWN, KEYSLOT_KIND, Keys, bind, free_number, room, sample};
 use crate::luks2::keyslots::{KEYSLOTS, KeyslotOptions, insert, set_priority, share_tokens};
-use crate::luks2::metadata::{Keyslot, SegmentKind, SegmentSize};
+use crate::luks2::metadata::{Keyslot, Metadata, SegmentKind, SegmentSize};
 use crate::luks2::read::Header;
 use crate::mapping::{data_of_size, data_to_end};
 use crate::{CryptDevice, Hash, VolumeError};
-use block::{AlignedBuffer, BlockDevice, ByteRange};
+use block::{AlignedBuffer, BlockDevice, ByteRange, Geometry};
 use cipher::{CipherSpec, Key, SectorLayout, SectorSize};
 use serde_json::{Map, Value, json};
 
 /// The least that a journal is worth having with.
 const LEAST_JOURNAL: u64 = 64 << 10;
+
+/// The most text that a header has for a while beyond what it begins with: of three segments more.
+const MORE_TEXT: u64 = 1 << 10;
 
 /// Bytes that are copied at a time.
 const PIECE: u64 = 1 << 20;
@@ -41,6 +45,10 @@ pub(in crate::luks2) struct Announcement<'a> {
     pub(in crate::luks2) alone: bool,
     /// Numbers of keyslots and areas that the header does not speak of yet.
     pub(in crate::luks2) taken: (&'a [u32], &'a [ByteRange]),
+    /// The device of the data, with the room that they need.
+    pub(in crate::luks2) data: Geometry,
+    /// The token that tells the data, of a header apart.
+    pub(in crate::luks2) sample: Option<Value>,
 }
 
 impl Header {
@@ -128,7 +136,7 @@ impl Header {
         digest["keyslots"] = json!(names);
         digest["segments"] = json!(["2"]);
         let old_digest = data_now.digest.to_string();
-        let token = match is_same(device, data) {
+        let sample = match is_same(device, data) {
             true => None,
             false => Some(sample::token(&*self.plaintext(data, keys)?, keys)?),
         };
@@ -139,6 +147,8 @@ impl Header {
             block: None,
             alone: data_now.ends_early,
             taken: (&slots, &areas),
+            data: data.geometry(),
+            sample,
         };
         self.announce(device, keys, announcement, |json| {
             for ((slot, keyslot), (old, _)) in slots.iter().zip(keyslots).zip(kept) {
@@ -156,7 +166,6 @@ impl Header {
                 let number = free_number(digests)?;
                 digests.insert(number.to_string(), digest)
             });
-            sample::insert(json, token);
         })
     }
 
@@ -174,7 +183,7 @@ impl Header {
     ) -> Result<(), VolumeError> {
         let data_now = self.data_now(data)?;
         // Where the data moves, the header on their device is about to go.
-        let token = match to_start || !is_same(device, data) {
+        let sample = match to_start || !is_same(device, data) {
             true => Some(sample::token(&*self.plaintext(data, keys)?, keys)?),
             false => None,
         };
@@ -195,6 +204,8 @@ impl Header {
             // cryptsetup recovers what moves as if the first IV were 0.
             alone: data_now.ends_early || (shift > 0 && data_now.iv_tweak > 0),
             taken: (&[], &[]),
+            data: data.geometry(),
+            sample,
         };
         let last = json!({
             "type": "linear",
@@ -242,7 +253,6 @@ impl Header {
         self.announce(device, keys, announcement, |json| {
             json["segments"] = numbered(segments);
             json["digests"][&digest]["segments"] = json!(keyed);
-            sample::insert(json, token);
         })
     }
 
@@ -307,6 +317,18 @@ impl Header {
         if shift > 0 {
             segments.push(flagged(&first, Backup::Moved));
         }
+        let keys = Keys {
+            old: Key::from_slice(&[]),
+            new: Key::from_slice(key.as_bytes()),
+        };
+        // Where the data moves, the header goes before them before anything is encrypted.
+        let (sample, grown, room) = match shift {
+            0 => (Some(sample::token(data, &keys)?), None, size),
+            _ => {
+                let grown = room::token(data, moved.min(size))?;
+                (None, Some(grown), shift + length + shift)
+            }
+        };
         let announcement = Announcement {
             mode: "encrypt",
             direction: match shift {
@@ -317,20 +339,15 @@ impl Header {
             block: None,
             alone: shift == 0 && length < size,
             taken: (&[], &[]),
-        };
-        let keys = Keys {
-            old: Key::from_slice(&[]),
-            new: Key::from_slice(key.as_bytes()),
-        };
-        // Where the data moves, the header goes before them before anything is encrypted.
-        let (sample, grown) = match shift {
-            0 => (Some(sample::token(data, &keys)?), None),
-            _ => (None, Some(room::token(data, moved.min(size))?)),
+            data: Geometry {
+                size: room,
+                ..data.geometry()
+            },
+            sample,
         };
         header.announce(device, &keys, announcement, |json| {
             json["segments"] = numbered(segments);
             json["digests"]["0"]["segments"] = json!([number.to_string()]);
-            sample::insert(json, sample);
             if let Some(grown) = grown {
                 json["tokens"] = json!({ "0": grown });
             }
@@ -338,7 +355,8 @@ impl Header {
         Ok(header)
     }
 
-    /// Says in the header that all this has begun, in what it has left beside the keyslots.
+    /// Says in the header that all this has begun, in what it has left beside the keyslots. What
+    /// could not be gone on with to the end is not begun.
     pub(in crate::luks2) fn announce(
         &mut self,
         device: &dyn BlockDevice,
@@ -393,10 +411,16 @@ impl Header {
             sample::forget(tokens);
         }
         edit(&mut json);
+        sample::insert(&mut json, announcement.sample)?;
         insert(&mut json, slot, keyslot);
         json["config"]["requirements"] = json!({ "mandatory": requirements });
         bind(&mut json, version, slot, keys)?;
-        self.commit(device, |written| *written = json)
+        let mut begun = self.clone();
+        begun.metadata = Metadata::parse_to_write(&json, self.binary.header_size)?;
+        begun.json = json;
+        Plan::read(&begun, announcement.data)?.progress(&begun)?;
+        begun.check_text(MORE_TEXT)?;
+        self.commit(device, |written| *written = begun.json)
     }
 
     fn free_slots(&self) -> impl Iterator<Item = u32> {

@@ -15,7 +15,7 @@ use super::{Backup, KEYSLOT_KIND, backup, number_of};
 use crate::luks2::metadata::{Keyslot, Segment, SegmentKind, SegmentSize};
 use crate::luks2::read::Header;
 use crate::{Hash, VolumeError};
-use block::{AlignedBuffer, BlockDevice, ByteRange};
+use block::{AlignedBuffer, BlockDevice, ByteRange, Geometry};
 use serde_json::{Value, json};
 
 /// The flag of the segment that is being worked on.
@@ -154,15 +154,15 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Reads the plan and checks it against the devices. The digest over the metadata is not
+    /// Reads the plan and checks it against the device of the data. The digest over the metadata is not
     /// looked at.
-    pub(super) fn read(header: &Header, data: &dyn BlockDevice) -> Result<Self, VolumeError> {
+    pub(super) fn read(header: &Header, data: Geometry) -> Result<Self, VolumeError> {
         let plan = Self::parse(header, data)?;
         plan.check(data)?;
         Ok(plan)
     }
 
-    fn parse(header: &Header, data: &dyn BlockDevice) -> Result<Self, VolumeError> {
+    fn parse(header: &Header, data: Geometry) -> Result<Self, VolumeError> {
         let parts = || {
             let slot = slot_of(header)?;
             let keyslot = &header.json["keyslots"][slot.to_string()];
@@ -233,7 +233,7 @@ impl Plan {
             let (_, layout) = crypt_parts(segment)?;
             plan.unit = plan.unit.max(layout.size.bytes() as u64);
         }
-        plan.unit = plan.unit.max(u64::from(data.geometry().logical_block));
+        plan.unit = plan.unit.max(u64::from(data.logical_block));
         (plan.length, plan.fixed) = plan.measure(header, data)?;
         Ok(plan)
     }
@@ -273,7 +273,7 @@ impl Plan {
     }
 
     /// Bytes of data, and whether the header says so.
-    fn measure(&self, header: &Header, data: &dyn BlockDevice) -> Result<(u64, bool), VolumeError> {
+    fn measure(&self, header: &Header, data: Geometry) -> Result<(u64, bool), VolumeError> {
         if let (Some(_), Mode::Encrypt) = (self.moved, self.mode) {
             return match self.previous.size {
                 SegmentSize::Fixed(size) => Ok((size, true)),
@@ -293,14 +293,14 @@ impl Plan {
             Some(sum) if self.moved.is_none_or(|moved| sum != moved.length) => Ok((sum, true)),
             _ => match (self.moved, &self.previous.size) {
                 (Some(_), SegmentSize::Fixed(size)) => Ok((*size, true)),
-                _ => Ok((data.geometry().size.saturating_sub(start), false)),
+                _ => Ok((data.size.saturating_sub(start), false)),
             },
         }
     }
 
-    /// Whether the data are decrypted, and move to the start of their device.
-    pub(super) fn moves_to_start(&self) -> bool {
-        self.mode == Mode::Decrypt && self.shift() > 0 && self.last.offset == 0
+    /// Whether the data are decrypted.
+    pub(super) fn decrypts(&self) -> bool {
+        self.mode == Mode::Decrypt
     }
 
     /// Wipes what is left of the header on the device of data that move down over it: whoever met
@@ -325,8 +325,8 @@ impl Plan {
         Ok(data.flush()?)
     }
 
-    fn check(&self, data: &dyn BlockDevice) -> Result<(), VolumeError> {
-        let size = data.geometry().size;
+    fn check(&self, data: Geometry) -> Result<(), VolumeError> {
+        let size = data.size;
         let length = self.length;
         for segment in [&self.previous, &self.last] {
             let range = ByteRange::new(segment.offset, length);

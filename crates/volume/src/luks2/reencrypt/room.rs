@@ -14,8 +14,8 @@ use base64::engine::general_purpose::STANDARD;
 use block::{BlockDevice, ByteRange};
 use serde_json::{Value, json};
 
-/// Blocks that a device writes as a whole.
-const BLOCK: usize = 4096;
+/// What every device writes as a whole.
+const SECTOR: usize = 512;
 
 /// What is to be done to data before they are encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +56,11 @@ fn digest(
     Ok(Hash::Sha256.digest(&[&read(data, range)?]).to_vec())
 }
 
-/// Whether every block of `start` is that of one of `others` at the same place.
-fn is_made_of(start: &[u8], others: [&[u8]; 2]) -> bool {
-    start.chunks(BLOCK).enumerate().all(|(number, block)| {
-        let at = number * BLOCK;
-        let is = |other: &&[u8]| other.get(at..at + block.len()) == Some(block);
+/// Whether every sector of `start` is that of one of `others` at the same place.
+pub(super) fn is_made_of(start: &[u8], others: [&[u8]; 2]) -> bool {
+    start.chunks(SECTOR).enumerate().all(|(number, sector)| {
+        let at = number * SECTOR;
+        let is = |other: &&[u8]| other.get(at..at + sector.len()) == Some(sector);
         others.iter().any(is)
     })
 }
@@ -110,11 +110,7 @@ impl Header {
         device: &dyn BlockDevice,
         data: &dyn BlockDevice,
     ) -> Result<(), VolumeError> {
-        // What was copied is needed no more when it is encrypted.
-        let mut segments = self.regular_segments();
-        let begun = segments.any(|segment| segment.kind != SegmentKind::Linear);
-        let told = self.told().filter(|_| !begun && !is_same(device, data));
-        let Some((before, start)) = told else {
+        let Some((before, start)) = self.told().filter(|_| self.awaits_room(device, data)) else {
             return Ok(());
         };
         let (_, moved) = self.places()?;
@@ -123,6 +119,14 @@ impl Header {
             true => Ok(()),
             false => Err(VolumeError::RecoveryNeeded),
         }
+    }
+
+    /// Whether this header is on its way before `data`, as far as it knows.
+    pub(super) fn awaits_room(&self, device: &dyn BlockDevice, data: &dyn BlockDevice) -> bool {
+        // What was copied is needed no more when it is encrypted.
+        let mut segments = self.regular_segments();
+        let begun = segments.any(|segment| segment.kind != SegmentKind::Linear);
+        !begun && !is_same(device, data) && self.told().is_some()
     }
 
     /// How long the device was, and the digest of what it began with.

@@ -8,12 +8,13 @@
 
 use super::{Backup, Keys, VolumeError, backup, number_of};
 use crate::luks::DIGEST_ITERATIONS;
+use crate::luks2::metadata::SegmentSize;
 use crate::luks2::read::Header;
 use crate::opening::Opened;
-use crate::{Hash, Kdf, Limits, Row};
+use crate::{Hash, Kdf, Limits, Row, unaligned};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use block::{AlignedBuffer, BlockDevice};
+use block::{BlockDevice, ByteRange};
 use cipher::Key;
 use serde_json::{Map, Value, json};
 use subtle::ConstantTimeEq;
@@ -23,7 +24,7 @@ use zeroize::Zeroizing;
 pub(super) const SAMPLE: &str = "cryptmark-data";
 
 /// Bytes of plaintext that are looked at, at most.
-const LENGTH: u64 = 4096;
+pub(super) const LENGTH: u64 = 4096;
 
 impl Header {
     /// Refuses data that are not those with which the reencryption began, if the header says
@@ -52,16 +53,24 @@ impl Header {
 }
 
 impl Header {
-    /// Refuses data that are not those that were decrypted by this header, which says that all of
-    /// them are.
+    /// Whether `data` are those that were decrypted by this header, as they were then; nothing
+    /// where it does not say that all of them are.
     ///
     /// # Errors
-    /// [`VolumeError::OtherData`], and those of reading.
-    pub fn check_decrypted(&self, data: &dyn BlockDevice) -> Result<(), VolumeError> {
-        match self.kept_sample("start") {
-            Some(kept) if kept != *start(data)? => Err(VolumeError::OtherData),
-            _ => Ok(()),
-        }
+    /// Those of reading.
+    pub fn has_decrypted(&self, data: &dyn BlockDevice) -> Result<Option<bool>, VolumeError> {
+        let Some(kept) = self.kept_sample("start") else {
+            return Ok(None);
+        };
+        let (_, segment) = self.data_segment()?;
+        let SegmentSize::Fixed(length) = segment.size else {
+            return Ok(None);
+        };
+        let range = ByteRange::new(segment.offset, length);
+        let size = data.geometry().size;
+        // Their file is cut behind them, and has grown if it has any other length.
+        let fits = range.end() == Some(size) || self.size_then() == Some(size);
+        Ok(Some(fits && kept == *start(data, range)?))
     }
 
     /// Whether the header says which data it is of.
@@ -69,44 +78,58 @@ impl Header {
         self.kept_sample("digest").is_some()
     }
 
-    fn kept_sample(&self, name: &str) -> Option<Vec<u8>> {
+    fn sample(&self) -> Option<&Value> {
         let tokens = self.json.get("tokens")?.as_object()?;
-        let token = tokens.values().find(|token| token["type"] == SAMPLE)?;
+        tokens.values().find(|token| token["type"] == SAMPLE)
+    }
+
+    /// The size of the data's device when all was decrypted.
+    fn size_then(&self) -> Option<u64> {
+        self.sample()?["size"].as_str()?.parse().ok()
+    }
+
+    fn kept_sample(&self, name: &str) -> Option<Vec<u8>> {
+        let token = self.sample()?;
         // When all is decrypted nothing of the reencryption is left but this.
         let own = name == "start" || token["of"] == bond(&self.json);
         STANDARD.decode(token[name].as_str()?).ok().filter(|_| own)
     }
 }
 
-/// A token that tells data that are decrypted, when no key is left to tell them by.
-pub(super) fn of_plaintext(plaintext: &dyn BlockDevice) -> Result<Value, VolumeError> {
+/// A token that tells data that are decrypted, `range` of their device, when no key is left to
+/// tell them by.
+pub(super) fn of_plaintext(data: &dyn BlockDevice, range: ByteRange) -> Result<Value, VolumeError> {
     Ok(json!({
         "type": SAMPLE,
         "keyslots": [],
-        "start": STANDARD.encode(&*start(plaintext)?),
+        "start": STANDARD.encode(&*start(data, range)?),
+        "size": data.geometry().size.to_string(),
     }))
 }
 
-/// SHA-256 of what the data begin with.
-fn start(plaintext: &dyn BlockDevice) -> Result<Zeroizing<Vec<u8>>, VolumeError> {
-    let length = LENGTH.min(plaintext.geometry().size);
-    let mut start = AlignedBuffer::new(length as usize);
-    plaintext.read_at(0, &mut start)?;
-    Ok(Hash::Sha256.digest(&[&start]))
+/// SHA-256 of what `range` begins with.
+fn start(data: &dyn BlockDevice, range: ByteRange) -> Result<Zeroizing<Vec<u8>>, VolumeError> {
+    let range = ByteRange::new(range.offset, LENGTH.min(range.length));
+    Ok(Hash::Sha256.digest(&[&unaligned::read(data, range)?]))
 }
 
 /// Adds the token to the metadata of its reencryption; cryptsetup leaves it there when it
 /// ends that, and it is none of the next one's.
-pub(super) fn insert(json: &mut Map<String, Value>, token: Option<Value>) {
+///
+/// # Errors
+/// [`VolumeError::NoFreeToken`].
+pub(super) fn insert(
+    json: &mut Map<String, Value>,
+    token: Option<Value>,
+) -> Result<(), VolumeError> {
     let bond = bond(json);
-    let Value::Object(tokens) = &mut json["tokens"] else {
-        return;
+    let (Some(mut token), Value::Object(tokens)) = (token, &mut json["tokens"]) else {
+        return Ok(());
     };
-    forget(tokens);
-    if let (Some(mut token), Some(number)) = (token, super::free_number(tokens)) {
-        token["of"] = bond.into();
-        tokens.insert(number.to_string(), token);
-    }
+    let number = super::free_number(tokens).ok_or(VolumeError::NoFreeToken)?;
+    token["of"] = bond.into();
+    tokens.insert(number.to_string(), token);
+    Ok(())
 }
 
 /// What tells a reencryption from all others: the digests of the keys of before and afterwards.
@@ -142,7 +165,7 @@ pub(super) fn token(plaintext: &dyn BlockDevice, keys: &Keys) -> Result<Value, V
 
 /// Nobody without the keys can tell from it what the data are.
 fn digest(plaintext: &dyn BlockDevice, keys: &Keys) -> Result<Key, VolumeError> {
-    let salt = start(plaintext)?;
+    let salt = start(plaintext, ByteRange::new(0, plaintext.geometry().size))?;
     let key = match keys.new.is_empty() {
         true => &keys.old,
         false => &keys.new,

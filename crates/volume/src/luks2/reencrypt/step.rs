@@ -2,6 +2,7 @@
 
 use super::conversion::Side;
 use super::plan::{Plan, Protection, Window};
+use super::room::is_made_of;
 use crate::luks2::read::Header;
 use crate::{Hash, VolumeError, unaligned};
 use block::{AlignedBuffer, BlockDevice, ByteRange};
@@ -69,10 +70,6 @@ impl Plan {
                     bytes.copy_from_slice(&unaligned::read(devices.header, kept)?);
                 }
             }
-            let convert = |position: u64, bytes: &mut [u8]| {
-                from.cipher.decrypt(from.iv_at(position), bytes);
-                to.cipher.encrypt(to.iv_at(position), bytes);
-            };
             match protection {
                 Protection::Checksum { area, hash, block } => {
                     let digests = digests(devices.header, area, (hash, block), window, piece)?;
@@ -82,15 +79,33 @@ impl Plan {
                         .zip(blocks.zip(digests.chunks(hash.digest_bytes())))
                     {
                         if *hash.digest(&[bytes]) == old {
-                            convert(at, bytes);
+                            convert((from, to), at, bytes);
                         }
                     }
                 }
-                _ => convert(piece.from, bytes),
+                _ => convert((from, to), piece.from, bytes),
             }
             devices.data.write_at(self.new_at(piece.from), bytes)?;
         }
         Ok(devices.data.flush()?)
+    }
+
+    /// Whether the device has, in the first `most` bytes of a hot `window`, what the journal in
+    /// `area` keeps of them, or what is made of that: the journal would go over any other data.
+    pub(super) fn is_of_journal(
+        &self,
+        devices: Devices,
+        sides: (&Side, &Side),
+        (window, area): (Window, ByteRange),
+        most: u64,
+    ) -> Result<bool, VolumeError> {
+        let length = most.min(window.length());
+        let old = unaligned::read(devices.header, ByteRange::new(area.offset, length))?;
+        let mut new = old.clone();
+        convert(sides, window.from, &mut new);
+        let place = ByteRange::new(self.new_at(window.from), length);
+        let there = unaligned::read(devices.data, place)?;
+        Ok(is_made_of(&there, [&old, &new]))
     }
 
     /// Which parts of a hot window that checksums protect are old still.
@@ -120,6 +135,12 @@ impl Plan {
         }
         Ok(parts)
     }
+}
+
+/// Makes new data of the old at `position`.
+fn convert((from, to): (&Side, &Side), position: u64, bytes: &mut [u8]) {
+    from.cipher.decrypt(from.iv_at(position), bytes);
+    to.cipher.encrypt(to.iv_at(position), bytes);
 }
 
 /// The digests of a piece of a window, out of the area.
