@@ -307,27 +307,43 @@ fn what_another_program_has_ended_is_forgotten() {
     assert!(desk.is_plain());
 }
 
-/// The volume may have a copy of its header, and the header apart is the one that counts.
+/// The volume may have a copy of its header, and the header apart is the one that counts. What was
+/// put back while the first window was worked on is what its journal has, and is gone on with.
 #[test]
 fn a_copy_of_the_header_in_the_volume_vouches_for_nothing() {
     if !have("strace") {
         return;
     }
     let reencrypt = format!("reencrypt v --header h {CHEAP}");
+    let (mut same, mut other) = (0, 0);
     for at in 9..60 {
         let desk = Desk::new(Task::Reencrypt);
         let volume = fs::read(desk.path("v")).unwrap();
         fs::write(desk.path("h"), &volume[..4 << 20]).unwrap();
-        assert!(killed_at(&desk, &reencrypt, "fdatasync", at), "{at}");
+        if !killed_at(&desk, &reencrypt, "fdatasync", at) {
+            break;
+        }
         if fs::read(desk.path("v")).unwrap() == volume {
             continue;
         }
+        // A header that says that all is done is no help against what is put back later.
+        if !desk.is_begun() {
+            break;
+        }
         fs::write(desk.path("v"), &volume).unwrap();
-        refused(&desk, "v", "export v --header h --output -", OTHER);
+        let export = "export v --header h --output -";
+        if ends(&desk, export).0 == Some(0) {
+            same += 1;
+            desk.holds("put back");
+            desk.ours(&reencrypt);
+            desk.holds("ended");
+            continue;
+        }
+        other += 1;
+        refused(&desk, "v", export, OTHER);
         refused(&desk, "v", &reencrypt, OTHER);
-        return;
     }
-    panic!("no kill came after data was written");
+    assert!(same > 0 && other > 0, "{same} {other}");
 }
 
 /// Without room for its journal a reencryption has not begun.
