@@ -285,8 +285,8 @@ fn bare_ciphers_stand_beside_the_fastest_library() {
 encrypt, 1 MiB requests, 1 thread
                             sector     MB/s     c/B   best library           const. time   2 threads
 ───────────────────────────────────────────────────────────────────────────────────────────────────────
-  AES-256 XTS                  512   13,400   0.275   2.24 ±0.02 × openssl   yes           26,800
-  AES-Twofish-Serpent XTS      512      950   3.884   –                      yes           1,900
+  AES-256 XTS                  512   13,400   0.275   2.24 ±0.02 × openssl   yes              26,800
+  AES-Twofish-Serpent XTS      512      950   3.884   –                      yes               1,900
 ";
     let table_110 = table(&run, 110);
     assert!(table_110.contains(expected), "{table_110}");
