@@ -4,7 +4,7 @@
 use crate::chart::Chart;
 use crate::{figure, group};
 use lab::record::Trial;
-use maud::Markup;
+use maud::{Markup, html};
 use std::borrow::Cow;
 
 /// Outputs in which a part stands, one bit each.
@@ -164,6 +164,12 @@ impl Block {
             .into_iter()
             .map(|(name, value)| (name.into(), value.into()));
         Self::new(Kind::Facts(facts.collect())).on(PAGE)
+    }
+
+    /// What words and charts mean, at the end of a page.
+    pub(crate) fn how_to_read<const N: usize>(words: [(&str, &str); N]) -> [Self; 3] {
+        let heading = Self::heading(3, "How to read this").on(PAGE);
+        [Self::markup(html! { hr; }), heading, Self::facts(words)]
     }
 
     pub(crate) fn verbatim(lines: Vec<String>) -> Self {

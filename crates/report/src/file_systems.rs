@@ -3,9 +3,7 @@
 
 use crate::chart::bars::{Bar, Bars};
 use crate::chart::{Chart, Label, Plot, palette};
-use crate::document::{
-    Block, Cell, Column, Figure, MARKDOWN, PAGE, Pick, Row, Rows, TERMINAL, Table,
-};
+use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Row, Rows, TERMINAL, Table};
 use crate::figure;
 use crate::group;
 use lab::record::{Run, Tier, Trial, Verdict};
@@ -289,28 +287,23 @@ fn parts_of(title: &str, rows: &[&Trial]) -> Chart {
     let bars = rows.iter().map(|trial| {
         let (name, value) = (system(trial), figure::duration_us(mean(trial) * 1e6));
         let parts = PARTS.into_iter().zip(parts(trial));
+        let parts = parts
+            .map(|((_, colour), seconds)| (seconds, colour, String::new()))
+            .collect();
+        let tip = format!("{name}: {value}");
+        let label = Label::of(trial, name, value, tip);
         Bar {
-            label: Label {
-                tip: format!("{name}: {value}"),
-                pick: Some(Pick::of(trial)),
-                name,
-                value,
-            },
-            parts: parts
-                .map(|((_, colour), seconds)| (seconds, colour, String::new()))
-                .collect(),
+            label,
+            parts,
             ..Bar::default()
         }
     });
-    Chart {
-        label: format!("What {title} took"),
-        about: "A bar a system, in its parts: crypto, other CPU time, waiting.",
-        plot: Plot::Bars(Bars {
-            legend: PARTS.to_vec(),
-            blocks: vec![(String::new(), bars.collect())],
-            whole: None,
-        }),
-    }
+    let bars = Bars {
+        legend: PARTS.to_vec(),
+        ..Bars::of(bars)
+    };
+    let about = "A bar a system, in its parts: crypto, other CPU time, waiting.";
+    Chart::new(format!("What {title} took"), about, Plot::Bars(bars))
 }
 
 /// Seconds of one repetition.

@@ -5,9 +5,9 @@
 //! `1 / rate` seconds. What an attacker's other hardware would cost is not
 //! measured and not estimated.
 
-use crate::chart::dots::{self, Dot, Dots, Scale};
+use crate::chart::dots::{Dot, Dots, Scale};
 use crate::chart::{Chart, Label, Plot, palette};
-use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Pick, Row, TERMINAL, Table};
+use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Row, TERMINAL, Table};
 use crate::figure;
 use crate::group;
 use lab::record::{Kdf, Run, Trial};
@@ -151,21 +151,15 @@ impl Line<'_> {
             Some(guess) => format!("{unlock}; a guess {} core-s", figure::number(guess)),
             None => unlock,
         };
-        seconds
-            .all(|value| value.is_finite() && value > 0.0)
-            .then(|| Dot {
-                label: Label {
-                    tip: format!("{name}: {value}"),
-                    pick: Some(Pick::of(self.unlock)),
-                    name,
-                    value,
-                },
-                at,
-                colour: palette::BLUE,
-                interval: [low, high],
-                half: None,
-                other: guess.map(|guess| (guess, palette::VERMILLION)),
-            })
+        if !seconds.all(|value| value.is_finite() && value > 0.0) {
+            return None;
+        }
+        let tip = format!("{name}: {value}");
+        let label = Label::of(self.unlock, name, value, tip);
+        Some(Dot {
+            other: guess.map(|guess| (guess, palette::VERMILLION)),
+            ..Dot::new(label, at, [low, high], palette::BLUE)
+        })
     }
 }
 
@@ -239,17 +233,7 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
 }
 
 fn costs(rows: Vec<Dot>) -> Chart {
-    Chart {
-        label: "Seconds of an unlock and core-seconds of a guess".to_owned(),
-        about: "A row a derivation: a dot with its 95 % interval at the time of an unlock, a diamond at the core-seconds of a guess.",
-        plot: Plot::Dots(Dots {
-            scale: Scale::Seconds,
-            foot: "",
-            blocks: vec![dots::Block {
-                title: String::new(),
-                band: None,
-                rows,
-            }],
-        }),
-    }
+    let label = "Seconds of an unlock and core-seconds of a guess";
+    let about = "A row a derivation: a dot with its 95 % interval at the time of an unlock, a diamond at the core-seconds of a guess.";
+    Chart::new(label, about, Plot::Dots(Dots::of(Scale::Seconds, "", rows)))
 }

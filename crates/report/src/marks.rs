@@ -1,10 +1,12 @@
 //! Scores as other programs make them of rates, beside what a document prints,
 //! and whether the machine was as prepared as comparing scores asks for.
 
+use crate::chart::bars::{Bar, Bars};
+use crate::chart::{Chart, Label, Plot, palette};
 use crate::document::{Block, Figure};
 use crate::figure;
 use crate::group;
-use crate::run::{bar, bars_of};
+use crate::run::WHISKERS;
 use lab::record::{Interval, Mark, NoiseVerdict, Run, Tier, Trial};
 use lab::stats;
 
@@ -26,14 +28,15 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (mark, scores) in marks(run) {
         let bars = scores.iter().map(|score| {
-            let points = score.points;
-            let value = (figure::number(points.median), figure::interval(points));
-            bar(&score.label, score.trial, Some(points), value)
+            let (points, trial) = (score.points, score.trial);
+            let tip = format!("{}: {}", score.label, figure::interval(points));
+            let label = Label::of(trial, &score.label, figure::number(points.median), tip);
+            Bar::whole(label, Some(points), palette::of(trial))
         });
         let figure = Figure {
             title: mark.name.clone(),
             note: "higher is better".to_owned(),
-            chart: bars_of(mark.name.clone(), bars.collect()),
+            chart: Chart::new(&mark.name, WHISKERS, Plot::Bars(Bars::of(bars))),
         };
         blocks.push(Block::heading(3, heading(mark)));
         blocks.push(Block::charts(vec![figure]));
@@ -93,17 +96,7 @@ fn marks<'a>(run: &'a Run) -> Vec<(&'a Mark, Vec<Score<'a>>)> {
 }
 
 fn is_same_system(a: &Trial, b: &Trial) -> bool {
-    let system = |trial: &Trial| {
-        (
-            trial.system.clone(),
-            trial.cipher.clone(),
-            trial.key_bits,
-            trial.sector_bytes,
-            trial.format.clone(),
-            trial.device.model.clone(),
-        )
-    };
-    system(a) == system(b)
+    group::is_same_setup(a, b) && a.device.model == b.device.model
 }
 
 /// The score of every repetition.

@@ -2,15 +2,15 @@
 //! section adds, the warnings.
 
 use crate::chart::bars::{Bar, Bars};
-use crate::chart::curves::{self, Curve, Curves};
+use crate::chart::curves::{Curve, Curves};
 use crate::chart::dots::{self, Dot, Dots, Scale};
-use crate::chart::{Chart, Label, Plot, decades, palette};
+use crate::chart::{Axis, Chart, Label, Plot, palette};
 use crate::document::{
-    Block, Cell, Column, Document, Figure, MARKDOWN, PAGE, Pick, Row, Rows, TERMINAL, Table,
+    Block, Cell, Column, Document, Figure, MARKDOWN, PAGE, Row, Rows, TERMINAL, Table,
 };
 use crate::group::{self, Group};
 use crate::{advice, benchmark, beside, ciphers, figure, file_systems, kdf, marks, steady, sweep};
-use lab::record::{Interval, NoiseVerdict, Run, Tier, TimeSplit, Trial};
+use lab::record::{NoiseVerdict, Run, Tier, TimeSplit, Trial};
 use maud::html;
 use plotters::style::RGBColor;
 
@@ -99,9 +99,7 @@ pub(crate) fn page(runs: &[Run], way: Option<Block>) -> Document {
         head.extend(told.head);
         body.extend(told.body);
     }
-    body.push(Block::markup(html! { hr; }));
-    body.push(Block::heading(3, "How to read this"));
-    body.push(Block::facts(WORDS));
+    body.extend(Block::how_to_read(WORDS));
     Document {
         title: title(runs),
         served: false,
@@ -329,49 +327,19 @@ fn rates(group: &Group<'_>) -> Chart {
                 (Some(rate), figure::rate_in_short(trial), full)
             }
         };
-        bar(&row.label, trial, length, (value, full))
+        let label = Label::of(trial, &row.label, value, format!("{}: {full}", row.label));
+        Bar::whole(label, length, palette::of(trial))
     });
     let what = if is_time(group) { "Time" } else { "Rate" };
-    bars_of(format!("{what}: {}", group.title()), bars.collect())
+    Chart::new(
+        format!("{what}: {}", group.title()),
+        WHISKERS,
+        Plot::Bars(Bars::of(bars)),
+    )
 }
 
-/// A bar of a system, with a value in short and in full.
-pub(crate) fn bar(
-    name: &str,
-    trial: &Trial,
-    length: Option<Interval>,
-    (value, full): (String, String),
-) -> Bar {
-    let length = length.filter(|length| figure::finite(*length));
-    let colour = palette::of(trial);
-    Bar {
-        label: Label {
-            name: name.to_owned(),
-            value,
-            tip: format!("{name}: {full}"),
-            pick: Some(Pick::of(trial)),
-        },
-        parts: length
-            .iter()
-            .map(|length| (length.median, colour, String::new()))
-            .collect(),
-        interval: length,
-        peer: None,
-    }
-}
-
-/// A chart of such bars.
-pub(crate) fn bars_of(label: String, bars: Vec<Bar>) -> Chart {
-    let blocks = vec![(String::new(), bars)];
-    Chart {
-        label,
-        about: "A bar a system; the whisker is the 95 % interval of the median.",
-        plot: Plot::Bars(Bars {
-            blocks,
-            ..Bars::default()
-        }),
-    }
-}
+/// How bars are read.
+pub(crate) const WHISKERS: &str = "A bar a system; the whisker is the 95 % interval of the median.";
 
 /// What encryption costs in every workload; nothing when no cell was compared
 /// with plain.
@@ -379,7 +347,8 @@ fn costs(groups: &[Group<'_>]) -> Option<Chart> {
     let blocks = groups.iter().map(|group| {
         let rows = group.rows.iter().filter_map(|row| {
             let overhead = row.trial.overhead.as_ref()?;
-            let (ratio, colour) = (overhead.ratio, palette::of(row.trial));
+            let ratio = overhead.ratio;
+            let value = figure::difference_in_short(ratio, overhead.verdict);
             let tip = format!(
                 "{}, {}: {}; ratio {}",
                 group.title(),
@@ -387,19 +356,14 @@ fn costs(groups: &[Group<'_>]) -> Option<Chart> {
                 figure::overhead(overhead),
                 figure::ratio(ratio)
             );
-            figure::finite(ratio).then(|| Dot {
-                label: Label {
-                    name: row.label.clone(),
-                    value: figure::difference_in_short(ratio, overhead.verdict),
-                    tip,
-                    pick: Some(Pick::of(row.trial)),
-                },
-                at: ratio.median,
-                colour,
-                interval: [ratio.low, ratio.high],
-                half: None,
-                other: None,
-            })
+            let label = Label::of(row.trial, &row.label, value, tip);
+            let dot = Dot::new(
+                label,
+                ratio.median,
+                [ratio.low, ratio.high],
+                palette::of(row.trial),
+            );
+            figure::finite(ratio).then_some(dot)
         });
         let again = group.again.and_then(|again| again.overhead.as_ref());
         let again = again
@@ -412,16 +376,15 @@ fn costs(groups: &[Group<'_>]) -> Option<Chart> {
         }
     });
     let blocks: Vec<dots::Block> = blocks.filter(|block| !block.rows.is_empty()).collect();
-    (!blocks.is_empty()).then(|| Chart {
-        label: "Throughput of encrypted systems divided by plain".to_owned(),
-        about: "A dot a system with its 95 % interval; left of 1 is slower than plain. \
-                The grey band is how much plain differs from itself.",
-        plot: Plot::Dots(Dots {
-            scale: Scale::Ratio { most: 3.0 },
-            foot: "encrypted ÷ plain; left of 1 is slower",
-            blocks,
-        }),
-    })
+    let dots = Dots {
+        scale: Scale::Ratio { most: 3.0 },
+        foot: "encrypted ÷ plain; left of 1 is slower",
+        blocks,
+    };
+    let about = "A dot a system with its 95 % interval; left of 1 is slower than plain. \
+                 The grey band is how much plain differs from itself.";
+    let label = "Throughput of encrypted systems divided by plain";
+    (!dots.blocks.is_empty()).then(|| Chart::new(label, about, Plot::Dots(dots)))
 }
 
 /// A part of the ledger: its name, its colour, how to read it from a record.
@@ -448,36 +411,29 @@ fn ledger(groups: &[Group<'_>]) -> Option<Chart> {
             let parts = shares
                 .iter()
                 .map(|(part, share)| (*share, part.1, figure::share(Some(*share))));
+            // The parts are to add up; a reader must see when they do not.
+            let value = match (known - 1.0).abs() < 0.02 {
+                true => String::new(),
+                false => format!("{} accounted for", figure::share(Some(known))),
+            };
+            let tip = format!("{}, {}: {}", group.title(), row.label, words.join(", "));
+            let label = Label::of(row.trial, &row.label, value, tip);
+            let parts = parts.collect();
             (!shares.is_empty()).then(|| Bar {
-                label: Label {
-                    name: row.label.clone(),
-                    // The parts are to add up; a reader must see when they do not.
-                    value: match (known - 1.0).abs() < 0.02 {
-                        true => String::new(),
-                        false => format!("{} accounted for", figure::share(Some(known))),
-                    },
-                    tip: format!("{}, {}: {}", group.title(), row.label, words.join(", ")),
-                    pick: Some(Pick::of(row.trial)),
-                },
-                parts: parts.collect(),
+                label,
+                parts,
                 ..Bar::default()
             })
         });
         (group.title(), bars.collect::<Vec<Bar>>())
     });
-    let blocks: Vec<_> = blocks.filter(|(_, bars)| !bars.is_empty()).collect();
-    (!blocks.is_empty()).then(|| Chart {
-        label: "Where the time went".to_owned(),
-        about: "A bar a system, divided into shares of the driving threads' time.",
-        plot: Plot::Bars(Bars {
-            legend: PARTS
-                .iter()
-                .map(|(name, colour, _)| (*name, *colour))
-                .collect(),
-            blocks,
-            whole: Some(1.0),
-        }),
-    })
+    let bars = Bars {
+        legend: PARTS.map(|(name, colour, _)| (name, colour)).into(),
+        blocks: blocks.filter(|(_, bars)| !bars.is_empty()).collect(),
+        whole: Some(1.0),
+    };
+    let about = "A bar a system, divided into shares of the driving threads' time.";
+    (!bars.blocks.is_empty()).then(|| Chart::new("Where the time went", about, Plot::Bars(bars)))
 }
 
 /// The known parts as shares of wall × threads.
@@ -510,28 +466,21 @@ fn latencies(group: &Group<'_>) -> Option<Chart> {
         let points: Vec<(f64, f64)> = points
             .map(|(percentile, us)| (stretched(*percentile), *us))
             .collect();
-        let [p50, p90, p99, p99_9, slowest] = [
-            latency.p50,
-            latency.p90,
-            latency.p99,
-            latency.p99_9,
-            latency.max,
-        ]
-        .map(figure::duration_us);
+        let tip = format!(
+            "{}: p50 {}, p90 {}, p99 {}, p99.9 {}, slowest {}",
+            row.label,
+            figure::duration_us(latency.p50),
+            figure::duration_us(latency.p90),
+            figure::duration_us(latency.p99),
+            figure::duration_us(latency.p99_9),
+            figure::duration_us(latency.max),
+        );
         let marks = NAMED[..4].iter().filter_map(|named| {
             let at = stretched(*named);
             Some((at, between(&points, at)?))
         });
         Curve {
-            label: Label {
-                name: row.label.clone(),
-                tip: format!(
-                    "{}: p50 {p50}, p90 {p90}, p99 {p99}, p99.9 {p99_9}, slowest {slowest}",
-                    row.label
-                ),
-                pick: Some(Pick::of(row.trial)),
-                ..Label::default()
-            },
+            label: Label::of(row.trial, &row.label, "", tip),
             colour: palette::of(row.trial),
             marks: marks.collect(),
             number: Some(number),
@@ -543,32 +492,19 @@ fn latencies(group: &Group<'_>) -> Option<Chart> {
     let low = points().map(|(_, us)| *us).reduce(f64::min)? / 1.15;
     let high = points().fold(0.0, |high: f64, (_, us)| high.max(*us)) * 1.15;
     let last = points().fold(2.0, |last: f64, (at, _)| last.max(*at));
-    let percentiles = NAMED
-        .iter()
-        .map(|named| (stretched(*named), format!("p{named}")));
-    Some(Chart {
-        label: format!("Latency distribution of {}", group.title()),
-        about: "A curve a system over the percentiles of its requests; each further nine has the same room.",
-        plot: Plot::Curves(Curves {
-            x: curves::Axis {
-                low: 0.0,
-                high: last,
-                logarithmic: false,
-                ticks: percentiles.filter(|(at, _)| *at <= last).collect(),
-            },
-            y: curves::Axis {
-                low,
-                high,
-                logarithmic: true,
-                ticks: decades(low, high)
-                    .into_iter()
-                    .map(|us| (us, figure::round_duration(us)))
-                    .collect(),
-            },
-            band: None,
-            curves,
-        }),
-    })
+    let percentiles = NAMED.map(|named| (stretched(named), format!("p{named}")));
+    let about = "A curve a system over the percentiles of its requests; each further nine has the same room.";
+    let plot = Plot::Curves(Curves {
+        x: Axis::linear(0.0, last, 1, |_| String::new()).named(percentiles),
+        y: Axis::logarithmic(low, high, figure::round_duration),
+        band: None,
+        curves,
+    });
+    Some(Chart::new(
+        format!("Latency distribution of {}", group.title()),
+        about,
+        plot,
+    ))
 }
 
 /// Each further nine of a percentile gets the same room.

@@ -1,9 +1,9 @@
 //! Rounds until a steady state: how many each test took, and whether what it
 //! tracks became steady.
 
-use crate::chart::curves::{Axis, Curve, Curves};
-use crate::chart::{Chart, Label, Plot, palette, ticks};
-use crate::document::{Block, Figure, MARKDOWN, PAGE, Pick, TERMINAL};
+use crate::chart::curves::{Curve, Curves};
+use crate::chart::{Axis, Chart, Label, Plot, palette};
+use crate::document::{Block, Figure, MARKDOWN, PAGE, TERMINAL};
 use crate::figure;
 use crate::group;
 use lab::record::{Conditioning, Run, Trial};
@@ -48,47 +48,27 @@ fn rounds(label: &str, tracked: &[&Trial]) -> Option<Chart> {
     let curves = tracked.iter().enumerate().map(|(number, trial)| {
         let rates = &trial.samples_mb_s;
         let values: Vec<String> = rates.iter().map(|rate| figure::number(*rate)).collect();
+        let tip = format!("{}, MB/s by round: {}", cell(trial), values.join(", "));
         let points: Vec<(f64, f64)> = (1..).map(f64::from).zip(rates.iter().copied()).collect();
         Curve {
-            label: Label {
-                name: cell(trial),
-                tip: format!("{}, MB/s by round: {}", cell(trial), values.join(", ")),
-                pick: Some(Pick::of(trial)),
-                ..Label::default()
-            },
+            label: Label::of(trial, cell(trial), "", tip),
             colour: palette::of(trial),
             marks: points.clone(),
             number: Some(number),
             points,
         }
     });
-    let end = last as f64;
-    let whole = ticks(1.0, end, 6)
-        .into_iter()
-        .filter(|round| round.fract() == 0.0);
-    Some(Chart {
-        label: label.to_owned(),
-        about: "A curve a cell: its rate in MB/s, round by round; the band is the last rounds, by which it is judged.",
-        plot: Plot::Curves(Curves {
-            x: Axis {
-                low: 1.0,
-                high: end,
-                logarithmic: false,
-                ticks: whole.map(|round| (round, format!("{round:.0}"))).collect(),
-            },
-            y: Axis {
-                low: 0.0,
-                high: highest,
-                logarithmic: false,
-                ticks: ticks(0.0, highest, 4)
-                    .into_iter()
-                    .map(|rate| (rate, figure::number(rate)))
-                    .collect(),
-            },
-            band: Some(end - STEADY_ROUNDS.min(last) as f64 + 1.0),
-            curves: curves.collect(),
-        }),
-    })
+    let named = (1..=last)
+        .step_by(last.div_ceil(6))
+        .map(|round| (round as f64, round.to_string()));
+    let about = "A curve a cell: its rate in MB/s, round by round; the band is the last rounds, by which it is judged.";
+    let plot = Plot::Curves(Curves {
+        x: Axis::linear(1.0, last as f64, 1, |_| String::new()).named(named),
+        y: Axis::linear(0.0, highest, 4, figure::number),
+        band: Some((last - STEADY_ROUNDS.min(last) + 1) as f64),
+        curves: curves.collect(),
+    });
+    Some(Chart::new(label, about, plot))
 }
 
 fn cell(trial: &Trial) -> String {

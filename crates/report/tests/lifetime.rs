@@ -25,7 +25,7 @@ fn text_tells_the_series() {
     );
     // After three days, a week, two, a month, three, a year and three.
     assert_eq!(line(1, blocked), "2.17 2.46 2.75 3.04 3.33 3.92 3.92");
-    assert_eq!(line(2, blocked), "138 122 109 99 90 77 77");
+    assert_eq!(line(2, blocked), "138 122 109 98.6 90.0 76.6 76.6");
     assert_eq!(line(3, blocked), "9 9 10 11 40 13.1 374 days");
     assert!(line(4, blocked).starts_with("·░░▒▒▓▓█·░░"), "{text}");
     let plain = "not encrypted, compressed to 50 %";

@@ -1,11 +1,9 @@
 //! Published figures beside ours, as a section.
 
 use super::{Beside, Block as Ciphers, Member, cost_here, printed};
-use crate::chart::dots::{self, Dot, Dots, Scale};
+use crate::chart::dots::{Dot, Dots, Scale};
 use crate::chart::{Chart, Label, Plot, palette};
-use crate::document::{
-    Block, Cell, Column, Figure, MARKDOWN, PAGE, Pick, Row, Rows, TERMINAL, Table,
-};
+use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Row, Rows, TERMINAL, Table};
 use lab::record::{Published, Run, Trial};
 use lab::stats;
 
@@ -192,39 +190,23 @@ impl<'a> Beside<'a> {
                 .filter(|there| there.is_finite())?;
             let here = member.ratio(&base)?;
             let (name, low, high) = (member.name(), here.low, here.high);
+            let there_in_words = format!("{there:.2} there, {:.2}", here.median);
+            let tip = format!("{name}: {there_in_words} ({low:.2}–{high:.2}) here");
+            let label = Label::of(member.trial, name, format!("{there_in_words} here"), tip);
             Some(Dot {
-                label: Label {
-                    value: format!("{there:.2} there, {:.2} here", here.median),
-                    tip: format!(
-                        "{name}: {there:.2} there, {:.2} ({low:.2}–{high:.2}) here",
-                        here.median
-                    ),
-                    pick: Some(Pick::of(member.trial)),
-                    name,
-                },
-                at: here.median,
-                colour: palette::BLUE,
-                interval: [low, high],
-                half: None,
                 other: Some((there, palette::GREY)),
+                ..Dot::new(label, here.median, [low, high], palette::BLUE)
             })
         });
         let rows: Vec<Dot> = rows.collect();
-        let blocks = vec![dots::Block {
-            title: String::new(),
-            band: None,
-            rows,
-        }];
-        let title = ciphers.title();
-        (!blocks[0].rows.is_empty()).then(|| Figure {
-            chart: Chart {
-                label: title.clone(),
-                about: "A row a cipher: a diamond at the published ratio, a dot with its 95 % interval at ours.",
-                plot: Plot::Dots(Dots { scale: Scale::Ratio { most: 20.0 }, foot: "", blocks }),
-            },
-            title,
-            note: String::new(),
-        })
+        if rows.is_empty() {
+            return None;
+        }
+        let about = "A row a cipher: a diamond at the published ratio, a dot with its 95 % interval at ours.";
+        let plot = Plot::Dots(Dots::of(Scale::Ratio { most: 20.0 }, "", rows));
+        let (title, note) = (ciphers.title(), String::new());
+        let chart = Chart::new(&title, about, plot);
+        Some(Figure { title, note, chart })
     }
 
     fn systems(&self) -> Vec<Row> {

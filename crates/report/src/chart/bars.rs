@@ -3,6 +3,7 @@
 use super::{
     Canvas, Caption, Chart, Drawing, Drawn, Hang, LINE, Label, WIDTH, clipped, palette, width,
 };
+use crate::figure;
 use lab::record::Interval;
 use maud::Markup;
 use plotters::style::RGBColor;
@@ -38,6 +39,18 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
+    /// In one piece, where its length is known.
+    pub(crate) fn whole(label: Label, length: Option<Interval>, colour: RGBColor) -> Self {
+        let interval = length.filter(|length| figure::finite(*length));
+        let part = |length: Interval| (length.median, colour, String::new());
+        Self {
+            label,
+            parts: interval.map(part).into_iter().collect(),
+            interval,
+            peer: None,
+        }
+    }
+
     fn longest(&self) -> f64 {
         let parts: f64 = self.parts.iter().map(|(length, ..)| length).sum();
         let others = self.interval.map(|interval| interval.high);
@@ -46,6 +59,14 @@ impl Bar {
 }
 
 impl Bars {
+    /// Bars without a title.
+    pub(crate) fn of(bars: impl Iterator<Item = Bar>) -> Self {
+        Self {
+            blocks: vec![(String::new(), bars.collect())],
+            ..Self::default()
+        }
+    }
+
     pub(super) fn draw(&self, chart: &Chart) -> Markup {
         let bars = || self.blocks.iter().flat_map(|(_, bars)| bars);
         let worded = bars().any(|bar| bar.parts.iter().any(|(_, _, words)| !words.is_empty()));

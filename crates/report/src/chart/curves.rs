@@ -1,6 +1,8 @@
 //! Curves over two scales, with a legend below.
 
-use super::{Canvas, Chart, Drawing, Drawn, Hang, LINE, Label, WIDTH, clipped, palette, width};
+use super::{
+    Axis, Canvas, Chart, Drawing, Drawn, Hang, LINE, Label, WIDTH, clipped, palette, width,
+};
 use maud::Markup;
 use plotters::prelude::*;
 
@@ -23,15 +25,6 @@ pub(crate) struct Curves {
     pub(crate) curves: Vec<Curve>,
 }
 
-/// A scale.
-pub(crate) struct Axis {
-    pub(crate) low: f64,
-    pub(crate) high: f64,
-    pub(crate) logarithmic: bool,
-    /// Values that have names.
-    pub(crate) ticks: Vec<(f64, String)>,
-}
-
 /// A curve.
 pub(crate) struct Curve {
     pub(crate) label: Label,
@@ -41,16 +34,6 @@ pub(crate) struct Curve {
     pub(crate) marks: Vec<(f64, f64)>,
     /// Which mark and which dashes it has; none of a broad line that others may hide.
     pub(crate) number: Option<usize>,
-}
-
-impl Axis {
-    fn share(&self, value: f64) -> f64 {
-        let value = value.clamp(self.low, self.high);
-        match self.logarithmic {
-            true => (value / self.low).ln() / (self.high / self.low).ln(),
-            false => (value - self.low) / (self.high - self.low),
-        }
-    }
 }
 
 impl Curves {
@@ -84,14 +67,14 @@ impl Curves {
             canvas.rectangle((left, TOP), (RIGHT, FOOT), palette::BAND)?;
         }
         for (value, name) in &self.y.ticks {
-            let (_, y) = self.place((self.x.low, *value));
+            let (_, y) = self.place((self.x.low(), *value));
             canvas.line((LEFT, y), (RIGHT, y), 1, palette::GRID)?;
             canvas.text(name, (LEFT - 6, y), Hang::Right, palette::MUTED)?;
         }
         // From the right, so that the last has its name.
         let mut next = WIDTH;
         for (value, name) in self.x.ticks.iter().rev() {
-            let (x, _) = self.place((*value, self.y.low));
+            let (x, _) = self.place((*value, self.y.low()));
             let half = width(name) / 2;
             let middle = x.min(WIDTH - half);
             canvas.line((x, TOP), (x, FOOT), 1, palette::GRID)?;

@@ -1,6 +1,6 @@
 //! A dot with its interval a row, on a scale that all rows share.
 
-use super::{Caption, Chart, Drawing, Hang, LINE, Label, WIDTH, clipped, decades, palette, ticks};
+use super::{Axis, Caption, Chart, Drawing, Hang, LINE, Label, WIDTH, clipped, palette};
 use crate::figure;
 use maud::Markup;
 use plotters::style::RGBColor;
@@ -47,7 +47,30 @@ pub(crate) struct Dot {
     pub(crate) other: Option<(f64, RGBColor)>,
 }
 
+impl Dot {
+    pub(crate) fn new(label: Label, at: f64, interval: [f64; 2], colour: RGBColor) -> Self {
+        Self {
+            label,
+            at,
+            colour,
+            interval,
+            half: None,
+            other: None,
+        }
+    }
+}
+
 impl Dots {
+    /// Rows without a title.
+    pub(crate) fn of(scale: Scale, foot: &'static str, rows: Vec<Dot>) -> Self {
+        let (title, band) = (String::new(), None);
+        Self {
+            scale,
+            foot,
+            blocks: vec![Block { title, band, rows }],
+        }
+    }
+
     pub(super) fn draw(&self, chart: &Chart) -> Markup {
         let captions: Vec<Vec<Caption>> = self
             .blocks
@@ -79,10 +102,12 @@ impl Dots {
         height += LINE + 4 + if self.foot.is_empty() { 0 } else { LINE };
 
         let axis = self.axis();
+        // Room for the marks at both edges.
+        let x = |value: f64| 6 + (axis.share(value) * f64::from(WIDTH - 13)) as i32;
         let mut drawing = Drawing::new(chart, height);
         drawing.scenery(|canvas| {
             for (at, name) in &axis.ticks {
-                let middle = axis.x(*at).clamp(18, WIDTH - 18);
+                let middle = x(*at).clamp(18, WIDTH - 18);
                 canvas.text(
                     name,
                     (middle, foot + LINE / 2 + 2),
@@ -99,19 +124,14 @@ impl Dots {
                 for &top in strips {
                     let bottom = top + STRIP - 3;
                     if let Some([low, high]) = block.band {
-                        let right = axis.x(high).max(axis.x(low) + 1);
-                        canvas.rectangle((axis.x(low), top), (right, bottom), palette::BAND)?;
+                        let right = x(high).max(x(low) + 1);
+                        canvas.rectangle((x(low), top), (right, bottom), palette::BAND)?;
                     }
                     for (at, _) in &axis.ticks {
-                        canvas.line((axis.x(*at), top), (axis.x(*at), bottom), 1, palette::GRID)?;
+                        canvas.line((x(*at), top), (x(*at), bottom), 1, palette::GRID)?;
                     }
                     if let Scale::Ratio { .. } = self.scale {
-                        canvas.line(
-                            (axis.x(1.0), top),
-                            (axis.x(1.0), bottom),
-                            2,
-                            palette::MUTED,
-                        )?;
+                        canvas.line((x(1.0), top), (x(1.0), bottom), 2, palette::MUTED)?;
                     }
                 }
             }
@@ -123,9 +143,9 @@ impl Dots {
                     caption.draw(canvas, top - caption.height())?;
                     let middle = i32::midpoint(top, top + STRIP - 3);
                     if let Some((at, colour)) = row.other {
-                        canvas.mark(3, (axis.x(at), middle), colour)?;
+                        canvas.mark(3, (x(at), middle), colour)?;
                     }
-                    let [low, high] = row.interval.map(|end| axis.x(end));
+                    let [low, high] = row.interval.map(&x);
                     let whisker = if row.half.is_some() {
                         palette::BLUE
                     } else {
@@ -133,11 +153,11 @@ impl Dots {
                     };
                     canvas.whisker(low, high, middle, 2, whisker)?;
                     if let Some([low, high]) = row.half {
-                        let right = axis.x(high).max(axis.x(low) + 1);
-                        let corners = ((axis.x(low), middle - 4), (right, middle + 4));
+                        let right = x(high).max(x(low) + 1);
+                        let corners = ((x(low), middle - 4), (right, middle + 4));
                         canvas.rectangle(corners.0, corners.1, palette::SKY)?;
                     }
-                    canvas.mark(0, (axis.x(row.at), middle), row.colour)
+                    canvas.mark(0, (x(row.at), middle), row.colour)
                 });
             }
         }
@@ -159,47 +179,15 @@ impl Dots {
                 let low = values().fold(0.95, f64::min).max(0.0);
                 let high = values().fold(1.05, f64::max).min(most);
                 let margin = (high - low) * 0.04;
-                let (low, high) = ((low - margin).max(0.0), high + margin);
-                let named = |tick: f64| (tick, format!("{}", (tick * 1000.0).round() / 1000.0));
-                let ticks = ticks(low, high, 4).into_iter().map(named).collect();
-                Axis {
-                    low,
-                    high,
-                    logarithmic: false,
-                    ticks,
-                }
+                Axis::linear((low - margin).max(0.0), high + margin, 4, |tick| {
+                    format!("{}", (tick * 1000.0).round() / 1000.0)
+                })
             }
             Scale::Seconds => {
                 let low = values().fold(f64::MAX, f64::min) / 1.3;
                 let high = values().fold(f64::MIN_POSITIVE, f64::max) * 1.3;
-                let named = |tick: f64| (tick, figure::duration_us(tick * 1e6));
-                let ticks = decades(low, high).into_iter().map(named).collect();
-                Axis {
-                    low,
-                    high,
-                    logarithmic: true,
-                    ticks,
-                }
+                Axis::logarithmic(low, high, |seconds| figure::duration_us(seconds * 1e6))
             }
         }
-    }
-}
-
-struct Axis {
-    low: f64,
-    high: f64,
-    logarithmic: bool,
-    ticks: Vec<(f64, String)>,
-}
-
-impl Axis {
-    fn x(&self, value: f64) -> i32 {
-        let value = value.clamp(self.low, self.high);
-        let share = match self.logarithmic {
-            true => (value / self.low).ln() / (self.high / self.low).ln(),
-            false => (value - self.low) / (self.high - self.low),
-        };
-        // Room for the marks at both edges.
-        6 + (share * f64::from(WIDTH - 13)) as i32
     }
 }

@@ -4,14 +4,18 @@
 //! Ink, grid and bands are drawn in fixed colours that the style sheet maps to
 //! the colours of the page, light or dark; [`palette`] holds the rest.
 
+mod axis;
 pub(crate) mod bars;
 pub(crate) mod curves;
 pub(crate) mod dots;
 pub(crate) mod palette;
 pub(crate) mod strips;
 
+pub(crate) use axis::Axis;
+
 use crate::document::Pick;
 use crate::figure;
+use lab::record::Trial;
 use maud::{Escaper, Markup, PreEscaped, html};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -39,6 +43,11 @@ pub(crate) enum Plot {
 pub(crate) const TABLED: &str = "The values are in the table.";
 
 impl Chart {
+    pub(crate) fn new(label: impl Into<String>, about: &'static str, plot: Plot) -> Self {
+        let label = label.into();
+        Self { label, about, plot }
+    }
+
     /// The chart as SVG, or in its place why there is none.
     pub(crate) fn render(&self) -> Markup {
         match &self.plot {
@@ -60,6 +69,24 @@ pub(crate) struct Label {
     pub(crate) tip: String,
     /// What it is picked by; without, it cannot be pointed at.
     pub(crate) pick: Option<Pick>,
+}
+
+impl Label {
+    /// That of a trial, whose row can be pointed at.
+    pub(crate) fn of(
+        trial: &Trial,
+        name: impl Into<String>,
+        value: impl Into<String>,
+        tip: String,
+    ) -> Self {
+        let (name, value) = (name.into(), value.into());
+        Self {
+            name,
+            value,
+            tip,
+            pick: Some(Pick::of(trial)),
+        }
+    }
 }
 
 /// Width of every chart, in units of its view box.
@@ -343,63 +370,9 @@ pub(crate) fn clipped(text: &str, room: i32) -> String {
         .collect()
 }
 
-/// Up to `about` round values between `low` and `high`, both included where round.
-pub(crate) fn ticks(low: f64, high: f64, about: usize) -> Vec<f64> {
-    let span = high - low;
-    if !span.is_finite() || span <= 0.0 {
-        return vec![low];
-    }
-    let rough = span / about.max(1) as f64;
-    let power = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0]
-        .map(|factor| factor * power)
-        .into_iter()
-        .find(|step| *step >= rough)
-        .unwrap_or(10.0 * power);
-    let first = (low / step).ceil() as i64;
-    let last = (high / step).floor() as i64;
-    (first..=last).map(|at| at as f64 * step).collect()
-}
-
-/// Round values for a logarithmic axis, few enough to be read.
-pub(crate) fn decades(low: f64, high: f64) -> Vec<f64> {
-    let factors: &[f64] = match (high / low).log10() {
-        span if span < 0.7 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
-        span if span < 2.2 => &[1.0, 2.0, 5.0],
-        _ => &[1.0],
-    };
-    let first = low.log10().floor() as i32;
-    let last = high.log10().ceil() as i32;
-    (first..=last)
-        .flat_map(|power| {
-            factors
-                .iter()
-                .map(move |factor| factor * 10_f64.powi(power))
-        })
-        .filter(|value| (low..=high).contains(value))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ticks_are_round() {
-        let near = |got: Vec<f64>, want: &[f64]| {
-            assert_eq!(got.len(), want.len(), "{got:?}");
-            for (a, b) in got.iter().zip(want) {
-                assert!((a - b).abs() < 1e-9, "{got:?}");
-            }
-        };
-        near(ticks(0.0, 1.0, 5), &[0.0, 0.2, 0.4, 0.6, 0.8, 1.0]);
-        near(ticks(0.83, 1.06, 3), &[0.9, 1.0]);
-        near(ticks(1.0, 1.0, 5), &[1.0]);
-        near(
-            ticks(f64::NAN, 1.0, 5).iter().map(|_| 0.0).collect(),
-            &[0.0],
-        );
-    }
 
     #[test]
     fn drawings_say_nothing_twice() {

@@ -1,6 +1,6 @@
 //! A strip of columns a row: how many of each, or how much of each.
 
-use super::{Canvas, Caption, Chart, Drawing, Drawn, Hang, LINE, Label, WIDTH, palette};
+use super::{Axis, Canvas, Caption, Chart, Drawing, Drawn, Hang, LINE, Label, WIDTH, palette};
 use maud::Markup;
 use plotters::prelude::*;
 
@@ -12,8 +12,8 @@ const GAP: i32 = 12;
 /// Strips on one scale.
 pub(crate) struct Strips {
     pub(crate) kind: Strip,
-    /// Names below, at shares of the width.
-    pub(crate) ticks: Vec<(f64, String)>,
+    /// What the width means, where that is said.
+    pub(crate) scale: Option<Axis>,
     pub(crate) rows: Vec<(Label, RGBColor, Vec<f64>)>,
 }
 
@@ -44,7 +44,7 @@ impl Strips {
             .iter()
             .map(|(_, caption, high)| caption.height() + high + GAP);
         let foot: i32 = heights.sum();
-        let below = if self.ticks.is_empty() { 0 } else { LINE };
+        let below = if self.scale.is_some() { LINE } else { 0 };
         let mut drawing = Drawing::new(chart, foot + below);
         let mut y = 0;
         for ((label, colour, columns), caption, high) in &rows {
@@ -59,8 +59,12 @@ impl Strips {
             y = top + high + GAP;
         }
         drawing.scenery(|canvas| {
-            for (share, name) in &self.ticks {
-                let (x, hang) = match (share * f64::from(WIDTH)) as i32 {
+            let ticks = self
+                .scale
+                .iter()
+                .flat_map(|scale| scale.ticks.iter().map(move |tick| (scale, tick)));
+            for (scale, (at, name)) in ticks {
+                let (x, hang) = match (scale.share(*at) * f64::from(WIDTH)) as i32 {
                     0 => (0, Hang::Left),
                     x if x > WIDTH - 20 => (WIDTH, Hang::Right),
                     x => (x, Hang::Middle),

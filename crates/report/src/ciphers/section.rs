@@ -2,9 +2,9 @@
 
 use super::{Line, Load, alike, curve, lines, main_loads, more_threads, threads};
 use crate::chart::bars::{Bar, Bars};
-use crate::chart::curves::{Axis, Curve, Curves};
-use crate::chart::{Chart, Label, Plot, decades, palette};
-use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Pick, Row, TERMINAL, Table};
+use crate::chart::curves::{Curve, Curves};
+use crate::chart::{Axis, Chart, Label, Plot, palette};
+use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Row, TERMINAL, Table};
 use crate::figure;
 use lab::record::{Run, Trial};
 
@@ -150,35 +150,15 @@ fn rates(title: &str, lines: &[Line<'_>]) -> Chart {
             }
             None => median,
         };
-        let known = finite(line.trial);
-        let colour = palette::of(line.trial);
+        let peer = line.peers.first().and_then(|peer| finite(peer));
+        let label = Label::of(line.trial, format!("{}, {sector}", line.name), value, tip);
         Bar {
-            label: Label {
-                name: format!("{}, {sector}", line.name),
-                value,
-                tip,
-                pick: Some(Pick::of(line.trial)),
-            },
-            parts: known
-                .iter()
-                .map(|rate| (rate.median, colour, String::new()))
-                .collect(),
-            interval: known,
-            peer: line
-                .peers
-                .first()
-                .and_then(|peer| finite(peer))
-                .map(|rate| rate.median),
+            peer: peer.map(|rate| rate.median),
+            ..Bar::whole(label, Some(rate), palette::of(line.trial))
         }
     });
-    Chart {
-        label: format!("Rates: {title}"),
-        about: "A bar a cipher with the 95 % interval of its median; below it, in grey, the fastest library.",
-        plot: Plot::Bars(Bars {
-            blocks: vec![(String::new(), bars.collect())],
-            ..Bars::default()
-        }),
-    }
+    let about = "A bar a cipher with the 95 % interval of its median; below it, in grey, the fastest library.";
+    Chart::new(format!("Rates: {title}"), about, Plot::Bars(Bars::of(bars)))
 }
 
 /// The rate of a cipher over the size of requests, by the engine in colour and by
@@ -209,13 +189,9 @@ fn by_size(run: &Run, load: &Load, line: &Line<'_>) -> Option<Figure> {
                 format!("{} {}", figure::bytes(*size as u64), figure::number(*rate))
             })
             .collect();
+        let tip = format!("{name}, MB/s: {}", values.join(", "));
         curves.push(Curve {
-            label: Label {
-                tip: format!("{name}, MB/s: {}", values.join(", ")),
-                pick: Some(Pick::of(trial)),
-                name,
-                ..Label::default()
-            },
+            label: Label::of(trial, name, "", tip),
             colour: if curves.is_empty() {
                 palette::of(trial)
             } else {
@@ -235,36 +211,22 @@ fn by_size(run: &Run, load: &Load, line: &Line<'_>) -> Option<Figure> {
         rate if rate < 1.0 => figure::number(rate),
         rate => figure::grouped(&format!("{rate:.0}")),
     };
-    let chart = Chart {
-        label: format!("{} of {title} by size of requests", load.op),
-        about: "A curve a system: its rate over the size of requests; both scales are logarithmic.",
-        plot: Plot::Curves(Curves {
-            x: Axis {
-                low: first,
-                high: last,
-                logarithmic: true,
-                ticks: sizes(first as u64, last as u64)
-                    .map(|size| (size as f64, figure::bytes(size)))
-                    .collect(),
-            },
-            y: Axis {
-                low,
-                high,
-                logarithmic: true,
-                ticks: decades(low, high)
-                    .into_iter()
-                    .map(|tick| (tick, rate(tick)))
-                    .collect(),
-            },
-            band: None,
-            curves,
-        }),
-    };
-    Some(Figure {
-        title,
-        note: String::new(),
-        chart,
-    })
+    let about =
+        "A curve a system: its rate over the size of requests; both scales are logarithmic.";
+    let named = sizes(first as u64, last as u64).map(|size| (size as f64, figure::bytes(size)));
+    let plot = Plot::Curves(Curves {
+        x: Axis::logarithmic(first, last, |_| String::new()).named(named),
+        y: Axis::logarithmic(low, high, rate),
+        band: None,
+        curves,
+    });
+    let chart = Chart::new(
+        format!("{} of {title} by size of requests", load.op),
+        about,
+        plot,
+    );
+    let note = String::new();
+    Some(Figure { title, note, chart })
 }
 
 /// Every second or third power of two, so that their names do not touch.

@@ -2,11 +2,10 @@
 //! alike, and what became slower.
 
 use super::{Alike, Breakdown, FleetReport, Outlier, Quantiles, Regression, change};
-use crate::chart::dots::{self, Dot, Dots, Scale};
+use crate::chart::dots::{Dot, Dots, Scale};
 use crate::chart::{Chart, Label, Plot, TABLED, palette};
 use crate::document::{Block, Cell, Column, Document, PAGE, Pick, Row, TERMINAL, Table};
 use crate::figure;
-use maud::html;
 
 /// Groups that a picture shows: more cannot be told apart. The tables have all.
 const DRAWN: usize = 24;
@@ -38,9 +37,7 @@ pub(super) fn document(report: &FleetReport) -> Document {
     }
     body.extend(outliers(report));
     body.extend(regressions(report));
-    body.push(Block::markup(html! { hr; }));
-    body.push(Block::heading(3, "How to read this").on(PAGE));
-    body.push(Block::facts(WORDS));
+    body.extend(Block::how_to_read(WORDS));
     Document {
         title: TITLE.to_owned(),
         served: false,
@@ -135,31 +132,23 @@ fn table(breakdown: &Breakdown, groups: &[Quantiles]) -> Table {
 /// A row a group: a line from 5 % to 95 %, a box around the middle half, a dot at
 /// the median.
 fn quantiles(breakdown: &Breakdown, groups: &[Quantiles]) -> Chart {
-    let rows = groups.iter().map(|group| Dot {
-        label: Label {
-            name: group.name.clone(),
-            value: format!("{}, n {}", change(group.p50), count(group.trials)),
+    let rows = groups.iter().map(|group| {
+        let name = group.name.clone();
+        let value = format!("{}, n {}", change(group.p50), count(group.trials));
+        let label = Label {
+            name,
+            value,
             ..Label::default()
-        },
-        at: group.p50,
-        colour: palette::INK,
-        interval: [group.p5, group.p95],
-        half: Some([group.p25, group.p75]),
-        other: None,
+        };
+        Dot {
+            half: Some([group.p25, group.p75]),
+            ..Dot::new(label, group.p50, [group.p5, group.p95], palette::INK)
+        }
     });
-    Chart {
-        label: format!("Quantiles of the overhead by {}", breakdown.by),
-        about: TABLED,
-        plot: Plot::Dots(Dots {
-            scale: Scale::Ratio { most: 3.0 },
-            foot: "encrypted ÷ plain; left of 1 is slower",
-            blocks: vec![dots::Block {
-                title: String::new(),
-                band: None,
-                rows: rows.collect(),
-            }],
-        }),
-    }
+    let foot = "encrypted ÷ plain; left of 1 is slower";
+    let dots = Dots::of(Scale::Ratio { most: 3.0 }, foot, rows.collect());
+    let label = format!("Quantiles of the overhead by {}", breakdown.by);
+    Chart::new(label, TABLED, Plot::Dots(dots))
 }
 
 fn outliers(report: &FleetReport) -> Vec<Block> {

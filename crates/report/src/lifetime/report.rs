@@ -2,12 +2,11 @@
 
 use super::{Leak, Life, Lifetime, Moment, SHARES, Setup, daily, lasts, seen, time};
 use crate::chart::bars::{Bar, Bars};
-use crate::chart::curves::{Axis, Curve, Curves};
+use crate::chart::curves::{Curve, Curves};
 use crate::chart::strips::{Strip, Strips};
-use crate::chart::{Chart, Label, Plot, TABLED, palette, ticks};
+use crate::chart::{Axis, Chart, Label, Plot, TABLED, palette};
 use crate::document::{Block, Cell, Column, Document, PAGE, Row, TERMINAL, Table};
 use crate::figure;
-use maud::html;
 use plotters::style::RGBColor;
 
 /// Width of the names of setups before a line of blocks.
@@ -42,80 +41,55 @@ pub(super) fn document(record: &Lifetime) -> Document {
         format!("{title}: {written} a day into a file system that is {percent:.0} % full");
     head.push(Block::meta(premises).on(TERMINAL));
 
-    let outcome = section(
-        &format!("How long it lasts, at {written} a day"),
-        "Until every block has had the erases that the preset gives it. Twice as much a day wears it out in half the time.",
-        bars(record),
-        outcome(record),
-    );
-    let amplification = section(
-        "Write amplification over time",
-        "Flash writes for each write of the host. Time runs in powers of ten: what changes, changes early.",
-        series("Write amplification over time", record, |moment| {
-            moment.write_amplification
-        }),
-        over_time(record, PAGE, |moment| {
-            format!("{:.2}", moment.write_amplification)
-        }),
-    );
-    let rate = section(
-        "Throughput over time",
-        "What the drive can write for ever at that time, MB/s: its chips also copy what cleaning moves.",
-        series("Throughput over time", record, |moment| moment.write_mb_s),
-        over_time(record, PAGE, |moment| figure::number(moment.write_mb_s)),
-    );
-    let wear = section(
-        "Erases of the blocks",
-        "How many blocks had how many erases when nothing changed any more, or the years were over. \
-         Wear levelling keeps the spread as it is while the average goes on.",
-        erases(record),
-        wear(record),
-    );
-    let leaks = section(
-        "What the drive tells without the key",
-        "The drive from its start to its end: coloured is noise, empty is visibly unused. The table has the share of noise in each quarter.",
-        maps(record),
-        leaks(record),
-    );
-    let told = |heading: &str, table: Table| {
-        [Block::heading(3, heading), Block::table(table)].map(|block| block.on(TERMINAL))
-    };
-    let mut body = Vec::new();
-    body.extend(outcome);
-    body.extend(told(
-        "Flash writes for a write of the host, after",
-        over_time(record, TERMINAL, |moment| {
-            format!("{:.2}", moment.write_amplification)
-        }),
-    ));
-    body.extend(amplification.map(|block| block.on(PAGE)));
-    body.extend(told(
-        "Can write for ever, MB/s, after",
-        over_time(record, TERMINAL, |moment| {
-            format!("{:.0}", moment.write_mb_s)
-        }),
-    ));
-    body.extend(rate.map(|block| block.on(PAGE)));
-    let erases = "Erases of a block, until nothing changed any more or the years were over";
-    body.push(Block::heading(3, erases).on(TERMINAL));
-    body.extend(wear);
-    body.push(Block::heading(3, "Noise on the drive, from its start to its end:").on(TERMINAL));
     let lines = record.setups.iter().filter_map(|life| {
-        let leak = life.leak.as_ref()?;
-        Some(format!(
-            "{:<NAME$}{}",
-            record.name(life.setup),
-            shades(leak)
-        ))
+        let map = shades(life.leak.as_ref()?);
+        Some(format!("{:<NAME$}{map}", record.name(life.setup)))
     });
-    body.push(Block::verbatim(lines.collect()).on(TERMINAL));
-    body.extend(leaks.map(|block| block.on(PAGE)));
+    let amplification = |moment: &Moment| moment.write_amplification;
+    let rate = |moment: &Moment| moment.write_mb_s;
+    let sections = [
+        section(
+            &format!("How long it lasts, at {written} a day"),
+            "Until every block has had the erases that the preset gives it. Twice as much a day wears it out in half the time.",
+            bars(record),
+            vec![outcome(record)],
+        ),
+        section(
+            "Write amplification over time",
+            "Flash writes for each write of the host. What changes, changes early.",
+            series("Write amplification over time", record, amplification),
+            over_time(record, |moment| {
+                format!("{:.2}", moment.write_amplification)
+            }),
+        ),
+        section(
+            "Throughput over time, MB/s",
+            "What the drive can write for ever at that time: its chips also copy what cleaning moves.",
+            series("Throughput over time", record, rate),
+            over_time(record, |moment| figure::number(moment.write_mb_s)),
+        ),
+        section(
+            "Erases of the blocks",
+            "How many blocks had how many erases when nothing changed any more, or the years were over. \
+             Wear levelling keeps the spread as it is while the average goes on.",
+            erases(record),
+            vec![wear(record)],
+        ),
+        section(
+            "What the drive tells without the key",
+            "The drive from its start to its end: what is filled is noise, what is empty is visibly unused.",
+            maps(record),
+            vec![
+                leaks(record).on(PAGE),
+                Block::verbatim(lines.collect()).on(TERMINAL),
+            ],
+        ),
+    ];
+    let mut body: Vec<Block> = sections.into_iter().flatten().collect();
     if !verdict.is_empty() {
         body.push(Block::lead(verdict).on(TERMINAL));
     }
-    body.push(Block::markup(html! { hr; }));
-    body.push(Block::heading(3, "How to read this").on(PAGE));
-    body.push(Block::facts(WORDS));
+    body.extend(Block::how_to_read(WORDS));
     Document {
         title: format!("What encryption does to an SSD: {title}"),
         served: false,
@@ -125,11 +99,11 @@ pub(super) fn document(record: &Lifetime) -> Document {
 }
 
 /// A picture, and its values beside it.
-fn section(heading: &str, note: &str, chart: Chart, table: Table) -> [Block; 3] {
+fn section(heading: &str, note: &str, chart: Chart, values: Vec<Block>) -> [Block; 3] {
     [
-        Block::heading(3, heading).on(PAGE),
-        Block::note(note).on(PAGE),
-        Block::columns(vec![vec![Block::chart(chart)], vec![Block::table(table)]]),
+        Block::heading(3, heading),
+        Block::note(note),
+        Block::columns(vec![vec![Block::chart(chart)], values]),
     ]
 }
 
@@ -157,32 +131,25 @@ fn mark(setup: Setup) -> Option<usize> {
 }
 
 fn label(record: &Lifetime, life: &Life, value: String) -> Label {
+    let name = record.name(life.setup);
     Label {
-        name: record.name(life.setup),
+        name,
         value,
         ..Label::default()
     }
 }
 
-fn chart(label: &str, plot: Plot) -> Chart {
-    Chart {
-        label: label.to_owned(),
-        about: TABLED,
-        plot,
-    }
-}
-
 /// A table of the setups, by what it says of a life.
-fn by_setup(record: &Lifetime, columns: Vec<Column>, cells: impl Fn(&Life) -> Vec<Cell>) -> Table {
+fn by_setup(record: &Lifetime, columns: Vec<Column>, cells: impl Fn(&Life) -> Vec<Cell>) -> Block {
     let columns = std::iter::once(Column::word("setup").short("")).chain(columns);
     let rows = record.setups.iter().map(|life| {
         let name = Cell::word(record.name(life.setup));
         Row::new(std::iter::once(name).chain(cells(life)).collect())
     });
-    Table::plain(columns.collect(), rows.collect())
+    Block::table(Table::plain(columns.collect(), rows.collect()))
 }
 
-fn outcome(record: &Lifetime) -> Table {
+fn outcome(record: &Lifetime) -> Block {
     let columns = vec![
         Column::number("flash writes for a write").short("flash writes"),
         Column::number("can write for ever").short("can write"),
@@ -211,47 +178,37 @@ fn bars(record: &Lifetime) -> Chart {
         parts: vec![(life.lifetime_years, colour(life.setup), String::new())],
         ..Bar::default()
     });
-    let blocks = vec![(String::new(), bars.collect())];
-    chart(
-        "Lifetime in years",
-        Plot::Bars(Bars {
-            blocks,
-            ..Bars::default()
-        }),
-    )
+    Chart::new("Lifetime in years", TABLED, Plot::Bars(Bars::of(bars)))
 }
 
 /// A series of each setup at round times: a row a setup on a terminal, a row a time
 /// on a page, which has a picture beside it.
-fn over_time(record: &Lifetime, on: u8, value: impl Fn(&Moment) -> String) -> Table {
+fn over_time(record: &Lifetime, value: impl Fn(&Moment) -> String) -> Vec<Block> {
     let cell = |life: &Life, years: f64| {
         let value = life.at(years).map(&value);
         Cell::word(value.unwrap_or_else(|| figure::UNKNOWN.to_owned()))
     };
     let times = record.times();
-    if on == TERMINAL {
-        // The narrower the terminal, the later the first time.
-        let columns = (0..)
-            .zip(&times)
-            .map(|(place, (_, name))| Column::number(name.clone()).until(place));
-        return by_setup(record, columns.collect(), |life| {
-            times.iter().map(|(years, _)| cell(life, *years)).collect()
-        });
-    }
+    // The narrower the terminal, the later the first time.
+    let columns = (0..)
+        .zip(&times)
+        .map(|(place, (_, name))| Column::number(name.clone()).until(place));
+    let told = by_setup(record, columns.collect(), |life| {
+        times.iter().map(|(years, _)| cell(life, *years)).collect()
+    });
     let setups = record
         .setups
         .iter()
         .map(|life| Column::number(record.name(life.setup)));
-    let rows = times.into_iter().map(|(years, name)| {
-        let cells = record.setups.iter().map(|life| cell(life, years));
+    let columns = std::iter::once(Column::word("after"))
+        .chain(setups)
+        .collect();
+    let rows = times.iter().map(|(years, name)| {
+        let cells = record.setups.iter().map(|life| cell(life, *years));
         Row::new(std::iter::once(Cell::word(name)).chain(cells).collect())
     });
-    Table::plain(
-        std::iter::once(Column::word("after"))
-            .chain(setups)
-            .collect(),
-        rows.collect(),
-    )
+    let shown = Block::table(Table::plain(columns, rows.collect()));
+    vec![told.on(TERMINAL), shown.on(PAGE)]
 }
 
 /// The figure that `value` takes of a moment, over time on a scale of powers.
@@ -280,35 +237,22 @@ fn series(label_of: &str, record: &Lifetime, value: fn(&Moment) -> f64) -> Chart
             points,
         }
     });
-    let names = ticks(0.0, highest, 6).into_iter().map(|tick| {
-        let name = figure::number(tick);
-        (
-            tick,
-            name.trim_end_matches(".00")
-                .trim_end_matches(".0")
-                .to_owned(),
-        )
-    });
-    let plot = Curves {
-        x: Axis {
-            low: begin,
-            high: end * 1.0001,
-            logarithmic: true,
-            ticks: record.times(),
-        },
-        y: Axis {
-            low: 0.0,
-            high: highest,
-            logarithmic: false,
-            ticks: names.collect(),
-        },
+    let name = |tick: f64| {
+        figure::number(tick)
+            .trim_end_matches(".00")
+            .trim_end_matches(".0")
+            .to_owned()
+    };
+    let plot = Plot::Curves(Curves {
+        x: Axis::logarithmic(begin, end * 1.0001, |_| String::new()).named(record.times()),
+        y: Axis::linear(0.0, highest, 6, name),
         band: None,
         curves: curves.collect(),
-    };
-    chart(label_of, Plot::Curves(plot))
+    });
+    Chart::new(label_of, TABLED, plot)
 }
 
-fn wear(record: &Lifetime) -> Table {
+fn wear(record: &Lifetime) -> Block {
     let shares = SHARES.iter().map(|(_, name)| Column::number(*name));
     let last = [
         Column::number("mean"),
@@ -346,25 +290,22 @@ fn erases(record: &Lifetime) -> Chart {
         );
         (label(record, life, value), colour(life.setup), blocks)
     });
-    let ticks = ticks(0.0, f64::from(most), 5).into_iter().map(|tick| {
-        (
-            tick / f64::from(columns * step),
-            figure::grouped(&format!("{tick:.0}")),
-        )
+    let scale = Axis::linear(0.0, f64::from(columns * step), 5, |tick| {
+        figure::grouped(&format!("{tick:.0}"))
     });
-    let plot = Strips {
+    let plot = Plot::Strips(Strips {
         kind: Strip::Histogram,
-        ticks: ticks.collect(),
+        scale: Some(scale),
         rows: rows.collect(),
-    };
-    chart("Erases of the blocks", Plot::Strips(plot))
+    });
+    Chart::new("Erases of the blocks", TABLED, plot)
 }
 
 /// Parts of the drive of which the table tells the noise.
 const PARTS: usize = 4;
 
-fn leaks(record: &Lifetime) -> Table {
-    let parts = (1..=PARTS).map(|part| Column::number(format!("{part}/{PARTS}")));
+fn leaks(record: &Lifetime) -> Block {
+    let parts = (1..=PARTS).map(|part| Column::number(format!("noise in quarter {part}")));
     let columns = [Column::word("sees"), Column::number("is right about")];
     by_setup(record, columns.into_iter().chain(parts).collect(), |life| {
         let mut cells = vec![Cell::word(seen(life.leak.as_ref()))];
@@ -395,12 +336,12 @@ fn maps(record: &Lifetime) -> Chart {
             map,
         )
     });
-    let plot = Strips {
+    let plot = Plot::Strips(Strips {
         kind: Strip::Map,
-        ticks: Vec::new(),
+        scale: None,
         rows: rows.collect(),
-    };
-    chart("Noise on the drive", Plot::Strips(plot))
+    });
+    Chart::new("Noise on the drive", TABLED, plot)
 }
 
 /// A line of blocks, the darker the more noise.
