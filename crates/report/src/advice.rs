@@ -115,7 +115,10 @@ fn setups(run: &Run) -> Vec<Setup<'_>> {
         false => systems.next(),
     };
     for trial in trials.filter(|trial| Some(trial.system.as_str()) == system) {
-        match setups.iter_mut().find(|setup| same(setup.cells[0], trial)) {
+        match setups
+            .iter_mut()
+            .find(|setup| group::is_same_setup(setup.cells[0], trial))
+        {
             None => setups.push(Setup { cells: vec![trial] }),
             Some(known) => known.cells.push(trial),
         }
@@ -126,19 +129,6 @@ fn setups(run: &Run) -> Vec<Setup<'_>> {
         many.cmp(&few).then(cheaper)
     });
     setups
-}
-
-fn same(a: &Trial, b: &Trial) -> bool {
-    let key = |trial: &Trial| {
-        (
-            trial.system.clone(),
-            trial.cipher.clone(),
-            trial.key_bits,
-            trial.sector_bytes,
-            trial.format.clone(),
-        )
-    };
-    key(a) == key(b)
 }
 
 /// What each set-up costs as far as that is known, a line each, for who watches.
@@ -282,7 +272,7 @@ fn limit(run: &Run, setup: &Trial) -> &'static str {
     let mut limits = run
         .trials
         .iter()
-        .filter(|trial| trial.tier != Tier::Cipher && same(trial, setup))
+        .filter(|trial| trial.tier != Tier::Cipher && group::is_same_setup(trial, setup))
         .map(|trial| trial.bottleneck)
         .peekable();
     if limits.peek().is_some() && limits.all(|limit| limit == Bottleneck::Device) {

@@ -2,12 +2,10 @@
 //! line: who knows that table finds everything where it was.
 
 use crate::ciphers;
+use crate::document::{Block, Cell, Column, MARKDOWN, PAGE, Row, TERMINAL, Table};
 use crate::figure;
 use crate::group;
-use crate::html::table::{self, Cell};
-use crate::text::Style;
 use lab::record::{Run, Trial};
-use maud::{Markup, html};
 
 /// Bytes of a MiB, in which cryptsetup counts.
 const MIB: f64 = 1_048_576.0;
@@ -17,8 +15,20 @@ pub(crate) fn is_benchmark(run: &Run) -> bool {
     ciphers::is_bare(run) && run.trials.iter().any(|trial| trial.kdf.is_some())
 }
 
+/// The lines on a terminal, before the tables of `ciphers` elsewhere.
+pub(crate) fn section(run: &Run, ciphers: Vec<Block>) -> Vec<Block> {
+    let mut blocks = vec![Block::verbatim(lines(run)).on(TERMINAL | MARKDOWN)];
+    blocks.extend(ciphers.into_iter().map(|block| {
+        let on = block.on & (MARKDOWN | PAGE);
+        block.on(on)
+    }));
+    blocks.push(Block::heading(3, "Key derivations").on(PAGE));
+    blocks.push(Block::table(derivations(run)).on(PAGE));
+    blocks
+}
+
 /// The lines of the derivations, and the table of each system's ciphers.
-pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
+fn lines(run: &Run) -> Vec<String> {
     let mut lines = vec!["# In memory; medians of the repetitions.".to_owned()];
     lines.extend(run.trials.iter().filter_map(derivation));
     let mut ciphers: Vec<&Trial> = run
@@ -42,21 +52,10 @@ pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
         let of_system = ciphers.iter().filter(|trial| trial.system == *system);
         lines.extend(of_system.map(|trial| row(run, trial)));
     }
-    lines.iter().map(|line| style.text(line)).collect()
+    lines
 }
 
-/// The same lines, as they are.
-pub(crate) fn markdown(run: &Run) -> String {
-    let lines: Vec<String> = text(run, &Style::default())
-        .iter()
-        .map(|line| line.replace('`', "'"))
-        .collect();
-    format!("\n```\n{}\n```\n", lines.join("\n"))
-}
-
-/// The derivations as a section of the page, whose ciphers have sections of
-/// their own.
-pub(crate) fn html(run: &Run) -> Markup {
+fn derivations(run: &Run) -> Table {
     let number = |value: f64| Cell::number(figure::grouped(&format!("{value:.0}")), value);
     let unknown = || Cell::known(figure::UNKNOWN.to_owned(), None);
     let row = |trial: &Trial| {
@@ -73,7 +72,8 @@ pub(crate) fn html(run: &Run) -> Markup {
             0 => unknown(),
             kib => Cell::number(figure::bytes(u64::from(kib) * 1024), f64::from(kib)),
         };
-        let cells = [
+        let cells = vec![
+            Cell::word(name),
             Cell::known(
                 format!("{} bit", trial.key_bits?),
                 trial.key_bits.map(f64::from),
@@ -85,29 +85,22 @@ pub(crate) fn html(run: &Run) -> Markup {
             kdf.calibrated_ms
                 .map_or_else(unknown, |ms| number(f64::from(ms))),
         ];
-        let columns = COLUMNS.into_iter().skip(1);
-        Some(table::row(trial, None, html! { (name) }, columns, &cells))
+        Some(Row::of(trial, cells))
     };
-    html! {
-        section {
-            h3 { "Key derivations" }
-            div class="scroll" { table class="ciphers sorts" {
-                (table::head(COLUMNS))
-                tbody { @for row in run.trials.iter().filter_map(row) { (row) } }
-            } }
-        }
-    }
+    let columns = [
+        "key",
+        "iterations a second",
+        "passes",
+        "memory",
+        "threads",
+        "asked for, ms",
+    ];
+    let columns = std::iter::once(Column::word("derivation")).chain(columns.map(Column::number));
+    Table::plain(
+        columns.collect(),
+        run.trials.iter().filter_map(row).collect(),
+    )
 }
-
-const COLUMNS: [&str; 7] = [
-    "Derivation",
-    "Key",
-    "Iterations a second",
-    "Passes",
-    "Memory",
-    "Threads",
-    "Asked for, ms",
-];
 
 /// `PBKDF2-sha256    2307736 iterations per second for 256-bit key`.
 fn derivation(trial: &Trial) -> Option<String> {

@@ -6,115 +6,34 @@ use serde::Serialize;
 use std::borrow::Cow;
 
 /// The columns, in order; new ones are only ever added at the end.
-pub const HEADER: [&str; 99] = [
-    "run",
-    "plan",
-    "started",
-    "partial",
-    "seed",
-    "cpu",
-    "cores",
-    "kernel",
-    "os",
-    "aa_ratio",
-    "aa_low",
-    "aa_high",
-    "noise",
-    "tier",
-    "system",
-    "system_version",
-    "backend",
-    "cipher",
-    "key_bits",
-    "sector_bytes",
-    "format",
-    "device_kind",
-    "device_model",
-    "device_path_kind",
-    "device_filesystem",
-    "device_cache",
-    "device_write_cache",
-    "device_engine",
-    "device_scheduler",
-    "device_size",
-    "fs",
-    "workload",
-    "op",
-    "block_bytes",
-    "queue_depth",
-    "threads",
-    "repetitions",
-    "bytes",
-    "requests",
-    "throughput_mb_s",
-    "throughput_mb_s_low",
-    "throughput_mb_s_high",
-    "throughput_n",
-    "iops",
-    "iops_low",
-    "iops_high",
-    "iops_n",
-    "cycles_per_byte",
-    "cycles_per_byte_low",
-    "cycles_per_byte_high",
-    "cycles_per_byte_n",
-    "latency_p50_us",
-    "latency_p90_us",
-    "latency_p99_us",
-    "latency_p99_9_us",
-    "latency_max_us",
-    "wall_s",
-    "user_s",
-    "sys_s",
-    "crypto_s",
-    "copy_s",
-    "submit_s",
-    "wait_s",
-    "other_s",
-    "latency_queue_us",
-    "latency_crypto_us",
-    "latency_device_us",
-    "against",
-    "overhead_ratio",
-    "overhead_low",
-    "overhead_high",
-    "overhead_n",
-    "verdict",
-    "bottleneck",
-    "steady_state",
-    "constant_time",
-    "clock_hz",
-    "governor",
-    "hypervisor",
-    "warnings",
-    "published",
-    "trim_policy",
-    "over_provisioning",
-    "gc",
-    "fill",
-    "daily_bytes",
-    "first_seed",
-    "write_amplification",
-    "write_amplification_low",
-    "write_amplification_high",
-    "write_amplification_n",
-    "lifetime_years",
-    "lifetime_years_low",
-    "lifetime_years_high",
-    "lifetime_years_n",
-    "terabytes_written",
-    "terabytes_written_low",
-    "terabytes_written_high",
-    "terabytes_written_n",
-];
+const HEADER: &str = "\
+    run plan started partial seed cpu cores kernel os aa_ratio aa_low aa_high noise tier \
+    system system_version backend cipher key_bits sector_bytes format device_kind device_model \
+    device_path_kind device_filesystem device_cache device_write_cache device_engine \
+    device_scheduler device_size fs workload op block_bytes queue_depth threads repetitions \
+    bytes requests throughput_mb_s throughput_mb_s_low throughput_mb_s_high throughput_n iops \
+    iops_low iops_high iops_n cycles_per_byte cycles_per_byte_low cycles_per_byte_high \
+    cycles_per_byte_n latency_p50_us latency_p90_us latency_p99_us latency_p99_9_us \
+    latency_max_us wall_s user_s sys_s crypto_s copy_s submit_s wait_s other_s \
+    latency_queue_us latency_crypto_us latency_device_us against overhead_ratio overhead_low \
+    overhead_high overhead_n verdict bottleneck steady_state constant_time clock_hz governor \
+    hypervisor warnings published trim_policy over_provisioning gc fill daily_bytes first_seed \
+    write_amplification write_amplification_low write_amplification_high write_amplification_n \
+    lifetime_years lifetime_years_low lifetime_years_high lifetime_years_n terabytes_written \
+    terabytes_written_low terabytes_written_high terabytes_written_n";
 
-/// The runs as CSV with [`HEADER`]; unknown values are empty fields, several
+/// The names of the columns.
+pub fn header() -> Vec<&'static str> {
+    HEADER.split_whitespace().collect()
+}
+
+/// The runs as CSV with a [`header`]; unknown values are empty fields, several
 /// warnings or published figures are separated by ` | `.
 pub fn render(runs: &[Run]) -> String {
     let mut writer = ::csv::WriterBuilder::new()
         .flexible(true)
         .from_writer(Vec::new());
-    let rows = std::iter::once(HEADER.map(str::to_owned).to_vec()).chain(
+    let rows = std::iter::once(header().into_iter().map(str::to_owned).collect()).chain(
         runs.iter()
             .flat_map(|run| run.trials.iter().map(move |trial| row(run, trial))),
     );

@@ -58,6 +58,18 @@ pub(crate) fn duration_us(us: f64) -> String {
     }
 }
 
+/// A round number of microseconds, without needless zeros: `50 µs`.
+pub(crate) fn round_duration(us: f64) -> String {
+    let text = duration_us(us);
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') && !number.contains('e') => {
+            let number = number.trim_end_matches('0').trim_end_matches('.');
+            format!("{number} {unit}")
+        }
+        _ => text,
+    }
+}
+
 /// Bytes as a power of two where they are one: `4 KiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] = [

@@ -1,40 +1,18 @@
 //! Runs on file systems as people compare them: one table a file system, a row
 //! for each operation on each system, with real, system and crypto time.
 
+use crate::chart::bars::{Bar, Bars};
+use crate::chart::{Chart, Label, Plot, palette};
+use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Row, Rows, TERMINAL, Table};
 use crate::figure;
 use crate::group;
-use crate::html::chart::parts;
-use crate::html::table::{self, Cell};
-use crate::markdown::escape;
-use crate::text::Style;
-use comfy_table::CellAlignment;
 use lab::record::{Run, Tier, Trial, Verdict};
-use maud::{Markup, html};
+use plotters::style::RGBColor;
 
 /// Whether a run measured operations on file systems and nothing else.
 pub(crate) fn is_fs(run: &Run) -> bool {
     !run.trials.is_empty() && run.trials.iter().all(|trial| trial.tier == Tier::Fs)
 }
-
-/// Columns of the tables; the first two are words.
-const COLUMNS: [&str; 8] = [
-    "operation",
-    "system",
-    "real",
-    "user",
-    "sys",
-    "kernel threads",
-    "crypto",
-    "against plain",
-];
-
-/// Columns that fit where the table does not: fewer and fewer.
-const NARROWER: [&[usize]; 4] = [
-    &[0, 1, 2, 4, 5, 6, 7],
-    &[0, 1, 2, 4, 6, 7],
-    &[0, 1, 2, 6, 7],
-    &[0, 1, 2, 7],
-];
 
 /// What the columns mean.
 const NOTE: &str = "Times are of one operation: real is the median of all repetitions, the others are means. \
@@ -42,14 +20,14 @@ user and sys are the CPU time of who did it, kernel threads that of the kernel's
 everybody; crypto is part of sys, of the kernel threads or of the engine's server. A dash is what nobody counted.";
 
 /// A table: a file system on devices of a size, alone or with others.
-struct Table<'a> {
+struct OnDevice<'a> {
     title: String,
     /// In the order of operations; the plain system comes first.
     rows: Vec<&'a Trial>,
 }
 
 /// Real kernels first, then the lab's; file systems in the order of the run.
-fn tables(run: &Run) -> Vec<Table<'_>> {
+fn tables(run: &Run) -> Vec<OnDevice<'_>> {
     let title = |trial: &Trial| {
         let lab = if trial.system.starts_with("lab:") {
             " in the lab kernel"
@@ -67,12 +45,12 @@ fn tables(run: &Run) -> Vec<Table<'_>> {
             figure::bytes(trial.device.size),
         )
     };
-    let mut tables: Vec<Table<'_>> = Vec::new();
+    let mut tables: Vec<OnDevice<'_>> = Vec::new();
     for trial in run.trials.iter().filter(|trial| !group::is_again(trial)) {
         let title = title(trial);
         match tables.iter_mut().find(|table| table.title == title) {
             Some(table) => table.rows.push(trial),
-            None => tables.push(Table {
+            None => tables.push(OnDevice {
                 title,
                 rows: vec![trial],
             }),
@@ -94,31 +72,34 @@ fn tables(run: &Run) -> Vec<Table<'_>> {
     tables
 }
 
-/// A row's cells; `same` is true where the row above is of the same operation.
-fn cells(trial: &Trial, same: bool) -> [String; 8] {
-    let each = |sum| each(trial, sum);
-    let operation = match same {
-        true => String::new(),
-        false => trial.workload.clone(),
-    };
-    [
-        operation,
-        system(trial),
-        figure::duration_us(trial.latency_us.p50),
-        each(trial.time_s.user),
-        each(trial.time_s.sys),
-        each(trial.time_s.workers),
-        each(trial.time_s.crypto),
-        trial
-            .overhead
-            .as_ref()
-            .map_or_else(String::new, figure::overhead),
-    ]
+fn row(trial: &Trial) -> Row {
+    let cost = trial.overhead.as_ref();
+    let time = &trial.time_s;
+    let sums = [time.user, time.sys, time.workers, time.crypto];
+    let mut cells = vec![
+        Cell::word(system(trial)),
+        Cell::number(
+            figure::duration_us(trial.latency_us.p50),
+            trial.latency_us.p50,
+        ),
+    ];
+    cells.extend(
+        sums.map(|sum| Cell::known(each(trial, sum), sum.map(|sum| sum / repetitions(trial)))),
+    );
+    cells.push(Cell::known(
+        cost.map_or_else(String::new, figure::overhead),
+        cost.map(|cost| cost.ratio.median),
+    ));
+    Row::of(trial, cells).hint(trial.cipher.as_deref())
+}
+
+fn repetitions(trial: &Trial) -> f64 {
+    f64::from(trial.repetitions.max(1))
 }
 
 /// A time of all repetitions, of one.
 fn each(trial: &Trial, sum: Option<f64>) -> String {
-    let mean = sum.map(|sum| sum / f64::from(trial.repetitions.max(1)));
+    let mean = sum.map(|sum| sum / repetitions(trial));
     match mean.filter(|mean| mean.is_finite()) {
         None => figure::UNKNOWN.to_owned(),
         // It was counted.
@@ -146,77 +127,69 @@ fn options(trial: &Trial) -> String {
 }
 
 /// Encryption alone: an operation on a system in every row, a cipher in every
-/// column.
-struct ByCipher {
-    ciphers: Vec<String>,
-    /// Operation, system, and a time for each cipher.
-    rows: Vec<[String; 2]>,
-    times: Vec<Vec<String>>,
-}
-
-/// Nothing where there are no two ciphers to compare.
-fn by_cipher(table: &Table<'_>) -> Option<ByCipher> {
-    let mut found = ByCipher {
-        ciphers: Vec::new(),
-        rows: Vec::new(),
-        times: Vec::new(),
-    };
+/// column. Nothing where there are no two ciphers to compare.
+fn by_cipher(table: &OnDevice<'_>) -> Option<Table> {
+    let mut ciphers: Vec<String> = Vec::new();
+    let mut groups: Vec<Rows> = Vec::new();
     for trial in &table.rows {
         let (Some(cipher), Some(crypto)) = (&trial.cipher, trial.time_s.crypto) else {
             continue;
         };
         let cipher = figure::cipher(cipher, trial.key_bits);
+        let column = ciphers
+            .iter()
+            .position(|known| *known == cipher)
+            .unwrap_or_else(|| {
+                ciphers.push(cipher);
+                ciphers.len() - 1
+            });
+        if groups
+            .last()
+            .is_none_or(|group| group.title != trial.workload)
+        {
+            groups.push(Rows {
+                title: trial.workload.clone(),
+                ..Rows::default()
+            });
+        }
+        let Some(Rows { rows, .. }) = groups.last_mut() else {
+            continue;
+        };
         let system = format!("{}{}", kernel_free(trial), options(trial));
-        let row = [trial.workload.clone(), system];
-        let column = found.ciphers.iter().position(|known| *known == cipher);
-        let column = column.unwrap_or_else(|| {
-            found.ciphers.push(cipher);
-            found.ciphers.len() - 1
-        });
-        let place = found.rows.iter().position(|known| *known == row);
-        let place = place.unwrap_or_else(|| {
-            found.rows.push(row);
-            found.times.push(Vec::new());
-            found.rows.len() - 1
-        });
-        let times = &mut found.times[place];
-        times.resize(times.len().max(column + 1), figure::UNKNOWN.to_owned());
-        times[column] = each(trial, Some(crypto));
+        let place = rows
+            .iter()
+            .position(|row| row.cells[0].text == system)
+            .unwrap_or_else(|| {
+                rows.push(Row::new(vec![Cell::word(system)]));
+                rows.len() - 1
+            });
+        let cells = &mut rows[place].cells;
+        while cells.len() < column + 2 {
+            cells.push(Cell::word(figure::UNKNOWN));
+        }
+        cells[column + 1] = Cell::word(each(trial, Some(crypto)));
     }
-    for times in &mut found.times {
-        times.resize(found.ciphers.len(), figure::UNKNOWN.to_owned());
+    for row in groups.iter_mut().flat_map(|group| &mut group.rows) {
+        row.cells
+            .resize_with(ciphers.len() + 1, || Cell::word(figure::UNKNOWN));
     }
-    (found.ciphers.len() > 1).then_some(found)
+    (ciphers.len() > 1).then(|| {
+        let columns =
+            std::iter::once(Column::word("system")).chain(ciphers.into_iter().map(Column::number));
+        Table::new(columns.collect(), groups).grouped(Column::word("operation").on(MARKDOWN))
+    })
 }
 
-/// What that table is called.
-const BY_CIPHER: &str = "encryption alone, by cipher";
-
-/// The operations of a table, each with its rows and their labels.
-fn by_operation<'t>(table: &Table<'t>) -> Vec<(&'t str, Vec<(String, &'t Trial)>)> {
-    let mut operations: Vec<(&str, Vec<(String, &Trial)>)> = Vec::new();
+/// The operations of a table, each with its rows.
+fn by_operation<'t>(table: &OnDevice<'t>) -> Vec<(&'t str, Vec<&'t Trial>)> {
+    let mut operations: Vec<(&str, Vec<&Trial>)> = Vec::new();
     for &trial in &table.rows {
-        let row = (system(trial), trial);
         match operations.last_mut() {
-            Some((name, rows)) if *name == trial.workload => rows.push(row),
-            _ => operations.push((&trial.workload, vec![row])),
+            Some((name, rows)) if *name == trial.workload => rows.push(trial),
+            _ => operations.push((&trial.workload, vec![trial])),
         }
     }
     operations
-}
-
-/// The rows with their cells.
-fn lines(table: &Table<'_>) -> Vec<[String; 8]> {
-    let mut above = "";
-    table
-        .rows
-        .iter()
-        .map(|trial| {
-            let same = above == trial.workload;
-            above = &trial.workload;
-            cells(trial, same)
-        })
-        .collect()
 }
 
 /// Which systems cost least, in the operation that each costs most in.
@@ -253,190 +226,106 @@ pub(crate) fn sentence(run: &Run) -> String {
     )
 }
 
-/// The tables on a terminal.
-pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
-    let mut out = Vec::new();
+/// The charts and tables.
+pub(crate) fn section(run: &Run) -> Vec<Block> {
+    let mut blocks = Vec::new();
     for table in tables(run) {
-        style.wrap(&mut out, &table.title);
-        let fits = |lines: &Vec<String>| {
-            let width = |line: &String| line.chars().count();
-            lines.iter().all(|line| width(line) <= style.columns())
-        };
-        let all: Vec<usize> = (0..COLUMNS.len()).collect();
-        let laid_out = [all.as_slice()]
-            .into_iter()
-            .chain(NARROWER)
-            .map(|columns| laid_out(&table, style, columns))
-            .find(fits)
-            .unwrap_or_else(|| stacked(&table, style));
-        out.extend(laid_out.iter().map(|line| style.paint(line)));
-        out.push(String::new());
-    }
-    style.wrap(&mut out, NOTE);
-    out
-}
-
-fn laid_out(table: &Table<'_>, style: &Style, columns: &[usize]) -> Vec<String> {
-    let header: Vec<&str> = columns.iter().map(|&place| COLUMNS[place]).collect();
-    let mut drawn = style.table(&header);
-    for cells in lines(table) {
-        drawn.add_row(columns.iter().map(|&place| style.text(&cells[place])));
-    }
-    for (place, column) in columns.iter().enumerate() {
-        if (2..7).contains(column)
-            && let Some(column) = drawn.column_mut(place)
-        {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    drawn
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect()
-}
-
-/// No table, for what is too narrow.
-fn stacked(table: &Table<'_>, style: &Style) -> Vec<String> {
-    let mut out = Vec::new();
-    for trial in &table.rows {
-        let cells = cells(trial, false);
-        style.wrap(
-            &mut out,
-            &format!("{}, {}: {}", cells[0], cells[1], cells[2]),
-        );
-        if !cells[7].is_empty() {
-            style.wrap(&mut out, &format!("    {}", cells[7]));
-        }
-    }
-    out
-}
-
-/// The tables as Markdown.
-pub(crate) fn markdown(run: &Run) -> String {
-    let mut out = String::new();
-    for table in tables(run) {
-        out.push_str(&format!(
-            "\n## {}\n\n| {} |\n|---|---|---:|---:|---:|---:|---:|---|\n",
-            escape(&table.title),
-            COLUMNS.join(" | ")
-        ));
-        for cells in lines(&table) {
-            let cells = cells.map(|cell| escape(&cell));
-            out.push_str(&format!("| {} |\n", cells.join(" | ")));
-        }
+        let operations = by_operation(&table);
+        let figures = operations.iter().map(|(operation, rows)| Figure {
+            title: (*operation).to_owned(),
+            note: String::new(),
+            chart: parts_of(&format!("{operation} on {}", table.title), rows),
+        });
+        blocks.extend([
+            Block::heading(3, &table.title).on(PAGE),
+            Block::note(
+                "Mean times of one operation in their parts. Each chart has its own scale.",
+            )
+            .on(PAGE),
+            Block::charts(figures.collect()),
+            Block::heading(3, format!("{}: all figures", table.title)).on(PAGE),
+            Block::heading(3, &table.title).on(TERMINAL | MARKDOWN),
+        ]);
+        let columns = vec![
+            Column::word("system"),
+            Column::number("real").alone(),
+            Column::number("user").until(0),
+            Column::number("sys").until(2),
+            Column::number("kernel threads").until(1),
+            Column::number("crypto").until(3),
+            Column::word("against plain"),
+        ];
+        let groups = operations.iter().map(|(operation, rows)| Rows {
+            title: (*operation).to_owned(),
+            rows: rows.iter().map(|trial| row(trial)).collect(),
+            ..Rows::default()
+        });
+        let all = Table::new(columns, groups.collect());
+        let all = all.grouped(Column::word("operation").on(TERMINAL | MARKDOWN));
+        blocks.push(Block::table(Table { once: true, ..all }));
         if let Some(by_cipher) = by_cipher(&table) {
-            out.push_str(&format!(
-                "\n### {}: {BY_CIPHER}\n\n| operation | system | {} |\n|---|---|{}\n",
-                escape(&table.title),
-                by_cipher.ciphers.join(" | "),
-                "---:|".repeat(by_cipher.ciphers.len())
-            ));
-            for (row, times) in by_cipher.rows.iter().zip(&by_cipher.times) {
-                let [operation, system] = row.each_ref().map(|cell| escape(cell));
-                let times = times.join(" | ");
-                out.push_str(&format!("| {operation} | {system} | {times} |\n"));
-            }
+            let heading = format!("{}: encryption alone, by cipher", table.title);
+            blocks.push(Block::heading(4, heading).on(MARKDOWN | PAGE));
+            blocks.push(Block::table(by_cipher).on(MARKDOWN | PAGE));
         }
     }
-    out + "\n" + &escape(NOTE) + "\n"
+    blocks.push(Block::note(NOTE));
+    blocks
 }
 
-/// The charts and tables as sections of the page.
-pub(crate) fn html(run: &Run) -> Markup {
-    html! {
-        @for table in tables(run) {
-            section {
-                h3 { (table.title) }
-                p class="note" {
-                    "Mean times of one operation in their parts. Each chart has its own scale."
-                }
-                div class="charts" {
-                    @for (operation, rows) in by_operation(&table) {
-                        figure {
-                            figcaption { strong { (operation) } }
-                            (parts::render(&format!("{operation} on {}", table.title), &rows))
-                        }
-                    }
-                }
-            }
-            section {
-                h3 { (table.title) ": all figures" }
-                div class="scroll" { table class="ciphers sorts" {
-                    (table::head(COLUMNS.into_iter().skip(1)))
-                    @for (operation, rows) in by_operation(&table) {
-                        tbody {
-                            (table::group(COLUMNS.len() - 1, html! { (operation) }))
-                            @for (_, trial) in rows { (row(trial)) }
-                        }
-                    }
-                } }
-            }
-            @if let Some(by_cipher) = by_cipher(&table) { (ciphers_side_by_side(&table.title, &by_cipher)) }
+/// By how much the parts may exceed the whole, which others were measured with.
+const SLACK: f64 = 1.02;
+
+const PARTS: [(&str, RGBColor); 3] = [
+    ("crypto", palette::VERMILLION),
+    ("other CPU time", palette::SKY),
+    ("waiting", palette::GREY),
+];
+
+/// What an operation took on every system, in its parts.
+fn parts_of(title: &str, rows: &[&Trial]) -> Chart {
+    let bars = rows.iter().map(|trial| {
+        let (name, value) = (system(trial), figure::duration_us(mean(trial) * 1e6));
+        let parts = PARTS.into_iter().zip(parts(trial));
+        let parts = parts
+            .map(|((_, colour), seconds)| (seconds, colour, String::new()))
+            .collect();
+        let tip = format!("{name}: {value}");
+        let label = Label::of(trial, name, value, tip);
+        Bar {
+            label,
+            parts,
+            ..Bar::default()
         }
-        p class="note" { (NOTE) }
+    });
+    let bars = Bars {
+        legend: PARTS.to_vec(),
+        ..Bars::of(bars)
+    };
+    let about = "A bar a system, in its parts: crypto, other CPU time, waiting.";
+    Chart::new(format!("What {title} took"), about, Plot::Bars(bars))
+}
+
+/// Seconds of one repetition.
+fn mean(trial: &Trial) -> f64 {
+    trial.time_s.wall / repetitions(trial)
+}
+
+/// Seconds of [`PARTS`] in one repetition, which are together what it took. Where
+/// several cores worked at a time, only encryption is told from the rest.
+fn parts(trial: &Trial) -> [f64; 3] {
+    let each = |sum: f64| sum / repetitions(trial);
+    let (time, wall) = (&trial.time_s, mean(trial));
+    if !wall.is_finite() || wall <= 0.0 {
+        return [0.0; 3];
     }
-}
-
-fn row(trial: &Trial) -> Markup {
-    let each = |sum: Option<f64>| sum.map(|sum| sum / f64::from(trial.repetitions.max(1)));
-    let values = [
-        Some(trial.latency_us.p50),
-        each(trial.time_s.user),
-        each(trial.time_s.sys),
-        each(trial.time_s.workers),
-        each(trial.time_s.crypto),
-        trial.overhead.as_ref().map(|cost| cost.ratio.median),
-    ];
-    let [_, name, texts @ ..] = cells(trial, true);
-    let cells: Vec<Cell> = texts
-        .into_iter()
-        .zip(values)
-        .map(|(text, value)| Cell::known(text, value))
-        .collect();
-    let columns = COLUMNS.into_iter().skip(2);
-    table::row(
-        trial,
-        trial.cipher.as_deref(),
-        html! { (name) },
-        columns,
-        &cells,
-    )
-}
-
-fn ciphers_side_by_side(title: &str, by_cipher: &ByCipher) -> Markup {
-    let mut above = "";
-    let rows = by_cipher.rows.iter().zip(&by_cipher.times);
-    let rows: Vec<_> = rows
-        .map(|([operation, system], times)| {
-            let begins = above != operation;
-            above = operation;
-            (begins, operation, system, times)
-        })
-        .collect();
-    html! {
-        section {
-            h3 { (title) ": " (BY_CIPHER) }
-            div class="scroll" { table class="ciphers" {
-                thead { tr {
-                    th scope="col" { "system" }
-                    @for cipher in &by_cipher.ciphers { th scope="col" { (cipher) } }
-                } }
-                tbody {
-                    @for (begins, operation, system, times) in rows {
-                        @if begins {
-                            tr class="group" {
-                                th colspan=(by_cipher.ciphers.len() + 1) scope="rowgroup" { (operation) }
-                            }
-                        }
-                        tr {
-                            th scope="row" { (system) }
-                            @for (cipher, time) in by_cipher.ciphers.iter().zip(times) {
-                                td data-name=(cipher) { (time) }
-                            }
-                        }
-                    }
-                }
-            } }
+    let crypto = each(time.crypto.unwrap_or(0.0)).clamp(0.0, wall);
+    let busy = time.cpu.map(|cpu| each(cpu + time.workers.unwrap_or(0.0)));
+    match busy.filter(|busy| *busy <= wall * SLACK) {
+        Some(busy) => {
+            let busy = busy.clamp(crypto, wall);
+            [crypto, busy - crypto, wall - busy]
         }
+        None => [crypto, wall - crypto, 0.0],
     }
 }

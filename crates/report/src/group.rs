@@ -120,6 +120,12 @@ pub(crate) fn lives_alike(a: &Trial, b: &Trial) -> bool {
     }
 }
 
+/// The same system with the same cipher and format.
+pub(crate) fn is_same_setup(a: &Trial, b: &Trial) -> bool {
+    let setup = |trial: &Trial| (trial.key_bits, trial.sector_bytes);
+    (&a.system, &a.cipher, &a.format) == (&b.system, &b.cipher, &b.format) && setup(a) == setup(b)
+}
+
 fn same_workload(a: &Trial, b: &Trial) -> bool {
     let workload = |trial: &Trial| {
         (

@@ -5,15 +5,12 @@
 //! `1 / rate` seconds. What an attacker's other hardware would cost is not
 //! measured and not estimated.
 
+use crate::chart::dots::{Dot, Dots, Scale};
+use crate::chart::{Chart, Label, Plot, palette};
+use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Row, TERMINAL, Table};
 use crate::figure;
 use crate::group;
-use crate::html::chart::costs::{self, Cost};
-use crate::html::table::{self, Cell};
-use crate::markdown::escape;
-use crate::text::Style;
-use comfy_table::CellAlignment;
-use lab::record::{Interval, Kdf, Run, Trial};
-use maud::{Markup, html};
+use lab::record::{Kdf, Run, Trial};
 
 /// Whether a run measured key derivations and nothing else.
 pub(crate) fn is_kdf(run: &Run) -> bool {
@@ -124,55 +121,45 @@ impl Line<'_> {
         }
     }
 
-    fn cells(&self, cheapest: Option<f64>) -> [String; 8] {
-        [
-            self.format(),
-            self.derivation(),
-            self.unlock(),
-            self.memory(),
-            self.guess(|guess| guess.core_seconds),
-            self.guess(|guess| guess.per_second),
-            self.guess(Guess::per_core_year),
-            self.against(cheapest),
-        ]
-    }
-
-    fn pictured(&self) -> Cost<'_> {
-        let rate = self.unlock.iops;
-        Cost {
-            name: format!("{}, {}", self.format(), self.derivation()),
-            trial: self.unlock,
-            unlock: Interval {
-                median: 1.0 / rate.median,
-                low: 1.0 / rate.high,
-                high: 1.0 / rate.low,
-                n: rate.n,
-            },
-            guess: self.guess.as_ref().map(|guess| guess.core_seconds),
-        }
-    }
-
-    /// The row of the page's table.
-    fn row(&self, cheapest: Option<f64>) -> Markup {
-        let guess = self.guess.as_ref();
-        let values = [
-            None,
-            Some(1e3 / self.unlock.iops.median),
-            Some(f64::from(self.kdf.memory_kib)),
-            guess.map(|guess| guess.core_seconds),
-            guess.map(|guess| guess.per_second),
-            guess.map(Guess::per_core_year),
-            guess.map(|guess| guess.core_seconds),
+    fn row(&self, cheapest: Option<f64>) -> Row {
+        let guess = |value: fn(&Guess) -> f64| {
+            Cell::known(self.guess(value), self.guess.as_ref().map(value))
+        };
+        let core_seconds = self.guess.as_ref().map(|guess| guess.core_seconds);
+        let cells = vec![
+            Cell::word(self.format()),
+            Cell::word(self.derivation()),
+            Cell::number(self.unlock(), 1e3 / self.unlock.iops.median),
+            Cell::number(self.memory(), f64::from(self.kdf.memory_kib)),
+            guess(|guess| guess.core_seconds),
+            guess(|guess| guess.per_second),
+            guess(Guess::per_core_year),
+            Cell::known(self.against(cheapest), core_seconds),
         ];
-        let [name, texts @ ..] = self.cells(cheapest);
-        let cells: Vec<Cell> = texts
-            .into_iter()
-            .zip(values)
-            .map(|(text, value)| Cell::known(text, value))
-            .collect();
-        let (title, name) = (&self.unlock.workload, html! { (name) });
-        let columns = COLUMNS.into_iter().skip(1);
-        table::row(self.unlock, Some(title), name, columns, &cells)
+        Row::of(self.unlock, cells).hint(Some(&self.unlock.workload))
+    }
+
+    /// Its times on a scale of seconds; nothing without a time.
+    fn dot(&self) -> Option<Dot> {
+        let rate = self.unlock.iops;
+        let [at, low, high] = [rate.median, rate.high, rate.low].map(|rate| 1.0 / rate);
+        let guess = self.guess.as_ref().map(|guess| guess.core_seconds);
+        let mut seconds = [at, low, high].into_iter().chain(guess);
+        let name = format!("{}, {}", self.format(), self.derivation());
+        let unlock = figure::duration_us(at * 1e6);
+        let value = match guess {
+            Some(guess) => format!("{unlock}; a guess {} core-s", figure::number(guess)),
+            None => unlock,
+        };
+        if !seconds.all(|value| value.is_finite() && value > 0.0) {
+            return None;
+        }
+        let tip = format!("{name}: {value}");
+        let label = Label::of(self.unlock, name, value, tip);
+        Some(Dot {
+            other: guess.map(|guess| (guess, palette::VERMILLION)),
+            ..Dot::new(label, at, [low, high], palette::BLUE)
+        })
     }
 }
 
@@ -181,21 +168,6 @@ fn cheapest(lines: &[Line<'_>]) -> Option<f64> {
     let costs = lines.iter().filter_map(|line| line.guess.as_ref());
     costs.map(|guess| guess.core_seconds).min_by(f64::total_cmp)
 }
-
-const COLUMNS: [&str; 8] = [
-    "format",
-    "derivation",
-    "unlock, ms",
-    "memory",
-    "core-s a guess",
-    "guesses/s",
-    "a core-year",
-    "cost",
-];
-
-/// The columns that a terminal has, by their places, and those of a narrow one.
-const TERMINAL: [usize; 6] = [0, 1, 2, 3, 4, 7];
-const NARROW: [usize; 4] = [0, 1, 2, 4];
 
 /// What the figures of a terminal mean.
 const TERMINAL_NOTE: &str = "A guess costs core-seconds of this machine and the memory beside it; cost is against \
@@ -227,97 +199,41 @@ pub(crate) fn sentence(run: &Run) -> String {
     )
 }
 
-/// The table on a terminal.
-pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
-    let fits = |lines: &Vec<String>| {
-        let width = |line: &String| line.chars().count();
-        lines.iter().all(|line| width(line) <= style.columns())
-    };
-    let mut out = [&TERMINAL[..], &NARROW]
-        .into_iter()
-        .map(|columns| laid_out(run, style, columns))
-        .find(fits)
-        .unwrap_or_else(|| stacked(run, style));
-    out.push(String::new());
-    style.wrap(&mut out, TERMINAL_NOTE);
-    out
-}
-
-fn laid_out(run: &Run, style: &Style, columns: &[usize]) -> Vec<String> {
-    let header: Vec<&str> = columns.iter().map(|&place| COLUMNS[place]).collect();
-    let mut table = style.table(&header);
+/// A picture and the table.
+pub(crate) fn section(run: &Run) -> Vec<Block> {
     let lines = lines(run);
     let cheapest = cheapest(&lines);
-    for line in &lines {
-        let cells = line.cells(cheapest);
-        table.add_row(columns.iter().map(|&place| style.text(&cells[place])));
+    let columns = vec![
+        Column::word("format"),
+        Column::word("derivation"),
+        Column::number("unlock, ms"),
+        Column::number("memory").until(0),
+        Column::number("core-s a guess"),
+        Column::number("guesses/s").on(MARKDOWN | PAGE),
+        Column::number("a core-year").on(MARKDOWN | PAGE),
+        Column::number("cost").until(0),
+    ];
+    let rows = lines.iter().map(|line| line.row(cheapest)).collect();
+    let dots: Vec<Dot> = lines.iter().filter_map(Line::dot).collect();
+    let mut blocks = vec![
+        Block::heading(3, "Key derivations").on(MARKDOWN),
+        Block::heading(3, "What unlocking costs, and what a guess costs").on(PAGE),
+        Block::note(NOTE).on(MARKDOWN | PAGE),
+    ];
+    if !dots.is_empty() {
+        blocks.push(Block::charts(vec![Figure {
+            title: "Unlock (dot) and guess (diamond)".to_owned(),
+            note: "logarithmic".to_owned(),
+            chart: costs(dots),
+        }]));
     }
-    for column in 2..columns.len() {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect()
+    blocks.push(Block::table(Table::plain(columns, rows)));
+    blocks.push(Block::note(TERMINAL_NOTE).on(TERMINAL));
+    blocks
 }
 
-/// No table, for what is too narrow.
-fn stacked(run: &Run, style: &Style) -> Vec<String> {
-    let mut out = Vec::new();
-    for line in lines(run) {
-        style.wrap(
-            &mut out,
-            &format!("{}, {}", line.format(), line.derivation()),
-        );
-        style.wrap(
-            &mut out,
-            &format!(
-                "  unlock {} ms, {} core-seconds a guess",
-                line.unlock(),
-                line.guess(|guess| guess.core_seconds)
-            ),
-        );
-    }
-    out
-}
-
-/// The table as Markdown.
-pub(crate) fn markdown(run: &Run) -> String {
-    let lines = lines(run);
-    let cheapest = cheapest(&lines);
-    let mut out = format!(
-        "\n## Key derivations\n\n{}\n\n| {} |\n|---|---|---:|---:|---:|---:|---:|---:|\n",
-        escape(NOTE),
-        COLUMNS.join(" | ")
-    );
-    for line in &lines {
-        let cells = line.cells(cheapest).map(|cell| escape(&cell));
-        out.push_str(&format!("| {} |\n", cells.join(" | ")));
-    }
-    out
-}
-
-/// A picture and the table as a section of the page.
-pub(crate) fn html(run: &Run) -> Markup {
-    let lines = lines(run);
-    let cheapest = cheapest(&lines);
-    let pictured: Vec<Cost<'_>> = lines.iter().map(Line::pictured).collect();
-    html! {
-        section {
-            h3 { "What unlocking costs, and what a guess costs" }
-            p class="note" { (NOTE) }
-            @if let Some(picture) = costs::render("Seconds of an unlock and core-seconds of a guess", &pictured) {
-                div class="charts" { figure {
-                    figcaption { strong { "Unlock (dot) and guess (diamond)" } ", logarithmic" }
-                    (picture)
-                } }
-            }
-            div class="scroll" { table class="ciphers sorts" {
-                (table::head(COLUMNS))
-                tbody { @for line in &lines { (line.row(cheapest)) } }
-            } }
-        }
-    }
+fn costs(rows: Vec<Dot>) -> Chart {
+    let label = "Seconds of an unlock and core-seconds of a guess";
+    let about = "A row a derivation: a dot with its 95 % interval at the time of an unlock, a diamond at the core-seconds of a guess.";
+    Chart::new(label, about, Plot::Dots(Dots::of(Scale::Seconds, "", rows)))
 }

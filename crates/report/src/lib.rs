@@ -1,9 +1,12 @@
-//! How people read a run: pure functions of records, one module an output.
+//! How people read a run: pure functions of records.
 //!
 //! Nothing here measures, judges, opens files or prints: every function takes
-//! [`lab::record::Run`] values, a [`lifetime::Lifetime`] or a [`fleet::FleetReport`], and returns text. What a record does not know
-//! (`None`, not a number) is shown as a dash, never as zero. Text from records
-//! is escaped for the output that it goes to.
+//! [`lab::record::Run`] values, a [`lifetime::Lifetime`] or a
+//! [`fleet::FleetReport`], and returns text. Each section of a report is written
+//! once, as a part of a document; `render` shows any document on a terminal, as
+//! Markdown and as a page. What a record does not know (`None`, not a number) is
+//! shown as a dash, never as zero. Text from records is escaped for the output that
+//! it goes to.
 
 #![forbid(unsafe_code)]
 
@@ -20,11 +23,15 @@ pub mod text;
 
 mod benchmark;
 mod beside;
+mod chart;
 mod ciphers;
+mod document;
 mod figure;
 mod file_systems;
 mod group;
 mod kdf;
 mod marks;
+mod render;
+mod run;
 mod steady;
 mod sweep;

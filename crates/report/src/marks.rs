@@ -1,14 +1,14 @@
 //! Scores as other programs make them of rates, beside what a document prints,
 //! and whether the machine was as prepared as comparing scores asks for.
 
+use crate::chart::bars::{Bar, Bars};
+use crate::chart::{Chart, Label, Plot, palette};
+use crate::document::{Block, Figure};
 use crate::figure;
 use crate::group;
-use crate::html::chart::bars::{self, Bar};
-use crate::markdown::escape;
-use crate::text::Style;
+use crate::run::WHISKERS;
 use lab::record::{Interval, Mark, NoiseVerdict, Run, Tier, Trial};
 use lab::stats;
-use maud::{Markup, html};
 
 /// Load from which on something else was at work, for each core.
 const BUSY: f64 = 0.25;
@@ -22,69 +22,30 @@ const ENOUGH: u32 = 3;
 /// Memory in bytes below which a machine may swap meanwhile.
 const LITTLE_MEMORY: u64 = 1 << 30;
 
-/// Lines for a terminal; none where a run has no scores.
-pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
-    let mut lines = Vec::new();
+/// The scores with a picture each, and the preparation; nothing where a run has no
+/// scores.
+pub(crate) fn section(run: &Run) -> Vec<Block> {
+    let mut blocks = Vec::new();
     for (mark, scores) in marks(run) {
-        style.wrap(&mut lines, &heading(mark));
-        for score in &scores {
-            style.wrap(&mut lines, &format!("  {}", score.sentence(mark)));
-        }
+        let bars = scores.iter().map(|score| {
+            let (points, trial) = (score.points, score.trial);
+            let tip = format!("{}: {}", score.label, figure::interval(points));
+            let label = Label::of(trial, &score.label, figure::number(points.median), tip);
+            Bar::whole(label, Some(points), palette::of(trial))
+        });
+        let figure = Figure {
+            title: mark.name.clone(),
+            note: "higher is better".to_owned(),
+            chart: Chart::new(&mark.name, WHISKERS, Plot::Bars(Bars::of(bars))),
+        };
+        blocks.push(Block::heading(3, heading(mark)));
+        blocks.push(Block::charts(vec![figure]));
+        blocks.push(Block::list(scores.iter().map(|score| score.sentence(mark))));
     }
-    if !lines.is_empty() {
-        lines.push("Preparation".to_owned());
-        for check in checks(run) {
-            style.wrap(&mut lines, &format!("  {check}"));
-        }
+    if !blocks.is_empty() {
+        blocks.extend([Block::heading(3, "Preparation"), Block::list(checks(run))]);
     }
-    lines
-}
-
-/// The same as a section in Markdown.
-pub(crate) fn markdown(run: &Run) -> String {
-    let mut out = String::new();
-    for (mark, scores) in marks(run) {
-        out.push_str(&format!("\n## {}\n\n", escape(&heading(mark))));
-        for score in &scores {
-            out.push_str(&format!("* {}\n", escape(&score.sentence(mark))));
-        }
-    }
-    if !out.is_empty() {
-        out.push_str("\n## Preparation\n\n");
-        for check in checks(run) {
-            out.push_str(&format!("* {}\n", escape(&check)));
-        }
-    }
-    out
-}
-
-/// The same as sections of the page, with a picture a score.
-pub(crate) fn html(run: &Run) -> Option<Markup> {
-    let marks = marks(run);
-    let picture = |mark: &Mark, scores: &[Score<'_>]| {
-        bars::draw(
-            mark.name.clone(),
-            &scores.iter().map(Score::bar).collect::<Vec<_>>(),
-        )
-    };
-    (!marks.is_empty()).then(|| {
-        html! {
-            @for (mark, scores) in &marks {
-                section {
-                    h3 { (heading(mark)) }
-                    div class="charts" { figure {
-                        figcaption { strong { (mark.name) } ", higher is better" }
-                        (picture(mark, scores))
-                    } }
-                    ul { @for score in scores { li { (score.sentence(mark)) } } }
-                }
-            }
-            section {
-                h3 { "Preparation" }
-                ul { @for check in checks(run) { li { (check) } } }
-            }
-        }
-    })
+    blocks
 }
 
 /// What a system scored.
@@ -135,17 +96,7 @@ fn marks<'a>(run: &'a Run) -> Vec<(&'a Mark, Vec<Score<'a>>)> {
 }
 
 fn is_same_system(a: &Trial, b: &Trial) -> bool {
-    let system = |trial: &Trial| {
-        (
-            trial.system.clone(),
-            trial.cipher.clone(),
-            trial.key_bits,
-            trial.sector_bytes,
-            trial.format.clone(),
-            trial.device.model.clone(),
-        )
-    };
-    system(a) == system(b)
+    group::is_same_setup(a, b) && a.device.model == b.device.model
 }
 
 /// The score of every repetition.
@@ -169,17 +120,7 @@ fn points(run: &Run, mark: &Mark, system: &Trial) -> Option<Vec<f64>> {
     points
 }
 
-impl<'a> Score<'a> {
-    fn bar(&self) -> Bar<'a> {
-        Bar {
-            label: self.label.clone(),
-            short: figure::number(self.points.median),
-            full: figure::interval(self.points),
-            length: Some(self.points).filter(|points| figure::finite(*points)),
-            trial: self.trial,
-        }
-    }
-
+impl Score<'_> {
     /// `AES-256 XTS: 153 (150–155), slower by …; of the whole suite −1.9 %`.
     fn sentence(&self, mark: &Mark) -> String {
         let mut text = format!("{}: {}", self.label, figure::interval(self.points));

@@ -1,94 +1,74 @@
 //! Rounds until a steady state: how many each test took, and whether what it
 //! tracks became steady.
 
+use crate::chart::curves::{Curve, Curves};
+use crate::chart::{Axis, Chart, Label, Plot, palette};
+use crate::document::{Block, Figure, MARKDOWN, PAGE, TERMINAL};
 use crate::figure;
 use crate::group;
-use crate::html::chart::rounds::{self, Curve};
-use crate::markdown::escape;
-use crate::text::Style;
 use lab::record::{Conditioning, Run, Trial};
 use lab::stats::{STEADY_ROUNDS, Steady};
-use maud::{Markup, html};
 
-/// Lines for a terminal; none where a run was not prepared.
-pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
-    let mut lines = Vec::new();
+/// The tests, with a picture each; nothing where a run was not prepared.
+pub(crate) fn section(run: &Run) -> Vec<Block> {
     let Some(conditioning) = &run.conditioning else {
-        return lines;
+        return Vec::new();
     };
-    style.wrap(
-        &mut lines,
-        &format!("Steady state: {}", prepared(conditioning)),
-    );
-    for (name, tracked) in tests(run, conditioning) {
-        style.wrap(&mut lines, &format!("  {name}"));
-        for trial in tracked {
-            style.wrap(&mut lines, &format!("    {}", outcome(trial)));
-        }
-    }
-    lines
-}
-
-/// The same as a section in Markdown.
-pub(crate) fn markdown(run: &Run) -> String {
-    let Some(conditioning) = &run.conditioning else {
-        return String::new();
-    };
-    let mut out = format!(
-        "\n## Steady state\n\n{}\n\n",
-        escape(&figure::capitalised(&prepared(conditioning)))
-    );
-    for (name, tracked) in tests(run, conditioning) {
-        for trial in tracked {
-            out.push_str(&format!(
-                "* {}: {}\n",
-                escape(name),
-                escape(&outcome(trial))
-            ));
-        }
-    }
-    out
-}
-
-/// The same as a section of the page, with a picture a test.
-pub(crate) fn html(run: &Run) -> Option<Markup> {
-    let conditioning = run.conditioning.as_ref()?;
-    let pictures: Vec<(&str, Vec<&Trial>, Option<Markup>)> = tests(run, conditioning)
-        .map(|(name, tracked)| {
-            let curves: Vec<Curve<'_>> = tracked.iter().copied().map(curve).collect();
-            let picture =
-                rounds::render(&format!("{name}, round by round"), &curves, STEADY_ROUNDS);
-            (name, tracked, picture)
+    let prepared = prepared(conditioning);
+    let figures = tests(run, conditioning).filter_map(|(name, tracked)| {
+        let chart = rounds(&format!("{name}, round by round"), &tracked)?;
+        Some(Figure {
+            title: name.to_owned(),
+            note: "MB/s by round".to_owned(),
+            chart,
         })
-        .collect();
-    Some(html! {
-        section {
-            h3 { "Steady state" }
-            p class="note" { (figure::capitalised(&prepared(conditioning))) }
-            div class="charts" {
-                @for (name, _, picture) in &pictures {
-                    @if let Some(picture) = picture {
-                        figure {
-                            figcaption { strong { (name) } ", MB/s by round" }
-                            (picture)
-                        }
-                    }
-                }
-            }
-            @for (name, tracked, _) in &pictures {
-                p { strong { (name) } }
-                ul { @for trial in tracked { li { (outcome(trial)) } } }
-            }
-        }
-    })
+    });
+    let mut blocks = vec![
+        Block::text(format!("Steady state: {prepared}")).on(TERMINAL),
+        Block::heading(3, "Steady state").on(MARKDOWN | PAGE),
+        Block::note(figure::capitalised(&prepared)).on(MARKDOWN | PAGE),
+        Block::charts(figures.collect()),
+    ];
+    blocks.extend(
+        tests(run, conditioning)
+            .map(|(name, tracked)| Block::titled(name, tracked.into_iter().map(outcome))),
+    );
+    blocks
 }
 
-fn curve(trial: &Trial) -> Curve<'_> {
-    Curve {
-        name: cell(trial),
-        trial,
-        rates: &trial.samples_mb_s,
+/// The rates of each cell, round by round, with a band on the last, by which it is
+/// judged; nothing where fewer than two were measured.
+fn rounds(label: &str, tracked: &[&Trial]) -> Option<Chart> {
+    let rates = || tracked.iter().flat_map(|trial| &trial.samples_mb_s);
+    let last = tracked.iter().map(|trial| trial.samples_mb_s.len()).max()?;
+    let highest = rates().fold(0.0, |highest: f64, rate| highest.max(*rate)) * 1.05;
+    if last < 2 || highest <= 0.0 || !rates().all(|rate| rate.is_finite()) {
+        return None;
     }
+    let curves = tracked.iter().enumerate().map(|(number, trial)| {
+        let rates = &trial.samples_mb_s;
+        let values: Vec<String> = rates.iter().map(|rate| figure::number(*rate)).collect();
+        let tip = format!("{}, MB/s by round: {}", cell(trial), values.join(", "));
+        let points: Vec<(f64, f64)> = (1..).map(f64::from).zip(rates.iter().copied()).collect();
+        Curve {
+            label: Label::of(trial, cell(trial), "", tip),
+            colour: palette::of(trial),
+            marks: points.clone(),
+            number: Some(number),
+            points,
+        }
+    });
+    let named = (1..=last)
+        .step_by(last.div_ceil(6))
+        .map(|round| (round as f64, round.to_string()));
+    let about = "A curve a cell: its rate in MB/s, round by round; the band is the last rounds, by which it is judged.";
+    let plot = Plot::Curves(Curves {
+        x: Axis::linear(1.0, last as f64, 1, |_| String::new()).named(named),
+        y: Axis::linear(0.0, highest, 4, figure::number),
+        band: Some((last - STEADY_ROUNDS.min(last) + 1) as f64),
+        curves: curves.collect(),
+    });
+    Some(Chart::new(label, about, plot))
 }
 
 fn cell(trial: &Trial) -> String {

@@ -1,14 +1,10 @@
 //! Lives of simulated SSDs: what each way to treat TRIM writes to the flash, and how
 //! long the drive lasts.
 
+use crate::document::{Block, Cell, Column, MARKDOWN, PAGE, Row, Rows, TERMINAL, Table};
 use crate::figure;
 use crate::group;
-use crate::html::table::{self, Cell};
-use crate::markdown::escape;
-use crate::text::Style;
-use comfy_table::CellAlignment;
 use lab::record::{Interval, Life, Run, Trial, TrimPolicy};
-use maud::{Markup, html};
 
 /// Whether a run is lives of drives and nothing else.
 pub(crate) fn is_sweep(run: &Run) -> bool {
@@ -63,8 +59,6 @@ impl Place<'_> {
     }
 }
 
-const COLUMNS: [&str; 4] = ["flash writes", "lasts, years", "TB written", "lives"];
-
 const NOTE: &str = "Flash writes are what the drive writes for each byte of the host; it lasts until its cells have had the \
      erases that their maker gives them.";
 
@@ -76,13 +70,17 @@ fn with_interval(interval: Interval) -> String {
     }
 }
 
-fn cells(life: &Life) -> [String; 4] {
-    [
-        format!("{} ×", with_interval(life.write_amplification)),
-        with_interval(life.lifetime_years),
-        with_interval(life.terabytes_written),
-        life.write_amplification.n.to_string(),
-    ]
+fn row(trial: &Trial, life: &Life) -> Row {
+    let (written, lives) = (life.write_amplification, life.write_amplification.n);
+    let number = |interval: Interval| Cell::number(with_interval(interval), interval.median);
+    let cells = vec![
+        Cell::word(group::policy(life)),
+        Cell::number(format!("{} ×", with_interval(written)), written.median),
+        number(life.lifetime_years),
+        number(life.terabytes_written),
+        Cell::number(lives.to_string(), f64::from(lives)),
+    ];
+    Row::of(trial, cells)
 }
 
 /// What blocked TRIM costs where it costs most, in a sentence.
@@ -124,113 +122,32 @@ fn worst<'a>(place: &'a Place<'_>) -> Option<&'a Life> {
         })
 }
 
-/// The lives on a terminal; nothing of other runs.
-pub(crate) fn text(run: &Run, style: &Style) -> Vec<String> {
+/// The lives; nothing of other runs.
+pub(crate) fn section(run: &Run) -> Vec<Block> {
     if !is_sweep(run) {
         return Vec::new();
     }
-    let mut table = style.table(&["", COLUMNS[0], COLUMNS[1], COLUMNS[2], COLUMNS[3]]);
-    for (number, place) in places(run).iter().enumerate() {
-        if number > 0 {
-            table.add_row([""]);
-        }
-        table.add_row([style.text(&place.title())]);
-        for (_, life) in &place.lives {
-            let name = style.text(&format!("  {}", group::policy(life)));
-            let cells = cells(life).map(|cell| style.text(&cell));
-            table.add_row(std::iter::once(name).chain(cells));
-        }
-    }
-    for column in 1..=COLUMNS.len() {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let mut lines: Vec<String> = table.lines().map(|l| l.trim_end().to_owned()).collect();
-    if lines
-        .iter()
-        .any(|line| line.chars().count() > style.columns())
-    {
-        lines = stacked(run, style);
-    }
-    lines.push(String::new());
-    style.wrap(&mut lines, NOTE);
-    lines
-}
-
-/// No table, for what is too narrow.
-fn stacked(run: &Run, style: &Style) -> Vec<String> {
-    let mut lines = Vec::new();
-    for place in places(run) {
-        style.wrap(&mut lines, &place.title());
-        for (_, life) in &place.lives {
-            let [written, years, ..] = cells(life);
-            let policy = group::policy(life);
-            style.wrap(
-                &mut lines,
-                &format!("  {policy}: flash writes {written}, lasts {years} years"),
-            );
-        }
-    }
-    lines
-}
-
-/// The lives as a section in Markdown.
-pub(crate) fn markdown(run: &Run) -> String {
-    if !is_sweep(run) {
-        return String::new();
-    }
-    let mut out = format!(
-        "\n## How long the drives last\n\n{}\n\n| drive | TRIM | {} |\n|---|---|---:|---:|---:|---:|\n",
-        escape(NOTE),
-        COLUMNS.join(" | ")
-    );
-    for place in places(run) {
-        for (_, life) in &place.lives {
-            let cells = cells(life).map(|cell| escape(&cell));
-            out.push_str(&format!(
-                "| {} | {} | {} |\n",
-                escape(&place.title()),
-                escape(&group::policy(life)),
-                cells.join(" | ")
-            ));
-        }
-    }
-    out
-}
-
-/// The lives as a section of the page.
-pub(crate) fn html(run: &Run) -> Option<Markup> {
-    is_sweep(run).then(|| {
-        html! {
-            section {
-                h3 { "How long the drives last" }
-                p class="note" { (NOTE) }
-                div class="scroll" { table class="sorts" {
-                    (table::head(std::iter::once("TRIM").chain(COLUMNS)))
-                    @for place in places(run) {
-                        tbody {
-                            (table::group(COLUMNS.len() + 1, html! { (place.title()) }))
-                            @for (trial, life) in &place.lives {
-                                (table::row(trial, None, html! { (group::policy(life)) }, COLUMNS, &sorted(life)))
-                            }
-                        }
-                    }
-                } }
-            }
-        }
-    })
-}
-
-fn sorted(life: &Life) -> Vec<Cell> {
-    let values = [
-        life.write_amplification.median,
-        life.lifetime_years.median,
-        life.terabytes_written.median,
-        f64::from(life.write_amplification.n),
+    let columns = vec![
+        Column::word("TRIM").bare(),
+        Column::number("flash writes"),
+        Column::number("lasts, years"),
+        Column::number("TB written").until(0),
+        Column::number("lives").until(0),
     ];
-    let cells = cells(life).into_iter().zip(values);
-    cells
-        .map(|(text, value)| Cell::number(text, value))
-        .collect()
+    let groups = places(run).into_iter().map(|place| Rows {
+        title: place.title(),
+        rows: place
+            .lives
+            .iter()
+            .map(|(trial, life)| row(trial, life))
+            .collect(),
+        ..Rows::default()
+    });
+    let table = Table::new(columns, groups.collect()).grouped(Column::word("drive").on(MARKDOWN));
+    vec![
+        Block::heading(3, "How long the drives last").on(MARKDOWN | PAGE),
+        Block::note(NOTE).on(MARKDOWN | PAGE),
+        Block::table(table),
+        Block::note(NOTE).on(TERMINAL),
+    ]
 }

@@ -6,6 +6,7 @@ use cryptmark_report::fleet::{
     Alike, Breakdown, FleetReport, Outlier, Outliers, Quantiles, Regression, text,
 };
 use cryptmark_report::html;
+use cryptmark_report::text::Style;
 use lab::record::Tier;
 use sample::HOSTILE;
 
@@ -83,10 +84,10 @@ fn report(name: &str) -> FleetReport {
 
 #[test]
 fn text_says_what_was_found() {
-    let text = text(&report(""));
+    let text = text(&report(""), &Style::default());
     for words in [
         "trials: 12,345,678 trials of 4,321 run(s), 9,999,999 of them beside plain",
-        "−50.0 %   −19.6 %   −10.0 %     0.0 %    +1.3 %",
+        "−50.0 %   −19.6 %   −10.0 %   0.0 %   +1.3 %",
         "and 10 more: --json has them all",
         "Far from all alike: 5,000 trial(s)",
         "20261122-a: −80.0 % where 77 have −10.0 % (−20.0 %…−5.0 %)",
@@ -102,16 +103,16 @@ fn text_says_what_was_found() {
         regressions: Vec::new(),
         ..report("")
     };
-    let text = cryptmark_report::fleet::text(&nothing);
+    let text = cryptmark_report::fleet::text(&nothing, &Style::default());
     assert!(text.contains("No trial is far from all alike."));
     assert!(text.contains("No version is slower than the one before it."));
-    let page = html::fleet::render(&nothing);
+    let page = html::fleet(&nothing);
     assert!(page.contains("No trial was compared with plain.") && !page.contains("<svg"));
 }
 
 #[test]
 fn a_page_has_every_figure_and_a_picture_of_the_most() {
-    let page = html::fleet::render(&report(""));
+    let page = html::fleet(&report(""));
     assert_eq!(page.matches("<svg").count(), 2);
     assert!(page.contains("The picture has the 24 with the most trials."));
     for number in 0..30 {
@@ -128,9 +129,9 @@ fn a_page_has_every_figure_and_a_picture_of_the_most() {
 #[test]
 fn names_from_records_stay_text() {
     let hostile = report(HOSTILE);
-    let page = html::fleet::render(&hostile);
+    let page = html::fleet(&hostile);
     assert!(!page.contains("<script>alert") && !page.contains('\u{202e}'));
-    assert!(!text(&hostile).contains(['\x1b', '\u{202e}']));
+    assert!(!text(&hostile, &Style::default()).contains(['\x1b', '\u{202e}']));
 }
 
 #[test]

@@ -124,7 +124,7 @@ pub fn run(options: &LifetimeOptions) -> Result<(), Failure> {
 /// Writes the files that were asked for, and prints what is not JSON.
 fn tell(options: &LifetimeOptions, record: &Lifetime) -> Result<(), Failure> {
     if let Some(path) = &options.html {
-        put(path, &::report::html::lifetime::render(record))?;
+        put(path, &::report::html::lifetime(record))?;
     }
     if let Some(path) = &options.json {
         let mut json = serde_json::to_string_pretty(record).map_err(Failure::unprintable)?;
@@ -134,7 +134,7 @@ fn tell(options: &LifetimeOptions, record: &Lifetime) -> Result<(), Failure> {
     match &options.html {
         // The page is on standard output.
         Some(path) if path == Path::new("-") => Ok(()),
-        _ => print(&told::text::render(record)),
+        _ => print(&told::text(record, &crate::cli::style())),
     }
 }
 

@@ -1,11 +1,10 @@
 //! Published figures beside ours. Machines differ, so what is compared are
 //! ratios, of ciphers and of systems, and the order of ciphers.
 
-mod render;
+mod section;
 
-pub(crate) use render::{html, markdown, text};
+pub(crate) use section::section;
 
-use crate::html::chart::ratios::Ratio;
 use crate::{figure, group};
 use lab::record::{Interval, Measure, Paper, Published, Run, Tier, Trial, Verdict};
 use lab::stats;
@@ -165,27 +164,6 @@ impl<'a> Block<'a> {
     fn base(&self, paper: &Paper) -> Option<Member<'a>> {
         let is_base = |member: &&Member<'_>| member.published.cipher == paper.base;
         self.members.iter().find(is_base).copied()
-    }
-
-    /// The ratios to the base that are known both there and here.
-    fn ratios(&self, paper: &Paper) -> Vec<Ratio<'a>> {
-        let Some(base) = self.base(paper) else {
-            return Vec::new();
-        };
-        let others = self
-            .members
-            .iter()
-            .filter(|member| member.name() != base.name());
-        let ratio = |member: &Member<'a>| {
-            let there = member.published.value / base.published.value;
-            Some(Ratio {
-                name: member.name(),
-                trial: member.trial,
-                there: Some(there).filter(|there| there.is_finite())?,
-                here: member.ratio(&base)?,
-            })
-        };
-        others.filter_map(ratio).collect()
     }
 
     /// Nothing where there is one cipher, or nothing to tell from.

@@ -2,9 +2,9 @@
 //! beside the fastest library, for each direction; then the curve over
 //! request sizes.
 
-pub(crate) mod html;
-pub(crate) mod markdown;
-pub(crate) mod text;
+mod section;
+
+pub(crate) use section::section;
 
 use crate::{figure, group};
 use lab::record::{Interval, Run, Trial, Verdict};

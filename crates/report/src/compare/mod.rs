@@ -3,9 +3,9 @@
 //! The repetitions of two runs were not measured in turns, so the interval is
 //! that of a ratio of independent medians, wider than the paired one of a run.
 
-mod render;
+mod report;
 
-pub use render::{html, json, markdown, text};
+pub use report::{html, json, markdown, text};
 
 use crate::{figure, group};
 use lab::record::{Interval, Run, Tier, Trial, TrimPolicy, Verdict};
@@ -171,7 +171,7 @@ pub enum CompareError {
     /// Machine or device differ.
     #[error(
         "the runs were measured in different environments: {}",
-        render::differences(differences)
+        report::differences(differences)
     )]
     Environment {
         /// What differs.

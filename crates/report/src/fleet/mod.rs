@@ -6,13 +6,22 @@
 //! exceed. Trials are alike if they measure the same: tier, system, cipher, key,
 //! workload, file system, processor and model of the device.
 
-mod text;
-
-pub use text::render as text;
+mod report;
 
 use crate::figure;
+use crate::render::{self, text::Style};
 use lab::record::Tier;
 use serde::{Deserialize, Serialize};
+
+/// The report for a terminal.
+pub fn text(report: &FleetReport, style: &Style) -> String {
+    render::text::render(&report::document(report), style)
+}
+
+/// The report as one HTML file.
+pub fn page(report: &FleetReport) -> String {
+    render::html::render(&report::document(report))
+}
 
 /// A report on the trials of many hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,20 @@
 //! [`Lifetime`]: what encryption and its way with TRIM do to an SSD over the
-//! years, as a record; as text here, as a page in [`crate::html::lifetime`].
+//! years, as a record, as text and as a page.
 
-pub mod text;
+mod report;
 
+use crate::render::{self, text::Style};
 use serde::Serialize;
+
+/// The lives for a terminal.
+pub fn text(record: &Lifetime, style: &Style) -> String {
+    render::text::render(&report::document(record), style)
+}
+
+/// The lives as one HTML file.
+pub fn page(record: &Lifetime) -> String {
+    render::html::render(&report::document(record))
+}
 
 /// The schema of the record.
 pub const SCHEMA: &str = "cryptmark-lifetime/1";

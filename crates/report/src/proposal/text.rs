@@ -1,72 +1,62 @@
 //! A proposal on a terminal.
 
 use super::{Proposal, reason};
+use crate::document::{Block, Document};
 use crate::figure;
-use crate::text::Style;
+use crate::render::{self, text::Style};
 use lab::record::Run;
 
 /// The answer first, then the set-up with its reasons, what it costs, what else
 /// there is, and the commands; `check` is the command that measures it.
 pub fn text(proposal: &Proposal, run: &Run, check: &str, style: &Style) -> String {
-    let mut lines = Vec::new();
-    style.wrap(&mut lines, &proposal.answer);
-    lines.push(String::new());
-    style.wrap(&mut lines, &figure::machine(run));
-    for device in figure::devices(run) {
-        style.wrap(&mut lines, &device);
-    }
-    style.wrap(&mut lines, &format!("Noise floor: {}", figure::noise(run)));
+    let head = vec![Block::lead(&proposal.answer), Block::gap()];
+    let mut body = vec![Block::meta(figure::machine(run))];
+    body.extend(figure::devices(run).into_iter().map(Block::meta));
+    body.push(Block::meta(format!("Noise floor: {}", figure::noise(run))));
 
-    lines.push("\nThe set-up".to_owned());
+    body.push(Block::heading(3, "The set-up"));
     for choice in &proposal.choices {
-        style.wrap(&mut lines, &format!("  {}: {}", choice.what, choice.value));
-        style.wrap(&mut lines, &format!("    {}", choice.reason));
+        body.push(Block::text(format!("  {}: {}", choice.what, choice.value)));
+        body.push(Block::text(format!("    {}", choice.reason)));
     }
+    body.push(Block::heading(
+        3,
+        "What it costs: of the plain rate, and what the rounds lay between",
+    ));
+    body.push(Block::list(proposal.expected.iter().map(|expected| {
+        let cost = reason::cost(expected.ratio);
+        format!(
+            "{}: {cost} of {} MB/s",
+            expected.workload,
+            figure::number(expected.plain_mb_s)
+        )
+    })));
+    body.push(Block::heading(3, "Instead"));
+    let instead = proposal.alternatives.iter();
+    body.push(Block::list(
+        instead.map(|other| format!("{}: {}", other.instead, other.cost)),
+    ));
 
-    lines.push("\nWhat it costs: of the plain rate, and what the rounds lay between".to_owned());
-    for expected in &proposal.expected {
-        style.wrap(
-            &mut lines,
-            &format!(
-                "  {}: {} of {} MB/s",
-                expected.workload,
-                reason::cost(expected.ratio),
-                figure::number(expected.plain_mb_s)
-            ),
-        );
+    let commands = &proposal.commands;
+    for (title, lines) in [
+        ("To create and open it", commands.cryptsetup.as_slice()),
+        ("or", &commands.cryptmark),
+        (
+            "and a line of /etc/crypttab",
+            std::slice::from_ref(&commands.crypttab),
+        ),
+        ("To measure it", &[check.to_owned()]),
+    ] {
+        body.push(Block::heading(3, title));
+        body.push(Block::verbatim(
+            lines.iter().map(|line| format!("  {line}")).collect(),
+        ));
     }
-
-    lines.push("\nInstead".to_owned());
-    for alternative in &proposal.alternatives {
-        style.wrap(
-            &mut lines,
-            &format!("  {}: {}", alternative.instead, alternative.cost),
-        );
-    }
-
-    // Commands are copied: a line of its own each, however long.
-    let mut commands = |title: &str, commands: &[String]| {
-        lines.push(format!("\n{title}"));
-        lines.extend(
-            commands
-                .iter()
-                .map(|command| format!("  {}", figure::one_line(command))),
-        );
+    body.push(Block::warnings(proposal.notes.clone()));
+    let document = Document {
+        head,
+        body,
+        ..Document::default()
     };
-    commands("To create and open it", &proposal.commands.cryptsetup);
-    commands("or", &proposal.commands.cryptmark);
-    commands(
-        "and a line of /etc/crypttab",
-        std::slice::from_ref(&proposal.commands.crypttab),
-    );
-    commands("To measure it", &[check.to_owned()]);
-    if !proposal.notes.is_empty() {
-        lines.push(String::new());
-    }
-    for note in &proposal.notes {
-        style.wrap(&mut lines, &format!("warning: {note}"));
-    }
-    let mut text = lines.join("\n");
-    text.push('\n');
-    text
+    render::text::render(&document, style)
 }

@@ -15,13 +15,13 @@ pub fn run(options: &ReportOptions, store: Option<&str>) -> Result<(), Failure> 
         None => of_store(options, store)?,
     };
     if let Some(path) = &options.html {
-        put(path, &::report::html::fleet::render(&report))?;
+        put(path, &::report::html::fleet(&report))?;
     }
     if options.json {
         let json = serde_json::to_string_pretty(&report).map_err(Failure::unprintable)?;
         return print(&format!("{json}\n"));
     }
-    print(&::report::fleet::text(&report))
+    print(&::report::fleet::text(&report, &crate::cli::style()))
 }
 
 /// Whether what the user named has Parquet, and is no store.

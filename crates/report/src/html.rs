@@ -1,15 +1,47 @@
-//! Pages for who browses a store: the list of its runs, one run, and word of
-//! what went wrong.
+//! Runs as one HTML file, and the pages for who browses a store: the list of its
+//! runs, one run, and word of what went wrong.
 
-use super::{Forms, document, page, title};
+pub use crate::fleet::page as fleet;
+pub use crate::lifetime::page as lifetime;
+
+use crate::document::{Block, Document};
+use crate::{render as shown, run};
 use lab::record::Run;
 use lab::store::RunSummary;
 use maud::{Markup, html};
+
+/// The whole file.
+pub fn render(runs: &[Run]) -> String {
+    shown::html::render(&run::page(runs, None))
+}
+
+/// A run's report with the way back to the list.
+pub fn stored(run: &Run) -> String {
+    let page = run::page(std::slice::from_ref(run), Some(way_back()));
+    shown::html::render(&Document {
+        served: true,
+        ..page
+    })
+}
 
 /// The address of a page about one run, from any other page of the store.
 pub(crate) fn run_address(run: &str) -> String {
     let id = form_urlencoded::byte_serialize(run.as_bytes());
     format!("run?id={}", id.collect::<String>())
+}
+
+/// The way back to the list.
+pub(crate) fn way_back() -> Block {
+    Block::markup(html! { nav { a href="./" { "All runs" } } })
+}
+
+fn page(title: &str, head: Vec<Block>, body: Markup) -> String {
+    shown::html::render(&Document {
+        title: title.to_owned(),
+        served: true,
+        head,
+        body: vec![Block::markup(body)],
+    })
 }
 
 /// The runs that hold every word of `query`, the newest first, in a form that
@@ -24,25 +56,27 @@ pub fn index(runs: &[RunSummary], query: &str) -> String {
             words.iter().all(|word| text.contains(word))
         })
         .collect();
+    let search = html! {
+        form class="search" role="search" action="./" method="get" {
+            label for="q" { "Search by plan, day, machine or baseline" }
+            input type="search" id="q" name="q" value=(query);
+            button { "Search" }
+        }
+        p role="status" { (count(found.len(), runs.len())) }
+    };
     let body = html! {
-        a class="skip" href="#runs" { "Skip to the runs" }
-        main {
-            h1 { "Runs" }
-            form class="search" role="search" action="./" method="get" {
-                label for="q" { "Search by plan, day, machine or baseline" }
-                input type="search" id="q" name="q" value=(query);
-                button { "Search" }
-            }
-            p role="status" { (count(found.len(), runs.len())) }
-            @if !found.is_empty() {
-                form id="runs" action="compare" method="get" {
-                    (list(&found))
-                    p class="send" { button { "Compare B with A" } }
-                }
+        @if !found.is_empty() {
+            form action="compare" method="get" {
+                (list(&found))
+                p class="send" { button { "Compare B with A" } }
             }
         }
     };
-    document("Runs", Forms::Here, "", &body)
+    page(
+        "Runs",
+        vec![Block::heading(1, "Runs"), Block::markup(search)],
+        body,
+    )
 }
 
 fn searchable(run: &RunSummary) -> String {
@@ -82,7 +116,7 @@ fn list(runs: &[&RunSummary]) -> Markup {
     let before = runs.iter().skip(1).position(alike).map(|place| place + 1);
     html! {
         div class="scroll" { table class="runs" {
-            (super::table::head(std::iter::once("Plan").chain(COLUMNS)))
+            thead { tr { @for name in ["Plan"].into_iter().chain(COLUMNS) { th scope="col" { (name) } } } }
             tbody {
                 @for (place, run) in runs.iter().enumerate() {
                     tr {
@@ -104,30 +138,15 @@ fn list(runs: &[&RunSummary]) -> Markup {
     }
 }
 
-/// The way back to the list.
-pub(crate) fn way_back() -> Markup {
-    html! { nav { a href="./" { "All runs" } } }
-}
-
-/// A run's report with the way back to the list.
-pub fn stored(run: &Run) -> String {
-    let runs = std::slice::from_ref(run);
-    document(&title(runs), Forms::Here, "", &page::body(runs, way_back()))
-}
-
 /// What happened and what to do about it, with an address where that is one.
 pub fn notice(what: &str, remedy: &str, address: Option<&str>) -> String {
     let body = html! {
-        main {
-            (way_back())
-            h1 { (what) }
-            p {
-                @match address {
-                    Some(address) => a href=(address) { (remedy) },
-                    None => (remedy),
-                }
+        p {
+            @match address {
+                Some(address) => a href=(address) { (remedy) },
+                None => (remedy),
             }
         }
     };
-    document(what, Forms::Here, "", &body)
+    page(what, vec![way_back(), Block::heading(1, what)], body)
 }

@@ -1,22 +1,19 @@
-//! Charts as SVG, drawn narrow so that a phone shows them at full size.
+//! Charts: data that a section gives, drawn as SVG, narrow so that a phone shows
+//! them at full size.
 //!
 //! Ink, grid and bands are drawn in fixed colours that the style sheet maps to
 //! the colours of the page, light or dark; [`palette`] holds the rest.
 
+mod axis;
 pub(crate) mod bars;
-pub(crate) mod costs;
-pub(super) mod forest;
-pub(super) mod latency;
-pub(super) mod ledger;
-pub(super) mod palette;
-pub(crate) mod parts;
-pub(super) mod quantiles;
-pub(crate) mod rates;
-pub(crate) mod ratios;
-pub(crate) mod rounds;
-pub(crate) mod sizes;
+pub(crate) mod curves;
+pub(crate) mod dots;
+pub(crate) mod palette;
+pub(crate) mod strips;
 
-use super::pick;
+pub(crate) use axis::Axis;
+
+use crate::document::Pick;
 use crate::figure;
 use lab::record::Trial;
 use maud::{Escaper, Markup, PreEscaped, html};
@@ -25,94 +22,149 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::fmt::Write as _;
 
+/// A chart.
+pub(crate) struct Chart {
+    /// What a screen reader announces it as.
+    pub(crate) label: String,
+    /// How it is read.
+    pub(crate) about: &'static str,
+    pub(crate) plot: Plot,
+}
+
+/// What a chart draws.
+pub(crate) enum Plot {
+    Bars(bars::Bars),
+    Dots(dots::Dots),
+    Curves(curves::Curves),
+    Strips(strips::Strips),
+}
+
+/// How charts are read whose values stand in a table beside them.
+pub(crate) const TABLED: &str = "The values are in the table.";
+
+impl Chart {
+    pub(crate) fn new(label: impl Into<String>, about: &'static str, plot: Plot) -> Self {
+        let label = label.into();
+        Self { label, about, plot }
+    }
+
+    /// The chart as SVG, or in its place why there is none.
+    pub(crate) fn render(&self) -> Markup {
+        match &self.plot {
+            Plot::Bars(bars) => bars.draw(self),
+            Plot::Dots(dots) => dots.draw(self),
+            Plot::Curves(curves) => curves.draw(self),
+            Plot::Strips(strips) => strips.draw(self),
+        }
+    }
+}
+
+/// What a row or a curve says in words.
+#[derive(Default)]
+pub(crate) struct Label {
+    pub(crate) name: String,
+    /// Its value in short, beside the name.
+    pub(crate) value: String,
+    /// Its values in full, for who points at it and for who hears it.
+    pub(crate) tip: String,
+    /// What it is picked by; without, it cannot be pointed at.
+    pub(crate) pick: Option<Pick>,
+}
+
+impl Label {
+    /// That of a trial, whose row can be pointed at.
+    pub(crate) fn of(
+        trial: &Trial,
+        name: impl Into<String>,
+        value: impl Into<String>,
+        tip: String,
+    ) -> Self {
+        let (name, value) = (name.into(), value.into());
+        Self {
+            name,
+            value,
+            tip,
+            pick: Some(Pick::of(trial)),
+        }
+    }
+}
+
 /// Width of every chart, in units of its view box.
-pub(super) const WIDTH: i32 = 380;
+pub(crate) const WIDTH: i32 = 380;
 /// Size of all text, as the style sheet has it: still 12 px on a phone 360 px wide.
-pub(super) const TEXT: f64 = 14.0;
+pub(crate) const TEXT: f64 = 14.0;
 /// How many different marks there are.
 const MARKS: usize = 4;
 /// Height of a line of text.
-pub(super) const LINE: i32 = 19;
+pub(crate) const LINE: i32 = 19;
 
 /// What a drawing fails with; drawing into memory has no reason to.
-pub(super) type DrawingError = DrawingAreaErrorKind<std::io::Error>;
-pub(super) type Drawn = Result<(), DrawingError>;
+pub(crate) type DrawingError = DrawingAreaErrorKind<std::io::Error>;
+pub(crate) type Drawn = Result<(), DrawingError>;
 
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A chart in the making: what belongs to no row, and then row by row, so that a
 /// reader can point at a row, hear it, and pick it.
-pub(super) struct Drawing {
-    label: String,
-    /// `group`, whose rows are images; or `img`, where there are no rows.
-    role: &'static str,
-    about: &'static str,
+struct Drawing<'a> {
+    chart: &'a Chart,
     height: i32,
     body: String,
+    rows: bool,
     failed: Option<DrawingError>,
 }
 
-impl Drawing {
-    /// A chart of `height` units, which a screen reader announces as `label`
-    /// and describes as `about`.
-    pub(super) fn new(label: String, about: &'static str, height: i32) -> Self {
+impl<'a> Drawing<'a> {
+    /// `chart` with `height` units.
+    fn new(chart: &'a Chart, height: i32) -> Self {
         Self {
-            label,
-            role: "group",
-            about,
+            chart,
             height: height.max(1),
             body: String::new(),
+            rows: false,
             failed: None,
         }
     }
 
     /// What belongs to no row: axes, grid, what colours mean.
-    pub(super) fn scenery(&mut self, paint: impl for<'a> FnOnce(&Canvas<'a>) -> Drawn) {
+    fn scenery(&mut self, paint: impl for<'b> FnOnce(&Canvas<'b>) -> Drawn) {
         self.body.push_str("<g aria-hidden=\"true\">");
         self.layer(paint);
     }
 
-    /// The row of `trial`; `tip` says its values in words, for who points at it
-    /// and for who hears it.
-    pub(super) fn row(
-        &mut self,
-        trial: &Trial,
-        tip: &str,
-        paint: impl for<'a> FnOnce(&Canvas<'a>) -> Drawn,
-    ) {
-        self.begin("", trial, tip);
-        self.layer(paint);
+    /// A row.
+    fn row(&mut self, label: &Label, paint: impl for<'b> FnOnce(&Canvas<'b>) -> Drawn) {
+        self.curve(0, label, paint);
     }
 
-    /// The same of a curve, the `number`th of its chart: further ones are dashed,
-    /// so that colour is not all that tells them apart.
-    pub(super) fn curve(
+    /// The `number`th curve: further ones are dashed, so that colour is not all
+    /// that tells them apart.
+    fn curve(
         &mut self,
         number: usize,
-        trial: &Trial,
-        tip: &str,
-        paint: impl for<'a> FnOnce(&Canvas<'a>) -> Drawn,
+        label: &Label,
+        paint: impl for<'b> FnOnce(&Canvas<'b>) -> Drawn,
     ) {
-        let dashes = [
+        let Some(pick) = &label.pick else {
+            return self.scenery(paint);
+        };
+        const DASHES: [&str; 4] = [
             "",
             " class=\"dashed\"",
             " class=\"dotted\"",
             " class=\"mixed\"",
         ];
-        self.begin(dashes[number / MARKS % dashes.len()], trial, tip);
-        self.layer(paint);
-    }
-
-    fn begin(&mut self, class: &str, trial: &Trial, tip: &str) {
+        self.rows = true;
         self.body.push_str("<g role=\"img\"");
-        self.body.push_str(class);
+        self.body.push_str(DASHES[number / MARKS % DASHES.len()]);
         self.body.push_str(" data-system=\"");
-        self.escaped(pick::system(&trial.system));
+        self.escaped(&pick.system);
         self.body.push_str("\" data-cipher=\"");
-        self.escaped(&pick::cipher(trial.cipher.as_deref(), trial.key_bits));
+        self.escaped(&pick.cipher);
         self.body.push_str("\"><title>");
-        self.escaped(&figure::one_line(tip));
+        self.escaped(&figure::one_line(&label.tip));
         self.body.push_str("</title>");
+        self.layer(paint);
     }
 
     fn escaped(&mut self, text: &str) {
@@ -121,7 +173,7 @@ impl Drawing {
     }
 
     /// Draws and ends the group that was begun.
-    fn layer(&mut self, paint: impl for<'a> FnOnce(&Canvas<'a>) -> Drawn) {
+    fn layer(&mut self, paint: impl for<'b> FnOnce(&Canvas<'b>) -> Drawn) {
         let mut svg = String::new();
         let drawn = {
             let size = (WIDTH as u32, self.height as u32);
@@ -140,34 +192,20 @@ impl Drawing {
     }
 
     /// The chart, or in its place why there is none.
-    pub(super) fn finish(self) -> Markup {
+    fn finish(self) -> Markup {
         if let Some(error) = self.failed {
             return html! { p class="warning" { "This chart could not be drawn: " (error) } };
         }
+        // A group, whose rows are images; or an image, where there are none.
+        let role = if self.rows { "group" } else { "img" };
         // The size is left to the style sheet; inside HTML the name space is implied.
         html! {
-            svg viewBox=(format!("0 0 {WIDTH} {}", self.height)) role=(self.role) aria-label=(self.label) {
-                desc { (self.about) }
+            svg viewBox=(format!("0 0 {WIDTH} {}", self.height)) role=(role) aria-label=(self.chart.label) {
+                desc { (self.chart.about) }
                 (PreEscaped(self.body))
             }
         }
     }
-}
-
-/// A chart whose values stand in a table beside it, which a screen reader
-/// announces as `label`.
-pub(super) fn draw(
-    label: &str,
-    height: i32,
-    paint: impl for<'a> FnOnce(&Canvas<'a>) -> Drawn,
-) -> Markup {
-    let about = "The values are in the table.";
-    let mut drawing = Drawing {
-        role: "img",
-        ..Drawing::new(label.to_owned(), about, height)
-    };
-    drawing.scenery(paint);
-    drawing.finish()
 }
 
 /// An SVG's elements without what goes without saying or stands in the style
@@ -194,13 +232,13 @@ fn lean(body: &str) -> String {
 }
 
 /// A drawing area in view-box units, with the few shapes that charts need.
-pub(super) struct Canvas<'a> {
-    pub(super) area: Area<'a>,
+pub(crate) struct Canvas<'a> {
+    pub(crate) area: Area<'a>,
 }
 
 /// Where a text hangs from its point.
 #[derive(Clone, Copy)]
-pub(super) enum Hang {
+pub(crate) enum Hang {
     Left,
     Middle,
     Right,
@@ -208,7 +246,7 @@ pub(super) enum Hang {
 
 impl Canvas<'_> {
     /// One line of text, centred vertically on `y`.
-    pub(super) fn text(
+    pub(crate) fn text(
         &self,
         text: &str,
         (x, y): (i32, i32),
@@ -228,7 +266,7 @@ impl Canvas<'_> {
         self.area.draw(&Text::new(text.to_owned(), (x, y), style))
     }
 
-    pub(super) fn line(
+    pub(crate) fn line(
         &self,
         from: (i32, i32),
         to: (i32, i32),
@@ -239,12 +277,12 @@ impl Canvas<'_> {
             .draw(&PathElement::new([from, to], colour.stroke_width(width)))
     }
 
-    pub(super) fn rectangle(&self, from: (i32, i32), to: (i32, i32), colour: RGBColor) -> Drawn {
+    pub(crate) fn rectangle(&self, from: (i32, i32), to: (i32, i32), colour: RGBColor) -> Drawn {
         self.area.draw(&Rectangle::new([from, to], colour.filled()))
     }
 
     /// A horizontal interval with end caps.
-    pub(super) fn whisker(
+    pub(crate) fn whisker(
         &self,
         low: i32,
         high: i32,
@@ -266,7 +304,7 @@ impl Canvas<'_> {
     }
 
     /// The mark that tells row `row` of a group from the others without colour.
-    pub(super) fn mark(&self, row: usize, (x, y): (i32, i32), colour: RGBColor) -> Drawn {
+    pub(crate) fn mark(&self, row: usize, (x, y): (i32, i32), colour: RGBColor) -> Drawn {
         match row % MARKS {
             0 => self.area.draw(&Circle::new((x, y), 4, colour.filled())),
             1 => self.rectangle((x - 4, y - 4), (x + 4, y + 4), colour),
@@ -283,16 +321,16 @@ impl Canvas<'_> {
 }
 
 /// A label and a value on one line, or on two when they do not fit on one.
-pub(super) struct Caption {
+pub(crate) struct Caption {
     label: String,
     value: String,
 }
 
 impl Caption {
-    pub(super) fn new(label: &str, value: String) -> Self {
+    fn of(label: &Label) -> Self {
         Self {
-            label: clipped(label, WIDTH),
-            value: clipped(&value, WIDTH),
+            label: clipped(&label.name, WIDTH),
+            value: clipped(&label.value, WIDTH),
         }
     }
 
@@ -301,12 +339,12 @@ impl Caption {
         if fits { 1 } else { 2 }
     }
 
-    pub(super) fn height(&self) -> i32 {
+    pub(crate) fn height(&self) -> i32 {
         self.lines() * LINE
     }
 
     /// Draws with the upper edge at `y`.
-    pub(super) fn draw(&self, canvas: &Canvas<'_>, y: i32) -> Drawn {
+    pub(crate) fn draw(&self, canvas: &Canvas<'_>, y: i32) -> Drawn {
         let middle = y + LINE / 2;
         canvas.text(&self.label, (0, middle), Hang::Left, palette::INK)?;
         let below = middle + (self.lines() - 1) * LINE;
@@ -315,12 +353,12 @@ impl Caption {
 }
 
 /// About how wide a text is: nobody can know before a browser chose the font.
-pub(super) fn width(text: &str) -> i32 {
+pub(crate) fn width(text: &str) -> i32 {
     (text.chars().count() as f64 * TEXT * 0.54) as i32
 }
 
 /// `text` shortened to what fits into `room`.
-pub(super) fn clipped(text: &str, room: i32) -> String {
+pub(crate) fn clipped(text: &str, room: i32) -> String {
     let text = figure::one_line(text);
     if width(&text) <= room {
         return text;
@@ -332,63 +370,9 @@ pub(super) fn clipped(text: &str, room: i32) -> String {
         .collect()
 }
 
-/// Up to `about` round values between `low` and `high`, both included where round.
-pub(super) fn ticks(low: f64, high: f64, about: usize) -> Vec<f64> {
-    let span = high - low;
-    if !span.is_finite() || span <= 0.0 {
-        return vec![low];
-    }
-    let rough = span / about.max(1) as f64;
-    let power = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0]
-        .map(|factor| factor * power)
-        .into_iter()
-        .find(|step| *step >= rough)
-        .unwrap_or(10.0 * power);
-    let first = (low / step).ceil() as i64;
-    let last = (high / step).floor() as i64;
-    (first..=last).map(|at| at as f64 * step).collect()
-}
-
-/// Round values for a logarithmic axis, few enough to be read.
-pub(super) fn decades(low: f64, high: f64) -> Vec<f64> {
-    let factors: &[f64] = match (high / low).log10() {
-        span if span < 0.7 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
-        span if span < 2.2 => &[1.0, 2.0, 5.0],
-        _ => &[1.0],
-    };
-    let first = low.log10().floor() as i32;
-    let last = high.log10().ceil() as i32;
-    (first..=last)
-        .flat_map(|power| {
-            factors
-                .iter()
-                .map(move |factor| factor * 10_f64.powi(power))
-        })
-        .filter(|value| (low..=high).contains(value))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ticks_are_round() {
-        let near = |got: Vec<f64>, want: &[f64]| {
-            assert_eq!(got.len(), want.len(), "{got:?}");
-            for (a, b) in got.iter().zip(want) {
-                assert!((a - b).abs() < 1e-9, "{got:?}");
-            }
-        };
-        near(ticks(0.0, 1.0, 5), &[0.0, 0.2, 0.4, 0.6, 0.8, 1.0]);
-        near(ticks(0.83, 1.06, 3), &[0.9, 1.0]);
-        near(ticks(1.0, 1.0, 5), &[1.0]);
-        near(
-            ticks(f64::NAN, 1.0, 5).iter().map(|_| 0.0).collect(),
-            &[0.0],
-        );
-    }
 
     #[test]
     fn drawings_say_nothing_twice() {

@@ -1,0 +1,241 @@
+//! A comparison as a document.
+
+use super::{Comparison, Difference, Key, Normalise, Pair, Side};
+use crate::document::{
+    Block, Cell, Column, Document, MARKDOWN, PAGE, Pick, Row, Rows, TERMINAL, Table,
+};
+use crate::html::{run_address, way_back};
+use crate::render::text::Style;
+use crate::{figure, group, render};
+use maud::html;
+
+/// The comparison for a terminal.
+pub fn text(comparison: &Comparison, style: &Style) -> String {
+    render::text::render(&document(comparison), style)
+}
+
+/// The comparison for an issue or a pull request.
+pub fn markdown(comparison: &Comparison) -> String {
+    render::markdown::render(&document(comparison))
+}
+
+/// The comparison as a page for who browses a store.
+pub fn html(comparison: &Comparison) -> String {
+    render::html::render(&document(comparison))
+}
+
+fn document(comparison: &Comparison) -> Document {
+    let sides = [("A", &comparison.a), ("B", &comparison.b)];
+    let label = (!comparison.differences.is_empty()).then(|| label(comparison));
+    let (floor, division) = (floor(comparison), division(comparison).map(str::to_owned));
+    let mut head = vec![
+        way_back(),
+        Block::heading(1, "B against A").on(PAGE),
+        Block::heading(2, "Comparison").on(MARKDOWN),
+        Block::lead(conclusion(comparison)).on(PAGE),
+    ];
+    let named = sides.map(|(name, side)| format!("{name}: {}", in_a_line(side)));
+    let points = named
+        .into_iter()
+        .chain(label.clone())
+        .chain([floor.clone()])
+        .chain(division.clone());
+    head.push(Block::list(points).on(MARKDOWN));
+    for (name, side) in sides {
+        let partial = if side.partial { ", PARTIAL" } else { "" };
+        let line = format!(
+            "{name}: {} · run {} · {}{partial}",
+            side.plan, side.run, side.started
+        );
+        head.push(Block::meta(line).on(TERMINAL));
+    }
+    head.extend(label.map(|label| Block::warning(label).on(TERMINAL | PAGE)));
+    for (name, side) in sides {
+        head.push(Block::markup(html! {
+            p class="meta" {
+                (name) ": " a href=(run_address(&side.run)) { (side.plan) }
+                " · run " (side.run) " · " (side.started)
+                @if side.partial { " · " strong { "partial" } }
+            }
+        }));
+    }
+    head.push(Block::meta(floor).on(TERMINAL | PAGE));
+    head.extend(division.map(|line| Block::warning(line).on(TERMINAL | PAGE)));
+
+    let mut body = vec![Block::table(table(comparison))];
+    for (name, keys) in [("A", &comparison.only_a), ("B", &comparison.only_b)] {
+        if keys.is_empty() {
+            continue;
+        }
+        let cells: Vec<String> = keys.iter().map(cell).collect();
+        let named = |cell: &String| format!("only in {name}: {cell}");
+        body.push(Block::heading(2, format!("Only in {name}")).on(PAGE));
+        body.push(Block::list(cells.iter().map(named)).on(MARKDOWN));
+        body.extend(
+            cells
+                .iter()
+                .map(|cell| Block::text(named(cell)).on(TERMINAL)),
+        );
+        body.push(Block::list(cells).on(PAGE));
+    }
+    body.push(Block::text(conclusion(comparison)).on(TERMINAL | MARKDOWN));
+    Document {
+        title: format!("{} and {}", comparison.a.plan, comparison.b.plan),
+        served: true,
+        head,
+        body,
+    }
+}
+
+fn in_a_line(side: &Side) -> String {
+    let partial = if side.partial { ", partial" } else { "" };
+    format!("{}, run {}, {}{partial}", side.plan, side.run, side.started)
+}
+
+fn table(comparison: &Comparison) -> Table {
+    let [a, b] = heads(comparison);
+    let columns = vec![
+        Column::word("system"),
+        Column::number(a),
+        Column::number(b),
+        Column::word("B against A"),
+    ];
+    let alike = |a: &Pair, b: &Pair| workload(&a.key) == workload(&b.key);
+    let groups = comparison.cells.chunk_by(alike).map(|pairs| Rows {
+        title: workload(&pairs[0].key),
+        rows: pairs.iter().map(|pair| row(comparison, pair)).collect(),
+        ..Rows::default()
+    });
+    let by = Column::word("workload").on(TERMINAL | MARKDOWN);
+    Table::new(columns, groups.collect()).grouped(by)
+}
+
+/// The comparison as indented JSON, with a final newline.
+pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(comparison)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The differences of two environments on one line.
+pub(super) fn differences(differences: &[Difference]) -> String {
+    let items: Vec<String> = differences
+        .iter()
+        .map(|difference| format!("{} ({} / {})", difference.what, difference.a, difference.b))
+        .collect();
+    items.join(", ")
+}
+
+fn label(comparison: &Comparison) -> String {
+    format!(
+        "DIFFERENT ENVIRONMENTS (A / B): {}",
+        differences(&comparison.differences)
+    )
+}
+
+fn floor(comparison: &Comparison) -> String {
+    format!(
+        "Noise floor: differences up to {:.1} % are not told apart",
+        comparison.noise_floor * 100.0
+    )
+}
+
+/// What was divided by what, where anything was.
+fn division(comparison: &Comparison) -> Option<&'static str> {
+    comparison.normalised.map(|by| match by {
+        Normalise::Cycles => {
+            "NORMALISED: cycles of its own clock that a byte takes on each machine; slower and faster are of these"
+        }
+        Normalise::Plain => {
+            "NORMALISED: shares of the plain rate of each machine; slower and faster are of these"
+        }
+    })
+}
+
+fn heads(comparison: &Comparison) -> [&'static str; 2] {
+    let timed = comparison.cells.iter().all(|pair| pair.time_us.is_some());
+    match comparison.normalised {
+        None if timed => ["A", "B"],
+        None => ["A MB/s", "B MB/s"],
+        Some(Normalise::Cycles) => ["A c/B", "B c/B"],
+        Some(Normalise::Plain) => ["A ÷ plain", "B ÷ plain"],
+    }
+}
+
+fn row(comparison: &Comparison, pair: &Pair) -> Row {
+    let [a, b] = match (comparison.normalised, pair.normalised, pair.time_us) {
+        (None, _, Some(times)) => times.map(figure::duration_us),
+        (None, _, None) => [pair.a_mb_s, pair.b_mb_s].map(|rate| figure::number(rate.median)),
+        (Some(_), Some(shown), _) => shown.map(figure::number),
+        (Some(_), None, _) => [figure::UNKNOWN, figure::UNKNOWN].map(str::to_owned),
+    };
+    let rates = [pair.a_mb_s.median, pair.b_mb_s.median];
+    let [by_a, by_b] = pair.normalised.or(pair.time_us).unwrap_or(rates);
+    let difference = pair.ratio.map_or_else(
+        || "no samples to compare".to_owned(),
+        |ratio| figure::difference(ratio, pair.verdict),
+    );
+    let mark = if pair.exceeds { " (!)" } else { "" };
+    let Key {
+        system,
+        cipher,
+        key_bits,
+        ..
+    } = &pair.key;
+    let row = Row::new(vec![
+        Cell::word(&pair.label),
+        Cell::number(a, by_a),
+        Cell::number(b, by_b),
+        Cell::known(
+            format!("{difference}{mark}"),
+            pair.ratio.map(|ratio| ratio.median),
+        ),
+    ]);
+    Row {
+        pick: Some(Pick::new(system, cipher.as_deref(), *key_bits)),
+        ..row.hint(cipher.as_deref())
+    }
+}
+
+fn cell(key: &Key) -> String {
+    format!(
+        "{} · {}",
+        workload(key),
+        group::name(key.cipher.as_deref(), key.key_bits, &key.system)
+    )
+}
+
+/// The workload, on which file system, and of a drive that has lived how.
+fn workload(key: &Key) -> String {
+    match (&key.fs, &key.life) {
+        (Some(fs), _) => format!("{} on {fs}", key.workload),
+        (None, Some(life)) => format!("{}, {life}", key.workload),
+        (None, None) => key.workload.clone(),
+    }
+}
+
+fn conclusion(comparison: &Comparison) -> String {
+    use lab::record::Verdict;
+    let count = |verdict| {
+        comparison
+            .cells
+            .iter()
+            .filter(|pair| pair.verdict == verdict)
+            .count()
+    };
+    let mut text = format!(
+        "Of {} cells in both runs, B is slower in {}, faster in {}, not distinguishable in {}.",
+        comparison.cells.len(),
+        count(Verdict::Slower),
+        count(Verdict::Faster),
+        count(Verdict::NotDistinguishable)
+    );
+    if let Some(percent) = comparison.slower_than {
+        let exceeding = comparison.exceeding().count();
+        text.push_str(&match exceeding {
+            0 => format!(" None is certainly slower by more than {percent} %."),
+            count => format!(" {count} certainly slower by more than {percent} % (!)."),
+        });
+    }
+    text
+}
