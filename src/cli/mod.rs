@@ -56,6 +56,7 @@ pub use failure::Failure;
 use ::lab::store::{HandedOver, Location, Settings, Store, StoreError};
 use clap::{Parser, Subcommand};
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -174,19 +175,24 @@ fn open_store(location: Option<&str>) -> Result<Store, Failure> {
     }
 }
 
-/// A store to read runs from, which a file that is named and not there is not: the name is mistyped.
+/// The file of a store that is named and not there: reading it must not make it.
+fn absent(location: Option<&str>) -> Result<Option<PathBuf>, Failure> {
+    match Settings::load(location)?.location {
+        Location::Sqlite(path) if location.is_some() && !path.exists() => Ok(Some(path)),
+        _ => Ok(None),
+    }
+}
+
+/// A store to read a run from, which a file that is not there has not.
 fn open_store_of_runs(location: Option<&str>) -> Result<Store, Failure> {
-    if location.is_some()
-        && let Location::Sqlite(path) = Settings::load(location)?.location
-        && !path.exists()
-    {
-        return Err(Failure::new(
+    match absent(location)? {
+        None => open_store(location),
+        Some(path) => Err(Failure::new(
             2,
             format!("there is no store {}", path.display()),
             "Check the path; `run` and `import` make a new store.",
-        ));
+        )),
     }
-    open_store(location)
 }
 
 /// The same for who measures: where the server is away, records wait for it.

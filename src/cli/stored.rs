@@ -1,6 +1,6 @@
 //! `cryptmark list` and `cryptmark show`: stored runs.
 
-use super::{Failure, open_store_of_runs, print, style};
+use super::{Failure, absent, open_store, open_store_of_runs, print, style};
 use clap::Args;
 use std::fmt::Write as _;
 
@@ -17,9 +17,13 @@ pub struct ShowOptions {
 
 /// Lists the stored runs, the newest first.
 pub fn list(store: Option<&str>) -> Result<(), Failure> {
-    let runs = open_store_of_runs(store)?.list()?;
+    const NONE: &str = "No runs are stored yet: `cryptmark run` measures.\n";
+    if let Some(path) = absent(store)? {
+        return print(&format!("{} is not there. {NONE}", path.display()));
+    }
+    let runs = open_store(store)?.list()?;
     if runs.is_empty() {
-        return print("No runs are stored yet: `cryptmark run` measures.\n");
+        return print(NONE);
     }
     let mut text = String::new();
     for run in runs {

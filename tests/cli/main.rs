@@ -295,7 +295,7 @@ fn bad_arguments_are_refused_before_anything_happens() {
         (&["run", "--system", "veracrypt"], "veracrypt"),
         (&["run", "--html", "no/such/dir/x.html"], "x.html"),
         (&["show", "nothing"], "nothing"),
-        (&["list", "--store", "mistyped.db"], "mistyped.db"),
+        (&["show", "--store", "mistyped.db"], "mistyped.db"),
         (
             &["volume", "serve", "v", "--nbd", "10809"],
             "localhost:10809",
@@ -334,6 +334,11 @@ fn bad_arguments_are_refused_before_anything_happens() {
             "{arguments:?}"
         );
     }
+    let none = sandbox.ok(&["list", "--store", "mistyped.db"]);
+    assert!(
+        none.starts_with("mistyped.db is not there. No runs"),
+        "{none}"
+    );
     assert!(!sandbox.path("mistyped.db").exists());
     sandbox.assert_no_litter();
 }
@@ -536,7 +541,7 @@ fn memory_is_measured_with_a_warning() {
 #[test]
 fn a_store_that_fills_up_in_mid_run_is_a_failure_and_what_was_shown_stays() {
     let sandbox = Sandbox::new();
-    let script = "$PROGRAM --store at/runs.db list >/dev/null; \
+    let script = "$PROGRAM --store at/runs.db store >/dev/null; \
                   dd if=/dev/zero of=at/filler bs=1k 2>/dev/null; \
                   $PROGRAM --store at/runs.db run tiny.toml --at .; c=$?; exit $c";
     let Some(output) = in_small_tmpfs(&sandbox, "size=1m", script) else {

@@ -83,6 +83,8 @@ fn published_experiments_run_in_short_and_stand_beside_their_papers() {
             sandbox.ok(&["report", "latest", "-o", file]);
         }
         let read = |file: &str| std::fs::read_to_string(sandbox.path(file)).unwrap();
+        // Lines of a terminal break where they are full.
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for (report, kind) in [
             (text, "text"),
             (read("r.md"), "Markdown"),
