@@ -703,22 +703,23 @@ fn what_a_killed_run_did_not_flush_is_on_the_disk_before_the_next_goes_on() {
     let (original, old_key) = volume("aes-xts-plain64");
     begin(&original, &keys(&old_key)).unwrap();
     let expected = plaintext();
+    let writes = (1..8).map(|nth| (OperationKind::Write, nth));
+    let flushes = (1..4).map(|nth| (OperationKind::Flush, nth));
+    let cuts: Vec<_> = writes.chain(flushes).collect();
     let mut runs = 0;
     for flush in 1.. {
         let mut ended = false;
-        for write in 1..8 {
+        for &(operation, nth) in &cuts {
             for lost in [0..HEADER, HEADER..SIZE] {
                 let disk = copy(&original);
                 let cache = WriteCache::new(&disk);
                 let fail = |operation, nth| {
-                    Fault::new(
-                        &cache,
-                        [Rule::on(operation, Trigger::From(nth), Effect::Fail(5))],
-                    )
+                    let rule = Rule::on(operation, Trigger::From(nth), Effect::Fail(5));
+                    Fault::new(&cache, [rule])
                 };
                 let killed = fail(OperationKind::Flush, flush);
                 ended = finish(&killed, &killed).is_ok();
-                let cut = fail(OperationKind::Write, write);
+                let cut = fail(operation, nth);
                 let _ = finish(&cut, &cut);
                 cache.power_cut(|offset| !lost.contains(&offset)).unwrap();
                 holds(&disk, &disk, Access::Read, &expected);
@@ -733,5 +734,5 @@ fn what_a_killed_run_did_not_flush_is_on_the_disk_before_the_next_goes_on() {
             break;
         }
     }
-    println!("{runs} runs");
+    assert!(runs > 100, "{runs} runs");
 }
