@@ -2,11 +2,12 @@
 
 mod browse;
 mod papers;
+mod refused;
+mod stopped;
 
 use lab::store::{Location, Store};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
@@ -101,6 +102,28 @@ fn two_lines(output: &Output, code: i32, what: &str) -> String {
     assert!(error.starts_with("error: "), "{what}: {error}");
     assert!(error.lines().nth(1).unwrap().len() > 10, "{what}: {error}");
     error
+}
+
+/// Runs a shell script in a mount namespace of its own, with a small tmpfs on
+/// `at`; `None` where the system does not allow that.
+fn in_small_tmpfs(sandbox: &Sandbox, options: &str, script: &str) -> Option<Output> {
+    let script = format!("mount -t tmpfs -o {options} none at && {script}");
+    let mut command = Command::new("unshare");
+    command
+        .args(["-Urm", "sh", "-c", &script])
+        .current_dir(sandbox.folder.path())
+        .env("XDG_DATA_HOME", sandbox.path("data"))
+        .env("PROGRAM", PROGRAM);
+    let probe = Command::new("unshare")
+        .args(["-Urm", "mount", "-t", "tmpfs", "none", "/mnt"])
+        .output();
+    match probe {
+        Ok(probe) if probe.status.success() => Some(command.output().unwrap()),
+        _ => {
+            println!("skipped: a tmpfs of the test's own (unshare -Urm is not permitted here)");
+            None
+        }
+    }
 }
 
 #[test]
@@ -260,89 +283,6 @@ fn mounted_systems_and_files_of_our_own_are_measured() {
     assert!(ublk.contains("volume serve --ublk"), "{ublk}");
 }
 
-#[test]
-fn bad_arguments_are_refused_before_anything_happens() {
-    let sandbox = Sandbox::new();
-    std::fs::write(
-        sandbox.path("unknown.toml"),
-        TINY.replace("queue_depth", "que_depth"),
-    )
-    .unwrap();
-    std::fs::write(sandbox.path("torn.toml"), &TINY[..40]).unwrap();
-    let cases: &[(&[&str], &str)] = &[
-        (&["run", "--cipher", "ase-xts-plain64"], "ase"),
-        (&["run", "--cipher", "aes-xts-plain65"], "plain65"),
-        (&["run", "--key-size", "100"], "100"),
-        (
-            &[
-                "run",
-                "--cipher",
-                "serpent-xts-plain64",
-                "--key-size",
-                "1024",
-            ],
-            "1024",
-        ),
-        (&["run", "--sector-size", "520"], "520"),
-        (&["run", "--repeat", "0"], "repetitions"),
-        (&["run", "--size", "1KB"], "extent"),
-        (&["run", "quik"], "quik"),
-        (&["run", "nowhere.toml"], "nowhere.toml"),
-        (&["run", "unknown.toml"], "line 19"),
-        (&["run", "torn.toml"], "torn"),
-        (&["run", "--at", "nowhere"], "nowhere"),
-        (&["run", "--at", "/dev/null"], "/dev/null"),
-        (&["run", "--system", "veracrypt"], "veracrypt"),
-        (&["run", "--html", "no/such/dir/x.html"], "x.html"),
-        (&["show", "nothing"], "nothing"),
-        (&["show", "--store", "mistyped.db"], "mistyped.db"),
-        (
-            &["volume", "serve", "v", "--nbd", "10809"],
-            "localhost:10809",
-        ),
-        (&["plans", "show", "quikc"], "quikc"),
-        (&["plans", "show", "kdf"], "run kdf"),
-        (&["doctor", "--at", "nowhere"], "nowhere"),
-    ];
-    for (arguments, word) in cases {
-        let error = sandbox.fails(2, arguments);
-        assert!(error.contains(word), "{arguments:?}: {error}");
-    }
-    assert!(sandbox.fails(2, &["run", "quik"]).contains("quick"));
-    assert!(
-        sandbox
-            .fails(2, &["run", "unknown.toml"])
-            .contains("queue_depth")
-    );
-    let unknown = sandbox.run(&["run", "--backend", "gpu"]);
-    assert_eq!(unknown.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&unknown.stderr);
-    assert!(
-        said.contains("vaes512") && said.contains("portable"),
-        "{said}"
-    );
-    for arguments in [
-        &["run", "--system", "truecript"][..],
-        &["run", "--size", "many"],
-        &["frobnicate"],
-        &[],
-    ] {
-        // clap's own words, which may be more than two lines.
-        assert_eq!(
-            sandbox.run(arguments).status.code(),
-            Some(2),
-            "{arguments:?}"
-        );
-    }
-    let none = sandbox.ok(&["list", "--store", "mistyped.db"]);
-    assert!(
-        none.starts_with("mistyped.db is not there. No runs"),
-        "{none}"
-    );
-    assert!(!sandbox.path("mistyped.db").exists());
-    sandbox.assert_no_litter();
-}
-
 /// Of slices the first is under way before who watches hears of it.
 #[test]
 fn who_watches_sees_rounds_and_costs() {
@@ -396,130 +336,6 @@ fn a_name_alone_is_xts() {
 }
 
 #[test]
-fn data_is_not_overwritten_unasked() {
-    let sandbox = Sandbox::new();
-    let file = sandbox.path("precious");
-    std::fs::write(&file, vec![7; 16 << 20]).unwrap();
-    let error = sandbox.fails(4, &["run", "tiny.toml", "--at", "precious"]);
-    assert!(error.contains("--yes"), "{error}");
-    assert_eq!(std::fs::read(&file).unwrap(), vec![7; 16 << 20]);
-    sandbox.ok(&["run", "tiny.toml", "--at", "precious", "--yes", "--quick"]);
-    // Too small is found before anything is overwritten.
-    std::fs::write(&file, vec![7; 4096]).unwrap();
-    sandbox.fails(2, &["run", "tiny.toml", "--at", "precious", "--yes"]);
-    assert_eq!(std::fs::read(&file).unwrap(), vec![7; 4096]);
-}
-
-#[test]
-fn a_broken_store_is_refused_and_left_alone() {
-    let sandbox = Sandbox::new();
-    std::fs::create_dir_all(sandbox.store().parent().unwrap()).unwrap();
-    let garbage = b"these are not the records you are looking for".repeat(100);
-    std::fs::write(sandbox.store(), &garbage).unwrap();
-    for arguments in [
-        &["list"][..],
-        &["show"],
-        &["run", "tiny.toml", "--at", "at"],
-    ] {
-        let error = sandbox.fails(2, arguments);
-        assert!(error.contains("runs.db"), "{error}");
-    }
-    assert_eq!(std::fs::read(sandbox.store()).unwrap(), garbage);
-    sandbox.assert_no_litter();
-}
-
-#[test]
-fn an_interrupted_run_is_stored_as_partial_and_leaves_no_litter() {
-    let sandbox = Sandbox::new();
-    std::fs::write(
-        sandbox.path("long.toml"),
-        TINY.replace("repetitions = 5", "repetitions = 1000"),
-    )
-    .unwrap();
-    let child = sandbox
-        .command(&["run", "long.toml", "--at", "at"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // Wait until a round is stored, however slow the machine is.
-    let start = Instant::now();
-    while !sandbox.run(&["show"]).status.success() || !shows_a_cell(&sandbox) {
-        assert!(
-            start.elapsed() < Duration::from_secs(60),
-            "no round was stored"
-        );
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
-    let output = child.wait_with_output().unwrap();
-    let error = two_lines(&output, 130, "interrupted");
-    assert!(error.contains("interrupted"), "{error}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("PARTIAL"));
-    sandbox.assert_no_litter();
-    assert!(sandbox.ok(&["list"]).contains("partial"));
-}
-
-fn shows_a_cell(sandbox: &Sandbox) -> bool {
-    String::from_utf8_lossy(&sandbox.run(&["show"]).stdout).contains("seq-64k-write")
-}
-
-/// Runs a shell script in a mount namespace of its own, with a small tmpfs on
-/// `at`; `None` where the system does not allow that.
-fn in_small_tmpfs(sandbox: &Sandbox, options: &str, script: &str) -> Option<Output> {
-    let script = format!("mount -t tmpfs -o {options} none at && {script}");
-    let mut command = Command::new("unshare");
-    command
-        .args(["-Urm", "sh", "-c", &script])
-        .current_dir(sandbox.folder.path())
-        .env("XDG_DATA_HOME", sandbox.path("data"))
-        .env("PROGRAM", PROGRAM);
-    let probe = Command::new("unshare")
-        .args(["-Urm", "mount", "-t", "tmpfs", "none", "/mnt"])
-        .output();
-    match probe {
-        Ok(probe) if probe.status.success() => Some(command.output().unwrap()),
-        _ => {
-            println!("skipped: a tmpfs of the test's own (unshare -Urm is not permitted here)");
-            None
-        }
-    }
-}
-
-#[test]
-fn a_place_without_space_is_refused_with_both_numbers() {
-    let sandbox = Sandbox::new();
-    let Some(output) = in_small_tmpfs(
-        &sandbox,
-        "size=4m",
-        "$PROGRAM run tiny.toml --at at; c=$?; ls -A at; exit $c",
-    ) else {
-        return;
-    };
-    let error = two_lines(&output, 2, "no space");
-    assert!(
-        error.contains("needed") && error.contains("free"),
-        "{error}"
-    );
-    assert!(output.stdout.is_empty(), "litter");
-}
-
-#[test]
-fn a_read_only_place_is_refused() {
-    let sandbox = Sandbox::new();
-    let Some(output) = in_small_tmpfs(&sandbox, "size=64m,ro", "$PROGRAM run tiny.toml --at at")
-    else {
-        return;
-    };
-    let error = two_lines(&output, 2, "read-only");
-    assert!(error.contains("Read-only"), "{error}");
-}
-
-#[test]
 fn memory_is_measured_with_a_warning() {
     let sandbox = Sandbox::new();
     let Some(output) = in_small_tmpfs(
@@ -536,90 +352,6 @@ fn memory_is_measured_with_a_warning() {
     );
     let table = String::from_utf8_lossy(&output.stdout);
     assert!(table.contains("lives in memory"), "{table}");
-}
-
-#[test]
-fn a_store_that_fills_up_in_mid_run_is_a_failure_and_what_was_shown_stays() {
-    let sandbox = Sandbox::new();
-    let script = "$PROGRAM --store at/runs.db store >/dev/null; \
-                  dd if=/dev/zero of=at/filler bs=1k 2>/dev/null; \
-                  $PROGRAM --store at/runs.db run tiny.toml --at .; c=$?; exit $c";
-    let Some(output) = in_small_tmpfs(&sandbox, "size=1m", script) else {
-        return;
-    };
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(
-        error.lines().count() == 2 && error.starts_with("error: "),
-        "{error}"
-    );
-}
-
-/// A loop device over a file of the test's own; `None` without the right to make one.
-struct Loop(String);
-
-impl Loop {
-    fn over(file: &Path) -> Option<Self> {
-        let output = Command::new("losetup")
-            .args(["--find", "--show"])
-            .arg(file)
-            .output();
-        match output {
-            Ok(output) if output.status.success() => Some(Self(
-                String::from_utf8(output.stdout).unwrap().trim().to_owned(),
-            )),
-            _ => {
-                println!("skipped: a block device of the test's own (losetup needs root)");
-                None
-            }
-        }
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
-    }
-}
-
-#[test]
-fn a_block_device_is_measured_when_it_is_empty_and_refused_when_it_is_not() {
-    let sandbox = Sandbox::new();
-    let image = sandbox.path("image");
-    std::fs::File::create(&image)
-        .unwrap()
-        .set_len(32 << 20)
-        .unwrap();
-    let Some(device) = Loop::over(&image) else {
-        return;
-    };
-    let device = device.0.as_str();
-    let table = sandbox.ok(&["run", "tiny.toml", "--at", device, "--quick"]);
-    assert!(table.contains("block-device"), "{table}");
-    // What that run left is noise, which may be somebody's.
-    let error = sandbox.fails(4, &["run", "tiny.toml", "--at", device]);
-    assert!(error.contains("no known signature"), "{error}");
-
-    let made = Command::new("mkfs.ext4")
-        .args(["-q", "-F", device])
-        .status();
-    if !made.is_ok_and(|status| status.success()) {
-        println!("skipped: a device with a file system (mkfs.ext4 does not run)");
-        return;
-    }
-    let error = sandbox.fails(4, &["run", "tiny.toml", "--at", device]);
-    assert!(error.contains("ext4") && error.contains("--yes"), "{error}");
-    let point = sandbox.path("at");
-    let mounted = Command::new("mount").arg(device).arg(&point).status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        println!("skipped: a mounted device (mount does not run)");
-        return;
-    }
-    let error = sandbox.run(&["run", "tiny.toml", "--at", device, "--yes"]);
-    let unmounted = Command::new("umount").arg(&point).status().unwrap();
-    assert!(unmounted.success());
-    let error = two_lines(&error, 4, "mounted");
-    assert!(error.contains("mounted"), "{error}");
 }
 
 #[test]
@@ -698,85 +430,6 @@ fn derivations_are_described_and_take_no_cipher() {
     sandbox.fails(2, &["run", "--cores", "0"]);
     assert!(!sandbox.store().exists());
     assert!(sandbox.ok(&["plans"]).contains("kdf"));
-}
-
-#[test]
-fn interrupted_derivations_are_stored_as_partial() {
-    let sandbox = Sandbox::new();
-    let child = sandbox
-        .command(&["run", "kdf"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let start = Instant::now();
-    while !sandbox.run(&["show"]).status.success()
-        || !sandbox.ok(&["show"]).contains("sha512 × 500,000")
-    {
-        assert!(
-            start.elapsed() < Duration::from_secs(120),
-            "no derivation was stored"
-        );
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
-    let output = child.wait_with_output().unwrap();
-    two_lines(&output, 130, "interrupted");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("PARTIAL"));
-    assert!(sandbox.ok(&["list"]).contains("partial"));
-}
-
-/// As a terminal does it: the program and its children get the signal.
-#[cfg(unix)]
-#[test]
-fn ctrl_c_among_javas_repetitions_is_no_failure_of_java() {
-    use std::os::unix::process::CommandExt;
-    let sandbox = Sandbox::new();
-    let plan = r#"
-title = "Java alone, for long"
-tier = "cipher"
-size = "1 MiB"
-repetitions = 3
-systems = ["java"]
-ciphers = ["aes-ecb"]
-"#;
-    let workloads = (0..300).map(|nth| {
-        format!(
-            "[[workload]]\nname = \"encrypt-{nth}\"\npattern = \"sequential\"\nop = \"encrypt\"\n\
-             block_size = \"64 KiB\"\nseconds = 0.01\ncold = true\n"
-        )
-    });
-    let plan: String = std::iter::once(plan.to_owned()).chain(workloads).collect();
-    std::fs::write(sandbox.path("java.toml"), plan).unwrap();
-    let mut child = sandbox
-        .command(&["run", "java.toml"])
-        .process_group(0)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let start = Instant::now();
-    while !String::from_utf8_lossy(&sandbox.run(&["show"]).stdout).contains("AES") {
-        if child.try_wait().unwrap().is_some() {
-            let said = child.wait_with_output().unwrap().stderr;
-            let said = String::from_utf8_lossy(&said);
-            assert!(said.contains("none of the systems asked for"), "{said}");
-            println!("skipped: java among the systems (it is absent)");
-            return;
-        }
-        assert!(start.elapsed() < Duration::from_secs(120), "nothing stored");
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    let group = format!("-{}", child.id());
-    let killed = Command::new("kill").args(["-INT", "--", &group]).status();
-    assert!(killed.unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    two_lines(&output, 130, "interrupted");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("partial"));
 }
 
 #[test]

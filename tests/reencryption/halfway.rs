@@ -1,51 +1,10 @@
 //! What a reencryption leaves when it is stopped, fails, or has ended a moment ago: whatever the
 //! user does next, no byte is lost, and it can be brought to its end.
 
-use crate::kit::{Desk, Task, have};
+use crate::kit::{CHEAP, Desk, SIDE, Task, have};
 use std::fs;
-use std::process::{Command, Output};
 
-const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 const VERACRYPT: &str = "--type veracrypt --hash sha512 --veracrypt-pim 1";
-const SIDE: &str = "v.cryptmark-header";
-const OTHER: &str = "of other data than these";
-
-/// Ours, with this injected by strace.
-fn injected(desk: &Desk, arguments: &str, inject: &str) -> Output {
-    let ours = desk.our_command(arguments);
-    let (calls, _) = inject.split_once(':').unwrap();
-    let mut traced = Command::new("strace");
-    traced.args(["-f", "-qq", "-o", "/dev/null"]);
-    traced.args(["-e", &format!("trace={calls}")]);
-    traced.args(["-e", &format!("inject={inject}")]);
-    traced.arg(ours.get_program()).args(ours.get_args());
-    traced.current_dir(desk.path(""));
-    traced.env("XDG_STATE_HOME", desk.path("state"));
-    traced.output().unwrap()
-}
-
-/// Ours, killed at its system call `name` number `at`; whether there was one.
-fn killed(desk: &Desk, arguments: &str, name: &str, at: u32) -> bool {
-    let inject = format!("{name}:signal=SIGKILL:when={at}");
-    !injected(desk, arguments, &inject).status.success()
-}
-
-/// The exit code of ours, and what it said.
-fn ends(desk: &Desk, arguments: &str) -> (Option<i32>, String) {
-    let output = desk.our_command(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.code(), said)
-}
-
-/// Runs what must be refused with this code, and must change nothing of `image`.
-#[track_caller]
-fn refused(desk: &Desk, image: &str, code: i32, arguments: &str) -> String {
-    let before = fs::read(desk.path(image)).unwrap();
-    let (ended, said) = ends(desk, arguments);
-    assert_eq!(ended, Some(code), "{arguments}\n{said}");
-    assert!(fs::read(desk.path(image)).unwrap() == before, "{arguments}");
-    said
-}
 
 /// A volume of the first `bytes` of the data.
 fn small(bytes: usize) -> Desk {
@@ -84,7 +43,7 @@ fn a_journal_vouches_for_no_other_data() {
         for at in 1..60 {
             let desk = Desk::new(task);
             let before = fs::read(desk.path("v")).unwrap();
-            if !killed(&desk, begin, "fdatasync", at) {
+            if !desk.ours_killed_at(begin, "fdatasync", at) {
                 break;
             }
             if !desk.is_begun() || !desk.metadata().contains("in-reencryption") {
@@ -95,8 +54,7 @@ fn a_journal_vouches_for_no_other_data() {
             let mut other = killed.clone();
             other.iter_mut().for_each(|byte| *byte ^= 0x5a);
             fs::write(desk.path("v"), &other).unwrap();
-            let said = refused(&desk, "v", 4, go_on);
-            assert!(said.contains(OTHER), "{said}");
+            desk.refused_as_other("v", go_on);
             fs::write(desk.path("v"), &killed).unwrap();
             let copy = desk.copy();
             copy.ours(go_on);
@@ -128,12 +86,12 @@ fn little_data_are_decrypted_whenever_it_is_killed() {
         for name in ["pwrite64", "fdatasync", "fsync", "unlink,unlinkat"] {
             for at in 1.. {
                 let desk = whole.copy();
-                if !killed(&desk, "reencrypt v --decrypt", name, at) {
+                if !desk.ours_killed_at("reencrypt v --decrypt", name, at) {
                     assert!(at > 1, "{name}");
                     break;
                 }
                 let when = format!("{bytes} bytes, killed at {name} {at}");
-                let (code, said) = ends(&desk, "reencrypt v --decrypt");
+                let (code, said) = desk.ends("reencrypt v --decrypt");
                 // All may have been done but for the exit.
                 let there = fs::read(desk.path("v")).unwrap();
                 assert!(there == desk.plain[..bytes], "{when}: {code:?} {said}");
@@ -151,7 +109,7 @@ fn a_sector_is_what_a_disk_writes_as_a_whole() {
     }
     let desk = Desk::new(Task::Encrypt);
     let encrypt = format!("reencrypt v --encrypt {CHEAP}");
-    assert!(killed(&desk, &encrypt, "unlink,unlinkat", 1));
+    assert!(desk.ours_killed_at(&encrypt, "unlink,unlinkat", 1));
     let mut torn = fs::read(desk.path("v")).unwrap();
     let sectors = desk.plain.chunks(512).enumerate().take(64);
     for (at, old) in sectors.filter(|(at, _)| at % 3 == 1) {
@@ -177,7 +135,7 @@ fn a_full_header_is_not_reencrypted_half() {
             let token = format!(r#"{{"type":"of-a-user","keyslots":[],"text":"{text}"}}"#);
             fs::write(desk.path("token"), token).unwrap();
             desk.theirs("token import --json-file token v");
-            let (code, said) = ends(&desk, &format!("reencrypt v {mode} {CHEAP}"));
+            let (code, said) = desk.ends(&format!("reencrypt v {mode} {CHEAP}"));
             let when = format!("{filling} {mode}: {said}");
             match code {
                 Some(0) => desk.ended(
@@ -211,7 +169,7 @@ fn thirty_two_tokens_leave_no_room_for_another() {
         desk.theirs("token import --json-file token h");
     }
     for mode in ["--decrypt", CHEAP] {
-        refused(&desk, "v", 2, &format!("reencrypt v --header h {mode}"));
+        desk.refused("v", 2, &format!("reencrypt v --header h {mode}"));
         assert!(!desk.is_begun());
     }
     desk.theirs("token remove --token-id 7 h");
@@ -225,7 +183,7 @@ fn what_is_done_is_done() {
     let desk = Desk::new(Task::EncryptDetached);
     let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
     desk.ours(&encrypt);
-    let said = refused(&desk, "v", 4, &encrypt);
+    let said = desk.refused("v", 4, &encrypt);
     // Whoever did that would encrypt it twice.
     assert!(!said.contains("Name another file"), "{said}");
     let decrypt = "reencrypt v --decrypt --header h";
@@ -236,7 +194,7 @@ fn what_is_done_is_done() {
     // It knows the data that it has decrypted, and no others.
     let other = vec![7; desk.plain.len()];
     fs::write(desk.path("v"), other).unwrap();
-    refused(&desk, "v", 4, decrypt);
+    desk.refused("v", 4, decrypt);
 }
 
 /// Killed when all is decrypted, and the file with the header still there.
@@ -247,7 +205,7 @@ fn decrypted_but_for_the_file() -> Option<Desk> {
     let untouched = Desk::new(Task::Decrypt);
     let desk = (1..10).find_map(|at| {
         let desk = untouched.copy();
-        let killed = killed(&desk, "reencrypt v --decrypt", "unlink,unlinkat", at);
+        let killed = desk.ours_killed_at("reencrypt v --decrypt", "unlink,unlinkat", at);
         let whole = fs::read(desk.path("v")).unwrap() == desk.plain;
         (killed && whole && desk.path(SIDE).exists()).then_some(desk)
     });
@@ -273,7 +231,7 @@ fn a_decrypted_file_that_has_grown_is_not_cut() {
     let mut longer = desk.plain.clone();
     longer.extend([9; 8192]);
     fs::write(desk.path("v"), &longer).unwrap();
-    refused(&desk, "v", 4, "reencrypt v --decrypt");
+    desk.refused("v", 4, "reencrypt v --decrypt");
 }
 
 /// The file with the header belongs beside the volume, also when that has another name now.
@@ -287,7 +245,7 @@ fn a_volume_with_another_name_is_not_encrypted_without_its_start() {
     for name in ["pwrite64", "fallocate", "unlink,unlinkat"] {
         for at in (1..60).step_by(3) {
             let desk = Desk::new(Task::Encrypt);
-            if !killed(&desk, &encrypt, name, at) {
+            if !desk.ours_killed_at(&encrypt, name, at) {
                 break;
             }
             if !desk.path(SIDE).exists() {
@@ -296,7 +254,7 @@ fn a_volume_with_another_name_is_not_encrypted_without_its_start() {
             tries += 1;
             fs::rename(desk.path("v"), desk.path("w")).unwrap();
             let go_on = format!("reencrypt w --header {SIDE}");
-            let said = refused(&desk, "w", 4, &go_on);
+            let said = desk.refused("w", 4, &go_on);
             assert!(said.contains("w.cryptmark-header"), "{said}");
             fs::rename(desk.path(SIDE), desk.path("w.cryptmark-header")).unwrap();
             desk.ours("reencrypt w --encrypt");
@@ -321,13 +279,13 @@ fn nobody_writes_while_the_header_moves() {
         let mut tries = 0;
         for at in 1..last {
             let desk = Desk::new(task);
-            if !killed(&desk, command, name, at) || !desk.path(SIDE).exists() {
+            if !desk.ours_killed_at(command, name, at) || !desk.path(SIDE).exists() {
                 continue;
             }
             tries += 1;
             let other: Vec<u8> = desk.plain.iter().map(|byte| byte ^ 1).collect();
             fs::write(desk.path("other"), other).unwrap();
-            let said = refused(&desk, "v", 4, "import v --input other --yes");
+            let said = desk.refused("v", 4, "import v --input other --yes");
             assert!(said.contains("volume reencrypt"), "{said}");
             desk.ours(command);
             desk.ended(task, true);
@@ -348,12 +306,12 @@ fn a_journal_is_on_the_disk_before_the_volume_changes() {
     let reencrypt = format!("reencrypt v {VERACRYPT} --header J {CHEAP} --yes");
     let desk = (1..20).find_map(|at| {
         let desk = whole.copy();
-        assert!(killed(&desk, &reencrypt, "fsync", at));
+        assert!(desk.ours_killed_at(&reencrypt, "fsync", at));
         desk.path("J").exists().then_some(desk)
     });
     let desk = desk.expect("the journal has a name before anything else happens");
     assert!(fs::read(desk.path("v")).unwrap() == before);
-    let failed = injected(&desk, &reencrypt, "fsync:error=EIO");
+    let failed = desk.injected(&desk.our_command(&reencrypt), "fsync", "error=EIO");
     assert_eq!(failed.status.code(), Some(1));
     assert!(fs::read(desk.path("v")).unwrap() == before);
     desk.ours(&reencrypt);
@@ -375,7 +333,7 @@ fn a_small_volume_that_was_put_back_keeps_its_data() {
     let mut hot = 0;
     for at in 1..30 {
         let desk = desk.copy();
-        if !killed(&desk, &reencrypt, "fdatasync", at) {
+        if !desk.ours_killed_at(&reencrypt, "fdatasync", at) {
             break;
         }
         if !desk.metadata().contains("in-reencryption") {
@@ -383,8 +341,7 @@ fn a_small_volume_that_was_put_back_keeps_its_data() {
         }
         hot += 1;
         fs::copy(newer.path("v"), desk.path("v")).unwrap();
-        let said = refused(&desk, "v", 4, &reencrypt);
-        assert!(said.contains(OTHER), "{said}");
+        desk.refused_as_other("v", &reencrypt);
     }
     assert!(hot > 0);
 }

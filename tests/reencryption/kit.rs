@@ -16,6 +16,12 @@ const OFFSET: usize = 4 << 20;
 
 pub const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
+/// The header of a volume whose data move, beside it.
+pub const SIDE: &str = "v.cryptmark-header";
+
+/// What is said of data that are not those with which it began.
+const OTHER: &str = "of other data than these";
+
 /// How long a program may take before it has begun.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -279,15 +285,20 @@ impl Desk {
         self.killed_at(&theirs, "write,pwrite64", at)
     }
 
-    /// Runs `command`, and kills it at number `at` of its system calls of these names; whether
-    /// there was one. Without, it has to succeed.
-    pub fn killed_at(&self, command: &Command, calls: &str, at: u32) -> bool {
+    /// Runs `command`, and has strace do `what` at its system calls of these names.
+    pub fn injected(&self, command: &Command, calls: &str, what: &str) -> Output {
         let mut traced = Command::new("strace");
         traced.args(["-f", "-qq", "-o", "/dev/null"]);
         traced.args(["-e", &format!("trace={calls}")]);
-        traced.args(["-e", &format!("inject={calls}:signal=SIGKILL:when={at}")]);
+        traced.args(["-e", &format!("inject={calls}:{what}")]);
         traced.arg(command.get_program()).args(command.get_args());
-        let output = self.quiet(traced).output().unwrap();
+        self.quiet(traced).output().unwrap()
+    }
+
+    /// Runs `command`, and kills it at number `at` of its system calls of these names; whether
+    /// there was one. Without, it has to succeed.
+    pub fn killed_at(&self, command: &Command, calls: &str, at: u32) -> bool {
+        let output = self.injected(command, calls, &format!("signal=SIGKILL:when={at}"));
         let killed = output.status.signal() == Some(9);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(
@@ -295,6 +306,35 @@ impl Desk {
             "{command:?} {at}: {said}"
         );
         killed
+    }
+
+    /// Ours, killed at number `at` of its system calls of these names; whether there was one.
+    pub fn ours_killed_at(&self, arguments: &str, calls: &str, at: u32) -> bool {
+        self.killed_at(&self.our_command(arguments), calls, at)
+    }
+
+    /// The exit code of ours, and what it said.
+    pub fn ends(&self, arguments: &str) -> (Option<i32>, String) {
+        let output = self.our_command(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    }
+
+    /// Runs what must be refused with this code, and must change nothing of `image`; what it said.
+    #[track_caller]
+    pub fn refused(&self, image: &str, code: i32, arguments: &str) -> String {
+        let before = fs::read(self.path(image)).unwrap();
+        let (ended, said) = self.ends(arguments);
+        assert_eq!(ended, Some(code), "{arguments}\n{said}");
+        assert!(fs::read(self.path(image)).unwrap() == before, "{arguments}");
+        said
+    }
+
+    /// Runs what must be refused because the data are others.
+    #[track_caller]
+    pub fn refused_as_other(&self, image: &str, arguments: &str) {
+        let said = self.refused(image, 4, arguments);
+        assert!(said.contains(OTHER), "{arguments}\n{said}");
     }
 
     /// Whether the volume has the bytes of another one, which may be shorter.

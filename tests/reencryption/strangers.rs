@@ -1,36 +1,11 @@
 //! A header or a journal in a file of its own, and data that are not those with which it began:
 //! another volume's, or put back from a backup.
 
-use crate::kit::{By, CHEAP, Desk, Task, have};
+use crate::kit::{By, CHEAP, Desk, SIDE, Task, have};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::process::Command;
-
-/// The exit code of ours, and what it said.
-fn ends(desk: &Desk, arguments: &str) -> (Option<i32>, String) {
-    let output = desk.our_command(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.code(), said)
-}
-
-/// Runs what must be refused, and must change nothing of `image`.
-#[track_caller]
-fn refused(desk: &Desk, image: &str, arguments: &str, says: &str) {
-    let before = fs::read(desk.path(image)).unwrap();
-    let (code, said) = ends(desk, arguments);
-    assert_eq!(code, Some(4), "{arguments}\n{said}");
-    assert!(said.contains(says), "{arguments}\n{said}");
-    assert!(fs::read(desk.path(image)).unwrap() == before, "{arguments}");
-}
-
-/// Ours, killed at number `at` of its system calls of these names; whether there was one.
-fn killed_at(desk: &Desk, arguments: &str, calls: &str, at: u32) -> bool {
-    desk.killed_at(&desk.our_command(arguments), calls, at)
-}
-
-const SIDE: &str = "v.cryptmark-header";
-const OTHER: &str = "of other data than these";
 
 #[test]
 fn a_volume_that_was_put_back_is_not_decrypted_twice() {
@@ -41,7 +16,7 @@ fn a_volume_that_was_put_back_is_not_decrypted_twice() {
     for at in 1..40 {
         let desk = Desk::new(Task::Decrypt);
         fs::copy(desk.path("v"), desk.path("backup")).unwrap();
-        let ended = !killed_at(&desk, "reencrypt v --decrypt", "pwrite64", at);
+        let ended = !desk.ours_killed_at("reencrypt v --decrypt", "pwrite64", at);
         if ended {
             break;
         }
@@ -51,12 +26,12 @@ fn a_volume_that_was_put_back_is_not_decrypted_twice() {
         fs::copy(desk.path("v"), desk.path("killed")).unwrap();
         fs::copy(desk.path("backup"), desk.path("v")).unwrap();
         // Before anything was copied, the volume is what it was.
-        let (code, said) = ends(&desk, "export v --output out");
+        let (code, said) = desk.ends("export v --output out");
         match code {
             Some(0) => assert!(fs::read(desk.path("out")).unwrap().starts_with(&desk.plain)),
             code => {
                 assert_eq!(code, Some(4), "{at}: {said}");
-                refused(&desk, "v", "reencrypt v --decrypt", OTHER);
+                desk.refused_as_other("v", "reencrypt v --decrypt");
                 refusals += 1;
             }
         }
@@ -74,27 +49,18 @@ fn data_that_were_put_back_are_not_overwritten() {
         return;
     }
     let desk = Desk::new(Task::Encrypt);
-    assert!(killed_at(
-        &desk,
-        "reencrypt v --encrypt",
-        "unlink,unlinkat",
-        1
-    ));
+    assert!(desk.ours_killed_at("reencrypt v --encrypt", "unlink,unlinkat", 1));
     assert!(desk.path(SIDE).exists());
     let killed = fs::read(desk.path("v")).unwrap();
     // Other data of the same length, and shorter data.
     let mut other = killed.clone();
     other[100] ^= 1;
     fs::write(desk.path("v"), &other).unwrap();
-    refused(&desk, "v", "reencrypt v --encrypt", OTHER);
+    desk.refused_as_other("v", "reencrypt v --encrypt");
     fs::write(desk.path("v"), &other[..1 << 20]).unwrap();
-    refused(&desk, "v", "reencrypt v --encrypt", OTHER);
-    refused(
-        &desk,
-        "v",
-        "create v --yes",
-        "has the header of a reencryption",
-    );
+    desk.refused_as_other("v", "reencrypt v --encrypt");
+    let said = desk.refused("v", 4, "create v --yes");
+    assert!(said.contains("has the header of a reencryption"), "{said}");
     // The data themselves can be encrypted, and what was begun goes on.
     for there in [&desk.plain, &killed] {
         fs::write(desk.path("v"), there).unwrap();
@@ -109,12 +75,12 @@ fn data_that_were_put_back_are_not_overwritten() {
 fn an_encryption_that_cannot_begin_leaves_the_file_as_it_is() {
     let desk = Desk::new(Task::Encrypt);
     symlink("/nowhere", desk.path(SIDE)).unwrap();
-    let (code, said) = ends(&desk, "reencrypt v --encrypt");
+    let (code, said) = desk.ends("reencrypt v --encrypt");
     assert_eq!(code, Some(4), "{said}");
     assert!(fs::read(desk.path("v")).unwrap() == desk.plain);
     let long = "a".repeat(245);
     fs::rename(desk.path("v"), desk.path(&long)).unwrap();
-    let (code, said) = ends(&desk, &format!("reencrypt {long} --encrypt"));
+    let (code, said) = desk.ends(&format!("reencrypt {long} --encrypt"));
     assert_eq!(code, Some(1), "{said}");
     assert!(fs::read(desk.path(&long)).unwrap() == desk.plain);
 }
@@ -136,7 +102,7 @@ fn no_header_is_left_where_data_move() {
     let by_link = desk.path("link");
     symlink("v", &by_link).unwrap();
     // It is one volume by any of its names.
-    assert!(killed_at(&desk, "reencrypt link --decrypt", "pwrite64", 12));
+    assert!(desk.ours_killed_at("reencrypt link --decrypt", "pwrite64", 12));
     assert!(desk.path(SIDE).exists());
     let before = fs::read(desk.path("v")).unwrap();
     let dump = desk.their_command("luksDump v").output().unwrap();
@@ -166,7 +132,8 @@ fn little_data_before_a_tail_are_decrypted() {
     let mut bytes = fs::read(desk.path("v")).unwrap();
     bytes[length as usize..].fill(7);
     fs::write(desk.path("v"), bytes).unwrap();
-    refused(&desk, "v", "reencrypt v --decrypt", "bytes behind the data");
+    let said = desk.refused("v", 4, "reencrypt v --decrypt");
+    assert!(said.contains("bytes behind the data"), "{said}");
     desk.ours("reencrypt v --decrypt --yes");
     assert!(fs::read(desk.path("v")).unwrap() == small);
 }
@@ -186,7 +153,7 @@ fn a_detached_header_encrypts_the_file_with_which_it_began() {
         let file = File::options().write(true).open(desk.path("v")).unwrap();
         file.set_len(LENGTH as u64).unwrap();
         let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
-        if !killed_at(&desk, &encrypt, "fdatasync", at) {
+        if !desk.ours_killed_at(&encrypt, "fdatasync", at) {
             break;
         }
         if desk.is_plain() || !desk.is_begun() {
@@ -211,11 +178,12 @@ fn a_detached_header_encrypts_the_file_with_which_it_began() {
             "reencrypt other --header h",
             "export other --header h --output -",
         ] {
-            refused(&desk, "other", command, OTHER);
+            desk.refused_as_other("other", command);
         }
         // What they are known by stays until then.
         let serve = "serve v --header h --nbd s.sock --daemon";
-        refused(&desk, "v", serve, "--read-only");
+        let said = desk.refused("v", 4, serve);
+        assert!(said.contains("--read-only"), "{said}");
         desk.ours("reencrypt v --header h");
         desk.holds("the file itself");
     }
@@ -242,11 +210,11 @@ fn a_journal_of_another_format_belongs_to_its_volume() {
     // Number 10 is among the writes of data.
     let mut at = 10;
     while !desk.path("J").exists() {
-        assert!(killed_at(&desk, &reencrypt("v"), "pwrite64", at));
+        assert!(desk.ours_killed_at(&reencrypt("v"), "pwrite64", at));
         at += 5;
     }
     fs::copy(desk.path("v"), desk.path("killed")).unwrap();
-    refused(&desk, "other", &reencrypt("other"), OTHER);
+    desk.refused_as_other("other", &reencrypt("other"));
     let exported = desk.ours(&format!("export other {VERACRYPT} --output -"));
     assert!(exported.stdout.starts_with(&desk.plain));
     // Without its journal nobody takes it for a volume that is whole.
@@ -262,7 +230,7 @@ fn a_journal_of_another_format_belongs_to_its_volume() {
         format!("reencrypt v {VERACRYPT} {CHEAP} --yes"),
     ] {
         let before = fs::read(desk.path("v")).unwrap();
-        let (code, said) = ends(&desk, &command);
+        let (code, said) = desk.ends(&command);
         assert_eq!(code, Some(3), "{command}\n{said}");
         assert!(fs::read(desk.path("v")).unwrap() == before, "{command}");
     }
@@ -280,7 +248,7 @@ fn what_another_program_has_ended_is_forgotten() {
     }
     let desk = Desk::new(Task::EncryptDetached);
     let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
-    assert!(killed_at(&desk, &encrypt, "fdatasync", 7));
+    assert!(desk.ours_killed_at(&encrypt, "fdatasync", 7));
     assert!(desk.is_begun());
     desk.theirs("repair v --header h");
     desk.theirs("reencrypt --resume-only --force-offline-reencrypt v --header h");
@@ -295,7 +263,7 @@ fn what_another_program_has_ended_is_forgotten() {
     let desk = (8..40).find_map(|at| {
         let desk = Desk::new(Task::Encrypt);
         let encrypt = format!("reencrypt v --encrypt {CHEAP}");
-        let killed = killed_at(&desk, &encrypt, "fdatasync", at);
+        let killed = desk.ours_killed_at(&encrypt, "fdatasync", at);
         let alone = desk.metadata().contains("reencrypt-alone");
         let placed = !desk.path(SIDE).exists() && desk.is_begun();
         (killed && placed && !alone).then_some(desk)
@@ -320,7 +288,7 @@ fn a_copy_of_the_header_in_the_volume_vouches_for_nothing() {
         let desk = Desk::new(Task::Reencrypt);
         let volume = fs::read(desk.path("v")).unwrap();
         fs::write(desk.path("h"), &volume[..4 << 20]).unwrap();
-        if !killed_at(&desk, &reencrypt, "fdatasync", at) {
+        if !desk.ours_killed_at(&reencrypt, "fdatasync", at) {
             break;
         }
         if fs::read(desk.path("v")).unwrap() == volume {
@@ -332,7 +300,7 @@ fn a_copy_of_the_header_in_the_volume_vouches_for_nothing() {
         }
         fs::write(desk.path("v"), &volume).unwrap();
         let export = "export v --header h --output -";
-        if ends(&desk, export).0 == Some(0) {
+        if desk.ends(export).0 == Some(0) {
             same += 1;
             desk.holds("put back");
             desk.ours(&reencrypt);
@@ -340,8 +308,8 @@ fn a_copy_of_the_header_in_the_volume_vouches_for_nothing() {
             continue;
         }
         other += 1;
-        refused(&desk, "v", export, OTHER);
-        refused(&desk, "v", &reencrypt, OTHER);
+        desk.refused_as_other("v", export);
+        desk.refused_as_other("v", &reencrypt);
     }
     assert!(same > 0 && other > 0, "{same} {other}");
 }
@@ -363,10 +331,7 @@ fn a_journal_without_room_leaves_the_volume() {
     let outcome = std::panic::catch_unwind(|| {
         desk.ours(&format!("create small/v {VERACRYPT} --size 1MiB --yes"));
         let before = fs::read(small.join("v")).unwrap();
-        let (code, said) = ends(
-            &desk,
-            &format!("reencrypt small/v {VERACRYPT} {CHEAP} --yes"),
-        );
+        let (code, said) = desk.ends(&format!("reencrypt small/v {VERACRYPT} {CHEAP} --yes"));
         assert_eq!(code, Some(1), "{said}");
         assert!(fs::read(small.join("v")).unwrap() == before);
         desk.ours(&format!("open small/v {VERACRYPT}"));
@@ -380,7 +345,7 @@ fn a_journal_without_room_leaves_the_volume() {
 #[test]
 fn a_header_has_another_name_than_the_file_beside() {
     let desk = Desk::new(Task::EncryptDetached);
-    let (code, said) = ends(&desk, &format!("reencrypt v --encrypt --header {SIDE}"));
+    let (code, said) = desk.ends(&format!("reencrypt v --encrypt --header {SIDE}"));
     assert_eq!(code, Some(2), "{said}");
     assert!(desk.is_plain() && !desk.path(SIDE).exists());
 }

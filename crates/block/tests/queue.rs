@@ -147,55 +147,16 @@ fn a_file_that_shrinks_gives_errors_and_buffers() {
     }
 }
 
-/// A write behind the end would make it as long as it was, with a hole in it.
-#[test]
-fn a_file_that_was_cut_off_is_not_written_any_more() {
-    for by_read in [true, false] {
-        for engine in [Engine::Pread, Engine::Threads, Engine::IoUring] {
-            let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
-            file.as_file().set_len(MIB).unwrap();
-            let options = FileOptions {
-                write: true,
-                engine: Some(engine),
-                ..FileOptions::default()
-            };
-            let device = match FileDevice::open(file.path(), &options) {
-                Ok(device) => device,
-                Err(error) => {
-                    println!("skipped: {engine}: {error}");
-                    continue;
-                }
-            };
-            let mut queue = device.queue(QueueOptions::new(1)).unwrap();
-            let mut done = |request: Request| {
-                queue.submit(request);
-                queue.reap(Wait::Yes).unwrap().result
-            };
-            let flush = || Request::new(Operation::Flush, 0, AlignedBuffer::empty(), 0);
-            done(write(0, &[1; 4096], 0)).unwrap();
-            done(flush()).unwrap();
-            file.as_file().set_len(MIB - 65536).unwrap();
-            match by_read {
-                true => assert!(done(read(MIB - 4096, 4096, 0)).is_err()),
-                // It is not seen yet, and makes the file longer.
-                false => done(write(MIB - 32768, &[1; 4096], 0)).unwrap(),
-            }
-            let is_cut_off = |result: Result<(), BlockError>| matches!(result, Err(BlockError::CutOff { size }) if size == MIB);
-            assert!(is_cut_off(done(flush())), "{engine}");
-            // Not even when it is as long as it was.
-            file.as_file().set_len(MIB).unwrap();
-            assert!(is_cut_off(done(write(0, &[2; 4096], 0))), "{engine}");
-            assert!(is_cut_off(device.flush()), "{engine}");
-            assert!(is_cut_off(device.write_at(0, &[2; 4096])), "{engine}");
-            done(read(0, 4096, 0)).unwrap();
-        }
-    }
-}
-
-/// What is flushed to a file without a name goes with it.
-#[cfg(unix)]
-#[test]
-fn a_file_that_was_removed_has_nothing_durable() {
+/// Gives `test` a file of 1 MiB, which was written and flushed, by each engine: the file, its
+/// device, and what does a request.
+fn with_each_engine(
+    mut test: impl FnMut(
+        tempfile::NamedTempFile,
+        &FileDevice,
+        &mut dyn FnMut(Request) -> Result<(), BlockError>,
+        Engine,
+    ),
+) {
     for engine in [Engine::Pread, Engine::Threads, Engine::IoUring] {
         let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
         file.as_file().set_len(MIB).unwrap();
@@ -216,21 +177,51 @@ fn a_file_that_was_removed_has_nothing_durable() {
             queue.submit(request);
             queue.reap(Wait::Yes).unwrap().result
         };
-        let flush = || Request::new(Operation::Flush, 0, AlignedBuffer::empty(), 0);
         done(write(0, &[1; 4096], 0)).unwrap();
         done(flush()).unwrap();
+        test(file, &device, &mut done, engine);
+    }
+}
+
+fn flush() -> Request {
+    Request::new(Operation::Flush, 0, AlignedBuffer::empty(), 0)
+}
+
+/// A write behind the end would make it as long as it was, with a hole in it.
+#[test]
+fn a_file_that_was_cut_off_is_not_written_any_more() {
+    let is_cut_off = |result| matches!(result, Err(BlockError::CutOff { size }) if size == MIB);
+    for by_read in [true, false] {
+        with_each_engine(|file, device, done, engine| {
+            file.as_file().set_len(MIB - 65536).unwrap();
+            match by_read {
+                true => assert!(done(read(MIB - 4096, 4096, 0)).is_err()),
+                // It is not seen yet, and makes the file longer.
+                false => done(write(MIB - 32768, &[1; 4096], 0)).unwrap(),
+            }
+            assert!(is_cut_off(done(flush())), "{engine}");
+            // Not even when it is as long as it was.
+            file.as_file().set_len(MIB).unwrap();
+            assert!(is_cut_off(done(write(0, &[2; 4096], 0))), "{engine}");
+            assert!(is_cut_off(device.flush()), "{engine}");
+            assert!(is_cut_off(device.write_at(0, &[2; 4096])), "{engine}");
+            done(read(0, 4096, 0)).unwrap();
+        });
+    }
+}
+
+/// What is flushed to a file without a name goes with it.
+#[cfg(unix)]
+#[test]
+fn a_file_that_was_removed_has_nothing_durable() {
+    let is_removed = |result| matches!(result, Err(BlockError::Removed));
+    with_each_engine(|file, device, done, engine| {
         drop(file);
         done(write(0, &[1; 4096], 0)).unwrap();
-        assert!(
-            matches!(done(flush()), Err(BlockError::Removed)),
-            "{engine}"
-        );
-        assert!(
-            matches!(device.flush(), Err(BlockError::Removed)),
-            "{engine}"
-        );
+        assert!(is_removed(done(flush())), "{engine}");
+        assert!(is_removed(device.flush()), "{engine}");
         done(read(0, 4096, 0)).unwrap();
-    }
+    });
 }
 
 #[test]

@@ -332,6 +332,11 @@ impl Table {
         }
     }
 
+    /// What stands in the column of groups beside row `number` of the group `title`.
+    pub(crate) fn title<'a>(&self, title: &'a str, number: usize) -> &'a str {
+        if number > 0 && self.once { "" } else { title }
+    }
+
     /// One group without a title.
     pub(crate) fn plain(columns: Vec<Column>, rows: Vec<Row>) -> Self {
         Self::new(

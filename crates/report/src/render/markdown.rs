@@ -76,14 +76,7 @@ fn pipes(table: &Table) -> String {
     lines.push(format!("|{}", rules.collect::<String>()));
     for Rows { title, rows, .. } in &table.groups {
         for (number, row) in rows.iter().enumerate() {
-            let repeats = number > 0 && table.once;
-            let title = by.map(|_| {
-                if repeats {
-                    String::new()
-                } else {
-                    escape(title)
-                }
-            });
+            let title = by.map(|_| escape(table.title(title, number)));
             let cells = table.columns.iter().zip(&row.cells);
             let cells = cells.filter(|(column, _)| stands(column));
             lines.push(line(

@@ -149,14 +149,7 @@ fn laid_out(table: &Table, columns: &[&Column], style: &Style) -> Vec<String> {
             drawn.add_row([style.text(title)]);
         }
         for (number, row) in rows.iter().enumerate() {
-            let repeats = number > 0 && table.once;
-            let title = by.map(|_| {
-                if repeats {
-                    String::new()
-                } else {
-                    style.text(title)
-                }
-            });
+            let title = by.map(|_| style.text(table.title(title, number)));
             let cell = |(column, text): (&Column, String)| match column.bare {
                 true => style.text(&format!("  {text}")),
                 false => style.text(&text),

@@ -1,0 +1,124 @@
+//! Measurements that are stopped: what was measured is stored, and no litter is left.
+
+use super::{Sandbox, TINY, two_lines};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[test]
+fn an_interrupted_run_is_stored_as_partial_and_leaves_no_litter() {
+    let sandbox = Sandbox::new();
+    std::fs::write(
+        sandbox.path("long.toml"),
+        TINY.replace("repetitions = 5", "repetitions = 1000"),
+    )
+    .unwrap();
+    let child = sandbox
+        .command(&["run", "long.toml", "--at", "at"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Wait until a round is stored, however slow the machine is.
+    let start = Instant::now();
+    while !sandbox.run(&["show"]).status.success() || !shows_a_cell(&sandbox) {
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "no round was stored"
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    let error = two_lines(&output, 130, "interrupted");
+    assert!(error.contains("interrupted"), "{error}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("PARTIAL"));
+    sandbox.assert_no_litter();
+    assert!(sandbox.ok(&["list"]).contains("partial"));
+}
+
+fn shows_a_cell(sandbox: &Sandbox) -> bool {
+    String::from_utf8_lossy(&sandbox.run(&["show"]).stdout).contains("seq-64k-write")
+}
+
+#[test]
+fn interrupted_derivations_are_stored_as_partial() {
+    let sandbox = Sandbox::new();
+    let child = sandbox
+        .command(&["run", "kdf"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !sandbox.run(&["show"]).status.success()
+        || !sandbox.ok(&["show"]).contains("sha512 × 500,000")
+    {
+        assert!(
+            start.elapsed() < Duration::from_secs(120),
+            "no derivation was stored"
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    two_lines(&output, 130, "interrupted");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("PARTIAL"));
+    assert!(sandbox.ok(&["list"]).contains("partial"));
+}
+
+/// As a terminal does it: the program and its children get the signal.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_among_javas_repetitions_is_no_failure_of_java() {
+    use std::os::unix::process::CommandExt;
+    let sandbox = Sandbox::new();
+    let plan = r#"
+title = "Java alone, for long"
+tier = "cipher"
+size = "1 MiB"
+repetitions = 3
+systems = ["java"]
+ciphers = ["aes-ecb"]
+"#;
+    let workloads = (0..300).map(|nth| {
+        format!(
+            "[[workload]]\nname = \"encrypt-{nth}\"\npattern = \"sequential\"\nop = \"encrypt\"\n\
+             block_size = \"64 KiB\"\nseconds = 0.01\ncold = true\n"
+        )
+    });
+    let plan: String = std::iter::once(plan.to_owned()).chain(workloads).collect();
+    std::fs::write(sandbox.path("java.toml"), plan).unwrap();
+    let mut child = sandbox
+        .command(&["run", "java.toml"])
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while !String::from_utf8_lossy(&sandbox.run(&["show"]).stdout).contains("AES") {
+        if child.try_wait().unwrap().is_some() {
+            let said = child.wait_with_output().unwrap().stderr;
+            let said = String::from_utf8_lossy(&said);
+            assert!(said.contains("none of the systems asked for"), "{said}");
+            println!("skipped: java among the systems (it is absent)");
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(120), "nothing stored");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let group = format!("-{}", child.id());
+    let killed = Command::new("kill").args(["-INT", "--", &group]).status();
+    assert!(killed.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    two_lines(&output, 130, "interrupted");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("partial"));
+}
