@@ -28,7 +28,7 @@ mod served;
 pub mod simulated;
 mod slices;
 mod subject;
-pub mod sweep;
+mod sweep;
 pub mod unlock;
 
 pub use self::error::SessionError;
@@ -37,6 +37,7 @@ pub use self::observer::{Observer, Unwatched, Visit};
 use self::cell::Cell;
 use self::opened::Opened;
 use self::subject::Once;
+use self::sweep::Lives;
 use crate::clock::Clock;
 use crate::plan::{Plan, PlanError};
 use crate::probe::{self, StealMeter};
@@ -131,15 +132,26 @@ struct Turn {
     visits: Range<u64>,
 }
 
+/// How a session comes to its samples.
+enum Way<'a> {
+    /// In rounds, or in slices until all is decided, as the plan says.
+    Turns,
+    /// From lives of drives.
+    Lives(Lives<'a>),
+}
+
 /// A plan on its way through one extent.
 pub struct Session<'a> {
     plan: &'a Plan,
+    way: Way<'a>,
     cells: Vec<Cell>,
     run: Run,
     /// Places in `run.trials`, by workload and cell.
     places: Vec<Vec<Option<usize>>>,
     /// Workloads measured since the last summary.
     fresh: BTreeSet<usize>,
+    /// Places in `run.trials` that nobody was told of yet.
+    changed: BTreeSet<usize>,
     core_hz: Option<f64>,
     /// What was published of the plan's cells.
     beside: Beside,
@@ -226,9 +238,11 @@ impl<'a> Session<'a> {
         let cells = cells(&run.host);
         Ok(Self {
             core_hz: run.host.clock_hz,
+            way: Way::Turns,
             places: vec![vec![None; cells.len()]; plan.workloads.len()],
             cells,
             fresh: BTreeSet::new(),
+            changed: BTreeSet::new(),
             steal: StealMeter::start(),
             beside,
             plan,
@@ -256,12 +270,17 @@ impl<'a> Session<'a> {
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> (Run, Result<(), SessionError>) {
-        let outcome = self
-            .derivations(stop, observer)
-            .and_then(|()| match &self.plan.until {
-                Some(until) => self.slices(until, stop, observer),
-                None => self.rounds(stop, observer),
-            });
+        let done = self.places_done();
+        let outcome = match (
+            std::mem::replace(&mut self.way, Way::Turns),
+            &self.plan.until,
+        ) {
+            (Way::Lives(lives), _) => self.lives(&lives, done, stop, observer),
+            (Way::Turns, Some(until)) => self.slices(until, stop, observer),
+            (Way::Turns, None) => self
+                .derivations(stop, observer)
+                .and_then(|()| self.rounds(stop, observer)),
+        };
         let outcome = match self.hand_over(observer) {
             // What ended the rounds comes before what its end brought about.
             Err(error) if outcome.is_ok() => Err(error),

@@ -3,9 +3,7 @@
 #[cfg(target_os = "linux")]
 pub mod operation;
 
-use crate::record::{
-    Bottleneck, Device, Latency, LatencySplit, Life, Overhead, Tier, TimeSplit, Trial,
-};
+use crate::record::{Bottleneck, Device, Latency, LatencySplit, Overhead, Tier, TimeSplit, Trial};
 use crate::stats::{self, Looks, Steady};
 use crate::trial::{Ledger, Sample, Samples};
 use crate::workload::Workload;
@@ -82,11 +80,6 @@ pub fn trial(
         time.crypto = None;
         limit = Bottleneck::Unknown;
     }
-    // The rule is one of rounds that are long.
-    let steady = match looks {
-        Looks::Once => Steady::of(&rates),
-        Looks::Always => None,
-    };
     let requests: u64 = samples.iter().map(|sample| sample.requests).sum();
     Some(Trial {
         tier: identity.tier,
@@ -116,14 +109,14 @@ pub fn trial(
         latency_split_us: latency_split(&ledger, requests).filter(|_| !identity.served),
         overhead: reference.and_then(|reference| overhead(&rates, reference, looks)),
         bottleneck: limit,
-        steady_state: steady.map(Steady::reached),
+        steady_state: None,
         constant_time: identity.constant_time,
         samples_mb_s: rates,
         samples_s: Vec::new(),
         samples_pace: Vec::new(),
         samples_crypto_s: Vec::new(),
         samples_sys_s: Vec::new(),
-        warnings: warnings(steady, &ledger, looks),
+        warnings: gap(&ledger, looks).into_iter().collect(),
         published: Vec::new(),
         kdf: None,
         life: None,
@@ -131,22 +124,31 @@ pub fn trial(
     })
 }
 
-/// Summarises lives of a drive, a sample from each; `None` without one.
-pub fn life(
-    identity: &Identity,
-    workload: &Workload,
-    samples: &Samples,
-    reference: Option<Reference<'_>>,
-    life: Life,
-) -> Option<Trial> {
-    let trial = trial(identity, workload, samples, reference, None)?;
-    Some(Trial {
-        // One life does not lead to the next.
-        steady_state: None,
-        warnings: warnings(None, &total(samples.each()), samples.looks()),
-        life: Some(Box::new(life)),
-        ..trial
-    })
+/// Judges whether the rounds of `trial`, each of which led to the next, have reached a
+/// steady state.
+pub fn judge_steadiness(trial: &mut Trial) {
+    let Some(steady) = Steady::of(&trial.samples_mb_s) else {
+        return;
+    };
+    trial.steady_state = Some(steady.reached());
+    if steady.reached() {
+        return;
+    }
+    let condition = if steady.range > 0.20 {
+        format!(
+            "the last five rounds differ by {:.0} % of their mean (SNIA allows 20 %)",
+            steady.range * 100.0
+        )
+    } else {
+        format!(
+            "the last five rounds drift by {:.0} % (SNIA allows 10 %)",
+            steady.drift * 100.0
+        )
+    };
+    let warning = format!(
+        "no steady state: {condition}; repeat with --repeat 20 on an otherwise idle machine"
+    );
+    trial.warnings.insert(0, warning);
 }
 
 fn total(samples: &[Sample]) -> Ledger {
@@ -241,38 +243,21 @@ pub fn bottleneck(ledger: &Ledger) -> Bottleneck {
         .map_or(Bottleneck::Unknown, |(_, part)| part)
 }
 
-fn warnings(steady: Option<Steady>, ledger: &Ledger, looks: Looks) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if let Some(steady) = steady.filter(|steady| !steady.reached()) {
-        let condition = if steady.range > 0.20 {
-            format!(
-                "the last five rounds differ by {:.0} % of their mean (SNIA allows 20 %)",
-                steady.range * 100.0
-            )
-        } else {
-            format!(
-                "the last five rounds drift by {:.0} % (SNIA allows 10 %)",
-                steady.drift * 100.0
-            )
-        };
-        warnings.push(format!(
-            "no steady state: {condition}; repeat with --repeat 20 on an otherwise idle machine"
-        ));
-    }
+/// What is missing in the ledger, where that is worth a warning.
+fn gap(ledger: &Ledger, looks: Looks) -> Option<String> {
     let gap = (ledger.threads - ledger.sum()) / ledger.threads;
     // A third of the windows of a slice see its queue being filled.
     let allowed = match looks {
         Looks::Once => LEDGER_GAP,
         Looks::Always => 2.0 * LEDGER_GAP,
     };
-    if gap.abs() > allowed {
+    (gap.abs() > allowed).then(|| {
         let percent = gap.abs() * 100.0;
-        warnings.push(match gap > 0.0 {
+        match gap > 0.0 {
             true => format!("the parts of the time leave {percent:.0} % of it unexplained"),
             false => format!("the parts of the time are {percent:.0} % more than all of it"),
-        });
-    }
-    warnings
+        }
+    })
 }
 
 #[cfg(test)]
@@ -358,7 +343,8 @@ mod tests {
             rates: plain.rates(),
             floor: 0.01,
         };
-        let trial = trial(&identity(), &workload(), &cell, Some(reference), Some(1e9)).unwrap();
+        let mut trial = trial(&identity(), &workload(), &cell, Some(reference), Some(1e9)).unwrap();
+        judge_steadiness(&mut trial);
         let overhead = trial.overhead.unwrap();
         assert!((overhead.ratio.median - 0.8).abs() < 1e-9);
         assert_eq!(overhead.verdict, Verdict::Slower);
@@ -416,7 +402,8 @@ mod tests {
             .map(|rate| sample(rate, gap))
             .into_iter()
             .collect();
-        let trial = trial(&identity(), &workload(), &cell, None, None).unwrap();
+        let mut trial = trial(&identity(), &workload(), &cell, None, None).unwrap();
+        judge_steadiness(&mut trial);
         assert_eq!(trial.steady_state, Some(false));
         assert_eq!(trial.warnings.len(), 2, "{:?}", trial.warnings);
         assert!(trial.warnings[0].contains("differ by"));

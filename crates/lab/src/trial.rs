@@ -31,6 +31,7 @@ pub use samples::Samples;
 use crate::clock::{self, Clock};
 use crate::probe::CpuTimes;
 use crate::target::java::JavaError;
+use crate::target::simulated::SimulatedError;
 use crate::target::unlock::UnlockError;
 use crate::workload::Workload;
 use block::{BlockDevice, BlockError};
@@ -182,6 +183,18 @@ pub enum TrialError {
     /// A key cannot be derived.
     #[error(transparent)]
     Unlock(UnlockError),
+    /// A drive cannot be simulated.
+    #[error(transparent)]
+    Simulated(SimulatedError),
+}
+
+impl From<SimulatedError> for TrialError {
+    fn from(error: SimulatedError) -> Self {
+        match error {
+            SimulatedError::Interrupted => Self::Interrupted,
+            other => Self::Simulated(other),
+        }
+    }
 }
 
 impl From<UnlockError> for TrialError {
@@ -201,6 +214,7 @@ impl TrialError {
             Self::Request { source, .. } | Self::Queue(source) => source.remedy().to_owned(),
             Self::Java(error) => error.remedy().to_owned(),
             Self::Unlock(error) => error.remedy(),
+            Self::Simulated(error) => error.remedy(),
         }
     }
 }

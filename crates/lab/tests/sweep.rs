@@ -1,9 +1,8 @@
 //! Sweeps: the same lives on one core, on several and on many hosts, and what they show.
 
-use cryptmark_lab::plan::Experiment;
+use cryptmark_lab::plan::{Experiment, Plan};
 use cryptmark_lab::record::{Run, Trial, TrimPolicy};
-use cryptmark_lab::session::sweep::Sweeping;
-use cryptmark_lab::session::{Observer, SessionError, Visit};
+use cryptmark_lab::session::{Observer, Session, SessionError, Visit};
 use cryptmark_lab::shard::{FleetPlan, Matrix, ShardError, ShardNumber, merge};
 use cryptmark_lab::sweep::Sweep;
 use std::path::Path;
@@ -90,20 +89,25 @@ impl Observer for Until<'_> {
     }
 }
 
-fn lived(sweeping: Sweeping<'_>, cores: usize, done: u64) -> (Run, Result<(), SessionError>) {
+/// A session of `sweep` on so many cores; `plan` is the sweep's.
+fn session<'a>(sweep: &'a Sweep, plan: &'a Plan, cores: usize, seed: u64) -> Session<'a> {
+    Session::of_lives(sweep, plan, cores, seed, "id".into()).unwrap()
+}
+
+fn lived(session: Session<'_>, done: u64) -> (Run, Result<(), SessionError>) {
     let stop = AtomicBool::new(false);
-    let kept = sweeping.header().trials.len();
+    let kept = session.header().trials.len();
     let mut observer = Until {
         done,
         stop: &stop,
         kept,
     };
-    sweeping.measure(cores, &stop, &mut observer)
+    session.measure(&stop, &mut observer)
 }
 
 fn whole(sweep: &Sweep, seed: u64, cores: usize) -> Run {
-    let sweeping = Sweeping::new(sweep, seed, "id".into()).unwrap();
-    let (run, outcome) = lived(sweeping, cores, u64::MAX);
+    let plan = sweep.plan();
+    let (run, outcome) = lived(session(sweep, &plan, cores, seed), u64::MAX);
     outcome.unwrap();
     assert!(!run.partial);
     run
@@ -173,12 +177,9 @@ fn a_sweep_that_was_interrupted_is_gone_on_with() {
     let text = specification(folder.path());
     let sweep = Sweep::parse("small", &text).unwrap();
     let run = whole(&sweep, 7, 2);
-    let sweeping = || {
-        Sweeping::new(&sweep, 7, "later".into())
-            .unwrap()
-            .built_as("1")
-    };
-    let (beginning, outcome) = lived(sweeping(), 1, 6);
+    let plan = sweep.plan();
+    let begun = |cores| session(&sweep, &plan, cores, 7).built_as("1");
+    let (beginning, outcome) = lived(begun(1), 6);
     assert!(
         matches!(outcome, Err(SessionError::Interrupted)),
         "{outcome:?}"
@@ -187,20 +188,23 @@ fn a_sweep_that_was_interrupted_is_gone_on_with() {
     assert!(beginning.partial);
     assert_eq!(beginning.trials, run.trials[..10]);
 
-    assert!(sweeping().goes_on_with(&beginning));
+    assert!(begun(1).goes_on_with(&beginning));
     let another = Sweep::parse("small", &text.replace("seeds = 4", "seeds = 5")).unwrap();
-    let another = Sweeping::new(&another, 7, "x".into()).unwrap();
-    assert!(!another.built_as("1").goes_on_with(&beginning));
-    let newer = Sweeping::new(&sweep, 7, "x".into()).unwrap().built_as("2");
+    let another = session(&another, &plan, 1, 7).built_as("1");
+    assert!(!another.goes_on_with(&beginning));
+    let newer = session(&sweep, &plan, 1, 7).built_as("2");
     assert!(!newer.goes_on_with(&beginning));
-    assert!(!sweeping().goes_on_with(&run), "it is not partial");
+    assert!(!begun(1).goes_on_with(&run), "it is not partial");
 
-    let resumed = sweeping().resumed(beginning);
-    assert_eq!(resumed.done(), 1);
-    let (resumed, outcome) = lived(resumed, 2, u64::MAX);
+    let resumed = begun(2).resumed(Run {
+        run: "before".into(),
+        ..beginning
+    });
+    assert_eq!(resumed.places_done(), 1);
+    let (resumed, outcome) = lived(resumed, u64::MAX);
     outcome.unwrap();
     assert_eq!(resumed.trials, run.trials);
-    assert_eq!((resumed.run.as_str(), resumed.partial), ("later", false));
+    assert_eq!((resumed.run.as_str(), resumed.partial), ("before", false));
 }
 
 /// What a vendor's lab would look at: what does TRIM, spare room and the cipher do?

@@ -5,7 +5,7 @@ use crate::cli::run::{Destination, Output, run_id};
 use crate::cli::{Failure, VERSION, print, stop_on_signal};
 use clap::Args;
 use lab::plan::Experiment;
-use lab::session::sweep::Sweeping;
+use lab::session::Session;
 use lab::store::Store;
 use lab::sweep::Sweep;
 use std::fmt::Write as _;
@@ -44,26 +44,27 @@ pub fn run(options: &SweepOptions, store: Option<&str>) -> Result<(), Failure> {
             format!("Write `devices`, or run it as a plan: cryptmark run {name}."),
         ));
     };
+    let plan = sweep.plan();
+    let session = Session::of_lives(&sweep, &plan, cores(), options.seed, run_id())?;
     if options.dry_run {
-        let sweeping = Sweeping::new(&sweep, options.seed, run_id())?;
         let mut text = describe(&sweep);
-        let time = estimate(&sweep, &sweeping, options.output.no_progress)?;
+        let time = estimate(&sweep, &session, options.output.no_progress)?;
         let _ = writeln!(text, "about {} on {} cores", told(time), cores());
         return print(&text);
     }
     let destination = Destination::open(&options.output, store)?;
-    let sweeping = Sweeping::new(&sweep, options.seed, run_id())?.built_as(VERSION);
+    let session = session.built_as(VERSION);
     match options.resume {
-        false => begin(sweeping, &sweep, &options.output, destination),
+        false => begin(session, &sweep, &options.output, destination),
         true => {
-            let sweeping = beginning(&destination.store, sweeping, name)?;
+            let session = beginning(&destination.store, session, name)?;
             eprintln!(
                 "going on with {}: {} of {} drives and settings are done",
-                sweeping.header().run,
-                sweeping.done(),
+                session.header().run,
+                session.places_done(),
                 sweep.numbers().len()
             );
-            go_on(sweeping, &sweep, &options.output, destination)
+            go_on(session, &sweep, &options.output, destination)
         }
     }
 }
@@ -75,28 +76,29 @@ pub fn measure(
     output: &Output,
     destination: Destination<'_>,
 ) -> Result<(), Failure> {
-    let sweeping = Sweeping::new(sweep, seed, run_id())?.built_as(VERSION);
-    begin(sweeping, sweep, output, destination)
+    let plan = sweep.plan();
+    let session = Session::of_lives(sweep, &plan, cores(), seed, run_id())?.built_as(VERSION);
+    begin(session, sweep, output, destination)
 }
 
 fn begin(
-    sweeping: Sweeping<'_>,
+    session: Session<'_>,
     sweep: &Sweep,
     output: &Output,
     destination: Destination<'_>,
 ) -> Result<(), Failure> {
-    destination.begin(sweeping.header())?;
-    go_on(sweeping, sweep, output, destination)
+    destination.begin(session.header())?;
+    go_on(session, sweep, output, destination)
 }
 
 fn go_on(
-    sweeping: Sweeping<'_>,
+    session: Session<'_>,
     sweep: &Sweep,
     output: &Output,
     destination: Destination<'_>,
 ) -> Result<(), Failure> {
     if sweep.lives() >= MANY {
-        let time = estimate(sweep, &sweeping, output.no_progress)?;
+        let time = estimate(sweep, &session, output.no_progress)?;
         eprintln!(
             "{} lives, about {} on {} cores; `cryptmark fleet plan` shares them among hosts, and what is interrupted can be gone on with",
             sweep.lives(),
@@ -106,21 +108,17 @@ fn go_on(
     }
     let stop = stop_on_signal()?;
     let progress = Progress::new(output.no_progress, 0);
-    destination.receive(&progress, |keeper| sweeping.measure(cores(), &stop, keeper))
+    destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }
 
 /// The newest interrupted run of the same specification, seed and program.
-fn beginning<'a>(
-    store: &Store,
-    sweeping: Sweeping<'a>,
-    name: &str,
-) -> Result<Sweeping<'a>, Failure> {
-    let plan = sweeping.header().plan.clone();
+fn beginning<'a>(store: &Store, session: Session<'a>, name: &str) -> Result<Session<'a>, Failure> {
+    let plan = session.header().plan.clone();
     let runs = store.list()?.into_iter().rev();
     for run in runs.filter(|run| run.partial && run.plan == plan) {
         let run = store.load(&run.run)?;
-        if sweeping.goes_on_with(&run) {
-            return Ok(sweeping.resumed(run));
+        if session.goes_on_with(&run) {
+            return Ok(session.resumed(run));
         }
     }
     Err(Failure::new(
@@ -131,20 +129,16 @@ fn beginning<'a>(
 }
 
 /// About how long all of it takes here, from the first place and seed that are missing.
-fn estimate(
-    sweep: &Sweep,
-    sweeping: &Sweeping<'_>,
-    no_progress: bool,
-) -> Result<Duration, Failure> {
+fn estimate(sweep: &Sweep, session: &Session<'_>, no_progress: bool) -> Result<Duration, Failure> {
     let stop = stop_on_signal()?;
     let progress = Progress::steps(no_progress);
     progress.step("living one life to see how long it takes", 0, 1);
     let start = Instant::now();
-    let outcome = sweeping.try_one(&stop);
+    let outcome = session.try_one(&stop);
     let time = start.elapsed();
     progress.finish();
     outcome?;
-    let all = sweep.numbers().len() - sweeping.done();
+    let all = sweep.numbers().len() - session.places_done();
     let tries = sweep.lives() as f64 / sweep.setups().len() as f64;
     let left = tries * all as f64 / sweep.numbers().len().max(1) as f64;
     Ok(time.mul_f64(left / cores() as f64))

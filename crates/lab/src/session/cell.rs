@@ -212,6 +212,7 @@ impl Cell {
                 Err(SessionError::Interrupted)
             }
             Err(TrialError::Unlock(error)) => Err(error.into()),
+            Err(TrialError::Simulated(error)) => Err(error.into()),
             Err(source) => Err(SessionError::Trial {
                 workload: workload.name.clone(),
                 label: self.label.clone(),

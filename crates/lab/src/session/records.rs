@@ -1,7 +1,8 @@
 //! What was measured as records: summaries of samples, each beside its reference.
 
+use super::cell::Cell;
 use super::{Observer, Session, SessionError};
-use crate::stats;
+use crate::stats::{self, Looks};
 use crate::summary::{self, Reference};
 
 impl Session<'_> {
@@ -12,16 +13,26 @@ impl Session<'_> {
         cells.chunk_by(together).map(<[usize]>::to_vec).collect()
     }
 
+    /// Makes records of `cells`, which are whole, in place of those before.
+    pub(super) fn enter(&mut self, cells: Vec<Cell>) {
+        self.places = vec![vec![None; cells.len()]; self.plan.workloads.len()];
+        self.cells = cells;
+        for workload in 0..self.plan.workloads.len() {
+            let changed = self.summarise(workload);
+            self.changed.extend(changed);
+        }
+    }
+
     /// Brings the records of fresh workloads up to date and tells `observer`.
     pub(super) fn hand_over(&mut self, observer: &mut dyn Observer) -> Result<(), SessionError> {
-        let mut changed = Vec::new();
         for workload in std::mem::take(&mut self.fresh) {
-            changed.extend(self.summarise(workload));
+            let changed = self.summarise(workload);
+            self.changed.extend(changed);
         }
-        if changed.is_empty() {
+        if self.changed.is_empty() {
             return Ok(());
         }
-        changed.sort_unstable();
+        let changed: Vec<usize> = std::mem::take(&mut self.changed).into_iter().collect();
         let pairs: Vec<f64> = (0..self.plan.workloads.len())
             .flat_map(|workload| {
                 self.places_of(workload)
@@ -83,6 +94,9 @@ impl Session<'_> {
             ) else {
                 continue;
             };
+            if self.plan.looks() == Looks::Once && subject.subject.lasts() {
+                summary::judge_steadiness(&mut trial);
+            }
             subject.subject.complete(&mut trial);
             self.beside.fill(&mut trial);
             let place = match self.places[workload][cell] {
@@ -113,10 +127,10 @@ impl Session<'_> {
 
     /// The cell that `cell` is compared with; `cells` are those of the workload.
     pub(super) fn reference(&self, workload: usize, cell: usize, cells: &[usize]) -> Option<usize> {
-        let (first, again) = self.twice(cells).unzip();
         if !self.plan.is_bare() {
-            return first.filter(|first| *first != cell);
+            return cells.first().copied().filter(|first| *first != cell);
         }
+        let (first, again) = self.twice(cells).unzip();
         if Some(cell) == again {
             return first;
         }

@@ -71,6 +71,11 @@ pub(super) trait Subject {
         false
     }
 
+    /// Whether it is the same from one repetition to the next, and may become steady.
+    fn lasts(&self) -> bool {
+        true
+    }
+
     /// Whether it is the extent itself, which all that are over it share.
     fn is_the_extent(&self) -> bool {
         false
@@ -118,6 +123,20 @@ impl Subject for Target {
     }
 }
 
+/// A repetition on a drive that is not here.
+pub(super) fn in_virtual_time(
+    device: &dyn BlockDevice,
+    workload: &Workload,
+    once: Once<'_>,
+) -> Result<Sample, TrialError> {
+    let clock = simulated::clock();
+    let options = Options {
+        clock: &clock,
+        ..once.options()
+    };
+    trial::run(device, workload, options)
+}
+
 /// A drive that is not here, and what encrypts before it.
 pub(super) struct OnDrive {
     drive: Rc<Simulated>,
@@ -145,16 +164,11 @@ impl Subject for OnDrive {
         !workload.op.is_bare()
     }
 
-    /// In virtual time, on a drive at rest or as it was left.
+    /// On a drive at rest or as it was left.
     fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError> {
-        let clock = simulated::clock();
-        let options = Options {
-            clock: &clock,
-            ..once.options()
-        };
         match &*self.kept.borrow() {
-            Some(device) => trial::run(device, workload, options),
-            None => trial::run(&self.device(), workload, options),
+            Some(device) => in_virtual_time(device, workload, once),
+            None => in_virtual_time(&self.device(), workload, once),
         }
     }
 

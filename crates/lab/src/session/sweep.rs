@@ -1,4 +1,4 @@
-//! [`Sweeping`]: the lives of a sweep, on all cores, kept as they go.
+//! Lives of simulated SSDs as cells of a session, on all cores.
 //!
 //! A *life* is one drive in one use from one seed; it is lived once for every way in
 //! which discards come to the drive, and the aged drive is used without encryption
@@ -6,122 +6,285 @@
 //! stored does not tell how many cores there were, and a run that was interrupted
 //! is a beginning that can be gone on with.
 
-use super::simulated::{Ciphers, Encrypting};
-use super::{KEPT_EVERY, Observer, SessionError, Visit, begun, ended, state_build};
+use super::cell::Cell;
+use super::simulated::Ciphers;
+use super::subject::{Once, Subject, in_virtual_time};
+use super::{KEPT_EVERY, Observer, Session, SessionError, Visit, Way};
 use crate::clock::Clock;
+use crate::plan::Plan;
 use crate::record::{Life, Run, Tier, Trial, TrimPolicy};
 use crate::stats;
-use crate::summary::{self, Identity, Reference};
 use crate::sweep::{Place, Sweep, of_drive};
 use crate::target::life::{Aged, Living, Outcome};
 use crate::target::simulated::{self, Processor, SimulatedError};
-use crate::trial::{self, Options, Sample, Samples, TrialError, histogram};
+use crate::trial::{Sample, Samples, TrialError};
 use crate::workload::Workload;
-use hdrhistogram::Histogram;
 use sha2::{Digest, Sha256};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// A sweep on its way.
-pub struct Sweeping<'a> {
+/// The lives of a sweep.
+pub(super) struct Lives<'a> {
     sweep: &'a Sweep,
+    plan: &'a Plan,
     ciphers: Ciphers,
-    numbers: Vec<u32>,
-    run: Run,
+    /// The first seed.
+    seed: u64,
+    cores: usize,
 }
 
-/// Who uses a drive: nobody's cipher, or one of the sweep's.
-#[derive(Clone, Copy)]
-struct User<'a> {
+/// A place in which lives are lived.
+struct Aging {
+    place: Place,
+    living: Living,
+    /// The seed of its first life.
+    first_seed: u64,
+    /// The drive that was lived last, by its seed and its way.
+    drive: RefCell<Option<(u64, TrimPolicy, Aged)>>,
+    /// What lives came to, by seed and by way.
+    outcomes: RefCell<Vec<(TrimPolicy, Outcome)>>,
+}
+
+/// A drive that has lived, behind a cipher or not encrypted.
+struct AgedDrive {
+    aging: Rc<Aging>,
     policy: TrimPolicy,
-    cipher: Option<&'a Encrypting>,
+    processor: Option<Processor>,
 }
 
 /// What one seed has brought to a place.
 struct Lived {
-    /// By policy, the drive that is not encrypted first.
-    outcomes: Vec<Outcome>,
-    /// By workload, then by user.
-    samples: Vec<Vec<Sample>>,
+    /// By cell, then by workload.
+    samples: Vec<Vec<Samples>>,
+    outcomes: Vec<(TrimPolicy, Outcome)>,
 }
 
-/// What is known of a place.
-struct Gathered {
-    outcomes: Vec<Option<Vec<Outcome>>>,
-    /// By workload, user and seed; latencies of all seeds are together.
-    samples: Vec<Vec<Vec<Option<Sample>>>>,
-    latencies: Vec<Vec<Histogram<u64>>>,
-    missing: usize,
+/// How a drive lives of which this becomes: nothing is compressed, so the flash cannot tell
+/// what is encrypted.
+fn way_of(policy: TrimPolicy) -> TrimPolicy {
+    match policy {
+        TrimPolicy::Plain => TrimPolicy::Pass,
+        policy => policy,
+    }
 }
 
-impl<'a> Sweeping<'a> {
-    /// A sweep whose lives are from `seed` on; `id` names the run.
-    ///
-    /// # Errors
-    /// [`SessionError::Plan`], [`SessionError::Simulated`].
-    pub fn new(sweep: &'a Sweep, seed: u64, id: String) -> Result<Self, SessionError> {
-        let ciphers = Ciphers::of(&sweep.plan(), None)?;
-        let run = Run {
-            fingerprint: Some(fingerprint(sweep, seed)),
-            ..begun(&sweep.name, seed, id, ciphers.warnings())
+impl Aging {
+    /// Lives so from a seed, unless that was the last life.
+    fn live(&self, policy: TrimPolicy, once: Once<'_>) -> Result<(), SimulatedError> {
+        let way = way_of(policy);
+        let last = self
+            .drive
+            .borrow()
+            .as_ref()
+            .map(|(seed, way, _)| (*seed, *way));
+        if last == Some((once.seed, way)) {
+            return Ok(());
+        }
+        let mut go_on = || match once.stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         };
-        Ok(Self {
-            numbers: sweep.numbers(),
-            ciphers,
-            sweep,
-            run,
+        let (outcome, aged) = self.living.live(way, once.seed, &mut go_on)?;
+        self.outcomes.borrow_mut().push((way, outcome));
+        self.drive.replace(Some((once.seed, way, aged)));
+        Ok(())
+    }
+
+    /// What the lives came to under a policy.
+    fn life(&self, policy: TrimPolicy) -> Option<Life> {
+        let outcomes = self.outcomes.borrow();
+        let values = |value: fn(&Outcome) -> f64| -> Vec<f64> {
+            let so = outcomes.iter().filter(|(way, _)| *way == way_of(policy));
+            so.map(|(_, outcome)| value(outcome)).collect()
+        };
+        let amplification = values(|life| life.write_amplification);
+        let years = values(|life| life.lifetime_years);
+        let by = &self.place.by;
+        Some(Life {
+            policy,
+            over_provisioning: self.living.over_provisioning(),
+            gc: by.gc.clone(),
+            fill: by.fill,
+            overwrites: by.overwrites,
+            unpartitioned: by.unpartitioned,
+            daily_bytes: by.daily,
+            years: by.years,
+            first_seed: self.first_seed,
+            write_amplification: stats::interval(&amplification)?,
+            lifetime_years: stats::interval(&years)?,
+            terabytes_written: stats::interval(&values(|life| life.terabytes_written))?,
+            samples_write_amplification: amplification,
+            samples_lifetime_years: years,
+        })
+    }
+}
+
+impl Subject for AgedDrive {
+    fn takes(&self, workload: &Workload) -> bool {
+        !workload.op.is_bare()
+    }
+
+    /// Uses the files on the drive once.
+    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError> {
+        self.aging.live(self.policy, once)?;
+        match &*self.aging.drive.borrow() {
+            Some((_, _, aged)) => in_virtual_time(&aged.device(self.processor)?, workload, once),
+            None => Err(TrialError::Interrupted),
+        }
+    }
+
+    fn is_simulated(&self) -> bool {
+        true
+    }
+
+    /// Every seed has a life of its own.
+    fn lasts(&self) -> bool {
+        false
+    }
+
+    fn complete(&self, trial: &mut Trial) {
+        trial.life = self.aging.life(self.policy).map(Box::new);
+    }
+}
+
+impl Lives<'_> {
+    /// The drive at a place as each policy and cipher has it, first as it is not encrypted.
+    fn cells(&self, place: &Place) -> Result<(Rc<Aging>, Vec<(TrimPolicy, Cell)>), SessionError> {
+        let living = Living::new(&place.device, place.by.clone())?;
+        let system = of_drive(&place.device);
+        let device = simulated::description(&place.device, living.capacity());
+        let aging = Rc::new(Aging {
+            place: place.clone(),
+            living,
+            first_seed: self.seed + u64::from(place.seeds.0),
+            drive: RefCell::default(),
+            outcomes: RefCell::default(),
+        });
+        let policies = self.sweep.policies.iter();
+        let encrypted =
+            policies.flat_map(|&policy| self.ciphers.all().map(move |by| (policy, Some(by))));
+        let users = std::iter::once((TrimPolicy::Plain, None)).chain(encrypted);
+        let cell = |(policy, cipher)| {
+            let identity = self
+                .ciphers
+                .identity(&system, cipher, Tier::Block, device.clone());
+            let subject = AgedDrive {
+                aging: Rc::clone(&aging),
+                policy,
+                processor: cipher.map(|cipher| cipher.processor()),
+            };
+            let label = place.device.clone();
+            (
+                policy,
+                Cell::new(Box::new(subject), label, identity, self.plan),
+            )
+        };
+        let cells = users.map(cell).collect();
+        Ok((aging, cells))
+    }
+
+    /// Records of each place.
+    fn trials_of_a_place(&self) -> usize {
+        let encrypted = self.sweep.policies.len() * self.ciphers.all().count();
+        (1 + encrypted) * self.sweep.workloads.len()
+    }
+
+    /// One seed of a place, in every way.
+    fn live(&self, place: &Place, seed: u32, stop: &AtomicBool) -> Result<Lived, SessionError> {
+        let (aging, mut cells) = self.cells(place)?;
+        let once = Once {
+            number: seed,
+            seed: aging.first_seed + u64::from(seed),
+            slice: false,
+            stop,
+        };
+        for way in self.sweep.setups() {
+            for (_, cell) in cells
+                .iter_mut()
+                .filter(|(policy, _)| way_of(*policy) == way)
+            {
+                for (index, workload) in self.sweep.workloads.iter().enumerate() {
+                    let sample = cell.visit(workload, once)?;
+                    cell.samples[index].push(sample);
+                }
+            }
+        }
+        Ok(Lived {
+            samples: cells.into_iter().map(|(_, cell)| cell.samples).collect(),
+            outcomes: aging.outcomes.take(),
         })
     }
 
-    /// States which build of the program measures: its version and commit.
-    pub fn built_as(mut self, version: &str) -> Self {
-        state_build(&mut self.run, version);
-        self
+    /// The cells of a place with what its seeds have brought, in their order.
+    fn joined(&self, place: &Place, all: Vec<Lived>) -> Result<Vec<Cell>, SessionError> {
+        let (aging, mut cells) = self.cells(place)?;
+        for lived in all {
+            aging.outcomes.borrow_mut().extend(lived.outcomes);
+            for ((_, cell), workloads) in cells.iter_mut().zip(lived.samples) {
+                for (samples, more) in cell.samples.iter_mut().zip(workloads) {
+                    samples.append(more);
+                }
+            }
+        }
+        Ok(cells.into_iter().map(|(_, cell)| cell).collect())
     }
+}
 
-    /// What is known before anything is measured; to be stored first.
-    pub fn header(&self) -> &Run {
-        &self.run
+impl<'a> Session<'a> {
+    /// Lives of the drives of `sweep`, whose plan is `plan`, from `seed` on; so many cores
+    /// live at a time.
+    ///
+    /// # Errors
+    /// [`SessionError::Plan`], [`SessionError::Simulated`].
+    pub fn of_lives(
+        sweep: &'a Sweep,
+        plan: &'a Plan,
+        cores: usize,
+        seed: u64,
+        id: String,
+    ) -> Result<Self, SessionError> {
+        let ciphers = Ciphers::of(plan, None)?;
+        let mut session = Self::of(plan, seed, id, ciphers.warnings(), |_| Vec::new())?;
+        session.run.fingerprint = Some(fingerprint(sweep, seed));
+        session.way = Way::Lives(Lives {
+            sweep,
+            plan,
+            ciphers,
+            seed,
+            cores,
+        });
+        Ok(session)
     }
 
     /// Whether `run` is a beginning of this, by the same program.
     pub fn goes_on_with(&self, run: &Run) -> bool {
         let build = |run: &Run| run.host.versions.get("cryptmark").cloned();
-        run.partial && run.fingerprint == self.run.fingerprint && build(run) == build(&self.run)
+        run.partial
+            && run.fingerprint.is_some()
+            && run.fingerprint == self.run.fingerprint
+            && build(run) == build(&self.run)
     }
 
     /// Goes on with a beginning of this, under its id.
     pub fn resumed(mut self, beginning: Run) -> Self {
         self.run = beginning;
-        let whole = self.done() * self.trials_of_a_place();
-        self.run.trials.truncate(whole);
+        if let Way::Lives(lives) = &self.way {
+            let each = lives.trials_of_a_place();
+            self.run.trials.truncate(self.places_done() * each);
+        }
         self
     }
 
-    /// Places that are done.
-    pub fn done(&self) -> usize {
-        self.run.trials.len() / self.trials_of_a_place()
-    }
-
-    fn users(&self) -> Vec<User<'_>> {
-        let plain = User {
-            policy: TrimPolicy::Plain,
-            cipher: None,
-        };
-        let policies = self.sweep.policies.iter();
-        let encrypted = policies.flat_map(|&policy| {
-            self.ciphers.all().map(move |cipher| User {
-                policy,
-                cipher: Some(cipher),
-            })
-        });
-        std::iter::once(plain).chain(encrypted).collect()
-    }
-
-    fn trials_of_a_place(&self) -> usize {
-        self.users().len() * self.sweep.workloads.len()
+    /// Places of a sweep that are done.
+    pub fn places_done(&self) -> usize {
+        match &self.way {
+            Way::Lives(lives) => self.run.trials.len() / lives.trials_of_a_place(),
+            _ => 0,
+        }
     }
 
     /// Lives the first life that is missing, to know how long they take; what it comes to is
@@ -130,38 +293,25 @@ impl<'a> Sweeping<'a> {
     /// # Errors
     /// As [`measure`](Self::measure).
     pub fn try_one(&self, stop: &AtomicBool) -> Result<(), SessionError> {
-        match self.numbers.get(self.done()) {
-            Some(&number) => self.live(&self.sweep.place(number), 0, stop).map(drop),
+        let Way::Lives(lives) = &self.way else {
+            return Ok(());
+        };
+        match lives.sweep.numbers().get(self.places_done()) {
+            Some(&number) => lives.live(&lives.sweep.place(number), 0, stop).map(drop),
             None => Ok(()),
         }
     }
 
-    /// Lives all of them on so many cores.
-    ///
-    /// Whatever happens, the returned run holds what was measured; it says
-    /// `partial` unless the sweep was completed.
-    pub fn measure(
-        self,
-        cores: usize,
-        stop: &AtomicBool,
-        observer: &mut dyn Observer,
-    ) -> (Run, Result<(), SessionError>) {
-        let mut run = self.run.clone();
-        let outcome = self.all(&mut run, cores, stop, observer);
-        let whole = outcome.is_ok();
-        // The hypervisor takes nothing of virtual time.
-        (ended(run, None, whole), outcome)
-    }
-
-    fn all(
-        &self,
-        run: &mut Run,
-        cores: usize,
+    /// All that are missing.
+    pub(super) fn lives(
+        &mut self,
+        lives: &Lives<'_>,
+        begin: usize,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
-        let begin = self.done();
-        let places: Vec<Place> = self.numbers.iter().map(|&n| self.sweep.place(n)).collect();
+        let numbers = lives.sweep.numbers();
+        let places: Vec<Place> = numbers.iter().map(|&n| lives.sweep.place(n)).collect();
         let tasks: Vec<(usize, u32)> = (begin..places.len())
             .flat_map(|place| (0..places[place].seeds.1).map(move |seed| (place, seed)))
             .collect();
@@ -169,9 +319,8 @@ impl<'a> Sweeping<'a> {
         let failed = AtomicBool::new(false);
         let visits = tasks.len() as u64;
         std::thread::scope(|scope| {
-            // As many as cores may be done and not looked at: each has its histograms.
-            let (sender, receiver) = mpsc::sync_channel(cores);
-            for _ in 0..cores.max(1) {
+            let (sender, receiver) = mpsc::sync_channel(lives.cores);
+            for _ in 0..lives.cores.max(1) {
                 let sender = sender.clone();
                 let (next, failed, tasks, places) = (&next, &failed, &tasks, &places);
                 scope.spawn(move || {
@@ -180,7 +329,7 @@ impl<'a> Sweeping<'a> {
                         else {
                             break;
                         };
-                        let lived = self.live(&places[place], seed, stop);
+                        let lived = lives.live(&places[place], seed, stop);
                         failed.fetch_or(lived.is_err(), Ordering::Relaxed);
                         if sender.send((place, seed, lived)).is_err() {
                             break;
@@ -189,17 +338,17 @@ impl<'a> Sweeping<'a> {
                 });
             }
             drop(sender);
-            let mut gathered: BTreeMap<usize, Gathered> = BTreeMap::new();
+            // By place and seed.
+            let mut waiting: BTreeMap<(usize, u32), Lived> = BTreeMap::new();
             let mut ready = begin;
-            let mut kept = run.trials.len();
             let clock = Clock::get();
-            let mut then = clock.now();
+            let mut kept = clock.now();
             let mut outcome = Ok(());
             let mut done = 0;
             show(&places, begin, 0..visits, observer);
             for (place, seed, lived) in receiver {
-                let lived = match lived {
-                    Ok(lived) => lived,
+                match lived {
+                    Ok(lived) => waiting.insert((place, seed), lived),
                     // The first one is why; the others were told to stop.
                     Err(error) => {
                         outcome = outcome.and(Err(error));
@@ -207,167 +356,25 @@ impl<'a> Sweeping<'a> {
                     }
                 };
                 done += 1;
-                let seeds = places[place].seeds.1 as usize;
-                let all = gathered
-                    .entry(place)
-                    .or_insert_with(|| Gathered::new(seeds, &lived));
-                all.add(seed as usize, lived);
-                while gathered.get(&ready).is_some_and(|all| all.missing == 0) {
-                    if let Some(all) = gathered.remove(&ready) {
-                        run.trials.extend(self.summarise(&places[ready], all)?);
+                while let Some(place) = places.get(ready) {
+                    let seeds = (ready, 0)..(ready, place.seeds.1);
+                    if waiting.range(seeds).count() < place.seeds.1 as usize {
+                        break;
                     }
+                    let later = waiting.split_off(&(ready + 1, 0));
+                    let all = std::mem::replace(&mut waiting, later).into_values();
+                    self.enter(lives.joined(place, all.collect())?);
                     ready += 1;
                 }
                 show(&places, place, done..visits, observer);
-                if clock.now() - then >= clock.ticks(KEPT_EVERY) {
-                    keep(run, &mut kept, observer, &failed)?;
-                    then = clock.now();
+                if clock.now() - kept >= clock.ticks(KEPT_EVERY) {
+                    let told = self.hand_over(observer);
+                    failed.fetch_or(told.is_err(), Ordering::Relaxed);
+                    told?;
+                    kept = clock.now();
                 }
             }
-            keep(run, &mut kept, observer, &failed)?;
             outcome
-        })
-    }
-
-    /// One seed of a place, in every setup.
-    fn live(&self, place: &Place, seed: u32, stop: &AtomicBool) -> Result<Lived, SessionError> {
-        let living = Living::new(&place.device, place.by.clone())?;
-        let seed = self.run.seed + u64::from(place.seeds.0 + seed);
-        let users = self.users();
-        let workloads = &self.sweep.workloads;
-        let mut outcomes = vec![None; 1 + self.sweep.policies.len()];
-        let mut samples: Vec<Vec<Option<Sample>>> = workloads
-            .iter()
-            .map(|_| users.iter().map(|_| None).collect())
-            .collect();
-        for setup in self.sweep.setups() {
-            let mut go_on = || match stop.load(Ordering::Relaxed) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            };
-            let (outcome, aged) =
-                living
-                    .live(setup, seed, &mut go_on)
-                    .map_err(|error| match error {
-                        SimulatedError::Interrupted => SessionError::Interrupted,
-                        error => error.into(),
-                    })?;
-            let lives_so = |policy: TrimPolicy| match policy {
-                // Nothing is compressed: the flash cannot tell what is encrypted.
-                TrimPolicy::Plain => setup == TrimPolicy::Pass,
-                policy => setup == policy,
-            };
-            let plain = std::iter::once(TrimPolicy::Plain);
-            let policies = plain.chain(self.sweep.policies.iter().copied());
-            for (known, _) in outcomes
-                .iter_mut()
-                .zip(policies)
-                .filter(|(_, policy)| lives_so(*policy))
-            {
-                *known = Some(outcome);
-            }
-            for (number, user) in users.iter().enumerate() {
-                if !lives_so(user.policy) {
-                    continue;
-                }
-                for (workload, samples) in workloads.iter().zip(&mut samples) {
-                    let processor = user.cipher.map(Encrypting::processor);
-                    let sample = used(&aged, workload, processor, seed, stop, &place.device)?;
-                    samples[number] = Some(sample);
-                }
-            }
-        }
-        // Every policy is among the setups, and what is not encrypted lives as one of them.
-        Ok(Lived {
-            outcomes: outcomes.into_iter().flatten().collect(),
-            samples: samples
-                .into_iter()
-                .map(|users| users.into_iter().flatten().collect())
-                .collect(),
-        })
-    }
-
-    fn summarise(&self, place: &Place, all: Gathered) -> Result<Vec<Trial>, SessionError> {
-        let living = Living::new(&place.device, place.by.clone())?;
-        let system = of_drive(&place.device);
-        let users = self.users();
-        let device = simulated::description(&place.device, living.capacity());
-        let identities: Vec<Identity> = users
-            .iter()
-            .map(|user| {
-                self.ciphers
-                    .identity(&system, user.cipher, Tier::Block, device.clone())
-            })
-            .collect();
-        let outcomes: Vec<Vec<Outcome>> = all.outcomes.into_iter().flatten().collect();
-        let mut trials = Vec::new();
-        for ((workload, samples), latencies) in self
-            .sweep
-            .workloads
-            .iter()
-            .zip(all.samples)
-            .zip(all.latencies)
-        {
-            let of_users: Vec<Samples> = samples
-                .into_iter()
-                .zip(latencies)
-                .map(|(samples, latency)| {
-                    let mut samples: Vec<Sample> = samples.into_iter().flatten().collect();
-                    if let Some(first) = samples.first_mut() {
-                        first.latency = latency;
-                    }
-                    samples.into_iter().collect()
-                })
-                .collect();
-            for (number, user) in users.iter().enumerate() {
-                let reference = (number > 0).then(|| Reference {
-                    against: identities[0].system.as_str(),
-                    rates: of_users[0].rates(),
-                    floor: stats::noise_floor(None),
-                });
-                let life = self.life(place, &living, user.policy, &outcomes);
-                let samples = &of_users[number];
-                let trial = life.and_then(|life| {
-                    summary::life(&identities[number], workload, samples, reference, life)
-                });
-                trials.extend(trial);
-            }
-        }
-        Ok(trials)
-    }
-
-    /// What the lives of a place came to under a policy.
-    fn life(
-        &self,
-        place: &Place,
-        living: &Living,
-        policy: TrimPolicy,
-        outcomes: &[Vec<Outcome>],
-    ) -> Option<Life> {
-        let of_policy = match policy {
-            TrimPolicy::Plain => 0,
-            policy => 1 + self.sweep.policies.iter().position(|p| *p == policy)?,
-        };
-        let values = |value: fn(&Outcome) -> f64| -> Vec<f64> {
-            outcomes.iter().map(|by| value(&by[of_policy])).collect()
-        };
-        let amplification = values(|life| life.write_amplification);
-        let years = values(|life| life.lifetime_years);
-        Some(Life {
-            policy,
-            over_provisioning: living.over_provisioning(),
-            gc: place.by.gc.clone(),
-            fill: place.by.fill,
-            overwrites: place.by.overwrites,
-            unpartitioned: place.by.unpartitioned,
-            daily_bytes: place.by.daily,
-            years: place.by.years,
-            first_seed: self.run.seed + u64::from(place.seeds.0),
-            write_amplification: stats::interval(&amplification)?,
-            lifetime_years: stats::interval(&years)?,
-            terabytes_written: stats::interval(&values(|life| life.terabytes_written))?,
-            samples_write_amplification: amplification,
-            samples_lifetime_years: years,
         })
     }
 }
@@ -387,87 +394,10 @@ fn show(places: &[Place], number: usize, visits: Range<u64>, observer: &mut dyn 
     });
 }
 
-/// Hands over what is new.
-fn keep(
-    run: &Run,
-    kept: &mut usize,
-    observer: &mut dyn Observer,
-    failed: &AtomicBool,
-) -> Result<(), SessionError> {
-    if *kept == run.trials.len() {
-        return Ok(());
-    }
-    let changed: Vec<usize> = (*kept..run.trials.len()).collect();
-    *kept = run.trials.len();
-    observer.keep(run, &changed).map_err(|source| {
-        failed.store(true, Ordering::Relaxed);
-        SessionError::Keep(source)
-    })
-}
-
-/// Uses the files on an aged drive once.
-fn used(
-    aged: &Aged,
-    workload: &Workload,
-    processor: Option<Processor>,
-    seed: u64,
-    stop: &AtomicBool,
-    device: &str,
-) -> Result<Sample, SessionError> {
-    let clock = simulated::clock();
-    let options = Options {
-        seed,
-        metered: true,
-        slice: false,
-        stop,
-        clock: &clock,
-    };
-    let drive = aged.device(processor)?;
-    trial::run(&drive, workload, options).map_err(|source| match source {
-        TrialError::Interrupted => SessionError::Interrupted,
-        source => SessionError::Trial {
-            workload: workload.name.clone(),
-            label: device.to_owned(),
-            source: Box::new(source),
-        },
-    })
-}
-
 /// SHA-256 of everything that decides what comes out.
 fn fingerprint(sweep: &Sweep, seed: u64) -> String {
     let text = serde_json::to_string(&(sweep, &sweep.only, seed));
     let text = text.expect("a sweep that was read can be written");
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-impl Gathered {
-    /// Room for so many seeds of what is like `first`.
-    fn new(seeds: usize, first: &Lived) -> Self {
-        let each = |users: &Vec<Sample>| -> Vec<Vec<Option<Sample>>> {
-            let none = || (0..seeds).map(|_| None).collect();
-            users.iter().map(|_| none()).collect()
-        };
-        let none = |users: &Vec<Sample>| users.iter().map(|_| histogram()).collect();
-        Self {
-            outcomes: vec![None; seeds],
-            samples: first.samples.iter().map(each).collect(),
-            latencies: first.samples.iter().map(none).collect(),
-            missing: seeds,
-        }
-    }
-
-    fn add(&mut self, seed: usize, lived: Lived) {
-        self.outcomes[seed] = Some(lived.outcomes);
-        for (workload, users) in lived.samples.into_iter().enumerate() {
-            for (user, mut sample) in users.into_iter().enumerate() {
-                // A histogram has a hundred thousand numbers: one for all seeds is enough, and
-                // counts add up in whatever order they come.
-                self.latencies[workload][user] += &sample.latency;
-                sample.latency = Histogram::new(1).expect("a digit is possible");
-                self.samples[workload][user][seed] = Some(sample);
-            }
-        }
-        self.missing -= 1;
-    }
 }

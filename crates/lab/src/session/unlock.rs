@@ -205,6 +205,7 @@ pub(super) fn alone(
     }
     let mut trial = summary::trial(&identity(), &workload(recipe), &samples, None, None);
     if let Some(trial) = &mut trial {
+        summary::judge_steadiness(trial);
         derivation.complete(trial);
     }
     Ok(trial)

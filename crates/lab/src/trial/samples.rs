@@ -51,6 +51,15 @@ impl Samples {
         self.each.push(sample);
     }
 
+    /// The repetitions of `later` after these.
+    pub fn append(&mut self, later: Self) {
+        self.each.extend(later.each);
+        self.rates.extend(later.rates);
+        for (latency, count) in later.latencies {
+            *self.latencies.entry(latency).or_default() += count;
+        }
+    }
+
     /// The repetitions, in order; their histograms are empty.
     pub fn each(&self) -> &[Sample] {
         &self.each
