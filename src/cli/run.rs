@@ -192,6 +192,16 @@ fn measure(
 }
 
 impl RunOptions {
+    /// When it is done, where the command line says so; `planned` is what the plan says.
+    fn until(&self, planned: Option<Until>) -> Option<Until> {
+        self.time.or(self.precision)?;
+        let until = planned.unwrap_or(UNTIL);
+        Some(Until {
+            seconds: self.time.unwrap_or(until.seconds),
+            precision: self.precision.unwrap_or(until.precision),
+        })
+    }
+
     /// The plan with what the command line changes in it.
     fn plan(&self) -> Result<Plan, Failure> {
         let mut plan = Plan::load(&self.plan)?;
@@ -250,7 +260,7 @@ impl RunOptions {
             // Time that is simulated need not be spared.
             plan.until = None;
         }
-        if self.time.or(self.precision).is_some() {
+        if let Some(until) = self.until(plan.until) {
             if simulated || plan.is_bare() || plan.steady.is_some() {
                 return Err(Failure::new(
                     2,
@@ -258,11 +268,7 @@ impl RunOptions {
                     "Give --repeat; they are for storage that is here, such as in `cryptmark run`.",
                 ));
             }
-            let until = plan.until.unwrap_or(UNTIL);
-            plan.until = Some(Until {
-                seconds: self.time.unwrap_or(until.seconds),
-                precision: self.precision.unwrap_or(until.precision),
-            });
+            plan.until = Some(until);
         }
         plan.cpu.extend(self.cpu.iter().cloned());
         if let Some(driver) = self.driver {

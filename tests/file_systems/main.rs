@@ -150,6 +150,28 @@ key_size = 256
     }
 }
 
+/// Every ratio is known to half of all there is as soon as there is an interval.
+#[test]
+fn rounds_end_when_all_is_decided() {
+    let Some(desk) = Desk::new() else { return };
+    let mut run = desk.run(PLAN);
+    run.args(["--op", "sleep 0.2", "--precision", "50", "--time", "86400"]);
+    let run = record(&run.args(["--json", "-"]).output().unwrap());
+    assert_eq!(desk.is_clean(), Ok(()));
+    assert_eq!(run["partial"], false);
+    for trial in run["trials"].as_array().unwrap() {
+        let rounds = trial["repetitions"].as_u64().unwrap();
+        assert!((8..1000).contains(&rounds), "{trial}");
+    }
+    let mut short = desk.run(PLAN);
+    short.args(["--op", "sleep 0.1", "--precision", "0.1", "--time", "1"]);
+    let run = record(&short.args(["--json", "-"]).output().unwrap());
+    assert_eq!(desk.is_clean(), Ok(()));
+    let trials = run["trials"].as_array().unwrap();
+    assert_eq!((trials.len(), &run["partial"]), (3, &false.into()));
+    assert!(trials.iter().all(|trial| trial["repetitions"] != 1000));
+}
+
 #[test]
 fn several_do_the_same_at_a_time_in_a_warm_cache() {
     let Some(desk) = Desk::new() else { return };

@@ -113,6 +113,13 @@ pub struct Until {
     pub precision: f64,
 }
 
+impl Until {
+    /// Whether both numbers lie in their ranges.
+    pub(crate) fn is_possible(&self) -> bool {
+        (1.0..=86_400.0).contains(&self.seconds) && (0.1..=50.0).contains(&self.precision)
+    }
+}
+
 fn block_tier() -> Tier {
     Tier::Block
 }

@@ -35,6 +35,8 @@ pub use self::error::SessionError;
 pub use self::observer::{Observer, Unwatched, Visit};
 
 use self::cell::Cell;
+#[cfg(target_os = "linux")]
+use self::file_system::Jobs;
 use self::opened::Opened;
 use self::subject::Once;
 use self::sweep::Lives;
@@ -117,15 +119,21 @@ fn ended(mut run: Run, steal: Option<f64>, whole: bool) -> Run {
 struct Stage<'a> {
     /// Places of workloads in the plan.
     workloads: Vec<usize>,
+    /// The only place that is visited, where each has its time; all workloads one after the
+    /// other.
+    place: Option<usize>,
     /// The test that begins with a prepared device and ends when that is steady.
     test: Option<&'a SteadyTest>,
+    /// The clock at its begin and at the latest end, where it ends when all is decided.
+    time: Option<Range<u64>>,
 }
 
-/// One workload on some of its cells, once each.
+/// Some cells, once each, and what is asked of them.
 struct Turn {
     /// From 0.
     round: u32,
-    order: Vec<usize>,
+    /// By workload and cell.
+    order: Vec<(usize, usize)>,
     /// Seconds of a slice, where it is not a whole repetition.
     slice: Option<f64>,
     /// Done so far and in all, for who watches.
@@ -138,6 +146,9 @@ enum Way<'a> {
     Turns,
     /// From lives of drives.
     Lives(Lives<'a>),
+    /// From agents that mount file systems.
+    #[cfg(target_os = "linux")]
+    Jobs(Jobs<'a>),
 }
 
 /// A plan on its way through one extent.
@@ -152,6 +163,8 @@ pub struct Session<'a> {
     fresh: BTreeSet<usize>,
     /// Places in `run.trials` that nobody was told of yet.
     changed: BTreeSet<usize>,
+    /// When somebody was told last, by the clock.
+    kept: u64,
     core_hz: Option<f64>,
     /// What was published of the plan's cells.
     beside: Beside,
@@ -243,6 +256,7 @@ impl<'a> Session<'a> {
             cells,
             fresh: BTreeSet::new(),
             changed: BTreeSet::new(),
+            kept: Clock::get().now(),
             steal: StealMeter::start(),
             beside,
             plan,
@@ -276,6 +290,8 @@ impl<'a> Session<'a> {
             &self.plan.until,
         ) {
             (Way::Lives(lives), _) => self.lives(&lives, done, stop, observer),
+            #[cfg(target_os = "linux")]
+            (Way::Jobs(jobs), _) => self.jobs(&jobs, stop, observer),
             (Way::Turns, Some(until)) => self.slices(until, stop, observer),
             (Way::Turns, None) => self
                 .derivations(stop, observer)
@@ -328,37 +344,91 @@ impl<'a> Session<'a> {
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
         let plan = self.plan;
-        let rounds = plan.repetitions;
         let a_round: usize = plan.workloads.iter().map(|w| self.cells_of(w).len()).sum();
-        let visits = u64::from(rounds) * a_round as u64;
-        let clock = Clock::get();
-        let mut kept = clock.now();
+        let visits = u64::from(plan.repetitions) * a_round as u64;
         let mut done = 0;
         for stage in self.stages() {
             if stage.test.is_some() {
                 self.prepare(&stage, stop, observer)?;
             }
-            for round in 0..rounds {
-                for &index in &stage.workloads {
-                    let order = self.in_turns(index, round);
-                    let turn = Turn {
-                        round,
-                        order,
-                        slice: None,
-                        visits: done..visits,
-                    };
-                    done = self.round(index, turn, stop, observer)?;
-                    if clock.now() - kept >= clock.ticks(KEPT_EVERY) {
-                        self.hand_over(observer)?;
-                        kept = clock.now();
-                    }
-                }
-                if stage.test.is_some_and(|test| self.is_steady(test)) {
-                    break;
-                }
-            }
+            done = self.stage(&stage, done..visits, stop, observer)?;
         }
         Ok(())
+    }
+
+    /// Rounds until there is enough of them; the visits done by then.
+    fn stage(
+        &mut self,
+        stage: &Stage<'_>,
+        visits: Range<u64>,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<u64, SessionError> {
+        let clock = Clock::get();
+        let mut done = visits.start;
+        for round in 0..self.plan.repetitions {
+            let begun = clock.now();
+            for order in self.turns(stage, round) {
+                let turn = Turn {
+                    round,
+                    order,
+                    slice: None,
+                    visits: done..visits.end,
+                };
+                done = self.round(turn, stop, observer)?;
+                self.hand_over_in_time(observer)?;
+            }
+            let now = clock.now();
+            let enough = match (stage.test, &stage.time) {
+                (Some(test), _) => self.is_steady(test),
+                (None, Some(time)) => {
+                    let tenths = (10.0 * clock.seconds(now - time.start)) as u64;
+                    done = (visits.start + tenths).min(visits.end);
+                    now + (now - begun) > time.end || self.is_whole_decided(stage)
+                }
+                (None, None) => false,
+            };
+            if enough {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Who is visited in a round: the cells of each workload in turns, or all that is asked of
+    /// each cell of a place.
+    fn turns(&self, stage: &Stage<'_>, round: u32) -> Vec<Vec<(usize, usize)>> {
+        let of = |index: usize| {
+            self.in_turns(index, round)
+                .into_iter()
+                .map(move |cell| (index, cell))
+        };
+        let Some(place) = stage.place else {
+            return stage
+                .workloads
+                .iter()
+                .map(|&index| of(index).collect())
+                .collect();
+        };
+        let all = stage.workloads.iter().flat_map(|&index| of(index));
+        let mut order: Vec<_> = all
+            .filter(|(_, cell)| self.cells[*cell].place == place)
+            .collect();
+        order.sort_by_key(|&(_, cell)| match round % 2 {
+            0 => cell,
+            _ => usize::MAX - cell,
+        });
+        vec![order]
+    }
+
+    /// Whether more rounds of a place would say nothing more that is asked for.
+    fn is_whole_decided(&mut self, stage: &Stage<'_>) -> bool {
+        self.renew();
+        let Some(until) = &self.plan.until else {
+            return false;
+        };
+        let mut visited = self.turns(stage, 0).into_iter().flatten();
+        visited.all(|(workload, cell)| self.is_decided(workload, cell, until))
     }
 
     /// All workloads at once, or those of each test.
@@ -367,14 +437,18 @@ impl<'a> Session<'a> {
         let Some(steady) = &plan.steady else {
             return vec![Stage {
                 workloads: (0..plan.workloads.len()).collect(),
+                place: None,
                 test: None,
+                time: None,
             }];
         };
         let stage = |test: &'a SteadyTest| Stage {
             workloads: (0..plan.workloads.len())
                 .filter(|&index| test.workloads.contains(&plan.workloads[index].name))
                 .collect(),
+            place: None,
             test: Some(test),
+            time: None,
         };
         steady.tests.iter().map(stage).collect()
     }
@@ -454,19 +528,14 @@ impl<'a> Session<'a> {
         self.run.seed.wrapping_add(u64::from(round) << 20)
     }
 
-    /// One workload on the systems whose turn it is; the visits done by then.
+    /// The systems whose turn it is; the visits done by then.
     fn round(
         &mut self,
-        index: usize,
         turn: Turn,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<u64, SessionError> {
         let plan = self.plan;
-        let mut workload = plan.workloads[index].clone();
-        if let Some(seconds) = turn.slice {
-            (workload.seconds, workload.bytes) = (Some(seconds), None);
-        }
         let Turn { round, visits, .. } = turn;
         let mut done = visits.start;
         let once = Once {
@@ -476,14 +545,18 @@ impl<'a> Session<'a> {
             stop,
         };
         let mut samples = Vec::with_capacity(turn.order.len());
-        for cell in turn.order {
+        for (index, cell) in turn.order {
+            let mut workload = plan.workloads[index].clone();
+            if let Some(seconds) = turn.slice {
+                (workload.seconds, workload.bytes) = (Some(seconds), None);
+            }
             let subject = &self.cells[cell];
             if subject.had_its_time(plan, &workload, index) {
                 done += 1;
                 continue;
             }
             observer.visiting(&Visit {
-                workload: &workload.name,
+                workload: &subject.subject.calls(&workload),
                 label: &subject.label,
                 round: round + 1,
                 rounds: plan.until.is_none().then_some(plan.repetitions),
@@ -494,15 +567,30 @@ impl<'a> Session<'a> {
                 subject.warm_up(&workload, once)?;
             }
             let sample = subject.visit(&workload, once)?;
-            samples.push((cell, sample));
             done += 1;
+            self.fresh.insert(index);
+            if subject.subject.is_visited_whole() {
+                self.cells[cell].samples[index].push(sample);
+                self.hand_over_in_time(observer)?;
+                continue;
+            }
+            samples.push((index, cell, sample));
         }
         // Whole rounds only: what is compared was measured in turns.
-        for (cell, sample) in samples {
+        for (index, cell, sample) in samples {
             self.cells[cell].samples[index].push(sample);
         }
-        self.fresh.insert(index);
         Ok(done)
+    }
+
+    /// Hands over what was measured, where the last time is long enough ago.
+    fn hand_over_in_time(&mut self, observer: &mut dyn Observer) -> Result<(), SessionError> {
+        let clock = Clock::get();
+        if clock.now() - self.kept >= clock.ticks(KEPT_EVERY) {
+            self.hand_over(observer)?;
+            self.kept = clock.now();
+        }
+        Ok(())
     }
 
     /// The cells that `workload` can be asked of.

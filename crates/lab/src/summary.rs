@@ -67,10 +67,10 @@ pub fn trial(
     reference: Option<Reference<'_>>,
     core_hz: Option<f64>,
 ) -> Option<Trial> {
-    let (rates, looks) = (all.rates(), all.looks());
+    let (mb_s, looks) = (all.mb_s(), all.looks());
     // Of a few slices nobody knows yet.
     let interval = |values: &[f64]| looks.interval(values).or_else(|| stats::interval(values));
-    let throughput = interval(&rates)?;
+    let throughput = interval(&mb_s)?;
     let samples = all.each();
     let ledger = total(samples);
     let mut time = time_split(samples, &ledger);
@@ -107,11 +107,11 @@ pub fn trial(
         cycles_per_byte: core_hz.and_then(|hz| interval(&cycles_per_byte(samples, hz))),
         latency_us: percentiles(&all.latency()),
         latency_split_us: latency_split(&ledger, requests).filter(|_| !identity.served),
-        overhead: reference.and_then(|reference| overhead(&rates, reference, looks)),
+        overhead: reference.and_then(|reference| overhead(&all.rates(), reference, looks)),
         bottleneck: limit,
         steady_state: None,
         constant_time: identity.constant_time,
-        samples_mb_s: rates,
+        samples_mb_s: mb_s,
         samples_s: Vec::new(),
         samples_pace: Vec::new(),
         samples_crypto_s: Vec::new(),

@@ -186,6 +186,14 @@ pub enum TrialError {
     /// A drive cannot be simulated.
     #[error(transparent)]
     Simulated(SimulatedError),
+    /// The process that measures elsewhere has failed.
+    #[error("{what}")]
+    Agent {
+        /// What happened, in its words.
+        what: String,
+        /// What to do, in its words.
+        remedy: String,
+    },
 }
 
 impl From<SimulatedError> for TrialError {
@@ -215,6 +223,7 @@ impl TrialError {
             Self::Java(error) => error.remedy().to_owned(),
             Self::Unlock(error) => error.remedy(),
             Self::Simulated(error) => error.remedy(),
+            Self::Agent { remedy, .. } => remedy.clone(),
         }
     }
 }

@@ -75,6 +75,10 @@ pub(super) fn plan(options: &RunOptions) -> Result<Option<FileSystemPlan>, Failu
     }
     if let Some(repeat) = options.repeat {
         plan.repetitions = repeat;
+        plan.until = None;
+    }
+    if let Some(until) = options.until(plan.until) {
+        plan.until = Some(until);
     }
     if !options.systems.is_empty() {
         plan.systems.clone_from(&options.systems);
@@ -129,8 +133,6 @@ impl RunOptions {
     /// What would be ignored in silence.
     fn refuse_what_is_no_file_systems(&self) -> Result<(), Failure> {
         let given = [
-            ("--time", self.time.is_some()),
-            ("--precision", self.precision.is_some()),
             ("--threads", !self.threads.is_empty()),
             ("--cores", self.cores.is_some()),
             ("--driver", self.driver.is_some()),
@@ -179,12 +181,18 @@ pub(super) fn describe(plan: &FileSystemPlan, at: &Path) -> String {
             ),
         };
     }
+    let how_long = match &plan.until {
+        Some(until) => format!(
+            "until every cost is known to {} points of per cent, for about {} s",
+            until.precision, until.seconds
+        ),
+        None => format!("{} times", plan.repetitions),
+    };
     let _ = writeln!(
         text,
-        "on: plain (twice), {}, each with {}; {} times",
+        "on: plain (twice), {}, each with {}; {how_long}",
         names(&systems),
         names(&plan.ciphers),
-        plan.repetitions
     );
     text
 }

@@ -1,6 +1,7 @@
 //! [`Operation`]: what is done with a file system.
 
 use super::FileSystem;
+use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
@@ -193,6 +194,23 @@ pub enum OperationError {
 }
 
 impl Operation {
+    /// What it is to a session: something that has a name, and takes time.
+    pub fn workload(&self, jobs: u32, cold: bool) -> Workload {
+        Workload {
+            name: self.name.clone(),
+            pattern: Pattern::Sequential,
+            op: Mix::Read,
+            read_percent: None,
+            block_size: self.buffer,
+            queue_depth: 1,
+            threads: jobs,
+            seconds: None,
+            bytes: None,
+            cold,
+            compressible: 0,
+        }
+    }
+
     /// A command of the user's own, as `--op` gives it.
     pub fn command(line: &str) -> Self {
         Self {

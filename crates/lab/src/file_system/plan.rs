@@ -2,13 +2,16 @@
 //! each, with `tier = "fs"`.
 
 use super::{Backing, DmOption, Encrypter, FileSystem, Job, Operation, Subject};
-use crate::plan::{PlanError, syntax};
+use crate::plan::{Plan, PlanError, Until, syntax};
 use crate::published::repeats::Repeats;
 use crate::record::Tier;
 use crate::target::{Encryption, System};
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+
+/// Rounds of a plan, at most.
+const MOST_ROUNDS: u32 = 1000;
 
 /// What marks the systems of the lab kernel.
 const LAB: &str = "lab:";
@@ -29,6 +32,9 @@ pub struct FileSystemPlan {
     /// Repetitions of every cell, 1 to 1000.
     #[serde(default = "ten")]
     pub repetitions: u32,
+    /// Rounds until every cell is decided, instead of so many repetitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// What is made on every system.
     pub file_systems: Vec<FileSystem>,
     /// Systems beside `none`, or `lab:none` where the lab kernel takes part.
@@ -148,7 +154,12 @@ impl FileSystemPlan {
     pub fn validate(&self) -> Result<(), PlanError> {
         let erase = self.erase_size.as_u64();
         let ranges = [
-            ("repetitions", u64::from(self.repetitions), 1, 1000),
+            (
+                "repetitions",
+                u64::from(self.repetitions),
+                1,
+                u64::from(MOST_ROUNDS),
+            ),
             ("jobs", u64::from(self.jobs), 1, 256),
             ("size", self.size.as_u64(), 1 << 20, 1 << 44),
             ("erase_size", erase, 4 << 10, 1 << 20),
@@ -185,6 +196,9 @@ impl FileSystemPlan {
             return Err(PlanError::Empty("ciphers"));
         }
         self.encryptions()?;
+        if self.until.is_some_and(|until| !until.is_possible()) {
+            return Err(PlanError::Until);
+        }
         for (index, operation) in self.operations.iter().enumerate() {
             let name = &operation.name;
             operation
@@ -212,6 +226,35 @@ impl FileSystemPlan {
             }
         }
         Ok(())
+    }
+
+    /// Rounds, at most.
+    fn rounds(&self) -> u32 {
+        match self.until {
+            Some(_) => MOST_ROUNDS,
+            None => self.repetitions,
+        }
+    }
+
+    /// The same as a plan of workloads.
+    pub fn plan(&self) -> Plan {
+        let workload = |operation: &Operation| operation.workload(self.jobs, self.is_cold());
+        Plan {
+            name: self.name.clone(),
+            title: self.title.clone(),
+            tier: self.tier,
+            size: self.size,
+            repetitions: self.rounds(),
+            systems: self.systems.clone(),
+            until: self.until,
+            published: self.published.clone(),
+            workloads: self.operations.iter().map(workload).collect(),
+            ..Plan::empty()
+        }
+    }
+
+    fn is_cold(&self) -> bool {
+        self.cache == Cache::Cold
     }
 
     fn encryptions(&self) -> Result<Vec<Encryption>, PlanError> {
@@ -258,8 +301,8 @@ impl FileSystemPlan {
                         erase_bytes: self.erase_size.as_u64() as u32,
                         subjects: subjects.clone(),
                         operations: self.operations.iter().filter(of_size).cloned().collect(),
-                        repetitions: self.repetitions,
-                        cold: self.cache == Cache::Cold,
+                        repetitions: self.rounds(),
+                        cold: self.is_cold(),
                         jobs: self.jobs,
                         ..base.clone()
                     });

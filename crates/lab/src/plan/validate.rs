@@ -128,9 +128,7 @@ impl Plan {
             return Ok(());
         };
         let simulated = self.systems.iter().any(|system| system.drive().is_some());
-        let possible =
-            (1.0..=86_400.0).contains(&until.seconds) && (0.1..=50.0).contains(&until.precision);
-        match possible && !self.is_bare() && !simulated && self.steady.is_none() {
+        match until.is_possible() && !self.is_bare() && !simulated && self.steady.is_none() {
             true => Ok(()),
             false => Err(PlanError::Until),
         }

@@ -213,6 +213,7 @@ impl Cell {
             }
             Err(TrialError::Unlock(error)) => Err(error.into()),
             Err(TrialError::Simulated(error)) => Err(error.into()),
+            Err(TrialError::Agent { what, remedy }) => Err(SessionError::Agent { what, remedy }),
             Err(source) => Err(SessionError::Trial {
                 workload: workload.name.clone(),
                 label: self.label.clone(),

@@ -1,25 +1,35 @@
-//! [`FileSystems`]: a plan on file systems, run by agents and made into records.
+//! File systems as cells of a session: stacks on a backing, visited by agents.
 //!
 //! Each job of the plan is run by an agent of its own, on this kernel or in the
-//! lab kernel. What it tells becomes records as it comes.
+//! lab kernel. It goes through its rounds by itself; the session asks in the same order, and
+//! hears what each operation took.
 
-use super::{Observer, SessionError, Visit, begun, ended, state_build};
+use super::cell::Cell;
+use super::subject::{Once, Subject};
+use super::{Observer, Session, SessionError, Stage, Way};
+use crate::clock::Clock;
 use crate::file_system::agent::{self, Ended, Told};
-use crate::file_system::plan::{FileSystemPlan, Leg, base_job, system_name};
-use crate::file_system::{Backing, Event, FileSystemError, Job, OperationSample, Subject};
-use crate::plan::PlanError;
-use crate::probe::{self, Pace, Seen, StealMeter};
-use crate::published::repeats::Beside;
-use crate::record::{Device, Run, Tier, Trial};
-use crate::stats::{self, Looks};
-use crate::summary::operation as summary;
-use crate::summary::{Identity, Reference};
+use crate::file_system::plan::{FileSystemPlan, base_job, system_name};
+use crate::file_system::{self, Backing, Event, FileSystemError, Job, OperationSample};
+use crate::plan::{Plan, Until};
+use crate::probe::{self, Pace};
+use crate::record::{Device, Host, Tier, Trial};
+use crate::stats::Looks;
+use crate::summary::{Identity, operation as summary};
+use crate::target::engine_file::EngineBackend;
+use crate::trial::{Sample, Samples, TrialError};
+use crate::workload::Workload;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// The core, of those that may be used, that has the lab kernel.
@@ -45,58 +55,305 @@ pub struct Surroundings<'a> {
     pub lab: Result<&'a Boot<'a>, String>,
 }
 
-/// A plan on file systems on its way through its rounds.
-pub struct FileSystems<'a> {
+/// The jobs of a plan, an agent each.
+pub(super) struct Jobs<'a> {
     surroundings: Surroundings<'a>,
     folder: TempDir,
-    legs: Vec<Leg>,
-    run: Run,
-    rounds: u32,
-    /// Visits done, and in all.
-    done: u64,
-    visits: u64,
-    /// Rates of the first system's second visits ÷ its first, of all rounds.
-    pairs: Vec<f64>,
-    /// What was published of the plan's cells.
-    beside: Beside,
-    /// Watched while lab kernels run on it.
-    core: Option<Pace>,
-    steal: StealMeter,
+    agents: Vec<Rc<Agent>>,
 }
 
 /// Sets a flag when it is dropped.
-struct Halt<'a>(&'a AtomicBool);
+struct Raise(Arc<AtomicBool>);
 
-impl Drop for Halt<'_> {
+impl Drop for Raise {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// A job on its way.
-struct Course<'j> {
-    job: &'j Job,
-    identities: Vec<Identity>,
-    exact: bool,
-    /// By operation, then by cell: the subjects, and the first again.
-    samples: Vec<Vec<Vec<OperationSample>>>,
-    /// Places in the run's trials.
-    places: Vec<Vec<Option<usize>>>,
+/// What runs a job, as it is heard.
+struct Agent {
+    job: Job,
+    /// Watched while lab kernels run on it.
+    core: Option<Rc<Pace>>,
+    /// Processors that could work for it at a time.
+    cores: u32,
+    /// Whether it is to end.
+    halt: Arc<AtomicBool>,
+    /// Whether it has ended.
+    gone: Arc<AtomicBool>,
+    heard: RefCell<Heard>,
 }
 
-impl<'a> FileSystems<'a> {
-    /// A session of `plan`; `id` names the run.
+/// What an agent has told.
+#[derive(Default)]
+struct Heard {
+    told: Option<Told>,
+    events: VecDeque<Event>,
+    kernel: String,
+    maker: String,
+    exact: bool,
+    /// By subject.
+    backends: BTreeMap<usize, EngineBackend>,
+    absent: BTreeMap<usize, String>,
+    /// By cell and operation.
+    samples: BTreeMap<(usize, usize), Vec<OperationSample>>,
+    /// Whether more may be known of their paces.
+    unpaced: bool,
+    over: Option<Result<(), SessionError>>,
+}
+
+/// A stack on a backing, with a file system on it: a cell of an agent's job.
+struct OnStack {
+    agent: Rc<Agent>,
+    cell: usize,
+}
+
+impl Agent {
+    /// What it tells next; nothing once it has ended.
+    fn next(&self, stop: &AtomicBool) -> Result<Option<Event>, FileSystemError> {
+        loop {
+            let mut heard = self.heard.borrow_mut();
+            if let Some(event) = heard.events.pop_front() {
+                return Ok(Some(event));
+            }
+            // Whoever has ended has told everything.
+            let gone = self.gone.load(Ordering::Relaxed);
+            let new = heard.told.as_mut().map_or(Ok(Vec::new()), Told::read)?;
+            if new.is_empty() && gone {
+                return Ok(None);
+            }
+            heard.events.extend(new);
+            if heard.events.is_empty() {
+                drop(heard);
+                self.halt
+                    .fetch_or(stop.load(Ordering::Relaxed), Ordering::Relaxed);
+                std::thread::sleep(TICK);
+            }
+        }
+    }
+
+    /// Waits until it begins with an operation; whether it does, and has not ended instead.
+    fn begins(&self, stop: &AtomicBool) -> Result<bool, FileSystemError> {
+        while let Some(event) = self.next(stop)? {
+            let mut heard = self.heard.borrow_mut();
+            match event {
+                Event::Begun {
+                    kernel,
+                    maker,
+                    exact,
+                } => (heard.kernel, heard.maker, heard.exact) = (kernel, maker, exact),
+                Event::Engine { subject, backend } => {
+                    heard.backends.insert(subject, backend);
+                }
+                Event::Absent { subject, reason } => {
+                    heard.absent.insert(subject, reason);
+                }
+                Event::Done => heard.over = Some(Ok(())),
+                Event::Failed {
+                    interrupted: true, ..
+                } => heard.over = Some(Err(SessionError::Interrupted)),
+                Event::Failed { what, remedy, .. } => {
+                    heard.over = Some(Err(SessionError::Agent { what, remedy }));
+                }
+                Event::Visiting { .. } | Event::Sample { .. } => {
+                    heard.events.push_front(event);
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// What the next operation took, which is `asked`: cell, operation and round.
+    fn sample(&self, asked: (usize, usize, u32), stop: &AtomicBool) -> Result<Sample, TrialError> {
+        let unheard = |error: FileSystemError| TrialError::Agent {
+            what: error.to_string(),
+            remedy: error.remedy(),
+        };
+        while self.begins(stop).map_err(unheard)? {
+            let mut heard = self.heard.borrow_mut();
+            if let Some(Event::Sample {
+                cell,
+                operation,
+                round,
+                sample,
+            }) = heard.events.pop_front()
+            {
+                if (cell, operation, round) != asked {
+                    return Err(TrialError::Agent {
+                        what: "the agent has measured something else than it was asked".to_owned(),
+                        remedy: "Report it.".to_owned(),
+                    });
+                }
+                heard
+                    .samples
+                    .entry((cell, operation))
+                    .or_default()
+                    .push(sample);
+                heard.unpaced = true;
+                return Ok(summary::sample(&sample));
+            }
+        }
+        // Why it has ended is known to who has started it.
+        Err(TrialError::Interrupted)
+    }
+
+    /// States the pace of every operation; of none where that of one is not known.
+    fn pace(&self) {
+        let heard = &mut *self.heard.borrow_mut();
+        let Some(core) = self.core.as_ref().filter(|_| heard.unpaced) else {
+            return;
+        };
+        heard.unpaced = false;
+        let seen = core.seen();
+        let mut samples: Vec<&mut OperationSample> = heard.samples.values_mut().flatten().collect();
+        for sample in &mut samples {
+            sample.pace = seen.pace(sample.begun, sample.wall);
+        }
+        if samples.iter().any(|sample| sample.pace.is_none()) {
+            samples.iter_mut().for_each(|sample| sample.pace = None);
+        }
+    }
+
+    /// The place of a workload among its operations.
+    fn operation(&self, workload: &Workload) -> Option<usize> {
+        let mut operations = self.job.operations.iter();
+        operations.position(|operation| operation.name == workload.name)
+    }
+
+    /// The stacks, and the first again.
+    fn cells(self: &Rc<Self>, plan: &Plan, place: usize, device: &Device) -> Vec<Cell> {
+        let job = &self.job;
+        let again = job.subjects.len();
+        let cell = |cell: usize| {
+            let subject = &job.subjects[cell % again];
+            let options: Vec<&str> = subject.options.iter().map(|option| option.name()).collect();
+            let identity = Identity {
+                tier: Tier::Fs,
+                system: system_name(subject.encrypter, job.in_lab),
+                system_version: String::new(),
+                backend: (!options.is_empty()).then(|| options.join(" ")),
+                cipher: subject.cipher.clone(),
+                key_bits: subject.cipher.as_ref().map(|_| subject.key_bits),
+                sector_bytes: subject.cipher.as_ref().map(|_| subject.sector_bytes),
+                format: None,
+                constant_time: None,
+                device: device.clone(),
+                served: false,
+            };
+            let label = format!(
+                "{}{}",
+                if job.in_lab { "lab:" } else { "" },
+                subject.label()
+            );
+            let agent = Rc::clone(self);
+            Cell {
+                place,
+                ..Cell::new(Box::new(OnStack { agent, cell }), label, identity, plan)
+            }
+        };
+        (0..=again).map(cell).collect()
+    }
+
+    /// Why it has ended without a word.
+    fn died(&self, ended: &Ended) -> SessionError {
+        let said = String::from_utf8_lossy(&ended.said).into_owned();
+        let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+        let who = match self.job.in_lab {
+            true => "the agent in the lab kernel",
+            false => "the agent",
+        };
+        SessionError::Agent {
+            what: format!(
+                "{who} has ended early ({}): {}",
+                ended.how,
+                last.unwrap_or("it said nothing")
+            ),
+            remedy:
+                "What was measured so far is stored; run it again, and report it if it ends so again."
+                    .to_owned(),
+        }
+    }
+}
+
+impl Subject for OnStack {
+    fn takes(&self, workload: &Workload) -> bool {
+        let subject = self.cell % self.agent.job.subjects.len();
+        let absent = self.agent.heard.borrow().absent.contains_key(&subject);
+        !absent && self.agent.operation(workload).is_some()
+    }
+
+    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError> {
+        let operation = self.agent.operation(workload).unwrap_or_default();
+        self.agent
+            .sample((self.cell, operation, once.number), once.stop)
+    }
+
+    fn calls(&self, workload: &Workload) -> String {
+        format!("{} · {}", self.agent.job.file_system.name(), workload.name)
+    }
+
+    fn is_visited_whole(&self) -> bool {
+        true
+    }
+
+    /// Every operation begins in a state that is made for it.
+    fn lasts(&self) -> bool {
+        false
+    }
+
+    fn samples(&self, workload: &Workload, looks: Looks) -> Option<Samples> {
+        self.agent.core.as_ref()?;
+        self.agent.pace();
+        let operation = self.agent.operation(workload)?;
+        let heard = self.agent.heard.borrow();
+        let mut samples = Samples::new(looks);
+        for sample in heard
+            .samples
+            .get(&(self.cell, operation))
+            .into_iter()
+            .flatten()
+        {
+            samples.push(summary::sample(sample));
+        }
+        Some(samples)
+    }
+
+    fn complete(&self, trial: &mut Trial) {
+        let heard = self.agent.heard.borrow();
+        let job = &self.agent.job;
+        let of_name = |operation: &file_system::Operation| operation.name == trial.workload;
+        let Some(operation) = job.operations.iter().position(of_name) else {
+            return;
+        };
+        trial.fs = Some(job.file_system.name().to_owned());
+        trial.op = job.operations[operation].op.as_str().to_owned();
+        trial.system_version.clone_from(&heard.kernel);
+        if let Some(engine) = heard.backends.get(&(self.cell % job.subjects.len())) {
+            trial.backend = Some(engine.backend.clone());
+            trial.constant_time = Some(engine.constant_time);
+            trial.system_version = env!("CARGO_PKG_VERSION").to_owned();
+        }
+        if let Some(samples) = heard.samples.get(&(self.cell, operation)) {
+            summary::complete(trial, samples, heard.exact, self.agent.cores);
+        }
+    }
+}
+
+impl<'a> Session<'a> {
+    /// File systems by `plan`, as a plan of its own in `same`; `id` names the run.
     ///
     /// # Errors
     /// [`SessionError::Plan`], [`SessionError::Absent`] where nothing can be
     /// measured, [`SessionError::FileSystem`].
-    pub fn open(
+    pub fn of_file_systems(
         plan: &FileSystemPlan,
+        same: &'a Plan,
         surroundings: Surroundings<'a>,
         seed: u64,
         id: String,
     ) -> Result<Self, SessionError> {
-        let beside = Beside::of(plan.published.as_ref()).map_err(PlanError::from)?;
         tidy(&std::env::temp_dir());
         let folder = tempfile::Builder::new()
             .prefix(&format!("{FOLDER}{}-", std::process::id()))
@@ -106,9 +363,8 @@ impl<'a> FileSystems<'a> {
                 path: std::env::temp_dir(),
                 source,
             })?;
-        let name = std::process::id().to_string();
         let base = base_job(
-            &name,
+            &std::process::id().to_string(),
             surroundings.program,
             &folder.path().join("scratch"),
             seed,
@@ -125,7 +381,8 @@ impl<'a> FileSystems<'a> {
             }
             warnings.push(format!("absent: {absent}"));
         }
-        if legs.iter().any(|leg| leg.in_lab) {
+        let in_lab = legs.iter().any(|leg| leg.in_lab);
+        if in_lab {
             warnings.push(
                 "the lab kernel's ciphers are plain C and its storage is memory: its figures tell \
                  systems, ciphers and file systems apart, and say nothing of dm-crypt's speed on \
@@ -133,95 +390,101 @@ impl<'a> FileSystems<'a> {
                     .to_owned(),
             );
         }
-        let visits = legs
-            .iter()
-            .flat_map(|leg| &leg.jobs)
-            .map(|job| {
-                let cells = job.subjects.len() as u64 + 1;
-                cells * job.operations.len() as u64 * u64::from(job.repetitions)
-            })
-            .sum();
-        Ok(Self {
+        let core = in_lab.then(|| Pace::watch(LAB_CORE)).flatten().map(Rc::new);
+        let mut agents = Vec::new();
+        let cells = |host: &Host| {
+            let mut cells = Vec::new();
+            for (place, job) in legs.into_iter().flat_map(|leg| leg.jobs).enumerate() {
+                let device = device(&job, surroundings.named);
+                let agent = Rc::new(Agent {
+                    core: core.clone().filter(|_| job.in_lab),
+                    cores: if job.in_lab { 1 } else { host.cores },
+                    halt: Arc::default(),
+                    gone: Arc::default(),
+                    heard: RefCell::default(),
+                    job,
+                });
+                cells.extend(agent.cells(same, place, &device));
+                agents.push(agent);
+            }
+            cells
+        };
+        let mut session = Self::of(same, seed, id, warnings, cells)?;
+        session.way = Way::Jobs(Jobs {
             surroundings,
             folder,
-            legs,
-            rounds: plan.repetitions,
-            done: 0,
-            visits,
-            pairs: Vec::new(),
-            steal: StealMeter::start(),
-            run: Run {
-                paper: beside.paper(),
-                ..begun(&plan.name, seed, id, warnings)
-            },
-            beside,
-            core: None,
-        })
+            agents,
+        });
+        Ok(session)
     }
 
-    /// States which build of the program measures: its version and commit.
-    pub fn built_as(mut self, version: &str) -> Self {
-        state_build(&mut self.run, version);
-        self
-    }
-
-    /// What is known before anything is measured; to be stored first.
-    pub fn header(&self) -> &Run {
-        &self.run
-    }
-
-    /// Measures the whole plan.
-    ///
-    /// Whatever happens, the returned run holds what was measured; it says
-    /// `partial` unless the plan was completed.
-    pub fn measure(
-        mut self,
+    /// All jobs, one after the other.
+    pub(super) fn jobs(
+        &mut self,
+        jobs: &Jobs<'_>,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> (Run, Result<(), SessionError>) {
+    ) -> Result<(), SessionError> {
+        let visits = |agent: &Rc<Agent>| {
+            let job = &agent.job;
+            let cells = job.subjects.len() as u64 + 1;
+            cells * job.operations.len() as u64 * u64::from(job.repetitions)
+        };
+        let until = self.plan.until.as_ref();
+        let visits = match until {
+            Some(until) => (10.0 * until.seconds) as u64,
+            None => jobs.agents.iter().map(visits).sum(),
+        };
+        let clock = Clock::get();
+        let begun = clock.now();
+        let mut done = 0;
         let mut outcome = Ok(());
-        let legs = std::mem::take(&mut self.legs);
-        let jobs = || legs.iter().flat_map(|leg| &leg.jobs);
-        let in_lab = jobs().any(|job| job.in_lab);
-        self.core = in_lab.then(|| Pace::watch(LAB_CORE)).flatten();
-        let mut courses = Vec::new();
-        for job in jobs() {
-            let mut course = Course::new(job, self.identities(job));
-            outcome = self.course(&mut course, stop, observer);
-            self.pairs.extend(course.pairs());
-            courses.push(course);
-            if outcome.is_err() {
-                break;
+        for (place, agent) in jobs.agents.iter().enumerate() {
+            // What one job leaves of the time is the next one's.
+            let share = (place + 1) as f64 / jobs.agents.len() as f64;
+            let end = |until: &Until| Duration::from_secs_f64(until.seconds * share);
+            let time = until.map(|until| clock.now()..begun + clock.ticks(end(until)));
+            let stage = Stage {
+                workloads: (0..self.plan.workloads.len()).collect(),
+                test: None,
+                place: Some(place),
+                time,
+            };
+            match self.job(jobs, agent, &stage, done..visits, stop, observer) {
+                Ok(visited) => done = visited,
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
             }
         }
         // The full pace is known best in the end.
-        self.pairs.clear();
-        for course in &mut courses {
-            let kept = self.keep(course, observer);
-            outcome = outcome.and(kept);
-            self.pairs.extend(course.pairs());
+        for agent in &jobs.agents {
+            agent.heard.borrow_mut().unpaced = true;
         }
+        self.fresh.extend(0..self.plan.workloads.len());
+        outcome = outcome.and(self.hand_over(observer));
         if outcome.is_ok() && self.run.trials.is_empty() {
             let absent = self.run.warnings.iter();
             let absent = absent.filter_map(|warning| warning.strip_prefix("absent: "));
             outcome = Err(SessionError::Absent(absent.map(str::to_owned).collect()));
         }
         self.run.warnings.extend(paced(&self.run.trials));
-        (
-            ended(self.run, self.steal.share(), outcome.is_ok()),
-            outcome,
-        )
+        outcome
     }
 
-    /// One job, by one agent.
-    fn course(
+    /// One job, by its agent; the visits done by then.
+    fn job(
         &mut self,
-        course: &mut Course<'_>,
+        jobs: &Jobs<'_>,
+        agent: &Agent,
+        stage: &Stage<'_>,
+        visits: Range<u64>,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<(), SessionError> {
-        let job = course.job;
-        let [told, file] = ["told", "job"].map(|name| self.folder.path().join(name));
+    ) -> Result<u64, SessionError> {
+        let job = &agent.job;
+        let [told, file] = ["told", "job"].map(|name| jobs.folder.path().join(name));
         for stale in [&told, &file] {
             // Of the job before.
             let _ = fs::remove_file(stale);
@@ -237,282 +500,100 @@ impl<'a> FileSystems<'a> {
         fs::create_dir_all(&job.scratch).map_err(unwritable(&job.scratch))?;
         let text = serde_json::to_vec(job).map_err(FileSystemError::Job)?;
         fs::write(&file, text).map_err(unwritable(&file))?;
-        let mut events = Told::create(&told)?;
+        agent.heard.borrow_mut().told = Some(Told::create(&told)?);
         let arguments = agent::arguments(&file, &told);
-        let program = self.surroundings.program;
-        let lab = self.surroundings.lab.clone();
-        let folder = self.folder.path().to_owned();
-        // Whatever ends this ends the agent.
-        let halt = AtomicBool::new(false);
+        let (program, folder) = (jobs.surroundings.program, jobs.folder.path());
+        let (in_lab, lab) = (job.in_lab, &jobs.surroundings.lab);
         std::thread::scope(|scope| {
-            let _halt = Halt(&halt);
-            let halt = &halt;
-            let agent = scope.spawn(move || match (job.in_lab, lab) {
-                (true, Ok(boot)) => {
-                    // The lab kernel stays where it was started.
-                    probe::pin_to_core(LAB_CORE);
-                    boot(&arguments, &folder, halt)
-                }
-                (true, Err(reason)) => Err(SessionError::Absent(vec![reason])),
-                (false, _) => Ok(agent::run_here(program, &arguments, halt)?),
-            });
-            let mut kept = Instant::now();
-            let mut over = None;
-            loop {
-                let ended = agent.is_finished();
-                for event in events.read()? {
-                    match event {
-                        Event::Done => over = Some(Ok(())),
-                        Event::Failed {
-                            interrupted: true, ..
-                        } => over = Some(Err(SessionError::Interrupted)),
-                        Event::Failed { what, remedy, .. } => {
-                            over = Some(Err(SessionError::Agent { what, remedy }));
-                        }
-                        event => self.hear(event, course, observer),
+            // Whatever ends this ends the agent.
+            let _halt = Raise(Arc::clone(&agent.halt));
+            let (halt, gone) = (Arc::clone(&agent.halt), Arc::clone(&agent.gone));
+            let running = scope.spawn(move || {
+                let _gone = Raise(gone);
+                match (in_lab, lab) {
+                    (true, Ok(boot)) => {
+                        // The lab kernel stays where it was started.
+                        probe::pin_to_core(LAB_CORE);
+                        boot(&arguments, folder, &halt)
                     }
+                    (true, Err(reason)) => Err(SessionError::Absent(vec![reason.clone()])),
+                    (false, _) => Ok(agent::run_here(program, &arguments, &halt)?),
                 }
-                if ended || kept.elapsed() >= super::KEPT_EVERY {
-                    self.keep(course, observer)?;
-                    kept = Instant::now();
-                }
-                if ended {
-                    break;
-                }
-                halt.fetch_or(stop.load(Ordering::Relaxed), Ordering::Relaxed);
-                std::thread::sleep(TICK);
+            });
+            let begins = agent.begins(stop)?;
+            self.note(agent);
+            let measured = match begins {
+                true => self.stage(stage, visits.clone(), stop, observer),
+                false => Ok(visits.start),
+            };
+            // What is measured beyond that, nobody asks for.
+            let decided = measured.is_ok() && agent.begins(stop)?;
+            if decided || measured.is_err() {
+                agent.halt.store(true, Ordering::Relaxed);
             }
-            let ended = match agent.join() {
+            while agent.begins(stop)? {
+                agent.heard.borrow_mut().events.clear();
+            }
+            let ended = match running.join() {
                 Ok(ended) => ended,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
+            let done = match measured {
+                Err(SessionError::Interrupted) => visits.start,
+                Err(error) => return Err(error),
+                Ok(done) if decided => return Ok(done),
+                Ok(done) => done,
+            };
+            let over = agent.heard.borrow_mut().over.take();
             match (over, ended) {
-                (Some(outcome), _) => outcome,
+                (Some(outcome), _) => outcome.map(|()| done),
                 _ if stop.load(Ordering::Relaxed) => Err(SessionError::Interrupted),
-                (None, Ok(ended)) => Err(died(job, &ended)),
+                (None, Ok(ended)) => Err(agent.died(&ended)),
                 (None, Err(error)) => Err(error),
             }
         })
     }
 
-    fn hear(&mut self, event: Event, course: &mut Course<'_>, observer: &mut dyn Observer) {
-        let job = course.job;
-        match event {
-            Event::Begun {
-                kernel,
-                maker,
-                exact,
-            } => {
-                course.exact = exact;
-                for identity in &mut course.identities {
-                    identity.system_version.clone_from(&kernel);
-                }
-                let versions = &mut self.run.host.versions;
-                versions.insert(job.file_system.maker().to_owned(), maker);
-                if job.in_lab {
-                    versions.insert("lab kernel".to_owned(), kernel);
-                }
-            }
-            Event::Engine { subject, backend } => {
-                if let Some(identity) = course.identities.get_mut(subject) {
-                    identity.backend = Some(backend.backend);
-                    identity.constant_time = Some(backend.constant_time);
-                    identity.system_version = env!("CARGO_PKG_VERSION").to_owned();
-                }
-            }
-            Event::Absent { subject, reason } => {
-                let subject = &job.subjects[subject.min(job.subjects.len() - 1)];
-                let name = system_name(subject.encrypter, job.in_lab);
-                let absent = format!("absent: {name} ({reason})");
-                if !self.run.warnings.contains(&absent) {
-                    self.run.warnings.push(absent);
-                }
-            }
-            Event::Visiting {
-                cell,
-                operation,
-                round,
-            } => {
-                let subject = &job.subjects[cell % job.subjects.len()];
-                let workload = job.operations.get(operation);
-                observer.visiting(&Visit {
-                    workload: &format!(
-                        "{} · {}",
-                        job.file_system.name(),
-                        workload.map_or("", |operation| &operation.name)
-                    ),
-                    label: &label(subject, job.in_lab),
-                    round: round + 1,
-                    rounds: Some(self.rounds),
-                    done: self.done,
-                    visits: self.visits,
-                });
-                self.done += 1;
-            }
-            Event::Sample {
-                cell,
-                operation,
-                sample,
-                ..
-            } => {
-                if let Some(samples) = course
-                    .samples
-                    .get_mut(operation)
-                    .and_then(|cells| cells.get_mut(cell))
-                {
-                    samples.push(sample);
-                }
-            }
-            Event::Done | Event::Failed { .. } => {}
-        }
-    }
-
-    /// Brings the records of a job up to date.
-    fn keep(
-        &mut self,
-        course: &mut Course<'_>,
-        observer: &mut dyn Observer,
-    ) -> Result<(), SessionError> {
-        if let Some(core) = self.core.as_ref().filter(|_| course.job.in_lab) {
-            course.pace(&core.seen());
-        }
-        let mut changed = Vec::new();
-        let mut pairs = self.pairs.clone();
-        let again = course.job.subjects.len();
-        pairs.extend(course.pairs());
-        for operation in 0..course.job.operations.len() {
-            let cells = &course.samples[operation];
-            let (first, second) = (summary::rates(&cells[0]), summary::rates(&cells[again]));
-            let floor = stats::noise_floor(stats::paired_ratio(&second, &first));
-            for cell in 0..=again {
-                let Some(mut trial) = course.trial(operation, cell, floor, self.run.host.cores)
-                else {
-                    continue;
-                };
-                self.beside.fill(&mut trial);
-                match course.places[operation][cell] {
-                    Some(place) if self.run.trials[place] == trial => {}
-                    Some(place) => {
-                        self.run.trials[place] = trial;
-                        changed.push(place);
-                    }
-                    None => {
-                        changed.push(self.run.trials.len());
-                        course.places[operation][cell] = Some(self.run.trials.len());
-                        self.run.trials.push(trial);
-                    }
-                }
+    /// States what an agent works with, and what is absent.
+    fn note(&mut self, agent: &Agent) {
+        let (job, heard) = (&agent.job, agent.heard.borrow());
+        let versions = &mut self.run.host.versions;
+        if !heard.kernel.is_empty() {
+            versions.insert(job.file_system.maker().to_owned(), heard.maker.clone());
+            if job.in_lab {
+                versions.insert("lab kernel".to_owned(), heard.kernel.clone());
             }
         }
-        self.run.noise = stats::noise(&pairs, Looks::Once);
-        if changed.is_empty() {
-            return Ok(());
+        for (&subject, reason) in &heard.absent {
+            let subject = &job.subjects[subject.min(job.subjects.len() - 1)];
+            let name = system_name(subject.encrypter, job.in_lab);
+            let absent = format!("absent: {name} ({reason})");
+            if !self.run.warnings.contains(&absent) {
+                self.run.warnings.push(absent);
+            }
         }
-        observer
-            .keep(&self.run, &changed)
-            .map_err(SessionError::Keep)
-    }
-
-    fn identities(&self, job: &Job) -> Vec<Identity> {
-        let mut device = match (&job.backing, job.in_lab) {
-            (Backing::Ram, _) => Device {
-                kind: "ram".to_owned(),
-                path_kind: "file".to_owned(),
-                filesystem: Some("tmpfs".to_owned()),
-                cache: "buffered".to_owned(),
-                ..Device::default()
-            },
-            _ => Device {
-                cache: "direct".to_owned(),
-                ..probe::describe(self.surroundings.named)
-            },
-        };
-        device.engine = "loop".to_owned();
-        device.size = job.size;
-        let identity = |subject: &Subject| Identity {
-            tier: Tier::Fs,
-            system: system_name(subject.encrypter, job.in_lab),
-            system_version: String::new(),
-            backend: match subject.options.is_empty() {
-                true => None,
-                false => {
-                    let names: Vec<&str> = subject.options.iter().map(|o| o.name()).collect();
-                    Some(names.join(" "))
-                }
-            },
-            cipher: subject.cipher.clone(),
-            key_bits: subject.cipher.as_ref().map(|_| subject.key_bits),
-            sector_bytes: subject.cipher.as_ref().map(|_| subject.sector_bytes),
-            format: None,
-            constant_time: None,
-            device: device.clone(),
-            served: false,
-        };
-        job.subjects.iter().map(identity).collect()
     }
 }
 
-impl<'a> Course<'a> {
-    /// Of `job`, before anything is measured; `identities` are its subjects'.
-    fn new(job: &'a Job, identities: Vec<Identity>) -> Self {
-        let cells = job.subjects.len() + 1;
-        Self {
-            job,
-            identities,
-            exact: false,
-            samples: vec![vec![Vec::new(); cells]; job.operations.len()],
-            places: vec![vec![None; cells]; job.operations.len()],
-        }
-    }
-
-    /// Rates of the first system's second visits ÷ its first, of every round the
-    /// median: what is done in one visit shares its luck, so these are no pairs of
-    /// their own.
-    fn pairs(&self) -> Vec<f64> {
-        let again = self.job.subjects.len();
-        let mut rounds: Vec<Vec<f64>> = Vec::new();
-        for cells in &self.samples {
-            let (first, second) = (summary::rates(&cells[0]), summary::rates(&cells[again]));
-            for (round, (first, second)) in first.iter().zip(&second).enumerate() {
-                rounds.resize_with(rounds.len().max(round + 1), Vec::new);
-                rounds[round].push(second / first);
-            }
-        }
-        let medians = rounds.iter().map(|ratios| stats::median(ratios));
-        medians.flatten().collect()
-    }
-
-    /// States the pace of every operation; of none where that of one is not known.
-    fn pace(&mut self, seen: &Seen) {
-        let cells = self.samples.iter_mut().flatten();
-        let mut samples: Vec<&mut OperationSample> = cells.flatten().collect();
-        for sample in &mut samples {
-            sample.pace = seen.pace(sample.begun, sample.wall);
-        }
-        if samples.iter().any(|sample| sample.pace.is_none()) {
-            samples.iter_mut().for_each(|sample| sample.pace = None);
-        }
-    }
-
-    fn trial(&self, operation: usize, cell: usize, floor: f64, cores: u32) -> Option<Trial> {
-        let job = self.job;
-        let cells = &self.samples[operation];
-        let identity = &self.identities[cell % job.subjects.len()];
-        let described = summary::Cell {
-            identity,
-            file_system: job.file_system.name(),
-            operation: &job.operations[operation],
-            jobs: job.jobs,
-            cold: job.cold,
-            exact: self.exact,
-            cores: if job.in_lab { 1 } else { cores },
-        };
-        let reference = (cell > 0).then_some(Reference {
-            against: &self.identities[0].system,
-            rates: summary::rates(&cells[0]),
-            floor,
-        });
-        summary::trial(&described, &cells[cell], reference)
+/// Where the bytes of a job live; `named` is the path that the user gave.
+fn device(job: &Job, named: &Path) -> Device {
+    let device = match job.backing {
+        Backing::Ram => Device {
+            kind: "ram".to_owned(),
+            path_kind: "file".to_owned(),
+            filesystem: Some("tmpfs".to_owned()),
+            cache: "buffered".to_owned(),
+            ..Device::default()
+        },
+        _ => Device {
+            cache: "direct".to_owned(),
+            ..probe::describe(named)
+        },
+    };
+    Device {
+        engine: "loop".to_owned(),
+        size: job.size,
+        ..device
     }
 }
 
@@ -531,30 +612,6 @@ fn paced(trials: &[Trial]) -> Option<String> {
         median * 100.0,
         slow * 100.0
     ))
-}
-
-fn label(subject: &Subject, in_lab: bool) -> String {
-    format!("{}{}", if in_lab { "lab:" } else { "" }, subject.label())
-}
-
-/// Why an agent has ended without a word.
-fn died(job: &Job, ended: &Ended) -> SessionError {
-    let said = String::from_utf8_lossy(&ended.said).into_owned();
-    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-    let who = match job.in_lab {
-        true => "the agent in the lab kernel",
-        false => "the agent",
-    };
-    SessionError::Agent {
-        what: format!(
-            "{who} has ended early ({}): {}",
-            ended.how,
-            last.unwrap_or("it said nothing")
-        ),
-        remedy:
-            "What was measured so far is stored; run it again, and report it if it ends so again."
-                .to_owned(),
-    }
 }
 
 /// What directories of runs begin with, followed by the process that made them.

@@ -4,6 +4,7 @@ use super::cell::Cell;
 use super::{Observer, Session, SessionError};
 use crate::stats::{self, Looks};
 use crate::summary::{self, Reference};
+use std::collections::BTreeMap;
 
 impl Session<'_> {
     /// The same, those of each place for themselves.
@@ -25,6 +26,7 @@ impl Session<'_> {
 
     /// Brings the records of fresh workloads up to date and tells `observer`.
     pub(super) fn hand_over(&mut self, observer: &mut dyn Observer) -> Result<(), SessionError> {
+        self.renew();
         for workload in std::mem::take(&mut self.fresh) {
             let changed = self.summarise(workload);
             self.changed.extend(changed);
@@ -33,20 +35,53 @@ impl Session<'_> {
             return Ok(());
         }
         let changed: Vec<usize> = std::mem::take(&mut self.changed).into_iter().collect();
-        let pairs: Vec<f64> = (0..self.plan.workloads.len())
-            .flat_map(|workload| {
-                self.places_of(workload)
-                    .into_iter()
-                    .map(move |p| (workload, p))
-            })
-            .filter_map(|(workload, cells)| self.pairs(workload, &cells))
-            .flat_map(|(again, first)| again.into_iter().zip(first))
-            .map(|(again, first)| again / first)
-            .collect();
+        let pairs = self.all_pairs();
         self.run.noise = stats::noise(&pairs, self.plan.looks());
         observer
             .keep(&self.run, &changed)
             .map_err(SessionError::Keep)
+    }
+
+    /// Takes over what subjects know of fresh workloads beside what their visits have told.
+    pub(super) fn renew(&mut self) {
+        for cell in &mut self.cells {
+            for &workload in &self.fresh {
+                let known = cell
+                    .subject
+                    .samples(&self.plan.workloads[workload], self.plan.looks());
+                if let Some(known) = known {
+                    cell.samples[workload] = known;
+                }
+            }
+        }
+    }
+
+    /// Rates of all second visits ÷ the first. What is visited whole has one pair a round,
+    /// the median of its workloads'.
+    fn all_pairs(&self) -> Vec<f64> {
+        let mut pairs = Vec::new();
+        let mut rounds: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
+        for workload in 0..self.plan.workloads.len() {
+            for cells in self.places_of(workload) {
+                let Some((again, first)) = self.pairs(workload, &cells) else {
+                    continue;
+                };
+                let ratios = again
+                    .into_iter()
+                    .zip(first)
+                    .map(|(again, first)| again / first);
+                let cell = &self.cells[cells[0]];
+                if !cell.subject.is_visited_whole() {
+                    pairs.extend(ratios);
+                    continue;
+                }
+                for (round, ratio) in ratios.enumerate() {
+                    rounds.entry((cell.place, round)).or_default().push(ratio);
+                }
+            }
+        }
+        pairs.extend(rounds.values().filter_map(|ratios| stats::median(ratios)));
+        pairs
     }
 
     /// Rates of the cell that is visited twice: of its second visits, and its first.
@@ -100,6 +135,7 @@ impl Session<'_> {
             subject.subject.complete(&mut trial);
             self.beside.fill(&mut trial);
             let place = match self.places[workload][cell] {
+                Some(place) if self.run.trials[place] == trial => continue,
                 Some(place) => {
                     self.run.trials[place] = trial;
                     place

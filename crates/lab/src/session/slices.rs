@@ -12,7 +12,7 @@
 //! looked at ([`stats::sequence`](crate::stats::sequence)).
 
 use super::subject::Once;
-use super::{KEPT_EVERY, Observer, Session, SessionError, Turn};
+use super::{Observer, Session, SessionError, Turn};
 use crate::clock::Clock;
 use crate::plan::Until;
 use crate::record::{Interval, Verdict};
@@ -56,7 +56,6 @@ impl Session<'_> {
         let clock = Clock::get();
         let begun = clock.now();
         let spent = || clock.seconds(clock.now() - begun);
-        let mut kept = begun;
         let mut dice = Xoshiro256PlusPlus::seed_from_u64(self.run.seed);
         let mut open = Vec::new();
         let workloads = &self.plan.workloads;
@@ -71,17 +70,15 @@ impl Session<'_> {
                     return Ok(());
                 }
                 let first = self.cells_of(&self.plan.workloads[open.workload])[0];
+                let order = open.next_order(first, round, &mut dice).into_iter();
                 let turn = Turn {
                     round,
-                    order: open.next_order(first, round, &mut dice),
+                    order: order.map(|cell| (open.workload, cell)).collect(),
                     slice: Some(open.seconds),
                     visits: (10.0 * spent()) as u64..(10.0 * until.seconds) as u64,
                 };
-                self.round(open.workload, turn, stop, observer)?;
-                if clock.now() - kept >= clock.ticks(KEPT_EVERY) {
-                    self.hand_over(observer)?;
-                    kept = clock.now();
-                }
+                self.round(turn, stop, observer)?;
+                self.hand_over_in_time(observer)?;
             }
             // A cell stays away once it is decided: its pairs are those of the first rounds.
             for open in &mut open {
@@ -137,8 +134,9 @@ impl Session<'_> {
     }
 
     /// Whether more slices would say nothing more that is asked for.
-    fn is_decided(&self, workload: usize, cell: usize, until: &Until) -> bool {
-        let cells = self.cells_of(&self.plan.workloads[workload]);
+    pub(super) fn is_decided(&self, workload: usize, cell: usize, until: &Until) -> bool {
+        let mut cells = self.cells_of(&self.plan.workloads[workload]);
+        cells.retain(|&other| self.cells[other].place == self.cells[cell].place);
         let Some(reference) = self.reference(workload, cell, &cells) else {
             return true;
         };

@@ -4,10 +4,11 @@
 
 use crate::clock::Clock;
 use crate::record::Trial;
+use crate::stats::Looks;
 use crate::target::java::JavaCipher;
 use crate::target::simulated::{self, Processor, Simulated, SimulatedDevice};
 use crate::target::{Bare, Encryption, System, Target};
-use crate::trial::{self, Options, Sample, TrialError};
+use crate::trial::{self, Options, Sample, Samples, TrialError};
 use crate::workload::{Mix, Workload};
 use block::{BlockDevice, BlockError, ByteRange, NullDevice};
 use std::cell::RefCell;
@@ -49,6 +50,21 @@ pub(super) trait Subject {
 
     /// One repetition.
     fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError>;
+
+    /// What it calls a workload, for who watches.
+    fn calls(&self, workload: &Workload) -> String {
+        workload.name.clone()
+    }
+
+    /// Whether all workloads follow each other in one visit, and share its luck.
+    fn is_visited_whole(&self) -> bool {
+        false
+    }
+
+    /// What it knows of a workload by now, where that is more than its visits have told.
+    fn samples(&self, _: &Workload, _: Looks) -> Option<Samples> {
+        None
+    }
 
     /// Whether the first visit is one that nobody counts, after which caches, clocks and page
     /// tables are ready.

@@ -9,8 +9,7 @@
 use super::cell::Cell;
 use super::simulated::Ciphers;
 use super::subject::{Once, Subject, in_virtual_time};
-use super::{KEPT_EVERY, Observer, Session, SessionError, Visit, Way};
-use crate::clock::Clock;
+use super::{Observer, Session, SessionError, Visit, Way};
 use crate::plan::Plan;
 use crate::record::{Life, Run, Tier, Trial, TrimPolicy};
 use crate::stats;
@@ -341,8 +340,6 @@ impl<'a> Session<'a> {
             // By place and seed.
             let mut waiting: BTreeMap<(usize, u32), Lived> = BTreeMap::new();
             let mut ready = begin;
-            let clock = Clock::get();
-            let mut kept = clock.now();
             let mut outcome = Ok(());
             let mut done = 0;
             show(&places, begin, 0..visits, observer);
@@ -367,12 +364,9 @@ impl<'a> Session<'a> {
                     ready += 1;
                 }
                 show(&places, place, done..visits, observer);
-                if clock.now() - kept >= clock.ticks(KEPT_EVERY) {
-                    let told = self.hand_over(observer);
-                    failed.fetch_or(told.is_err(), Ordering::Relaxed);
-                    told?;
-                    kept = clock.now();
-                }
+                let told = self.hand_over_in_time(observer);
+                failed.fetch_or(told.is_err(), Ordering::Relaxed);
+                told?;
             }
             outcome
         })

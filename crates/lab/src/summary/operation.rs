@@ -1,10 +1,9 @@
 //! From what operations on file systems took to records.
 
-use super::{DOMINANT, Identity, Reference, overhead, percentiles};
-use crate::file_system::{Operation, OperationSample};
-use crate::record::{Bottleneck, Latency, TimeSplit, Trial};
-use crate::stats::{self, Looks};
-use crate::trial::histogram;
+use super::DOMINANT;
+use crate::file_system::OperationSample;
+use crate::record::{Bottleneck, TimeSplit, Trial};
+use crate::trial::{Ledger, Sample, histogram};
 
 /// CPU time, summed over repetitions, from which on its split into user and
 /// system is meaningful where it is counted in ticks: 20 of 10 ms, seconds.
@@ -17,95 +16,43 @@ const SLACK: f64 = 0.02;
 /// reading them takes as long, and not always equally long.
 const READING: f64 = 50e-6;
 
-/// What an operation's cell is, apart from what was measured.
-#[derive(Clone, Debug)]
-pub struct Cell<'a> {
-    /// The system.
-    pub identity: &'a Identity,
-    /// As the kernel names it.
-    pub file_system: &'a str,
-    /// What was done.
-    pub operation: &'a Operation,
-    /// How many did it at a time.
-    pub jobs: u32,
-    /// Whether everything was forgotten before.
-    pub cold: bool,
-    /// Whether the kernel tells user from system time without ticks.
-    pub exact: bool,
-    /// Processors that could work for it at a time.
-    pub cores: u32,
+/// A repetition, at the full pace of its core where that is known. Its time is all that it
+/// shares with requests: to tell it apart is for [`complete`].
+pub fn sample(taken: &OperationSample) -> Sample {
+    let taken = taken.at_full_pace();
+    let mut latency = histogram();
+    latency.saturating_record((taken.wall * 1e9) as u64);
+    Sample {
+        wall: taken.wall,
+        bytes: taken.bytes,
+        requests: taken.requests,
+        latency,
+        ledger: Ledger::default(),
+        cpu: None,
+        core_hz: None,
+        full: None,
+    }
 }
 
-/// How often each of `samples` could be done in a second, at full pace.
-pub fn rates(samples: &[OperationSample]) -> Vec<f64> {
-    let walls = samples.iter().map(|sample| sample.at_full_pace().wall);
-    walls.map(|wall| 1.0 / wall).collect()
-}
-
-/// Summarises a cell's repetitions, all of them at the full pace of their core
-/// where that is known; `None` before the first is done.
-pub fn trial(
-    cell: &Cell<'_>,
-    samples: &[OperationSample],
-    reference: Option<Reference<'_>>,
-) -> Option<Trial> {
-    let identity = cell.identity;
-    let samples_pace = all_known(samples, |sample| sample.pace);
-    let paced: Vec<OperationSample> = samples.iter().map(OperationSample::at_full_pace).collect();
+/// Adds to the record of a cell what is known of operations alone. `exact` says whether the
+/// kernel tells user from system time without ticks, `cores` how many processors could work at
+/// a time.
+pub fn complete(trial: &mut Trial, all: &[OperationSample], exact: bool, cores: u32) {
+    let all = &all[..all.len().min(trial.repetitions as usize)];
+    let paced: Vec<OperationSample> = all.iter().map(OperationSample::at_full_pace).collect();
     let samples = paced.as_slice();
-    let mb_s: Vec<f64> = samples
-        .iter()
-        .map(|sample| sample.bytes as f64 / sample.wall / 1e6)
-        .collect();
-    let iops: Vec<f64> = samples
-        .iter()
-        .map(|sample| sample.requests as f64 / sample.wall)
-        .collect();
-    let time = time_split(samples, cell.exact);
-    Some(Trial {
-        tier: identity.tier,
-        system: identity.system.clone(),
-        system_version: identity.system_version.clone(),
-        backend: identity.backend.clone(),
-        cipher: identity.cipher.clone(),
-        key_bits: identity.key_bits,
-        sector_bytes: identity.sector_bytes,
-        format: identity.format.clone(),
-        device: identity.device.clone(),
-        fs: Some(cell.file_system.to_owned()),
-        workload: cell.operation.name.clone(),
-        op: cell.operation.op.as_str().to_owned(),
-        block_bytes: cell.operation.buffer.as_u64(),
-        queue_depth: 1,
-        threads: cell.jobs,
-        cold: cell.cold,
-        repetitions: samples.len() as u32,
-        bytes: samples.iter().map(|sample| sample.bytes).sum(),
-        requests: samples.iter().map(|sample| sample.requests).sum(),
-        moved: samples.iter().map(|sample| sample.moved).sum(),
-        throughput_mb_s: stats::interval(&mb_s)?,
-        iops: stats::interval(&iops)?,
-        cycles_per_byte: None,
-        latency_us: latency(samples),
-        latency_split_us: None,
-        overhead: reference.and_then(|reference| overhead(&rates(samples), reference, Looks::Once)),
-        bottleneck: bottleneck(&time),
-        steady_state: None,
-        constant_time: identity.constant_time,
-        samples_mb_s: mb_s,
-        samples_pace,
-        samples_s: samples.iter().map(|sample| sample.wall).collect(),
-        samples_crypto_s: all_known(samples, |sample| sample.crypto),
-        samples_sys_s: match time.sys {
-            Some(_) => all_known(samples, |sample| sample.sys),
-            None => Vec::new(),
-        },
-        warnings: warnings(&time, samples.len(), cell.cores),
-        published: Vec::new(),
-        kdf: None,
-        life: None,
-        time_s: time,
-    })
+    let time = time_split(samples, exact);
+    trial.moved = samples.iter().map(|sample| sample.moved).sum();
+    trial.latency_split_us = None;
+    trial.bottleneck = bottleneck(&time);
+    trial.samples_pace = all_known(all, |sample| sample.pace);
+    trial.samples_s = samples.iter().map(|sample| sample.wall).collect();
+    trial.samples_crypto_s = all_known(samples, |sample| sample.crypto);
+    if time.sys.is_some() {
+        trial.samples_sys_s = all_known(samples, |sample| sample.sys);
+    }
+    trial.warnings = warnings(&time, samples.len(), cores);
+    trial.time_s = time;
 }
 
 /// A part of the time of every repetition; nothing where one is not known.
@@ -132,15 +79,6 @@ fn time_split(samples: &[OperationSample], exact: bool) -> TimeSplit {
         wait: None,
         other: None,
     }
-}
-
-/// Percentiles of the repetitions' times.
-fn latency(samples: &[OperationSample]) -> Latency {
-    let mut all = histogram();
-    for sample in samples {
-        all.saturating_record((sample.wall * 1e9) as u64);
-    }
-    percentiles(&all)
 }
 
 /// Only encryption can be told from the rest.
@@ -176,9 +114,12 @@ fn warnings(time: &TimeSplit, repetitions: usize, cores: u32) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file_system::Operation;
     use crate::record::{Device, Moved, Tier, Verdict};
+    use crate::summary::{self, Identity, Reference};
+    use crate::trial::Samples;
 
-    fn sample(wall: f64) -> OperationSample {
+    fn taken(wall: f64) -> OperationSample {
         OperationSample {
             begun: 0.0,
             wall,
@@ -213,42 +154,31 @@ mod tests {
         }
     }
 
-    fn cell<'a>(identity: &'a Identity, operation: &'a Operation, exact: bool) -> Cell<'a> {
-        Cell {
-            identity,
-            file_system: "ext2",
-            operation,
-            jobs: 1,
-            cold: true,
-            exact,
-            cores: 1,
-        }
-    }
-
-    fn summed(samples: &[OperationSample], plain: &[OperationSample], exact: bool) -> Trial {
-        let (identity, operation) = (identity(), Operation::command("tar"));
-        let cell = cell(&identity, &operation, exact);
+    fn summed(taken: &[OperationSample], plain: &[OperationSample], exact: bool) -> Trial {
+        let samples = |taken: &[OperationSample]| -> Samples { taken.iter().map(sample).collect() };
         let reference = Reference {
             against: "lab:none",
-            rates: rates(plain),
+            rates: samples(plain).rates(),
             floor: 0.01,
         };
-        trial(&cell, samples, Some(reference)).unwrap()
+        let workload = Operation::command("tar").workload(1, true);
+        let (identity, samples) = (identity(), samples(taken));
+        let trial = summary::trial(&identity, &workload, &samples, Some(reference), None);
+        let mut trial = trial.unwrap();
+        complete(&mut trial, taken, exact, 1);
+        trial
     }
 
     #[test]
     fn a_cell_says_what_its_samples_say() {
-        let plain = [0.010, 0.011, 0.009].map(sample);
-        let slow = [0.020, 0.022, 0.018].map(sample);
+        let plain = [0.010, 0.011, 0.009].map(taken);
+        let slow = [0.020, 0.022, 0.018].map(taken);
         let trial = summed(&slow, &plain, true);
         let overhead = trial.overhead.unwrap();
         assert!((overhead.ratio.median - 0.5).abs() < 1e-9);
         assert_eq!(overhead.verdict, Verdict::Slower);
         assert_eq!(trial.bottleneck, Bottleneck::Cipher);
-        assert_eq!(
-            (trial.op.as_str(), trial.fs.as_deref()),
-            ("command", Some("ext2"))
-        );
+        assert_eq!((trial.threads, trial.cold), (1, true));
         assert!((trial.throughput_mb_s.median - 50.0).abs() < 1e-9);
         assert_eq!(trial.samples_s, [0.020, 0.022, 0.018]);
         assert_eq!(trial.samples_crypto_s, [0.010, 0.011, 0.009]);
@@ -265,8 +195,8 @@ mod tests {
 
     #[test]
     fn times_are_those_of_the_full_pace() {
-        let mut slow = [0.010, 0.010].map(sample);
-        let plain = [0.005, 0.005].map(sample);
+        let mut slow = [0.010, 0.010].map(taken);
+        let plain = [0.005, 0.005].map(taken);
         slow[0].pace = Some(0.5);
         slow[1].pace = Some(0.8);
         let trial = summed(&slow, &plain, true);
@@ -283,28 +213,22 @@ mod tests {
 
     #[test]
     fn ticks_say_nothing_about_short_operations() {
-        let short = [0.01, 0.01].map(sample);
+        let short = [0.01, 0.01].map(taken);
         let trial = summed(&short, &short, false);
         assert_eq!((trial.time_s.user, trial.time_s.sys), (None, None));
         assert!(trial.time_s.cpu.is_some() && trial.samples_sys_s.is_empty());
-        let long = [1.0, 1.0].map(sample);
+        let long = [1.0, 1.0].map(taken);
         assert!(summed(&long, &long, false).time_s.sys.is_some());
     }
 
     #[test]
     fn a_part_beyond_the_whole_is_told() {
-        let mut odd = [1.0, 1.0].map(sample);
+        let mut odd = [1.0, 1.0].map(taken);
         odd[0].crypto = Some(2.0);
         let trial = summed(&odd, &odd, true);
         assert_eq!(trial.warnings.len(), 1, "{:?}", trial.warnings);
         assert!(trial.warnings[0].contains("encryption took 2.500 s"));
         odd[1].crypto = None;
         assert_eq!(summed(&odd, &odd, true).time_s.crypto, None);
-    }
-
-    #[test]
-    fn nothing_measured_is_no_record() {
-        let (identity, operation) = (identity(), Operation::command("x"));
-        assert!(trial(&cell(&identity, &operation, true), &[], None).is_none());
     }
 }

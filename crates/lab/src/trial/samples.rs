@@ -75,8 +75,16 @@ impl Samples {
     }
 
     /// The throughput of every repetition, 10⁶ bytes a second.
-    pub fn rates(&self) -> Vec<f64> {
+    pub fn mb_s(&self) -> Vec<f64> {
         self.rates.iter().map(|rates| rates.mb_s).collect()
+    }
+
+    /// What cells are compared by: the throughput, or requests a second where no bytes move.
+    pub fn rates(&self) -> Vec<f64> {
+        match self.each.iter().any(|sample| sample.bytes > 0) {
+            true => self.mb_s(),
+            false => self.iops(),
+        }
     }
 
     /// The numbers of requests a second of every repetition.

@@ -10,8 +10,8 @@ use lab::file_system::Backing;
 use lab::file_system::agent::Ended;
 use lab::file_system::plan::FileSystemPlan;
 use lab::kernel::{KernelError, Lab};
-use lab::session::SessionError;
-use lab::session::file_system::{Boot, FileSystems, Surroundings};
+use lab::session::file_system::{Boot, Surroundings};
+use lab::session::{Session, SessionError};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
@@ -50,7 +50,9 @@ pub(super) fn run(
         named: &options.at,
         lab,
     };
-    let session = FileSystems::open(&plan, surroundings, seed, run_id())?.built_as(VERSION);
+    let same = plan.plan();
+    let session = Session::of_file_systems(&plan, &same, surroundings, seed, run_id())?;
+    let session = session.built_as(VERSION);
     destination.begin(session.header())?;
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }
