@@ -7,7 +7,7 @@
 //! is a beginning that can be gone on with.
 
 use super::cell::Cell;
-use super::simulated::Ciphers;
+use super::simulated::{Ciphers, Encrypting};
 use super::subject::{Once, Subject, in_virtual_time};
 use super::{Observer, Session, SessionError, Visit, Way};
 use crate::plan::Plan;
@@ -151,8 +151,17 @@ impl Subject for AgedDrive {
 }
 
 impl Lives<'_> {
-    /// The drive at a place as each policy and cipher has it, first as it is not encrypted.
-    fn cells(&self, place: &Place) -> Result<(Rc<Aging>, Vec<(TrimPolicy, Cell)>), SessionError> {
+    /// Who uses a drive: first nobody's cipher.
+    fn users(&self) -> Vec<(TrimPolicy, Option<&Encrypting>)> {
+        let mut users = vec![(TrimPolicy::Plain, None)];
+        for &policy in &self.sweep.policies {
+            users.extend(self.ciphers.all().map(|cipher| (policy, Some(cipher))));
+        }
+        users
+    }
+
+    /// The drive at a place as each user has it.
+    fn cells(&self, place: &Place) -> Result<(Rc<Aging>, Vec<Cell>), SessionError> {
         let living = Living::new(&place.device, place.by.clone())?;
         let system = of_drive(&place.device);
         let device = simulated::description(&place.device, living.capacity());
@@ -163,33 +172,24 @@ impl Lives<'_> {
             drive: RefCell::default(),
             outcomes: RefCell::default(),
         });
-        let policies = self.sweep.policies.iter();
-        let encrypted =
-            policies.flat_map(|&policy| self.ciphers.all().map(move |by| (policy, Some(by))));
-        let users = std::iter::once((TrimPolicy::Plain, None)).chain(encrypted);
-        let cell = |(policy, cipher)| {
+        let cell = |(policy, cipher): (TrimPolicy, Option<&Encrypting>)| {
             let identity = self
                 .ciphers
                 .identity(&system, cipher, Tier::Block, device.clone());
             let subject = AgedDrive {
                 aging: Rc::clone(&aging),
                 policy,
-                processor: cipher.map(|cipher| cipher.processor()),
+                processor: cipher.map(Encrypting::processor),
             };
-            let label = place.device.clone();
-            (
-                policy,
-                Cell::new(Box::new(subject), label, identity, self.plan),
-            )
+            Cell::new(Box::new(subject), place.device.clone(), identity, self.plan)
         };
-        let cells = users.map(cell).collect();
+        let cells = self.users().into_iter().map(cell).collect();
         Ok((aging, cells))
     }
 
     /// Records of each place.
     fn trials_of_a_place(&self) -> usize {
-        let encrypted = self.sweep.policies.len() * self.ciphers.all().count();
-        (1 + encrypted) * self.sweep.workloads.len()
+        self.users().len() * self.sweep.workloads.len()
     }
 
     /// One seed of a place, in every way.
@@ -201,11 +201,10 @@ impl Lives<'_> {
             slice: false,
             stop,
         };
+        let users = self.users();
         for way in self.sweep.setups() {
-            for (_, cell) in cells
-                .iter_mut()
-                .filter(|(policy, _)| way_of(*policy) == way)
-            {
+            let of_users = cells.iter_mut().zip(&users);
+            for (cell, _) in of_users.filter(|(_, (policy, _))| way_of(*policy) == way) {
                 for (index, workload) in self.sweep.workloads.iter().enumerate() {
                     let sample = cell.visit(workload, once)?;
                     cell.samples[index].push(sample);
@@ -213,7 +212,7 @@ impl Lives<'_> {
             }
         }
         Ok(Lived {
-            samples: cells.into_iter().map(|(_, cell)| cell.samples).collect(),
+            samples: cells.into_iter().map(|cell| cell.samples).collect(),
             outcomes: aging.outcomes.take(),
         })
     }
@@ -223,13 +222,13 @@ impl Lives<'_> {
         let (aging, mut cells) = self.cells(place)?;
         for lived in all {
             aging.outcomes.borrow_mut().extend(lived.outcomes);
-            for ((_, cell), workloads) in cells.iter_mut().zip(lived.samples) {
+            for (cell, workloads) in cells.iter_mut().zip(lived.samples) {
                 for (samples, more) in cell.samples.iter_mut().zip(workloads) {
                     samples.append(more);
                 }
             }
         }
-        Ok(cells.into_iter().map(|(_, cell)| cell).collect())
+        Ok(cells)
     }
 }
 
