@@ -155,7 +155,7 @@ fn a_run_is_printed_stored_shown_and_reported() {
 
     let json: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(sandbox.path("run.json")).unwrap()).unwrap();
-    assert_eq!(json["schema"], "cryptmark/1");
+    assert_eq!(json["schema"], "cryptmark/2");
     assert_eq!(json["partial"], false);
     assert_eq!(json["seed"], 7);
     assert_eq!(json["trials"].as_array().unwrap().len(), 6);

@@ -145,11 +145,11 @@ fn tags_lie_under_dm_crypt_and_what_is_read_through_them_is_what_was_written() {
         let writes = ["encrypt", "write"].contains(&trial["op"].as_str().unwrap());
         let crypto = trial["time_s"]["crypto"].as_f64().unwrap();
         assert!(!writes || crypto > 0.0, "{trial}");
-        let moved = |what: &str| trial["moved"][what].as_u64().unwrap();
+        let moved = |what: &str| trial["operation"]["moved"][what].as_u64().unwrap();
         if trial["op"] == "encrypt" {
             // Three requests around all caches, and a flush.
             assert_eq!(
-                (trial["bytes"].as_u64(), trial["fs"].as_str()),
+                (trial["bytes"].as_u64(), trial["operation"]["fs"].as_str()),
                 (Some(12_288), Some("ext2"))
             );
             assert_eq!(moved("written_bytes"), 12_288);

@@ -38,11 +38,15 @@ fn a_run_times_every_operation_plain_and_encrypted() {
     for trial in trials {
         let what = format!("{} on {}", trial["workload"], trial["system"]);
         assert_eq!(
-            (&trial["tier"], &trial["fs"]),
+            (&trial["tier"], &trial["operation"]["fs"]),
             (&"fs".into(), &"ext2".into())
         );
         assert_eq!(trial["repetitions"], 2, "{what}");
-        assert_eq!(trial["samples_s"].as_array().unwrap().len(), 2, "{what}");
+        assert_eq!(
+            trial["operation"]["samples_s"].as_array().unwrap().len(),
+            2,
+            "{what}"
+        );
         assert!(trial["time_s"]["wall"].as_f64().unwrap() > 0.0, "{what}");
         assert!(trial["time_s"]["cpu"].as_f64().is_some(), "{what}");
         let crypto = trial["time_s"]["crypto"].as_f64();
@@ -69,7 +73,7 @@ fn a_run_times_every_operation_plain_and_encrypted() {
             let found = trials
                 .iter()
                 .find(|trial| trial["op"] == op && trial["system"] == name);
-            found.unwrap()["moved"].clone()
+            found.unwrap()["operation"]["moved"].clone()
         };
         // Nothing was left in a cache: both repetitions have reached the device,
         // or the engine, with all of their 3 MB.
@@ -227,7 +231,7 @@ fn other_file_systems_are_made_where_the_host_has_them() {
             .replacen("32 MiB", size, 1)
             .replacen("repetitions = 2", "repetitions = 1", 1);
         let run = record(&desk.run(&plan).args(["--json", "-"]).output().unwrap());
-        assert_eq!(run["trials"][0]["fs"], name);
+        assert_eq!(run["trials"][0]["operation"]["fs"], name);
         assert_eq!(desk.is_clean(), Ok(()), "{name}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::synthetic::put;
 use crate::tables::{ask, files, python, store, tool};
 use crate::{PROGRAM, Sandbox, sample};
-use lab::record::{Life, Run, TrimPolicy};
+use lab::record::{Detail, Life, Run, TrimPolicy};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -46,7 +46,7 @@ fn runs() -> Vec<Run> {
 
 /// The run, whose second trial is of two lives of a drive.
 fn lived(mut run: Run) -> Run {
-    run.trials[1].life = Some(Box::new(Life {
+    run.trials[1].detail = Detail::Life(Box::new(Life {
         policy: TrimPolicy::Block,
         over_provisioning: 0.07,
         gc: "greedy".into(),
@@ -89,7 +89,7 @@ fn rows(runs: &[Run]) -> Vec<Value> {
     for run in runs {
         let started: Option<jiff::Timestamp> = run.started.parse().ok();
         for (ordinal, trial) in run.trials.iter().enumerate() {
-            let life = trial.life.as_deref();
+            let life = trial.life();
             let lives: &[f64] = life.map_or(&[], |life| &life.samples_lifetime_years);
             rows.push(json!([
                 started.map(|at| at.as_microsecond()),
@@ -102,8 +102,8 @@ fn rows(runs: &[Run]) -> Vec<Value> {
                 run.host.cores,
                 trial.cipher,
                 trial.key_bits,
-                trial.kdf.as_ref().map(|kdf| &kdf.name),
-                trial.kdf.as_ref().map(|kdf| kdf.memory_kib),
+                trial.kdf().map(|kdf| &kdf.name),
+                trial.kdf().map(|kdf| kdf.memory_kib),
                 trial
                     .overhead
                     .as_ref()

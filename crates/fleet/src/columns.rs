@@ -12,7 +12,7 @@ use arrow_array::{
     TimestampMicrosecondArray,
 };
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
-use lab::record::{Interval, Life, Run, Trial};
+use lab::record::{FileOperation, Interval, Life, Moved, Run, Trial};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -185,8 +185,16 @@ fn ratio(row: Row<'_>) -> Option<Interval> {
     row.trial.overhead.as_ref().map(|overhead| overhead.ratio)
 }
 
+fn operation(row: Row<'_>) -> Option<&FileOperation> {
+    row.trial.operation()
+}
+
+fn moved(row: Row<'_>) -> Option<Moved> {
+    operation(row)?.moved
+}
+
 fn life(row: Row<'_>) -> Option<&Life> {
-    row.trial.life.as_deref()
+    row.trial.life()
 }
 
 macro_rules! columns {
@@ -242,7 +250,7 @@ pub const COLUMNS: &[Column] = columns! {
     "device_scheduler", "", "", Text, |row| maybe(row.trial.device.scheduler.as_ref());
     "device_driver", "", "that encrypts before a simulated drive", Text, |row| maybe(row.trial.device.driver.as_ref());
     "device_size", "B", "of the test extent", Whole, |row| Some(row.trial.device.size);
-    "fs", "", "file system under test", Text, |row| maybe(row.trial.fs.as_ref());
+    "fs", "", "file system under test", Text, |row| row.trial.fs().and_then(text);
     "workload", "", "its name in the plan", Text, |row| text(&row.trial.workload);
     "op", "", "read, write, mixed, encrypt, mkfs, copy, …", Text, |row| text(&row.trial.op);
     "block_bytes", "B", "of a request", Whole, |row| Some(row.trial.block_bytes);
@@ -252,10 +260,10 @@ pub const COLUMNS: &[Column] = columns! {
     "repetitions", "", "that the row sums up", Whole, |row| Some(row.trial.repetitions.into());
     "bytes", "B", "moved in all repetitions", Whole, |row| Some(row.trial.bytes);
     "requests", "", "in all repetitions", Whole, |row| Some(row.trial.requests);
-    "moved_read_bytes", "B", "read from the device below a file system", Whole, |row| row.trial.moved.map(|moved| moved.read_bytes);
-    "moved_written_bytes", "B", "written to it", Whole, |row| row.trial.moved.map(|moved| moved.written_bytes);
-    "moved_reads", "", "requests", Whole, |row| row.trial.moved.map(|moved| moved.reads);
-    "moved_writes", "", "requests", Whole, |row| row.trial.moved.map(|moved| moved.writes);
+    "moved_read_bytes", "B", "read from the device below a file system", Whole, |row| moved(row).map(|moved| moved.read_bytes);
+    "moved_written_bytes", "B", "written to it", Whole, |row| moved(row).map(|moved| moved.written_bytes);
+    "moved_reads", "", "requests", Whole, |row| moved(row).map(|moved| moved.reads);
+    "moved_writes", "", "requests", Whole, |row| moved(row).map(|moved| moved.writes);
     "throughput_mb_s", "10⁶ B/s", "median of the repetitions", Number, |row| Some(row.trial.throughput_mb_s.median);
     "throughput_mb_s_low", "10⁶ B/s", "its 95 % interval", Number, |row| Some(row.trial.throughput_mb_s.low);
     "throughput_mb_s_high", "10⁶ B/s", "", Number, |row| Some(row.trial.throughput_mb_s.high);
@@ -292,16 +300,16 @@ pub const COLUMNS: &[Column] = columns! {
     "bottleneck", "", "cipher, device, copy, syscall, unknown", Text, |row| word(row.trial.bottleneck);
     "steady_state", "", "by SNIA's rule", Flag, |row| row.trial.steady_state;
     "constant_time", "", "the backend has no secret-dependent load or branch", Flag, |row| row.trial.constant_time;
-    "kdf", "", "pbkdf2, argon2i, argon2id; of unlocking", Text, |row| row.trial.kdf.as_ref().and_then(|kdf| text(&kdf.name));
-    "kdf_hash", "", "of PBKDF2", Text, |row| row.trial.kdf.as_ref().and_then(|kdf| maybe(kdf.hash.as_ref()));
-    "kdf_iterations", "", "or passes of Argon2", Whole, |row| row.trial.kdf.as_ref().map(|kdf| kdf.iterations.into());
-    "kdf_memory_kib", "KiB", "of Argon2", Whole, |row| row.trial.kdf.as_ref().map(|kdf| kdf.memory_kib.into());
-    "kdf_lanes", "", "of Argon2", Whole, |row| row.trial.kdf.as_ref().map(|kdf| kdf.lanes.into());
-    "kdf_calibrated_ms", "ms", "what its costs were chosen for", Whole, |row| row.trial.kdf.as_ref().and_then(|kdf| kdf.calibrated_ms).map(u64::from);
+    "kdf", "", "pbkdf2, argon2i, argon2id; of unlocking", Text, |row| row.trial.kdf().and_then(|kdf| text(&kdf.name));
+    "kdf_hash", "", "of PBKDF2", Text, |row| row.trial.kdf().and_then(|kdf| maybe(kdf.hash.as_ref()));
+    "kdf_iterations", "", "or passes of Argon2", Whole, |row| row.trial.kdf().map(|kdf| kdf.iterations.into());
+    "kdf_memory_kib", "KiB", "of Argon2", Whole, |row| row.trial.kdf().map(|kdf| kdf.memory_kib.into());
+    "kdf_lanes", "", "of Argon2", Whole, |row| row.trial.kdf().map(|kdf| kdf.lanes.into());
+    "kdf_calibrated_ms", "ms", "what its costs were chosen for", Whole, |row| row.trial.kdf().and_then(|kdf| kdf.calibrated_ms).map(u64::from);
     "samples_mb_s", "10⁶ B/s", "throughput of every repetition in order", Numbers, |row| &row.trial.samples_mb_s;
-    "samples_s", "s", "time of every repetition, of operations on file systems", Numbers, |row| &row.trial.samples_s;
-    "samples_crypto_s", "s", "encryption in every repetition", Numbers, |row| &row.trial.samples_crypto_s;
-    "samples_sys_s", "s", "system time of every repetition", Numbers, |row| &row.trial.samples_sys_s;
+    "samples_s", "s", "time of every repetition, of operations on file systems", Numbers, |row| row.trial.samples_s();
+    "samples_crypto_s", "s", "encryption in every repetition", Numbers, |row| operation(row).map_or(&[], |of| &of.samples_crypto_s);
+    "samples_sys_s", "s", "system time of every repetition", Numbers, |row| operation(row).map_or(&[], |of| &of.samples_sys_s);
     "warnings", "", "remarks on the trial", Texts, |row| &row.trial.warnings;
     "trim_policy", "", "plain, pass, block, filled, unpartitioned; this and what follows: of lives of simulated SSDs, of which a repetition is one", Text, |row| life(row).and_then(|life| word(life.policy));
     "over_provisioning", "0…", "pages beyond those that the host can write", Number, |row| life(row).map(|life| life.over_provisioning);
@@ -323,7 +331,7 @@ pub const COLUMNS: &[Column] = columns! {
     "terabytes_written_high", "10¹² B", "", Number, |row| life(row).map(|life| life.terabytes_written.high);
     "samples_write_amplification", "ratio", "of every life, by seed", Numbers, |row| life(row).map_or(&[], |life| &life.samples_write_amplification);
     "samples_lifetime_years", "a", "of every life, by seed", Numbers, |row| life(row).map_or(&[], |life| &life.samples_lifetime_years);
-    "samples_pace", "ratio", "pace of the core in every repetition, of operations on file systems", Numbers, |row| &row.trial.samples_pace;
+    "samples_pace", "ratio", "pace of the core in every repetition, of operations on file systems", Numbers, |row| operation(row).map_or(&[], |of| &of.samples_pace);
 };
 
 #[cfg(test)]

@@ -303,7 +303,7 @@ pub fn estimate(
         let same = |estimate: &Estimate| {
             let trial = plain.trial;
             (estimate.operation == trial.workload && estimate.size == trial.device.size)
-                && Some(&estimate.fs) == trial.fs.as_ref()
+                && Some(estimate.fs.as_str()) == trial.fs()
                 && estimate.system == trial.system
         };
         if estimates.iter().any(same) {
@@ -367,10 +367,10 @@ impl<'a> Recorded<'a> {
     fn of(trial: &'a Trial) -> Option<Self> {
         let crypto = trial.time_s.crypto;
         let usable = trial.tier == Tier::Fs
-            && trial.fs.is_some()
-            && !trial.samples_s.is_empty()
+            && trial.fs().is_some()
+            && !trial.samples_s().is_empty()
             && trial.cipher.is_some() == crypto.is_some();
-        let moved = trial.moved.filter(|_| usable)?;
+        let moved = trial.operation()?.moved.filter(|_| usable)?;
         let repetitions = f64::from(trial.repetitions.max(1));
         let each = |sum: u64| sum as f64 / repetitions;
         Some(Self {
@@ -386,7 +386,7 @@ impl<'a> Recorded<'a> {
     fn is_beside(&self, plain: &Self) -> bool {
         let key = |trial: &'a Trial| {
             (
-                trial.fs.as_deref(),
+                trial.fs(),
                 trial.workload.as_str(),
                 trial.device.size,
                 trial.threads,
@@ -410,10 +410,11 @@ impl<'a> Recorded<'a> {
     /// All that is neither encryption nor waiting. Those are known of all
     /// repetitions together, and taken from each by their share.
     fn rest(&self, waited: f64) -> Span {
-        let Some(wall) = stats::interval(&self.trial.samples_s) else {
+        let samples = self.trial.samples_s();
+        let Some(wall) = stats::interval(samples) else {
             return Span::default();
         };
-        let mean = self.trial.samples_s.iter().sum::<f64>() / self.trial.samples_s.len() as f64;
+        let mean = samples.iter().sum::<f64>() / samples.len() as f64;
         let share = (waited + self.crypto.unwrap_or(0.0)) / mean;
         let wall = Span {
             expected: wall.median,
@@ -458,7 +459,7 @@ fn on(target: &Target, bases: &[&Recorded<'_>], waited: f64, cost: Option<&Cost>
     let one_by_one = rest.plus(crypto).plus(storage);
     let first = bases[0].trial;
     Estimate {
-        fs: first.fs.clone().unwrap_or_default(),
+        fs: first.fs().unwrap_or_default().to_owned(),
         size: first.device.size,
         operation: first.workload.clone(),
         system: first.system.clone(),

@@ -1,26 +1,46 @@
-//! The record of a run: plain data, serialised as CONTRACT `cryptmark/1`.
+//! The record of a run: plain data, serialised as `cryptmark/2`.
 //!
 //! Everything that a report may say about a run stands here. A field that
 //! nobody measured is `None` (JSON `null`), never zero. Throughput counts
 //! 10⁶ bytes. An [`Interval`] is a median with its 95 % bootstrap interval.
 
+mod detail;
 mod trial;
 
+pub use detail::{Detail, FileOperation, Kdf, Life, Moved, TrimPolicy};
 pub use trial::{
-    Bottleneck, Device, Kdf, Latency, LatencySplit, Life, Measure, Moved, Overhead, Paper,
-    Published, Tier, TimeSplit, Trial, TrimPolicy, Verdict,
+    Bottleneck, Device, Latency, LatencySplit, Measure, Overhead, Paper, Published, Tier,
+    TimeSplit, Trial, Verdict,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
-/// The schema that this program writes; a reader refuses any other major.
-pub const SCHEMA: &str = "cryptmark/1";
+/// The schema that this program writes.
+pub const SCHEMA: &str = "cryptmark/2";
+
+/// The one before, where trials have all fields of [`FileOperation`] among their own.
+const BEFORE: &str = "cryptmark/1";
+
+/// Whether this program reads records of `schema`.
+pub(crate) fn reads(schema: &str) -> bool {
+    [SCHEMA, BEFORE].contains(&schema)
+}
+
+/// What is read has the form of today.
+fn of_today<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let schema = String::deserialize(from)?;
+    Ok(match reads(&schema) {
+        true => SCHEMA.to_owned(),
+        false => schema,
+    })
+}
 
 /// One stored run: the header and a [`Trial`] for every cell of the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Always [`SCHEMA`] for a run written by this version.
+    #[serde(deserialize_with = "of_today")]
     pub schema: String,
     /// Unique id, sortable by start time.
     pub run: String,

@@ -3,7 +3,9 @@
 #[cfg(target_os = "linux")]
 pub mod operation;
 
-use crate::record::{Bottleneck, Device, Latency, LatencySplit, Overhead, Tier, TimeSplit, Trial};
+use crate::record::{
+    Bottleneck, Detail, Device, Latency, LatencySplit, Overhead, Tier, TimeSplit, Trial,
+};
 use crate::stats::{self, Looks, Steady};
 use crate::trial::{Ledger, Sample, Samples};
 use crate::workload::Workload;
@@ -91,7 +93,6 @@ pub fn trial(
         sector_bytes: identity.sector_bytes,
         format: identity.format.clone(),
         device: identity.device.clone(),
-        fs: None,
         workload: workload.name.clone(),
         op: workload.op.as_str().to_owned(),
         block_bytes: workload.block_bytes(),
@@ -101,7 +102,6 @@ pub fn trial(
         repetitions: samples.len() as u32,
         bytes: samples.iter().map(|sample| sample.bytes).sum(),
         requests,
-        moved: None,
         throughput_mb_s: throughput,
         iops: interval(&all.iops())?,
         cycles_per_byte: core_hz.and_then(|hz| interval(&cycles_per_byte(samples, hz))),
@@ -112,14 +112,9 @@ pub fn trial(
         steady_state: None,
         constant_time: identity.constant_time,
         samples_mb_s: mb_s,
-        samples_s: Vec::new(),
-        samples_pace: Vec::new(),
-        samples_crypto_s: Vec::new(),
-        samples_sys_s: Vec::new(),
         warnings: gap(&ledger, looks).into_iter().collect(),
         published: Vec::new(),
-        kdf: None,
-        life: None,
+        detail: Detail::Requests,
         time_s: time,
     })
 }

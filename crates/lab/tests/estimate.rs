@@ -34,7 +34,7 @@ fn memory() -> Target {
 
 /// Cycles per byte of `trial` at 1 GHz, by the time that it was encrypting.
 fn cost(trial: &Trial) -> Cost {
-    let moved = trial.moved.unwrap();
+    let moved = trial.operation().unwrap().moved.unwrap();
     let bytes = (moved.read_bytes + moved.written_bytes) as f64;
     let cycles = Span::within(trial.time_s.crypto.unwrap() * 1e9 / bytes, 0.0);
     Cost {
@@ -73,7 +73,7 @@ fn the_machine_that_recorded_gets_its_own_times_back() {
     for trial in run.trials.iter().filter(|t| t.cipher.as_deref() == cipher) {
         let estimates = estimate(&run, &memory(), &[cost(trial)]).unwrap();
         let own = of(&estimates, &trial.system, cipher, &trial.workload);
-        let mut samples = trial.samples_s.clone();
+        let mut samples = trial.samples_s().to_vec();
         samples.sort_by(f64::total_cmp);
         let mean = samples.iter().sum::<f64>() / samples.len() as f64;
         let median = samples[samples.len() / 2];
@@ -113,7 +113,8 @@ fn bytes_take_what_the_device_and_the_cipher_take() {
         ("write-10m", 0.4, 0.2),
     ] {
         let one = of(&slow, "lab:dm-crypt", cipher, operation);
-        let moved = find(&run, "lab:dm-crypt", cipher, operation).moved.unwrap();
+        let found = find(&run, "lab:dm-crypt", cipher, operation);
+        let moved = found.operation().unwrap().moved.unwrap();
         let repetitions = f64::from(run.trials[0].repetitions);
         let requests = 50e-6 * moved.reads as f64 / repetitions;
         assert!((one.crypto_s / crypto - 1.0).abs() < 0.02, "{one:?}");
@@ -186,7 +187,7 @@ fn what_cannot_be_estimated_is_refused() {
     assert!(matches!(syntax, Err(EstimateError::Syntax(_))));
     let mut run = recorded();
     for trial in &mut run.trials {
-        trial.moved = None;
+        trial.operation_mut().moved = None;
     }
     let nothing = estimate(&run, &memory(), &[]);
     assert!(matches!(

@@ -283,7 +283,7 @@ fn names_a_broken_record() {
         &path,
         "UPDATE trials SET record = '{\"tier\":' WHERE run = 'w0-0' AND ordinal = 3;
          UPDATE runs SET header = 'no JSON' WHERE run = 'w0-1';
-         UPDATE runs SET header = replace(header, 'cryptmark/1', 'cryptmark/2') WHERE run = 'w0-2';
+         UPDATE runs SET header = replace(header, 'cryptmark/2', 'cryptmark/3') WHERE run = 'w0-2';
          UPDATE runs SET header = '{\"schema\":\"cryptmark/9\"}' WHERE run = 'w0-3'",
     );
     let store = Store::open(&location).unwrap();

@@ -215,7 +215,7 @@ fn lives_show_what_they_should() {
     let run = whole(&sweep, 1, 2);
     let of = |policy, cipher: Option<&str>, fill, spare, workload: &str| {
         let found = run.trials.iter().find(|trial| {
-            let life = trial.life.as_ref().unwrap();
+            let life = trial.life().unwrap();
             trial.workload == workload
                 && (life.policy, life.fill, life.over_provisioning) == (policy, fill, spare)
                 && trial
@@ -226,7 +226,7 @@ fn lives_show_what_they_should() {
         });
         found.unwrap_or_else(|| panic!("{policy:?} {cipher:?} {fill} {spare} {workload}"))
     };
-    let life = |trial: &Trial| trial.life.clone().unwrap();
+    let life = |trial: &Trial| trial.life().unwrap().clone();
     use TrimPolicy::{Block, Pass, Plain};
     let (aes, serpent) = (Some("aes"), Some("serpent"));
     let plain = of(Plain, None, 0.9, 0.07, "rand-4k-write");

@@ -75,7 +75,7 @@ fn every_recipe_is_unlocked_and_guessed_in_turns() {
     {
         assert_eq!((trial.op.as_str(), trial.tier), (op, Tier::Cipher));
         assert_eq!(trial.format.as_deref(), Some("truecrypt"));
-        let kdf = trial.kdf.as_ref().unwrap();
+        let kdf = trial.kdf().unwrap();
         assert_eq!((kdf.name.as_str(), kdf.iterations), ("pbkdf2", 1000));
         assert_eq!((trial.repetitions, trial.iops.n), (3, 3));
         assert_eq!(trial.bytes, trial.requests * trial.block_bytes);

@@ -12,7 +12,7 @@ const MIB: f64 = 1_048_576.0;
 
 /// Whether a run has both, and nothing else.
 pub(crate) fn is_benchmark(run: &Run) -> bool {
-    ciphers::is_bare(run) && run.trials.iter().any(|trial| trial.kdf.is_some())
+    ciphers::is_bare(run) && run.trials.iter().any(|trial| trial.kdf().is_some())
 }
 
 /// The lines on a terminal, before the tables of `ciphers` elsewhere.
@@ -59,7 +59,7 @@ fn derivations(run: &Run) -> Table {
     let number = |value: f64| Cell::number(figure::grouped(&format!("{value:.0}")), value);
     let unknown = || Cell::known(figure::UNKNOWN.to_owned(), None);
     let row = |trial: &Trial| {
-        let kdf = trial.kdf.as_ref()?;
+        let kdf = trial.kdf()?;
         let iterations = f64::from(kdf.iterations);
         let (name, rate, passes) = match &kdf.hash {
             Some(hash) => {
@@ -104,7 +104,7 @@ fn derivations(run: &Run) -> Table {
 
 /// `PBKDF2-sha256    2307736 iterations per second for 256-bit key`.
 fn derivation(trial: &Trial) -> Option<String> {
-    let kdf = trial.kdf.as_ref()?;
+    let kdf = trial.kdf()?;
     let bits = trial.key_bits?;
     Some(match &kdf.hash {
         Some(hash) => format!(

@@ -97,7 +97,7 @@ fn row(run: &Run, trial: &Trial) -> Vec<String> {
         device.engine.clone(),
         text(&device.scheduler),
         device.size.to_string(),
-        text(&trial.fs),
+        text(&trial.fs()),
         trial.workload.clone(),
         trial.op.clone(),
         trial.block_bytes.to_string(),
@@ -149,7 +149,7 @@ fn row(run: &Run, trial: &Trial) -> Vec<String> {
         trial.warnings.join(" | "),
         published(trial).join(" | "),
     ]);
-    let life = trial.life.as_deref();
+    let life = trial.life();
     let told = |value: fn(&Life) -> String| life.map_or_else(String::new, value);
     row.extend([
         told(|life| word(life.policy)),

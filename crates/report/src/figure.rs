@@ -205,7 +205,7 @@ pub(crate) fn rate_in_short(trial: &Trial) -> String {
 /// Time of an operation on a file system, microseconds: the median that tables
 /// print, and the interval of all repetitions.
 pub(crate) fn time_us(trial: &Trial) -> Option<Interval> {
-    let us: Vec<f64> = trial.samples_s.iter().map(|s| s * 1e6).collect();
+    let us: Vec<f64> = trial.samples_s().iter().map(|s| s * 1e6).collect();
     let interval = stats::interval(&us)?;
     Some(Interval {
         median: trial.latency_us.p50,

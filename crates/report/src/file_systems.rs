@@ -41,7 +41,7 @@ fn tables(run: &Run) -> Vec<OnDevice<'_>> {
         };
         format!(
             "{}{lab}, {}, {cold}{jobs}",
-            trial.fs.as_deref().unwrap_or(figure::UNKNOWN),
+            trial.fs().unwrap_or(figure::UNKNOWN),
             figure::bytes(trial.device.size),
         )
     };
@@ -222,7 +222,7 @@ pub(crate) fn sentence(run: &Run) -> String {
     format!(
         "{name} costs least in its worst operation: {} on {} {told}.",
         trial.workload,
-        trial.fs.as_deref().unwrap_or(figure::UNKNOWN)
+        trial.fs().unwrap_or(figure::UNKNOWN)
     )
 }
 

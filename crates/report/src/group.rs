@@ -114,7 +114,7 @@ pub(crate) fn policy(life: &Life) -> String {
 /// The same setting, whatever the policy.
 pub(crate) fn lives_alike(a: &Trial, b: &Trial) -> bool {
     let setting = |life: &Life| (life.fill, life.over_provisioning, life.first_seed);
-    match (&a.life, &b.life) {
+    match (a.life(), b.life()) {
         (Some(a), Some(b)) => setting(a) == setting(b) && a.gc == b.gc,
         (a, b) => a.is_none() && b.is_none(),
     }
@@ -135,7 +135,7 @@ fn same_workload(a: &Trial, b: &Trial) -> bool {
             trial.block_bytes,
             trial.queue_depth,
             trial.threads,
-            trial.fs.clone(),
+            trial.fs().map(str::to_owned),
             trial.cold,
             trial.device.size,
         )
@@ -188,8 +188,7 @@ impl<'a> Group<'a> {
             return String::new();
         };
         let fs = trial
-            .fs
-            .as_ref()
+            .fs()
             .map_or_else(String::new, |fs| format!(" on {fs}"));
         let load = match (trial.tier, trial.queue_depth, trial.threads) {
             (Tier::Block, depth, 0 | 1) => format!(", depth {depth}"),
@@ -203,7 +202,7 @@ impl<'a> Group<'a> {
             .place
             .as_ref()
             .map_or_else(String::new, |place| format!(", {place}"));
-        let Some(life) = &trial.life else {
+        let Some(life) = trial.life() else {
             return format!("{}{fs}{load}{place}", trial.workload);
         };
         let drive = trial.device.model.as_deref().unwrap_or_default();
@@ -260,7 +259,7 @@ fn labels(cells: &[&Trial]) -> Vec<String> {
 
 /// The cell as people call it, alone: `AES-256 XTS, dm-crypt`.
 pub(crate) fn label(trial: &Trial) -> String {
-    let name = match (&trial.life, &trial.cipher) {
+    let name = match (trial.life(), &trial.cipher) {
         // The drive stands in the title of its group.
         (Some(life), Some(cipher)) => {
             let cipher = figure::cipher(cipher, trial.key_bits);

@@ -1,4 +1,4 @@
-//! Runs as JSON, schema `cryptmark/1`.
+//! Runs as JSON, schema `cryptmark/2`.
 
 use lab::record::Run;
 

@@ -14,7 +14,7 @@ use lab::record::{Kdf, Run, Trial};
 
 /// Whether a run measured key derivations and nothing else.
 pub(crate) fn is_kdf(run: &Run) -> bool {
-    !run.trials.is_empty() && run.trials.iter().all(|trial| trial.kdf.is_some())
+    !run.trials.is_empty() && run.trials.iter().all(|trial| trial.kdf().is_some())
 }
 
 /// A Julian year, as astronomers and crackers count.
@@ -45,7 +45,7 @@ fn lines(run: &Run) -> Vec<Line<'_>> {
             let guess = of("guess").find(|guess| guess.workload == unlock.workload);
             Some(Line {
                 unlock,
-                kdf: unlock.kdf.as_ref()?,
+                kdf: unlock.kdf()?,
                 guess: guess.and_then(|trial| Guess::of(trial, run.host.cores)),
             })
         })
@@ -57,7 +57,7 @@ fn lines(run: &Run) -> Vec<Line<'_>> {
 
 impl Guess {
     fn of(trial: &Trial, cores: u32) -> Option<Self> {
-        let lanes = trial.kdf.as_ref()?.lanes;
+        let lanes = trial.kdf()?.lanes;
         let busy = trial.threads.saturating_mul(lanes).min(cores.max(1));
         let per_second = trial.iops.median;
         (per_second.is_finite() && per_second > 0.0).then(|| Self {

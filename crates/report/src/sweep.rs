@@ -8,7 +8,7 @@ use lab::record::{Interval, Life, Run, Trial, TrimPolicy};
 
 /// Whether a run is lives of drives and nothing else.
 pub(crate) fn is_sweep(run: &Run) -> bool {
-    !run.trials.is_empty() && run.trials.iter().all(|trial| trial.life.is_some())
+    !run.trials.is_empty() && run.trials.iter().all(|trial| trial.life().is_some())
 }
 
 /// The lives of one drive in one setting, one for each policy.
@@ -21,7 +21,7 @@ struct Place<'a> {
 fn places(run: &Run) -> Vec<Place<'_>> {
     let mut places: Vec<Place<'_>> = Vec::new();
     for trial in &run.trials {
-        let Some(life) = trial.life.as_deref() else {
+        let Some(life) = trial.life() else {
             continue;
         };
         let drive = trial.device.model.as_deref().unwrap_or_default();

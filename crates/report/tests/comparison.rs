@@ -77,10 +77,10 @@ fn operations_are_compared_by_their_times() {
     let timed = |seconds: f64| {
         let mut run = sample::run();
         for trial in &mut run.trials {
-            trial.fs = Some("ext2".into());
+            trial.operation_mut().fs = Some("ext2".into());
             trial.throughput_mb_s = sample::interval(0.0, 0.0);
             trial.latency_us.p50 = seconds * 1e6;
-            trial.samples_s = sample::samples(seconds);
+            trial.operation_mut().samples_s = sample::samples(seconds);
         }
         run
     };

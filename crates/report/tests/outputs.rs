@@ -685,7 +685,7 @@ fn on_file_systems() -> Run {
     let mut run = sample::run();
     for trial in &mut run.trials {
         trial.tier = Tier::Fs;
-        trial.fs = Some("ext2".into());
+        trial.operation_mut().fs = Some("ext2".into());
         trial.system = format!("lab:{}", trial.system);
         trial.repetitions = 10;
         trial.time_s.sys = Some(0.02);
@@ -694,7 +694,7 @@ fn on_file_systems() -> Run {
         if let Some(overhead) = &mut trial.overhead {
             overhead.against = "lab:none".into();
         }
-        trial.samples_s = vec![0.1, 0.2];
+        trial.operation_mut().samples_s = vec![0.1, 0.2];
     }
     run
 }
@@ -830,7 +830,7 @@ fn published_times_of_two_systems_are_compared() {
     for (at, system, value, crypto) in [(2, "dm-crypt", 0.02, 0.3), (last, "Cryptoloop", 0.01, 0.2)]
     {
         let trial = &mut run.trials[at];
-        trial.samples_crypto_s = vec![crypto; 5];
+        trial.operation_mut().samples_crypto_s = vec![crypto; 5];
         trial.published = vec![Published {
             document: "A paper".into(),
             value,

@@ -56,7 +56,11 @@ fn recorded(store: &Store, target: &Target) -> Result<Run, Failure> {
     }
     for summary in store.list()?.iter().rev() {
         let run = store.load(&summary.run)?;
-        if run.trials.iter().any(|trial| trial.moved.is_some()) {
+        if run
+            .trials
+            .iter()
+            .any(|trial| trial.operation().is_some_and(|o| o.moved.is_some()))
+        {
             return Ok(run);
         }
     }

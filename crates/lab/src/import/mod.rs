@@ -13,7 +13,8 @@ mod hyperfine;
 pub use error::ImportError;
 
 use crate::record::{
-    Bottleneck, Device, Host, Latency, Noise, Run, SCHEMA, Tier, TimeSplit, Trial,
+    self, Bottleneck, Detail, Device, FileOperation, Host, Latency, Noise, Run, SCHEMA, Tier,
+    TimeSplit, Trial,
 };
 use crate::stats;
 use serde_json::Value;
@@ -173,7 +174,7 @@ fn from_json(text: &str) -> Result<Imported, ImportError> {
         one => one,
     };
     if let Some(schema) = first.get("schema").and_then(Value::as_str) {
-        if schema != SCHEMA {
+        if !record::reads(schema) {
             let found = schema.to_owned();
             return Err(ImportError::Schema { found });
         }
@@ -270,7 +271,6 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
         sector_bytes: None,
         format: None,
         device: work.device.clone(),
-        fs: None,
         workload: work.workload.clone(),
         op: work.op.to_owned(),
         block_bytes: work.block_bytes,
@@ -295,19 +295,16 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
         bottleneck: Bottleneck::Unknown,
         steady_state: None,
         constant_time: None,
-        samples_s: match moves_bytes {
-            true => Vec::new(),
-            false => each(|one| one.seconds),
-        },
         samples_mb_s: mb_s,
-        samples_pace: Vec::new(),
-        samples_crypto_s: Vec::new(),
-        samples_sys_s: Vec::new(),
-        moved: None,
         warnings: Vec::new(),
         published: Vec::new(),
-        kdf: None,
-        life: None,
+        detail: match moves_bytes {
+            true => Detail::Requests,
+            false => Detail::Operation(Box::new(FileOperation {
+                samples_s: each(|one| one.seconds),
+                ..FileOperation::default()
+            })),
+        },
     })
 }
 

@@ -211,7 +211,7 @@ impl Beside {
                 && entry.system == trial.system
                 // The plain system has no cipher, whatever the document says.
                 && (trial.cipher.is_none() || entry.cipher == trial.cipher)
-                && entry.fs.as_ref().is_none_or(|fs| trial.fs.as_ref() == Some(fs))
+                && entry.fs.as_ref().is_none_or(|fs| trial.fs() == Some(fs))
                 && (trial.cipher.is_none() || entry.format == trial.format)
         };
         let found = self.entries.iter().filter(repeats);

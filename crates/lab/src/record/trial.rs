@@ -1,6 +1,6 @@
 //! [`Trial`]: one cell of a plan, and what was found in it.
 
-use super::Interval;
+use super::{Detail, Interval};
 use serde::{Deserialize, Serialize};
 
 /// Which stretch of the road a trial timed.
@@ -36,8 +36,6 @@ pub struct Trial {
     pub format: Option<String>,
     /// Where the bytes lived.
     pub device: Device,
-    /// File system under test; `None` below the `fs` tier.
-    pub fs: Option<String>,
     /// Name of the workload in the plan.
     pub workload: String,
     /// What was done: `read`, `write`, `mixed`, `encrypt`, `decrypt`, …
@@ -57,10 +55,6 @@ pub struct Trial {
     pub bytes: u64,
     /// Requests completed in all repetitions.
     pub requests: u64,
-    /// What all repetitions of an operation on a file system moved between that
-    /// and its device.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub moved: Option<Moved>,
     /// Throughput, 10⁶ bytes a second.
     pub throughput_mb_s: Interval,
     /// Requests a second.
@@ -85,136 +79,13 @@ pub struct Trial {
     pub constant_time: Option<bool>,
     /// Throughput of every repetition in order, 10⁶ bytes a second.
     pub samples_mb_s: Vec<f64>,
-    /// Time of every repetition in order, seconds; of operations on file systems,
-    /// which need not move bytes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub samples_s: Vec<f64>,
-    /// The pace of the core in every repetition, of 1, where it is known of an
-    /// operation on a file system. All times are as at the full pace: what passed
-    /// is `samples_s` ÷ this.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub samples_pace: Vec<f64>,
-    /// Time of encryption in every repetition, seconds, where it is known of an
-    /// operation on a file system.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub samples_crypto_s: Vec<f64>,
-    /// System time of every repetition, seconds, likewise.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub samples_sys_s: Vec<f64>,
     /// Remarks on this cell, each with what to do about it.
     pub warnings: Vec<String>,
     /// Published figures that this cell repeats.
     pub published: Vec<Published>,
-    /// The key derivation, of trials with the op `unlock` or `guess`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kdf: Option<Kdf>,
-    /// What the drive has lived through, in a sweep; a repetition is then a life.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub life: Option<Box<Life>>,
-}
-
-/// How a volume on an SSD is made, and what becomes of the file system's discards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TrimPolicy {
-    /// No encryption; discards reach the drive.
-    Plain,
-    /// Encrypted; discards reach the drive.
-    Pass,
-    /// Encrypted; discards do not.
-    Block,
-    /// The same, after the volume was filled with noise as it was made.
-    Filled,
-    /// The same, on a part of the drive only.
-    Unpartitioned,
-}
-
-/// Lives of a simulated SSD under a file system, from as many seeds as the trial has
-/// repetitions; who uses the aged drive measures what the trial says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Life {
-    /// How the volume is made.
-    pub policy: TrimPolicy,
-    /// Pages beyond those that the host can write, 0.07 for 7 %.
-    pub over_provisioning: f64,
-    /// Which block the drive cleans next, by `drive run --gc`'s name.
-    pub gc: String,
-    /// Share of the file system that holds files.
-    pub fill: f64,
-    /// Share of the writes that goes to pages within files.
-    pub overwrites: f64,
-    /// Share of the drive that [`TrimPolicy::Unpartitioned`] leaves.
-    pub unpartitioned: f64,
-    /// Bytes that the host writes a day.
-    pub daily_bytes: u64,
-    /// Years that were looked at.
-    pub years: f64,
-    /// The first seed; the others follow it.
-    pub first_seed: u64,
-    /// Flash writes ÷ host writes over all the years.
-    pub write_amplification: Interval,
-    /// When the blocks have had their erases, years.
-    pub lifetime_years: Interval,
-    /// What the host has written by then, 10¹² bytes.
-    pub terabytes_written: Interval,
-    /// The write amplification of every life, by seed.
-    pub samples_write_amplification: Vec<f64>,
-    /// The years of every life, by seed.
-    pub samples_lifetime_years: Vec<f64>,
-}
-
-/// Bytes and requests that went to a device and came from it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Bytes written.
-    pub written_bytes: u64,
-    /// Requests that read.
-    pub reads: u64,
-    /// Requests that wrote.
-    pub writes: u64,
-}
-
-impl Moved {
-    /// What was added since `earlier`.
-    pub fn since(self, earlier: Self) -> Self {
-        Self {
-            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
-            written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
-            reads: self.reads.saturating_sub(earlier.reads),
-            writes: self.writes.saturating_sub(earlier.writes),
-        }
-    }
-}
-
-impl std::iter::Sum for Moved {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |sum, one| Self {
-            read_bytes: sum.read_bytes + one.read_bytes,
-            written_bytes: sum.written_bytes + one.written_bytes,
-            reads: sum.reads + one.reads,
-            writes: sum.writes + one.writes,
-        })
-    }
-}
-
-/// A key derivation with its costs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Kdf {
-    /// `pbkdf2`, `argon2i` or `argon2id`.
-    pub name: String,
-    /// The hash of PBKDF2, by cryptsetup's name.
-    pub hash: Option<String>,
-    /// Iterations of PBKDF2, passes of Argon2.
-    pub iterations: u32,
-    /// Memory of Argon2, KiB; 0 for PBKDF2.
-    pub memory_kib: u32,
-    /// Lanes of Argon2; 1 for PBKDF2.
-    pub lanes: u32,
-    /// What the costs were chosen for on this machine, ms; `None` where the
-    /// format fixes them.
-    pub calibrated_ms: Option<u32>,
+    /// What only trials of its kind have.
+    #[serde(flatten)]
+    pub detail: Detail,
 }
 
 /// Where the bytes of a trial lived.

@@ -327,7 +327,6 @@ impl Subject for OnStack {
         let Some(operation) = job.operations.iter().position(of_name) else {
             return;
         };
-        trial.fs = Some(job.file_system.name().to_owned());
         trial.op = job.operations[operation].op.as_str().to_owned();
         trial.system_version.clone_from(&heard.kernel);
         if let Some(engine) = heard.backends.get(&(self.cell % job.subjects.len())) {
@@ -336,7 +335,8 @@ impl Subject for OnStack {
             trial.system_version = env!("CARGO_PKG_VERSION").to_owned();
         }
         if let Some(samples) = heard.samples.get(&(self.cell, operation)) {
-            summary::complete(trial, samples, heard.exact, self.agent.cores);
+            let (file_system, cores) = (job.file_system.name(), self.agent.cores);
+            summary::complete(trial, file_system, samples, heard.exact, cores);
         }
     }
 }
@@ -601,7 +601,8 @@ fn device(job: &Job, named: &Path) -> Device {
 fn paced(trials: &[Trial]) -> Option<String> {
     let mut paces: Vec<f64> = trials
         .iter()
-        .flat_map(|trial| trial.samples_pace.iter().copied())
+        .filter_map(Trial::operation)
+        .flat_map(|operation| operation.samples_pace.iter().copied())
         .collect();
     paces.sort_by(f64::total_cmp);
     let at = |share: f64| paces.get(((paces.len() as f64 - 1.0) * share) as usize);

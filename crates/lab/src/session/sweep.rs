@@ -11,7 +11,7 @@ use super::simulated::{Ciphers, Encrypting};
 use super::subject::{Once, Subject, in_virtual_time};
 use super::{Observer, Session, SessionError, Visit, Way};
 use crate::plan::Plan;
-use crate::record::{Life, Run, Tier, Trial, TrimPolicy};
+use crate::record::{Detail, Life, Run, Tier, Trial, TrimPolicy};
 use crate::stats;
 use crate::sweep::{Place, Sweep, of_drive};
 use crate::target::life::{Aged, Living, Outcome};
@@ -146,7 +146,9 @@ impl Subject for AgedDrive {
     }
 
     fn complete(&self, trial: &mut Trial) {
-        trial.life = self.aging.life(self.policy).map(Box::new);
+        if let Some(life) = self.aging.life(self.policy) {
+            trial.detail = Detail::Life(Box::new(life));
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::cell::Cell;
 use super::subject::{Once, Subject};
 use crate::plan::Plan;
 use crate::probe;
-use crate::record::{Device, Host, Tier, Trial};
+use crate::record::{Detail, Device, Host, Tier, Trial};
 use crate::stats::Looks;
 use crate::summary::{self, Identity};
 use crate::target::unlock::{ITER_TIME_MS, Purpose, Recipe, Unlock, UnlockError};
@@ -154,7 +154,7 @@ impl Subject for Derivation {
         trial.device.size = u64::from(kdf.memory_kib) * 1024;
         let format = Some(self.recipe.format).filter(|format| !format.is_empty());
         trial.format = format.map(str::to_owned);
-        trial.kdf = Some(kdf);
+        trial.detail = Detail::Kdf(Box::new(kdf));
     }
 }
 

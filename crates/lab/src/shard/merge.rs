@@ -42,7 +42,7 @@ pub fn merge(experiment: &str, of: usize, runs: Vec<Run>) -> Option<Run> {
     let pairs: Vec<f64> = portions
         .iter()
         .filter_map(|(_, trials)| trials.first().zip(trials.last()))
-        .filter(|(first, _)| first.life.is_none())
+        .filter(|(first, _)| first.life().is_none())
         .flat_map(|(first, again)| again.samples_mb_s.iter().zip(&first.samples_mb_s))
         .map(|(again, first)| again / first)
         .collect();

@@ -31,7 +31,7 @@ pub use settings::Settings;
 pub use shards::{Progress, ShardState};
 pub use waiting::{HandedOver, Spool};
 
-use crate::record::{Run, SCHEMA, Trial};
+use crate::record::{self, Run, SCHEMA, Trial};
 use entry::Entry;
 use std::sync::Mutex;
 use tokio::runtime::{Builder, Runtime};
@@ -426,7 +426,7 @@ fn assemble(id: String, header: &str, trials: &[(i64, String)]) -> Result<Run, S
         }
     };
     let envelope: Envelope = serde_json::from_str(header).map_err(broken(None))?;
-    if envelope.schema != SCHEMA {
+    if !record::reads(&envelope.schema) {
         return Err(StoreError::Schema {
             run: id,
             found: envelope.schema,

@@ -2,7 +2,7 @@
 
 use super::DOMINANT;
 use crate::file_system::OperationSample;
-use crate::record::{Bottleneck, TimeSplit, Trial};
+use crate::record::{Bottleneck, Detail, FileOperation, TimeSplit, Trial};
 use crate::trial::{Ledger, Sample, histogram};
 
 /// CPU time, summed over repetitions, from which on its split into user and
@@ -34,23 +34,33 @@ pub fn sample(taken: &OperationSample) -> Sample {
     }
 }
 
-/// Adds to the record of a cell what is known of operations alone. `exact` says whether the
+/// Adds to the record of a cell what is known of operations on `file_system` alone. `exact` says whether the
 /// kernel tells user from system time without ticks, `cores` how many processors could work at
 /// a time.
-pub fn complete(trial: &mut Trial, all: &[OperationSample], exact: bool, cores: u32) {
+pub fn complete(
+    trial: &mut Trial,
+    file_system: &str,
+    all: &[OperationSample],
+    exact: bool,
+    cores: u32,
+) {
     let all = &all[..all.len().min(trial.repetitions as usize)];
     let paced: Vec<OperationSample> = all.iter().map(OperationSample::at_full_pace).collect();
     let samples = paced.as_slice();
     let time = time_split(samples, exact);
-    trial.moved = samples.iter().map(|sample| sample.moved).sum();
+    trial.detail = Detail::Operation(Box::new(FileOperation {
+        fs: Some(file_system.to_owned()),
+        moved: samples.iter().map(|sample| sample.moved).sum(),
+        samples_s: samples.iter().map(|sample| sample.wall).collect(),
+        samples_pace: all_known(all, |sample| sample.pace),
+        samples_crypto_s: all_known(samples, |sample| sample.crypto),
+        samples_sys_s: match time.sys {
+            Some(_) => all_known(samples, |sample| sample.sys),
+            None => Vec::new(),
+        },
+    }));
     trial.latency_split_us = None;
     trial.bottleneck = bottleneck(&time);
-    trial.samples_pace = all_known(all, |sample| sample.pace);
-    trial.samples_s = samples.iter().map(|sample| sample.wall).collect();
-    trial.samples_crypto_s = all_known(samples, |sample| sample.crypto);
-    if time.sys.is_some() {
-        trial.samples_sys_s = all_known(samples, |sample| sample.sys);
-    }
     trial.warnings = warnings(&time, samples.len(), cores);
     trial.time_s = time;
 }
@@ -165,7 +175,7 @@ mod tests {
         let (identity, samples) = (identity(), samples(taken));
         let trial = summary::trial(&identity, &workload, &samples, Some(reference), None);
         let mut trial = trial.unwrap();
-        complete(&mut trial, taken, exact, 1);
+        complete(&mut trial, "ext2", taken, exact, 1);
         trial
     }
 
@@ -174,18 +184,20 @@ mod tests {
         let plain = [0.010, 0.011, 0.009].map(taken);
         let slow = [0.020, 0.022, 0.018].map(taken);
         let trial = summed(&slow, &plain, true);
-        let overhead = trial.overhead.unwrap();
+        let overhead = trial.overhead.clone().unwrap();
         assert!((overhead.ratio.median - 0.5).abs() < 1e-9);
         assert_eq!(overhead.verdict, Verdict::Slower);
         assert_eq!(trial.bottleneck, Bottleneck::Cipher);
         assert_eq!((trial.threads, trial.cold), (1, true));
         assert!((trial.throughput_mb_s.median - 50.0).abs() < 1e-9);
-        assert_eq!(trial.samples_s, [0.020, 0.022, 0.018]);
-        assert_eq!(trial.samples_crypto_s, [0.010, 0.011, 0.009]);
-        assert_eq!(trial.samples_sys_s.len(), 3);
+        let operation = trial.operation().unwrap();
+        assert_eq!(operation.fs.as_deref(), Some("ext2"));
+        assert_eq!(operation.samples_s, [0.020, 0.022, 0.018]);
+        assert_eq!(operation.samples_crypto_s, [0.010, 0.011, 0.009]);
+        assert_eq!(operation.samples_sys_s.len(), 3);
         assert!((trial.time_s.sys.unwrap() - 0.012).abs() < 1e-9);
         assert!((trial.time_s.cpu.unwrap() - 0.018).abs() < 1e-9);
-        let moved = trial.moved.unwrap();
+        let moved = operation.moved.unwrap();
         assert_eq!(
             (moved.read_bytes, moved.reads, moved.writes),
             (12_288, 0, 3)
@@ -200,15 +212,17 @@ mod tests {
         slow[0].pace = Some(0.5);
         slow[1].pace = Some(0.8);
         let trial = summed(&slow, &plain, true);
-        assert_eq!(trial.samples_pace, [0.5, 0.8]);
-        assert_eq!(trial.samples_s, [0.005, 0.008]);
-        assert_eq!(trial.samples_crypto_s, [0.0025, 0.004]);
+        let operation = trial.operation().unwrap();
+        assert_eq!(operation.samples_pace, [0.5, 0.8]);
+        assert_eq!(operation.samples_s, [0.005, 0.008]);
+        assert_eq!(operation.samples_crypto_s, [0.0025, 0.004]);
         assert!((trial.time_s.wall - 0.013).abs() < 1e-9);
         assert!((trial.time_s.sys.unwrap() - 0.0026).abs() < 1e-9);
         assert!((trial.overhead.unwrap().ratio.median - 0.8125).abs() < 1e-9);
         // One that is not known: the cell's paces are not stated.
         slow[1].pace = None;
-        assert!(summed(&slow, &plain, true).samples_pace.is_empty());
+        let unpaced = summed(&slow, &plain, true);
+        assert!(unpaced.operation().unwrap().samples_pace.is_empty());
     }
 
     #[test]
@@ -216,7 +230,7 @@ mod tests {
         let short = [0.01, 0.01].map(taken);
         let trial = summed(&short, &short, false);
         assert_eq!((trial.time_s.user, trial.time_s.sys), (None, None));
-        assert!(trial.time_s.cpu.is_some() && trial.samples_sys_s.is_empty());
+        assert!(trial.time_s.cpu.is_some() && trial.operation().unwrap().samples_sys_s.is_empty());
         let long = [1.0, 1.0].map(taken);
         assert!(summed(&long, &long, false).time_s.sys.is_some());
     }

@@ -119,7 +119,7 @@ fn commands_of_hyperfine() {
     let trial = one(&run, "sleep 0.01", "command");
     assert_eq!(trial.tier, Tier::Fs);
     assert_eq!(
-        trial.samples_s,
+        trial.samples_s(),
         [
             0.015284686,
             0.024514001,

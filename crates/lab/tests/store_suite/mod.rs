@@ -73,7 +73,6 @@ pub fn trial(number: u32) -> Trial {
         sector_bytes: Some(4096),
         format: None,
         device: Device::default(),
-        fs: None,
         workload: format!("rand-4k-read-{number}"),
         op: "read".into(),
         block_bytes: 4096,
@@ -110,13 +109,7 @@ pub fn trial(number: u32) -> Trial {
             cipher: "AES".into(),
             measure: Measure::Rate,
         }],
-        kdf: None,
-        life: None,
-        moved: None,
-        samples_s: Vec::new(),
-        samples_pace: Vec::new(),
-        samples_crypto_s: Vec::new(),
-        samples_sys_s: Vec::new(),
+        detail: Detail::Requests,
     }
 }
 

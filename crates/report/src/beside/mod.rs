@@ -114,7 +114,7 @@ fn floor(run: &Run, member: &Member<'_>) -> f64 {
     let is_same = |trial: &&Trial| {
         group::is_again(trial)
             && trial.workload == member.trial.workload
-            && trial.fs == member.trial.fs
+            && trial.fs() == member.trial.fs()
     };
     let again = run.trials.iter().find(is_same);
     let ratio = again
@@ -231,7 +231,7 @@ impl Member<'_> {
                 ),
                 (
                     trial.workload.clone(),
-                    trial.fs.clone(),
+                    trial.fs().map(str::to_owned),
                     trial.format.clone(),
                 ),
                 trial.sector_bytes,
@@ -250,7 +250,7 @@ impl Member<'_> {
 
     /// `read-1m on ext2, crypto time`.
     fn what(&self) -> String {
-        let fs = self.trial.fs.as_ref();
+        let fs = self.trial.fs();
         let fs = fs.map_or_else(String::new, |fs| format!(" on {fs}"));
         let measure = match self.published.measure {
             Measure::Rate => "throughput",
@@ -295,15 +295,16 @@ impl Member<'_> {
     /// The published measure of every repetition here: 10⁶ bytes a second, or seconds.
     fn figures(&self) -> Vec<f64> {
         let trial = self.trial;
+        let operation = trial.operation();
         match self.published.measure {
             Measure::Rate => trial.samples_mb_s.clone(),
-            Measure::Time if trial.tier == Tier::Fs => trial.samples_s.clone(),
+            Measure::Time if trial.tier == Tier::Fs => trial.samples_s().to_vec(),
             Measure::Time => {
                 let seconds = |rate: &f64| trial.block_bytes as f64 / (rate * 1e6);
                 trial.samples_mb_s.iter().map(seconds).collect()
             }
-            Measure::Crypto => trial.samples_crypto_s.clone(),
-            Measure::Sys => trial.samples_sys_s.clone(),
+            Measure::Crypto => operation.map_or(Vec::new(), |o| o.samples_crypto_s.clone()),
+            Measure::Sys => operation.map_or(Vec::new(), |o| o.samples_sys_s.clone()),
             Measure::Loss | Measure::Slowdown => Vec::new(),
         }
     }

@@ -16,7 +16,7 @@ const MAIN_BYTES: u64 = 1 << 20;
 /// Whether a run measured bare ciphers and nothing else but key derivations.
 pub(crate) fn is_bare(run: &Run) -> bool {
     let bare = |trial: &Trial| matches!(trial.op.as_str(), "encrypt" | "decrypt");
-    let mut ciphers = run.trials.iter().filter(|trial| trial.kdf.is_none());
+    let mut ciphers = run.trials.iter().filter(|trial| trial.kdf().is_none());
     ciphers.clone().next().is_some() && ciphers.all(bare)
 }
 

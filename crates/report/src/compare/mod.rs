@@ -281,13 +281,13 @@ fn key(trial: &Trial) -> Key {
         block_bytes: trial.block_bytes,
         queue_depth: trial.queue_depth,
         threads: trial.threads,
-        fs: trial.fs.clone(),
+        fs: trial.fs().map(str::to_owned),
         format: trial.format.clone(),
-        life: trial.life.as_deref().map(|life| {
+        life: trial.life().map(|life| {
             let drive = trial.device.model.as_deref().unwrap_or_default();
             format!("{drive}, {}", group::setting(life))
         }),
-        trim_policy: trial.life.as_ref().map(|life| life.policy),
+        trim_policy: trial.life().map(|life| life.policy),
     }
 }
 
@@ -361,8 +361,8 @@ fn normalised(run: &Run, trial: &Trial, by: Normalise) -> Option<Vec<f64>> {
         Normalise::Plain => {
             let is_its_plain = |plain: &&Trial| {
                 group::is_plain(plain)
-                    && (&plain.workload, &plain.op, &plain.fs)
-                        == (&trial.workload, &trial.op, &trial.fs)
+                    && (&plain.workload, &plain.op, plain.fs())
+                        == (&trial.workload, &trial.op, trial.fs())
                     && plain.device == trial.device
             };
             let plain = run.trials.iter().find(is_its_plain);
@@ -376,10 +376,10 @@ fn normalised(run: &Run, trial: &Trial, by: Normalise) -> Option<Vec<f64>> {
 /// Rates of every repetition: how often it could be done in a second where it is
 /// an operation that need not move bytes.
 fn rates(trial: &Trial) -> Vec<f64> {
-    match trial.samples_s.is_empty() {
+    match trial.samples_s().is_empty() {
         true => trial.samples_mb_s.clone(),
         false => trial
-            .samples_s
+            .samples_s()
             .iter()
             .map(|seconds| 1.0 / seconds)
             .collect(),

@@ -225,7 +225,6 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
             driver: None,
             size: 1 << 30,
         },
-        fs: None,
         workload: workload.into(),
         op: op.into(),
         block_bytes,
@@ -266,13 +265,7 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
         samples_mb_s: samples(mb_s),
         warnings: Vec::new(),
         published: Vec::new(),
-        kdf: None,
-        life: None,
-        moved: None,
-        samples_s: Vec::new(),
-        samples_pace: Vec::new(),
-        samples_crypto_s: Vec::new(),
-        samples_sys_s: Vec::new(),
+        detail: Detail::Requests,
     }
 }
 
@@ -538,7 +531,7 @@ pub fn kdf_run() -> Run {
                 format: workload.split('-').next().map(String::from),
                 threads,
                 iops: interval(rate, 0.01),
-                kdf: Some(kdf.clone()),
+                detail: Detail::Kdf(Box::new(kdf.clone())),
                 overhead: None,
                 cipher: None,
                 ..cell(workload, op, 64, 1, 64.0 * rate / 1e6)
