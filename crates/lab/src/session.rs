@@ -29,6 +29,8 @@ pub mod simulated;
 mod slices;
 mod subject;
 mod sweep;
+#[cfg(test)]
+mod toy;
 pub mod unlock;
 
 pub use self::error::SessionError;

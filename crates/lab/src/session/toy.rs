@@ -1,0 +1,94 @@
+//! A kind of system that is nothing but a subject: all that a session needs of a new one.
+
+use super::cell::Cell;
+use super::subject::{Once, Subject};
+use super::{Session, Unwatched};
+use crate::plan::Plan;
+use crate::record::{Bottleneck, Detail, Device, Tier, Trial, Verdict};
+use crate::summary::Identity;
+use crate::trial::{Sample, TrialError};
+use crate::workload::{Mix, Pattern, Workload};
+use bytesize::ByteSize;
+use std::sync::atomic::AtomicBool;
+
+/// Answers a request in so many seconds, a little later every round.
+struct Toy(f64);
+
+impl Subject for Toy {
+    fn takes(&self, workload: &Workload) -> bool {
+        workload.op == Mix::Read
+    }
+
+    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError> {
+        let seconds = self.0 * (1.0 + 0.01 * f64::from(once.number));
+        Ok(Sample::timed_elsewhere(workload.block_bytes(), seconds))
+    }
+
+    fn lasts(&self) -> bool {
+        false
+    }
+
+    fn complete(&self, trial: &mut Trial) {
+        trial.format = Some("toy".to_owned());
+    }
+}
+
+fn workload(name: &str, op: Mix) -> Workload {
+    Workload {
+        name: name.to_owned(),
+        pattern: Pattern::Random,
+        op,
+        read_percent: None,
+        block_size: ByteSize::kib(4),
+        queue_depth: 1,
+        threads: 1,
+        seconds: None,
+        bytes: None,
+        cold: false,
+        compressible: 0,
+    }
+}
+
+#[test]
+fn a_subject_is_all_that_a_new_kind_of_system_needs() {
+    let plan = Plan {
+        repetitions: 4,
+        workloads: vec![workload("r", Mix::Read), workload("w", Mix::Write)],
+        ..Plan::empty()
+    };
+    let cell = |system: &str, seconds: f64| {
+        let identity = Identity {
+            tier: Tier::Block,
+            system: system.to_owned(),
+            system_version: "1".to_owned(),
+            backend: None,
+            cipher: None,
+            key_bits: None,
+            sector_bytes: None,
+            format: None,
+            constant_time: None,
+            device: Device::default(),
+            served: false,
+        };
+        Cell::new(Box::new(Toy(seconds)), system.to_owned(), identity, &plan)
+    };
+    let cells = vec![cell("none", 0.01), cell("toy", 0.02), cell("none", 0.01)];
+    let session = Session::of(&plan, 1, "id".to_owned(), Vec::new(), |_| cells).unwrap();
+    let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Unwatched);
+    outcome.unwrap();
+    let [plain, toy, again] = &run.trials[..] else {
+        panic!("nobody takes the second workload: {:?}", run.trials);
+    };
+    assert!(plain.overhead.is_none() && again.overhead.is_some());
+    let overhead = toy.overhead.as_ref().unwrap();
+    assert!((overhead.ratio.median - 0.5).abs() < 1e-9, "{overhead:?}");
+    assert_eq!((overhead.ratio.n, overhead.verdict), (4, Verdict::Slower));
+    assert_eq!(
+        (toy.bottleneck, &toy.detail),
+        (Bottleneck::Cipher, &Detail::Requests)
+    );
+    assert_eq!(
+        (toy.format.as_deref(), toy.steady_state),
+        (Some("toy"), None)
+    );
+}
