@@ -1,5 +1,6 @@
 //! A folder with a volume, and two programs that change it.
 
+use rustix::process::{Pid, Signal, kill_process};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -231,12 +232,12 @@ impl Desk {
     /// Begins the task, and kills the program `within` a time after that; whether it had not
     /// ended.
     pub fn begin_and_kill(&self, task: Task, by: By, resilience: &str, within: Duration) -> bool {
-        self.begin_and(task, by, resilience, within, "KILL")
+        self.begin_and(task, by, resilience, within, Signal::KILL)
     }
 
     /// Begins the task as they do it, and asks the program to stop.
     pub fn begin_and_interrupt(&self, task: Task, resilience: &str, within: Duration) -> bool {
-        self.begin_and(task, By::Them, resilience, within, "INT")
+        self.begin_and(task, By::Them, resilience, within, Signal::INT)
     }
 
     /// The command that begins the task, and works on `hot` bytes at a time if it is theirs.
@@ -367,7 +368,7 @@ impl Desk {
         by: By,
         resilience: &str,
         within: Duration,
-        signal: &str,
+        signal: Signal,
     ) -> bool {
         let mut command = self.beginning(task, by, resilience, "64k");
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
@@ -387,9 +388,8 @@ impl Desk {
         });
         std::thread::sleep(within.mul_f64(random as f64 / 1e6));
         if child.try_wait().unwrap().is_none() {
-            let number = child.id().to_string();
-            let killed = Command::new("kill").args(["-s", signal, &number]).status();
-            assert!(killed.unwrap().success());
+            // Another program that does it comes too late where programs begin slowly.
+            kill_process(Pid::from_child(&child), signal).unwrap();
         }
         child.wait().unwrap();
         self.is_begun()
