@@ -12,6 +12,7 @@ use lab::store::StoreError;
 use lab::target::StorageError;
 use lab::target::simulated::SimulatedError;
 use std::error::Error;
+use std::io;
 use std::process::ExitCode;
 use volume::cryptoloop::UnknownDerivation;
 use volume::plain::UnknownHash;
@@ -181,6 +182,11 @@ impl From<TransferError> for Failure {
             TransferError::Block(error @ BlockError::Protected { .. }) => (4, error.remedy()),
             TransferError::Block(error) => (1, error.remedy()),
             TransferError::Input(_) => (1, "Check the input; the volume is written in part."),
+            // It may have failed; who wanted no more than the beginning knows that.
+            TransferError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => (
+                1,
+                "The program that reads the output ended before all was written.",
+            ),
             TransferError::Output(_) => (1, "Check the free space and the permissions."),
             TransferError::TooLong { .. } => (2, "Give less input, or a larger volume."),
             TransferError::Stopped => (130, "Run it again from the start."),

@@ -2,7 +2,7 @@
 
 use crate::{Desk, PROGRAM};
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const RESTORE: &str =
     "Try `cryptmark volume header repair`, then a backup of the header; nothing was changed.";
@@ -202,4 +202,23 @@ fn what_can_be_told_of_an_unknown_header() {
         "this LUKS1 volume uses `whirlpool_gcryptbug` as its `hash-spec`, which is not supported",
         "Open it with the program that made it; nothing was changed.",
     )]);
+}
+
+/// Whoever reads the plaintext may have failed, and its exit code may be lost in a pipeline.
+#[test]
+fn an_export_that_nobody_has_read_is_no_success() {
+    let desk = Desk::new();
+    let mut child = Command::new(PROGRAM)
+        .args(["volume", "export", "luks2", "--no-progress"])
+        .args(["--passphrase-file", "pass", "--output", "-"])
+        .current_dir(desk.path("."))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("ended before all was written"), "{said}");
 }

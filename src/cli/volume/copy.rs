@@ -80,13 +80,7 @@ pub fn export(options: &ExportOptions) -> Result<(), Failure> {
     let progress = Progress::bytes(options.no_progress, volume.geometry().size);
     let report = |done| tell(&progress, &stop, done);
     let outcome = if to_stdout {
-        match transfer::to_writer(&volume, &mut io::stdout(), &report) {
-            // Whoever read has enough of it.
-            Err(TransferError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-                Ok(())
-            }
-            outcome => outcome.map_err(Failure::from),
-        }
+        transfer::to_writer(&volume, &mut io::stdout(), &report).map_err(Failure::from)
     } else {
         to_file(options, &volume, &report)
     };
