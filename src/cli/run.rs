@@ -254,6 +254,7 @@ impl RunOptions {
         }
         if let Some(cores) = self.cores {
             plan.cores = cores;
+            plan.all_cores = false;
         }
         let simulated = plan.systems.iter().any(|system| system.drive().is_some());
         if simulated {

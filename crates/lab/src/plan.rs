@@ -68,6 +68,10 @@ pub struct Plan {
     /// encrypts a request; one when absent.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub cores: u32,
+    /// Whether large requests are measured a second time, shared among all cores of the
+    /// machine: so dm-crypt and VeraCrypt encrypt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_cores: bool,
     /// Key derivations beside bare ciphers, by `cryptsetup benchmark`'s names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derivations: Vec<String>,
@@ -188,6 +192,7 @@ impl Plan {
             sector_size: sectors_of_4096(),
             formats: Vec::new(),
             cores: 1,
+            all_cores: false,
             derivations: Vec::new(),
             iter_time: ITER_TIME_MS,
             steady: None,

@@ -37,7 +37,7 @@ fn verdict(run: &Run) -> String {
     if sweep::is_sweep(run) {
         return sweep::sentence(run);
     }
-    let setups = setups(run);
+    let (setups, shared) = apart(setups(run));
     let Some(best) = setups.first() else {
         return fastest_in_memory(run).unwrap_or_else(|| {
             "No encrypted system was compared with plain: add one with --system and --cipher."
@@ -45,10 +45,11 @@ fn verdict(run: &Run) -> String {
         });
     };
     format!(
-        "{}{}{}{}",
+        "{}{}{}{}{}",
         costs(&setups),
         choice(&setups),
-        undecided(&setups),
+        on_all_cores(&shared),
+        undecided(setups.iter().chain(&shared)),
         limit(run, best.cells[0])
     )
 }
@@ -91,10 +92,13 @@ impl<'a> Setup<'a> {
     }
 
     fn name(&self) -> String {
-        let name = group::label(self.cells[0]);
         // Nobody need be told whose it is.
         let ours = format!(", {ENGINE}");
-        name.strip_suffix(&ours).map(str::to_owned).unwrap_or(name)
+        group::label(self.cells[0]).replacen(&ours, "", 1)
+    }
+
+    fn cores(&self) -> u32 {
+        self.cells[0].cores()
     }
 }
 
@@ -129,6 +133,32 @@ fn setups(run: &Run) -> Vec<Setup<'_>> {
         many.cmp(&few).then(cheaper)
     });
     setups
+}
+
+/// The set-ups to choose from, and those that are the same on more cores.
+fn apart(setups: Vec<Setup<'_>>) -> (Vec<Setup<'_>>, Vec<Setup<'_>>) {
+    let least = setups.iter().map(Setup::cores).min();
+    setups
+        .into_iter()
+        .partition(|setup| Some(setup.cores()) == least)
+}
+
+/// What large transfers cost where all cores encrypt them.
+fn on_all_cores(shared: &[Setup<'_>]) -> String {
+    let Some(first) = shared.first() else {
+        return String::new();
+    };
+    let cores = format!(", {} cores", first.cores());
+    let cost = |setup: &Setup<'_>| {
+        let name = setup.name().replacen(&cores, "", 1);
+        Some(format!("{} with {name}", setup.cost(true)?))
+    };
+    let costs: Vec<String> = shared.iter().filter_map(cost).collect();
+    format!(
+        " Where {} cores encrypt them, large transfers cost {}.",
+        first.cores(),
+        costs.join(", ")
+    )
 }
 
 /// What each set-up costs as far as that is known, a line each, for who watches.
@@ -248,8 +278,8 @@ fn choice(setups: &[Setup<'_>]) -> String {
 }
 
 /// What longer measuring would tell, once.
-fn undecided(setups: &[Setup<'_>]) -> String {
-    let all = setups.iter().flat_map(Setup::overheads);
+fn undecided<'a>(setups: impl Iterator<Item = &'a Setup<'a>>) -> String {
+    let all = setups.flat_map(Setup::overheads);
     let open = |overhead: &&Overhead| {
         let arm = (overhead.ratio.high - overhead.ratio.low) / 2.0;
         overhead.verdict == Verdict::NotDistinguishable && arm > NOTICED

@@ -120,9 +120,9 @@ pub(crate) fn lives_alike(a: &Trial, b: &Trial) -> bool {
     }
 }
 
-/// The same system with the same cipher and format.
+/// The same system with the same cipher and format, on as many cores.
 pub(crate) fn is_same_setup(a: &Trial, b: &Trial) -> bool {
-    let setup = |trial: &Trial| (trial.key_bits, trial.sector_bytes);
+    let setup = |trial: &Trial| (trial.key_bits, trial.sector_bytes, trial.cores());
     (&a.system, &a.cipher, &a.format) == (&b.system, &b.cipher, &b.format) && setup(a) == setup(b)
 }
 
@@ -257,9 +257,9 @@ fn labels(cells: &[&Trial]) -> Vec<String> {
     labels
 }
 
-/// The cell as people call it, alone: `AES-256 XTS, dm-crypt`.
+/// The cell as people call it, alone: `AES-256 XTS, dm-crypt`, `AES-256 XTS, builtin, 2 cores`.
 pub(crate) fn label(trial: &Trial) -> String {
-    let name = match (trial.life(), &trial.cipher) {
+    let mut name = match (trial.life(), &trial.cipher) {
         // The drive stands in the title of its group.
         (Some(life), Some(cipher)) => {
             let cipher = figure::cipher(cipher, trial.key_bits);
@@ -267,6 +267,9 @@ pub(crate) fn label(trial: &Trial) -> String {
         }
         _ => name(trial.cipher.as_deref(), trial.key_bits, &trial.system),
     };
+    if trial.cores() > 1 {
+        name += &format!(", {} cores", trial.cores());
+    }
     match is_again(trial) {
         true => format!("{name} again (A/A)"),
         false => name,

@@ -88,6 +88,16 @@ pub struct Trial {
     pub detail: Detail,
 }
 
+impl Trial {
+    /// Cores that share a large request of the engine.
+    pub fn cores(&self) -> u32 {
+        let backend = self.backend.as_deref().unwrap_or_default();
+        let cores = backend.rsplit_once(" on ").map(|(_, cores)| cores);
+        let cores = cores.and_then(|cores| cores.strip_suffix(" cores"));
+        cores.and_then(|cores| cores.parse().ok()).unwrap_or(1)
+    }
+}
+
 /// Where the bytes of a trial lived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {

@@ -9,6 +9,7 @@ use crate::target::java::{JavaCipher, JavaError};
 use crate::target::{Bare, Encryption, Storage, System, Target, TargetError};
 use crate::trial::{Sample, Samples, TrialError};
 use crate::workload::Workload;
+use cipher::Sharing;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,6 +21,8 @@ pub(super) struct Cell {
     pub(super) identity: Identity,
     /// Cells with the same number are on the same extent, and are compared.
     pub(super) place: usize,
+    /// Bytes of the smallest request that it is asked for.
+    pub(super) least: u64,
     /// By workload.
     pub(super) samples: Vec<Samples>,
 }
@@ -42,13 +45,15 @@ impl Cell {
             label,
             identity,
             place: 0,
+            least: 0,
             samples: unmeasured(plan),
         }
     }
 
     pub(super) fn device(target: Target, plan: &Plan, storage: &Storage) -> Self {
         let encryption = target.encryption;
-        let label = match &encryption {
+        let sharing = encryption.and_then(|encryption| encryption.sharing);
+        let mut label = match &encryption {
             Some(encryption) => match target.format {
                 Some(format) => format!(
                     "{} {} {}",
@@ -61,6 +66,12 @@ impl Cell {
             None if target.system == System::None => "plain".to_owned(),
             None => target.system.as_str().to_owned(),
         };
+        if let Some(Sharing { cores, .. }) = sharing {
+            label += &format!(" on {cores} cores");
+        }
+        // Smaller ones are one core's work, which is measured beside it.
+        let least = sharing.filter(|_| plan.all_cores);
+        let least = least.map_or(0, |sharing| 2 * sharing.part as u64);
         let identity = Identity {
             tier: plan.tier,
             system: target.system.as_str().to_owned(),
@@ -78,7 +89,10 @@ impl Cell {
                 .clone(),
             served: target.system.is_served(),
         };
-        Self::new(Box::new(target), label, identity, plan)
+        Self {
+            least,
+            ..Self::new(Box::new(target), label, identity, plan)
+        }
     }
 
     pub(super) fn bare(bare: Arc<Bare>, plan: &Plan) -> Self {
@@ -117,6 +131,7 @@ impl Cell {
             label: self.label.clone(),
             identity: self.identity.clone(),
             place: self.place,
+            least: self.least,
             samples: self.samples.clone(),
         })
     }
@@ -141,6 +156,9 @@ impl Cell {
     /// Whether the plan asks it of this cell: a shard measures some of the
     /// workloads on some of the drives.
     pub(super) fn is_asked(&self, plan: &Plan, workload: &Workload) -> bool {
+        if workload.block_bytes() < self.least {
+            return false;
+        }
         let drive = self.identity.device.model.as_deref();
         !self.subject.is_simulated() || drive.is_some_and(|drive| plan.asks(drive, &workload.name))
     }

@@ -43,13 +43,19 @@ impl Opened {
                     for encryption in plan.encryptions(backend)? {
                         let encryption = encryption.shared_among(plan.cores)?;
                         warnings.extend(encryption.tell_sharing(plan.cores));
+                        let shared = match plan.all_cores {
+                            true => encryption.on_all_cores(),
+                            false => None,
+                        };
                         let device = || Arc::clone(&storage.device);
                         let mut made = Vec::new();
-                        for format in &plan.formats {
-                            made.push(Target::volume(device(), encryption, *format)?);
-                        }
-                        if made.is_empty() {
-                            made.push(Target::builtin(device(), encryption)?);
+                        for encryption in [encryption].into_iter().chain(shared) {
+                            for format in &plan.formats {
+                                made.push(Target::volume(device(), encryption, *format)?);
+                            }
+                            if plan.formats.is_empty() {
+                                made.push(Target::builtin(device(), encryption)?);
+                            }
                         }
                         for target in made {
                             target.self_check(&*storage.device)?;

@@ -19,6 +19,9 @@ pub struct Encryption {
     pub sharing: Option<Sharing>,
 }
 
+/// Bytes of a request that each of [all cores](Encryption::on_all_cores) has at least.
+pub(crate) const PART: usize = 128 << 10;
+
 /// An encryption that cannot be.
 #[derive(Debug, Error)]
 pub enum EncryptionError {
@@ -103,6 +106,17 @@ impl Encryption {
                 0 | 1 => None,
                 _ => sharing::sharing(&self, cores as usize)?,
             },
+            ..self
+        })
+    }
+
+    /// The same with requests of twice [`PART`] and more shared among all cores, whether or not
+    /// that is faster; `None` where one core is all, or they share already.
+    pub(crate) fn on_all_cores(self) -> Option<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        let several = cores > 1 && self.sharing.is_none();
+        several.then_some(Self {
+            sharing: Some(Sharing { cores, part: PART }),
             ..self
         })
     }

@@ -221,12 +221,23 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
     {
         return Err(CompareError::Threshold { percent });
     }
-    let mut rest: Vec<(Key, &Trial)> = cells(b);
+    let (of_a, mut rest) = (cells(a), cells(b));
+    let mut take = |key: &Key, cores: Option<u32>| {
+        let is_it = |(other, trial): &(Key, &Trial)| {
+            other == key && cores.is_none_or(|cores| trial.cores() == cores)
+        };
+        rest.iter().position(is_it).map(|at| rest.remove(at).1)
+    };
+    // A run may have one core beside all of them; two runs may differ in that.
+    let alike: Vec<Option<&Trial>> = of_a
+        .iter()
+        .map(|(key, trial)| take(key, Some(trial.cores())))
+        .collect();
     let mut pairs = Vec::new();
     let mut only_a = Vec::new();
-    for (key, trial) in cells(a) {
-        match rest.iter().position(|(other, _)| *other == key) {
-            Some(at) => pairs.push((trial, rest.remove(at).1)),
+    for ((key, trial), other) in of_a.into_iter().zip(alike) {
+        match other.or_else(|| take(&key, None)) {
+            Some(other) => pairs.push((trial, other)),
             None => only_a.push(key),
         }
     }
