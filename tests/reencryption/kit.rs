@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
@@ -15,13 +15,16 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 const DATA: usize = 12 << 20;
 const OFFSET: usize = 4 << 20;
 
+/// Bytes of data that move up by less.
+const MOVED: usize = 17 << 20;
+
 pub const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
 /// The header of a volume whose data move, beside it.
 pub const SIDE: &str = "v.cryptmark-header";
 
 /// What is said of data that are not those with which it began.
-const OTHER: &str = "of other data than these";
+pub const OTHER: &str = "of other data than these";
 
 /// How long a program may take before it has begun.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -99,7 +102,11 @@ pub struct Desk {
 
 impl Desk {
     pub fn new(task: Task) -> Self {
-        let desk = Self::empty();
+        let desk = match task {
+            // cryptsetup cannot go on with less than a header has.
+            Task::Encrypt => Self::of(MOVED),
+            _ => Self::empty(),
+        };
         match task {
             Task::Reencrypt | Task::Decrypt => {
                 desk.make(OFFSET + DATA);
@@ -121,10 +128,15 @@ impl Desk {
 
     /// With a passphrase and data, and no volume.
     pub fn empty() -> Self {
+        Self::of(DATA)
+    }
+
+    /// The same, with so many bytes.
+    fn of(bytes: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("line"), "a passphrase").unwrap();
         let mut state = 1_u64;
-        let plain: Vec<u8> = (0..DATA)
+        let plain: Vec<u8> = (0..bytes)
             .map(|_| {
                 state = state
                     .wrapping_mul(6_364_136_223_846_793_005)
@@ -167,6 +179,19 @@ impl Desk {
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(Stdio::piped());
         command
+    }
+
+    /// Starts ours, which asks for its passphrase now: it comes through the pipe.
+    pub fn asking(&self, arguments: &str) -> (Child, File) {
+        let pipe = self.path("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let mut command = Command::new(PROGRAM);
+        command.arg("volume").args(arguments.split_whitespace());
+        command.args(["--passphrase-file", "pipe"]);
+        let child = self.quiet(command).spawn().unwrap();
+        // Nobody opens it before somebody reads.
+        (child, File::options().write(true).open(&pipe).unwrap())
     }
 
     pub fn ours(&self, arguments: &str) -> Output {
@@ -252,7 +277,8 @@ impl Desk {
         if (task, by) == (Task::Encrypt, By::Them) {
             // They do not make it longer themselves.
             let file = File::options().write(true).open(self.path("v")).unwrap();
-            file.set_len((DATA + 2 * OFFSET) as u64).unwrap();
+            file.set_len((self.plain.len() + 2 * OFFSET) as u64)
+                .unwrap();
         }
         match (task, by) {
             (Task::Reencrypt, By::Us) => self.our_command(&format!("reencrypt v {CHEAP}")),
@@ -370,6 +396,22 @@ impl Desk {
         within: Duration,
         signal: Signal,
     ) -> bool {
+        let mut child = self.begun(task, by, resilience);
+        let random = fs::read("/proc/sys/kernel/random/uuid").unwrap();
+        let random = random.iter().fold(0, |sum: u64, byte| {
+            (sum * 31 + u64::from(*byte)) % 1_000_003
+        });
+        std::thread::sleep(within.mul_f64(random as f64 / 1e6));
+        if child.try_wait().unwrap().is_none() {
+            // Another program that does it comes too late where programs begin slowly.
+            kill_process(Pid::from_child(&child), signal).unwrap();
+        }
+        child.wait().unwrap();
+        self.is_begun()
+    }
+
+    /// The program that has begun the task, or has ended.
+    pub fn begun(&self, task: Task, by: By, resilience: &str) -> Child {
         let mut command = self.beginning(task, by, resilience, "64k");
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         let started = Instant::now();
@@ -382,17 +424,7 @@ impl Desk {
             assert!(started.elapsed() < PATIENCE, "it does not begin");
             std::thread::sleep(Duration::from_millis(1));
         }
-        let random = fs::read("/proc/sys/kernel/random/uuid").unwrap();
-        let random = random.iter().fold(0, |sum: u64, byte| {
-            (sum * 31 + u64::from(*byte)) % 1_000_003
-        });
-        std::thread::sleep(within.mul_f64(random as f64 / 1e6));
-        if child.try_wait().unwrap().is_none() {
-            // Another program that does it comes too late where programs begin slowly.
-            kill_process(Pid::from_child(&child), signal).unwrap();
-        }
-        child.wait().unwrap();
-        self.is_begun()
+        child
     }
 
     /// Whether the data stand there unencrypted.

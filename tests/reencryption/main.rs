@@ -4,7 +4,9 @@
 //! `CRYPTMARK_KILLS=50 cargo test --test reencryption` kills so often each way.
 
 mod halfway;
+mod headers;
 mod kit;
+mod meanwhile;
 mod rules;
 mod strangers;
 

@@ -190,7 +190,8 @@ impl FileDevice {
         system::path_for_others(&self.shared.file)
     }
 
-    /// Makes a regular file longer or shorter, on the disk too; it is held meanwhile.
+    /// Makes a regular file longer or shorter, on the disk too; it is held meanwhile. What fails
+    /// makes none longer.
     ///
     /// # Errors
     /// [`BlockError::ReadOnly`], [`BlockError::Unsupported`] of a block device and while
@@ -204,8 +205,15 @@ impl FileDevice {
         if !shared.write {
             return Err(BlockError::ReadOnly);
         }
+        let before = shared.file.metadata().map(|found| found.len());
         let changed = shared.file.set_len(bytes);
         let done = changed.and_then(|()| shared.file.sync_all());
+        if let (Err(_), Ok(before)) = (&done, before)
+            && before < bytes
+        {
+            // The first error is the one that counts.
+            let _ = shared.file.set_len(before);
+        }
         done.map_err(|source| BlockError::Io {
             operation,
             offset: bytes,
@@ -259,6 +267,25 @@ impl FileDevice {
                 size,
             }),
         }
+    }
+
+    /// Bytes of a file as it is now, of which the last may be no whole block, and which others
+    /// may have changed; of a block device, its size.
+    ///
+    /// # Errors
+    /// [`BlockError::Io`].
+    pub fn length(&self) -> Result<u64, BlockError> {
+        if self.shared.kind == PathKind::BlockDevice {
+            return Ok(self.shared.geometry.size);
+        }
+        let metadata = self.shared.file.metadata();
+        let metadata = metadata.map_err(|source| BlockError::Io {
+            operation: OperationKind::Read,
+            offset: 0,
+            length: 0,
+            source,
+        })?;
+        Ok(metadata.len())
     }
 
     /// What stands behind the path.

@@ -166,6 +166,16 @@ impl Disk {
         Ok(changed.map_err(VolumeError::Block)?)
     }
 
+    /// Bytes of a file as it is now, of which the last may be no whole block.
+    pub fn length(&self) -> Result<u64, Failure> {
+        let length = match self {
+            Self::File(device, _) => device.length(),
+            #[cfg(target_os = "linux")]
+            Self::Nbd(device) => Ok(device.geometry().size),
+        };
+        Ok(length.map_err(VolumeError::Block)?)
+    }
+
     /// Reserves the room for what will be written to `range`, where that is possible.
     ///
     /// # Errors

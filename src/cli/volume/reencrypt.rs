@@ -105,6 +105,19 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
     // Nobody shall type for nothing.
     Disk::check_free(image)?;
     let family = options.volume.family();
+    if let Some(named) = options.volume.named_header()
+        && in_place::header_beside(image)?.is_some_and(|beside| beside.is_reencrypting())
+    {
+        return Err(Failure::new(
+            4,
+            format!(
+                "{} tells of a reencryption of {} that is not done",
+                side_header(image).display(),
+                image.display()
+            ),
+            format!("Finish that first, without --header {}.", named.display()),
+        ));
+    }
     if in_place::is_beside(image)? {
         match in_place::settle(image)? {
             Settled::Begun => {}
@@ -183,6 +196,9 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
             ),
         ));
     }
+    if let Some(named) = options.volume.named_header() {
+        check_own_header(named, &parsed, image, data)?;
+    }
     if parsed.is_reencrypting() {
         check_mode(options, &parsed)?;
         let secret = options.secret.secret(format, image)?;
@@ -190,10 +206,18 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         let length = parsed.length_afterwards();
         work(options, &mut parsed, (header, data), &keys)?;
         drop(devices);
-        return in_place::finish(image, length).map(|()| DONE);
+        return in_place::finish(image, &parsed, length).map(|()| DONE);
     }
-    if options.decrypt && parsed.has_decrypted(data)? == Some(true) {
-        return Ok(DONE);
+    if parsed.is_decrypted() {
+        return match parsed.has_decrypted(data)? {
+            Some(true) if options.decrypt => Ok(DONE),
+            Some(false) => Err(VolumeError::OtherData.into()),
+            _ => Err(Failure::new(
+                4,
+                "the header says that all data are decrypted, and nothing is left to do",
+                "To encrypt them again, use --encrypt, with another file for the header.",
+            )),
+        };
     }
     if options.decrypt {
         let secret = options.secret.secret(format, image)?;
@@ -207,6 +231,33 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         return work(options, &mut parsed, (header, data), &keys).map(|()| DONE);
     }
     change(options, &mut parsed, (header, data)).map(|()| DONE)
+}
+
+/// Refuses to change data by a header apart that have one of their own, by which they would be
+/// read afterwards as if nothing had been done, or done another time.
+fn check_own_header(
+    named: &Path,
+    header: &Header,
+    image: &Path,
+    data: &Disk,
+) -> Result<(), Failure> {
+    let Ok(own) = Header::read(data) else {
+        return Ok(());
+    };
+    // Where the one apart alone tells of a reencryption, it is the one that counts.
+    let counts = header.is_reencrypting() && !own.is_reencrypting();
+    if own.binary.uuid != header.binary.uuid || counts {
+        return Ok(());
+    }
+    Err(Failure::new(
+        4,
+        format!(
+            "{} has a header of its own, of the same UUID as {}",
+            image.display(),
+            named.display()
+        ),
+        "Omit --header: the volume's own header would know nothing of the change.",
+    ))
 }
 
 /// Refuses to go on with something else than the user asked for.

@@ -113,6 +113,13 @@ impl Header {
         self.metadata.config.requirements.iter().any(known)
     }
 
+    /// Whether all the data are decrypted, and no reencryption is left to end.
+    pub fn is_decrypted(&self) -> bool {
+        let mut segments = self.metadata.segments.values();
+        let linear = segments.next().map(|segment| &segment.kind) == Some(&SegmentKind::Linear);
+        linear && segments.next().is_none() && !self.is_reencrypting()
+    }
+
     /// What the header says is being done: `encrypt`, `reencrypt` or `decrypt`.
     pub fn reencryption_mode(&self) -> Option<&str> {
         let slot = slot_of(self)?;
@@ -257,8 +264,12 @@ impl Header {
         if !leftovers {
             self.check_bound(keys, &Limits::default())?;
         }
-        self.check_beside(device, data)?;
         self.check_room(device, data)?;
+        match self.rows(device, data, keys, Access::Read) {
+            // It can go on all the same.
+            Ok(_) | Err(VolumeError::RecoveryNeeded) => {}
+            Err(error) => return Err(error),
+        }
         let mut plan = Plan::read(self, data.geometry())?;
         let devices = Devices {
             header: device,
@@ -276,13 +287,6 @@ impl Header {
             plan = Plan::read(self, data.geometry())?;
             if plan.is_unprotected() {
                 return Err(VolumeError::NoFreeKeyslot);
-            }
-        }
-        if progress != Progress::Done {
-            match self.rows(device, data, keys, Access::Read) {
-                // It can go on all the same.
-                Ok(_) | Err(VolumeError::RecoveryNeeded) => {}
-                Err(error) => return Err(error),
             }
         }
         // A run that was killed may have left what was read here in a cache, and nowhere else.

@@ -27,27 +27,12 @@ const SHIFT: u64 = HEADER_FILE;
 /// the user named one, or with one before the data.
 pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let image = options.volume.image();
-    let data = Disk::open(image, true)?;
-    if let Some(format) = Format::detect(&data)? {
-        return Err(Failure::new(
-            4,
-            format!("{} is a {} volume already", image.display(), format.title()),
-            "Omit --encrypt to change its cipher or key.",
-        ));
-    }
+    // Held until all is done: nobody else may begin the same meanwhile.
+    let mut data = Disk::open(image, true)?;
+    check_unencrypted(&data, image)?;
     let detached = options.volume.header_path();
-    if let Some(header) = &detached
-        && header.is_file()
-        && Format::detect(&Disk::open(header, false)?)?.is_some()
-    {
-        return Err(Failure::new(
-            4,
-            format!("{} is the header of a volume already", header.display()),
-            format!(
-                "If it is that of {}, all is encrypted, and nothing is left to do.",
-                image.display()
-            ),
-        ));
+    if let Some(header) = detached.as_deref().filter(|header| header.is_file()) {
+        check_no_header(header, image)?;
     }
     let is_file = data.is_file();
     if detached.is_none() && !is_file {
@@ -67,9 +52,8 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
         Some(size) => size,
         None => natural(&data),
     };
-    drop(data);
     // A file ends where it ends; a sector of it is encrypted as a whole.
-    let there = if is_file { file_length(image)? } else { size };
+    let there = data.length()?;
     let length = there.next_multiple_of(sector_size.bytes() as u64);
     if length == 0 {
         return Err(Failure::new(
@@ -109,26 +93,34 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     // From here on the user ends it between two steps only.
     let stop = stop_on_signal()?;
     let (draft, device) = draft(path, |file| file.set_len(HEADER_FILE))?;
+    // Not every program asks who holds the file.
+    check_unencrypted(&data, image)?;
+    if data.length()? != there {
+        return Err(Failure::new(
+            4,
+            format!("{} has another length than before", image.display()),
+            "Another program writes to it. End that, and run this again; nothing was changed.",
+        ));
+    }
     let longer = detached.is_some() && is_file && length != there;
-    let begin = || -> Result<(Header, Disk), Failure> {
+    let begin = || -> Result<Header, Failure> {
         if longer {
             // A sector is encrypted as a whole.
-            set_length(image, length)?;
+            data.set_len(length)?;
         }
-        let data = Disk::open(image, true)?;
         let header =
             Header::begin_encryption(&device, &data, &creation, length, &key, &passphrase)?;
         if stop.load(Ordering::Relaxed) {
             return Err(VolumeError::Stopped.into());
         }
         publish(draft, path)?;
-        Ok((header, data))
+        Ok(header)
     };
-    let (mut header, data) = match begin() {
-        Ok(begun) => begun,
+    let mut header = match begin() {
+        Ok(header) => header,
         Err(error) => {
-            if longer {
-                set_length(image, there)?;
+            if longer && data.length()? == length {
+                data.set_len(there)?;
             }
             return Err(error);
         }
@@ -138,7 +130,11 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
         new: key,
     };
     if detached.is_some() {
-        return work(options, &mut header, (&device, &data), &keys);
+        work(options, &mut header, (&device, &data), &keys)?;
+        return match data.length()? > length {
+            true => Err(added(image, length)),
+            false => Ok(()),
+        };
     }
     drop((data, device));
     settle(image)?;
@@ -146,7 +142,58 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let mut header = Header::read(&device)?;
     work(options, &mut header, (&device, &device), &keys)?;
     drop(device);
-    finish(image, Some(length + shift))
+    finish(image, &header, Some(length + shift))
+}
+
+/// Refuses what is a volume.
+fn check_unencrypted(data: &Disk, image: &Path) -> Result<(), Failure> {
+    match Format::detect(data)? {
+        None => Ok(()),
+        Some(format) => Err(Failure::new(
+            4,
+            format!("{} is a {} volume already", image.display(), format.title()),
+            "Omit --encrypt to change its cipher or key.",
+        )),
+    }
+}
+
+/// Refuses to begin with a file that is a header.
+fn check_no_header(header: &Path, image: &Path) -> Result<(), Failure> {
+    let device = Disk::open(header, false)?;
+    if Format::detect(&device)?.is_none() {
+        return Ok(());
+    }
+    let decrypted = Header::read(&device).is_ok_and(|header| header.is_decrypted());
+    let (what, remedy) = match decrypted {
+        true => (
+            "of data that were decrypted",
+            "Name another file for the header, or move this one away.".to_owned(),
+        ),
+        false => (
+            "of a volume already",
+            format!(
+                "If it is that of {}, all is encrypted, and nothing is left to do.",
+                image.display()
+            ),
+        ),
+    };
+    Err(Failure::new(
+        4,
+        format!("{} is the header {what}", header.display()),
+        remedy,
+    ))
+}
+
+/// What another program has added to a file while it was worked on.
+fn added(image: &Path, length: u64) -> Failure {
+    Failure::new(
+        4,
+        format!(
+            "{} is encrypted up to byte {length}, and was made longer meanwhile",
+            image.display()
+        ),
+        "What was added behind that byte is there as it was: copy it, and cut the file.",
+    )
 }
 
 /// Decrypts a volume with its header at its start: the header goes into a file
@@ -175,7 +222,7 @@ pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let key = Key::from_slice(unlocked.key.as_bytes());
     let there = original.mapping(key, &data)?.data;
     let (offset, end) = (there.offset, there.offset + there.length);
-    let behind = file_length(image)?.saturating_sub(end);
+    let behind = data.length()?.saturating_sub(end);
     if behind > 0 && !options.yes && !is_blank(&data, end)? {
         return Err(Failure::new(
             4,
@@ -220,11 +267,25 @@ pub enum Settled {
 
 /// Whether a header stands beside the volume that belongs to it, and not to another format's.
 pub fn is_beside(image: &Path) -> Result<bool, Failure> {
+    let header = header_beside(image)?;
+    Ok(header.is_some_and(|header| !header.is_for_another()))
+}
+
+/// The header in the file beside the volume, if there is one.
+pub fn header_beside(image: &Path) -> Result<Option<Header>, Failure> {
     let side = side_header(image);
     if !side.exists() {
-        return Ok(false);
+        return Ok(None);
     }
-    Ok(!Header::read(&Disk::open(&side, false)?)?.is_for_another())
+    match Header::read(&Disk::open(&side, false)?) {
+        Ok(header) => Ok(Some(header)),
+        Err(VolumeError::NotThis { .. }) => Err(Failure::new(
+            2,
+            format!("{} is no header of a reencryption", side.display()),
+            "Move it away: nothing but such a header may have this name.",
+        )),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Ends what does not need the file beside the volume any more: a header that belongs before
@@ -247,15 +308,12 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
         (SegmentKind::Other { .. }, _) => return Err(super::several_segments()),
         (SegmentKind::Linear, true) => return Ok(Settled::Begun),
         (SegmentKind::Linear, false) => {
-            let data = Disk::open(image, true)?;
+            let mut data = Disk::open(image, true)?;
             if header.has_decrypted(&data)? == Some(false) {
                 return Err(VolumeError::OtherData.into());
             }
-            drop(data);
             match last.size {
-                SegmentSize::Fixed(length) if file_length(image)? > length => {
-                    set_length(image, length)?;
-                }
+                SegmentSize::Fixed(length) if data.length()? > length => data.set_len(length)?,
                 _ => {}
             }
             Settled::Decrypted
@@ -287,7 +345,7 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
 fn put_before(image: &Path, header: &Header, side: &Disk) -> Result<(), Failure> {
     let mut data = Disk::open(image, true)?;
     let room = header.room(side, &data)?;
-    let there = file_length(image)?;
+    let there = data.length()?;
     let mut make = || -> Result<(), Failure> {
         data.set_len(room.needed)?;
         data.reserve(ByteRange::new(0, room.needed))?;
@@ -308,30 +366,37 @@ fn put_before(image: &Path, header: &Header, side: &Disk) -> Result<(), Failure>
     Err(error)
 }
 
-/// What is left to do when the data is done: a header beside the volume goes, and so does
-/// the room behind data of this `length`.
-pub fn finish(image: &Path, length: Option<u64>) -> Result<(), Failure> {
+/// What is left to do when the data is done, which `header` says: a header beside the volume
+/// goes, and so does the room behind data that were moved, in a file of this `length` then.
+pub fn finish(image: &Path, header: &Header, length: Option<u64>) -> Result<(), Failure> {
     if is_beside(image)? {
         settle(image)?;
     }
-    match length {
-        Some(length) if image.is_file() && file_length(image)? > length => {
-            set_length(image, length)?;
-            let device = Disk::open(image, true)?;
-            Ok(Header::read(&device)?.fill_device(&device)?)
+    let Some(length) = length.filter(|_| image.is_file()) else {
+        return Ok(());
+    };
+    let mut device = Disk::open(image, true)?;
+    let there = Header::read(&device);
+    let mut there = match there {
+        Ok(there) if there.json == header.json => there,
+        // The file that was worked on was moved away.
+        _ => {
+            return Err(Failure::new(
+                4,
+                format!("{} is another file than before", image.display()),
+                format!(
+                    "All is encrypted in the one that had this name. It has free room behind byte \
+                     {length}; this one was not changed."
+                ),
+            ));
         }
-        _ => Ok(()),
+    };
+    let segment = there.metadata.segments.get(&0);
+    let room = segment.map_or(0, |segment| segment.offset);
+    match device.length()? {
+        now if now <= length => {}
+        now if now == length + room => device.set_len(length)?,
+        _ => return Err(added(image, length)),
     }
-}
-
-fn file_length(image: &Path) -> Result<u64, Failure> {
-    let metadata = fs::metadata(image);
-    let metadata = metadata.map_err(|error| cannot_write(image, &error))?;
-    Ok(metadata.len())
-}
-
-fn set_length(image: &Path, length: u64) -> Result<(), Failure> {
-    let mut disk = Disk::open(image, true)?;
-    disk.set_len(length)?;
-    Ok(disk.flush().map_err(VolumeError::Block)?)
+    Ok(there.fill_device(&device)?)
 }

@@ -19,6 +19,9 @@ const LEAST_JOURNAL: u64 = 64 << 10;
 /// The most text that a header has for a while beyond what it begins with: of three segments more.
 const MORE_TEXT: u64 = 1 << 10;
 
+/// The blocks whose checksums cryptsetup keeps, bytes.
+const THEIR_BLOCK: u64 = 4096;
+
 /// Bytes that are copied at a time.
 const PIECE: u64 = 1 << 20;
 
@@ -195,6 +198,8 @@ impl Header {
         let (_, layout) = crypt_parts(self.data_segment()?.1)?;
         let block = layout.size.bytes() as u64;
         let is_whole = block <= u64::from(data.geometry().physical_block);
+        // cryptsetup goes on with checksums of such blocks, and with whole ones alone.
+        let ends_within = !data_now.length.is_multiple_of(THEIR_BLOCK);
         let block = (is_whole && shift.min(data_now.length).is_multiple_of(block)).then_some(block);
         let announcement = Announcement {
             mode: "decrypt",
@@ -202,7 +207,7 @@ impl Header {
             shift,
             block,
             // cryptsetup recovers what moves as if the first IV were 0.
-            alone: data_now.ends_early || (shift > 0 && data_now.iv_tweak > 0),
+            alone: data_now.ends_early || (shift > 0 && (data_now.iv_tweak > 0 || ends_within)),
             taken: (&[], &[]),
             data: data.geometry(),
             sample,
@@ -337,7 +342,8 @@ impl Header {
             },
             shift,
             block: None,
-            alone: shift == 0 && length < size,
+            // cryptsetup moves as much as the shift, also of less data, and writes over them.
+            alone: length < if shift == 0 { size } else { shift },
             taken: (&[], &[]),
             data: Geometry {
                 size: room,

@@ -1,0 +1,200 @@
+//! Two headers of one volume, or two reencryptions of one: neither is gone on with where that
+//! would change the data twice.
+
+use crate::kit::{CHEAP, Desk, OTHER, SIDE, Task, have};
+use serde_json::Value;
+use std::fs;
+
+/// Whether the header says that all the data are new, and that the old key is still to go.
+fn says_done(desk: &Desk) -> bool {
+    let metadata: Value = serde_json::from_str(&desk.metadata()).unwrap_or_default();
+    let Some(segments) = metadata["segments"].as_object() else {
+        return false;
+    };
+    let regular = segments.values().filter(|one| one.get("flags").is_none());
+    let last = segments
+        .values()
+        .find(|one| one["flags"].to_string().contains("backup-final"));
+    let mut regular: Vec<&Value> = regular.collect();
+    let (Some(one), Some(last)) = (regular.pop(), last) else {
+        return false;
+    };
+    regular.is_empty() && one["type"] == last["type"] && one["offset"] == last["offset"]
+}
+
+/// What was put back from a backup is other data also where the header says that all is done.
+#[test]
+fn done_is_done_with_its_own_data_alone() {
+    if !have("strace") || !have("cryptsetup") {
+        return;
+    }
+    for (task, begin, header, go_on) in [
+        (
+            Task::Decrypt,
+            "reencrypt v --decrypt",
+            SIDE,
+            "reencrypt v --decrypt",
+        ),
+        (
+            Task::DecryptDetached,
+            "reencrypt v --decrypt --header h",
+            "h",
+            "reencrypt v --header h",
+        ),
+    ] {
+        let untouched = Desk::new(task);
+        let begun = (4..20).find_map(|at| {
+            let desk = untouched.copy();
+            assert!(desk.ours_killed_at(begin, "fdatasync", at), "{task:?}");
+            (desk.path(header).exists() && desk.is_begun()).then_some(desk)
+        });
+        let begun = begun.expect("it begins");
+        begun.theirs(&format!("repair v --header {header}"));
+        let resume =
+            format!("reencrypt --resume-only --force-offline-reencrypt v --header {header}");
+        let mut done = 0;
+        for at in 1..80 {
+            let desk = begun.copy();
+            if !desk.killed_at(&desk.their_command(&resume), "write,pwrite64", at) {
+                break;
+            }
+            if !desk.path(header).exists() || !desk.is_begun() || !says_done(&desk) {
+                continue;
+            }
+            fs::copy(untouched.path("v"), desk.path("v")).unwrap();
+            let said = desk.refused("v", 4, go_on);
+            if !said.contains(OTHER) {
+                // Without its old keyslots nobody can tell.
+                break;
+            }
+            done += 1;
+        }
+        assert!(done > 0, "{task:?} was never killed when all was done");
+    }
+}
+
+#[test]
+fn a_copy_of_the_header_is_none_to_change_the_data_by() {
+    if !have("strace") {
+        return;
+    }
+    let untouched = Desk::new(Task::Reencrypt);
+    let keep_header = |desk: &Desk, name: &str| {
+        let volume = fs::read(desk.path("v")).unwrap();
+        fs::write(desk.path(name), &volume[..4 << 20]).unwrap();
+    };
+    keep_header(&untouched, "bak");
+    for mode in ["--decrypt", CHEAP] {
+        let desk = untouched.copy();
+        let said = desk.refused("v", 4, &format!("reencrypt v --header bak {mode}"));
+        assert!(said.contains("a header of its own"), "{said}");
+    }
+    // Taken in the middle, and older than the volume's own by now.
+    let reencrypt = format!("reencrypt v {CHEAP}");
+    let begun = (5..40).find_map(|at| {
+        let desk = untouched.copy();
+        assert!(desk.ours_killed_at(&reencrypt, "fdatasync", at));
+        desk.is_begun().then_some(desk)
+    });
+    let desk = begun.expect("it begins");
+    keep_header(&desk, "older");
+    desk.refused("v", 4, "reencrypt v --header older");
+    desk.ours("reencrypt v");
+    desk.holds("by its own");
+    // Without a header of its own it has the one that is named.
+    let desk = untouched.copy();
+    let mut bytes = fs::read(desk.path("v")).unwrap();
+    bytes[..4 << 20].fill(0);
+    fs::write(desk.path("v"), bytes).unwrap();
+    desk.ours("reencrypt v --header bak --decrypt");
+    let there = fs::read(desk.path("v")).unwrap();
+    assert!(there[4 << 20..] == desk.plain);
+}
+
+/// Half of the data are of another reencryption, whose header would be forgotten.
+#[test]
+fn what_is_half_decrypted_is_not_encrypted_beside_that() {
+    if !have("strace") {
+        return;
+    }
+    let untouched = Desk::new(Task::Decrypt);
+    let half = (6..40).find_map(|at| {
+        let desk = untouched.copy();
+        assert!(desk.ours_killed_at("reencrypt v --decrypt", "fdatasync", at));
+        (desk.path(SIDE).exists() && desk.is_begun()).then_some(desk)
+    });
+    let desk = half.expect("it begins");
+    let encrypt = format!("reencrypt v --encrypt --header h2 {CHEAP}");
+    let said = desk.refused("v", 4, &encrypt);
+    assert!(said.contains(SIDE), "{said}");
+    desk.ours("reencrypt v --decrypt");
+    assert!(desk.is_plain());
+}
+
+#[test]
+fn what_is_decrypted_is_not_called_encrypted() {
+    let desk = Desk::new(Task::EncryptDetached);
+    let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
+    desk.ours(&encrypt);
+    desk.ours("reencrypt v --decrypt --header h");
+    for command in [&*encrypt, "reencrypt v --header h"] {
+        let said = desk.refused("v", 4, command);
+        assert!(said.contains("decrypted"), "{command}: {said}");
+    }
+    fs::remove_file(desk.path("h")).unwrap();
+    fs::write(desk.path(SIDE), "").unwrap();
+    let said = desk.refused("v", 2, &format!("reencrypt v --encrypt {CHEAP}"));
+    assert!(said.contains(SIDE), "{said}");
+}
+
+/// cryptsetup moves more than there is, or goes on in blocks that the data are not made of.
+#[test]
+fn little_data_that_move_are_ours_alone() {
+    if !have("strace") || !have("cryptsetup") {
+        return;
+    }
+    let up = Desk::empty();
+    fs::write(up.path("v"), &up.plain).unwrap();
+    let down = Desk::empty();
+    down.make((16 << 20) + 3072);
+    down.ours(&format!("create v --sector-size 1024 {CHEAP} --yes"));
+    fs::write(down.path("small"), &down.plain[..3072]).unwrap();
+    down.ours("import v --input small --yes");
+    let encrypt = format!("reencrypt v --encrypt {CHEAP}");
+    for (whole, command, end) in [
+        (up, &*encrypt, "reencrypt v"),
+        (down, "reencrypt v --decrypt", "reencrypt v --decrypt"),
+    ] {
+        let mut begun = 0;
+        for at in 5..60 {
+            let desk = whole.copy();
+            if !desk.ours_killed_at(command, "fdatasync", at) {
+                break;
+            }
+            if !desk.is_begun() {
+                continue;
+            }
+            begun += 1;
+            let before = fs::read(desk.path("v")).unwrap();
+            let header = match desk.path(SIDE).exists() {
+                true => format!("--header {SIDE}"),
+                false => String::new(),
+            };
+            let resume = format!("reencrypt --resume-only --force-offline-reencrypt v {header}");
+            for theirs in [format!("repair v {header}"), resume] {
+                let output = desk.their_command(&theirs).output().unwrap();
+                assert!(!output.status.success(), "{at}: {theirs}");
+                assert!(
+                    fs::read(desk.path("v")).unwrap() == before,
+                    "{at}: {theirs}"
+                );
+            }
+            desk.ours(end);
+            match end == command {
+                true => assert!(fs::read(desk.path("v")).unwrap() == desk.plain[..3072]),
+                false => desk.holds("ended"),
+            }
+        }
+        assert!(begun > 0, "{command} was never killed in the middle");
+    }
+}

@@ -1,0 +1,100 @@
+//! What others do to the file of a volume while a reencryption asks or works.
+
+use crate::kit::{By, CHEAP, Desk, SIDE, Task};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, File};
+use std::io::Write;
+
+/// The file that is looked at before the passphrase is the one that is encrypted after it.
+#[test]
+fn nobody_encrypts_what_another_is_about_to() {
+    let desk = Desk::new(Task::Encrypt);
+    let encrypt = format!("reencrypt v --encrypt {CHEAP}");
+    let (child, mut pipe) = desk.asking(&encrypt);
+    desk.refused("v", 4, &encrypt);
+    pipe.write_all(b"a passphrase").unwrap();
+    drop(pipe);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    desk.ours("reencrypt v --decrypt");
+    assert!(fs::read(desk.path("v")).unwrap() == desk.plain);
+}
+
+#[test]
+fn a_file_that_grows_while_the_passphrase_is_typed_is_not_encrypted() {
+    for (length, more) in [(3 << 20, 1 << 20), (1000, 100_000), (100_000, 1)] {
+        for header in ["", "--header h"] {
+            let desk = Desk::empty();
+            fs::write(desk.path("v"), &desk.plain[..length]).unwrap();
+            let (child, mut pipe) = desk.asking(&format!("reencrypt v --encrypt {header} {CHEAP}"));
+            let mut file = File::options().append(true).open(desk.path("v")).unwrap();
+            file.write_all(&desk.plain[length..][..more]).unwrap();
+            pipe.write_all(b"a passphrase").unwrap();
+            drop(pipe);
+            let output = child.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(4), "{length} {header}: {said}");
+            let there = fs::read(desk.path("v")).unwrap();
+            assert!(there == desk.plain[..length + more], "{length} {header}");
+            for name in ["h", SIDE] {
+                assert!(!desk.path(name).exists(), "{length} {header}: {name}");
+            }
+        }
+    }
+}
+
+/// Its room is cut off at the end, and no other file's.
+#[test]
+fn the_file_that_has_the_name_at_the_end_may_be_another() {
+    let stopped = (0..20).find_map(|_| {
+        let desk = Desk::new(Task::Encrypt);
+        let mut child = desk.begun(Task::Encrypt, By::Us, "");
+        // Until it works on the file that it has opened.
+        while !desk.metadata().contains("in-reencryption") {
+            if child.try_wait().unwrap().is_some() {
+                return None;
+            }
+        }
+        kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
+        if desk.is_begun() {
+            return Some((desk, child));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        None
+    });
+    let (desk, child) = stopped.expect("it can be stopped before its end");
+    fs::rename(desk.path("v"), desk.path("renamed")).unwrap();
+    desk.make(70 << 20);
+    desk.ours(&format!("create v {CHEAP} --yes"));
+    let other = fs::read(desk.path("v")).unwrap();
+    kill_process(Pid::from_child(&child), Signal::CONT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(fs::read(desk.path("v")).unwrap() == other, "{said}");
+    fs::rename(desk.path("renamed"), desk.path("v")).unwrap();
+    desk.holds("renamed");
+}
+
+/// What is written behind a file that is being encrypted is not cut off with its room.
+#[test]
+fn what_is_added_at_the_end_stays() {
+    let stopped = (0..20).find_map(|_| {
+        let desk = Desk::new(Task::Encrypt);
+        let mut child = desk.begun(Task::Encrypt, By::Us, "");
+        let running = child.try_wait().unwrap().is_none();
+        let mut file = File::options().append(true).open(desk.path("v")).unwrap();
+        file.write_all(b"added").unwrap();
+        let output = child.wait_with_output().unwrap();
+        let there = fs::read(desk.path("v")).unwrap();
+        assert!(there.ends_with(b"added"), "{output:?}");
+        // The room may have been cut off before.
+        (running && !output.status.success()).then_some((desk, output))
+    });
+    let (desk, output) = stopped.expect("it can be added to before the end");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("made longer meanwhile"), "{said}");
+    desk.holds("added to");
+}
