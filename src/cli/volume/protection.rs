@@ -57,6 +57,6 @@ impl ProtectionArguments {
         let search = Search::start()?;
         let watch = |progress| search.watch(progress);
         let unlocked = opening.unlock(devices.data(), &secret, &Limits::default(), &watch)?;
-        Ok(unlocked.mapping(devices.data())?.data)
+        Ok(unlocked.within_outer(devices.data())?)
     }
 }

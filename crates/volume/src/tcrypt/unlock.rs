@@ -269,6 +269,19 @@ impl Unlocked {
         Ok(self.mapped(data, first))
     }
 
+    /// What a hidden volume has within the data of the outer one on `device`: its own data, and
+    /// before version 4 its header, which follows them.
+    ///
+    /// # Errors
+    /// Those of [`mapping`](Self::mapping).
+    pub fn within_outer(&self, device: &dyn BlockDevice) -> Result<ByteRange, VolumeError> {
+        let data = self.mapping(device)?.data;
+        Ok(match self.header.has_old_layout() {
+            true => ByteRange::new(data.offset, data.length + HEADER_BYTES),
+            false => data,
+        })
+    }
+
     fn mapped(&self, data: ByteRange, first: u64) -> Mapping {
         Mapping {
             spec: self.spec,

@@ -158,6 +158,28 @@ fn volumes_before_xts_open_in_every_cipher() {
     assert_eq!(opened, 2 * (11 + 13));
 }
 
+/// The header of a hidden volume in the old layout is within the data of the outer one.
+#[test]
+fn what_an_outer_volume_must_leave_includes_an_old_header() {
+    let prf = Prf::Pbkdf2(Hash::Sha1);
+    let before_xts = |spec: &CipherSpec| spec.mode() != Mode::Xts;
+    let spec = specs(Family::TrueCrypt).into_iter().find(before_xts);
+    let device = old_device(&spec.unwrap(), prf, 1, true);
+    let (unlocked, _) = open(&opening(Family::TrueCrypt, Place::Hidden, prf), &device).unwrap();
+    let left = unlocked.within_outer(&device).unwrap();
+    let protected = block::layer::Protected::new(&device, left);
+    for (at, passes) in [
+        (OLD_SIZE - 1536 - HIDDEN_SIZE - 512, true),
+        (OLD_SIZE - 1024, true),
+        (OLD_SIZE - 1536 - HIDDEN_SIZE, false),
+    ] {
+        assert_eq!(protected.write_at(at, &[1; 512]).is_ok(), passes, "{at}");
+    }
+    let protected = block::layer::Protected::new(&device, left);
+    assert!(protected.write_at(OLD_SIZE - 1536, &[1; 512]).is_err());
+    open(&opening(Family::TrueCrypt, Place::Hidden, prf), &device).unwrap();
+}
+
 /// The key of the data, where the cipher crate and TrueCrypt order it
 /// differently.
 #[test]
