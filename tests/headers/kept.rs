@@ -219,6 +219,35 @@ fn the_last_three_of_each_volume_are_left() {
 }
 
 /// A restore that is refused must not remove the backup that it was about to restore.
+/// A VeraCrypt volume has no name that its header tells: what has its place later is another.
+#[test]
+fn backups_of_a_volume_stay_when_another_one_takes_its_place() {
+    let desk = Desk::new();
+    let renew = |first: &str| {
+        desk.volume(&format!(
+            "create v {V} --size 1MiB --quick --no-progress --key-file one"
+        ));
+        desk.volume(&format!(
+            "passwd v {V} --key-file {first} --new-key-file two"
+        ));
+    };
+    renew("one");
+    let old = desk.read("v");
+    let first = desk.all_kept();
+    assert_eq!(first.len(), 1);
+    for _ in 0..3 {
+        fs::remove_file(desk.path("v")).unwrap();
+        renew("one");
+    }
+    assert!(first[0].exists(), "{:?}", desk.all_kept());
+    desk.write("v", &old);
+    let saved = first[0].display();
+    desk.volume(&format!(
+        "header restore v {V} --key-file one --input {saved} --yes"
+    ));
+    desk.volume(&format!("open v {V} --key-file one"));
+}
+
 #[test]
 fn the_oldest_backup_can_be_restored() {
     for (kind, options) in [("luks2", ""), ("luks1", ""), ("veracrypt", V)] {

@@ -16,6 +16,7 @@ use block::{BlockDevice, ByteRange};
 use block::{hold, signature};
 use std::fs::DirBuilder;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use volume::tcrypt::Family;
@@ -30,6 +31,12 @@ const START: u64 = 16 << 20;
 /// Whatever a header says, no more is kept of it: eight keyslots of LUKS1 and all
 /// of LUKS2 take less.
 pub const MOST_BYTES: u64 = 256 << 20;
+
+/// What TrueCrypt and VeraCrypt fill with noise behind a header.
+const BESIDE_HEADER: Range<usize> = 512..64 << 10;
+
+/// Stands for a UUID that is none.
+const UNNAMED: &str = "unnamed";
 
 /// Backups of a volume that are left.
 const KEPT: usize = 3;
@@ -153,6 +160,8 @@ fn whole_name(place: &Path) -> PathBuf {
 struct Copy {
     /// The UUID, or another word for the kind of volume.
     volume: String,
+    /// Whether that word tells it from all others.
+    has_uuid: bool,
     /// The format's name, or that it is not known.
     kind: &'static str,
     /// From the start of the header on; zeros for what is not in use.
@@ -165,13 +174,16 @@ impl Copy {
         if let Some(family) = change.family {
             return Ok(Some(Self {
                 volume: family.format().name().to_owned(),
+                has_uuid: false,
                 kind: family.format().name(),
                 bytes: ends(disk)?,
             }));
         }
         if let Ok(header) = LuksHeader::read(disk) {
+            let volume = plain_name(&header.uuid());
             return Ok(Some(Self {
-                volume: plain_name(&header.uuid()),
+                has_uuid: volume != UNNAMED,
+                volume,
                 kind: header.format().name(),
                 bytes: in_use(disk, &header)?,
             }));
@@ -199,12 +211,22 @@ impl Copy {
         };
         Ok(Some(Self {
             volume: "unknown".to_owned(),
+            has_uuid: false,
             kind: match change.otherwise {
                 Otherwise::Ends => list::ENDS,
                 _ => list::START,
             },
             bytes,
         }))
+    }
+
+    /// Whether a backup of the same place and kind is of the same volume. What has no UUID is told
+    /// by the noise behind its header, which no command changes; another volume may have taken
+    /// its place.
+    fn follows(&self, stored: &list::Stored) -> bool {
+        let beside = |bytes: &[u8]| bytes.get(BESIDE_HEADER).map(<[u8]>::to_vec);
+        let before = || std::fs::read(&stored.path).ok();
+        self.has_uuid || before().is_some_and(|bytes| beside(&bytes) == beside(&self.bytes))
     }
 
     /// Writes it into `folder`, unless it is there; the file's path, and the older backups that
@@ -229,7 +251,7 @@ impl Copy {
         let path = folder.join(name);
         whole::save(&path, &self.bytes).map_err(failed)?;
         let mut own: Vec<_> = known.iter().filter(of_volume).collect();
-        own.retain(|stored| stored.mark == mark);
+        own.retain(|stored| stored.mark == mark && self.follows(stored));
         let surplus = (own.len() + 1).saturating_sub(KEPT);
         let surplus = own[..surplus].iter().map(|stored| stored.path.clone());
         Ok((path, surplus.collect()))
@@ -249,7 +271,7 @@ fn mark(place: &Path) -> String {
 fn plain_name(uuid: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     match uuid.is_empty() || !uuid.chars().all(plain) {
-        true => "unnamed".to_owned(),
+        true => UNNAMED.to_owned(),
         false => uuid.to_owned(),
     }
 }
