@@ -303,6 +303,32 @@ fn a_size_in_the_header_changes_with_the_file() {
     desk.volume("resize v.img --to 26MiB --yes");
 }
 
+/// Whether it would be taken into the volume or cut off.
+#[test]
+fn nothing_behind_a_fixed_size_goes_unasked() {
+    let desk = Desk::new();
+    desk.filled("v.img", "luks2");
+    fix_size(&desk.path("v.img"), b"1048576");
+    let at = |end: usize, bytes: &[u8]| {
+        let mut image = desk.read("v.img");
+        image.truncate(17 << 20);
+        image.resize(end, 0);
+        image.extend_from_slice(bytes);
+        fs::write(desk.path("v.img"), image).unwrap();
+    };
+    at(18 << 20, &[b'p'; 4096]);
+    for to in ["17MiB", "18MiB", "19MiB", "24MiB"] {
+        desk.refused(4, "v.img", &format!("resize v.img --to {to}"));
+    }
+    // Bytes behind the last whole block are bytes.
+    at(20 << 20, &[b'p'; 100]);
+    for to in ["18MiB", "20MiB", "24MiB"] {
+        desk.refused(4, "v.img", &format!("resize v.img --to {to}"));
+    }
+    desk.volume("resize v.img --to 18MiB --yes");
+    assert_eq!(desk.read("v.img").len(), 18 << 20);
+}
+
 #[test]
 fn a_luks1_volume_becomes_luks2_and_is_reencrypted() {
     let desk = Desk::new();

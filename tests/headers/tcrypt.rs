@@ -59,6 +59,24 @@ fn whichever_is_good_mends_the_other() {
     }
 }
 
+/// The keys are the same after a resize, and what is behind the old end has no other loss.
+#[test]
+fn a_backup_from_before_a_resize_is_told_by_the_size() {
+    let desk = Desk::new();
+    desk.volume(&format!(
+        "create v {V} --size 2MiB --quick --no-progress --key-file one"
+    ));
+    desk.volume("header backup v --type veracrypt --output saved");
+    desk.volume(&format!("resize v {V} --to 3MiB --key-file one"));
+    let restore = format!("header restore v {V} --key-file one --input saved");
+    let said = desk.refused(4, "v", &restore);
+    assert!(!said.contains("keys"), "{said}");
+    assert!(
+        said.contains("2883584") && said.contains("1835008"),
+        "{said}"
+    );
+}
+
 #[test]
 fn what_took_the_place_of_a_header_stays() {
     let desk = volumes();

@@ -2,6 +2,7 @@
 //! that would write over it, and every place that sets a secret against every way to
 //! give none.
 
+mod behind;
 mod losses;
 mod secrets;
 
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
@@ -122,6 +123,36 @@ impl Desk {
                 (path, (metadata.len(), content))
             })
             .collect()
+    }
+}
+
+/// A loop device on a file, for as long as it is wanted.
+struct Loop {
+    path: PathBuf,
+}
+
+impl Loop {
+    /// Nothing, and a word about it, where there can be none.
+    fn new(file: &Path) -> Option<Self> {
+        let output = Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(file)
+            .output();
+        match output {
+            Ok(output) if output.status.success() => Some(Self {
+                path: String::from_utf8(output.stdout).unwrap().trim().into(),
+            }),
+            _ => {
+                println!("skipped: volumes on devices: no loop device can be had");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("-d").arg(&self.path).status();
     }
 }
 

@@ -3,13 +3,17 @@
 use super::arguments::{keyfiles, prf};
 use super::create::{CreateOptions, fill, place};
 use super::disk::Disk;
+use super::header::strange_at;
 use super::losses;
 use super::open::Search;
+use super::resize::check_whole;
 use super::secrets::Empty;
 use crate::cli::{Failure, print_done};
 use block::{BlockDevice, ByteRange};
 use cipher::Key;
-use volume::tcrypt::{Creation, Family, HEADERS_BYTES, Keyfiles, Opening, Prf, Sealing, Unlocked};
+use volume::tcrypt::{
+    Creation, Family, HEADERS_BYTES, Keyfiles, Opening, Place, Prf, Sealing, Unlocked,
+};
 use volume::{Draft, Hash, Limits, Secret};
 
 /// Makes a volume of all of the file or device.
@@ -91,15 +95,19 @@ pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), 
     let passphrase = options.new.secret_beside(&options.image, beside)?;
     check_pim(family, &sealing, &passphrase, options.yes)?;
     if outer_opens_with(&outer_opening, &sealing, &secret, &passphrase) {
-        return Err(Failure::new(
-            2,
-            "the hidden volume would open with what opens the outer one, which hides it from you",
-            "Give the hidden volume a passphrase of its own.",
-        ));
+        return Err(hides());
     }
     let limits = Limits::default();
     if !options.yes {
         return Err(would_be_lost(options, &outer, &device, size)?);
+    }
+    if let Some(at) = outer.behind(&device, Place::Hidden)? {
+        return Err(Failure::new(
+            4,
+            format!("{} holds {}", options.image.display(), strange_at(at)),
+            "Nothing was changed. If nobody needs them, let the volume take them first: \
+             `volume resize --yes`.",
+        ));
     }
     let creation = Creation {
         family,
@@ -109,6 +117,15 @@ pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), 
     let unlocked = creation.create_hidden(&device, &outer, size, &passphrase, &limits)?;
     let data = unlocked.mapping(&device)?.data;
     describe(&unlocked, data)
+}
+
+/// Outer and hidden volume would open with the same.
+pub fn hides() -> Failure {
+    Failure::new(
+        2,
+        "the hidden volume would open with what opens the outer one, which hides it from you",
+        "Give the hidden volume a passphrase of its own.",
+    )
 }
 
 /// Whether a header for the hidden volume would open with the outer volume's secret:

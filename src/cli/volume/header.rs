@@ -7,6 +7,7 @@ mod save;
 mod tcrypt;
 
 pub use alone::unlock as unlock_alone;
+pub use tcrypt::{check_behind, strange_at};
 
 use super::arguments::VolumeArguments;
 use super::backups::{self, Change, Otherwise};

@@ -2,8 +2,9 @@
 
 use super::arguments::{Devices, VolumeArguments};
 use super::backups;
-use super::create_tcrypt::{resealed, warn_of_pim};
+use super::create_tcrypt::{hides, resealed, warn_of_pim};
 use super::disk::Disk;
+use super::header;
 use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::open::Search;
 use super::secrets::SecretArguments;
@@ -223,6 +224,7 @@ fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure>
     let watch = |progress| search.watch(progress);
     let mut unlocked = opening.unlock(devices.data(), &secret, &limits, &watch)?;
     drop(search);
+    header::check_behind(image, &opening, &unlocked, devices.data(), &secret)?;
     let sealing = resealed(&opening, &unlocked);
     let beside = sealing.keyfiles.count() > 0;
     let new = options.new.secret_beside(image, beside)?;

@@ -6,8 +6,10 @@ use super::disk::Disk;
 use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print_done};
-use block::{BlockDevice, ByteRange};
+use block::layer::Slice;
+use block::{BlockDevice, ByteRange, signature};
 use clap::Args;
+use std::path::Path;
 use volume::luks2::{Header, SegmentSize};
 use volume::tcrypt::Family;
 use volume::{Format, Limits, VolumeError, luks1};
@@ -23,7 +25,7 @@ pub struct ResizeOptions {
     /// What opens a TrueCrypt or VeraCrypt volume, whose headers are written anew
     #[command(flatten)]
     secret: SecretArguments,
-    /// Cut off data
+    /// Cut off data, and take what lies behind the volume
     #[arg(long)]
     yes: bool,
 }
@@ -65,8 +67,7 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
             ));
         }
     };
-    let size = devices.data().geometry().size;
-    let to = options.to.bytes;
+    let (size, to) = (devices.data().length()?, options.to.bytes);
     let is_device = !devices.data().is_file();
     if is_device && (fixed.is_none() || to > size) {
         return Err(Failure::new(
@@ -83,12 +84,6 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
         ));
     }
     let end = fixed.map_or(size, |bytes| offset.saturating_add(bytes));
-    // A file is cut, also of what is behind the volume.
-    let behind = to.max(end);
-    let end = match is_device || behind >= size || is_blank(devices.data(), behind)? {
-        true => end,
-        false => size,
-    };
     if to < end && !options.yes {
         return Err(Failure::new(
             4,
@@ -99,6 +94,11 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
             ),
             "Make the file system in it smaller first, then give --yes.",
         ));
+    }
+    // A file is cut, also of what is behind the volume.
+    let taken = if is_device { to } else { size };
+    if !options.yes {
+        check_behind(image, devices.data(), end, taken)?;
     }
     // What the header speaks of is there at any time.
     if to > size {
@@ -129,22 +129,36 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
     let mut unlocked = opening.unlock(devices.data(), &secret, &limits, &watch)?;
     drop(search);
     refuse_copy(&opening, &unlocked)?;
-    let (size, to) = (devices.data().geometry().size, options.to.bytes);
-    if devices.data().is_file() {
-        if to < size {
-            return Err(Failure::new(
-                2,
-                format!("a {} volume cannot become smaller", family.format().title()),
-                "Make a smaller one, and copy with `volume export` and `volume import`.",
-            ));
-        }
+    let (size, to) = (devices.data().length()?, options.to.bytes);
+    let is_file = devices.data().is_file();
+    if is_file && to < size {
+        return Err(Failure::new(
+            2,
+            format!("a {} volume cannot become smaller", family.format().title()),
+            "Make a smaller one, and copy with `volume export` and `volume import`.",
+        ));
+    }
+    if !is_file && to != size {
+        return Err(Failure::new(
+            2,
+            format!("{} has the size that it has", image.display()),
+            format!("The volume takes all of a device: give --to {size}, or change its size."),
+        ));
+    }
+    check_whole(to)?;
+    unlocked.check_growth(devices.data())?;
+    if !options.yes {
+        let end = unlocked.end(devices.data().geometry().size);
+        check_behind(image, devices.data(), end, size)?;
+    }
+    if is_file {
         // Until its header says otherwise, the volume is as large as it was.
         devices.set_len(to)?;
     }
     let sealing = resealed(&opening, &unlocked);
     let before = unlocked.header.volume_size;
     let grown = unlocked.grow(devices.data(), &sealing, passphrase_of(&secret)?, &limits);
-    if grown.is_err() && unlocked.header.volume_size == before && devices.data().is_file() {
+    if grown.is_err() && unlocked.header.volume_size == before && is_file {
         // The copy of the header is where it was, at the end.
         devices.set_len(size)?;
     }
@@ -153,20 +167,65 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses a size in which programs look for the copy of a TrueCrypt or VeraCrypt header at
+/// another place than this one, which knows whole sectors.
+pub fn check_whole(size: u64) -> Result<(), Failure> {
+    match size.is_multiple_of(512) {
+        true => Ok(()),
+        false => Err(Failure::new(
+            2,
+            format!("{size} bytes are not whole sectors of 512"),
+            format!(
+                "Give {}, or another multiple of 512.",
+                size.next_multiple_of(512)
+            ),
+        )),
+    }
+}
+
+/// Refuses to take what is stored from `start` to `end`, which lies behind the volume.
+fn check_behind(image: &Path, disk: &Disk, start: u64, end: u64) -> Result<(), Failure> {
+    if start >= end || is_blank_between(disk, start, end)? {
+        return Ok(());
+    }
+    Err(Failure::new(
+        4,
+        format!(
+            "{} holds data behind the volume, from byte {start} on, which would be lost",
+            image.display()
+        ),
+        "Nothing was changed. If nobody needs them, confirm with --yes.",
+    ))
+}
+
 /// Whether a file stores nothing from `offset` on.
 pub fn is_blank(file: &Disk, offset: u64) -> Result<bool, Failure> {
+    is_blank_between(file, offset, file.length()?)
+}
+
+/// Whether nothing is stored in these bytes; of a device, as far as samples tell.
+fn is_blank_between(disk: &Disk, start: u64, end: u64) -> Result<bool, Failure> {
     let failed = VolumeError::Block;
-    let length = file.geometry().size - offset;
-    let extents = file
-        .extents(ByteRange::new(offset, length))
-        .map_err(failed)?;
+    if end > disk.geometry().size {
+        // Behind the last whole block nothing is read, and something is there.
+        return Ok(false);
+    }
+    if !disk.is_file() {
+        let block = u64::from(disk.geometry().logical_block);
+        let start = start.next_multiple_of(block).min(end);
+        let range = ByteRange::new(start, end - start);
+        let part = Slice::new(disk, range).map_err(failed)?;
+        return Ok(signature::content(&part).map_err(failed)?.is_blank());
+    }
+    let range = ByteRange::new(start, end.saturating_sub(start));
+    let extents = disk.extents(range).map_err(failed)?;
     let mut bytes = vec![0; 1 << 20];
     for extent in extents.iter().filter(|extent| !extent.hole) {
         let (mut at, mut left) = (extent.range.offset, extent.range.length);
         while left > 0 {
             let part = left.min(bytes.len() as u64);
             let bytes = &mut bytes[..part as usize];
-            file.read_at(at, bytes).map_err(failed)?;
+            disk.read_at(at, bytes).map_err(failed)?;
             if bytes.iter().any(|&byte| byte != 0) {
                 return Ok(false);
             }

@@ -14,7 +14,7 @@ const KEY_AREA_BYTES: usize = 256;
 /// What a hidden volume leaves free behind it, because file systems write at
 /// the end of the outer volume: more where the hidden one is large.
 const LEFT_BY_SMALL: u64 = 4096;
-const LEFT_BY_LARGE: u64 = 65_536;
+pub(super) const LEFT_BY_LARGE: u64 = 65_536;
 const LARGE: u64 = 2 << 20;
 
 /// What a new volume shall be.

@@ -4,7 +4,7 @@
 //! the last to be overwritten, when its copy is on the device and was read
 //! back: at any time one of the two is good.
 
-use super::create::{among_noise, data_bytes};
+use super::create::{LEFT_BY_LARGE, among_noise, data_bytes};
 use super::seal::{Sealed, Sealing};
 use super::{HEADER_BYTES, HEADERS_BYTES, HIDDEN_AT, Place, Unlocked};
 use crate::{Limits, VolumeError, rest, unaligned};
@@ -83,12 +83,15 @@ impl Unlocked {
     /// Whether `other` is a header of the same data: at the same place, with the
     /// same cipher and keys.
     pub fn is_of_same_data(&self, other: &Self) -> bool {
+        let place = |header: &super::Header| (header.start(), header.volume_size);
+        self.has_same_keys(other) && place(&self.header) == place(&other.header)
+    }
+
+    /// Whether `other` is a header with the same cipher and keys.
+    pub fn has_same_keys(&self, other: &Self) -> bool {
         let keys = |unlocked: &Self| unlocked.header.key_area.as_bytes().to_vec();
         let (own, others) = (Zeroizing::new(keys(self)), Zeroizing::new(keys(other)));
-        let place = |header: &super::Header| (header.start(), header.volume_size);
-        self.spec == other.spec
-            && place(&self.header) == place(&other.header)
-            && own.ct_eq(&others).into()
+        self.spec == other.spec && own.ct_eq(&others).into()
     }
 
     /// What stands where `restore` would write, or `write_headers` if `both`, if
@@ -143,16 +146,7 @@ impl Unlocked {
         passphrase: &Key,
         limits: &Limits,
     ) -> Result<(), VolumeError> {
-        self.check_copied()?;
-        // What could not be opened, half encrypted perhaps, does not grow.
-        self.mapping(device)?;
-        if self.place != Place::Normal {
-            return Err(self.unsupported("growth from a copy, or of a hidden volume"));
-        }
-        let offset = self.header.data_offset;
-        if offset != HEADERS_BYTES {
-            return Err(self.unsupported(format!("growth of data that begin at byte {offset}")));
-        }
+        self.check_growth(device)?;
         let size = device.geometry().size;
         let old_bytes = self.header.volume_size;
         let bytes = data_bytes(size, self.header.sector_size);
@@ -183,6 +177,59 @@ impl Unlocked {
         forget(device, old_copies, new_copies.offset)
     }
 
+    /// Refuses what [`grow`](Self::grow) does whatever the size.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`], and those of [`mapping`](Self::mapping).
+    pub fn check_growth(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+        self.check_copied()?;
+        // What could not be opened, half encrypted perhaps, does not grow.
+        self.mapping(device)?;
+        if self.place != Place::Normal {
+            return Err(self.unsupported("growth from a copy, or of a hidden volume"));
+        }
+        match self.header.data_offset {
+            HEADERS_BYTES => Ok(()),
+            offset => Err(self.unsupported(format!("growth of data that begin at byte {offset}"))),
+        }
+    }
+
+    /// Where the volume ends by what its header says, copies and all, on a device of `size`
+    /// bytes: less than a sector may be left of that. Behind a hidden volume the outer one has
+    /// some room for its file system.
+    pub fn end(&self, size: u64) -> u64 {
+        let data = self.header.start().saturating_add(self.header.volume_size);
+        let left = match self.place.is_hidden() {
+            true => LEFT_BY_LARGE,
+            false => 0,
+        };
+        let end = data.saturating_add(left + HEADERS_BYTES);
+        match end.saturating_add(u64::from(self.header.sector_size)) > size {
+            true => size,
+            false => end,
+        }
+    }
+
+    /// Where the copy of a header at `place` belongs, which is before the end of the device, if
+    /// that is behind the volume and something is there: data of somebody else's, or that copy,
+    /// which only its passphrase tells from noise.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn behind(
+        &self,
+        device: &dyn BlockDevice,
+        place: Place,
+    ) -> Result<Option<u64>, VolumeError> {
+        let size = device.geometry().size;
+        let at = size.saturating_sub(before_end(place));
+        if at + HEADER_BYTES <= self.end(size) {
+            return Ok(None);
+        }
+        let there = rest::read_what_can_be(device, ByteRange::new(at, HEADER_BYTES))?;
+        Ok(there.iter().any(|byte| *byte != 0).then_some(at))
+    }
+
     fn seal<const N: usize>(
         &self,
         sealing: &Sealing,
@@ -205,13 +252,9 @@ impl Unlocked {
     /// Where the copy of the header is, or shall be.
     fn copy_offset(&self, device: &dyn BlockDevice) -> Result<u64, VolumeError> {
         self.check_copied()?;
-        let before_end = match self.place.is_hidden() {
-            true => HIDDEN_AT,
-            false => HEADERS_BYTES,
-        };
         // Data that reach there have no copy.
         let data = self.mapping(device)?.data;
-        let copy = device.geometry().size.checked_sub(before_end);
+        let copy = device.geometry().size.checked_sub(before_end(self.place));
         copy.filter(|&offset| !ByteRange::new(offset, HEADER_BYTES).overlaps(data))
             .ok_or_else(|| self.unsupported("no room for a copy of its header"))
     }
@@ -229,6 +272,14 @@ impl Unlocked {
             format: self.header.family.format(),
             feature: feature.into(),
         }
+    }
+}
+
+/// How far before the end of a device the copy of such a header is.
+const fn before_end(place: Place) -> u64 {
+    match place.is_hidden() {
+        true => HIDDEN_AT,
+        false => HEADERS_BYTES,
     }
 }
 

@@ -7,6 +7,7 @@ use crate::cli::volume::disk::Disk;
 use crate::cli::volume::open::Search;
 use crate::cli::{Failure, print, print_done};
 use block::BlockDevice;
+use std::path::Path;
 use volume::tcrypt::{Family, Opening, Place, Unlocked};
 use volume::{Limits, Secret, VolumeError};
 
@@ -50,7 +51,23 @@ fn lost(
     secret: &Secret,
 ) -> Result<Option<String>, Failure> {
     match first(&known(opening, saved), places, device, secret) {
-        Ok(there) if there.is_of_same_data(saved) => Ok(None),
+        Ok(there) if there.is_of_same_data(saved) => {
+            let place = places[0];
+            let behind = there.behind(device, place)?;
+            let strange = |_: &u64| !opens_copy(opening, saved, place, device, secret);
+            Ok(behind.filter(strange).map(strange_at))
+        }
+        Ok(there) if there.has_same_keys(saved) => {
+            let place = |unlocked: &Unlocked| -> Result<String, Failure> {
+                let data = unlocked.mapping(device)?.data;
+                Ok(format!("{} bytes from byte {}", data.length, data.offset))
+            };
+            Ok(Some(format!(
+                "the place of its data: {}, and in the backup {}",
+                place(&there)?,
+                place(saved)?
+            )))
+        }
         Ok(_) => Ok(Some(
             "the keys of its data, which are not the backup's: they could never be read again"
                 .to_owned(),
@@ -119,6 +136,11 @@ pub fn repair(options: &RepairOptions, family: Family) -> Result<(), Failure> {
             if let Some(name) = unlocked.stranger(device, false)? {
                 refuse(format!("holds {name} where the header belongs"))?;
             }
+            if unlocked.place.copy().is_some()
+                && let Some(at) = unlocked.behind(device, unlocked.place)?
+            {
+                refuse(format!("holds {}", strange_at(at)))?;
+            }
         }
     }
     let sealing = resealed(&opening, &unlocked);
@@ -134,6 +156,52 @@ pub fn repair(options: &RepairOptions, family: Family) -> Result<(), Failure> {
     }
     print_done(&text);
     Ok(())
+}
+
+/// Refuses to write the copy of the header that was opened over what is behind the volume,
+/// unless that is such a copy.
+///
+/// # Errors
+/// Exit code 4, and those of reading.
+pub fn check_behind(
+    image: &Path,
+    opening: &Opening,
+    unlocked: &Unlocked,
+    device: &Disk,
+    secret: &Secret,
+) -> Result<(), Failure> {
+    let place = unlocked.place;
+    let behind = match place.copy() {
+        Some(_) => unlocked.behind(device, place)?,
+        None => None,
+    };
+    match behind {
+        Some(at) if !opens_copy(opening, unlocked, place, device, secret) => Err(Failure::new(
+            4,
+            format!("{} holds {}", image.display(), strange_at(at)),
+            "Nothing was changed. If nobody needs them, `volume header repair --yes` writes the \
+             copy there.",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What is at a byte that no header of the volume speaks of.
+pub fn strange_at(at: u64) -> String {
+    format!("data behind the volume, at byte {at}, where the copy of its header belongs")
+}
+
+/// Whether what opens a header at `place` opens its copy, too.
+fn opens_copy(
+    opening: &Opening,
+    unlocked: &Unlocked,
+    place: Place,
+    device: &Disk,
+    secret: &Secret,
+) -> bool {
+    let known = known(opening, unlocked);
+    let copy = place.copy();
+    copy.is_some_and(|copy| first(&known, &[copy], device, secret).is_ok())
 }
 
 /// The header that opens, of those at `places`.

@@ -1,0 +1,134 @@
+//! What lies behind a volume in its file or on its device, which the volume's end is looked
+//! for from: nothing of it goes unasked.
+
+use super::{Answer, Desk, Loop, nothing_wrong};
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+
+const MIB: u64 = 1 << 20;
+const V: &str = "v --type veracrypt --hash sha256 --veracrypt-pim 1 --passphrase-file pass";
+const LONG: &str = "a passphrase of many letters, and of many more";
+
+/// A VeraCrypt volume of 2 MiB in `v`.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    fs::write(desk.path("pass"), LONG).unwrap();
+    desk.done(&format!("create {V} --size 2M --quick"));
+    desk
+}
+
+/// Writes `bytes` behind all that `v` holds.
+fn append(desk: &Desk, bytes: &[u8]) {
+    let mut file = File::options().append(true).open(desk.path("v")).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+fn precious(length: usize) -> Vec<u8> {
+    b"precious\n".iter().copied().cycle().take(length).collect()
+}
+
+#[test]
+fn a_volume_does_not_grow_over_what_is_behind_it_unasked() {
+    let desk = desk();
+    append(&desk, &precious(MIB as usize));
+    let resize = format!("resize {V} --to 3M");
+    let wanted = &["behind the volume", "from byte 2097152 on"];
+    let mut wrong = desk.refused(&resize, b"", 4, wanted);
+    wrong.extend(desk.refused(&format!("resize {V} --to 4M"), b"", 4, wanted));
+    nothing_wrong(&wrong);
+    desk.done(&format!("{resize} --yes"));
+    desk.done(&format!("open {V} --tcrypt-backup"));
+}
+
+/// Bytes behind the last whole block are bytes.
+#[test]
+fn no_odd_byte_at_the_end_goes_unasked() {
+    let desk = desk();
+    append(&desk, &precious(100));
+    let smaller = desk.refused(&format!("resize {V} --to 2M"), b"", 2, &["smaller"]);
+    let over = desk.refused(&format!("resize {V} --to 3M"), b"", 4, &["behind"]);
+    nothing_wrong(&[smaller, over].concat());
+    desk.done(&format!("resize {V} --to 3M --yes"));
+}
+
+/// Programs look for the copy of the header from the real end.
+#[test]
+fn no_volume_ends_within_a_sector() {
+    let desk = desk();
+    let words = &["512"];
+    let mut wrong = desk.refused(&format!("resize {V} --to 3MB"), b"", 2, words);
+    let create = V.replacen('v', "new", 1);
+    wrong.extend(desk.refused(&format!("create {create} --size 3MB"), b"", 2, words));
+    nothing_wrong(&wrong);
+    assert!(!desk.path("new").exists());
+}
+
+#[test]
+fn a_volume_on_a_device_takes_no_more_than_it_was_told() {
+    let desk = desk();
+    File::options()
+        .write(true)
+        .open(desk.path("v"))
+        .and_then(|file| file.set_len(4 * MIB))
+        .unwrap();
+    let text = b"precious";
+    let file = File::options().write(true).open(desk.path("v")).unwrap();
+    file.write_all_at(text, 4 * MIB - 100_000).unwrap();
+    let Some(disk) = Loop::new(&desk.path("v")) else {
+        return;
+    };
+    let opened = V.replacen('v', disk.path.to_str().unwrap(), 1);
+    let before = fs::read(desk.path("v")).unwrap();
+    let run = |line: &str| {
+        let Answer { code, said } = desk.run(&format!("resize {opened} {line}"), b"");
+        (code, said)
+    };
+    for (line, code, words) in [
+        ("--to 3M", 2, "--to 4194304"),
+        ("--to 3M --yes", 2, "--to 4194304"),
+        ("--to 4M", 4, "behind the volume"),
+    ] {
+        let (got, said) = run(line);
+        assert_eq!(got, Some(code), "{line}: {said}");
+        assert!(said.contains(words), "{line}: {said}");
+        assert!(fs::read(desk.path("v")).unwrap() == before, "{line}");
+    }
+    assert_eq!(run("--to 4M --yes").0, Some(0));
+    drop(disk);
+    desk.done(&format!("open {V} --tcrypt-backup"));
+}
+
+/// Where the copy of a header would be written from the end of the device, there is
+/// something of somebody else's.
+#[test]
+fn no_copy_of_a_header_is_written_behind_the_volume() {
+    let desk = desk();
+    let hidden = "--tcrypt-hidden 256K --outer-pim 1 --new-passphrase-file other --yes";
+    desk.done(&format!("create {V} {hidden}"));
+    desk.done("header backup v --type veracrypt -o saved");
+    append(&desk, &precious(MIB as usize));
+    let of_hidden = V.replace(" pass", " other");
+    let mut wrong = Vec::new();
+    for line in [
+        format!("passwd {V} --new-passphrase-file other"),
+        format!("passwd {of_hidden} --tcrypt-hidden --new-passphrase-file new"),
+        format!("header repair {V}"),
+        format!("header repair {of_hidden} --tcrypt-hidden"),
+        format!("header restore {V} -i saved"),
+        format!("create {V} {hidden}"),
+    ] {
+        fs::write(desk.path("new"), "a third passphrase of many letters\n").unwrap();
+        wrong.extend(desk.refused(&line, b"", 4, &["behind the volume"]));
+    }
+    nothing_wrong(&wrong);
+    // What the user gives up goes, and then it is a copy as any other.
+    desk.done(&format!("header repair {V} --yes"));
+    desk.done(&format!("passwd {V} --new-passphrase-file new"));
+    let renewed = V.replace(" pass", " new");
+    desk.done(&format!("open {renewed} --tcrypt-backup"));
+    // Nothing is lost where nothing is.
+    let file = File::options().write(true).open(desk.path("v")).unwrap();
+    file.set_len(8 * MIB).unwrap();
+    desk.done(&format!("passwd {renewed} --new-passphrase-file pass"));
+}
