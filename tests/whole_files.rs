@@ -73,6 +73,7 @@ fn traced(folder: &Path, arguments: &str) -> Option<Vec<String>> {
         .arg(PROGRAM)
         .args(arguments.split(' '))
         .current_dir(folder)
+        .env("XDG_STATE_HOME", folder.join("state/of"))
         .stdin(Stdio::null())
         .output();
     let Ok(output) = output else {
@@ -184,6 +185,36 @@ fn links_stay_links() {
                 .is_symlink()
         );
         assert!(path("converted").exists());
+    }
+}
+
+/// What is made under its name has it on the disk at the end.
+#[test]
+fn volumes_headers_and_folders_of_backups_have_their_names_on_the_disk() {
+    let desk = desk();
+    let folder = desk.path().canonicalize().unwrap();
+    for name in ["data", "headers"] {
+        fs::create_dir(folder.join(name)).unwrap();
+    }
+    let secret = format!("--passphrase-file pass {CHEAP}");
+    for (command, folders) in [
+        (
+            format!("volume create data/d --size 1MiB --header headers/h {secret}"),
+            &["/data", "/headers"][..],
+        ),
+        (
+            format!("volume passwd v --new-passphrase-file pass {secret}"),
+            &["", "/state", "/state/of", "/state/of/cryptmark/headers"],
+        ),
+    ] {
+        let Some(calls) = traced(&folder, &command) else {
+            return;
+        };
+        for name in folders {
+            let named = format!("<{}{name}>", folder.display());
+            let synced = |call: &String| call.contains("sync(") && call.contains(&named);
+            assert!(calls.iter().any(synced), "{command}: {named}: {calls:#?}");
+        }
     }
 }
 

@@ -266,6 +266,14 @@ fn folder(path: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
+/// Sees to it that the name of a new file is on the disk.
+///
+/// # Errors
+/// Those of its folder.
+pub fn sync_name(path: &Path) -> io::Result<()> {
+    sync(folder(path))
+}
+
 /// A new name is only there after its folder is on the disk.
 #[cfg(unix)]
 fn sync(folder: &Path) -> io::Result<()> {

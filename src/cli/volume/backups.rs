@@ -349,21 +349,27 @@ fn folder() -> Result<PathBuf, Failure> {
             "Set HOME or XDG_STATE_HOME, or give --no-header-backup to do without.",
         ));
     };
-    let make = || -> io::Result<()> {
-        if let Some(parent) = folder.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        #[cfg_attr(not(unix), expect(unused_mut))]
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        match builder.create(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-            made => made,
-        }
-    };
-    make().map_err(|error| cannot_keep(&folder, &error))?;
+    make(&folder).map_err(|error| cannot_keep(&folder, &error))?;
     Ok(folder)
+}
+
+/// Makes a folder and those above it that are not there, each with its name on the disk.
+fn make(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = folder.parent().filter(|parent| *parent != Path::new("")) {
+        make(parent)?;
+    }
+    #[cfg_attr(not(unix), expect(unused_mut))]
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        made => made,
+    }?;
+    whole::sync_name(folder)
 }
 
 fn cannot_keep(folder: &Path, error: &io::Error) -> Failure {

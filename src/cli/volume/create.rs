@@ -8,12 +8,12 @@ use super::keyslot::{KdfArguments, NewSecretArguments, named_hash};
 use super::losses;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
-use crate::cli::{Failure, print_done, stop_on_signal};
+use crate::cli::{Failure, print_done, standard, stop_on_signal, whole};
 use block::hold;
 use block::{BlockDevice, ByteRange, transfer};
 use cipher::{Algorithm, CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
 use clap::{Args, ValueEnum};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use volume::luks2::KeyslotOptions;
@@ -128,22 +128,51 @@ enum Kind {
 /// A file that was made for the volume, and goes again if that fails.
 pub struct Made<'a> {
     path: Option<&'a Path>,
+    /// What was made, whatever has its name by now.
+    file: Metadata,
 }
 
 impl Made<'_> {
-    /// It shall stay.
-    pub fn keep(&mut self) {
+    /// It shall stay, with its name on the disk.
+    pub fn keep(mut self) -> Result<(), Failure> {
+        if let Some(path) = self.path {
+            whole::sync_name(path).map_err(|error| unwritable(path, &error))?;
+        }
         self.path = None;
+        Ok(())
     }
 }
 
 impl Drop for Made<'_> {
     fn drop(&mut self) {
-        if let Some(path) = self.path {
+        let own = |path: &&Path| {
+            std::fs::symlink_metadata(path).is_ok_and(|there| is_same_file(&there, &self.file))
+        };
+        if let Some(path) = self.path.filter(own) {
             // There is nobody to tell, and the first error is the one that counts.
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+#[cfg(unix)]
+fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Windows gives no file another's name while it is open.
+#[cfg(not(unix))]
+fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
+    true
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        1,
+        format!("cannot make {}: {error}", path.display()),
+        "Check the folder, its permissions and the free space.",
+    )
 }
 
 /// Runs the command.
@@ -164,12 +193,12 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
 
 /// A volume without a header is noise: whatever opens it later makes it what it is.
 fn headless(options: &CreateOptions) -> Result<(), Failure> {
-    let (device, mut made) = place(&options.image, options.size, options.yes)?;
+    let (device, made) = place(&options.image, options.size, options.yes)?;
     let data = ByteRange::new(0, device.geometry().size);
     device.reserve(data)?;
     fill(&device, data, options.no_progress)?;
-    if let Some(made) = &mut made {
-        made.keep();
+    if let Some(made) = made {
+        made.keep()?;
     }
     print_done(&format!(
         "{} bytes of noise: name the cipher and the passphrase whenever it is opened\n",
@@ -306,8 +335,8 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
         losses::shred_header(device)?;
     }
     draft.write()?;
-    for file in &mut made {
-        file.keep();
+    for file in made {
+        file.keep()?;
     }
     print_done(&format!(
         "{format} volume {uuid}: {spec}, {} bits, {kdf}\n",
@@ -337,16 +366,13 @@ pub fn place(
                 "Give the --size of the file to make, or a file or device that exists.",
             ));
         };
-        let unwritable = |error| {
-            Failure::new(
-                1,
-                format!("cannot make {}: {error}", path.display()),
-                "Check the folder, its permissions and the free space.",
-            )
-        };
-        let file = new_file(path).map_err(unwritable)?;
-        made = Some(Made { path: Some(path) });
-        file.set_len(bytes).map_err(unwritable)?;
+        let failed = |error| unwritable(path, &error);
+        let file = new_file(path).map_err(failed)?;
+        made = Some(Made {
+            path: Some(path),
+            file: file.metadata().map_err(failed)?,
+        });
+        file.set_len(bytes).map_err(failed)?;
         return Ok((Disk::open(path, true)?, made));
     }
     Ok((disk::take_over(path, yes)?, made))

@@ -23,7 +23,10 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
         pim: options.veracrypt_pim,
         keyfiles: keyfiles(&options.keyfiles)?,
     };
-    let (device, mut made) = place(&options.image, options.size, options.yes)?;
+    if let Some(size) = options.size {
+        check_whole(size.bytes)?;
+    }
+    let (device, made) = place(&options.image, options.size, options.yes)?;
     let passphrase = passphrase(options, &sealing.keyfiles)?;
     check_pim(family, &sealing, &passphrase, options.yes)?;
     let creation = Creation {
@@ -51,8 +54,8 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
         // What is not used yet must look like what is.
         fill(&device, data, options.no_progress)?;
     }
-    if let Some(made) = &mut made {
-        made.keep();
+    if let Some(made) = made {
+        made.keep()?;
     }
     describe(&unlocked, data)
 }
