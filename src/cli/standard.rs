@@ -3,6 +3,7 @@
 use super::Failure;
 #[cfg(target_os = "linux")]
 use std::io;
+use std::path::Path;
 
 /// Refuses to take data from standard input where it was closed when the program began.
 ///
@@ -34,6 +35,23 @@ pub fn check_output() -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// The file or device that `path` leads to as an input, where - is standard input.
+pub fn input(path: &Path) -> &Path {
+    named(path, "/dev/stdin")
+}
+
+/// The file or device that `path` leads to as an output, where - is standard output.
+pub fn output(path: &Path) -> &Path {
+    named(path, "/dev/stdout")
+}
+
+fn named<'a>(path: &'a Path, standard: &'static str) -> &'a Path {
+    match path == Path::new("-") {
+        true => Path::new(standard),
+        false => path,
+    }
 }
 
 /// Whether a standard descriptor was closed. Before anything else, Rust's runtime opens

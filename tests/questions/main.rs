@@ -4,6 +4,7 @@
 
 mod behind;
 mod losses;
+mod same;
 mod secrets;
 
 use std::collections::BTreeMap;

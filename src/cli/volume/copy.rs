@@ -68,7 +68,8 @@ impl ImportOptions {
 
 /// Writes the plaintext of a volume.
 pub fn export(options: &ExportOptions) -> Result<(), Failure> {
-    options.volume.check_distinct("--output", &options.output)?;
+    let output = standard::output(&options.output);
+    options.volume.check_distinct("--output", output)?;
     let to_stdout = options.output == Path::new("-");
     if to_stdout {
         standard::check_output()?;
@@ -146,7 +147,17 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
             "Check the path and its permissions.",
         )
     };
-    options.volume.check_distinct("--input", &options.input)?;
+    let named = standard::input(&options.input);
+    options.volume.check_distinct("--input", named)?;
+    if named != options.input
+        && let Some(option) = options.secret.takes_all_input()
+    {
+        return Err(Failure::new(
+            2,
+            format!("{option} - takes all of standard input, and leaves nothing for --input -"),
+            "Name a file for one of them.",
+        ));
+    }
     let input = match options.input == Path::new("-") {
         true => {
             standard::check_input()?;

@@ -183,6 +183,7 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
         Kind::Luks1 | Kind::Luks2 | Kind::Plain | Kind::Cryptoloop => None,
     };
     options.refuse_foreign_options()?;
+    options.check_secrets()?;
     match (family, options.tcrypt_hidden) {
         (None, _) if matches!(options.kind, Kind::Plain | Kind::Cryptoloop) => headless(options),
         (None, _) => luks(options),
@@ -440,6 +441,20 @@ impl CreateOptions {
             )),
             None => Ok(usual_key_bytes(&self.cipher)),
         }
+    }
+
+    /// Refuses a secret in a file that becomes the volume: nobody would have it afterwards.
+    fn check_secrets(&self) -> Result<(), Failure> {
+        let keyfiles = self
+            .keyfiles
+            .iter()
+            .map(|path| ("--keyfile", path.as_path()));
+        for (option, path) in self.secret.named().chain(self.new.named()).chain(keyfiles) {
+            for written in std::iter::once(&self.image).chain(&self.header) {
+                disk::check_distinct(option, standard::input(path), written)?;
+            }
+        }
+        Ok(())
     }
 
     fn sector_size(&self) -> Result<Option<SectorSize>, Failure> {

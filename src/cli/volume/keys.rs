@@ -8,12 +8,13 @@ use super::header;
 use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::open::Search;
 use super::secrets::SecretArguments;
-use crate::cli::{Failure, print_done};
+use crate::cli::{Failure, print_done, standard};
+use block::BlockError;
 use cipher::Key;
 use clap::{Args, Subcommand};
 use volume::luks2::KeyslotOptions;
-use volume::tcrypt::Family;
-use volume::{Format, Kdf, Limits, Secret, Unlocked, luks1, luks2};
+use volume::tcrypt::{Family, Opening, Place};
+use volume::{Format, Kdf, Limits, Secret, Unlocked, VolumeError, luks1, luks2};
 
 /// Options of `cryptmark volume passwd`.
 #[derive(Debug, Args)]
@@ -184,6 +185,7 @@ fn iterations(kdf: Kdf) -> u32 {
 
 /// Gives a keyslot another passphrase.
 pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
+    check_new(&options.volume, &options.new)?;
     if let Some(family) = options.volume.family() {
         return tcrypt_passwd(options, family);
     }
@@ -212,6 +214,14 @@ pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses a new secret in a file that the command changes: nobody would have it afterwards.
+fn check_new(volume: &VolumeArguments, new: &NewSecretArguments) -> Result<(), Failure> {
+    for (option, path) in new.named() {
+        volume.check_distinct(option, standard::input(path))?;
+    }
+    Ok(())
+}
+
 /// Another passphrase for a TrueCrypt or VeraCrypt volume, in header and copy.
 fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure> {
     let image = options.volume.image();
@@ -228,6 +238,7 @@ fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure>
     let sealing = resealed(&opening, &unlocked);
     let beside = sealing.keyfiles.count() > 0;
     let new = options.new.secret_beside(image, beside)?;
+    refuse_other(&opening, &devices, &new)?;
     warn_of_pim(family, &sealing, &new);
     unlocked.change_passphrase(devices.data(), &sealing, &new, &limits)?;
     print_done(&format!(
@@ -235,6 +246,28 @@ fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure>
         backups::reminder("the old passphrase")
     ));
     Ok(())
+}
+
+/// Refuses a passphrase that opens the other one of outer and hidden volume.
+fn refuse_other(opening: &Opening, devices: &Devices, new: &Key) -> Result<(), Failure> {
+    let place = match opening.place {
+        Place::Normal | Place::NormalBackup => Place::Hidden,
+        Place::Hidden | Place::HiddenBackup => Place::Normal,
+        Place::System => return Ok(()),
+    };
+    let other = Opening {
+        place,
+        ..opening.clone()
+    };
+    let new = Secret::Passphrase(Key::from_slice(new.as_bytes()));
+    let search = Search::start()?;
+    let watch = |progress| search.watch(progress);
+    match other.unlock(devices.data(), &new, &Limits::default(), &watch) {
+        Ok(_) => Err(hides()),
+        Err(stopped @ VolumeError::Block(BlockError::Interrupted)) => Err(stopped.into()),
+        // Nothing there opens.
+        Err(_) => Ok(()),
+    }
 }
 
 /// Runs `volume key`.
@@ -246,6 +279,7 @@ pub fn key(options: &KeyOptions) -> Result<(), Failure> {
 }
 
 fn add(options: &AddOptions) -> Result<(), Failure> {
+    check_new(&options.volume, &options.new)?;
     let volume = &options.volume;
     let (devices, format, header) = look(volume)?;
     let secret = options.secret.secret(format, volume.image())?;

@@ -183,6 +183,16 @@ impl NewSecretArguments {
         self.new_passphrase_file.is_some() || self.new_key_file.is_some()
     }
 
+    /// The files that options name.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let options = [
+            ("--new-passphrase-file", &self.new_passphrase_file),
+            ("--new-key-file", &self.new_key_file),
+        ];
+        let named = options.into_iter();
+        named.filter_map(|(option, path)| Some((option, path.as_deref()?)))
+    }
+
     /// Whether the user insists on an empty passphrase.
     pub fn empty(&self) -> Empty {
         Empty::if_allowed(self.allow_empty_passphrase)

@@ -60,13 +60,28 @@ impl SecretArguments {
 
     /// The option that says where the secret is.
     pub fn given(&self) -> Option<&'static str> {
+        self.named().next().map(|(option, _)| option)
+    }
+
+    /// The files that options name.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let options = [
             ("--key-file", &self.key_file),
             ("--passphrase-file", &self.passphrase_file),
             ("--volume-key-file", &self.volume_key_file),
         ];
-        let given = options.into_iter().find(|(_, path)| path.is_some());
-        given.map(|(option, _)| option)
+        let named = options.into_iter();
+        named.filter_map(|(option, path)| Some((option, path.as_deref()?)))
+    }
+
+    /// The option by which standard input is the secret to its end, and not to the end of a
+    /// line.
+    pub fn takes_all_input(&self) -> Option<&'static str> {
+        let mut whole = self
+            .named()
+            .filter(|(option, _)| *option != "--passphrase-file");
+        let found = whole.find(|(_, path)| is_standard_input(path));
+        found.map(|(option, _)| option)
     }
 
     /// Whether a passphrase or key file is named.
