@@ -129,6 +129,33 @@ fn slices_end_when_all_is_decided() {
     assert_eq!(labels(round(0)), back);
 }
 
+/// Small requests are one core's work, whatever there is.
+#[test]
+fn large_requests_are_measured_on_all_cores_too() {
+    let cores = std::thread::available_parallelism().unwrap().get() as u32;
+    if cores == 1 {
+        println!("skipped: all cores: there is one");
+        return;
+    }
+    let text = PLAN
+        .replace("64 KiB", "1 MiB")
+        .replace("ciphers", "all_cores = true\nciphers");
+    let plan = Plan::parse("test", &text).unwrap();
+    let storage = storage(RamDevice::new(8 << 20));
+    let session = Session::open(&plan, &storage, None, 42, "id".into()).unwrap();
+    let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Watch::default());
+    outcome.unwrap();
+    let of = |workload: &str| -> Vec<u32> {
+        let trials = run.trials.iter().filter(|trial| trial.workload == workload);
+        trials
+            .filter(|trial| trial.cipher.is_some())
+            .map(|trial| trial.cores())
+            .collect()
+    };
+    assert_eq!(of("r"), [1, 1]);
+    assert_eq!(of("w"), [1, cores, 1, cores]);
+}
+
 /// What cannot be known so well takes all of its time, and is told as far as it is known.
 #[test]
 fn slices_end_when_their_time_is_spent() {

@@ -92,9 +92,12 @@ impl<'a> Setup<'a> {
     }
 
     fn name(&self) -> String {
-        // Nobody need be told whose it is.
-        let ours = format!(", {ENGINE}");
-        group::label(self.cells[0]).replacen(&ours, "", 1)
+        let name = group::label(self.cells[0]);
+        match self.cells[0].system == ENGINE {
+            // Nobody need be told whose it is.
+            true => name.replacen(&format!(", {ENGINE}"), "", 1),
+            false => name,
+        }
     }
 
     fn cores(&self) -> u32 {

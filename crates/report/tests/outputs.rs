@@ -4,9 +4,9 @@
 mod sample;
 
 use cryptmark_report::text::Style;
-use cryptmark_report::{advice, csv, html, json, markdown, text};
+use cryptmark_report::{advice, compare, csv, html, json, markdown, text};
 use lab::record::{
-    Bottleneck, Interval, Measure, NoiseVerdict, Paper, Published, Run, Tier, Verdict,
+    Bottleneck, Interval, Measure, NoiseVerdict, Paper, Published, Run, Tier, Trial, Verdict,
 };
 
 fn table(run: &Run, width: u16) -> String {
@@ -117,6 +117,44 @@ fn advice_says_what_each_costs_and_what_to_choose() {
          cipher, was the limit in every workload: its overhead here says nothing about a faster \
          device."
     );
+}
+
+/// Whether one core encrypts or all do is no other set-up.
+#[test]
+fn advice_says_what_all_cores_change() {
+    let mut run = sample::run();
+    let alone = advice::sentence(&run);
+    let shared: Vec<Trial> = run
+        .trials
+        .iter()
+        .filter(|trial| trial.system == "builtin" && trial.block_bytes > 65536)
+        .map(|trial| {
+            let mut trial = trial.clone();
+            trial.backend = Some("vaes256 on 16 cores".into());
+            let overhead = trial.overhead.as_mut().unwrap();
+            overhead.ratio = sample::interval(0.9, 0.01);
+            overhead.verdict = Verdict::Slower;
+            trial
+        })
+        .collect();
+    assert!(shared.len() > 1);
+    run.trials.extend(shared);
+    let sentence = advice::sentence(&run);
+    let more = " Where 16 cores encrypt them, large transfers cost 9.1 to 11 % with AES-256 XTS, \
+                9.1 to 11 % with Twofish-256 XTS.";
+    assert!(sentence.contains(more), "{sentence}");
+    assert_eq!(sentence.replace(more, ""), alone);
+    let table = table(&run, 110);
+    assert!(table.contains("AES-256 XTS, builtin, 16 cores"), "{table}");
+    // Compared with itself, each is compared with its own.
+    let same = compare::compare(&run, &run, &compare::Options::default()).unwrap();
+    let pairs = same.cells.iter();
+    let ratios: Vec<f64> = pairs.map(|pair| pair.ratio.unwrap().median).collect();
+    assert!(
+        ratios.iter().all(|ratio| (ratio - 1.0).abs() < 1e-12),
+        "{ratios:?}"
+    );
+    assert!(same.only_a.is_empty() && same.only_b.is_empty());
 }
 
 /// Between systems more differs than the cipher.
