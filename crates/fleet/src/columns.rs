@@ -332,6 +332,7 @@ pub const COLUMNS: &[Column] = columns! {
     "samples_write_amplification", "ratio", "of every life, by seed", Numbers, |row| life(row).map_or(&[], |life| &life.samples_write_amplification);
     "samples_lifetime_years", "a", "of every life, by seed", Numbers, |row| life(row).map_or(&[], |life| &life.samples_lifetime_years);
     "samples_pace", "ratio", "pace of the core in every repetition, of operations on file systems", Numbers, |row| operation(row).map_or(&[], |of| &of.samples_pace);
+    "smallest_difference", "0…", "loss of the rate that would have been told from none", Number, |row| row.trial.overhead.as_ref().and_then(|overhead| overhead.smallest);
 };
 
 #[cfg(test)]

@@ -110,6 +110,13 @@ pub fn noise_floor(aa_ratio: Option<Interval>) -> f64 {
         .max(RESOLUTION)
 }
 
+/// The smallest loss of the rate that an interval as wide as this would have shown, at a [noise
+/// floor](noise_floor), as a share; `None` of fewer than three pairs, which show nothing.
+pub fn smallest(ratio: Interval, floor: f64) -> Option<f64> {
+    let arm = ratio.high - ratio.median;
+    (ratio.n >= 3).then(|| arm.max(floor / (1.0 + floor)))
+}
+
 /// What an interval of paired rate ratios allows to say, at a [noise
 /// floor](noise_floor). Fewer than three pairs never allow to say anything.
 pub fn verdict(ratio: Interval, floor: f64) -> Verdict {
@@ -218,6 +225,32 @@ mod tests {
                 (subject, plain)
             })
             .unzip()
+    }
+
+    /// A median that is moved by a little more than it says is called slower, by a little less
+    /// is not.
+    #[test]
+    fn the_smallest_difference_is_where_the_verdict_turns() {
+        for (arm, floor) in [(0.02, 0.005), (0.01, 0.1), (0.3, 0.005)] {
+            let around = |median: f64| Interval {
+                median,
+                low: median - arm,
+                high: median + arm,
+                n: 10,
+            };
+            let smallest = smallest(around(1.0), floor).unwrap();
+            let said = |loss: f64| verdict(around(1.0 - loss), floor);
+            assert_eq!(said(smallest * 1.01), Verdict::Slower, "{arm} {floor}");
+            let less = said(smallest * 0.99);
+            assert_eq!(less, Verdict::NotDistinguishable, "{arm} {floor}");
+        }
+        let two = Interval {
+            median: 0.5,
+            low: 0.5,
+            high: 0.5,
+            n: 2,
+        };
+        assert_eq!(smallest(two, 0.005), None);
     }
 
     #[test]

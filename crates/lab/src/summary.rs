@@ -220,6 +220,7 @@ fn overhead(rates: &[f64], reference: Reference<'_>, looks: Looks) -> Option<Ove
         against: reference.against.to_owned(),
         ratio,
         verdict: stats::verdict(ratio, reference.floor),
+        smallest: stats::smallest(ratio, reference.floor),
     })
 }
 

@@ -20,7 +20,7 @@ const HEADER: &str = "\
     hypervisor warnings published trim_policy over_provisioning gc fill daily_bytes first_seed \
     write_amplification write_amplification_low write_amplification_high write_amplification_n \
     lifetime_years lifetime_years_low lifetime_years_high lifetime_years_n terabytes_written \
-    terabytes_written_low terabytes_written_high terabytes_written_n";
+    terabytes_written_low terabytes_written_high terabytes_written_n smallest_difference";
 
 /// The names of the columns.
 pub fn header() -> Vec<&'static str> {
@@ -162,6 +162,8 @@ fn row(run: &Run, trial: &Trial) -> Vec<String> {
     row.extend(interval(life.map(|life| life.write_amplification)));
     row.extend(interval(life.map(|life| life.lifetime_years)));
     row.extend(interval(life.map(|life| life.terabytes_written)));
+    let smallest = overhead.and_then(|overhead| overhead.smallest);
+    row.push(smallest.map_or_else(String::new, float));
     row
 }
 

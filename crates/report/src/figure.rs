@@ -218,7 +218,7 @@ pub(crate) fn spread(ratio: Interval) -> f64 {
     (1.0 - ratio.low).abs().max((ratio.high - 1.0).abs())
 }
 
-fn percent(percent: f64) -> String {
+pub(crate) fn percent(percent: f64) -> String {
     if percent.abs() < 999.95 {
         format!("{percent:.1}")
     } else {

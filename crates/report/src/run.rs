@@ -192,6 +192,7 @@ fn columns() -> Vec<Column> {
         Column::number("p99").until(1),
         Column::number("p99.9").on(PAGE),
         Column::word("against plain"),
+        Column::number("smallest difference").on(MARKDOWN | PAGE),
         Column::number("crypto").until(0),
         Column::word("limit").until(0),
     ]
@@ -202,6 +203,7 @@ fn figures(label: &str, trial: &Trial) -> Row {
     let latency = &trial.latency_us;
     let duration = |us: f64| Cell::known(figure::duration_us(us), Some(us).filter(|us| *us > 0.0));
     let cost = trial.overhead.as_ref();
+    let smallest = cost.and_then(|cost| cost.smallest);
     let crypto = figure::crypto_share(trial);
     let cells = vec![
         Cell::word(label),
@@ -215,6 +217,12 @@ fn figures(label: &str, trial: &Trial) -> Row {
             cost.map_or_else(String::new, figure::overhead),
             cost.map(|cost| cost.ratio.median),
         ),
+        Cell::known(
+            smallest.map_or_else(String::new, |share| {
+                format!("{} %", figure::percent(share * 100.0))
+            }),
+            smallest,
+        ),
         Cell::known(figure::share(crypto), crypto),
         Cell::word(figure::limit(trial)),
     ];
@@ -225,7 +233,7 @@ fn figures(label: &str, trial: &Trial) -> Row {
 /// new: the noise floor of this workload.
 fn again(trial: &Trial) -> Row {
     let mut row = figures(&group::label(trial), trial);
-    for place in [1, 4, 7, 8] {
+    for place in [1, 4, 8, 9] {
         row.cells[place].short = Some(String::new());
     }
     row
@@ -567,7 +575,7 @@ fn environment(run: &Run) -> Block {
 }
 
 /// What the words and the charts mean.
-const WORDS: [(&str, &str); 8] = [
+const WORDS: [(&str, &str); 9] = [
     (
         "Noise floor",
         "The plain system measured twice. If it differs from itself, no smaller difference below means anything.",
@@ -577,6 +585,10 @@ const WORDS: [(&str, &str); 8] = [
         "The rate divided by the plain rate on the same data, measured in turns. \
          The interval holds the true median with 95 % confidence; \
          “not distinguishable” is a result, not a failure.",
+    ),
+    (
+        "Smallest difference",
+        "A smaller loss of rate would not have been told from none: it is within the interval, or within the noise floor.",
     ),
     (
         "Limit",

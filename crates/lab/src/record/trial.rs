@@ -192,6 +192,9 @@ pub struct Overhead {
     pub ratio: Interval,
     /// What the interval allows to say.
     pub verdict: Verdict,
+    /// The smallest loss of the rate that would have been told from none, as a share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest: Option<f64>,
 }
 
 /// What an interval of paired ratios allows to say.

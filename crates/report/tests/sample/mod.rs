@@ -290,6 +290,7 @@ pub fn overhead(ratio: f64, spread: f64, verdict: Verdict) -> Overhead {
         against: "none".into(),
         ratio: interval(ratio, spread),
         verdict,
+        smallest: Some(spread),
     }
 }
 
