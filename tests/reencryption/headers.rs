@@ -112,6 +112,25 @@ fn a_copy_of_the_header_is_none_to_change_the_data_by() {
     assert!(there[4 << 20..] == desk.plain);
 }
 
+/// By the old key nobody writes into what has a new one.
+#[test]
+fn an_older_header_is_none_to_write_by() {
+    let desk = Desk::new(Task::Reencrypt);
+    let volume = fs::read(desk.path("v")).unwrap();
+    fs::write(desk.path("older"), &volume[..4 << 20]).unwrap();
+    // As long as it says the same, it is as good as the other.
+    desk.ours("import v --header older --input plain --yes");
+    desk.ours(&format!("reencrypt v {CHEAP}"));
+    for command in [
+        "import v --header older --input plain --yes",
+        "serve v --header older --nbd s.sock --daemon",
+    ] {
+        let said = desk.refused("v", 4, command);
+        assert!(said.contains("a header of its own"), "{said}");
+    }
+    desk.holds("by its own");
+}
+
 /// Half of the data are of another reencryption, whose header would be forgotten.
 #[test]
 fn what_is_half_decrypted_is_not_encrypted_beside_that() {

@@ -174,6 +174,15 @@ impl LuksHeader {
         losses
     }
 
+    /// Whether `own`, which the data of this header have at their start, says otherwise how they
+    /// are encrypted: this is a copy from before a change. Where this one alone tells of a
+    /// reencryption, it is the one that counts.
+    pub fn is_outdated_by(&self, own: &Self) -> bool {
+        let differs = |loss: &Loss| matches!(loss, Loss::Reencryption | Loss::Key | Loss::Data);
+        let counts = self.is_reencrypting() && !own.is_reencrypting();
+        self.uuid() == own.uuid() && !counts && own.losses(self).iter().any(differs)
+    }
+
     /// Whether the data are being encrypted anew, by this program or another.
     pub fn is_reencrypting(&self) -> bool {
         let Self::Luks2(header) = self else {

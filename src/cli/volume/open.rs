@@ -9,10 +9,12 @@ use crate::cli::{Failure, print, stop_on_signal};
 use block::{BlockError, signature};
 use clap::Args;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use volume::{
-    Access, Format, Limits, Opened, Row, VolumeError, bestcrypt, has_equal_halves, tcrypt,
+    Access, Format, Limits, LuksHeader, Opened, Row, VolumeError, bestcrypt, has_equal_halves,
+    tcrypt,
 };
 
 /// Options of `cryptmark volume open`.
@@ -110,6 +112,9 @@ pub fn unlock(
 ) -> Result<Opened, Failure> {
     let format = volume.format(devices.header())?;
     let opening = volume.opening(format)?;
+    if let (Access::Write, Some(named)) = (access, volume.named_header()) {
+        check_current(named, devices, volume)?;
+    }
     let secret = secret.secret(format, volume.image())?;
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);
@@ -137,6 +142,24 @@ pub fn unlock(
     }
     warn_of_plaintext(&opened);
     Ok(opened)
+}
+
+/// Refuses to write by a copy of a header from before a change of the key or the place of the
+/// data: what is written so is noise to the header that the volume has.
+fn check_current(named: &Path, devices: &Devices, volume: &VolumeArguments) -> Result<(), Failure> {
+    let headers = [devices.header(), devices.data()].map(|disk| LuksHeader::read(disk));
+    match headers {
+        [Ok(header), Ok(own)] if header.is_outdated_by(&own) => Err(Failure::new(
+            4,
+            format!(
+                "{} has a header of its own, and {} is of the same volume with another key or place",
+                volume.image().display(),
+                named.display()
+            ),
+            "Omit --header to write; to look at the data by it, read only.",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Says that data are not encrypted, where the cipher is none.
