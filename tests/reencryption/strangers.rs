@@ -123,12 +123,13 @@ fn little_data_before_a_tail_are_decrypted() {
     desk.ours("import v --input small --yes");
     let file = File::options().write(true).open(desk.path("v")).unwrap();
     let length = file.metadata().unwrap().len();
-    // Bytes that are no sector, and a few that somebody may need.
-    file.set_len(length + 1000).unwrap();
-    drop(file);
+    // Sectors that nobody wrote, and a few bytes that somebody may need.
+    file.set_len(length + 1024).unwrap();
     let copy = desk.copy();
     copy.ours("reencrypt v --decrypt");
     assert!(fs::read(copy.path("v")).unwrap() == small);
+    file.set_len(length + 1000).unwrap();
+    drop(file);
     let mut bytes = fs::read(desk.path("v")).unwrap();
     bytes[length as usize..].fill(7);
     fs::write(desk.path("v"), bytes).unwrap();
