@@ -159,3 +159,37 @@ fn loop_devices_of_killed_servers_go() {
     );
     desk.umount();
 }
+
+/// What a killed server had, another one may have by now.
+#[test]
+fn the_place_of_a_killed_server_is_not_taken_from_another() {
+    let Some(desk) = Desk::new(48) else { return };
+    desk.mount(&["--as", "file"]);
+    desk.done(
+        std::process::Command::new("mkfs.ext4")
+            .arg("-q")
+            .arg(desk.path("d/volume")),
+    );
+    desk.umount();
+    fs::copy(desk.path("x.img"), desk.path("y.img")).unwrap();
+    for (how, seen) in [("file", "d/volume"), ("fs", "d/lost+found")] {
+        desk.mount(&["--as", how]);
+        kill(desk.pid(), Signal::KILL);
+        soon(|| desk.status().unwrap()["alive"] == false);
+        desk.done(
+            std::process::Command::new("umount")
+                .arg("-l")
+                .arg(desk.path("d")),
+        );
+        let mount = ["y.img", "d", "--daemon", "--as", how];
+        desk.done(desk.volume("mount").args(mount));
+        let ended = desk.volume("umount").arg("x.img").output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        // Of a file system, what may be missing is said.
+        assert_eq!(ended.status.code(), Some(i32::from(how == "fs")), "{said}");
+        let there = desk.path(seen).exists();
+        desk.done(desk.volume("umount").arg("y.img"));
+        assert!(there, "as {how}: it is taken away");
+        assert!(desk.is_tidy(), "as {how}");
+    }
+}

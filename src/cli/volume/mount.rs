@@ -114,7 +114,7 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
         .ready(&message)
         .and_then(|()| service.wait(&[exported.export], &mut mounted));
     // Somebody else may have ended a part of it, or it could not be served.
-    undo(&service.places(), Undo::Now)?;
+    undo(&service.record(), Undo::Now)?;
     outcome
 }
 
@@ -184,9 +184,10 @@ impl<'a> Mounted<'a> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let threads = exported.threads.max(cores.min(MOST_THREADS));
         let export = Arc::clone(&exported.export);
+        let name = service.record().mount_name();
         Ok(Self {
             service,
-            fuse: FuseMount::new(export, place, threads, visibility)?,
+            fuse: FuseMount::named(export, place, threads, visibility, &name)?,
             looked: Cell::new(Instant::now()),
         })
     }
@@ -219,7 +220,7 @@ impl<'a> Mounted<'a> {
         });
         if outcome.is_err() {
             // What could not be mounted is more worth telling.
-            let _ = undo(&service.places(), Undo::Now);
+            let _ = undo(&service.record(), Undo::Now);
         }
         outcome
     }
@@ -228,7 +229,7 @@ impl<'a> Mounted<'a> {
 impl Mounted<'_> {
     /// Takes it away if it is not in use; returns whether it is gone.
     fn let_go(&self) -> Result<bool, Failure> {
-        let free = undo(&self.service.places(), Undo::Unused)?;
+        let free = undo(&self.service.record(), Undo::Unused)?;
         Ok(free && within(ENDING, || self.fuse.is_over()))
     }
 }
@@ -237,12 +238,14 @@ impl Served for Mounted<'_> {
     fn is_over(&self) -> bool {
         if self.looked.get().elapsed() >= LOOK {
             self.looked.set(Instant::now());
-            let places = self.service.places();
-            let gone = |place: &Place| match place {
-                Place::FileSystem(at) | Place::Fuse2fs(at) => !is_mounted(at, |_| true),
+            let record = self.service.record();
+            let gone = |(number, place): (usize, &Place)| match place {
+                Place::FileSystem(at) | Place::Fuse2fs(at) => {
+                    !is_mounted(at, |source| record.has_mounted(number, source))
+                }
                 _ => false,
             };
-            if places.iter().any(gone) {
+            if record.places.iter().enumerate().any(gone) {
                 // fuse2fs writes what it has in memory after the unmount.
                 return self.let_go().unwrap_or(true);
             }
@@ -253,7 +256,7 @@ impl Served for Mounted<'_> {
     fn end(&mut self, how: End) -> Result<bool, Failure> {
         match how {
             End::Unused => self.let_go(),
-            End::Now => undo(&self.service.places(), Undo::Now),
+            End::Now => undo(&self.service.record(), Undo::Now),
         }
     }
 }

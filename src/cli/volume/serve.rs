@@ -238,7 +238,7 @@ fn as_file(options: &ServeOptions, file: &Path) -> Result<(), Failure> {
         service.wait(&[exported.export], &mut mounted)
     });
     // Somebody else may have ended a part of it, or it could not be served.
-    undo(&service.places(), Undo::Now)?;
+    undo(&service.record(), Undo::Now)?;
     outcome
 }
 

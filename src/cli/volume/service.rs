@@ -287,9 +287,9 @@ impl Service {
         self.own().change(change).map_err(unrecorded)
     }
 
-    /// All that was added.
-    pub fn places(&self) -> Vec<Place> {
-        self.own().record().places.clone()
+    /// What others read of it, with all that was added.
+    pub fn record(&self) -> Record {
+        self.own().record().clone()
     }
 
     /// Where this service can have a directory of its own.

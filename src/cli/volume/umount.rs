@@ -2,7 +2,7 @@
 //! taken away again; and the same for who mounted it.
 
 use super::disk::whole_name;
-use super::service::record::{self, Ending, Found, Place};
+use super::service::record::{self, Ending, Found, Place, Record};
 use super::service::within;
 use crate::cli::Failure;
 use ::serve::fuse::{FuseError, Unmount, unmount};
@@ -175,9 +175,10 @@ fn in_use(found: &Found) -> Failure {
     )
 }
 
-/// Undoes `places`, the last one first; false where somebody uses one of them.
-/// What is gone already is passed over.
-pub fn undo(places: &[Place], how: Undo) -> Result<bool, Failure> {
+/// Undoes the places of a service, the last one first; false where somebody uses one of them.
+/// What is gone already is passed over, and so is what others have at such a place by now.
+pub fn undo(service: &Record, how: Undo) -> Result<bool, Failure> {
+    let places = &service.places;
     let unmounting = match how {
         Undo::Now => Unmount::Detached,
         Undo::Unused | Undo::Left => Unmount::Unused,
@@ -188,22 +189,17 @@ pub fn undo(places: &[Place], how: Undo) -> Result<bool, Failure> {
             true => PATIENCE,
             false => Duration::ZERO,
         };
+        let ours = |source: &Path| service.has_mounted(index, source);
         let free = match place {
-            Place::FileSystem(at) => {
-                let device = places[..index].iter().rev().find_map(|place| match place {
-                    Place::Loop(device) => Some(device.as_path()),
-                    _ => None,
-                });
-                let ours = |source: &Path| Some(source) == device;
+            Place::FileSystem(at) | Place::Fuse2fs(at) => {
                 take_away(at, ours, unmounting, Duration::ZERO)?
             }
-            Place::Fuse2fs(at) => take_away(at, |_| true, unmounting, Duration::ZERO)?,
             Place::Fuse(at) | Place::FuseFile(at) => {
                 let how = match how {
                     Undo::Left => Unmount::Detached,
                     _ => unmounting,
                 };
-                take_away(at, |source| source == Path::new("cryptmark"), how, patience)?
+                take_away(at, ours, how, patience)?
             }
             Place::Loop(device) => {
                 let ours = || {

@@ -117,6 +117,21 @@ impl FuseMount {
         threads: usize,
         visibility: Visibility,
     ) -> Result<Self, FuseError> {
+        Self::named(export, place, threads, visibility, "cryptmark")
+    }
+
+    /// The same, by this name in the list of mounts, where it tells the mount from others that
+    /// have had its place.
+    ///
+    /// # Errors
+    /// [`FuseError::Mount`].
+    pub fn named(
+        export: Arc<Export>,
+        place: &Place,
+        threads: usize,
+        visibility: Visibility,
+        name: &str,
+    ) -> Result<Self, FuseError> {
         if !by_trusted_programs() {
             let why = "PATH or FUSERMOUNT_PATH names a fusermount that is not the system's";
             return Err(FuseError::Mount {
@@ -126,7 +141,7 @@ impl FuseMount {
         }
         let mut config = Config::default();
         config.mount_options = vec![
-            MountOption::FSName("cryptmark".into()),
+            MountOption::FSName(name.into()),
             MountOption::DefaultPermissions,
             MountOption::NoAtime,
             match export.access() {

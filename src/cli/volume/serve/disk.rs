@@ -55,7 +55,7 @@ pub fn as_disk(options: &ServeOptions) -> Result<(), Failure> {
         Err(_) => Ok(()),
     };
     let ended = running.end(End::Now);
-    undo(&service.places(), Undo::Now)?;
+    undo(&service.record(), Undo::Now)?;
     outcome.and(ended.map(drop))
 }
 

@@ -4,6 +4,7 @@
 //! one has left behind is told from what is served.
 
 use crate::cli::Failure;
+use block::LoopDevice;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, TryLockError};
@@ -52,6 +53,32 @@ impl Record {
     /// Whether the volume `image` is served.
     pub fn has(&self, image: &Path) -> bool {
         self.image == image || self.others.iter().any(|other| other == image)
+    }
+
+    /// What its mounts are called in the system's list: no other service's, so that what has
+    /// taken a place since is told from them.
+    pub fn mount_name(&self) -> String {
+        format!("cryptmark:{}:{}", self.pid, self.since)
+    }
+
+    /// Whether it is what this service has mounted at the place of this number that comes from
+    /// `source`.
+    pub fn has_mounted(&self, number: usize, source: &Path) -> bool {
+        let before = &self.places[..number];
+        // In a directory of its own, whose name no other service has.
+        let private = |file: &Path| {
+            let holds = |place: &Place| matches!(place, Place::Fuse(at) if file.starts_with(at));
+            before.iter().any(holds)
+        };
+        match &self.places[number] {
+            Place::Fuse(_) | Place::FuseFile(_) => source == Path::new(&self.mount_name()),
+            Place::FileSystem(_) => {
+                before.contains(&Place::Loop(source.to_owned()))
+                    && LoopDevice::backing_of(source).is_some_and(|file| private(&file))
+            }
+            Place::Fuse2fs(_) => private(source),
+            _ => false,
+        }
     }
 
     /// What to say of a service that was killed. Programs that wrote to a file system on the volume
