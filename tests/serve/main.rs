@@ -574,6 +574,47 @@ fn in_the_background_it_is_known_and_locks_itself() {
     assert_eq!(serving.end(), "");
 }
 
+/// A client that is connected uses the volume, whatever it does.
+#[test]
+fn a_client_that_is_connected_is_not_cut_off() {
+    let desk = Desk::new();
+    desk.create("x.img", 20);
+    let umount = || {
+        desk.command(PROGRAM, "volume umount x.img")
+            .output()
+            .unwrap()
+    };
+    let serving = desk.serve("x.img", "");
+    let client = serving.client();
+    let refused = umount();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(4), "{said}");
+    assert!(said.contains("open connections"), "{said}");
+    client.write_at(0, &[4; 512]).unwrap();
+    client.flush().unwrap();
+    drop(client);
+    assert_eq!(umount().status.code(), Some(0));
+    drop(serving);
+
+    let mut serving = desk.serve("x.img", "--lock-after 1");
+    let client = serving.client();
+    std::thread::sleep(Duration::from_secs(3));
+    client.write_at(0, &[5; 512]).unwrap();
+    client.flush().unwrap();
+    // The first signal waits for it, and the second does not.
+    serving.signal("-TERM");
+    std::thread::sleep(Duration::from_secs(1));
+    client.write_at(512, &[5; 512]).unwrap();
+    client.flush().unwrap();
+    serving.signal("-TERM");
+    assert_eq!(serving.child.wait().unwrap().code(), Some(1));
+    drop(client);
+
+    let mut serving = desk.serve("x.img", "--lock-after 1");
+    drop(serving.client());
+    assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+}
+
 /// How long a test may take, in seconds, and how often it does what it does.
 fn given(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |text| text.parse().expect("a number"))

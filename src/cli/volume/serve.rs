@@ -203,8 +203,15 @@ impl Served for Running {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
+    fn connections(&self) -> usize {
+        self.end.users()
+    }
+
     /// Who is connected hears the answers to what it has sent, and no more.
-    fn end(&mut self, _: End) -> Result<bool, Failure> {
+    fn end(&mut self, how: End) -> Result<bool, Failure> {
+        if how == End::Unused && self.connections() > 0 {
+            return Ok(false);
+        }
         self.end.now();
         if let Some(thread) = self.thread.take() {
             let outcome = thread.join();

@@ -95,6 +95,11 @@ pub trait Served {
     /// Whether somebody else has ended it.
     fn is_over(&self) -> bool;
 
+    /// Connections to clients, where nobody else sees them.
+    fn connections(&self) -> usize {
+        0
+    }
+
     /// Ends it; or, where somebody uses it, only with [`End::Now`], and says
     /// false otherwise.
     fn end(&mut self, how: End) -> Result<bool, Failure>;
@@ -143,6 +148,7 @@ impl ServiceArguments {
             pid: std::process::id(),
             since: jiff::Timestamp::now().to_string(),
             places: Vec::new(),
+            connections: 0,
             errors: Vec::new(),
             ending: None,
         });
@@ -342,7 +348,7 @@ impl Service {
                 true => Err(Failure::new(
                     1,
                     "the volume was taken away from who used it",
-                    "Check its file system; all that was written until then is there.",
+                    "Check its file system: what was written last and not synced may be missing.",
                 )),
                 false => Ok(()),
             }
@@ -358,6 +364,7 @@ impl Service {
         let mut told = false;
         while !served.is_over() {
             std::thread::sleep(TICK);
+            self.count(served.connections());
             let asked = signals.load(Ordering::Relaxed);
             let idle = |time| exports.iter().all(|export| export.idle() >= time);
             let idle = self.lock_after.is_some_and(idle);
@@ -379,6 +386,15 @@ impl Service {
             }
         }
         Ok(false)
+    }
+
+    /// Writes down how many connections there are.
+    fn count(&self, connections: usize) {
+        let mut own = self.own();
+        if own.record().connections != connections {
+            // Who cannot read it waits for the end.
+            let _ = own.change(|record| record.connections = connections);
+        }
     }
 
     /// Writes down for whoever unmounts what could not be stored, or what else went

@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How long somebody may still use what is to be unmounted.
 const MOMENT: Duration = Duration::from_millis(500);
 
+/// How long a server may take to count who is connected.
+const COUNTED: Duration = Duration::from_millis(100);
+
 /// How long a server may take to make everything durable.
 const ENDING: Duration = Duration::from_secs(300);
 
@@ -94,13 +97,20 @@ fn end(found: &Found) -> Result<(), Failure> {
         tidy(found)?;
         return last_words(found);
     }
-    let mut free = undo(&found.record.places, Undo::Unused)?;
+    // Who is connected to an NBD server, its record says a little later.
+    let places = &found.record.places;
+    if places.iter().any(|place| matches!(place, Place::Nbd(_))) {
+        std::thread::sleep(COUNTED);
+    }
+    let undone =
+        || Ok::<_, Failure>(undo(&found.record, Undo::Unused)? && found.connections() == 0);
+    let mut free = undone()?;
     let retry = Instant::now() + MOMENT;
     while !free && Instant::now() < retry {
         // A process that was started while a file was open has it until it
         // becomes another program.
         std::thread::sleep(Duration::from_millis(20));
-        free = undo(&found.record.places, Undo::Unused)?;
+        free = undone()?;
     }
     if !free {
         return Err(in_use(found));
@@ -116,7 +126,16 @@ fn end(found: &Found) -> Result<(), Failure> {
             )
         })?;
     }
-    if !found.wait(ENDING) {
+    // A client may have come in the meantime, for whom the server waits.
+    let asked = Instant::now();
+    let mut ended = found.wait(MOMENT);
+    while !ended && asked.elapsed() < ENDING {
+        if found.connections() > 0 {
+            return Err(in_use(found));
+        }
+        ended = found.wait(MOMENT);
+    }
+    if !ended {
         return Err(Failure::new(
             1,
             format!("process {} does not end", found.record.pid),
@@ -144,7 +163,7 @@ fn last_words(found: &Found) -> Result<(), Failure> {
 pub fn tidy(found: &Found) -> Result<(), Failure> {
     // One that has ended by itself has taken its places away, and somebody else may
     // have them by now.
-    match found.record.ending.is_some() || undo(&found.record.places, Undo::Left)? {
+    match found.record.ending.is_some() || undo(&found.record, Undo::Left)? {
         true => found.remove(),
         false => return Err(in_use(found)),
     }
@@ -164,6 +183,17 @@ fn visible(place: &Place) -> Option<&PathBuf> {
 }
 
 fn in_use(found: &Found) -> Failure {
+    let connections = found.connections();
+    if connections > 0 {
+        return Failure::new(
+            4,
+            format!(
+                "{} is in use: its NBD server has {connections} open connections",
+                found.record.image.display()
+            ),
+            "Disconnect the clients, then try again.",
+        );
+    }
     let seen = found.record.places.iter().rev().find_map(visible);
     Failure::new(
         4,

@@ -92,6 +92,8 @@ pub(super) struct Clients<'a> {
     threads: usize,
     security: Option<&'a dyn Security>,
     count: AtomicUsize,
+    /// Those that have chosen an export.
+    users: &'a AtomicUsize,
     /// Threads of all clients over one each.
     helpers: AtomicUsize,
     /// By the address of the wire, which is nobody else's while its thread lives.
@@ -128,8 +130,10 @@ impl<'a> Clients<'a> {
         exports: &'a [Named],
         threads: usize,
         security: Option<&'a dyn Security>,
+        users: &'a AtomicUsize,
     ) -> Self {
         Self {
+            users,
             exports,
             threads,
             security,
@@ -253,7 +257,9 @@ impl<'a> Clients<'a> {
         if let Some(client) = self.lock().get_mut(&key) {
             client.guest_since = None;
         }
+        self.users.fetch_add(1, Ordering::Relaxed);
         Connection::new(wire, agreed, input, self).run();
+        self.users.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Lets every client hear the answers to what it has sent, and no longer

@@ -14,6 +14,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// A client that has not chosen an export by then is sent away, however much it says.
@@ -161,6 +162,7 @@ pub struct Server {
     security: Option<Box<dyn Security>>,
     /// Device and inode of the socket in the file system.
     made: Option<(u64, u64)>,
+    users: Arc<AtomicUsize>,
     /// Written to, it ends the server.
     end: Arc<UnixStream>,
     ended: UnixStream,
@@ -168,13 +170,21 @@ pub struct Server {
 
 /// Ends a server from another thread.
 #[derive(Clone, Debug)]
-pub struct End(Arc<UnixStream>);
+pub struct End {
+    socket: Arc<UnixStream>,
+    users: Arc<AtomicUsize>,
+}
 
 impl End {
     /// Lets the server finish what it has received, and end.
     pub fn now(&self) {
         // Only a server that has ended does not hear it.
-        let _ = (&*self.0).write_all(&[1]);
+        let _ = (&*self.socket).write_all(&[1]);
+    }
+
+    /// Clients that are connected and have chosen an export.
+    pub fn users(&self) -> usize {
+        self.users.load(Ordering::Relaxed)
     }
 }
 
@@ -215,6 +225,7 @@ impl Server {
             threads: threads.max(1),
             patience: PATIENCE,
             security: None,
+            users: Arc::default(),
             end: Arc::new(end),
             ended,
         })
@@ -249,7 +260,10 @@ impl Server {
 
     /// What ends it.
     pub fn end(&self) -> End {
-        End(Arc::clone(&self.end))
+        End {
+            socket: Arc::clone(&self.end),
+            users: Arc::clone(&self.users),
+        }
     }
 
     /// Serves until it is [ended](End::now). Then what was received is answered,
@@ -258,7 +272,8 @@ impl Server {
     /// # Errors
     /// [`ServeError::Failed`].
     pub fn run(&self) -> Result<(), ServeError> {
-        let clients = Clients::new(&self.exports, self.threads, self.security.as_deref());
+        let security = self.security.as_deref();
+        let clients = Clients::new(&self.exports, self.threads, security, &self.users);
         let outcome = std::thread::scope(|scope| {
             let greet = |wire, peer| clients.greet(scope, wire, peer);
             let outcome = self.accept_all(&clients, greet);

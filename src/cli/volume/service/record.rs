@@ -33,6 +33,9 @@ pub struct Record {
     pub since: String,
     /// How others get at it, in the order in which it was made.
     pub places: Vec<Place>,
+    /// Connections of an NBD server to clients.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub connections: usize,
     /// What the device below could not do, each kind once.
     pub errors: Vec<String>,
     /// Said in the end, where not all went well.
@@ -101,6 +104,10 @@ impl Record {
     }
 }
 
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 /// A way to the plaintext.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -167,6 +174,11 @@ impl Found {
             // An error that is none of the lock is no reason to wait.
             !matches!(self.file.try_lock_shared(), Err(TryLockError::WouldBlock))
         })
+    }
+
+    /// Connections to clients now.
+    pub fn connections(&self) -> usize {
+        parse(&self.file).map_or(0, |record| record.connections)
     }
 
     /// What a service that has ended has said in its end, or what is to be said of one that was
@@ -325,6 +337,7 @@ mod tests {
             pid: 1,
             since: String::new(),
             places: Vec::new(),
+            connections: 0,
             errors: Vec::new(),
             ending: None,
         };
@@ -350,6 +363,7 @@ mod tests {
             pid: 1,
             since: String::new(),
             places: Vec::new(),
+            connections: 0,
             errors: Vec::new(),
             ending: None,
         };

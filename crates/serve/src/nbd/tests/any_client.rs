@@ -12,6 +12,7 @@ use block::{ByteRange, RamDevice};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::io::{self, IoSlice};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 const SIZE: u64 = 256 << 10;
@@ -184,7 +185,7 @@ fn run(seed: u64, executions: u64) {
             heard: Mutex::default(),
         };
         // However it ends, it ends.
-        let _ = Clients::new(&exports, 1, None).serve(&tape);
+        let _ = Clients::new(&exports, 1, None, &AtomicUsize::new(0)).serve(&tape);
         check(&tape.heard.into_inner().unwrap());
     }
 }
