@@ -8,8 +8,10 @@ const STEP: usize = 1 << 20;
 /// Of a file that is stored in full this much is read; behind it, samples are.
 const MOST: u64 = 4 << 30;
 
-/// Samples of what cannot say where it is empty, evenly over all of it, and their
-/// length: together 32 MiB, which a disk reads within seconds.
+/// Of what cannot say where it is empty so much is read whole: a disk does it within seconds.
+const WHOLE: u64 = 256 << 20;
+
+/// Samples of what is larger, evenly over all of it, and their length.
 const SAMPLES: u64 = 512;
 const SAMPLE: u64 = 64 << 10;
 
@@ -45,9 +47,13 @@ impl Blank {
     }
 }
 
-/// The places to look at of `size` bytes without any knowledge: powers of two,
+/// The places to look at of `size` bytes without any knowledge: all, or powers of two,
 /// where partitions and backup headers begin, and evenly between both ends.
 pub(super) fn places(size: u64) -> Vec<(u64, u64)> {
+    if size <= WHOLE {
+        let starts = (0..size).step_by(STEP);
+        return starts.map(|start| (start, (STEP as u64).min(size - start))).collect();
+    }
     let powers = (20..63).map(|shift| 1 << shift);
     let step = (size / SAMPLES).max(SAMPLE);
     let even = (0..SAMPLES).map(|index| {

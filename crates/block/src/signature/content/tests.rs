@@ -101,6 +101,22 @@ fn a_file_system_anywhere_on_a_disk_is_found() {
     assert!(Content::of_file(&file, size, false).unwrap().is_blank());
 }
 
+/// What is small is as dear as what is large.
+#[test]
+fn a_disk_that_can_be_read_in_seconds_is_read_whole() {
+    let size = 64_u64 << 20;
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(size).unwrap();
+    let read = |offset, into: &mut [u8]| positioned::read_exact_at(&file, into, offset);
+    assert_eq!(readable(size, read).unwrap(), None);
+    let place = (8 << 20) + (66 << 10);
+    let text: Vec<u8> = b"letters\n".iter().copied().cycle().take(60_000).collect();
+    write_all_at(&file, &text, place).unwrap();
+    let content = Content::of_file(&file, size, false).unwrap();
+    assert_eq!(content.data.map(|data| data.first), Some(place));
+    assert_eq!(readable(size, read).unwrap(), Some(place));
+}
+
 #[test]
 fn noise_is_data_whatever_it_is_taken_for() {
     use rand_core::{Rng, SeedableRng};
