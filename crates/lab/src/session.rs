@@ -20,6 +20,7 @@ pub mod file_system;
 mod observer;
 mod opened;
 mod records;
+mod rounds;
 #[cfg(target_os = "linux")]
 mod served;
 #[cfg(not(target_os = "linux"))]
@@ -40,27 +41,19 @@ use self::cell::Cell;
 #[cfg(target_os = "linux")]
 use self::file_system::Jobs;
 use self::opened::Opened;
-use self::subject::Once;
 use self::sweep::Lives;
 use crate::clock::Clock;
 use crate::plan::{Plan, PlanError};
 use crate::probe::{self, StealMeter};
 use crate::published::repeats::Beside;
-use crate::record::{Host, Noise, Run, SCHEMA, SteadyTest};
-use crate::stats::Steady;
+use crate::record::{Host, Noise, Run, SCHEMA};
 use crate::target::unlock::Recipe;
 use crate::target::{Backend, Storage};
-use crate::workload::{Mix, Pattern, Workload};
-use bytesize::ByteSize;
+use crate::workload::Workload;
 use std::collections::BTreeSet;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-
-/// How a device is prepared, as SNIA's specification has it: in order, in
-/// requests of 128 KiB; so many of them at once.
-const PRECONDITION_BLOCK: ByteSize = ByteSize::kib(128);
-const PRECONDITION_DEPTH: u32 = 8;
 
 /// Seconds of the uncounted visit that warms a cell up.
 const WARM_UP: f64 = 0.05;
@@ -115,31 +108,6 @@ fn ended(mut run: Run, steal: Option<f64>, whole: bool) -> Run {
         ));
     }
     run
-}
-
-/// What is measured together, in rounds.
-struct Stage<'a> {
-    /// Places of workloads in the plan.
-    workloads: Vec<usize>,
-    /// The only place that is visited, where each has its time; all workloads one after the
-    /// other.
-    place: Option<usize>,
-    /// The test that begins with a prepared device and ends when that is steady.
-    test: Option<&'a SteadyTest>,
-    /// The clock at its begin and at the latest end, where it ends when all is decided.
-    time: Option<Range<u64>>,
-}
-
-/// Some cells, once each, and what is asked of them.
-struct Turn {
-    /// From 0.
-    round: u32,
-    /// By workload and cell.
-    order: Vec<(usize, usize)>,
-    /// Seconds of a slice, where it is not a whole repetition.
-    slice: Option<f64>,
-    /// Done so far and in all, for who watches.
-    visits: Range<u64>,
 }
 
 /// How a session comes to its samples.
@@ -338,251 +306,6 @@ impl<'a> Session<'a> {
                 .map_err(SessionError::Keep)?;
         }
         Ok(())
-    }
-
-    fn rounds(
-        &mut self,
-        stop: &AtomicBool,
-        observer: &mut dyn Observer,
-    ) -> Result<(), SessionError> {
-        let plan = self.plan;
-        let a_round: usize = plan.workloads.iter().map(|w| self.cells_of(w).len()).sum();
-        let visits = u64::from(plan.repetitions) * a_round as u64;
-        let mut done = 0;
-        for stage in self.stages() {
-            if stage.test.is_some() {
-                self.prepare(&stage, stop, observer)?;
-            }
-            done = self.stage(&stage, done..visits, stop, observer)?;
-        }
-        Ok(())
-    }
-
-    /// Rounds until there is enough of them; the visits done by then.
-    fn stage(
-        &mut self,
-        stage: &Stage<'_>,
-        visits: Range<u64>,
-        stop: &AtomicBool,
-        observer: &mut dyn Observer,
-    ) -> Result<u64, SessionError> {
-        let clock = Clock::get();
-        let mut done = visits.start;
-        for round in 0..self.plan.repetitions {
-            let begun = clock.now();
-            for order in self.turns(stage, round) {
-                let turn = Turn {
-                    round,
-                    order,
-                    slice: None,
-                    visits: done..visits.end,
-                };
-                done = self.round(turn, stop, observer)?;
-                self.hand_over_in_time(observer)?;
-            }
-            let now = clock.now();
-            let enough = match (stage.test, &stage.time) {
-                (Some(test), _) => self.is_steady(test),
-                (None, Some(time)) => {
-                    let tenths = (10.0 * clock.seconds(now - time.start)) as u64;
-                    done = (visits.start + tenths).min(visits.end);
-                    now + (now - begun) > time.end || self.is_whole_decided(stage)
-                }
-                (None, None) => false,
-            };
-            if enough {
-                break;
-            }
-        }
-        Ok(done)
-    }
-
-    /// Who is visited in a round: the cells of each workload in turns, or all that is asked of
-    /// each cell of a place.
-    fn turns(&self, stage: &Stage<'_>, round: u32) -> Vec<Vec<(usize, usize)>> {
-        let of = |index: usize| {
-            self.in_turns(index, round)
-                .into_iter()
-                .map(move |cell| (index, cell))
-        };
-        let Some(place) = stage.place else {
-            return stage
-                .workloads
-                .iter()
-                .map(|&index| of(index).collect())
-                .collect();
-        };
-        let all = stage.workloads.iter().flat_map(|&index| of(index));
-        let mut order: Vec<_> = all
-            .filter(|(_, cell)| self.cells[*cell].place == place)
-            .collect();
-        order.sort_by_key(|&(_, cell)| match round % 2 {
-            0 => cell,
-            _ => usize::MAX - cell,
-        });
-        vec![order]
-    }
-
-    /// Whether more rounds of a place would say nothing more that is asked for.
-    fn is_whole_decided(&mut self, stage: &Stage<'_>) -> bool {
-        self.renew();
-        let Some(until) = &self.plan.until else {
-            return false;
-        };
-        let mut visited = self.turns(stage, 0).into_iter().flatten();
-        visited.all(|(workload, cell)| self.is_decided(workload, cell, until))
-    }
-
-    /// All workloads at once, or those of each test.
-    fn stages(&self) -> Vec<Stage<'a>> {
-        let plan = self.plan;
-        let Some(steady) = &plan.steady else {
-            return vec![Stage {
-                workloads: (0..plan.workloads.len()).collect(),
-                place: None,
-                test: None,
-                time: None,
-            }];
-        };
-        let stage = |test: &'a SteadyTest| Stage {
-            workloads: (0..plan.workloads.len())
-                .filter(|&index| test.workloads.contains(&plan.workloads[index].name))
-                .collect(),
-            place: None,
-            test: Some(test),
-            time: None,
-        };
-        steady.tests.iter().map(stage).collect()
-    }
-
-    /// Purges every device where that is possible, and writes all of it in order.
-    fn prepare(
-        &mut self,
-        stage: &Stage<'_>,
-        stop: &AtomicBool,
-        observer: &mut dyn Observer,
-    ) -> Result<(), SessionError> {
-        let Some(conditioning) = &mut self.run.conditioning else {
-            return Ok(());
-        };
-        let test = stage.test.map_or("", |test| test.name.as_str());
-        let workload = Workload {
-            name: format!("preconditioning for {test}"),
-            pattern: Pattern::Sequential,
-            op: Mix::Write,
-            read_percent: None,
-            block_size: PRECONDITION_BLOCK,
-            queue_depth: PRECONDITION_DEPTH,
-            threads: 1,
-            seconds: None,
-            bytes: Some(self.plan.size * u64::from(conditioning.precondition)),
-            cold: false,
-            compressible: 0,
-        };
-        // Plain is there twice, and is one extent.
-        let mut extents = 0;
-        for (done, cell) in self.cells.iter().enumerate() {
-            extents += u32::from(cell.subject.is_the_extent());
-            if cell.subject.is_the_extent() && extents > 1 {
-                continue;
-            }
-            observer.visiting(&Visit {
-                workload: &workload.name,
-                label: &cell.label,
-                round: 1,
-                rounds: Some(1),
-                done: done as u64,
-                visits: self.cells.len() as u64,
-            });
-            let purged = cell.prepare(&workload, stop)?;
-            // All of them, or it is not said.
-            conditioning.purged = match (conditioning.purged, purged) {
-                (Some(before), Some(now)) => Some(before && now),
-                (before, now) => now.or(before),
-            };
-        }
-        Ok(())
-    }
-
-    /// Whether the rates of all that a test tracks are steady, on every system.
-    fn is_steady(&self, test: &SteadyTest) -> bool {
-        let workloads = self.plan.workloads.iter().enumerate();
-        let mut tracked = workloads.filter(|(_, workload)| test.tracked.contains(&workload.name));
-        tracked.all(|(index, workload)| {
-            self.cells_of(workload).into_iter().all(|cell| {
-                let rates = self.cells[cell].samples[index].rates();
-                Steady::of(&rates).is_some_and(Steady::reached)
-            })
-        })
-    }
-
-    /// The cells of a workload; in every second round the other way round.
-    fn in_turns(&self, index: usize, round: u32) -> Vec<usize> {
-        let mut order = self.cells_of(&self.plan.workloads[index]);
-        if round % 2 == 1 {
-            order.reverse();
-        }
-        order
-    }
-
-    /// The same blocks for every system of a round, others in the next.
-    fn seed(&self, round: u32) -> u64 {
-        self.run.seed.wrapping_add(u64::from(round) << 20)
-    }
-
-    /// The systems whose turn it is; the visits done by then.
-    fn round(
-        &mut self,
-        turn: Turn,
-        stop: &AtomicBool,
-        observer: &mut dyn Observer,
-    ) -> Result<u64, SessionError> {
-        let plan = self.plan;
-        let Turn { round, visits, .. } = turn;
-        let mut done = visits.start;
-        let once = Once {
-            number: round,
-            seed: self.seed(round),
-            slice: turn.slice.is_some(),
-            stop,
-        };
-        let mut samples = Vec::with_capacity(turn.order.len());
-        for (index, cell) in turn.order {
-            let mut workload = plan.workloads[index].clone();
-            if let Some(seconds) = turn.slice {
-                (workload.seconds, workload.bytes) = (Some(seconds), None);
-            }
-            let subject = &self.cells[cell];
-            if subject.had_its_time(plan, &workload, index) {
-                done += 1;
-                continue;
-            }
-            observer.visiting(&Visit {
-                workload: &subject.subject.calls(&workload),
-                label: &subject.label,
-                round: round + 1,
-                rounds: plan.until.is_none().then_some(plan.repetitions),
-                done,
-                visits: visits.end,
-            });
-            if round == 0 && !once.slice {
-                subject.warm_up(&workload, once)?;
-            }
-            let sample = subject.visit(&workload, once)?;
-            done += 1;
-            self.fresh.insert(index);
-            if subject.subject.is_visited_whole() {
-                self.cells[cell].samples[index].push(sample);
-                self.hand_over_in_time(observer)?;
-                continue;
-            }
-            samples.push((index, cell, sample));
-        }
-        // Whole rounds only: what is compared was measured in turns.
-        for (index, cell, sample) in samples {
-            self.cells[cell].samples[index].push(sample);
-        }
-        Ok(done)
     }
 
     /// Hands over what was measured, where the last time is long enough ago.

@@ -5,8 +5,9 @@
 //! hears what each operation took.
 
 use super::cell::Cell;
+use super::rounds::Stage;
 use super::subject::{Once, Subject};
-use super::{Observer, Session, SessionError, Stage, Way};
+use super::{Observer, Session, SessionError, Way};
 use crate::clock::Clock;
 use crate::file_system::agent::{self, Ended, Told};
 use crate::file_system::plan::{FileSystemPlan, base_job, system_name};

@@ -11,8 +11,9 @@
 //! what is not certain gets the time of the others. The interval holds however often it is
 //! looked at ([`stats::sequence`](crate::stats::sequence)).
 
+use super::rounds::Turn;
 use super::subject::Once;
-use super::{Observer, Session, SessionError, Turn};
+use super::{Observer, Session, SessionError};
 use crate::clock::Clock;
 use crate::plan::Until;
 use crate::record::{Interval, Verdict};
