@@ -5,6 +5,7 @@ mod ceph;
 mod commands;
 mod cut;
 mod desk;
+mod held;
 mod killed;
 mod refused;
 #[cfg(feature = "tls")]

@@ -259,7 +259,7 @@ impl Copy {
 }
 
 /// A short word for a place, which file names can have.
-fn mark(place: &Path) -> String {
+pub fn mark(place: &Path) -> String {
     let digest = Hash::Sha256.digest(&[place.as_os_str().as_encoded_bytes()]);
     digest[..8]
         .iter()

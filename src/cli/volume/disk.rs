@@ -1,5 +1,8 @@
 //! [`Disk`]: what a place of the command line names, and how it is held.
 
+#[cfg(target_os = "linux")]
+mod claim;
+
 use super::backups;
 use super::losses;
 use crate::cli::Failure;
@@ -8,6 +11,8 @@ use block::{
     BlockDevice, BlockError, ByteRange, Engine, Extent, FileDevice, FileOptions, Geometry,
     OperationKind, PathKind, Queue, QueueOptions,
 };
+#[cfg(target_os = "linux")]
+use claim::Claim;
 #[cfg(target_os = "linux")]
 use serve::nbd::{ClientError, NbdDevice, Uri};
 use std::path::Path;
@@ -23,7 +28,14 @@ pub enum Disk {
     File(FileDevice, Option<HeaderLock>),
     /// The last.
     #[cfg(target_os = "linux")]
-    Nbd(Box<NbdDevice>),
+    Nbd(Box<Claimed>),
+}
+
+/// An export, and what keeps other processes from it.
+#[cfg(target_os = "linux")]
+pub struct Claimed {
+    device: NbdDevice,
+    _claim: Claim,
 }
 
 #[cfg(target_os = "linux")]
@@ -64,7 +76,7 @@ impl Disk {
 
     fn held(place: &Path, write: bool, hold: Hold) -> Result<Self, Failure> {
         if is_remote(place) {
-            return Self::remote(place, write);
+            return Self::remote(place, write, hold);
         }
         let options = FileOptions {
             write,
@@ -133,16 +145,21 @@ impl Disk {
     }
 
     #[cfg(target_os = "linux")]
-    fn remote(place: &Path, write: bool) -> Result<Self, Failure> {
-        let device = NbdDevice::open(&Uri::parse(place.as_os_str())?)?;
+    fn remote(place: &Path, write: bool, hold: Hold) -> Result<Self, Failure> {
+        let uri = Uri::parse(place.as_os_str())?;
+        let claim = Claim::new(&uri, place, write, hold)?;
+        let device = NbdDevice::open(&uri)?;
         match write && device.is_read_only() {
             true => Err(VolumeError::Block(BlockError::ReadOnly).into()),
-            false => Ok(Self::Nbd(Box::new(device))),
+            false => Ok(Self::Nbd(Box::new(Claimed {
+                device,
+                _claim: claim,
+            }))),
         }
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn remote(_: &Path, _: bool) -> Result<Self, Failure> {
+    fn remote(_: &Path, _: bool, _: Hold) -> Result<Self, Failure> {
         Err(crate::cli::elsewhere::needs_linux("NBD"))
     }
 
@@ -150,7 +167,7 @@ impl Disk {
         match self {
             Self::File(device, _) => device,
             #[cfg(target_os = "linux")]
-            Self::Nbd(device) => &**device,
+            Self::Nbd(export) => &export.device,
         }
     }
 
@@ -171,7 +188,7 @@ impl Disk {
         let length = match self {
             Self::File(device, _) => device.length(),
             #[cfg(target_os = "linux")]
-            Self::Nbd(device) => Ok(device.geometry().size),
+            Self::Nbd(export) => Ok(export.device.geometry().size),
         };
         Ok(length.map_err(VolumeError::Block)?)
     }

@@ -9,7 +9,9 @@ use percent_encoding::{
 };
 use std::ffi::OsStr;
 use std::fmt;
+use std::net::ToSocketAddrs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use url::{Host, Url};
 
@@ -122,6 +124,34 @@ impl Uri {
             export: decoded(path.strip_prefix('/').unwrap_or(path)).map_err(refused)?,
             tls,
         })
+    }
+}
+
+impl Uri {
+    /// Names of the export that two URIs share if they lead to it, as far as this machine
+    /// knows: by the socket's path without links and by its inode, or by the host's addresses.
+    pub fn names(&self) -> Vec<String> {
+        let export = &self.export;
+        match &self.address {
+            Address::Unix(socket) => {
+                let path = socket.canonicalize().unwrap_or_else(|_| socket.clone());
+                let inode = std::fs::metadata(&path).ok();
+                let inode = inode.map(|found| format!("{}:{}", found.dev(), found.ino()));
+                let names = [Some(path.display().to_string()), inode].into_iter();
+                names
+                    .flatten()
+                    .map(|name| format!("{name}/{export}"))
+                    .collect()
+            }
+            Address::Tcp { host, port } => {
+                let addresses = (host.as_str(), *port).to_socket_addrs();
+                let addresses = addresses.into_iter().flatten();
+                let mut names: Vec<_> = addresses.map(|at| format!("{at}/{export}")).collect();
+                names.sort();
+                names.dedup();
+                names
+            }
+        }
     }
 }
 
