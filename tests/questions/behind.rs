@@ -1,10 +1,11 @@
 //! What lies behind a volume in its file or on its device, which the volume's end is looked
 //! for from: nothing of it goes unasked.
 
-use super::{Answer, Desk, Loop, nothing_wrong};
+use super::{Answer, Desk, Loop, PROGRAM, nothing_wrong};
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
+use std::process::Command;
 
 const MIB: u64 = 1 << 20;
 const V: &str = "v --type veracrypt --hash sha256 --veracrypt-pim 1 --passphrase-file pass";
@@ -50,6 +51,29 @@ fn no_odd_byte_at_the_end_goes_unasked() {
     let over = desk.refused(&format!("resize {V} --to 3M"), b"", 4, &["behind"]);
     nothing_wrong(&[smaller, over].concat());
     desk.done(&format!("resize {V} --to 3M --yes"));
+}
+
+/// A disk that cannot take what was written says so at the end of a flush.
+#[test]
+fn a_file_that_could_not_be_flushed_is_as_long_as_it_was() {
+    let desk = desk();
+    let traced = Command::new("strace")
+        .args(["-f", "-qq", "-o", "/dev/null", "-e", "inject=fsync:error=EIO:when=1"])
+        .args([PROGRAM, "volume", "resize"])
+        .args(V.split(' '))
+        .args(["--to", "3M", "--no-header-backup"])
+        .current_dir(desk.path(""))
+        .output();
+    let Ok(traced) = traced else {
+        return println!("skipped: a failed flush: there is no strace");
+    };
+    let said = String::from_utf8_lossy(&traced.stderr);
+    if said.contains("ptrace") {
+        return println!("skipped: a failed flush: {said}");
+    }
+    assert_eq!(traced.status.code(), Some(1), "{said}");
+    assert_eq!(fs::metadata(desk.path("v")).unwrap().len(), 2 * MIB);
+    desk.done(&format!("open {V} --tcrypt-backup"));
 }
 
 /// Programs look for the copy of the header from the real end.
