@@ -58,7 +58,14 @@ fn no_odd_byte_at_the_end_goes_unasked() {
 fn a_file_that_could_not_be_flushed_is_as_long_as_it_was() {
     let desk = desk();
     let traced = Command::new("strace")
-        .args(["-f", "-qq", "-o", "/dev/null", "-e", "inject=fsync:error=EIO:when=1"])
+        .args([
+            "-f",
+            "-qq",
+            "-o",
+            "/dev/null",
+            "-e",
+            "inject=fsync:error=EIO:when=1",
+        ])
         .args([PROGRAM, "volume", "resize"])
         .args(V.split(' '))
         .args(["--to", "3M", "--no-header-backup"])
