@@ -61,6 +61,14 @@ fn without_room_for_data(command: &Command) -> Outcome {
     }
 }
 
+/// What is behind its last sector is somebody's.
+fn before_a_tail(command: &Command) -> Outcome {
+    match command.name {
+        "resize" => Outcome::Fails(4),
+        _ => done(command),
+    }
+}
+
 /// Where the salt is: no key comes of it.
 fn salt_spoilt(desk: &Desk) -> Result<Set, String> {
     let mut bytes = desk.read("image");
@@ -92,7 +100,8 @@ rows! {
     a_held_loop_device: "a loop device that another program has", held_loop, read,
         &["is in use"], opens_by_one;
     a_read_only_device: "a read-only device", read_only_loop, unwritable, &[], opens_by_one;
-    no_multiple_of_a_sector: "longer than its last sector", with_a_tail, done, &[], opens_by_one;
+    no_multiple_of_a_sector: "longer than its last sector", with_a_tail, before_a_tail, &[],
+        opens_by_one;
     header_bad: "without its header", first_copy_spoilt, by_its_copy, &[], opens_by_one;
     salt_bad: "without the salt of its header", salt_spoilt, without_header, &[], unopened;
     copy_bad: "without the copy of its header", second_copy_spoilt, done, &[], opens_by_one;
