@@ -52,7 +52,9 @@ impl Blank {
 pub(super) fn places(size: u64) -> Vec<(u64, u64)> {
     if size <= WHOLE {
         let starts = (0..size).step_by(STEP);
-        return starts.map(|start| (start, (STEP as u64).min(size - start))).collect();
+        return starts
+            .map(|start| (start, (STEP as u64).min(size - start)))
+            .collect();
     }
     let powers = (20..63).map(|shift| 1 << shift);
     let step = (size / SAMPLES).max(SAMPLE);
