@@ -7,6 +7,7 @@ use crate::cli::volume::arguments::{VolumeArguments, side_header};
 use crate::cli::volume::create::HEADER_FILE;
 use crate::cli::volume::create_tcrypt::{passphrase_of, refuse_copy, resealed};
 use crate::cli::volume::disk::Disk;
+use crate::cli::volume::header;
 use crate::cli::volume::open::Search;
 use cipher::Key;
 use std::fs::{self, File};
@@ -55,6 +56,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
     let unlocked = opening.unlock(&data, &secret, &limits, &watch)?;
     drop(search);
     refuse_copy(&opening, &unlocked)?;
+    header::check_behind(image, &opening, &unlocked, &data, &secret)?;
     let sealing = Sealing {
         prf: prf.unwrap_or(unlocked.prf),
         ..resealed(&opening, &unlocked)
