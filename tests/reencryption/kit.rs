@@ -415,9 +415,10 @@ impl Desk {
         let mut command = self.beginning(task, by, resilience, "64k");
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         let started = Instant::now();
-        // The header in its place is the last thing that a beginning is.
+        // The header in its place is the last thing that a beginning is. Asked the other way
+        // round, the file beside could appear in between, and be taken for it.
         let placed = || match (task, by) {
-            (Task::Encrypt, _) => self.header() == "v" && self.is_begun(),
+            (Task::Encrypt, _) => self.is_begun() && self.header() == "v",
             _ => self.is_begun(),
         };
         while !placed() && child.try_wait().unwrap().is_none() {
