@@ -148,6 +148,7 @@ fn no_copy_of_a_header_is_written_behind_the_volume() {
         format!("header repair {of_hidden} --tcrypt-hidden"),
         format!("header restore {V} -i saved"),
         format!("create {V} {hidden}"),
+        format!("reencrypt {V} --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --yes"),
     ] {
         fs::write(desk.path("new"), "a third passphrase of many letters\n").unwrap();
         wrong.extend(desk.refused(&line, b"", 4, &["behind the volume"]));
