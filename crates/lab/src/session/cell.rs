@@ -9,7 +9,6 @@ use crate::target::java::{JavaCipher, JavaError};
 use crate::target::{Bare, Encryption, Storage, System, Target, TargetError};
 use crate::trial::{Sample, Samples, TrialError};
 use crate::workload::Workload;
-use cipher::Sharing;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -52,7 +51,7 @@ impl Cell {
 
     pub(super) fn device(target: Target, plan: &Plan, storage: &Storage) -> Self {
         let encryption = target.encryption;
-        let sharing = encryption.and_then(|encryption| encryption.sharing);
+        let sharing = encryption.and_then(|encryption| encryption.shares());
         let mut label = match &encryption {
             Some(encryption) => match target.format {
                 Some(format) => format!(
@@ -66,12 +65,12 @@ impl Cell {
             None if target.system == System::None => "plain".to_owned(),
             None => target.system.as_str().to_owned(),
         };
-        if let Some(Sharing { cores, .. }) = sharing {
+        if let Some((cores, _)) = sharing {
             label += &format!(" on {cores} cores");
         }
         // Smaller ones are one core's work, which is measured beside it.
         let least = sharing.filter(|_| plan.all_cores);
-        let least = least.map_or(0, |sharing| 2 * sharing.part as u64);
+        let least = least.map_or(0, |(_, smallest)| smallest);
         let identity = Identity {
             tier: plan.tier,
             system: target.system.as_str().to_owned(),

@@ -121,6 +121,13 @@ impl Encryption {
         })
     }
 
+    /// Cores that share large requests, and bytes of the smallest that they share; `None` of one
+    /// core.
+    pub(crate) fn shares(&self) -> Option<(usize, u64)> {
+        let sharing = self.sharing?;
+        Some((sharing.cores, 2 * sharing.part as u64))
+    }
+
     /// What came of sharing among `cores`, for a user who asked for several.
     pub fn tell_sharing(&self, cores: u32) -> Option<String> {
         let Self {
