@@ -314,7 +314,10 @@ fn who_watches_sees_rounds_and_costs() {
         assert!(line.contains(" s left at most "), "{line}");
         assert!(!line.contains("B/s"), "{line}");
     }
-    assert!(shown.contains("AES-256 XTS   large transfers"), "{shown}");
+    // One core, and on most machines all of them below.
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    let costs = ["AES-256", "XTS", "large", "transfers"];
+    assert!(words.windows(4).any(|four| four == costs), "{shown}");
     let answer = std::fs::read_to_string(sandbox.path("out.txt")).unwrap();
     assert!(answer.contains("Noise floor"), "{shown}{answer}");
 }
