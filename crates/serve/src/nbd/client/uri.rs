@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::net::ToSocketAddrs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use url::{Host, Url};
 
@@ -135,7 +135,9 @@ impl Uri {
         match &self.address {
             Address::Unix(socket) => {
                 let path = socket.canonicalize().unwrap_or_else(|_| socket.clone());
+                // What is no socket may have the inode of one that is gone, and is in use still.
                 let inode = std::fs::metadata(&path).ok();
+                let inode = inode.filter(|found| found.file_type().is_socket());
                 let inode = inode.map(|found| format!("{}:{}", found.dev(), found.ino()));
                 let names = [Some(path.display().to_string()), inode].into_iter();
                 names
