@@ -20,7 +20,8 @@ use lab::session::{Session, SessionError};
 use lab::shard::{ShardError, ShardNumber};
 use lab::stats::STEADY_ROUNDS;
 use lab::target::simulated::{CipherRate, Driver, NoRate, whole_size};
-use lab::target::{Backend, Place, Storage, System, VolumeFormat, notation};
+use lab::target::{Backend, Place, SHARED_FROM, Storage, System, VolumeFormat, notation};
+use lab::workload::Workload;
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -320,15 +321,25 @@ fn describe(plan: &Plan, at: &Path) -> String {
         true => (1, format!("{listed}; the first of these twice")),
         false => (2 * places, format!("plain (twice), {listed}")),
     };
-    let cells = targets.len() + again;
-    let visits = plan.workloads.len() * plan.repetitions as usize * cells;
-    let seconds: f64 = plan
-        .workloads
+    let engine = System::Builtin.as_str();
+    let by_engine = targets
         .iter()
-        .filter_map(|workload| workload.seconds)
-        .sum::<f64>()
-        * f64::from(plan.repetitions)
-        * cells as f64;
+        .filter(|target| target.split(' ').next() == Some(engine));
+    let several = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
+    // The engine's cells a second time, of large requests.
+    let shared = match plan.all_cores && several && !plan.is_simulated() {
+        true => by_engine.count(),
+        false => 0,
+    };
+    let cells = |workload: &Workload| match workload.block_bytes() >= SHARED_FROM {
+        true => targets.len() + again + shared,
+        false => targets.len() + again,
+    };
+    let repetitions = plan.repetitions as usize;
+    let visits = repetitions * plan.workloads.iter().map(cells).sum::<usize>();
+    let seconds = |workload: &Workload| Some(workload.seconds? * cells(workload) as f64);
+    let seconds: f64 = plan.workloads.iter().filter_map(seconds).sum();
+    let seconds = seconds * f64::from(plan.repetitions);
     let mut text = format!("plan {}: {}\n", plan.name, plan.title);
     let size = plan.size.display().si();
     let place = at.display();
@@ -354,6 +365,9 @@ fn describe(plan: &Plan, at: &Path) -> String {
         );
     }
     let _ = writeln!(text, "on: {on}");
+    if shared > 0 {
+        let _ = writeln!(text, "large requests by {engine} also on all cores");
+    }
     if let Some(until) = &plan.until {
         let _ = writeln!(
             text,

@@ -19,8 +19,11 @@ pub struct Encryption {
     pub sharing: Option<Sharing>,
 }
 
-/// Bytes of a request that each of [all cores](Encryption::on_all_cores) has at least.
-pub(crate) const PART: usize = 128 << 10;
+/// Bytes of the smallest request that [all cores](Encryption::on_all_cores) share.
+pub const SHARED_FROM: u64 = 2 * PART as u64;
+
+/// Bytes of a request that each of them has at least.
+const PART: usize = 128 << 10;
 
 /// An encryption that cannot be.
 #[derive(Debug, Error)]
@@ -110,7 +113,7 @@ impl Encryption {
         })
     }
 
-    /// The same with requests of twice [`PART`] and more shared among all cores, whether or not
+    /// The same with requests of [`SHARED_FROM`] and more shared among all cores, whether or not
     /// that is faster; `None` where one core is all, or they share already.
     pub(crate) fn on_all_cores(self) -> Option<Self> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());

@@ -29,7 +29,7 @@ pub mod served;
 mod veracrypt;
 
 pub use bare::{Bare, BareError};
-pub use encryption::{Encryption, EncryptionError, notation};
+pub use encryption::{Encryption, EncryptionError, SHARED_FROM, notation};
 pub use format::VolumeFormat;
 pub use program::Program;
 pub use storage::{Place, Reach, Storage, StorageError, names_export};
