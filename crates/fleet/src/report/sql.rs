@@ -5,7 +5,7 @@
 
 /// What trials that are alike have in common.
 const ALIKE: &str = "tier, system, cipher, key_bits, against, fs, workload, op, block_bytes, \
-                     queue_depth, threads, device, cpu";
+                     queue_depth, threads, several_cores, device, cpu";
 
 /// The overhead of trials, with nothing null that is grouped by. A simulated drive is the
 /// same on every host: it tells nothing of a processor and a kernel.
@@ -16,6 +16,7 @@ SELECT run, started, tier, system, against, workload, op, block_bytes, queue_dep
        coalesce(cipher, '') AS cipher,
        coalesce(key_bits, 0) AS key_bits,
        coalesce(fs, '') AS fs,
+       coalesce(backend LIKE '% cores', false) AS several_cores,
        coalesce(device_model, device_kind) AS device,
        device_kind = 'simulated' AS simulated,
        CASE device_kind WHEN 'simulated' THEN 'simulated' ELSE coalesce(cpu, '') END AS cpu,
@@ -67,7 +68,7 @@ FROM placed GROUP BY name ORDER BY trials DESC, name"
 }
 
 /// A number for all that are alike on real storage: groups of it are far smaller than groups of
-/// thirteen columns.
+/// fourteen columns.
 pub(super) fn alike() -> String {
     format!(
         "
