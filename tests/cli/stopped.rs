@@ -12,54 +12,32 @@ fn an_interrupted_run_is_stored_as_partial_and_leaves_no_litter() {
         TINY.replace("repetitions = 5", "repetitions = 1000"),
     )
     .unwrap();
-    let child = sandbox
-        .command(&["run", "long.toml", "--at", "at"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // Wait until a round is stored, however slow the machine is.
-    let start = Instant::now();
-    while !sandbox.run(&["show"]).status.success() || !shows_a_cell(&sandbox) {
-        assert!(
-            start.elapsed() < Duration::from_secs(60),
-            "no round was stored"
-        );
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    let killed = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
-    let output = child.wait_with_output().unwrap();
-    let error = two_lines(&output, 130, "interrupted");
-    assert!(error.contains("interrupted"), "{error}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("PARTIAL"));
+    is_stored_as_partial(
+        &sandbox,
+        &["run", "long.toml", "--at", "at"],
+        "seq-64k-write",
+    );
     sandbox.assert_no_litter();
-    assert!(sandbox.ok(&["list"]).contains("partial"));
-}
-
-fn shows_a_cell(sandbox: &Sandbox) -> bool {
-    String::from_utf8_lossy(&sandbox.run(&["show"]).stdout).contains("seq-64k-write")
 }
 
 #[test]
 fn interrupted_derivations_are_stored_as_partial() {
-    let sandbox = Sandbox::new();
+    is_stored_as_partial(&Sandbox::new(), &["run", "kdf"], "sha512 × 500,000");
+}
+
+/// Interrupts a run as soon as `word` is shown of it, however slow the machine is.
+fn is_stored_as_partial(sandbox: &Sandbox, run: &[&str], word: &str) {
     let child = sandbox
-        .command(&["run", "kdf"])
+        .command(run)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let start = Instant::now();
-    while !sandbox.run(&["show"]).status.success()
-        || !sandbox.ok(&["show"]).contains("sha512 × 500,000")
-    {
+    while !String::from_utf8_lossy(&sandbox.run(&["show"]).stdout).contains(word) {
         assert!(
             start.elapsed() < Duration::from_secs(120),
-            "no derivation was stored"
+            "no {word} was stored"
         );
         std::thread::sleep(Duration::from_millis(100));
     }
