@@ -152,11 +152,11 @@ fn check_current(named: &Path, devices: &Devices, volume: &VolumeArguments) -> R
         [Ok(header), Ok(own)] if header.is_outdated_by(&own) => Err(Failure::new(
             4,
             format!(
-                "{} has a header of its own, and {} is of the same volume with another key or place",
+                "{} has a header of its own, and {} says otherwise how the data are encrypted",
                 volume.image().display(),
                 named.display()
             ),
-            "Omit --header to write; to look at the data by it, read only.",
+            "Omit --header to write. By this header the data can be read only, with `volume export` for instance.",
         )),
         _ => Ok(()),
     }

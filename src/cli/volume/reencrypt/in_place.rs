@@ -27,7 +27,7 @@ const SHIFT: u64 = HEADER_FILE;
 /// the user named one, or with one before the data.
 pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let image = options.volume.image();
-    // Held until all is done: nobody else may begin the same meanwhile.
+    // Held until it has begun: nobody else may begin the same meanwhile.
     let mut data = Disk::open(image, true)?;
     check_unencrypted(&data, image)?;
     let detached = options.volume.header_path();
@@ -385,8 +385,8 @@ pub fn finish(image: &Path, header: &Header, length: Option<u64>) -> Result<(), 
                 4,
                 format!("{} is another file than before", image.display()),
                 format!(
-                    "All is encrypted in the one that had this name. It has free room behind byte \
-                     {length}; this one was not changed."
+                    "The file that was encrypted has another name now, and free room behind byte \
+                     {length}. This one was not changed."
                 ),
             ));
         }
