@@ -51,7 +51,14 @@ pub fn run() -> bool {
 /// Tests reports on fleets, with what they are built of.
 pub fn run_fleet_reports() -> bool {
     packages::provide();
-    let all = ["test", "--workspace", "--all-features", "--test", "fleet"];
+    let all = [
+        "test",
+        "--workspace",
+        "--all-features",
+        "--test",
+        "fleet",
+        "--",
+    ];
     sum_up(|ran| test(crate::cargo_command().args(all), ran))
 }
 
