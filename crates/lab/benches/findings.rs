@@ -6,6 +6,7 @@
 //!
 //! * A/A: ten sessions over memory that compare a system with itself.
 //! * Delay: a layer of 100 µs over memory, at depth 1; the added latency.
+//! * Disk: layers over DIRECTORY that delay by 100 µs and by 3 %, twenty sessions of 60 s; and A/A.
 //! * Slowdown: a cipher whose rate is 3 % lower, ten sessions over memory.
 //! * Ledger: the parts against wall × threads, every cell of a session on DIRECTORY.
 //! * Timers: the rate with crypto timers against the rate without.
@@ -19,12 +20,13 @@ use cryptmark_lab::plan::Plan;
 use cryptmark_lab::record::Verdict;
 use cryptmark_lab::session::{Session, Unwatched};
 use cryptmark_lab::stats;
-use cryptmark_lab::target::{Encryption, Place, Storage};
+use cryptmark_lab::target::{Encryption, Place, Storage, System, Target};
 use cryptmark_lab::timer_cost::timer_cost;
 use cryptmark_lab::trial::{self, Options, Sample};
 use cryptmark_lab::workload::{Mix, Pattern, Workload};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use volume::CryptDevice;
@@ -53,6 +55,12 @@ fn main() {
     }
     if wanted("ledger") {
         ledger(&directory);
+    }
+    if wanted("disk") {
+        let sessions = arguments
+            .get(2)
+            .map_or(20, |n| n.parse().expect("a number"));
+        layers_over_a_disk(&directory, sessions);
     }
 }
 
@@ -225,6 +233,71 @@ fn slower_cipher() {
     println!(
         "3 % slower cipher: found in {found} of 10 runs; median rate ratio {:.4}",
         stats::median(&medians).expect("ten runs")
+    );
+}
+
+/// As a user would look for a cost of 3 % and of 100 µs on a disk that others use as well.
+fn layers_over_a_disk(directory: &std::path::Path, sessions: u32) {
+    let mut plan = Plan::load("quick").expect("a shipped plan");
+    plan.workloads = vec![workload(Mix::Read, ByteSize::kib(4), 1, 0.4)];
+    let place = Place {
+        at: directory,
+        size: plan.extent_bytes(),
+        seed: 1,
+        overwrite: false,
+        engine: None,
+    };
+    let storage = Storage::prepare(place, &mut |_| ControlFlow::Continue(()))
+        .expect("the directory takes a test file");
+    let plain = measure(&*storage.device, &plan.workloads[0], 0);
+    let latency = Duration::from_nanos(plain.latency.value_at_quantile(0.5));
+    let delays = [Duration::from_micros(100), latency.mul_f64(0.03)];
+    let mut right = [0; 3];
+    for seed in 1..=sessions {
+        let later = delays.map(|delay| {
+            let device = Delay::new(Arc::clone(&storage.device), delay, delay);
+            let mut target = Target::plain(Arc::new(device));
+            target.system = System::Path(format!("{delay:?} later"));
+            target
+        });
+        let targets = [Target::plain(Arc::clone(&storage.device))]
+            .into_iter()
+            .chain(later)
+            .chain([Target::plain(Arc::clone(&storage.device))]);
+        let session = Session::over_targets(
+            &plan,
+            &storage,
+            targets.collect(),
+            seed.into(),
+            "bench".into(),
+        )
+        .expect("a session of targets");
+        let begun = std::time::Instant::now();
+        let (run, outcome) = session.measure(&GO_ON, &mut Unwatched);
+        outcome.expect("the session runs");
+        let found = run
+            .trials
+            .iter()
+            .filter_map(|trial| trial.overhead.as_ref());
+        print!("{:.0} s", begun.elapsed().as_secs_f64());
+        let wanted = [
+            Verdict::Slower,
+            Verdict::Slower,
+            Verdict::NotDistinguishable,
+        ];
+        for ((overhead, wanted), right) in found.zip(wanted).zip(&mut right) {
+            *right += u32::from(overhead.verdict == wanted);
+            let ratio = &overhead.ratio;
+            print!(
+                "  {:.4} ({:.4}–{:.4}, n {})",
+                ratio.median, ratio.low, ratio.high, ratio.n
+            );
+        }
+        println!();
+    }
+    println!(
+        "on the disk, of {sessions} sessions: 100 µs found in {}, 3 % ({:?}) in {}; A/A not distinguishable in {}",
+        right[0], delays[1], right[1], right[2]
     );
 }
 

@@ -48,7 +48,7 @@ use crate::probe::{self, StealMeter};
 use crate::published::repeats::Beside;
 use crate::record::{Host, Noise, Run, SCHEMA};
 use crate::target::unlock::Recipe;
-use crate::target::{Backend, Storage};
+use crate::target::{Backend, Storage, Target};
 use crate::workload::Workload;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -187,6 +187,24 @@ impl<'a> Session<'a> {
         warnings.extend(opened.warnings);
         warnings.extend(absent.map(|system| format!("absent: {system}")));
         Self::of(plan, seed, id, warnings, |_| opened.cells)
+    }
+
+    /// `targets` that are open over `storage`: the first is what the others are compared with,
+    /// and the last is the first again.
+    ///
+    /// # Errors
+    /// [`SessionError::Plan`].
+    pub fn over_targets(
+        plan: &'a Plan,
+        storage: &Storage,
+        targets: Vec<Target>,
+        seed: u64,
+        id: String,
+    ) -> Result<Self, SessionError> {
+        let warnings = storage.warnings.clone();
+        let cell = |target| Cell::device(target, plan, storage);
+        let cells = |_: &Host| targets.into_iter().map(cell).collect();
+        Self::of(plan, seed, id, warnings, cells)
     }
 
     /// Key derivations, by a [plan](unlock::plan) of `recipes`.

@@ -1,13 +1,16 @@
 //! Statistics: pure functions of numbers. No clock, no files, no printing.
 //!
 //! An interval is the 95 % percentile-bootstrap interval of the median
-//! (2,000 resamples, seeded: the same values give the same interval), or, where the number of
-//! values depends on what they are, a [`sequence`].
+//! (2,000 resamples, seeded: the same values give the same interval). If the number of values
+//! depends on what they are, it is that of a [`sequence`], or of the last look at it.
 //! METHOD section 1 says why pairs and medians.
 
+mod last_look;
 mod sequence;
 
 pub use self::sequence::{LEAST, sequence};
+
+use self::last_look::last_look;
 
 use crate::record::{Interval, Noise, NoiseVerdict, Verdict};
 use rand_core::{Rng, SeedableRng};
@@ -33,24 +36,50 @@ pub enum Looks {
     Once,
     /// Always: they end when they say enough.
     Always,
+    /// Always until now, and this is the last time: the time is spent that was given to them.
+    Last,
 }
 
 impl Looks {
     /// Median of `values` with the 95 % interval that holds for so many looks; `None` when
-    /// there are too few.
+    /// there are none.
     pub fn interval(self, values: &[f64]) -> Option<Interval> {
         match self {
-            Self::Once => interval(values),
-            Self::Always => sequence(values),
+            Self::Once | Self::Last => interval(values),
+            Self::Always => sequence(values).or_else(|| range(values)),
+        }
+    }
+
+    /// The middle of paired `ratios` with the same, by which they are judged.
+    pub fn ratio(self, ratios: &[f64]) -> Option<Interval> {
+        match self {
+            Self::Once | Self::Always => self.interval(ratios),
+            Self::Last => last_look(ratios).or_else(|| range(ratios)),
         }
     }
 }
 
-/// Median of `values`; `None` when empty.
-pub fn median(values: &[f64]) -> Option<f64> {
+/// Median of `values`, and the least and the greatest of them, which is all that a few say;
+/// `None` when empty.
+fn range(values: &[f64]) -> Option<Interval> {
+    let sorted = sorted(values);
+    Some(Interval {
+        median: median_of_sorted(&sorted)?,
+        low: *sorted.first()?,
+        high: *sorted.last()?,
+        n: values.len() as u32,
+    })
+}
+
+fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    median_of_sorted(&sorted)
+    sorted
+}
+
+/// Median of `values`; `None` when empty.
+pub fn median(values: &[f64]) -> Option<f64> {
+    median_of_sorted(&sorted(values))
 }
 
 fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
@@ -140,7 +169,7 @@ pub fn noise(aa_ratios: &[f64], looks: Looks) -> Noise {
     // resolve the few per cent that people ask about. Of slices there are as many as it takes:
     // there it is the interval that must be narrower.
     const WIDE: f64 = 0.05;
-    let Some(aa) = looks.interval(aa_ratios) else {
+    let Some(aa) = looks.ratio(aa_ratios) else {
         return Noise::default();
     };
     let spread = match looks {
@@ -148,7 +177,7 @@ pub fn noise(aa_ratios: &[f64], looks: Looks) -> Noise {
             let deviations: Vec<f64> = aa_ratios.iter().map(|ratio| (ratio - 1.0).abs()).collect();
             median(&deviations).unwrap_or(0.0)
         }
-        Looks::Always => (1.0 - aa.low).max(aa.high - 1.0),
+        Looks::Always | Looks::Last => (1.0 - aa.low).max(aa.high - 1.0),
     };
     let unequal = verdict(aa, RESOLUTION) != Verdict::NotDistinguishable;
     Noise {

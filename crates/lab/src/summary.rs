@@ -70,8 +70,7 @@ pub fn trial(
     core_hz: Option<f64>,
 ) -> Option<Trial> {
     let (mb_s, looks) = (all.mb_s(), all.looks());
-    // Of a few slices nobody knows yet.
-    let interval = |values: &[f64]| looks.interval(values).or_else(|| stats::interval(values));
+    let interval = |values: &[f64]| looks.interval(values);
     let throughput = interval(&mb_s)?;
     let samples = all.each();
     let ledger = total(samples);
@@ -213,9 +212,7 @@ fn latency_split(ledger: &Ledger, requests: u64) -> Option<LatencySplit> {
 /// `rates` against those of `reference`.
 fn overhead(rates: &[f64], reference: Reference<'_>, looks: Looks) -> Option<Overhead> {
     let ratios = stats::ratios(rates, &reference.rates);
-    // Where the time was over too soon, they are looked at once.
-    let ratio = looks.interval(&ratios);
-    let ratio = ratio.or_else(|| stats::interval(&ratios))?;
+    let ratio = looks.ratio(&ratios)?;
     Some(Overhead {
         against: reference.against.to_owned(),
         ratio,
@@ -245,7 +242,7 @@ fn gap(ledger: &Ledger, looks: Looks) -> Option<String> {
     // A third of the windows of a slice see its queue being filled.
     let allowed = match looks {
         Looks::Once => LEDGER_GAP,
-        Looks::Always => 2.0 * LEDGER_GAP,
+        Looks::Always | Looks::Last => 2.0 * LEDGER_GAP,
     };
     (gap.abs() > allowed).then(|| {
         let percent = gap.abs() * 100.0;

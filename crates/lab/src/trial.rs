@@ -19,6 +19,7 @@
 //! request's latency are taken always.
 
 pub mod bare;
+mod full;
 mod lane;
 #[cfg(target_os = "linux")]
 pub mod operation;

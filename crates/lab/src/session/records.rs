@@ -2,6 +2,7 @@
 
 use super::cell::Cell;
 use super::{Observer, Session, SessionError};
+use crate::plan::Until;
 use crate::stats::{self, Looks};
 use crate::summary::{self, Reference};
 use std::collections::BTreeMap;
@@ -46,10 +47,9 @@ impl Session<'_> {
     pub(super) fn renew(&mut self) {
         for cell in &mut self.cells {
             for &workload in &self.fresh {
-                let known = cell
-                    .subject
-                    .samples(&self.plan.workloads[workload], self.plan.looks());
-                if let Some(known) = known {
+                let looks = cell.samples[workload].looks();
+                let asked = &self.plan.workloads[workload];
+                if let Some(known) = cell.subject.samples(asked, looks) {
                     cell.samples[workload] = known;
                 }
             }
@@ -151,12 +151,23 @@ impl Session<'_> {
         changed
     }
 
+    /// No visit follows in `turns`, by workload and cell, because the time is spent: what is not
+    /// decided there is looked at for the last time.
+    pub(super) fn end(&mut self, turns: Vec<(usize, usize)>, until: &Until) {
+        let is_open = |&(workload, cell): &(usize, usize)| !self.is_decided(workload, cell, until);
+        let open: Vec<_> = turns.into_iter().filter(is_open).collect();
+        for (workload, cell) in open {
+            self.cells[cell].samples[workload].end();
+            self.fresh.insert(workload);
+        }
+    }
+
     /// By how much the cell that is visited twice differs from itself.
     pub(super) fn floor(&self, workload: usize, cells: &[usize]) -> f64 {
         let pairs = self.pairs(workload, cells);
         let ratio = pairs.and_then(|(again, first)| {
-            let looks = self.plan.looks();
-            looks.interval(&stats::ratios(&again, &first))
+            let looks = &self.cells[*cells.last()?].samples[workload];
+            looks.looks().ratio(&stats::ratios(&again, &first))
         });
         stats::noise_floor(ratio)
     }

@@ -87,7 +87,12 @@ impl<'a> Session<'a> {
                 (None, Some(time)) => {
                     let tenths = (10.0 * clock.seconds(now - time.start)) as u64;
                     done = (visits.start + tenths).min(visits.end);
-                    now + (now - begun) > time.end || self.is_whole_decided(stage)
+                    let decided = self.is_whole_decided(stage);
+                    let late = now + (now - begun) > time.end;
+                    if let Some(until) = self.plan.until.as_ref().filter(|_| late && !decided) {
+                        self.end(self.turns(stage, 0).concat(), until);
+                    }
+                    decided || late
                 }
                 (None, None) => false,
             };

@@ -17,7 +17,7 @@ use super::{Observer, Session, SessionError};
 use crate::clock::Clock;
 use crate::plan::Until;
 use crate::record::{Interval, Verdict};
-use crate::stats::{self, Looks};
+use crate::stats;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,6 +68,9 @@ impl Session<'_> {
         for round in 0.. {
             for open in &mut open {
                 if spent() >= until.seconds {
+                    let all = self.stages().into_iter().next();
+                    let turns = all.map(|all| self.turns(&all, 0).concat());
+                    self.end(turns.unwrap_or_default(), until);
                     return Ok(());
                 }
                 let first = self.cells_of(&self.plan.workloads[open.workload])[0];
@@ -143,7 +146,7 @@ impl Session<'_> {
         };
         let [rates, others] =
             [cell, reference].map(|cell| self.cells[cell].samples[workload].rates());
-        let ratio = Looks::Always.interval(&stats::ratios(&rates, &others));
+        let ratio = stats::sequence(&stats::ratios(&rates, &others));
         let floor = self.floor(workload, &cells);
         ratio.is_some_and(|ratio| says_enough(ratio, floor, until.precision / 100.0))
     }

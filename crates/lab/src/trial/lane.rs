@@ -1,7 +1,8 @@
 //! [`Lane`]: one driving thread, from its first request to its last completion.
 
+use super::full::Full;
 use super::source::Source;
-use super::{Ledger, Options, Rates, Sample, TrialError, histogram};
+use super::{Ledger, Options, Sample, TrialError, histogram};
 use crate::clock::Clock;
 use crate::probe::CpuTimes;
 use crate::workload::Workload;
@@ -101,16 +102,7 @@ pub(super) struct Lane {
     latency_sum: u64,
     crypto_sum: u64,
     device_sum: u64,
-    /// When the queue had answered all that filled it, and when it was not filled up again.
-    full: (Option<Moment>, Option<Moment>),
-}
-
-/// What was done by a moment: ticks, bytes, requests.
-#[derive(Clone, Copy)]
-struct Moment {
-    at: u64,
-    bytes: u64,
-    requests: u64,
+    full: Full,
 }
 
 impl Lane {
@@ -128,8 +120,9 @@ impl Lane {
         } else {
             Meter::off()
         });
+        let in_flight = workload.queue_depth * threads.len() as u32;
         let queue = device.queue(QueueOptions {
-            depth: workload.queue_depth * threads.len() as u32,
+            depth: in_flight,
             meter: Rc::clone(&meter),
         });
         let size = device.geometry().size;
@@ -154,7 +147,7 @@ impl Lane {
             latency_sum: 0,
             crypto_sum: 0,
             device_sum: 0,
-            full: (None, None),
+            full: Full::new(in_flight as usize),
         };
         lane.timed_loop(options, &meter, &mut *queue?, sources)?;
         lane.crypto = meter.spent(Part::Crypto);
@@ -239,17 +232,7 @@ impl Lane {
             };
             // Its room was made before.
             let next = next.map_err(|buffer| used.push(buffer)).ok();
-            let moment = Moment {
-                at: leave,
-                bytes: self.bytes,
-                requests: self.requests,
-            };
-            if self.requests == started.len() as u64 {
-                self.full.0 = Some(moment);
-            }
-            if next.is_none() && self.full.1.is_none() {
-                self.full.1 = Some(moment);
-            }
+            self.full.answer(leave, next.is_some());
             let enter = clock.now();
             if windows.metering {
                 self.other += enter - leave;
@@ -294,18 +277,9 @@ impl Lane {
             },
             cpu,
             core_hz: None,
-            full: full_rates(self.full, clock),
+            full: self
+                .full
+                .rates(self.bytes as f64 / self.requests as f64, clock),
         }
     }
-}
-
-/// The rates between the moments of a full queue, where there are two requests in it.
-fn full_rates(full: (Option<Moment>, Option<Moment>), clock: &Clock) -> Option<Rates> {
-    let (from, to) = full.0.zip(full.1)?;
-    let requests = to.requests.checked_sub(from.requests)?;
-    let seconds = clock.seconds(to.at.saturating_sub(from.at));
-    (requests >= 2 && seconds > 0.0).then(|| Rates {
-        mb_s: (to.bytes - from.bytes) as f64 / seconds / 1e6,
-        iops: requests as f64 / seconds,
-    })
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub struct Samples {
     each: Vec<Sample>,
     rates: Vec<Rates>,
-    /// [`Looks::Always`] of slices, whose number depends on what they come to.
+    /// [`Looks::Once`] unless they are slices, whose number depends on what they come to.
     looks: Looks,
     /// How often a latency, in nanoseconds, occurred.
     latencies: BTreeMap<u64, u64>,
@@ -36,12 +36,19 @@ impl Samples {
         self.looks
     }
 
+    /// From now on they are judged by the last look at them.
+    pub fn end(&mut self) {
+        if self.looks == Looks::Always {
+            self.looks = Looks::Last;
+        }
+    }
+
     /// The next repetition. Of a slice the time counts in which the queue was full: it is so
     /// short that filling and emptying would tell.
     pub fn push(&mut self, mut sample: Sample) {
         self.rates.push(match self.looks {
             Looks::Once => sample.rates(),
-            Looks::Always => sample.full.unwrap_or_else(|| sample.rates()),
+            Looks::Always | Looks::Last => sample.full.unwrap_or_else(|| sample.rates()),
         });
         for value in sample.latency.iter_recorded() {
             let latency = value.value_iterated_to();
