@@ -192,6 +192,25 @@ seconds = 0.2
     }
 }
 
+/// Requests of less than a sector are none of the first cipher's: theirs has an A/A pair as well.
+#[test]
+fn every_workload_has_a_cipher_that_is_measured_twice() {
+    let text = PLAN.replace("[512, 4096]", "[4096, 512]");
+    let (run, outcome) = measure(&text, u64::MAX);
+    outcome.unwrap();
+    for (name, sectors) in [("encrypt-512", 512), ("decrypt-16k", 4096)] {
+        let of_it = run.trials.iter().filter(|trial| trial.workload == name);
+        let again: Vec<&Trial> = of_it
+            .filter(|trial| {
+                let overhead = trial.overhead.as_ref();
+                overhead.is_some_and(|overhead| overhead.against == trial.system)
+            })
+            .collect();
+        assert_eq!(again.len(), 1, "{name}");
+        assert_eq!(again[0].sector_bytes, Some(sectors), "{name}");
+    }
+}
+
 #[test]
 fn only_absent_systems_are_an_error() {
     let text = PLAN.replace("[\"builtin\", \"openssl\", \"libgcrypt\", ", "[");

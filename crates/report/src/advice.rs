@@ -6,7 +6,7 @@ use crate::file_systems;
 use crate::group;
 use crate::kdf;
 use crate::sweep;
-use lab::record::{Bottleneck, Interval, Overhead, Run, Tier, Trial, Verdict};
+use lab::record::{Bottleneck, Interval, Overhead, Run, Trial, Verdict};
 
 /// The system of which is advised first.
 const ENGINE: &str = "builtin";
@@ -37,20 +37,27 @@ fn verdict(run: &Run) -> String {
     if sweep::is_sweep(run) {
         return sweep::sentence(run);
     }
-    let (setups, shared) = apart(setups(run));
-    let Some(best) = setups.first() else {
-        return fastest_in_memory(run).unwrap_or_else(|| {
-            "No encrypted system was compared with plain: add one with --system and --cipher."
-                .to_owned()
-        });
+    let mut systems = systems(run).into_iter();
+    let Some((setups, shared)) = systems.next().map(apart) else {
+        return "No encrypted system was compared with plain: add one with --system and --cipher."
+            .to_owned();
     };
+    let others: Vec<Vec<Setup<'_>>> = systems.collect();
+    let all = || setups.iter().chain(&shared).chain(others.iter().flatten());
+    if all().all(Setup::is_early) {
+        return format!(
+            "Too few repetitions to say what encryption costs: {}.",
+            longer(run)
+        );
+    }
     format!(
-        "{}{}{}{}{}",
+        "{}{}{}{}{}{}",
         costs(&setups),
         choice(&setups),
         on_all_cores(&shared),
-        undecided(setups.iter().chain(&shared)),
-        limit(run, best.cells[0])
+        by_others(&others),
+        undecided(run, all()),
+        limit(run, &setups[0])
     )
 }
 
@@ -65,15 +72,16 @@ const NOTICED: f64 = 0.05;
 const LARGE: u64 = 64 << 10;
 
 /// One encrypted set-up under all its workloads.
-struct Setup<'a> {
-    cells: Vec<&'a Trial>,
+pub(crate) struct Setup<'a> {
+    pub(crate) cells: Vec<&'a Trial>,
+    /// What tells it from every other one of the run.
+    pub(crate) name: String,
 }
 
 impl<'a> Setup<'a> {
-    fn overheads(&self) -> impl Iterator<Item = &'a Overhead> {
-        self.cells
-            .iter()
-            .filter_map(|trial| trial.overhead.as_ref())
+    pub(crate) fn overheads(&self) -> Vec<&'a Overhead> {
+        let cells = self.cells.iter();
+        cells.filter_map(|cell| cell.overhead.as_ref()).collect()
     }
 
     /// What it costs under large transfers or small ones, in words.
@@ -84,20 +92,24 @@ impl<'a> Setup<'a> {
         cost(&overheads)
     }
 
-    /// The ratio of the workload in which it costs most.
-    fn worst(&self) -> Interval {
-        let ratios = self.overheads().map(|overhead| overhead.ratio);
-        let worst = ratios.min_by(|a, b| a.median.total_cmp(&b.median));
+    /// The workload in which it costs most, with its ratio.
+    pub(crate) fn worst(&self) -> (&'a Trial, Interval) {
+        let cells = self.cells.iter().copied();
+        let ratios = cells.filter_map(|cell| Some((cell, cell.overhead.as_ref()?.ratio)));
+        let worst = ratios.min_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
         worst.expect("a set-up has a cell that was compared")
     }
 
-    fn name(&self) -> String {
-        let name = group::label(self.cells[0]);
-        match self.cells[0].system == ENGINE {
-            // Nobody need be told whose it is.
-            true => name.replacen(&format!(", {ENGINE}"), "", 1),
-            false => name,
-        }
+    /// Whether it has pairs of which nothing can be said yet.
+    pub(crate) fn is_early(&self) -> bool {
+        let overheads = self.overheads();
+        overheads.iter().any(|overhead| overhead.ratio.n < FEWEST)
+    }
+
+    /// Whether `self` may cost no more than `best`, which seems to cost least.
+    pub(crate) fn may_be_as_good_as(&self, best: &Self) -> bool {
+        let both_nothing = is_nothing(&self.overheads()) && is_nothing(&best.overheads());
+        both_nothing || self.worst().1.high >= best.worst().1.low
     }
 
     fn cores(&self) -> u32 {
@@ -105,45 +117,82 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// Every encrypted set-up of one system, cheapest in its worst workload first;
-/// one that was measured under fewer workloads than others comes after them.
+/// Every encrypted set-up, cheapest in its worst workload first, those of each system for
+/// themselves, the engine's before all others. One that was measured under fewer workloads than
+/// others comes after them.
 ///
-/// Of one system, because between systems more differs than the cipher: a
-/// server, a format, another program. The engine comes before all others.
-fn setups(run: &Run) -> Vec<Setup<'_>> {
-    let mut setups: Vec<Setup<'_>> = Vec::new();
+/// Systems are apart because between them more differs than the cipher: a server, a format,
+/// another program.
+fn systems(run: &Run) -> Vec<Vec<Setup<'_>>> {
+    let mut systems: Vec<Vec<Setup<'_>>> = Vec::new();
+    for setup in setups(run) {
+        let system = |known: &Setup<'_>| known.cells[0].system == setup.cells[0].system;
+        match systems.iter_mut().find(|known| system(&known[0])) {
+            Some(known) => known.push(setup),
+            None => systems.push(vec![setup]),
+        }
+    }
+    systems.sort_by_key(|setups| {
+        let system = &setups[0].cells[0].system;
+        let place = run.trials.iter().position(|trial| trial.system == *system);
+        (system != ENGINE, place)
+    });
+    systems
+}
+
+/// Every encrypted set-up that was compared with plain, cheapest in its worst workload first.
+pub(crate) fn setups(run: &Run) -> Vec<Setup<'_>> {
+    let mut setups: Vec<Vec<&Trial>> = Vec::new();
     let finite = |overhead: &Overhead| figure::finite(overhead.ratio);
     let compared =
         |trial: &&Trial| !group::is_again(trial) && trial.overhead.as_ref().is_some_and(finite);
-    let trials = run.trials.iter().filter(compared);
-    let mut systems = trials.clone().map(|trial| trial.system.as_str());
-    let system = match systems.clone().any(|system| system == ENGINE) {
-        true => Some(ENGINE),
-        false => systems.next(),
-    };
-    for trial in trials.filter(|trial| Some(trial.system.as_str()) == system) {
-        match setups
-            .iter_mut()
-            .find(|setup| group::is_same_setup(setup.cells[0], trial))
-        {
-            None => setups.push(Setup { cells: vec![trial] }),
-            Some(known) => known.cells.push(trial),
+    for trial in run.trials.iter().filter(compared) {
+        let alike = |known: &&mut Vec<&Trial>| group::is_same_setup(known[0], trial);
+        match setups.iter_mut().find(alike) {
+            Some(known) => known.push(trial),
+            None => setups.push(vec![trial]),
+        }
+    }
+    let first: Vec<&Trial> = setups.iter().map(|cells| cells[0]).collect();
+    let names = group::labels(&first);
+    let mut setups: Vec<Setup<'_>> = setups
+        .into_iter()
+        .zip(names)
+        .map(|(cells, name)| Setup { cells, name })
+        .collect();
+    // Nobody need be told whose the engine is.
+    for setup in &mut setups {
+        if setup.cells[0].system == ENGINE {
+            setup.name = setup.name.replacen(&format!(", {ENGINE}"), "", 1);
         }
     }
     setups.sort_by(|a, b| {
         let (few, many) = (a.cells.len(), b.cells.len());
-        let cheaper = b.worst().median.total_cmp(&a.worst().median);
+        let cheaper = b.worst().1.median.total_cmp(&a.worst().1.median);
         many.cmp(&few).then(cheaper)
     });
     setups
 }
 
-/// The set-ups to choose from, and those that are the same on more cores.
+/// The set-ups to choose from, and those that are one of them on more cores.
 fn apart(setups: Vec<Setup<'_>>) -> (Vec<Setup<'_>>, Vec<Setup<'_>>) {
-    let least = setups.iter().map(Setup::cores).min();
-    setups
-        .into_iter()
-        .partition(|setup| Some(setup.cores()) == least)
+    let fewer: Vec<bool> = setups
+        .iter()
+        .map(|setup| {
+            let first = setup.cells[0];
+            let alike = |other: &Setup<'_>| group::is_same_but_cores(first, other.cells[0]);
+            let fewer = |other: &Setup<'_>| other.cores() < setup.cores() && alike(other);
+            setups.iter().any(fewer)
+        })
+        .collect();
+    let (mut alone, mut shared) = (Vec::new(), Vec::new());
+    for (setup, fewer) in setups.into_iter().zip(fewer) {
+        match fewer {
+            true => shared.push(setup),
+            false => alone.push(setup),
+        }
+    }
+    (alone, shared)
 }
 
 /// What large transfers cost where all cores encrypt them.
@@ -153,7 +202,7 @@ fn on_all_cores(shared: &[Setup<'_>]) -> String {
     };
     let cores = format!(", {} cores", first.cores());
     let cost = |setup: &Setup<'_>| {
-        let name = setup.name().replacen(&cores, "", 1);
+        let name = setup.name.replacen(&cores, "", 1);
         Some(format!("{} with {name}", setup.cost(true)?))
     };
     let costs: Vec<String> = shared.iter().filter_map(cost).collect();
@@ -164,32 +213,43 @@ fn on_all_cores(shared: &[Setup<'_>]) -> String {
     )
 }
 
+/// What the cheapest set-up of each further system costs.
+fn by_others(systems: &[Vec<Setup<'_>>]) -> String {
+    let cheapest = systems.iter().filter_map(|setups| setups.first());
+    let cost = |setup: &Setup<'_>| {
+        Some(format!(
+            " {} costs {}.",
+            setup.name,
+            cost(&setup.overheads())?
+        ))
+    };
+    cheapest.filter_map(cost).collect()
+}
+
 /// What each set-up costs as far as that is known, a line each, for who watches.
 pub fn so_far(run: &Run) -> Vec<String> {
     let setups = setups(run);
-    let names: Vec<String> = setups.iter().map(Setup::name).collect();
-    let width = names.iter().map(|name| name.chars().count()).max();
+    let width = setups.iter().map(|setup| setup.name.chars().count()).max();
     let width = width.unwrap_or(0);
-    let line = |(setup, name): (&Setup<'_>, &String)| {
-        let early = setup.overheads().any(|overhead| overhead.ratio.n < FEWEST);
+    let line = |setup: &Setup<'_>| {
         let of = |is_large: bool, what: &str| {
             let cost = setup.cost(is_large)?;
-            Some(match early {
+            Some(match setup.is_early() {
                 true => format!("{what} not known yet"),
                 false => format!("{what} {cost}"),
             })
         };
         let costs = [of(true, "large transfers"), of(false, "small ones")];
         let costs: Vec<String> = costs.into_iter().flatten().collect();
-        figure::one_line(&format!("{name:<width$}   {}", costs.join("; ")))
+        figure::one_line(&format!("{:<width$}   {}", setup.name, costs.join("; ")))
     };
-    setups.iter().zip(&names).map(line).collect()
+    setups.iter().map(line).collect()
 }
 
 /// What every set-up costs: of the cheapest by the size of transfers, of the others at most.
 fn costs(setups: &[Setup<'_>]) -> String {
     let (best, others) = setups.split_first().expect("there is a set-up");
-    let name = best.name();
+    let name = &best.name;
     let mut text = match (best.cost(true), best.cost(false)) {
         (Some(large), Some(small)) if large == small => {
             format!("{name} costs {large}, on large transfers and on small ones.")
@@ -201,13 +261,12 @@ fn costs(setups: &[Setup<'_>]) -> String {
     };
     let others: Vec<String> = others
         .iter()
-        .map(|setup| {
-            let overheads: Vec<&Overhead> = setup.overheads().collect();
-            let name = setup.name();
-            match (is_nothing(&overheads), percent(1.0 - setup.worst().low)) {
-                (true, _) => format!("{name} costs nothing measurable"),
-                (false, most) => format!("{name} costs up to {most} %"),
-            }
+        .filter_map(|setup| {
+            Some(format!(
+                "{} costs {}",
+                setup.name,
+                cost(&setup.overheads())?
+            ))
         })
         .collect();
     if !others.is_empty() {
@@ -217,7 +276,7 @@ fn costs(setups: &[Setup<'_>]) -> String {
 }
 
 /// Whether every ratio says that nobody would notice.
-fn is_nothing(overheads: &[&Overhead]) -> bool {
+pub(crate) fn is_nothing(overheads: &[&Overhead]) -> bool {
     overheads.iter().all(|overhead| {
         overhead.ratio.n >= FEWEST
             && overhead.verdict != Verdict::Slower
@@ -229,32 +288,36 @@ fn is_nothing(overheads: &[&Overhead]) -> bool {
 fn cost(overheads: &[&Overhead]) -> Option<String> {
     let most = overheads.iter().map(|overhead| 1.0 - overhead.ratio.low);
     let most = most.max_by(f64::total_cmp)?;
-    let slower = |overhead: &&&Overhead| overhead.verdict == Verdict::Slower;
-    let least = overheads
-        .iter()
-        .filter(slower)
-        .map(|overhead| 1.0 - overhead.ratio.high);
-    let all = overheads.iter().filter(slower).count() == overheads.len();
-    Some(match least.min_by(f64::total_cmp) {
+    let with = |verdict: Verdict| {
+        let verdicts = overheads.iter().map(|overhead| &overhead.verdict);
+        verdicts.filter(|known| **known == verdict).count()
+    };
+    let least = overheads.iter().map(|overhead| 1.0 - overhead.ratio.high);
+    let least = percent(least.min_by(f64::total_cmp)?);
+    let all = |count: usize| count == overheads.len();
+    let at_most = match most > 0.0 {
+        true => percent(most),
+        false => "0".to_owned(),
+    };
+    Some(match with(Verdict::Slower) {
         _ if overheads.iter().any(|overhead| overhead.ratio.n < FEWEST) => {
-            "what too few repetitions do not tell".to_owned()
+            "an amount that too few repetitions do not tell".to_owned()
         }
-        Some(least) if all && percent(least) != percent(most) => {
-            format!("{} to {} %", percent(least), percent(most))
+        slower if all(slower) && least != at_most && least != "0.0" => {
+            format!("{least} to {at_most} %")
         }
-        Some(_) => format!("up to {} %", percent(most)),
-        None if most <= 0.0 => "nothing: it is faster".to_owned(),
-        None if is_nothing(overheads) => {
-            format!("nothing measurable (at most {} %)", percent(most))
-        }
-        None => format!("at most {} %", percent(most)),
+        1.. => format!("up to {at_most} %"),
+        0 if all(with(Verdict::Faster)) => "nothing: it is faster".to_owned(),
+        0 if is_nothing(overheads) => format!("nothing measurable (at most {at_most} %)"),
+        0 => format!("at most {at_most} %"),
     })
 }
 
-/// A share in per cent, as exactly as people need it.
+/// A share in per cent, as exactly as people need it: nothing is all of it but all of it.
 fn percent(share: f64) -> String {
     match share * 100.0 {
         few if few.abs() < 9.95 => format!("{few:.1}"),
+        most if most > 99.0 => format!("{:.2}", most.min(99.99)),
         many => format!("{many:.0}"),
     }
 }
@@ -262,81 +325,68 @@ fn percent(share: f64) -> String {
 /// What to choose, where there is a choice.
 fn choice(setups: &[Setup<'_>]) -> String {
     let (best, others) = setups.split_first().expect("there is a set-up");
-    // Those whose worst may be no worse.
-    let tied: Vec<String> = others
+    if others.is_empty() || setups.iter().any(Setup::is_early) {
+        return String::new();
+    }
+    let names: Vec<&str> = others
         .iter()
-        .filter(|other| other.cells.len() == best.cells.len())
-        .filter(|other| other.worst().high >= best.worst().low)
-        .map(Setup::name)
+        .filter(|other| other.cells.len() == best.cells.len() && other.may_be_as_good_as(best))
+        .map(|other| other.name.as_str())
         .collect();
-    match (others, tied.as_slice()) {
-        ([], _) => String::new(),
-        (_, []) => format!(" Choose {}.", best.name()),
-        (_, names) => format!(
-            " Choose {} or {}: nothing that was measured tells which is faster.",
-            best.name(),
+    match names.as_slice() {
+        [] => format!(" Choose {}.", best.name),
+        names => format!(
+            " Choose {} or {}: these costs do not tell which is better here.",
+            best.name,
             names.join(" or ")
         ),
     }
 }
 
+/// What a user can do to be told more.
+fn longer(run: &Run) -> &'static str {
+    let drive = |trial: &Trial| trial.system.starts_with("drive:");
+    match run.conditioning.is_some() || run.trials.iter().any(drive) {
+        true => "repeat more often, with --repeat",
+        false => "measure longer, with --time, or when the machine has less to do",
+    }
+}
+
 /// What longer measuring would tell, once.
-fn undecided<'a>(setups: impl Iterator<Item = &'a Setup<'a>>) -> String {
-    let all = setups.flat_map(Setup::overheads);
-    let open = |overhead: &&Overhead| {
+fn undecided<'a>(run: &Run, setups: impl Iterator<Item = &'a Setup<'a>>) -> String {
+    let open = |overhead: &&&Overhead| {
         let arm = (overhead.ratio.high - overhead.ratio.low) / 2.0;
         overhead.verdict == Verdict::NotDistinguishable && arm > NOTICED
             || overhead.ratio.n < FEWEST
     };
-    let all: Vec<&Overhead> = all.collect();
-    match all.iter().filter(|overhead| open(overhead)).count() {
+    let all: Vec<&Overhead> = setups.flat_map(Setup::overheads).collect();
+    match all.iter().filter(open).count() {
         0 => String::new(),
         count => format!(
-            " {count} of {} costs are not decided: measure longer, with --time, or when the machine \
-             has less to do.",
-            all.len()
+            " {count} of {} costs are not decided: {}.",
+            all.len(),
+            longer(run)
         ),
     }
 }
 
 /// Says when the cipher of `setup` was never the limit: the overhead seen is
 /// then not the cipher's.
-fn limit(run: &Run, setup: &Trial) -> &'static str {
+fn limit(run: &Run, setup: &Setup<'_>) -> &'static str {
+    let noticed = |overhead: &&Overhead| {
+        overhead.verdict == Verdict::Slower && overhead.ratio.high < 1.0 - NOTICED
+    };
     let mut limits = run
         .trials
         .iter()
-        .filter(|trial| trial.tier != Tier::Cipher && group::is_same_setup(trial, setup))
-        .map(|trial| trial.bottleneck)
-        .peekable();
-    if limits.peek().is_some() && limits.all(|limit| limit == Bottleneck::Device) {
-        " The device, not this cipher, was the limit in every workload: \
-         its overhead here says nothing about a faster device."
-    } else {
-        ""
+        .filter(|trial| group::is_same_setup(trial, setup.cells[0]))
+        .map(|trial| trial.bottleneck);
+    let never = limits.all(|limit| limit == Bottleneck::Device);
+    match never && !setup.overheads().iter().any(noticed) {
+        true => {
+            " The device, not this cipher, was the limit in every workload: \
+             its overhead here says nothing about a faster device."
+        }
+        false => "",
     }
-}
-
-fn fastest_in_memory(run: &Run) -> Option<String> {
-    let fastest = run
-        .trials
-        .iter()
-        .filter(|trial| {
-            trial.tier == Tier::Cipher
-                && trial.cipher.is_some()
-                && trial.throughput_mb_s.median.is_finite()
-        })
-        .max_by(|a, b| {
-            a.throughput_mb_s
-                .median
-                .total_cmp(&b.throughput_mb_s.median)
-        })?;
-    Some(format!(
-        "{} is the fastest in memory here: {} MB/s ({}, {} thread{}); \
-         what that costs on a disk, `cryptmark run` measures.",
-        group::label(fastest),
-        figure::interval(fastest.throughput_mb_s),
-        fastest.op,
-        fastest.threads,
-        if fastest.threads == 1 { "" } else { "s" }
-    ))
 }

@@ -246,7 +246,11 @@ pub(crate) fn machine(run: &Run) -> String {
         .map(|clock| format!("{:.2} GHz", clock / 1e9));
     let parts = [
         Some(host.cpu.clone()),
-        Some(format!("{} cores", host.cores)).filter(|_| host.cores > 0),
+        Some(match host.cores {
+            1 => "1 core".to_owned(),
+            cores => format!("{cores} cores"),
+        })
+        .filter(|_| host.cores > 0),
         clock,
         Some(host.os.clone()),
         Some(host.kernel.clone()),

@@ -1,6 +1,7 @@
 //! Runs on file systems as people compare them: one table a file system, a row
 //! for each operation on each system, with real, system and crypto time.
 
+use crate::advice::{self, Setup};
 use crate::chart::bars::{Bar, Bars};
 use crate::chart::{Chart, Label, Plot, palette};
 use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Row, Rows, TERMINAL, Table};
@@ -194,35 +195,41 @@ fn by_operation<'t>(table: &OnDevice<'t>) -> Vec<(&'t str, Vec<&'t Trial>)> {
 
 /// Which systems cost least, in the operation that each costs most in.
 pub(crate) fn sentence(run: &Run) -> String {
-    let mut setups: Vec<(String, &Trial, f64)> = Vec::new();
-    for trial in run.trials.iter().filter(|trial| !group::is_again(trial)) {
-        let Some(overhead) = &trial.overhead else {
-            continue;
-        };
-        if !figure::finite(overhead.ratio) || overhead.verdict == Verdict::NotDistinguishable {
-            continue;
-        }
-        let name = system(trial);
-        let ratio = overhead.ratio.median;
-        match setups.iter_mut().find(|(known, ..)| *known == name) {
-            Some(known) if known.2 > ratio => (known.1, known.2) = (trial, ratio),
-            Some(_) => {}
-            None => setups.push((name, trial, ratio)),
-        }
+    let setups = advice::setups(run);
+    let Some((best, others)) = setups.split_first() else {
+        return "No encrypted system was compared with the plain one.".to_owned();
+    };
+    if setups.iter().any(Setup::is_early) {
+        return "Too few repetitions to compare encrypted systems: raise --repeat.".to_owned();
     }
-    setups.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let Some((name, trial, ratio)) = setups.first() else {
-        return "No encrypted system can be told from the plain one here: raise --repeat, or stop other load."
-            .to_owned();
-    };
-    let told = match ratio < &1.0 {
-        true => format!("takes {} × as long as plain", figure::number(1.0 / ratio)),
-        false => "is never slower than plain".to_owned(),
-    };
-    format!(
-        "{name} costs least in its worst operation: {} on {} {told}.",
+    let (trial, ratio) = best.worst();
+    let times = |ratio: f64| figure::number(1.0 / ratio);
+    let place = format!(
+        "{} on {}",
         trial.workload,
         trial.fs().unwrap_or(figure::UNKNOWN)
+    );
+    let verdict = trial.overhead.as_ref().map(|overhead| overhead.verdict);
+    let told = match verdict {
+        _ if advice::is_nothing(&best.overheads()) => "nothing measurable".to_owned(),
+        Some(Verdict::Slower) => {
+            format!("{place} takes {} × as long as plain", times(ratio.median))
+        }
+        Some(Verdict::Faster) => "it is never slower than plain".to_owned(),
+        _ => format!(
+            "{place} takes at most {} × as long as plain",
+            times(ratio.low)
+        ),
+    };
+    let tied = others.iter().filter(|other| other.may_be_as_good_as(best));
+    let tied = match tied.count() {
+        0 => "",
+        1 => " Another one may cost no more.",
+        _ => " Others may cost no more.",
+    };
+    format!(
+        "{} costs least in its worst operation: {told}.{tied}",
+        best.name
     )
 }
 

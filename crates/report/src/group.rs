@@ -122,7 +122,16 @@ pub(crate) fn lives_alike(a: &Trial, b: &Trial) -> bool {
 
 /// The same system with the same cipher and format, on as many cores.
 pub(crate) fn is_same_setup(a: &Trial, b: &Trial) -> bool {
-    let setup = |trial: &Trial| (trial.key_bits, trial.sector_bytes, trial.cores());
+    is_same_but_cores(a, b) && a.cores() == b.cores()
+}
+
+/// The same system with the same cipher and format, and in the kernel with the same options.
+pub(crate) fn is_same_but_cores(a: &Trial, b: &Trial) -> bool {
+    let options = |trial: &Trial| {
+        let backend = trial.backend.clone();
+        backend.filter(|_| trial.system.ends_with("dm-crypt"))
+    };
+    let setup = |trial: &Trial| (trial.key_bits, trial.sector_bytes, options(trial));
     (&a.system, &a.cipher, &a.format) == (&b.system, &b.cipher, &b.format) && setup(a) == setup(b)
 }
 
@@ -233,7 +242,7 @@ fn of_a_file_system(trial: &Trial) -> String {
 
 /// A label for each cell; what a plain label leaves equal is told apart by
 /// notation, format, sector size and backend, as far as those differ.
-fn labels(cells: &[&Trial]) -> Vec<String> {
+pub(crate) fn labels(cells: &[&Trial]) -> Vec<String> {
     let mut labels: Vec<String> = cells.iter().map(|trial| label(trial)).collect();
     let details: [fn(&Trial) -> Option<String>; 5] = [
         |trial| trial.cipher.clone(),

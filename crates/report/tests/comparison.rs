@@ -208,6 +208,99 @@ fn cells_of_one_run_alone_are_listed() {
     );
 }
 
+/// A gate that could see nothing says so.
+#[test]
+fn what_could_not_be_judged_is_counted() {
+    let (mut a, mut b) = (sample::run(), scaled(0.75));
+    let told = |a: &Run, b: &Run| {
+        let comparison = compare(a, b, &with_threshold(5.0)).unwrap();
+        let text = compare::text(&comparison, &Style::default());
+        (comparison, text.replace("\n  ", " "))
+    };
+    let (sure, text) = told(&a, &b);
+    assert_eq!((sure.exceeding().count(), sure.unjudged().count()), (12, 0));
+    assert!(
+        !text.contains("judged") && !text.contains("lacks"),
+        "{text}"
+    );
+
+    a.noise.aa_ratio = Some(sample::interval(1.0, 0.3));
+    let (blind, text) = told(&a, &b);
+    assert_eq!(
+        (blind.exceeding().count(), blind.unjudged().count()),
+        (0, 12)
+    );
+    let reason = "12 could not be judged: the noise floor of 42.9 % is above the threshold.";
+    assert!(text.contains(reason), "{text}");
+    let json = compare::json(&blind).unwrap();
+    assert!(json.contains("\"unjudged\": true"), "{json}");
+
+    let a = sample::run();
+    b.trials.retain(|trial| trial.workload != "seq-1m-read");
+    for trial in &mut b.trials {
+        trial.samples_mb_s.truncate(2);
+    }
+    let (few, text) = told(&a, &b);
+    assert_eq!((few.exceeding().count(), few.unjudged().count()), (0, 8));
+    assert!(
+        text.contains("8 could not be judged: their intervals are too wide"),
+        "{text}"
+    );
+    assert!(text.contains("B lacks 4 cells of A."), "{text}");
+}
+
+/// The same with other devices, options of the kernel and caches is another cell.
+#[test]
+fn cells_are_paired_with_their_like() {
+    let on = |model: &str, options: &str| {
+        let mut run = sample::run();
+        for trial in &mut run.trials {
+            trial.device.model = Some(model.into());
+            if trial.system == "dm-crypt" {
+                trial.backend = Some(options.into());
+            }
+        }
+        run.trials
+    };
+    let of = |parts: &[Vec<lab::record::Trial>]| Run {
+        trials: parts.concat(),
+        ..sample::run()
+    };
+    let both = of(&[on("x", "same_cpu_crypt"), on("y", "same_cpu_crypt")]);
+    let other_way = of(&[on("y", "same_cpu_crypt"), on("x", "same_cpu_crypt")]);
+    for (a, b, cells) in [
+        (&both, &other_way, 24),
+        (&both, &of(&[on("y", "same_cpu_crypt")]), 12),
+    ] {
+        let comparison = compare(a, b, &Options::default()).unwrap();
+        assert_eq!(comparison.cells.len(), cells);
+        assert_eq!(comparison.only_a.len(), 24 - cells);
+    }
+    let options = ["no_read_workqueue", "same_cpu_crypt"].map(|options| on("x", options));
+    let a = of(&options);
+    let b = of(&options[1..]);
+    let comparison = compare(&a, &b, &Options::default()).unwrap();
+    let text = compare::text(&comparison, &Style::default());
+    assert!(text.contains("dm-crypt, no_read_workqueue"), "{text}");
+    let others = comparison
+        .cells
+        .iter()
+        .filter(|pair| pair.key.system == "dm-crypt");
+    assert!(others.clone().count() == 3);
+    for pair in others {
+        assert_eq!(pair.key.options.as_deref(), Some("same_cpu_crypt"));
+    }
+
+    let mut cold = sample::run();
+    for trial in &mut cold.trials {
+        trial.cold = true;
+    }
+    assert!(matches!(
+        compare(&sample::run(), &cold, &Options::default()),
+        Err(CompareError::NothingInCommon { .. })
+    ));
+}
+
 #[test]
 fn nothing_in_common_is_an_error() {
     let a = sample::run();

@@ -283,11 +283,15 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
         throughput_mb_s: stats::interval(&mb_s)?,
         iops: stats::interval(&iops)?,
         cycles_per_byte: None,
-        latency_us: group.last()?.latency_us.clone(),
+        latency_us: match moves_bytes {
+            true => group.last()?.latency_us.clone(),
+            false => times(each(|one| one.seconds)),
+        },
         time_s: TimeSplit {
             wall: group.iter().map(|one| one.seconds).sum(),
             user: sum(|one| one.user),
             sys: sum(|one| one.sys),
+            cpu: sum(|one| Some(one.user? + one.sys?)),
             ..TimeSplit::default()
         },
         latency_split_us: None,
@@ -306,6 +310,23 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
             })),
         },
     })
+}
+
+/// The times of repetitions of which each is one operation, in seconds.
+fn times(mut seconds: Vec<f64>) -> Latency {
+    seconds.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let rank = (share * seconds.len() as f64).ceil() as usize;
+        seconds[rank.clamp(1, seconds.len()) - 1] * 1e6
+    };
+    Latency {
+        p50: stats::median(&seconds).unwrap_or_default() * 1e6,
+        p90: at(0.9),
+        p99: at(0.99),
+        p99_9: at(0.999),
+        max: at(1.0),
+        curve: Vec::new(),
+    }
 }
 
 /// Where the bytes lived, as far as a result says it.

@@ -22,6 +22,8 @@ pub(super) struct Cell {
     pub(super) place: usize,
     /// Bytes of the smallest request that it is asked for.
     pub(super) least: u64,
+    /// The names of the workloads that it is asked for, if not for all.
+    pub(super) only: Option<Vec<String>>,
     /// By workload.
     pub(super) samples: Vec<Samples>,
 }
@@ -45,6 +47,7 @@ impl Cell {
             identity,
             place: 0,
             least: 0,
+            only: None,
             samples: unmeasured(plan),
         }
     }
@@ -131,6 +134,7 @@ impl Cell {
             identity: self.identity.clone(),
             place: self.place,
             least: self.least,
+            only: self.only.clone(),
             samples: self.samples.clone(),
         })
     }
@@ -155,7 +159,10 @@ impl Cell {
     /// Whether the plan asks it of this cell: a shard measures some of the
     /// workloads on some of the drives.
     pub(super) fn is_asked(&self, plan: &Plan, workload: &Workload) -> bool {
-        if workload.block_bytes() < self.least {
+        let only = self.only.as_ref();
+        if workload.block_bytes() < self.least
+            || only.is_some_and(|of| !of.contains(&workload.name))
+        {
             return false;
         }
         let drive = self.identity.device.model.as_deref();

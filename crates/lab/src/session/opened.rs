@@ -161,7 +161,7 @@ impl Opened {
             );
             cells.extend(by_java.map(|java| Cell::java(java, plan)));
         }
-        let again = cells.iter().find_map(Cell::again);
+        let again = visited_again(&cells, plan);
         cells.extend(again);
         absent.extend(missing.sentences());
         Ok(Self {
@@ -170,6 +170,25 @@ impl Opened {
             warnings,
         })
     }
+}
+
+/// The first cell of every workload once more, to be asked of those workloads. There are several
+/// such cells if not every request is of whole sectors of all.
+fn visited_again(cells: &[Cell], plan: &Plan) -> Vec<Cell> {
+    let mut firsts: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for workload in &plan.workloads {
+        if let Some(first) = cells.iter().position(|cell| cell.subject.takes(workload)) {
+            firsts.entry(first).or_default().push(workload.name.clone());
+        }
+    }
+    let again = |(first, workloads): (usize, Vec<String>)| {
+        let only = Some(workloads);
+        Some(Cell {
+            only,
+            ..cells[first].again()?
+        })
+    };
+    firsts.into_iter().filter_map(again).collect()
 }
 
 /// A test file in the directory of a mounted system, as large as the extent of

@@ -280,8 +280,19 @@ impl std::str::FromStr for CipherRate {
     type Err = NoRate;
 
     fn from_str(text: &str) -> Result<Self, NoRate> {
-        let number = text.strip_suffix("MB/s").map(str::trim);
-        match number.and_then(|number| number.parse::<f64>().ok()) {
+        // As programs print rates; in units of 10⁶ bytes a second.
+        const UNITS: [(&str, f64); 5] = [
+            ("KiB/s", 1024.0 / 1e6),
+            ("MiB/s", 1.048576),
+            ("GiB/s", 1073.741824),
+            ("MB/s", 1.0),
+            ("GB/s", 1000.0),
+        ];
+        let read = |(unit, megabytes): (&str, f64)| {
+            let number = text.strip_suffix(unit)?.trim().parse::<f64>().ok()?;
+            Some(number * megabytes)
+        };
+        match UNITS.into_iter().find_map(read) {
             Some(rate) if rate > 0.0 && rate.is_finite() => Ok(Self(rate)),
             _ => Err(NoRate(text.to_owned())),
         }
@@ -335,6 +346,23 @@ pub fn name_of(cipher: &super::Encryption) -> String {
 mod tests {
     use super::*;
     use crate::target::Encryption;
+
+    #[test]
+    fn rates_are_read_in_the_units_that_programs_print() {
+        for (text, rate) in [
+            ("145MB/s", Some(145.0)),
+            ("24MiB/s", Some(25.165824)),
+            ("1.5 GB/s", Some(1500.0)),
+            ("2GiB/s", Some(2147.483648)),
+            ("500KiB/s", Some(0.512)),
+            ("145", None),
+            ("-1MB/s", None),
+            ("infMB/s", None),
+        ] {
+            let read = text.parse::<CipherRate>().ok();
+            assert_eq!(read.map(|read| read.0), rate, "{text}");
+        }
+    }
 
     /// Adiantum is no AES: a processor without its instructions is what it is for.
     #[test]

@@ -127,6 +127,10 @@ fn commands_of_hyperfine() {
             0.011330624000000001
         ]
     );
+    // Reports show the time, and of it what the processor did.
+    near(trial.latency_us.p50, 17726.6585);
+    near(trial.latency_us.max, 24514.001);
+    near(trial.time_s.cpu.unwrap(), 4.0 * 0.00119725);
     one(&run, "sleep 0.02", "command");
 }
 

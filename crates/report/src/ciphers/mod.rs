@@ -291,16 +291,21 @@ pub(crate) fn sentence(run: &Run) -> String {
             .filter(|trial| trial.system == "builtin" && !group::is_again(trial))
             .filter(|trial| trial.overhead.is_some())
     };
-    let beaten: Vec<&Trial> = compared()
-        .filter(|trial| {
+    let with = |verdict: Verdict| -> Vec<&Trial> {
+        let is = |trial: &&Trial| {
             let overhead = trial.overhead.as_ref();
-            overhead.is_some_and(|overhead| overhead.verdict == Verdict::Slower)
-        })
-        .collect();
+            overhead.is_some_and(|overhead| overhead.verdict == verdict)
+        };
+        compared().filter(is).collect()
+    };
+    let beaten = with(Verdict::Slower);
     let all = compared().count();
     if all > 0 {
         text.push_str(&format!(
-            " A library is faster than the engine in {} of {all} comparisons",
+            " The engine is faster than every library in {} of {all} comparisons, not told apart in \
+             {}, and slower in {}",
+            with(Verdict::Faster).len(),
+            with(Verdict::NotDistinguishable).len(),
             beaten.len()
         ));
         let worst = beaten.iter().min_by(|a, b| {

@@ -77,6 +77,11 @@ impl Comparison {
     pub fn exceeding(&self) -> impl Iterator<Item = &Pair> {
         self.cells.iter().filter(|pair| pair.exceeds)
     }
+
+    /// The cells in which a loss as large as the threshold could not have been told.
+    pub fn unjudged(&self) -> impl Iterator<Item = &Pair> {
+        self.cells.iter().filter(|pair| pair.unjudged)
+    }
 }
 
 /// Which run stands on a side.
@@ -130,6 +135,12 @@ pub struct Key {
     pub fs: Option<String>,
     /// On-disk format.
     pub format: Option<String>,
+    /// What the kernel's dm-crypt was asked for: `no_read_workqueue`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub options: Option<String>,
+    /// Whether nothing was cached before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cold: bool,
     /// Which drive has lived how, in a sweep: `tlc-1t, 80 % full, 9.9 % spare`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub life: Option<String>,
@@ -162,6 +173,10 @@ pub struct Pair {
     pub verdict: Verdict,
     /// Whether the whole interval lies beyond the threshold.
     pub exceeds: bool,
+    /// Whether a loss as large as the threshold could not have been told here: the noise floor
+    /// or the interval is wider, or there are too few samples.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unjudged: bool,
 }
 
 /// Why two runs cannot be compared.
@@ -222,22 +237,21 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
         return Err(CompareError::Threshold { percent });
     }
     let (of_a, mut rest) = (cells(a), cells(b));
-    let mut take = |key: &Key, cores: Option<u32>| {
-        let is_it = |(other, trial): &(Key, &Trial)| {
-            other == key && cores.is_none_or(|cores| trial.cores() == cores)
-        };
-        rest.iter().position(is_it).map(|at| rest.remove(at).1)
-    };
-    // A run may have one core beside all of them; two runs may differ in that.
-    let alike: Vec<Option<&Trial>> = of_a
-        .iter()
-        .map(|(key, trial)| take(key, Some(trial.cores())))
-        .collect();
+    let mut partners: Vec<Option<&Trial>> = vec![None; of_a.len()];
+    for is_near in NEAREST_FIRST {
+        for ((key, trial), partner) in of_a.iter().zip(&mut partners) {
+            let is_it = |(other, near): &(Key, &Trial)| other == key && is_near(trial, near);
+            if partner.is_none() {
+                let at = rest.iter().position(is_it);
+                *partner = at.map(|at| rest.remove(at).1);
+            }
+        }
+    }
     let mut pairs = Vec::new();
     let mut only_a = Vec::new();
-    for ((key, trial), other) in of_a.into_iter().zip(alike) {
-        match other.or_else(|| take(&key, None)) {
-            Some(other) => pairs.push((trial, other)),
+    for ((key, trial), partner) in of_a.into_iter().zip(partners) {
+        match partner {
+            Some(partner) => pairs.push((trial, partner)),
             None => only_a.push(key),
         }
     }
@@ -272,6 +286,19 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
     })
 }
 
+/// Cells with one key are paired with the nearest first. A run may have several devices, and
+/// one core beside all of them; two runs may differ in both.
+const NEAREST_FIRST: [fn(&Trial, &Trial) -> bool; 4] = [
+    |a, b| is_same_device(a, b) && a.cores() == b.cores(),
+    is_same_device,
+    |a, b| a.cores() == b.cores(),
+    |_, _| true,
+];
+
+fn is_same_device(a: &Trial, b: &Trial) -> bool {
+    (&a.device.kind, &a.device.model) == (&b.device.kind, &b.device.model)
+}
+
 fn cells(run: &Run) -> Vec<(Key, &Trial)> {
     run.trials
         .iter()
@@ -294,6 +321,11 @@ fn key(trial: &Trial) -> Key {
         threads: trial.threads,
         fs: trial.fs().map(str::to_owned),
         format: trial.format.clone(),
+        options: trial
+            .backend
+            .clone()
+            .filter(|_| trial.system.ends_with("dm-crypt")),
+        cold: trial.cold,
         life: trial.life().map(|life| {
             let drive = trial.device.model.as_deref().unwrap_or_default();
             format!("{drive}, {}", group::setting(life))
@@ -340,9 +372,20 @@ fn pair(
         && ratio
             .zip(options.slower_than)
             .is_some_and(|(ratio, percent)| ratio.high < 1.0 - percent / 100.0);
+    // Without a tolerance every loss that can be told is too large.
+    let tolerance = options.slower_than.filter(|percent| *percent > 0.0);
+    let smallest = ratio.and_then(|ratio| stats::smallest(ratio, floor));
+    let unjudged = !exceeds
+        && verdict != Verdict::Faster
+        && tolerance.is_some_and(|percent| smallest.is_none_or(|loss| loss > percent / 100.0));
+    let key = key(a);
+    let label = match &key.options {
+        Some(options) => format!("{}, {options}", group::label(a)),
+        None => group::label(a),
+    };
     Pair {
-        key: key(a),
-        label: group::label(a),
+        key,
+        label,
         a_mb_s: a.throughput_mb_s,
         b_mb_s: b.throughput_mb_s,
         time_us: figure::time_us(a)
@@ -352,6 +395,7 @@ fn pair(
         ratio,
         verdict,
         exceeds,
+        unjudged,
     }
 }
 

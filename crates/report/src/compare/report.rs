@@ -198,11 +198,15 @@ fn row(comparison: &Comparison, pair: &Pair) -> Row {
 }
 
 fn cell(key: &Key) -> String {
-    format!(
-        "{} · {}",
-        workload(key),
-        group::name(key.cipher.as_deref(), key.key_bits, &key.system)
-    )
+    let name = group::name(key.cipher.as_deref(), key.key_bits, &key.system);
+    let mut text = format!("{} · {name}", workload(key));
+    if let Some(options) = &key.options {
+        text += &format!(", {options}");
+    }
+    if key.cold {
+        text += ", cold";
+    }
+    text
 }
 
 /// The workload, on which file system, and of a drive that has lived how.
@@ -236,6 +240,23 @@ fn conclusion(comparison: &Comparison) -> String {
             0 => format!(" None is certainly slower by more than {percent} %."),
             count => format!(" {count} certainly slower by more than {percent} % (!)."),
         });
+        let floor = comparison.noise_floor / (1.0 + comparison.noise_floor);
+        let reason = match floor > percent / 100.0 {
+            true => format!(
+                "the noise floor of {:.1} % is above the threshold",
+                comparison.noise_floor * 100.0
+            ),
+            false => "their intervals are too wide, or their samples too few".to_owned(),
+        };
+        match comparison.unjudged().count() {
+            0 => {}
+            count => text.push_str(&format!(" {count} could not be judged: {reason}.")),
+        }
+        match comparison.only_a.len() {
+            0 => {}
+            1 => text.push_str(" B lacks 1 cell of A."),
+            count => text.push_str(&format!(" B lacks {count} cells of A.")),
+        }
     }
     text
 }

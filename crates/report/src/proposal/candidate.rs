@@ -74,7 +74,7 @@ fn range(encrypted: &[f64], plain: &[f64], floor: f64) -> Option<Interval> {
     let most = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let range = Interval {
         median: stats::median(&ratios)?,
-        low: least * (1.0 - floor),
+        low: least / (1.0 + floor),
         high: most * (1.0 + floor),
         n: ratios.len() as u32,
     };

@@ -234,8 +234,12 @@ pub fn propose(run: &Run, machine: &Machine, format: Format) -> Option<Proposal>
     })
 }
 
+/// Whether it costs hardly anything anywhere.
+fn keeps_up(candidate: &Candidate<'_>) -> bool {
+    candidate.worst().ratio.median >= 1.0 - MATTERS
+}
+
 fn limit(candidates: &[Candidate<'_>], chosen: &Candidate<'_>) -> Limit {
-    let keeps_up = |candidate: &Candidate<'_>| candidate.worst().ratio.median >= 1.0 - MATTERS;
     match (keeps_up(chosen), candidates.iter().all(keeps_up)) {
         (true, true) => Limit::Disk,
         (true, false) => Limit::Chosen,
@@ -257,9 +261,9 @@ fn answer(candidates: &[Candidate<'_>], chosen: &Candidate<'_>, limit: Limit) ->
         ),
         Limit::Cipher => format!(
             "Your disk is faster than {}: choose {name}, which costs {} in its worst workload, {}.",
-            match candidates.len() {
-                1 => "this cipher",
-                _ => "all of these ciphers",
+            match candidates.len() > 1 && !candidates.iter().any(keeps_up) {
+                true => "all of these ciphers",
+                false => "this cipher",
             },
             reason::cost(worst.ratio),
             worst.trial.workload
