@@ -49,13 +49,19 @@ impl Folder {
         self.create().map_err(|source| self.failed(source))?;
         let path = self.path.join(name(run)).with_extension(WAITING);
         let open = || -> io::Result<File> {
-            let file = OpenOptions::new()
-                .read(true)
-                .append(true)
-                .create(true)
-                .mode(0o600)
-                .open(&path)?;
-            file.lock()?;
+            let file = loop {
+                let file = OpenOptions::new()
+                    .read(true)
+                    .append(true)
+                    .create(true)
+                    .mode(0o600)
+                    .open(&path)?;
+                file.lock()?;
+                // Who held it may have removed it: what is written to it then is nowhere.
+                if is_at(&file, &path) {
+                    break file;
+                }
+            };
             // Its name must be there as surely as what it will hold.
             File::open(&self.path)?.sync_all()?;
             Ok(file)
@@ -158,8 +164,8 @@ impl Folder {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return None,
             }
-            // Who held it may have stored everything and removed it.
-            (file.metadata().ok()?.nlink() > 0).then_some(Log { path, file })
+            // Who held it may have stored everything and removed it, or put it aside.
+            is_at(&file, &path).then_some(Log { path, file })
         }))
     }
 
@@ -214,6 +220,13 @@ impl Log {
     }
 }
 
+/// Whether `path` is still the name of an opened file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let inode = |found: fs::Metadata| (found.dev(), found.ino());
+    let opened = file.metadata().map(inode);
+    opened.is_ok_and(|opened| fs::metadata(path).is_ok_and(|named| inode(named) == opened))
+}
+
 /// A file's name for anything.
 fn name(of: &str) -> String {
     let digest = Sha256::digest(of.as_bytes());
@@ -221,4 +234,42 @@ fn name(of: &str) -> String {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Somebody hands over what he finds just when a writer opens the file.
+    #[test]
+    fn what_is_written_waits_although_the_file_was_removed_meanwhile() {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = Spool {
+            folder: directory.path().to_owned(),
+            limit: 1 << 20,
+        };
+        let folder = Folder::of(&spool, "a server");
+        let entry = Entry::trials("a run", &[]).unwrap();
+        for aside in [false, true] {
+            let held = folder.log("a run").unwrap();
+            std::thread::scope(|scope| {
+                let writer = scope.spawn(|| {
+                    let mut log = folder.log("a run").unwrap();
+                    folder.append(&mut log, &entry).unwrap();
+                });
+                // The writer has opened the file, and waits for its lock.
+                std::thread::sleep(Duration::from_millis(300));
+                match aside {
+                    true => drop(held.refuse().unwrap()),
+                    false => held.remove().unwrap(),
+                }
+                writer.join().unwrap();
+            });
+            assert_eq!(folder.waiting().unwrap(), 1, "put aside: {aside}");
+            let mut found: Vec<Log> = folder.abandoned().unwrap().collect();
+            assert_eq!(found[0].entries().unwrap(), std::slice::from_ref(&entry));
+            found.remove(0).remove().unwrap();
+        }
+    }
 }
