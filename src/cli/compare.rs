@@ -1,5 +1,6 @@
 //! `cryptmark compare`: two stored runs, pair by pair.
 
+use super::run::first_failure;
 use super::{Failure, open_store_of_runs, print, style};
 use ::report::compare::{self, Comparison, Normalise, Options, compare};
 use clap::{Args, ValueEnum};
@@ -56,12 +57,11 @@ pub fn run(options: &CompareOptions, store: Option<&str>) -> Result<(), Failure>
             ..Options::default()
         },
     )?;
-    if options.json {
-        print(&compare::json(&comparison).map_err(Failure::unprintable)?)?;
-    } else {
-        print(&compare::text(&comparison, &style()))?;
-    }
-    judge(&comparison)
+    let shown = match options.json {
+        true => compare::json(&comparison).map_err(Failure::unprintable),
+        false => Ok(compare::text(&comparison, &style())),
+    };
+    first_failure([judge(&comparison), shown.and_then(|text| print(&text))])
 }
 
 /// Compares a run just measured with a baseline.
@@ -71,8 +71,8 @@ pub fn against(baseline: &Run, run: &Run, fail_if_slower: Option<f64>) -> Result
         ..Options::default()
     };
     let comparison = compare(baseline, run, &options)?;
-    print(&format!("\n{}", compare::text(&comparison, &style())))?;
-    judge(&comparison)
+    let shown = print(&format!("\n{}", compare::text(&comparison, &style())));
+    first_failure([judge(&comparison), shown])
 }
 
 /// Exit code 5 when a cell exceeds the threshold.

@@ -1,10 +1,10 @@
 //! `cryptmark import`: results of other programs, and runs from other machines.
 
-use super::{Failure, open_store_to_measure, print};
+use super::{Failure, open_store_to_measure, print_done};
 use clap::Args;
 use lab::import::{self, Imported, Results};
 use lab::record::Run;
-use lab::store::Store;
+use lab::store::TakenOver;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -45,19 +45,31 @@ pub fn run(options: &ImportOptions, store: Option<&str>) -> Result<(), Failure> 
     }
     let store = open_store_to_measure(store)?;
     let mut text = String::new();
-    for run in &runs {
-        keep(&store, run)?;
+    for (run, taken) in runs.iter().zip(store.take_over(&runs)?) {
+        let id = &run.run;
         let cells = match run.trials.len() {
             1 => "1 cell".to_owned(),
             cells => format!("{cells} cells"),
         };
-        let _ = writeln!(text, "Imported {cells} of {} as run {}.", run.plan, run.run);
+        let _ = match taken {
+            TakenOver::Stored => writeln!(text, "Imported {cells} of {} as run {id}.", run.plan),
+            TakenOver::Completed => writeln!(
+                text,
+                "Imported {cells} of {} as run {id}, of which a part was stored.",
+                run.plan
+            ),
+            TakenOver::There => writeln!(text, "Run {id} is stored already."),
+            TakenOver::Superseded { by } => {
+                writeln!(text, "Run {id} is not needed: its shard is stored as {by}.")
+            }
+        };
     }
     let left_out: BTreeSet<_> = results.iter().flat_map(|found| &found.left_out).collect();
     for what in left_out {
         let _ = writeln!(text, "Left out: {what}.");
     }
-    print(&text)
+    print_done(&text);
+    Ok(())
 }
 
 fn read(path: &Path) -> Result<Imported, Failure> {
@@ -115,12 +127,4 @@ fn foreign(
     let started = written.unwrap_or_else(jiff::Timestamp::now).to_string();
     let id = super::run::run_id();
     Ok(import::run(id, &options.system, started, results)?)
-}
-
-/// Stores a run that is whole.
-pub(super) fn keep(store: &Store, run: &Run) -> Result<(), Failure> {
-    let trials: Vec<_> = (0..).zip(&run.trials).collect();
-    store.begin(run)?;
-    store.put_trials(&run.run, &trials)?;
-    Ok(store.finish(run)?)
 }

@@ -1,11 +1,12 @@
 //! `cryptmark run`: measure.
 
 mod destination;
+mod dry;
 mod file_systems;
 mod kdf;
 mod shard;
 
-pub use destination::{Destination, Output, check_writable};
+pub use destination::{Destination, Output, check_writable, first_failure, rescue};
 
 use super::progress::Progress;
 use super::volume::disk::check_settled;
@@ -13,6 +14,7 @@ use super::{Failure, VERSION, print, stop_on_signal};
 use bytesize::ByteSize;
 use cipher::CipherError;
 use clap::{Args, ValueEnum};
+use dry::describe;
 use lab::plan::{Plan, Sizes, Until};
 use lab::record::Tier;
 use lab::session::unlock::PLAN;
@@ -20,11 +22,9 @@ use lab::session::{Session, SessionError};
 use lab::shard::{ShardError, ShardNumber};
 use lab::stats::STEADY_ROUNDS;
 use lab::target::simulated::{CipherRate, Driver, NoRate, whole_size};
-use lab::target::{Backend, Place, SHARED_FROM, Storage, System, VolumeFormat, notation};
-use lab::workload::Workload;
-use std::fmt::Write as _;
+use lab::target::{Backend, Place, Storage, System, notation};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Options of `cryptmark run`.
 #[derive(Debug, Args)]
@@ -292,98 +292,6 @@ impl RunOptions {
         plan.validate()?;
         Ok(plan)
     }
-}
-
-/// What `--dry-run` prints.
-fn describe(plan: &Plan, at: &Path) -> String {
-    let mut targets = Vec::new();
-    for system in &plan.systems {
-        let name = system.as_str();
-        match system.directory() {
-            Some(_) => targets.push(name.to_owned()),
-            None if *system == System::Builtin && !plan.formats.is_empty() => {
-                for cipher in &plan.ciphers {
-                    let of = |format: &VolumeFormat| format!("{name} {} {cipher}", format.name());
-                    targets.extend(plan.formats.iter().map(of));
-                }
-            }
-            None if system.takes_ciphers() => {
-                targets.extend(plan.ciphers.iter().map(|cipher| format!("{name} {cipher}")));
-            }
-            None => {}
-        }
-    }
-    // Each drive has its own plain side, and what is not simulated another one.
-    let drives = plan.systems.iter().filter(|s| s.drive().is_some()).count();
-    let places = drives + usize::from(!plan.is_simulated());
-    let listed = targets.join(", ");
-    let (again, on) = match plan.is_bare() {
-        true => (1, format!("{listed}; the first of these twice")),
-        false => (2 * places, format!("plain (twice), {listed}")),
-    };
-    let engine = System::Builtin.as_str();
-    let by_engine = targets
-        .iter()
-        .filter(|target| target.split(' ').next() == Some(engine));
-    let several = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
-    // The engine's cells a second time, of large requests.
-    let shared = match plan.all_cores && several && !plan.is_simulated() {
-        true => by_engine.count(),
-        false => 0,
-    };
-    let cells = |workload: &Workload| match workload.block_bytes() >= SHARED_FROM {
-        true => targets.len() + again + shared,
-        false => targets.len() + again,
-    };
-    let repetitions = plan.repetitions as usize;
-    let visits = repetitions * plan.workloads.iter().map(cells).sum::<usize>();
-    let seconds = |workload: &Workload| Some(workload.seconds? * cells(workload) as f64);
-    let seconds: f64 = plan.workloads.iter().filter_map(seconds).sum();
-    let seconds = seconds * f64::from(plan.repetitions);
-    let mut text = format!("plan {}: {}\n", plan.name, plan.title);
-    let size = plan.size.display().si();
-    let place = at.display();
-    let _ = match plan.is_simulated() {
-        _ if plan.tier == Tier::Cipher => writeln!(text, "{size} of memory"),
-        true => writeln!(text, "the first {size} of simulated drives"),
-        false if at.exists() && !at.is_dir() => {
-            writeln!(text, "the first {size} of {place}, overwritten")
-        }
-        false => writeln!(
-            text,
-            "{size} at {place}, filled first and removed afterwards"
-        ),
-    };
-    for workload in &plan.workloads {
-        let _ = writeln!(
-            text,
-            "  {}: {} blocks, depth {}, {} thread(s)",
-            workload.name,
-            workload.block_size.display().iec(),
-            workload.queue_depth,
-            workload.threads
-        );
-    }
-    let _ = writeln!(text, "on: {on}");
-    if shared > 0 {
-        let _ = writeln!(text, "large requests by {engine} also on all cores");
-    }
-    if let Some(until) = &plan.until {
-        let _ = writeln!(
-            text,
-            "in slices, until every cost is known to {} points of per cent, for {} s at most",
-            until.precision, until.seconds
-        );
-        return text;
-    }
-    let _ = match plan.is_simulated() {
-        true => writeln!(text, "{visits} visits in virtual time"),
-        false => writeln!(
-            text,
-            "{visits} visits, at least {seconds:.0} s of measuring"
-        ),
-    };
-    text
 }
 
 /// A backend; who names none that there is hears which there are.

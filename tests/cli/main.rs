@@ -1,6 +1,7 @@
 //! The program as a user meets it: answers, two-line errors, exit codes, no litter.
 
 mod browse;
+mod kept;
 mod papers;
 mod refused;
 mod stopped;
@@ -466,6 +467,37 @@ fn help_man_completions_and_dry_run_need_no_store() {
     sandbox.ok(&["man", "--out-dir", "man"]);
     assert!(sandbox.path("man/cryptmark-run.1").exists());
     assert!(!sandbox.store().exists());
+}
+
+#[test]
+fn a_dry_run_counts_every_size_of_sectors_and_keys() {
+    let sandbox = Sandbox::new();
+    let one = [
+        "run",
+        "--dry-run",
+        "--repeat",
+        "2",
+        "--cores",
+        "1",
+        "--cipher",
+        "aes",
+    ];
+    let plan = sandbox.ok(&one);
+    assert!(plan.contains("24 visits"), "{plan}");
+    let sizes = ["--sector-size", "512", "--sector-size", "4096"];
+    let plan = sandbox.ok(&[&one[..], &sizes].concat());
+    // One set-up more, for each of four workloads twice.
+    assert!(plan.contains("32 visits"), "{plan}");
+    assert!(
+        plan.contains(
+            "aes-xts-plain64 (sectors of 512 B), builtin aes-xts-plain64 (sectors of 4096 B)"
+        ),
+        "{plan}"
+    );
+    // Six ciphers with two keys each, and the first again, five times in both directions.
+    let plan = sandbox.ok(&["run", "cryptsetup-benchmark", "--dry-run"]);
+    assert!(plan.contains("130 visits"), "{plan}");
+    assert!(plan.contains("serpent-xts-plain64 (256 bit)"), "{plan}");
 }
 
 /// A library is present if it can be loaded, and Java if it is found.

@@ -70,6 +70,24 @@ fn tables_go_down_and_up() {
 }
 
 #[test]
+fn a_store_that_is_full_takes_none_of_several_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, location) = location(&directory);
+    let store = Store::open(&location).unwrap();
+    let runs = [store_suite::run("2026-a", 2), store_suite::run("2026-b", 2)];
+    sql(
+        &path,
+        "CREATE TRIGGER full BEFORE INSERT ON trials WHEN NEW.run = '2026-b' AND NEW.ordinal = 1
+         BEGIN SELECT RAISE(FAIL, 'database or disk is full'); END",
+    );
+    assert!(store.take_over(&runs).is_err());
+    assert_eq!(store.list().unwrap(), []);
+    sql(&path, "DROP TRIGGER full");
+    store.take_over(&runs).unwrap();
+    assert_eq!(store.load("2026-b").unwrap(), runs[1]);
+}
+
+#[test]
 fn only_the_owner_may_read() {
     let directory = tempfile::tempdir().unwrap();
     let (path, location) = location(&directory);

@@ -1,8 +1,7 @@
 //! The set-up to choose on this machine and disk, by measuring it.
 
-use crate::cli::import::keep;
 use crate::cli::progress::Progress;
-use crate::cli::run::{rate as cipher_rate, run_id, seed_of_now};
+use crate::cli::run::{first_failure, rate as cipher_rate, rescue, run_id, seed_of_now};
 use crate::cli::{Failure, VERSION, open_store_to_measure, print, stop_on_signal, style};
 use ::drive::analytic;
 use ::drive::preset::Preset;
@@ -152,19 +151,37 @@ impl HereOptions {
             .built_as(VERSION);
         let (run, outcome) = session.measure(&stop, &mut Shown(&progress));
         progress.finish();
-        outcome?;
-        keep(&store, &run)?;
+        let answered = match outcome {
+            Ok(()) => self.answer(&run, &machine, format, backend, json),
+            Err(error) => Err(error.into()),
+        };
+        // The answer is here whether or not the store can keep what it came from.
+        let kept = match run.trials.is_empty() {
+            true => Ok(()),
+            false => store.take_over(std::slice::from_ref(&run)).map(drop),
+        };
+        first_failure([kept.map_err(|error| rescue(&run, error.into())), answered])
+    }
 
-        let Some(proposal) = proposal::propose(&run, &machine, format) else {
+    /// Proposes what a run has shown, and prints it.
+    fn answer(
+        &self,
+        run: &Run,
+        machine: &Machine,
+        format: Format,
+        backend: Option<Backend>,
+        json: bool,
+    ) -> Result<(), Failure> {
+        let Some(proposal) = proposal::propose(run, machine, format) else {
             return Err(Failure::new(
                 1,
                 "no cipher could be compared with the plain disk",
                 "Run it again, and report it if that changes nothing.",
             ));
         };
-        let check = self.check(&proposal, &machine, backend)?;
+        let check = self.check(&proposal, machine, backend)?;
         if !json {
-            return print(&proposal::text(&proposal, &run, &check, &style()));
+            return print(&proposal::text(&proposal, run, &check, &style()));
         }
         let answer = Answer {
             proposal: &proposal,

@@ -39,45 +39,67 @@ pub struct Output {
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Output {
-    /// Prints the answer and writes the files that were asked for.
+    /// Refuses files that could not be written afterwards.
+    fn check(&self) -> Result<(), Failure> {
+        if self.html.as_deref() == Some(Path::new("-")) {
+            return Err(Failure::new(
+                2,
+                "--html takes a file: the table goes to standard output",
+                "Name a file, or give --json - for data on standard output.",
+            ));
+        }
+        for path in [&self.html, &self.json].into_iter().flatten() {
+            check_writable(path)?;
+        }
+        match &self.html {
+            Some(html) if Some(html) == self.json.as_ref() => Err(Failure::new(
+                2,
+                format!("--json and --html both name {}", html.display()),
+                "Give each a file of its own.",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints the answer and writes the files that were asked for, each even if another one
+    /// cannot be written.
     fn tell(&self, run: &Run, stored: bool) -> Result<(), Failure> {
+        let runs = std::slice::from_ref(run);
         let json_to_stdout = self.json.as_deref() == Some(Path::new("-"));
-        match &self.json {
-            Some(_) if json_to_stdout => print(
-                &::report::json::render(std::slice::from_ref(run)).map_err(Failure::unprintable)?,
-            )?,
-            Some(path) => report::write(path, std::slice::from_ref(run))?,
-            None => {}
-        }
-        let table = ::report::text::table(run, &style());
-        if json_to_stdout {
-            eprint!("{table}");
-        } else {
-            print(&table)?;
-        }
-        if let Some(path) = &self.html {
-            report::write(path, std::slice::from_ref(run))?;
-        }
+        let json = self.json.as_ref().map_or(Ok(()), |path| {
+            let json = ::report::json::render(runs).map_err(Failure::unprintable)?;
+            report::put(path, &json)
+        });
+        let say = |text: &str| match json_to_stdout {
+            true => {
+                eprint!("{text}");
+                Ok(())
+            }
+            false => print(text),
+        };
+        let table = say(&::report::text::table(run, &style()));
+        let html = self.html.as_ref().map_or(Ok(()), |path| {
+            report::put(path, &::report::html::render(runs))
+        });
         let mut footer = match stored {
             true => format!("\nStored as {}", run.run),
             false => format!("\nThis is {}", run.run),
         };
-        if let Some(path) = &self.html {
-            let _ = write!(footer, "; the page with pictures is {}", path.display());
-        } else {
-            let _ = write!(
-                footer,
-                "; pictures: cryptmark report {} -o report.html",
-                run.run
-            );
+        match &self.html {
+            Some(path) if html.is_ok() => {
+                let _ = write!(footer, "; the page with pictures is {}", path.display());
+            }
+            _ => {
+                let _ = write!(
+                    footer,
+                    "; pictures: cryptmark report {} -o report.html",
+                    run.run
+                );
+            }
         }
         footer.push('\n');
-        if json_to_stdout {
-            eprint!("{footer}");
-            Ok(())
-        } else {
-            print(&footer)
-        }
+        let footer = say(&footer);
+        first_failure([json, table, html, footer])
     }
 }
 
@@ -97,9 +119,7 @@ impl<'a> Destination<'a> {
     /// # Errors
     /// A file that cannot be written, a store or baseline that is not to be had.
     pub fn open(output: &'a Output, store: Option<&str>) -> Result<Self, Failure> {
-        for path in [&output.html, &output.json].into_iter().flatten() {
-            check_writable(path)?;
-        }
+        output.check()?;
         let store = open_store_to_measure(store)?;
         let baseline = match &output.baseline {
             Some(name) => Some(store.load(name)?),
@@ -141,22 +161,26 @@ impl<'a> Destination<'a> {
         {
             return shard::stored_already(shard, &by);
         }
-        if !run.trials.is_empty() {
-            self.output
-                .tell(&run, kept.is_ok() && self.store.absence().is_none())?;
-        }
-        if let Err(error) = kept {
-            return Err(rescue(&run, Failure::from(error)));
-        }
-        self.settle()?;
-        match outcome {
-            Err(error @ SessionError::Keep(_)) => return Err(rescue(&run, error.into())),
-            outcome => outcome?,
-        }
-        match self.baseline {
-            Some(baseline) => compare::against(&baseline, &run, self.output.fail_if_slower),
-            None => Ok(()),
-        }
+        let stored = kept.is_ok() && self.store.absence().is_none();
+        let shown = match run.trials.is_empty() {
+            true => Ok(()),
+            false => self.output.tell(&run, stored),
+        };
+        // Whatever could not be shown, what was measured must be somewhere.
+        let kept = match (kept, outcome) {
+            (Err(error), _) => Err(rescue(&run, error.into())),
+            (Ok(()), Err(error @ SessionError::Keep(_))) => {
+                first_failure([Err(rescue(&run, error.into())), self.settle()])
+            }
+            (Ok(()), outcome) => first_failure([self.settle(), outcome.map_err(Failure::from)]),
+        };
+        let compared = match (&kept, &self.baseline) {
+            (Ok(()), Some(baseline)) => {
+                compare::against(baseline, &run, self.output.fail_if_slower)
+            }
+            _ => Ok(()),
+        };
+        first_failure([kept, compared, shown])
     }
 }
 
@@ -179,24 +203,57 @@ impl Destination<'_> {
     }
 }
 
-/// Writes a run that nobody could keep beside the user, where that is possible.
-fn rescue(run: &Run, failure: Failure) -> Failure {
+/// The first failure. It is the one that the program ends with, so the others are said here.
+pub fn first_failure<const N: usize>(outcomes: [Result<(), Failure>; N]) -> Result<(), Failure> {
+    let mut failures = outcomes.into_iter().filter_map(Result::err);
+    let Some(first) = failures.next() else {
+        return Ok(());
+    };
+    // One reason may be in the way of several.
+    for other in failures.filter(|other| other.what() != first.what()) {
+        eprintln!("warning: {}\n  {}", other.what(), other.remedy());
+    }
+    Err(first)
+}
+
+/// Writes a run that the store could not keep beside the user, where that is possible.
+pub fn rescue(run: &Run, failure: Failure) -> Failure {
+    if run.trials.is_empty() {
+        return failure;
+    }
+    // It was there when the run began, so nothing was asked for wrongly.
+    let failed = |remedy: String| Failure::new(1, failure.what(), remedy);
     let Ok(json) = ::report::json::render(std::slice::from_ref(run)) else {
         return failure;
     };
     let name = format!("cryptmark-{}.json", run.run);
-    for folder in [PathBuf::from("."), std::env::temp_dir()] {
+    let elsewhere = std::env::temp_dir();
+    for folder in [Path::new("."), &elsewhere] {
         let path = folder.join(&name);
-        // Never through a link that somebody has put there before.
-        let written = File::create_new(&path).and_then(|mut new| new.write_all(json.as_bytes()));
-        if written.is_ok() {
+        if write_new(&path, json.as_bytes()).is_ok() {
             let path = path.display();
-            let remedy =
-                format!("What was measured is in {path}; `cryptmark import {path}` stores it.");
-            return failure.with_remedy(remedy);
+            return failed(format!(
+                "What was measured is in {path}; `cryptmark import {path}` stores it."
+            ));
         }
     }
-    failure
+    failed(format!(
+        "{} What was measured could not be written here or to {} either.",
+        failure.remedy(),
+        elsewhere.display()
+    ))
+}
+
+/// Writes a file that is not there yet: all of it, or none.
+fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    // Never through a link that somebody has put there before.
+    let mut new = File::create_new(path)?;
+    // Some file systems find out late that they are full.
+    let written = new.write_all(bytes).and_then(|()| new.sync_all());
+    if written.is_err() {
+        let _ = std::fs::remove_file(path);
+    }
+    written
 }
 
 /// Stores and shows a session as it goes.

@@ -44,6 +44,7 @@ pub(super) enum Applied {
     /// Another run is the shard that theirs was begun for: nothing of theirs is
     /// kept any more.
     Superseded {
+        attempt: String,
         experiment: String,
         shard: i64,
         by: String,
@@ -59,6 +60,7 @@ impl Applied {
                 experiment,
                 shard,
                 by,
+                ..
             } => Err(StoreError::ShardStored {
                 experiment,
                 shard,
@@ -96,8 +98,17 @@ impl Entry {
         })
     }
 
+    /// All that a run is, from its beginning to its end.
+    pub(super) fn whole(run: &Run) -> Result<[Self; 3], StoreError> {
+        let trials: Vec<_> = (0..).zip(&run.trials).collect();
+        Ok([
+            Self::begin(run)?,
+            Self::trials(&run.run, &trials)?,
+            Self::finish(run)?,
+        ])
+    }
+
     /// Id of the run that it is about.
-    #[cfg(feature = "postgres")]
     pub(super) fn run(&self) -> &str {
         match self {
             Self::Begin(header) | Self::Finish(header) => &header.run,
@@ -148,12 +159,27 @@ impl Store {
     /// Takes entries of one run in one transaction. `again` if they may be stored
     /// already: they are then taken a second time, which changes nothing.
     pub(super) fn apply(&self, entries: &[Entry], again: bool) -> Result<Applied, StoreError> {
+        let superseded = self.apply_all(entries, again)?;
+        Ok(superseded.into_iter().next().unwrap_or(Applied::Stored))
+    }
+
+    /// The same with entries of any runs; those that are superseded.
+    pub(super) fn apply_all(
+        &self,
+        entries: &[Entry],
+        again: bool,
+    ) -> Result<Vec<Applied>, StoreError> {
         let mut tried = again;
         transact!(self, write, tx => {
             // A transaction whose answer got lost may have been done.
             let again = std::mem::replace(&mut tried, true);
-            let mut applied = Applied::Stored;
+            let mut superseded = Vec::new();
+            // Nothing of it is kept any more.
+            let mut dropped = None;
             for entry in entries {
+                if dropped == Some(entry.run()) {
+                    continue;
+                }
                 let run = match entry {
                     Entry::Begin(header) => {
                         if let Some(shard) = &header.shard {
@@ -177,12 +203,14 @@ impl Store {
                                 .fetch_optional(&mut *tx)
                                 .await?;
                             if let Some((by,)) = stored.filter(|(by,)| *by != header.run) {
-                                applied = Applied::Superseded {
+                                superseded.push(Applied::Superseded {
+                                    attempt: header.run.clone(),
                                     experiment: shard.experiment.clone(),
                                     shard: i64::from(shard.index),
                                     by,
-                                };
-                                break;
+                                });
+                                dropped = Some(entry.run());
+                                continue;
                             }
                             sqlx::query(query::ADD_ATTEMPT)
                                 .bind(&header.run)
@@ -266,12 +294,14 @@ impl Store {
                                 .execute(&mut *tx)
                                 .await?;
                             if by != header.run {
-                                applied = Applied::Superseded {
+                                superseded.push(Applied::Superseded {
+                                    attempt: header.run.clone(),
                                     experiment: shard.experiment.clone(),
                                     shard: i64::from(shard.index),
                                     by,
-                                };
-                                break;
+                                });
+                                dropped = Some(entry.run());
+                                continue;
                             }
                         }
                         if known.is_some() {
@@ -290,18 +320,19 @@ impl Store {
                     }
                 };
                 // The run is not there: another attempt at its shard may have dropped it.
-                let superseded: Option<(String, i64, String)> =
+                let other: Option<(String, i64, String)> =
                     sqlx::query_as(query::SHARD_OF_ATTEMPT)
                         .bind(run)
                         .fetch_optional(&mut *tx)
                         .await?;
-                let Some((experiment, shard, by)) = superseded else {
+                let Some((experiment, shard, by)) = other else {
                     return Err(super::no_such_run(run).into());
                 };
-                applied = Applied::Superseded { experiment, shard, by };
-                break;
+                let attempt = run.clone();
+                superseded.push(Applied::Superseded { attempt, experiment, shard, by });
+                dropped = Some(entry.run());
             }
-            applied
+            superseded
         })
     }
 }

@@ -22,6 +22,7 @@ mod shards;
 #[cfg(feature = "postgres")]
 mod spool;
 mod sqlite;
+mod take_over;
 mod transact;
 mod waiting;
 
@@ -29,6 +30,7 @@ pub use error::StoreError;
 pub use location::Location;
 pub use settings::Settings;
 pub use shards::{Progress, ShardState};
+pub use take_over::TakenOver;
 pub use waiting::{HandedOver, Spool};
 
 use crate::record::{self, Run, SCHEMA, Trial};

@@ -1,7 +1,7 @@
 //! What every store must do, whichever database holds it.
 
 use cryptmark_lab::record::*;
-use cryptmark_lab::store::{LATEST, Location, Store, StoreError, schema};
+use cryptmark_lab::store::{LATEST, Location, Store, StoreError, TakenOver, schema};
 
 /// A run with `trials` trials whose fields do not repeat.
 pub fn run(id: &str, trials: u32) -> Run {
@@ -123,6 +123,7 @@ pub fn all(location: &Location) {
     names(&store);
     deletion(&store);
     shards(&store);
+    taken_over(&store);
     pages(&store);
     drop(store);
     // What was stored outlives the connection.
@@ -420,6 +421,81 @@ fn shards(store: &Store) {
     }
     let progress = store.progress("spring").unwrap();
     assert!(progress.shards.iter().all(|shard| shard.run.is_none()));
+}
+
+/// Runs that come as a whole: all or none of them, over a part of one, again and again.
+fn taken_over(store: &Store) {
+    use TakenOver::{Completed, Stored, Superseded, There};
+    let before = store.list().unwrap();
+    let take = |runs: &[&Run]| {
+        let runs: Vec<Run> = runs.iter().map(|run| (*run).clone()).collect();
+        store.take_over(&runs)
+    };
+    let (first, second) = (run("2028-a", 3), run("2028-b", 2));
+    let mut endless = run("2028-c", 1);
+    endless.trials[0].throughput_mb_s.high = f64::INFINITY;
+    assert!(matches!(
+        take(&[&first, &endless]),
+        Err(StoreError::Unstorable { .. })
+    ));
+    let mut other = first.clone();
+    other.started = "2026-11-22T12:00:00+01:00".into();
+    assert!(matches!(
+        take(&[&second, &first, &other]),
+        Err(StoreError::RunExists { run }) if run == "2028-a"
+    ));
+    assert_eq!(store.list().unwrap(), before, "nothing of them stays");
+
+    assert_eq!(take(&[&second]).unwrap(), [Stored]);
+    assert_eq!(take(&[&second, &first]).unwrap(), [There, Stored]);
+    assert_eq!(
+        take(&[&first, &second, &first]).unwrap(),
+        [There, There, There]
+    );
+    assert_eq!(store.load("2028-a").unwrap(), first);
+    assert!(matches!(take(&[&other]), Err(StoreError::RunExists { .. })));
+
+    // Cut short in the store, and whole in a file; a baseline of it stays.
+    let third = run("2028-d", 3);
+    store.begin(&third).unwrap();
+    let part = [(0, &third.trials[0])];
+    store.put_trials("2028-d", &part).unwrap();
+    store.set_baseline("part", "2028-d").unwrap();
+    assert_eq!(take(&[&third]).unwrap(), [Completed]);
+    assert_eq!(store.load("part").unwrap(), third);
+    store.remove_baseline("part").unwrap();
+    // An older state of it, and what it never was.
+    let mut older = third.clone();
+    older.partial = true;
+    older.trials.truncate(1);
+    assert_eq!(take(&[&older]).unwrap(), [There]);
+    let mut changed = third.clone();
+    changed.trials[1] = trial(9);
+    assert!(matches!(
+        take(&[&changed]),
+        Err(StoreError::RunExists { .. })
+    ));
+    assert_eq!(store.load("2028-d").unwrap(), third);
+
+    // Both are one shard, and a run that is none comes behind them.
+    let [sooner, later] = ["2028-e", "2028-f"].map(|id| attempt(id, "winter", 1, "f"));
+    let last = run("2028-g", 1);
+    let by = || Superseded {
+        by: "2028-e".into(),
+    };
+    assert_eq!(
+        take(&[&sooner, &later, &last]).unwrap(),
+        [Stored, by(), Stored]
+    );
+    assert_eq!(take(&[&later, &last]).unwrap(), [by(), There]);
+    assert!(matches!(
+        store.load("2028-f"),
+        Err(StoreError::NoSuchRun { .. })
+    ));
+    for id in ["2028-a", "2028-b", "2028-d", "2028-e", "2028-g"] {
+        store.delete(id).unwrap();
+    }
+    assert_eq!(store.list().unwrap(), before);
 }
 
 /// Down to the oldest version and up again: nothing that the tables say is lost.
