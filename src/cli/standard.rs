@@ -1,7 +1,6 @@
 //! Standard input and output, and whether there are any.
 
 use super::Failure;
-#[cfg(target_os = "linux")]
 use std::io;
 use std::path::Path;
 
@@ -33,6 +32,31 @@ pub fn check_output() -> Result<(), Failure> {
             "standard output is closed: all that is written to it would be lost",
             "Send it to a file or a pipe, or name a file instead of -.",
         ));
+    }
+    Ok(())
+}
+
+/// Returns when all that was given to standard output is durable, if it is a file or a disk.
+///
+/// # Errors
+/// Those of that; what cannot be synced, as a pipe, has none.
+pub fn sync_output() -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        let output = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
+        match std::fs::File::from(output).sync_all() {
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    io::ErrorKind::InvalidInput
+                        | io::ErrorKind::Unsupported
+                        | io::ErrorKind::ReadOnlyFilesystem
+                ) =>
+            {
+                return Err(error);
+            }
+            _ => {}
+        }
     }
     Ok(())
 }

@@ -4,8 +4,10 @@
 
 mod behind;
 mod losses;
+mod meanwhile;
 mod same;
 mod secrets;
+mod tagged;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -10,6 +10,7 @@ mod threads;
 pub(crate) use shared::Shared;
 
 use crate::hold::{self, Held};
+use crate::signature::{self, Content};
 use crate::testfile::Nameless;
 use crate::{
     BlockDevice, BlockError, ByteRange, Extent, Geometry, Hold, InlineQueue, OperationKind, Part,
@@ -243,6 +244,15 @@ impl FileDevice {
             length: range.length,
             source,
         })
+    }
+
+    /// What it holds, as [`signature::stored`] finds it: by what is open here, whatever has its
+    /// name by now. Not for files that are opened around the page cache.
+    ///
+    /// # Errors
+    /// Those of reading it; `path` names it there.
+    pub fn content(&self, path: &Path) -> Result<Content, BlockError> {
+        signature::stored(path, &self.shared.file)
     }
 
     /// The open file, whose description has the lock.

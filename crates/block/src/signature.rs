@@ -113,8 +113,8 @@ pub fn is_held(path: &Path) -> bool {
 /// `confirmed`, holds anything.
 ///
 /// What is opened for writing is asked once more whether it is in use; see
-/// [`crate::hold`]. To be called before that, by whoever has no device of it for
-/// [`guard_content`].
+/// [`crate::hold`]. Others may write to it until then: whoever means to write looks at what
+/// it holds while it is held, by [`stored`] or [`guard_content`].
 pub fn guard(path: &Path, confirmed: bool) -> Result<(), BlockError> {
     if !confirmed {
         return inspect(path).and_then(|occupancy| {
@@ -182,17 +182,28 @@ pub fn readable(device: &dyn BlockDevice) -> Result<Option<u64>, BlockError> {
 /// Errors: [`BlockError::Open`], [`BlockError::NotADevice`],
 /// [`BlockError::Examine`].
 pub fn inspect(path: &Path) -> Result<Occupancy, BlockError> {
-    let (metadata, kind) = examine(path)?;
+    let (metadata, _) = examine(path)?;
     let usage = usage::of(path, &metadata)?;
-    let content = File::open(path).and_then(|mut file| {
-        let size = file.seek(SeekFrom::End(0))?;
-        Content::of_file(&file, size, kind == PathKind::RegularFile)
-    });
+    let file = File::open(path).map_err(|source| cannot_open(path, source))?;
     Ok(Occupancy {
         path: path.to_owned(),
         usage,
-        content: content.map_err(|source| cannot_open(path, source))?,
+        content: stored(path, &file)?,
     })
+}
+
+/// What a file or a disk of the system holds that is open for reading: of a file, all that it
+/// stores. `path` names it in errors.
+///
+/// # Errors
+/// [`BlockError::Open`].
+pub fn stored(path: &Path, mut file: &File) -> Result<Content, BlockError> {
+    let mut look = || {
+        let kind = PathKind::of(&file.metadata()?);
+        let size = file.seek(SeekFrom::End(0))?;
+        Content::of_file(file, size, kind == Some(PathKind::RegularFile))
+    };
+    look().map_err(|source| cannot_open(path, source))
 }
 
 fn examine(path: &Path) -> Result<(Metadata, PathKind), BlockError> {

@@ -81,7 +81,10 @@ pub fn export(options: &ExportOptions) -> Result<(), Failure> {
     let progress = Progress::bytes(options.no_progress, volume.geometry().size);
     let report = |done| tell(&progress, &stop, done);
     let outcome = if to_stdout {
-        transfer::to_writer(&volume, &mut io::stdout(), &report).map_err(Failure::from)
+        let written = transfer::to_writer(&volume, &mut io::stdout(), &report);
+        // A file that it leads to may have failed, or have no room, without a word until now.
+        let synced = written.and_then(|()| standard::sync_output().map_err(TransferError::Output));
+        synced.map_err(Failure::from)
     } else {
         to_file(options, &volume, &report)
     };
@@ -100,14 +103,10 @@ fn to_file(
     let target = Target::of(path).map_err(unwritable)?;
     let held = match target.there().map(PathKind::of) {
         None => None,
-        Some(Some(PathKind::RegularFile)) => {
-            losses::guard(path, options.yes)?;
-            // Who writes to it would go on with a file that has no name any more.
-            Some(hold::open(path, true, Hold::Usual).map_err(VolumeError::Block)?)
-        }
+        // Who writes to it would go on with a file that has no name any more.
+        Some(Some(PathKind::RegularFile)) => Some(hold_output(options)?),
         Some(Some(PathKind::BlockDevice)) => {
-            losses::guard(path, options.yes)?;
-            let mut device = hold::open(path, true, Hold::Usual).map_err(VolumeError::Block)?;
+            let mut device = hold_output(options)?;
             let room = io::Seek::seek(&mut device, io::SeekFrom::End(0)).map_err(unwritable)?;
             let needed = volume.geometry().size;
             if room < needed {
@@ -134,8 +133,22 @@ fn to_file(
         .map_err(unwritable)?;
     transfer::to_file(volume, file.as_file(), true, report)?;
     // Windows replaces no file that is open.
+    let held = held.filter(|_| cfg!(not(windows)));
+    let published = target.publish(file).map_err(unwritable);
     drop(held);
-    target.publish(file).map_err(unwritable)
+    published
+}
+
+/// Opens what the output is to replace, and holds it. It is looked at while it is held, so that
+/// no other command writes to it in between.
+fn hold_output(options: &ExportOptions) -> Result<File, Failure> {
+    let path = &options.output;
+    losses::guard_use(path)?;
+    let held = hold::open(path, true, Hold::Usual).map_err(VolumeError::Block)?;
+    if !options.yes {
+        losses::guard_file(path, &held)?;
+    }
+    Ok(held)
 }
 
 /// Encrypts into a volume.
@@ -262,7 +275,7 @@ fn guard_import(
     let format = options.volume.format(devices.header())?;
     let stored = match format {
         Format::Plain | Format::Cryptoloop | Format::LoopAes => {
-            Some(losses::content(image, devices.data())?)
+            Some(devices.data().content(image)?)
         }
         _ => None,
     };
@@ -270,12 +283,7 @@ fn guard_import(
         return Ok(());
     }
     let own_header = stored.is_none() && std::ptr::eq(devices.header(), devices.data());
-    let named = match signature::names(volume) {
-        Ok(names) => !names.is_empty(),
-        // What has no right tag was never written, or is lost.
-        Err(BlockError::Tampered { .. }) => false,
-        Err(error) => return Err(VolumeError::Block(error).into()),
-    };
+    let named = losses::is_named(volume)?;
     // What a wrong cipher makes of somebody else's data may look like anything, but for a name.
     let inside = match losses::shown(volume)? {
         Some(words) if own_header || named => return Err(losses::refusal_inside(image, &words)),
@@ -288,7 +296,11 @@ fn guard_import(
     // something else, which the wrong type or the wrong header would destroy.
     let found = signature::names(devices.data()).map_err(VolumeError::Block)?;
     if !found.is_empty() {
-        return Err(losses::refusal(image, &Content { found, data: None }));
+        return Err(losses::refusal(
+            image,
+            &Content { found, data: None },
+            devices.data(),
+        ));
     }
     if let Some(place) = signature::readable(devices.data()).map_err(VolumeError::Block)? {
         return Err(Failure::new(
@@ -305,7 +317,7 @@ fn guard_import(
     }
     match stored {
         None => Ok(()),
-        Some(content) => Err(losses::refusal(image, &content)),
+        Some(content) => Err(losses::refusal(image, &content, devices.data())),
     }
 }
 

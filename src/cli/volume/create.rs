@@ -1,5 +1,9 @@
 //! `cryptmark volume create`: a new volume in a file or on a device.
 
+mod ground;
+
+pub use ground::Ground;
+
 use super::arguments::{Extent, sector_size};
 use super::copy::tell;
 use super::create_tcrypt;
@@ -8,14 +12,12 @@ use super::keyslot::{KdfArguments, NewSecretArguments, named_hash};
 use super::losses;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
-use crate::cli::{Failure, print_done, standard, stop_on_signal, whole};
+use crate::cli::{Failure, print_done, standard, stop_on_signal};
 use block::hold;
 use block::{BlockDevice, ByteRange, transfer};
 use cipher::{Algorithm, CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
 use clap::{Args, ValueEnum};
-use std::fs::{File, Metadata};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use volume::luks2::KeyslotOptions;
 use volume::tcrypt::Family;
 use volume::{CryptDevice, Draft, Format, Mapping, VolumeError, luks1, luks2};
@@ -23,9 +25,6 @@ use volume::{CryptDevice, Draft, Format, Mapping, VolumeError, luks1, luks2};
 /// cryptsetup's default: AES in XTS with 512 bits, two keys of 256.
 const CIPHER: &str = "aes-xts-plain64";
 const XTS_KEY_BYTES: usize = 64;
-
-/// What is left for the data of the smallest volume.
-const LEAST_FILE: u64 = 1 << 20;
 
 /// Options of `cryptmark volume create`.
 #[derive(Debug, Args)]
@@ -125,56 +124,6 @@ enum Kind {
     Cryptoloop,
 }
 
-/// A file that was made for the volume, and goes again if that fails.
-pub struct Made<'a> {
-    path: Option<&'a Path>,
-    /// What was made, whatever has its name by now.
-    file: Metadata,
-}
-
-impl Made<'_> {
-    /// It shall stay, with its name on the disk.
-    pub fn keep(mut self) -> Result<(), Failure> {
-        if let Some(path) = self.path {
-            whole::sync_name(path).map_err(|error| unwritable(path, &error))?;
-        }
-        self.path = None;
-        Ok(())
-    }
-}
-
-impl Drop for Made<'_> {
-    fn drop(&mut self) {
-        let own = |path: &&Path| {
-            std::fs::symlink_metadata(path).is_ok_and(|there| is_same_file(&there, &self.file))
-        };
-        if let Some(path) = self.path.filter(own) {
-            // There is nobody to tell, and the first error is the one that counts.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-#[cfg(unix)]
-fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-/// Windows gives no file another's name while it is open.
-#[cfg(not(unix))]
-fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
-    true
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(
-        1,
-        format!("cannot make {}: {error}", path.display()),
-        "Check the folder, its permissions and the free space.",
-    )
-}
-
 /// Runs the command.
 pub fn run(options: &CreateOptions) -> Result<(), Failure> {
     let family = match options.kind {
@@ -194,13 +143,12 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
 
 /// A volume without a header is noise: whatever opens it later makes it what it is.
 fn headless(options: &CreateOptions) -> Result<(), Failure> {
-    let (device, made) = place(&options.image, options.size, options.yes)?;
-    let data = ByteRange::new(0, device.geometry().size);
-    device.reserve(data)?;
-    fill(&device, data, options.no_progress)?;
-    if let Some(made) = made {
-        made.keep()?;
-    }
+    let ground = Ground::take(&options.image, options.size, options.yes)?;
+    let data = ByteRange::new(0, ground.device.geometry().size);
+    ground.begin()?;
+    ground.device.reserve(data)?;
+    fill(&ground.device, data, options.no_progress)?;
+    ground.keep()?;
     print_done(&format!(
         "{} bytes of noise: name the cipher and the passphrase whenever it is opened\n",
         data.length
@@ -260,19 +208,15 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
         ));
     }
 
-    let mut made = Vec::new();
-    let (data, data_made) = place(&options.image, options.size, options.yes)?;
-    made.extend(data_made);
+    let data = Ground::take(&options.image, options.size, options.yes)?;
     let header = match &options.header {
         None => None,
         Some(path) => {
             let size = Extent { bytes: HEADER_FILE };
-            let (device, header_made) = place(path, Some(size), options.yes)?;
-            made.extend(header_made);
-            Some(device)
+            Some(Ground::take(path, Some(size), options.yes)?)
         }
     };
-    warn(spec, data.geometry().size, options.yes)?;
+    warn(spec, data.device.geometry().size, options.yes)?;
     let secret = options
         .secret
         .first_secret(&options.image, options.new.empty())?;
@@ -292,7 +236,7 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
         _ => Format::Luks2,
     };
     let kdf = options.kdf.kdf(format, hash)?;
-    let device = header.as_ref().unwrap_or(&data);
+    let device = &header.as_ref().unwrap_or(&data).device;
     // What is not possible shows here, while the old volume is still there.
     let draft = Draft::new(device);
     let uuid = match options.kind {
@@ -315,7 +259,9 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
             let creation = luks2::Creation {
                 spec,
                 key_bytes,
-                sector_size: options.sector_size()?.unwrap_or_else(|| natural(&data)),
+                sector_size: options
+                    .sector_size()?
+                    .unwrap_or_else(|| natural(&data.device)),
                 keyslot: KeyslotOptions {
                     af_hash: hash.unwrap_or(volume::Hash::Sha256),
                     ..KeyslotOptions::new(kdf)
@@ -331,13 +277,16 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
         }
     };
     let before_data = options.offset.map_or(HEADER_FILE, |offset| offset.bytes);
+    for ground in header.iter().chain([&data]) {
+        ground.begin()?;
+    }
     device.reserve(ByteRange::new(0, before_data.min(device.geometry().size)))?;
     if options.yes {
         losses::shred_header(device)?;
     }
     draft.write()?;
-    for file in made {
-        file.keep()?;
+    for ground in header.into_iter().chain([data]) {
+        ground.keep()?;
     }
     print_done(&format!(
         "{format} volume {uuid}: {spec}, {} bits, {kdf}\n",
@@ -348,45 +297,6 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
 
 /// A detached header, with room for all keyslots.
 pub const HEADER_FILE: u64 = 16 << 20;
-
-/// The device to write to: what is there, if it may be overwritten, or a new file.
-pub fn place(
-    path: &Path,
-    size: Option<Extent>,
-    yes: bool,
-) -> Result<(Disk, Option<Made<'_>>), Failure> {
-    let mut made = None;
-    if !disk::is_remote(path) && !path.exists() {
-        let Some(Extent { bytes }) = size.filter(|size| size.bytes >= LEAST_FILE) else {
-            return Err(Failure::new(
-                2,
-                format!(
-                    "{} does not exist, and no --size of 1 MiB or more is given",
-                    path.display()
-                ),
-                "Give the --size of the file to make, or a file or device that exists.",
-            ));
-        };
-        let failed = |error| unwritable(path, &error);
-        let file = new_file(path).map_err(failed)?;
-        made = Some(Made {
-            path: Some(path),
-            file: file.metadata().map_err(failed)?,
-        });
-        file.set_len(bytes).map_err(failed)?;
-        return Ok((Disk::open(path, true)?, made));
-    }
-    Ok((disk::take_over(path, yes)?, made))
-}
-
-/// A file that only its owner may read, whatever the umask allows: it will have keys.
-fn new_file(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.read(true).write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
 
 /// The length of a new key where the user names none.
 pub fn usual_key_bytes(spec: &CipherSpec) -> usize {

@@ -1,7 +1,7 @@
 //! TrueCrypt and VeraCrypt volumes made, normal and hidden.
 
 use super::arguments::{keyfiles, prf};
-use super::create::{CreateOptions, fill, place};
+use super::create::{CreateOptions, Ground, fill};
 use super::disk::Disk;
 use super::header::strange_at;
 use super::losses;
@@ -26,7 +26,8 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
     if let Some(size) = options.size {
         check_whole(size.bytes)?;
     }
-    let (device, made) = place(&options.image, options.size, options.yes)?;
+    let ground = Ground::take(&options.image, options.size, options.yes)?;
+    let device = &ground.device;
     let passphrase = passphrase(options, &sealing.keyfiles)?;
     check_pim(family, &sealing, &passphrase, options.yes)?;
     let creation = Creation {
@@ -35,8 +36,9 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
         sealing,
     };
     // What is not possible shows here, while the old volume is still there.
-    let draft = Draft::new(&device);
+    let draft = Draft::new(device);
     let unlocked = creation.create(&draft, &passphrase, &Limits::default())?;
+    ground.begin()?;
     let size = device.geometry().size;
     for at in [0, size.saturating_sub(HEADERS_BYTES)] {
         let range = match options.quick {
@@ -46,17 +48,15 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
         device.reserve(range)?;
     }
     if options.yes {
-        losses::shred_header(&device)?;
+        losses::shred_header(device)?;
     }
     draft.write()?;
-    let data = unlocked.mapping(&device)?.data;
+    let data = unlocked.mapping(device)?.data;
     if !options.quick {
         // What is not used yet must look like what is.
-        fill(&device, data, options.no_progress)?;
+        fill(device, data, options.no_progress)?;
     }
-    if let Some(made) = made {
-        made.keep()?;
-    }
+    ground.keep()?;
     describe(&unlocked, data)
 }
 

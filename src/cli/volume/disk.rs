@@ -7,6 +7,9 @@ use super::backups;
 use super::losses;
 use crate::cli::Failure;
 use block::hold::{self, Hold, Users};
+#[cfg(target_os = "linux")]
+use block::signature;
+use block::signature::Content;
 use block::{
     BlockDevice, BlockError, ByteRange, Engine, Extent, FileDevice, FileOptions, Geometry,
     OperationKind, PathKind, Queue, QueueOptions,
@@ -229,6 +232,16 @@ impl Disk {
         matches!(self, Self::Nbd(_))
     }
 
+    /// What it holds: of a file, all that it stores.
+    pub fn content(&self, place: &Path) -> Result<Content, Failure> {
+        let content = match self {
+            Self::File(device, _) => device.content(place),
+            #[cfg(target_os = "linux")]
+            Self::Nbd(export) => signature::content(&export.device),
+        };
+        Ok(content.map_err(VolumeError::Block)?)
+    }
+
     /// What is stored in `range`, as far as anybody knows.
     pub fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
         match self {
@@ -335,10 +348,16 @@ pub fn check_settled(place: &Path) -> Result<(), Failure> {
 }
 
 /// Opens what is to be overwritten, if it is not in use and, unless the loss is
-/// `confirmed`, holds nothing.
+/// `confirmed`, holds nothing. It is looked at while it is held, so that no other command
+/// writes to it in between.
 pub fn take_over(place: &Path, confirmed: bool) -> Result<Disk, Failure> {
-    losses::guard(place, confirmed)?;
-    Disk::open(place, true)
+    losses::guard_use(place)?;
+    let disk = Disk::held(place, true, Hold::Usual)?;
+    if !confirmed {
+        losses::guard_content(place, &disk)?;
+    }
+    backups::keep(place, &disk)?;
+    Ok(disk)
 }
 
 #[cfg(target_os = "linux")]

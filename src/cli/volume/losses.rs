@@ -1,20 +1,24 @@
 //! What would be lost, in words, before anything is overwritten.
 
+mod fitting;
+
 use super::arguments::side_header;
 use super::create::fill;
 use super::disk::{self, Disk};
 use crate::cli::Failure;
 use block::signature::{self, Content, Found};
 use block::{BlockDevice, BlockError, ByteRange};
+use fitting::Fitting;
+use std::fs::File;
 use std::path::Path;
 use volume::{Format, VolumeError, luks1, luks2};
 
-/// Refuses to let `place` be overwritten if it is in use or, unless the loss is
-/// `confirmed`, holds anything.
+/// Refuses to let `place` be overwritten if it is in use, or a reencryption of it has stopped.
+/// To be called before it is opened for writing.
 ///
 /// # Errors
-/// Exit code 4 with all that is known of what it holds; those of reading it.
-pub fn guard(place: &Path, confirmed: bool) -> Result<(), Failure> {
+/// Exit code 4; those of reading it.
+pub fn guard_use(place: &Path) -> Result<(), Failure> {
     let side = side_header(place);
     if side.exists() {
         return Err(Failure::new(
@@ -28,22 +32,41 @@ pub fn guard(place: &Path, confirmed: bool) -> Result<(), Failure> {
              with the header first.",
         ));
     }
-    let refused = match disk::is_remote(place) {
-        true if confirmed => return Ok(()),
-        true => signature::guard_content(place, &Disk::open(place, false)?),
-        false => signature::guard(place, confirmed),
-    };
-    match refused {
-        Err(BlockError::Holds { path, content }) => Err(refusal(&path, &content)),
-        Err(other) => Err(VolumeError::Block(other).into()),
-        Ok(()) => disk::check_settled(place),
+    if disk::is_remote(place) {
+        return Ok(());
+    }
+    // The loss is confirmed as far as this goes: what it holds is asked for when it is held.
+    signature::guard(place, true).map_err(VolumeError::Block)?;
+    disk::check_settled(place)
+}
+
+/// Refuses to let what is open as `device`, and held, be overwritten if it holds anything.
+///
+/// # Errors
+/// Exit code 4 with all that is known of what it holds; those of reading it.
+pub fn guard_content(place: &Path, device: &Disk) -> Result<(), Failure> {
+    let content = device.content(place)?;
+    match content.is_blank() {
+        true => Ok(()),
+        false => Err(refusal(place, &content, device)),
     }
 }
 
-/// Refuses because `place` holds `content`.
-pub fn refusal(place: &Path, content: &Content) -> Failure {
-    let device = Disk::open(place, false).ok();
-    let words = content.in_words(|found| known_better(found, device.as_ref()?));
+/// The same for what is open as `file`.
+///
+/// # Errors
+/// Those of [`guard_content`].
+pub fn guard_file(place: &Path, file: &File) -> Result<(), Failure> {
+    let content = signature::stored(place, file).map_err(VolumeError::Block)?;
+    match content.is_blank() {
+        true => Ok(()),
+        false => Err(refusal(place, &content, &Disk::open(place, false)?)),
+    }
+}
+
+/// Refuses because `place`, which is open as `device`, holds `content`.
+pub fn refusal(place: &Path, content: &Content, device: &Disk) -> Failure {
+    let words = content.in_words(|found| known_better(found, device));
     Failure::new(
         4,
         format!("{} holds {words}", place.display()),
@@ -60,37 +83,40 @@ pub fn refusal_inside(place: &Path, words: &str) -> Failure {
     )
 }
 
-/// What `place` holds, which is open as `device`: of a file, all that it stores.
-///
-/// # Errors
-/// Those of reading it.
-pub fn content(place: &Path, device: &Disk) -> Result<Content, Failure> {
-    let content = match disk::is_remote(place) {
-        true => signature::content(device),
-        false => signature::inspect(place).map(|occupancy| occupancy.content),
-    };
-    Ok(content.map_err(VolumeError::Block)?)
-}
-
 /// What the plaintext of a volume shows, in words. Of a fresh one it is noise, or zeros
-/// where nothing is stored: only what has a name, or what noise never looks like, counts.
+/// where nothing is stored: only what has a name, or what noise never looks like, counts, and
+/// sectors that were written and are damaged.
 ///
 /// # Errors
 /// Those of reading it.
 pub fn shown(volume: &dyn BlockDevice) -> Result<Option<String>, Failure> {
+    let volume = Fitting::of(volume);
     let look = || -> Result<Option<String>, BlockError> {
-        let found = signature::names(volume)?;
+        let found = signature::names(&volume)?;
         if !found.is_empty() {
             return Ok(Some(Content { found, data: None }.to_string()));
         }
-        let place = signature::readable(volume)?;
-        Ok(place.map(|place| format!("readable data at byte {place}, with no known signature")))
+        if let Some(place) = signature::readable(&volume)? {
+            let words = format!("readable data at byte {place}, with no known signature");
+            return Ok(Some(words));
+        }
+        Ok(volume.damaged().map(|place| {
+            format!(
+                "sectors that cannot be read (the first at byte {place}: its tag does not fit) and \
+                 others that can"
+            )
+        }))
     };
-    match look() {
-        // What has no right tag was never written, or is lost.
-        Err(BlockError::Tampered { .. }) => Ok(None),
-        looked => Ok(looked.map_err(VolumeError::Block)?),
-    }
+    Ok(look().map_err(VolumeError::Block)?)
+}
+
+/// Whether the plaintext of a volume has anything with a name.
+///
+/// # Errors
+/// Those of reading it.
+pub fn is_named(volume: &dyn BlockDevice) -> Result<bool, Failure> {
+    let names = signature::names(&Fitting::of(volume)).map_err(VolumeError::Block)?;
+    Ok(!names.is_empty())
 }
 
 /// A LUKS volume by its version, name and key slots: what nobody can make again.

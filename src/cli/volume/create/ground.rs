@@ -1,0 +1,148 @@
+//! [`Ground`]: what a new volume is written over, from the first look at it until it stays.
+
+use super::Extent;
+use crate::cli::volume::disk::{self, Disk};
+use crate::cli::volume::losses;
+use crate::cli::{Failure, whole};
+use block::signature;
+use std::cell::Cell;
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::Path;
+
+/// What is left for the data of the smallest volume.
+const LEAST_FILE: u64 = 1 << 20;
+
+/// A file or device that is held and may be overwritten: blank, or its loss is confirmed.
+pub struct Ground<'a> {
+    /// What it is open as.
+    pub device: Disk,
+    path: &'a Path,
+    /// The user has said that whatever it holds may go.
+    confirmed: bool,
+    made: Option<Made<'a>>,
+}
+
+impl<'a> Ground<'a> {
+    /// Takes what is at `path`, if it may be overwritten, or makes a file of this size.
+    ///
+    /// # Errors
+    /// Exit code 4 where it is in use, and where it holds anything, unless `yes`.
+    pub fn take(path: &'a Path, size: Option<Extent>, yes: bool) -> Result<Self, Failure> {
+        if disk::is_remote(path) || path.exists() {
+            return Ok(Self {
+                device: disk::take_over(path, yes)?,
+                path,
+                confirmed: yes,
+                made: None,
+            });
+        }
+        let Some(Extent { bytes }) = size.filter(|size| size.bytes >= LEAST_FILE) else {
+            return Err(Failure::new(
+                2,
+                format!(
+                    "{} does not exist, and no --size of 1 MiB or more is given",
+                    path.display()
+                ),
+                "Give the --size of the file to make, or a file or device that exists.",
+            ));
+        };
+        let failed = |error| unwritable(path, &error);
+        let file = new_file(path).map_err(failed)?;
+        let made = Some(Made {
+            path: Some(path),
+            file: file.metadata().map_err(failed)?,
+            written: Cell::new(false),
+        });
+        file.set_len(bytes).map_err(failed)?;
+        Ok(Self {
+            device: Disk::open(path, true)?,
+            path,
+            // That was said before there was anything.
+            confirmed: false,
+            made,
+        })
+    }
+
+    /// Looks once more, right before the first write: passphrases have been asked for
+    /// meanwhile, and not every program asks who holds a file.
+    ///
+    /// # Errors
+    /// Exit code 4 where it holds anything now.
+    pub fn begin(&self) -> Result<(), Failure> {
+        if !self.confirmed {
+            losses::guard_content(self.path, &self.device)?;
+        }
+        if let Some(made) = &self.made {
+            made.written.set(true);
+        }
+        Ok(())
+    }
+
+    /// A file that was made shall stay, with its name on the disk.
+    ///
+    /// # Errors
+    /// Those of its folder.
+    pub fn keep(mut self) -> Result<(), Failure> {
+        if let Some(made) = &mut self.made {
+            whole::sync_name(self.path).map_err(|error| unwritable(self.path, &error))?;
+            made.path = None;
+        }
+        Ok(())
+    }
+}
+
+/// A file that was made for the volume, and goes again if that fails.
+struct Made<'a> {
+    path: Option<&'a Path>,
+    /// What was made, whatever has its name by now.
+    file: Metadata,
+    /// Whether it has anything of the volume.
+    written: Cell<bool>,
+}
+
+impl Drop for Made<'_> {
+    fn drop(&mut self) {
+        let own = |path: &&Path| {
+            std::fs::symlink_metadata(path).is_ok_and(|there| is_same_file(&there, &self.file))
+        };
+        let Some(path) = self.path.filter(own) else {
+            return;
+        };
+        // What it has before it is written is another program's.
+        let blank = || signature::inspect(path).is_ok_and(|found| found.content.is_blank());
+        if self.written.get() || blank() {
+            // There is nobody to tell, and the first error is the one that counts.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Windows gives no file another's name while it is open.
+#[cfg(not(unix))]
+fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
+    true
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        1,
+        format!("cannot make {}: {error}", path.display()),
+        "Check the folder, its permissions and the free space.",
+    )
+}
+
+/// A file that only its owner may read, whatever the umask allows: it will have keys.
+fn new_file(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
