@@ -130,6 +130,89 @@ fn hard_links_keep_the_old_content() {
     assert_eq!(fs::read(desk.path().join("other")).unwrap(), b"old");
 }
 
+/// Who may not keep the owner of what is replaced keeps its group, or lets no other one read it.
+#[test]
+fn no_other_group_reads_what_is_replaced() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: files of other users: they need root");
+    }
+    let desk = desk();
+    let path = |name: &str| desk.path().join(name);
+    fs::create_dir(path("home")).unwrap();
+    for name in ["", "v", "pass", "home"] {
+        chown(path(name), Some(1001), Some(3001)).unwrap();
+    }
+    for (group, before, after) in [
+        (3001, 0o660, (3001, 0o660)),
+        (3002, 0o666, (2001, 0o666)),
+        (3002, 0o664, (2001, 0o644)),
+        (3002, 0o606, (2001, 0o600)),
+    ] {
+        let _ = fs::remove_file(path("out"));
+        fs::write(path("out"), "old").unwrap();
+        chown(path("out"), Some(1002), Some(group)).unwrap();
+        fs::set_permissions(path("out"), fs::Permissions::from_mode(before)).unwrap();
+        let mut export = Command::new("setpriv");
+        export
+            .args(["--reuid=1001", "--regid=2001", "--groups=3001", PROGRAM])
+            .args(format!("{EXPORT} out --yes").split_whitespace())
+            .current_dir(desk.path())
+            .env("XDG_RUNTIME_DIR", path("home"))
+            .env("XDG_STATE_HOME", path("home"));
+        let ended = export.output().unwrap();
+        // Who may not write to a file does not replace it.
+        let writable = group == 3001 || before & 0o2 != 0;
+        let code = if writable { 0 } else { 2 };
+        assert_eq!(
+            ended.status.code(),
+            Some(code),
+            "{group} {before:o}: {ended:?}"
+        );
+        if writable {
+            let now = fs::metadata(path("out")).unwrap();
+            let now = (now.gid(), now.mode() & 0o777);
+            assert_eq!(now, after, "{group} {before:o}: {:o}", now.1);
+        }
+    }
+}
+
+#[test]
+fn an_access_control_list_stays() {
+    use rustix::fs::{XattrFlags, getxattr, setxattr};
+    use std::os::unix::fs::PermissionsExt;
+    let desk = desk();
+    let out = desk.path().join("out");
+    fs::write(&out, "old").unwrap();
+    // Its version; then kind, rights and user: the owner and one user may do all, the group
+    // nothing.
+    let mut list = vec![2, 0, 0, 0];
+    for (kind, rights, user) in [
+        (1_u16, 6_u16, u32::MAX),
+        (2, 6, 1005),
+        (4, 0, u32::MAX),
+        (16, 6, u32::MAX),
+        (32, 0, u32::MAX),
+    ] {
+        list.extend(kind.to_le_bytes());
+        list.extend(rights.to_le_bytes());
+        list.extend(user.to_le_bytes());
+    }
+    let name = "system.posix_acl_access";
+    if let Err(error) = setxattr(&out, name, &list, XattrFlags::empty()) {
+        return println!("skipped: access control lists: {error}");
+    }
+    let done = command(desk.path(), &format!("{EXPORT} out --yes")).output();
+    assert!(done.as_ref().unwrap().status.success(), "{done:?}");
+    let mut found = [0; 1024];
+    let length = getxattr(&out, name, &mut found[..]).unwrap();
+    assert_eq!(found[..length], list);
+    assert_eq!(
+        fs::metadata(&out).unwrap().permissions().mode() & 0o777,
+        0o660
+    );
+}
+
 /// One of them makes the file, and the other one does not replace it.
 #[test]
 fn of_two_exports_to_a_new_file_one_is_refused() {
@@ -216,6 +299,20 @@ fn volumes_headers_and_folders_of_backups_have_their_names_on_the_disk() {
             assert!(calls.iter().any(synced), "{command}: {named}: {calls:#?}");
         }
     }
+}
+
+/// A file on a network, or a failing disk, says only then that it has not got all.
+#[test]
+fn what_is_given_to_standard_output_is_synced() {
+    let desk = desk();
+    let export = "volume export v --passphrase-file pass --output -";
+    let Some(calls) = traced(desk.path(), export) else {
+        return;
+    };
+    assert!(
+        calls.iter().any(|call| call.contains("sync(")),
+        "{calls:#?}"
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Files that are there as a whole or not at all, also after a power loss.
 
+mod access;
+
 use super::Failure;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -21,8 +23,8 @@ enum Other {
     Goes,
 }
 
-/// Where the user wants a file, looked at once: what is there then may be replaced, and
-/// what appears later may not.
+/// Where the user wants a file, looked at once: what is there then may be replaced as it is
+/// then, and what appears later may not.
 #[derive(Debug)]
 pub struct Target {
     /// What links lead to.
@@ -101,15 +103,21 @@ impl Target {
     /// Gives a draft its name, after its content is on the disk.
     ///
     /// # Errors
-    /// Those of writing, and [`io::ErrorKind::AlreadyExists`] where nothing was and now
-    /// something is.
+    /// Those of writing, and [`io::ErrorKind::AlreadyExists`] where something is that was not,
+    /// or has changed since.
     pub fn publish(&self, draft: NamedTempFile) -> io::Result<()> {
-        let other = match &self.there {
-            None => Other::Stays,
-            Some(there) => {
-                keep_owner(draft.as_file(), there)?;
-                Other::Goes
-            }
+        if let Some(there) = &self.there {
+            access::keep(draft.as_file(), there, &self.path)?;
+        }
+        // That may take a while, and what is there is looked at last.
+        draft.as_file().sync_all()?;
+        let other = match (&self.there, fs::symlink_metadata(&self.path)) {
+            (Some(there), Ok(now)) => match is_unchanged(there, &now) {
+                true => Other::Goes,
+                false => return Err(io::ErrorKind::AlreadyExists.into()),
+            },
+            (Some(_), Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => Other::Stays,
         };
         publish(draft, &self.path, other)?;
         if self.there.as_ref().is_some_and(has_other_names) {
@@ -122,21 +130,21 @@ impl Target {
     }
 }
 
-/// Gives the owner and the mode of what was there to what takes its place. Who may not give a
-/// file away has it.
+/// Whether it is the same file, and nobody has written to it.
 #[cfg(unix)]
-fn keep_owner(draft: &File, there: &Metadata) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, fchown};
-    match fchown(draft, Some(there.uid()), Some(there.gid())) {
-        Err(error) if error.kind() != io::ErrorKind::PermissionDenied => return Err(error),
-        _ => {}
-    }
-    draft.set_permissions(there.permissions())
+fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let told = |found: &Metadata| {
+        let place = (found.dev(), found.ino());
+        (place, found.len(), found.mtime(), found.mtime_nsec())
+    };
+    told(before) == told(now)
 }
 
 #[cfg(not(unix))]
-fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
-    Ok(())
+fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
+    let told = |found: &Metadata| (found.file_type(), found.len(), found.modified().ok());
+    told(before) == told(now)
 }
 
 /// Whether a file has hard links.
@@ -186,16 +194,16 @@ fn end_of_links(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// What the user is told where `path` could not be written: exit code 4 if something has
-/// appeared there since it was looked at.
+/// appeared there, or changed, since it was looked at.
 pub fn unwritable(path: &Path, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::AlreadyExists => Failure::new(
             4,
             format!(
-                "{} has appeared in the meantime, and was not replaced",
+                "{} has appeared or changed in the meantime, and was not replaced",
                 path.display()
             ),
-            "Name another file, or look what made it, and run this again.",
+            "Look which program writes to it. Then run this again, or name another file.",
         ),
         _ => Failure::new(
             1,
@@ -319,6 +327,32 @@ mod tests {
         put(&Target::of(&path).unwrap(), "ours").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"ours");
         // Nothing else is left.
+        assert_eq!(fs::read_dir(desk.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_changes_meanwhile_stays() {
+        let desk = tempfile::tempdir().unwrap();
+        let path = desk.path().join("file");
+        let other = desk.path().join("other");
+        let replaced = || {
+            fs::write(&other, "theirs").unwrap();
+            fs::rename(&other, &path).unwrap();
+        };
+        let longer = || fs::write(&path, "theirs").unwrap();
+        for change in [&replaced as &dyn Fn(), &longer] {
+            fs::write(&path, "old").unwrap();
+            let target = Target::of(&path).unwrap();
+            change();
+            let refused = put(&target, "ours").unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(fs::read(&path).unwrap(), b"theirs");
+        }
+        // What has gone is missed by nobody.
+        let target = Target::of(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        put(&target, "ours").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"ours");
         assert_eq!(fs::read_dir(desk.path()).unwrap().count(), 1);
     }
 
