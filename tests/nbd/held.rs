@@ -1,7 +1,8 @@
 //! A volume on an export is held as one in a file is, whatever the URI is like.
 
-use crate::desk::{Desk, Kind};
+use crate::desk::{Back, Desk, Kind, PROGRAM};
 use std::fs;
+use std::process::{Child, Stdio};
 
 #[test]
 fn what_is_served_for_writing_is_in_use() {
@@ -51,4 +52,78 @@ fn what_is_served_for_writing_is_in_use() {
         crate::desk::PROGRAM,
         &format!("volume import {place} --passphrase-file line --input input --yes"),
     );
+}
+
+/// A server gives its first export, or its only one, without a name as well.
+#[test]
+fn an_export_is_in_use_by_its_other_name_too() {
+    let desk = Desk::new();
+    for name in ["x", "y"] {
+        desk.file(name, 20);
+    }
+    let serve = "volume serve x y --type plain --cipher cipher_null-ecb --passphrase-file line";
+    let back = desk.command(PROGRAM, &format!("{serve} --nbd back"));
+    let _back = Back::start(back, &desk.path("back"));
+    let [nameless, first, second] = ["", "x", "y"].map(|name| {
+        let place = format!("nbd+unix:///{name}?socket=back");
+        if !name.is_empty() {
+            desk.create(&place);
+        }
+        place
+    });
+    fs::write(desk.path("input"), [1; 512]).unwrap();
+    let write = |place: &str| {
+        format!("volume import {place} --passphrase-file line --input input --yes --no-progress")
+    };
+    let read = |place: &str| {
+        format!("volume export {place} --passphrase-file line --output - --no-progress")
+    };
+    let mut wrong = Vec::new();
+    for (served, how, command, code) in [
+        (&first, "", write(&nameless), 4),
+        (&first, "", read(&nameless), 4),
+        (&first, "", write(&second), 0),
+        (&first, "--read-only", write(&nameless), 4),
+        (&first, "--read-only", read(&nameless), 0),
+        (&first, "--read-only", write(&second), 0),
+        (&nameless, "", write(&first), 4),
+        (&nameless, "", read(&first), 4),
+        (&nameless, "--read-only", write(&first), 4),
+        (&nameless, "--read-only", read(&first), 0),
+    ] {
+        let front = format!("{served} {how} --passphrase-file line --nbd front --daemon");
+        desk.run(PROGRAM, &format!("volume serve {front}"));
+        let output = desk.try_to(&command);
+        let front = desk.path("front");
+        desk.run(PROGRAM, &format!("volume umount {}", front.display()));
+        if output.status.code() != Some(code) {
+            let said = String::from_utf8_lossy(&output.stderr);
+            wrong.push(format!("{served} {how}: {command}: not {code}: {said}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// As in a file: who changes a header is waited for.
+#[test]
+fn keys_are_added_to_an_export_at_once() {
+    let desk = Desk::new();
+    desk.file("disk", 20);
+    let _back = Kind::Ours.start(&desk);
+    let place = "nbd+unix:///?socket=back";
+    desk.create(place);
+    let add = |key: &str| -> Child {
+        fs::write(desk.path(key), key).unwrap();
+        let add = format!(
+            "volume key add {place} --passphrase-file line --new-key-file {key} --pbkdf pbkdf2 \
+             --pbkdf-force-iterations 3000000"
+        );
+        let mut command = desk.command(PROGRAM, &add);
+        command.stderr(Stdio::piped()).spawn().unwrap()
+    };
+    for child in ["one", "two", "three"].map(add) {
+        let ended = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(0), "{said}");
+    }
 }

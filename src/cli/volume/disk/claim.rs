@@ -1,9 +1,19 @@
 //! [`Claim`]: an NBD export is held against other processes of this program as a file is.
 //! Servers let several clients write, and know of no locks.
+//!
+//! An export without a name may be any of its server's: many servers have one export that they
+//! give by any name, and ours gives its first one. So files are locked for it and for all others:
+//!
+//! ```text
+//!                  keeps its lock of            must be able to lock for a moment
+//! named, writes    the export; named writers    the export without a name
+//! named, reads     the export; named readers    the export without a name, beside readers
+//! without a name   the export without a name    named writers; to write, named readers, too
+//! ```
 
 use crate::cli::Failure;
 use crate::cli::volume::backups::mark;
-use crate::cli::volume::service::{record, within};
+use crate::cli::volume::service::record;
 use block::BlockError;
 use block::hold::{Hold, Users};
 use serve::nbd::Uri;
@@ -11,32 +21,50 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use volume::VolumeError;
 
-/// How long others may still have it: a process that has just ended, or one that changes a
-/// header.
+/// How long others may still have it: a process that has just ended.
 const PATIENCE: Duration = Duration::from_millis(300);
+
+/// How long those wait that meet a change of a header, as they do for files.
+const BRIEF: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether something is free.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Locks that are no export's: a name has no NUL.
+const WRITERS: &str = "\0writers";
+const READERS: &str = "\0readers";
+const CHANGES: &str = "\0changes";
 
 /// Gives the export up when it goes.
 pub struct Claim {
     _locked: Vec<File>,
 }
 
+/// Whom a lock keeps out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Out {
+    Anybody,
+    /// All but those that lock it so as well.
+    Others,
+}
+
 impl Claim {
     /// Claims the export at `uri`, which the user calls `place`: writers keep out everybody
-    /// who claims it, and steady readers keep out writers.
+    /// who claims it, and steady readers keep out writers. Changes of a header are waited for.
     ///
     /// # Errors
-    /// Exit code 4 if another process has it.
+    /// Exit code 4 if another process has it, or may have it by another name.
     pub fn new(uri: &Uri, place: &Path, write: bool, hold: Hold) -> Result<Self, Failure> {
         let mut locked = Vec::new();
         if !write && hold != Hold::Steady {
             return Ok(Self { _locked: locked });
         }
-        for name in uri.names() {
-            let file = match open(&name) {
-                Ok(file) => file,
+        for server in uri.servers() {
+            match Locks::of(&server, uri.export()) {
+                Ok(locks) => locked.extend(locks.take(place, write, hold)?),
                 Err(failure) => {
                     eprintln!(
                         "warning: other processes are not kept from {}: {}",
@@ -45,24 +73,124 @@ impl Claim {
                     );
                     break;
                 }
-            };
-            let lock = || match write {
-                true => file.try_lock(),
-                false => file.try_lock_shared(),
-            };
-            if !within(PATIENCE, || {
-                !matches!(lock(), Err(TryLockError::WouldBlock))
-            }) {
-                return Err(VolumeError::Block(BlockError::InUse {
-                    path: place.to_owned(),
-                    users: Users::default(),
-                })
-                .into());
             }
-            locked.push(file);
         }
         Ok(Self { _locked: locked })
     }
+}
+
+/// The files that stand for a server's exports, as an export of it sees them.
+struct Locks {
+    /// That of the export.
+    own: File,
+    /// That of the export without a name, if it is another.
+    nameless: Option<File>,
+    writers: File,
+    readers: File,
+    /// Locked while the header of any export is changed.
+    changes: File,
+}
+
+impl Locks {
+    fn of(server: &str, export: &str) -> Result<Self, Failure> {
+        let file = |name: &str| open(&format!("{server}/{name}"));
+        Ok(Self {
+            own: file(export)?,
+            nameless: match export {
+                "" => None,
+                _ => Some(file("")?),
+            },
+            writers: file(WRITERS)?,
+            readers: file(READERS)?,
+            changes: file(CHANGES)?,
+        })
+    }
+
+    fn take(self, place: &Path, write: bool, hold: Hold) -> Result<Vec<File>, Failure> {
+        let out = match write {
+            true => Out::Anybody,
+            false => Out::Others,
+        };
+        if !self.lock(&self.own, out) {
+            return Err(VolumeError::Block(BlockError::InUse {
+                path: place.to_owned(),
+                users: Users::default(),
+            })
+            .into());
+        }
+        let named = self.nameless.is_some();
+        let free = match &self.nameless {
+            Some(nameless) => {
+                let kind = if write { &self.writers } else { &self.readers };
+                self.lock(kind, Out::Others) && self.is_free(nameless, out)
+            }
+            None => {
+                self.is_free(&self.writers, Out::Anybody)
+                    && (!write || self.is_free(&self.readers, Out::Anybody))
+            }
+        };
+        if !free {
+            return Err(maybe_in_use(place, named));
+        }
+        if hold == Hold::Brief {
+            // Others lock it for a moment, to see whether it is. Without it they do not wait.
+            let _ = self.changes.lock_shared();
+        }
+        Ok(vec![self.own, self.writers, self.readers, self.changes])
+    }
+
+    /// Locks a file, if whoever has it gives it up soon.
+    fn lock(&self, file: &File, out: Out) -> bool {
+        let begun = Instant::now();
+        let mut unchanged = begun;
+        loop {
+            if try_lock(file, out) {
+                return true;
+            }
+            match try_lock(&self.changes, Out::Anybody) {
+                true => {
+                    // It goes with the file at the latest.
+                    let _ = self.changes.unlock();
+                }
+                false => unchanged = Instant::now(),
+            }
+            if unchanged.elapsed() >= PATIENCE || begun.elapsed() >= BRIEF {
+                return false;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Whether a file could be locked; it is not any more.
+    fn is_free(&self, file: &File, out: Out) -> bool {
+        let free = self.lock(file, out);
+        // It goes with the file at the latest.
+        let _ = file.unlock();
+        free
+    }
+}
+
+/// Whether a file is locked by this; where there are no locks, nobody else has one.
+fn try_lock(file: &File, out: Out) -> bool {
+    let locked = match out {
+        Out::Anybody => file.try_lock(),
+        Out::Others => file.try_lock_shared(),
+    };
+    !matches!(locked, Err(TryLockError::WouldBlock))
+}
+
+/// Refuses because the server is used by another name.
+fn maybe_in_use(place: &Path, named: bool) -> Failure {
+    Failure::new(
+        4,
+        format!(
+            "{} may be in use by another process, which uses an export of the same server {} a name",
+            place.display(),
+            if named { "without" } else { "by" }
+        ),
+        "End that first: see `cryptmark volume status`. Or call both exports by their names, if \
+         the server has several.",
+    )
 }
 
 /// The file that stands for a name. It stays: whoever removed it could remove another's.

@@ -9,7 +9,7 @@ use percent_encoding::{
 };
 use std::ffi::OsStr;
 use std::fmt;
-use std::net::ToSocketAddrs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -128,10 +128,14 @@ impl Uri {
 }
 
 impl Uri {
-    /// Names of the export that two URIs share if they lead to it, as far as this machine
+    /// What the export is called; nothing is whichever the server has for that.
+    pub fn export(&self) -> &str {
+        &self.export
+    }
+
+    /// Names of the server that two URIs share if they lead to it, as far as this machine
     /// knows: by the socket's path without links and by its inode, or by the host's addresses.
-    pub fn names(&self) -> Vec<String> {
-        let export = &self.export;
+    pub fn servers(&self) -> Vec<String> {
         match &self.address {
             Address::Unix(socket) => {
                 let path = socket.canonicalize().unwrap_or_else(|_| socket.clone());
@@ -140,21 +144,29 @@ impl Uri {
                 let inode = inode.filter(|found| found.file_type().is_socket());
                 let inode = inode.map(|found| format!("{}:{}", found.dev(), found.ino()));
                 let names = [Some(path.display().to_string()), inode].into_iter();
-                names
-                    .flatten()
-                    .map(|name| format!("{name}/{export}"))
-                    .collect()
+                names.flatten().collect()
             }
             Address::Tcp { host, port } => {
                 let addresses = (host.as_str(), *port).to_socket_addrs();
                 let addresses = addresses.into_iter().flatten();
-                let mut names: Vec<_> = addresses.map(|at| format!("{at}/{export}")).collect();
+                let mut names: Vec<_> = addresses.map(|at| reached(at).to_string()).collect();
                 names.sort();
                 names.dedup();
                 names
             }
         }
     }
+}
+
+/// The address that a connection to this one reaches: that of no host in particular is this
+/// machine's own.
+fn reached(mut at: SocketAddr) -> SocketAddr {
+    at.set_ip(match at.ip().to_canonical() {
+        IpAddr::V4(any) if any.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(any) if any.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        other => other,
+    });
+    at
 }
 
 /// The parameters that are known, decoded.
@@ -291,6 +303,14 @@ mod tests {
         let here = std::env::current_dir().unwrap();
         let relative = parse("nbd+unix:///?socket=x.sock").unwrap();
         assert_eq!(relative.address, Address::Unix(here.join("x.sock")));
+    }
+
+    #[test]
+    fn addresses_of_this_machine_are_one_server() {
+        let servers = |text: &str| parse(text).unwrap().servers();
+        assert_eq!(servers("nbd://0.0.0.0:7/x"), ["127.0.0.1:7"]);
+        assert_eq!(servers("nbd://[::ffff:127.0.0.1]:7/"), ["127.0.0.1:7"]);
+        assert_eq!(servers("nbd://[::]:7/"), ["[::1]:7"]);
     }
 
     #[test]
