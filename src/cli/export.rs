@@ -41,12 +41,19 @@ pub fn run(options: &ExportOptions, store: Option<&str>) -> Result<(), Failure> 
     let store = open_store(store)?;
     let create = || Storage::create(&options.parquet);
     let written = all(&store, create, options.no_progress)?;
-    print(&format!(
+    let mut text = format!(
         "Exported {} trials of {} run(s): {:.1} MB\n",
         written.trials,
         written.runs,
         written.bytes as f64 / 1e6
-    ))
+    );
+    if written.removed > 0 {
+        text.push_str(&format!(
+            "Removed {} file(s) of attempts at shards that other runs are now\n",
+            written.removed
+        ));
+    }
+    print(&text)
 }
 
 /// Writes all runs of a store to a place, which is made once there is something for it.
@@ -76,6 +83,11 @@ pub fn all(
             ));
         }
         runs = store.runs_after(&after, PAGE)?;
+    }
+    // An attempt that was exported while it was under way would be counted beside its shard.
+    let dropped = store.dropped_attempts()?;
+    if !dropped.is_empty() {
+        written.removed = export.remove(&dropped)?;
     }
     progress.finish();
     Ok(written)

@@ -3,7 +3,7 @@
 use crate::synthetic::put;
 use crate::tables::{ask, files, python, store, tool};
 use crate::{PROGRAM, Sandbox, sample};
-use lab::record::{Detail, Life, Run, TrimPolicy};
+use lab::record::{Detail, Life, Run, Shard, TrimPolicy};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -144,6 +144,43 @@ fn a_run_is_a_file_and_stays_it() {
     sandbox.ok("host", &["export", "--parquet", "trials"]);
     assert_eq!(files(&sandbox, "trials"), expected);
     assert!(first == contents(), "the same run is another file");
+}
+
+/// The host of the first attempt was lost, and a second one has finished the shard.
+#[test]
+fn an_attempt_that_was_dropped_is_exported_no_more() {
+    let sandbox = Sandbox::new();
+    let attempt = |id: &str, partial| Run {
+        run: id.into(),
+        partial,
+        shard: Some(Shard {
+            experiment: "spring".into(),
+            index: 1,
+            of: 2,
+            fingerprint: "f".into(),
+            portions: vec![1],
+        }),
+        ..sample::run()
+    };
+    let host = store(&sandbox, "host");
+    put(&host, &attempt("20261120-first", true));
+    put(&host, &sample::run());
+    // Another host exports to the same place what is only there.
+    put(&store(&sandbox, "other"), &runs()[0]);
+    let export = ["export", "--parquet", "trials"];
+    sandbox.ok("other", &export);
+    sandbox.ok("host", &export);
+    assert_eq!(files(&sandbox, "trials").len(), 3);
+    put(&host, &attempt("20261121-b", false));
+    let said = sandbox.ok("host", &export);
+    assert!(said.contains("Removed 1 file(s) of attempts"), "{said}");
+    let left = files(&sandbox, "trials");
+    assert_eq!(left.len(), 3, "{left:?}");
+    assert!(
+        left.iter()
+            .any(|file| file.ends_with("/20261121-b.parquet"))
+    );
+    assert!(!sandbox.ok("host", &export).contains("Removed"));
 }
 
 #[test]

@@ -128,6 +128,19 @@ fn values_are_those_that_were_counted_by_hand() {
         trial.device.model = Some("mlc-128g".into());
     }
     put(&host, &simulated);
+    // Two attempts at a shard, of which neither is whole.
+    for id in ["2026-11-07-l", "2026-11-07-m"] {
+        let mut attempt = run(id, "one", "1", "aes-xts-plain64", &even);
+        attempt.partial = true;
+        attempt.shard = Some(lab::record::Shard {
+            experiment: "spring".into(),
+            index: 1,
+            of: 2,
+            fingerprint: "f".into(),
+            portions: vec![1],
+        });
+        put(&host, &attempt);
+    }
     drop(host);
 
     sandbox.ok("host", &["export", "--parquet", "trials"]);

@@ -71,7 +71,7 @@ pub enum FleetError {
     },
     /// No trial is there.
     #[cfg(feature = "report")]
-    #[error("{place} has no trials")]
+    #[error("{place} has no trials to report on")]
     Empty {
         /// The place.
         place: String,

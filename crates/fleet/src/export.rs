@@ -13,6 +13,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use tokio::runtime::{Builder, Runtime};
 
@@ -40,6 +41,8 @@ pub struct Written {
     pub trials: u64,
     /// Bytes of the objects.
     pub bytes: u64,
+    /// Objects removed, of attempts at shards that were dropped.
+    pub removed: u64,
 }
 
 impl std::ops::AddAssign for Written {
@@ -47,6 +50,7 @@ impl std::ops::AddAssign for Written {
         self.runs += more.runs;
         self.trials += more.trials;
         self.bytes += more.bytes;
+        self.removed += more.removed;
     }
 }
 
@@ -80,6 +84,7 @@ impl Export {
                 runs: 1,
                 trials: run.trials.len() as u64,
                 bytes: bytes.len() as u64,
+                removed: 0,
             };
             let path = path(run).map_err(|source| FleetError::of(place, source.into()))?;
             objects.push((path, bytes));
@@ -95,6 +100,37 @@ impl Export {
             .block_on(all)
             .map_err(|source| FleetError::of(place, source))?;
         Ok(written)
+    }
+
+    /// Removes the objects of runs, wherever they are in the place, and returns how many there
+    /// were.
+    ///
+    /// # Errors
+    /// What the place says.
+    pub fn remove(&self, runs: &[String]) -> Result<u64, FleetError> {
+        // Days and plans of runs that are gone are not known any more.
+        let names: BTreeSet<String> = runs.iter().map(|run| file(run)).collect();
+        let store = &self.storage.store;
+        let remove = async {
+            let mut objects = store.list(None);
+            let mut found = Vec::new();
+            while let Some(object) = objects.try_next().await? {
+                if object
+                    .location
+                    .filename()
+                    .is_some_and(|name| names.contains(name))
+                {
+                    found.push(object.location);
+                }
+            }
+            for path in &found {
+                store.delete(path).await?;
+            }
+            Ok::<u64, object_store::Error>(found.len() as u64)
+        };
+        self.runtime
+            .block_on(remove)
+            .map_err(|source| FleetError::of(&self.storage.place, source))
     }
 }
 
@@ -122,10 +158,12 @@ fn path(run: &Run) -> Result<Path, object_store::path::Error> {
         "" => NO_PLAN.to_owned(),
         plan => escaped(plan),
     };
-    Path::parse(format!(
-        "date={date}/plan={plan}/{}.parquet",
-        escaped(&run.run)
-    ))
+    Path::parse(format!("date={date}/plan={plan}/{}", file(&run.run)))
+}
+
+/// The name of a run's object in its partition.
+fn file(run: &str) -> String {
+    format!("{}.parquet", escaped(run))
 }
 
 /// Letters, digits, `-`, `_` and `.` as they are, other signs of ASCII as `%` and two

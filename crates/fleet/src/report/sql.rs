@@ -8,7 +8,8 @@ const ALIKE: &str = "tier, system, cipher, key_bits, against, fs, workload, op, 
                      queue_depth, threads, several_cores, device, cpu";
 
 /// The overhead of trials, with nothing null that is grouped by. A simulated drive is the
-/// same on every host: it tells nothing of a processor and a kernel.
+/// same on every host: it tells nothing of a processor and a kernel. A shard counts once it is
+/// whole: of one there may be several attempts that are not.
 pub(super) const COMPARED: &str = "
 CREATE VIEW compared AS
 SELECT run, started, tier, system, against, workload, op, block_bytes, queue_depth, threads,
@@ -23,12 +24,12 @@ SELECT run, started, tier, system, against, workload, op, block_bytes, queue_dep
        CASE device_kind WHEN 'simulated' THEN 'simulated' ELSE coalesce(kernel, '') END AS kernel,
        CAST(round(overhead_ratio * 1000) AS BIGINT) AS thousandths
 FROM trials
-WHERE overhead_ratio IS NOT NULL AND against <> system";
+WHERE overhead_ratio IS NOT NULL AND against <> system AND (shard IS NULL OR NOT partial)";
 
 /// How much there is, and of what version.
 pub(super) const EXTENT: &str = "
-SELECT count(*) AS trials,
-       count(DISTINCT run) AS runs,
+SELECT count(*) FILTER (WHERE shard IS NULL OR NOT partial) AS trials,
+       count(DISTINCT CASE WHEN shard IS NULL OR NOT partial THEN run END) AS runs,
        count(*) FILTER (WHERE schema_version IS NULL) AS strange,
        max(schema_version) AS version,
        (SELECT count(*) FROM compared WHERE against IN ('none', 'lab:none')) AS compared

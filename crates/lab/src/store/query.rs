@@ -80,3 +80,8 @@ pub(super) const SHARDS: &str = "SELECT shard, run FROM shards WHERE experiment 
 
 pub(super) const ATTEMPTS: &str = "SELECT shard, COUNT(*) FROM attempts
      WHERE experiment = $1 GROUP BY shard";
+
+/// Runs that began a shard which another run is, and of which nothing is stored.
+pub(super) const DROPPED_ATTEMPTS: &str = "SELECT attempts.run FROM attempts JOIN shards
+       ON shards.experiment = attempts.experiment AND shards.shard = attempts.shard
+     WHERE attempts.run NOT IN (SELECT run FROM runs)";

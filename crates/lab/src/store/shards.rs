@@ -86,6 +86,14 @@ impl Store {
         })
     }
 
+    /// Ids of runs that began a shard and were dropped when another run was stored as it.
+    pub fn dropped_attempts(&self) -> Result<Vec<String>, StoreError> {
+        let runs: Vec<(String,)> = transact!(self, read, tx => {
+            sqlx::query_as(query::DROPPED_ATTEMPTS).fetch_all(&mut *tx).await?
+        })?;
+        Ok(runs.into_iter().map(|(run,)| run).collect())
+    }
+
     /// The stored shards of an experiment as one run, which is partial while some
     /// are missing.
     ///
