@@ -248,6 +248,22 @@ fn writes_of_a_file_system_that_came_too_late_are_told() {
     umount_after_failures(&desk);
 }
 
+/// A server that nobody unmounts says it in its end.
+#[test]
+fn a_server_in_the_foreground_that_could_not_write_ends_with_1() {
+    let Some(desk) = Desk::new(64) else { return };
+    let _unmounted = to_a_small_disk(&desk);
+    let mut server = desk.in_foreground(&["--as", "file"]);
+    let file = read_and_write(&desk.path("d/volume"));
+    let data = vec![7; MIB as usize];
+    let full = (0..40).filter(|at| file.write_all_at(&data, at * MIB).is_err());
+    assert!(full.count() > 2);
+    drop(file);
+    desk::kill(desk.pid(), rustix::process::Signal::TERM);
+    assert_eq!(server.wait().unwrap().code(), Some(1));
+    assert!(desk.is_tidy());
+}
+
 struct Unmounted(PathBuf);
 
 impl Drop for Unmounted {

@@ -253,6 +253,10 @@ impl Served for Mounted<'_> {
         self.fuse.is_over()
     }
 
+    fn outcome(&mut self) -> Result<(), Failure> {
+        Ok(self.fuse.outcome()?)
+    }
+
     fn end(&mut self, how: End) -> Result<bool, Failure> {
         match how {
             End::Unused => self.let_go(),

@@ -11,7 +11,7 @@ use super::place;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use super::service::record;
-use super::service::{End, Exported, Served, Service, ServiceArguments};
+use super::service::{End, Exported, Served, Service, ServiceArguments, joined};
 use super::umount::{Undo, undo};
 use crate::cli::Failure;
 use ::serve::nbd::{self, Named, Place, ServeError, Server};
@@ -207,17 +207,17 @@ impl Served for Running {
         self.end.users()
     }
 
+    fn outcome(&mut self) -> Result<(), Failure> {
+        self.thread.take().map_or(Ok(()), joined)
+    }
+
     /// Who is connected hears the answers to what it has sent, and no more.
     fn end(&mut self, how: End) -> Result<bool, Failure> {
         if how == End::Unused && self.connections() > 0 {
             return Ok(false);
         }
         self.end.now();
-        if let Some(thread) = self.thread.take() {
-            let outcome = thread.join();
-            outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        }
-        Ok(true)
+        self.outcome().map(|()| true)
     }
 }
 

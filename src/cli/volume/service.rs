@@ -16,7 +16,7 @@ use super::disk::whole_name;
 use super::open::unlock;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
-use crate::cli::{Failure, count_signals, print, stop_on_signal};
+use crate::cli::{Failure, count_signals, print, print_done, stop_on_signal};
 use ::serve::{Export, Failures};
 use ::volume::Storage;
 use block::hold;
@@ -31,6 +31,7 @@ use std::process::{Command, Stdio};
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Tells the program that it was started to serve in the background.
@@ -99,6 +100,12 @@ pub trait Served {
     fn connections(&self) -> usize {
         0
     }
+
+    /// What came of it, asked once when it [is over](Self::is_over).
+    ///
+    /// # Errors
+    /// Where it has ended by a fault and not because somebody wanted that.
+    fn outcome(&mut self) -> Result<(), Failure>;
 
     /// Ends it; or, where somebody uses it, only with [`End::Now`], and says
     /// false otherwise.
@@ -336,7 +343,8 @@ impl Service {
     /// in the order of the volumes.
     ///
     /// # Errors
-    /// Exit code 1 where it was in use, or not all of it could be made durable.
+    /// Exit code 1 where it was in use or has ended by a fault, and where a write or flush has
+    /// failed.
     pub fn wait(&self, exports: &[Arc<Export>], served: &mut dyn Served) -> Result<(), Failure> {
         let ended = self.serve(exports, served);
         let flushed = exports.iter().map(|export| export.flush());
@@ -353,22 +361,23 @@ impl Service {
                 false => Ok(()),
             }
         });
-        self.leave_word(exports, &outcome);
-        outcome
+        self.with_last_word(exports, outcome)
     }
 
     /// Serves until it is over; tells whether it was taken away from who used it.
     fn serve(&self, exports: &[Arc<Export>], served: &mut dyn Served) -> Result<bool, Failure> {
         let signals = count_signals()?;
         let mut tried: Option<Instant> = None;
-        let mut told = false;
+        // Signals until it was said what the next one does.
+        let mut told: Option<usize> = None;
         while !served.is_over() {
             std::thread::sleep(TICK);
             self.count(served.connections());
             let asked = signals.load(Ordering::Relaxed);
             let idle = |time| exports.iter().all(|export| export.idle() >= time);
             let idle = self.lock_after.is_some_and(idle);
-            if asked > 1 {
+            // Two that unmount at once send two, and mean none to be cut off.
+            if told.is_some_and(|told| asked > told) {
                 served.end(End::Now)?;
                 return Ok(true);
             }
@@ -378,14 +387,14 @@ impl Service {
             }
             tried = Some(Instant::now());
             if served.end(End::Unused)? {
-                break;
+                return Ok(false);
             }
-            if asked > 0 && !told {
+            if asked > 0 && told.is_none() {
                 eprintln!("in use: ends when nobody uses it, or at the next signal");
-                told = true;
+                told = Some(asked);
             }
         }
-        Ok(false)
+        served.outcome().map(|()| false)
     }
 
     /// Writes down how many connections there are.
@@ -397,9 +406,13 @@ impl Service {
         }
     }
 
-    /// Writes down for whoever unmounts what could not be stored, or what else went
-    /// wrong. In the background nobody else hears it, and the record stays.
-    fn leave_word(&self, exports: &[Arc<Export>], outcome: &Result<(), Failure>) {
+    /// What could not be stored, or else what came of it; and writes that down for whoever
+    /// unmounts. In the background nobody else hears it, and the record stays.
+    fn with_last_word(
+        &self,
+        exports: &[Arc<Export>],
+        outcome: Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let mut own = self.own();
         let record = own.record();
         let images = std::iter::once(&record.image).chain(&record.others);
@@ -411,19 +424,26 @@ impl Service {
             what: format!("{}; {}", first.what, next.what),
             ..first
         });
-        let ending = match (lost, outcome) {
-            (Some(lost), _) => lost,
-            (None, Err(failure)) => Ending {
-                what: failure.what().into(),
-                remedy: failure.remedy().into(),
-            },
-            (None, Ok(())) => return,
+        let (ending, outcome) = match (lost, outcome) {
+            (None, Ok(())) => return Ok(()),
+            (None, Err(failure)) => {
+                let ending = Ending {
+                    what: failure.what().into(),
+                    remedy: failure.remedy().into(),
+                };
+                (ending, failure)
+            }
+            (Some(lost), outcome) => {
+                let failure = Failure::new(1, lost.what.clone(), lost.remedy.clone());
+                (lost, outcome.err().unwrap_or(failure))
+            }
         };
         // Nobody can be told that this could not be told.
         let _ = own.change(|record| record.ending = Some(ending));
         if self.daemon {
             own.keep();
         }
+        Err(outcome)
     }
 
     fn own(&self) -> MutexGuard<'_, OwnRecord> {
@@ -464,6 +484,22 @@ fn note(record: &Weak<Mutex<OwnRecord>>, error: &BlockError) {
     }
 }
 
+/// What came of a thread that has served.
+///
+/// # Errors
+/// What it returned, and exit code 1 where it has panicked: what was written is flushed all the
+/// same.
+pub fn joined<E: Into<Failure>>(thread: JoinHandle<Result<(), E>>) -> Result<(), Failure> {
+    match thread.join() {
+        Ok(outcome) => outcome.map_err(Into::into),
+        Err(_) => Err(Failure::new(
+            1,
+            "the server has ended by a fault of its own",
+            "What it has said above helps to find the fault. Start it again.",
+        )),
+    }
+}
+
 /// Starts this program once more with the same arguments, returns when it
 /// serves, and leaves it alone.
 fn in_background() -> Result<(), Failure> {
@@ -490,7 +526,8 @@ fn in_background() -> Result<(), Failure> {
         out.read_to_end(&mut said).map_err(failed)?;
     }
     if let Some((&READY, message)) = said.split_first() {
-        return print(&String::from_utf8_lossy(message));
+        print_done(&String::from_utf8_lossy(message));
+        return Ok(());
     }
     let status = child.wait().map_err(failed)?;
     // It has said itself what is wrong.

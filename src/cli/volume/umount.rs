@@ -113,7 +113,7 @@ fn end(found: &Found) -> Result<(), Failure> {
         free = undone()?;
     }
     if !free {
-        return Err(in_use(found));
+        return Err(in_use(found, Asked::No));
     }
     // Who has mounted something sees that it is gone.
     let unseen = |place: &Place| matches!(place, Place::Nbd(_) | Place::Disk(_));
@@ -131,7 +131,7 @@ fn end(found: &Found) -> Result<(), Failure> {
     let mut ended = found.wait(MOMENT);
     while !ended && asked.elapsed() < ENDING {
         if found.connections() > 0 {
-            return Err(in_use(found));
+            return Err(in_use(found, Asked::Yes));
         }
         ended = found.wait(MOMENT);
     }
@@ -165,7 +165,7 @@ pub fn tidy(found: &Found) -> Result<(), Failure> {
     // have them by now.
     match found.record.ending.is_some() || undo(&found.record, Undo::Left)? {
         true => found.remove(),
-        false => return Err(in_use(found)),
+        false => return Err(in_use(found, Asked::No)),
     }
     Ok(())
 }
@@ -182,16 +182,33 @@ fn visible(place: &Place) -> Option<&PathBuf> {
     }
 }
 
-fn in_use(found: &Found) -> Failure {
+/// Whether a server was asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    No,
+    /// It ends as soon as nobody uses it.
+    Yes,
+}
+
+fn in_use(found: &Found, asked: Asked) -> Failure {
     let connections = found.connections();
     if connections > 0 {
+        let pid = found.record.pid;
         return Failure::new(
             4,
             format!(
                 "{} is in use: its NBD server has {connections} open connections",
                 found.record.image.display()
             ),
-            "Disconnect the clients, then try again.",
+            match asked {
+                Asked::No => format!(
+                    "Disconnect the clients, then try again. Or send SIGTERM to process {pid} \
+                     twice, a second apart, which cuts off all of them."
+                ),
+                Asked::Yes => format!(
+                    "It ends when the clients have left. SIGTERM to process {pid} cuts them off."
+                ),
+            },
         );
     }
     let seen = found.record.places.iter().rev().find_map(visible);

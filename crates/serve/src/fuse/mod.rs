@@ -45,6 +45,9 @@ pub enum FuseError {
         /// Why.
         source: io::Error,
     },
+    /// What answers the kernel has ended before the unmount.
+    #[error("the server of a file cannot go on")]
+    Failed(#[source] io::Error),
 }
 
 impl FuseError {
@@ -59,6 +62,9 @@ impl FuseError {
             }
             Self::Busy { .. } => "Close what is open there, and try again.",
             Self::Unmount { .. } => "Check that it is mounted, and that it is yours.",
+            Self::Failed(_) => {
+                "Unmount what is left and start it again. Check what was written last."
+            }
         }
     }
 }
@@ -173,9 +179,25 @@ impl FuseMount {
         })
     }
 
-    /// Whether it was unmounted, and every request answered.
+    /// Whether it was unmounted, and every request answered; or has ended by a fault.
     pub fn is_over(&self) -> bool {
         self.session.guard.is_finished()
+    }
+
+    /// What came of it, asked once when it [is over](Self::is_over); nothing before that.
+    ///
+    /// # Errors
+    /// [`FuseError::Failed`] where it was not unmounted.
+    pub fn outcome(&mut self) -> Result<(), FuseError> {
+        if !self.is_over() {
+            return Ok(());
+        }
+        let ended = std::thread::spawn(|| Ok(()));
+        let session = std::mem::replace(&mut self.session.guard, ended);
+        match session.join() {
+            Ok(outcome) => outcome.map_err(FuseError::Failed),
+            Err(_) => Err(FuseError::Failed(io::Error::other("it has panicked"))),
+        }
     }
 }
 

@@ -5,10 +5,11 @@ use super::handshake::Named;
 use super::secure::Security;
 use super::transport::Wire;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -19,6 +20,16 @@ use std::time::{Duration, Instant};
 
 /// A client that has not chosen an export by then is sent away, however much it says.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A client over TCP that says nothing for so long is asked whether it is still there, and so
+/// often, so far apart, before it is taken for gone: 50 s in all. Its machine may have been
+/// switched off, or the way there cut, of which no word comes.
+const SILENCE: Duration = Duration::from_secs(20);
+const QUESTIONS: u32 = 3;
+const BETWEEN_QUESTIONS: Duration = Duration::from_secs(10);
+
+/// How long a server waits that could not take a client for want of something.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -309,12 +320,15 @@ impl Server {
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted => {}
                     io::ErrorKind::Interrupted => {}
-                    // Out of descriptors: some client will leave.
-                    _ if matches!(error.raw_os_error(), Some(23 | 24)) => {
-                        clients.send_oldest_away();
-                        std::thread::sleep(Duration::from_millis(50));
+                    _ if is_of_the_socket(&error) => return Err(error),
+                    // Out of descriptors or memory, for which some client will leave; or an
+                    // error of the network or of the one connection.
+                    _ => {
+                        if is_of_want(&error) {
+                            clients.send_oldest_away();
+                        }
+                        std::thread::sleep(PAUSE);
                     }
-                    _ => return Err(error),
                 },
             }
         }
@@ -324,14 +338,13 @@ impl Server {
         match &self.socket {
             Socket::Unix(socket) => {
                 let (stream, _) = socket.accept()?;
-                stream.set_nonblocking(false)?;
+                stream.set_nonblocking(false).map_err(is_gone)?;
                 let peer = Peer::of(&stream);
                 Ok((Box::new(stream), peer))
             }
             Socket::Tcp(socket) => {
                 let (stream, address) = socket.accept()?;
-                stream.set_nonblocking(false)?;
-                stream.set_nodelay(true)?;
+                prepare(&stream).map_err(is_gone)?;
                 Ok((Box::new(stream), Peer::at(address.ip())))
             }
         }
@@ -348,6 +361,35 @@ impl Drop for Server {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Whether it is the listening socket that has failed, and not what came to it.
+fn is_of_the_socket(error: &io::Error) -> bool {
+    [Errno::BADF, Errno::FAULT, Errno::INVAL, Errno::NOTSOCK]
+        .iter()
+        .any(|fatal| error.raw_os_error() == Some(fatal.raw_os_error()))
+}
+
+/// Whether the system has too few descriptors or too little memory.
+fn is_of_want(error: &io::Error) -> bool {
+    [Errno::NFILE, Errno::MFILE, Errno::NOBUFS, Errno::NOMEM]
+        .iter()
+        .any(|want| error.raw_os_error() == Some(want.raw_os_error()))
+}
+
+/// The error of a client that cannot be served, which is no error of the listening socket.
+fn is_gone(_: io::Error) -> io::Error {
+    io::ErrorKind::ConnectionAborted.into()
+}
+
+/// Sets a client's connection up; the system is to notice that it is gone without a word.
+fn prepare(client: &TcpStream) -> io::Result<()> {
+    client.set_nonblocking(false)?;
+    client.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(client, true)?;
+    sockopt::set_tcp_keepidle(client, SILENCE)?;
+    sockopt::set_tcp_keepintvl(client, BETWEEN_QUESTIONS)?;
+    Ok(sockopt::set_tcp_keepcnt(client, QUESTIONS)?)
 }
 
 /// What tells a file from one that took its name since.
@@ -374,7 +416,12 @@ fn wait_for(
         }
     });
     match poll(&mut events, time.as_ref()) {
-        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(Errno::INTR) => Ok(false),
+        // There may be memory again.
+        Err(Errno::NOMEM) => {
+            std::thread::sleep(PAUSE);
+            Ok(false)
+        }
         Err(error) => Err(error.into()),
         Ok(_) => Ok(!events[1].revents().is_empty()),
     }
@@ -408,4 +455,40 @@ fn listen_at(path: &Path, place: &Place) -> Result<UnixListener, ServeError> {
         Ok(socket.into())
     };
     bind().map_err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_over_tcp_are_asked_whether_they_are_there() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let _client = TcpStream::connect(server.local_addr().unwrap()).unwrap();
+        let (stream, _) = server.accept().unwrap();
+        prepare(&stream).unwrap();
+        assert!(sockopt::socket_keepalive(&stream).unwrap());
+        let until_gone = sockopt::tcp_keepidle(&stream).unwrap()
+            + sockopt::tcp_keepintvl(&stream).unwrap() * sockopt::tcp_keepcnt(&stream).unwrap();
+        assert_eq!(until_gone, Duration::from_secs(50));
+    }
+
+    #[test]
+    fn only_the_listening_socket_ends_a_server() {
+        for errno in [Errno::BADF, Errno::INVAL, Errno::NOTSOCK] {
+            assert!(is_of_the_socket(&errno.into()));
+        }
+        // As accept(2) has them.
+        for errno in [
+            Errno::NOBUFS,
+            Errno::NOMEM,
+            Errno::PROTO,
+            Errno::NETDOWN,
+            Errno::HOSTUNREACH,
+            Errno::PERM,
+        ] {
+            assert!(!is_of_the_socket(&errno.into()));
+        }
+        assert!(!is_of_the_socket(&is_gone(Errno::INVAL.into())));
+    }
 }

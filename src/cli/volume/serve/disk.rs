@@ -2,7 +2,7 @@
 
 use super::ServeOptions;
 use crate::cli::Failure;
-use crate::cli::volume::service::{End, Served, record};
+use crate::cli::volume::service::{End, Served, joined, record};
 use crate::cli::volume::umount::{Undo, undo};
 use block::signature::is_held;
 use serve::ublk::{self, Disk, UblkError};
@@ -71,16 +71,16 @@ impl Served for Running {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
+    fn outcome(&mut self) -> Result<(), Failure> {
+        self.thread.take().map_or(Ok(()), joined)
+    }
+
     fn end(&mut self, how: End) -> Result<bool, Failure> {
         if how == End::Unused && is_held(&self.path) {
             return Ok(false);
         }
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let outcome = thread.join();
-            outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        }
-        Ok(true)
+        self.outcome().map(|()| true)
     }
 }
 
