@@ -2,7 +2,7 @@
 //!
 //! Everything that a report may say about a run stands here. A field that
 //! nobody measured is `None` (JSON `null`), never zero. Throughput counts
-//! 10⁶ bytes. An [`Interval`] is a median with its 95 % bootstrap interval.
+//! 10⁶ bytes. An [`Interval`] is a median with its 95 % interval.
 
 mod detail;
 mod trial;
@@ -206,7 +206,7 @@ pub enum NoiseVerdict {
     Unknown,
 }
 
-/// A median with its 95 % bootstrap interval.
+/// A median with its 95 % interval: of a bootstrap, or of slices as `stats` says.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Median of the `n` values.
