@@ -4,6 +4,7 @@
 use crate::kit::{CHEAP, Desk, OTHER, SIDE, Task, have};
 use serde_json::Value;
 use std::fs;
+use std::process::Command;
 
 /// Whether the header says that all the data are new, and that the old key is still to go.
 fn says_done(desk: &Desk) -> bool {
@@ -74,16 +75,18 @@ fn done_is_done_with_its_own_data_alone() {
     }
 }
 
+/// Copies the header of the volume to a file of its own.
+fn keep_header(desk: &Desk, name: &str) {
+    let volume = fs::read(desk.path("v")).unwrap();
+    fs::write(desk.path(name), &volume[..4 << 20]).unwrap();
+}
+
 #[test]
 fn a_copy_of_the_header_is_none_to_change_the_data_by() {
     if !have("strace") {
         return;
     }
     let untouched = Desk::new(Task::Reencrypt);
-    let keep_header = |desk: &Desk, name: &str| {
-        let volume = fs::read(desk.path("v")).unwrap();
-        fs::write(desk.path(name), &volume[..4 << 20]).unwrap();
-    };
     keep_header(&untouched, "bak");
     for mode in ["--decrypt", CHEAP] {
         let desk = untouched.copy();
@@ -129,6 +132,131 @@ fn an_older_header_is_none_to_write_by() {
         assert!(said.contains("a header of its own"), "{said}");
     }
     desk.holds("by its own");
+}
+
+/// The rest of the data would be changed another time.
+#[test]
+fn a_copy_from_the_middle_is_none_when_the_volume_has_ended() {
+    if !have("strace") || !have("cryptsetup") {
+        return;
+    }
+    let untouched = Desk::new(Task::Reencrypt);
+    let reencrypt = format!("reencrypt v {CHEAP}");
+    let mut copies = 0;
+    for at in 5..60 {
+        let desk = untouched.copy();
+        if !desk.ours_killed_at(&reencrypt, "fdatasync", at) {
+            break;
+        }
+        if !desk.is_begun() {
+            continue;
+        }
+        copies += 1;
+        keep_header(&desk, "middle");
+        desk.ours("reencrypt v");
+        for command in [
+            "reencrypt v --header middle",
+            "import v --header middle --input plain --yes",
+        ] {
+            let said = desk.refused("v", 4, command);
+            assert!(said.contains("a header of its own"), "{at}: {said}");
+            assert!(said.contains("Omit --header"), "{at}: {said}");
+        }
+        desk.holds("by its own");
+    }
+    assert!(copies > 2, "only {copies} copies");
+}
+
+/// The header that is named is the right one, and the volume's own is what must not be used.
+#[test]
+fn the_newer_header_can_be_put_into_the_volume() {
+    if !have("cryptsetup") {
+        return;
+    }
+    let untouched = Desk::new(Task::Reencrypt);
+    keep_header(&untouched, "newer");
+    let theirs = format!("reencrypt --force-offline-reencrypt {CHEAP} v --header newer");
+    let desk = untouched.copy();
+    desk.theirs(&theirs);
+    for command in [
+        "import v --header newer --input plain --yes",
+        &format!("reencrypt v --header newer {CHEAP}"),
+    ] {
+        let said = desk.refused("v", 4, command);
+        assert!(said.contains("a header of its own"), "{said}");
+        assert!(said.contains("header restore v --input newer"), "{said}");
+    }
+    desk.ours("header restore v --input newer --yes");
+    desk.holds("put there");
+    desk.ours("import v --input plain --yes");
+    desk.ours(&format!("reencrypt v {CHEAP}"));
+    desk.holds("changed");
+
+    // What began by the header apart goes on by it.
+    fs::rename(untouched.path("newer"), untouched.path("h")).unwrap();
+    let init = format!("reencrypt --init-only --force-offline-reencrypt {CHEAP} v --header h");
+    untouched.theirs(&init);
+    untouched.ours("import v --header h --input plain --yes");
+    let output = untouched.ours("reencrypt v --header h");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("out of date"), "{said}");
+    untouched.holds("by the header apart");
+}
+
+#[test]
+fn an_own_header_of_luks1_counts() {
+    let desk = Desk::empty();
+    let create = "create v --type luks1 --size 20MiB --pbkdf-force-iterations 1000 --yes";
+    desk.ours(create);
+    desk.ours("import v --input plain --yes");
+    fs::copy(desk.path("v"), desk.path("copy")).unwrap();
+    let converted = Command::new(env!("CARGO_BIN_EXE_cryptmark"))
+        .args(["volume", "convert", "--type", "luks2"])
+        .arg(desk.path("copy"))
+        .env("XDG_STATE_HOME", desk.path("state"))
+        .status();
+    assert!(converted.unwrap().success());
+    for mode in ["--decrypt", CHEAP] {
+        let said = desk.refused("v", 4, &format!("reencrypt v --header copy {mode}"));
+        assert!(said.contains("a header of its own"), "{said}");
+    }
+    desk.holds("by its own");
+}
+
+/// The volume was made anew, and the header of before has the same passphrase.
+#[test]
+fn a_header_of_another_volume_is_asked_about() {
+    if !have("cryptsetup") {
+        return;
+    }
+    let desk = Desk::new(Task::Reencrypt);
+    keep_header(&desk, "before");
+    desk.theirs(&format!("luksFormat {CHEAP} --offset 8192 v"));
+    desk.ours("import v --input plain --yes");
+    for mode in ["--decrypt", CHEAP] {
+        let reencrypt = format!("reencrypt v --header before {mode}");
+        let said = desk.refused("v", 4, &reencrypt);
+        assert!(said.contains("of another LUKS volume"), "{said}");
+        desk.copy().ours(&format!("{reencrypt} --yes"));
+    }
+    desk.holds("by its own");
+}
+
+/// A header that was erased after it was copied elsewhere leaves the copy as the only one.
+#[test]
+fn a_header_without_key_slots_does_not_count() {
+    if !have("cryptsetup") {
+        return;
+    }
+    let desk = Desk::new(Task::Reencrypt);
+    keep_header(&desk, "h");
+    desk.ours("key kill v --key-slot 0 --yes");
+    desk.ours(&format!("reencrypt v --header h {CHEAP}"));
+    desk.holds("another key");
+    desk.ours("import v --header h --input plain --yes");
+    desk.ours("reencrypt v --header h --decrypt");
+    let there = fs::read(desk.path("v")).unwrap();
+    assert!(there[4 << 20..] == desk.plain);
 }
 
 /// Half of the data are of another reencryption, whose header would be forgotten.

@@ -52,7 +52,7 @@ pub use hash::Hash;
 pub use integrity::{SealedDevice, SealedMapping};
 pub use kdf::{Argon2Variant, Kdf, Limits};
 pub use luks::checked_uuid;
-pub use luks_header::{Loss, LuksHeader};
+pub use luks_header::{Loss, LuksHeader, Own};
 pub use mapping::{Mapping, has_equal_halves};
 pub use opening::{Access, Opened, Opening, Row, Storage};
 pub use secret::{Given, Secret, Unlocked};

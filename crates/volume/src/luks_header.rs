@@ -1,5 +1,9 @@
 //! [`LuksHeader::losses`]: what is lost when one header takes another's place.
 
+mod own;
+
+pub use self::own::Own;
+
 use crate::{Format, VolumeError, luks1, luks2, unaligned};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -174,15 +178,6 @@ impl LuksHeader {
         losses
     }
 
-    /// Whether `own`, which the data of this header have at their start, says otherwise how they
-    /// are encrypted: this is a copy from before a change. Where this one alone tells of a
-    /// reencryption, it is the one that counts.
-    pub fn is_outdated_by(&self, own: &Self) -> bool {
-        let differs = |loss: &Loss| matches!(loss, Loss::Reencryption | Loss::Key | Loss::Data);
-        let counts = self.is_reencrypting() && !own.is_reencrypting();
-        self.uuid() == own.uuid() && !counts && own.losses(self).iter().any(differs)
-    }
-
     /// Whether the data are being encrypted anew, by this program or another.
     pub fn is_reencrypting(&self) -> bool {
         let Self::Luks2(header) = self else {
@@ -240,24 +235,46 @@ impl LuksHeader {
                 STANDARD.encode(header.digest_salt),
                 STANDARD.encode(header.digest)
             ])],
-            Self::Luks2(_) => {
-                let digests = self.members("digests").into_iter();
-                let bound = |digest: &Value| {
-                    let segments = digest["segments"].as_array();
-                    segments.is_some_and(|segments| !segments.is_empty())
-                };
-                digests
-                    .filter(|(_, digest)| bound(digest))
-                    .map(|(_, digest)| json!([digest["salt"], digest["digest"]]))
-                    .collect()
-            }
+            Self::Luks2(_) => self.bound_digests().iter().map(Self::told).collect(),
         };
         digests.sort_by_key(Value::to_string);
         digests
     }
 
+    /// What tells the key of a digest of LUKS2 from any other.
+    fn told(digest: &Value) -> Value {
+        json!([digest["salt"], digest["digest"]])
+    }
+
+    /// The digests of LUKS2 that have segments.
+    fn bound_digests(&self) -> Vec<Value> {
+        let digests = self.members("digests").into_iter();
+        let bound = |digest: &Value| {
+            let segments = digest["segments"].as_array();
+            segments.is_some_and(|segments| !segments.is_empty())
+        };
+        let digests = digests.map(|(_, digest)| digest);
+        digests.filter(bound).collect()
+    }
+
     /// What says where and how the data are.
     fn segments(&self) -> Vec<Value> {
+        match self {
+            Self::Luks1(header) => {
+                let (offset, spec) = (header.payload_offset.to_string(), header.spec.to_string());
+                vec![json!([
+                    "crypt", offset, "dynamic", "0", spec, 512, null, null, null
+                ])]
+            }
+            Self::Luks2(_) => {
+                let segments = self.members("segments").into_iter();
+                segments.map(|(_, segment)| Self::said(&segment)).collect()
+            }
+        }
+    }
+
+    /// What a segment of LUKS2 says of the data.
+    fn said(segment: &Value) -> Value {
         const FIELDS: [&str; 9] = [
             "type",
             "offset",
@@ -269,20 +286,7 @@ impl LuksHeader {
             "flags",
             "opal_segment_number",
         ];
-        match self {
-            Self::Luks1(header) => {
-                let (offset, spec) = (header.payload_offset.to_string(), header.spec.to_string());
-                vec![json!([
-                    "crypt", offset, "dynamic", "0", spec, 512, null, null, null
-                ])]
-            }
-            Self::Luks2(_) => {
-                let segments = self.members("segments").into_iter();
-                segments
-                    .map(|(_, segment)| FIELDS.map(|field| segment[field].clone()).into())
-                    .collect()
-            }
-        }
+        FIELDS.map(|field| segment[field].clone()).into()
     }
 }
 

@@ -1,12 +1,14 @@
 //! `cryptmark volume header`: saved, put back, mended, named.
 
 mod alone;
+mod own;
 mod repair;
 mod restore;
 mod save;
 mod tcrypt;
 
 pub use alone::unlock as unlock_alone;
+pub use own::{check_to_change, check_to_write};
 pub use tcrypt::{check_behind, strange_at};
 
 use super::arguments::VolumeArguments;

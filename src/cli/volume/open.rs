@@ -1,7 +1,7 @@
 //! `cryptmark volume open`: does it open, and as what?
 
 use super::arguments::{Devices, VolumeArguments};
-use super::header::unlock_alone;
+use super::header::{check_to_write, unlock_alone};
 use super::reencrypt::is_beside;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
@@ -9,12 +9,10 @@ use crate::cli::{Failure, print, stop_on_signal};
 use block::{BlockError, signature};
 use clap::Args;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use volume::{
-    Access, Format, Limits, LuksHeader, Opened, Row, VolumeError, bestcrypt, has_equal_halves,
-    tcrypt,
+    Access, Format, Limits, Opened, Row, VolumeError, bestcrypt, has_equal_halves, tcrypt,
 };
 
 /// Options of `cryptmark volume open`.
@@ -113,7 +111,7 @@ pub fn unlock(
     let format = volume.format(devices.header())?;
     let opening = volume.opening(format)?;
     if let (Access::Write, Some(named)) = (access, volume.named_header()) {
-        check_current(named, devices, volume)?;
+        check_to_write(named, volume.image(), devices)?;
     }
     let secret = secret.secret(format, volume.image())?;
     let search = Search::start()?;
@@ -142,24 +140,6 @@ pub fn unlock(
     }
     warn_of_plaintext(&opened);
     Ok(opened)
-}
-
-/// Refuses to write by a copy of a header from before a change of the key or the place of the
-/// data: what is written so is noise to the header that the volume has.
-fn check_current(named: &Path, devices: &Devices, volume: &VolumeArguments) -> Result<(), Failure> {
-    let headers = [devices.header(), devices.data()].map(|disk| LuksHeader::read(disk));
-    match headers {
-        [Ok(header), Ok(own)] if header.is_outdated_by(&own) => Err(Failure::new(
-            4,
-            format!(
-                "{} has a header of its own, and {} says otherwise how the data are encrypted",
-                volume.image().display(),
-                named.display()
-            ),
-            "Omit --header to write. By this header the data can be read only, with `volume export` for instance.",
-        )),
-        _ => Ok(()),
-    }
 }
 
 /// Says that data are not encrypted, where the cipher is none.

@@ -9,6 +9,7 @@ use super::arguments::{VolumeArguments, side_header};
 use super::copy::tell;
 use super::create::{usual_key_bytes, warn};
 use super::disk::{Disk, check_distinct};
+use super::header::check_to_change;
 use super::keyslot::{KdfArguments, KeptArguments, named_hash};
 use super::secrets::{Empty, SecretArguments};
 use crate::cli::progress::Progress;
@@ -55,7 +56,7 @@ pub struct ReencryptOptions {
     /// Decrypt the volume for good
     #[arg(long)]
     decrypt: bool,
-    /// Lose the keyslots whose passphrases are not given, or a hidden volume, and take a cipher that protects little
+    /// Lose the keyslots whose passphrases are not given, a hidden volume, or another volume that begins there; and take a cipher that protects little
     #[arg(long)]
     yes: bool,
     /// Show no progress
@@ -196,8 +197,8 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
             ),
         ));
     }
-    if let Some(named) = options.volume.named_header() {
-        check_own_header(named, &parsed, image, data)?;
+    if let (Some(named), false) = (options.volume.named_header(), parsed.is_decrypted()) {
+        check_to_change(named, &parsed, (image, data), options.yes)?;
     }
     if parsed.is_reencrypting() {
         check_mode(options, &parsed)?;
@@ -231,33 +232,6 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         return work(options, &mut parsed, (header, data), &keys).map(|()| DONE);
     }
     change(options, &mut parsed, (header, data)).map(|()| DONE)
-}
-
-/// Refuses to change data by a header apart that have one of their own, by which they would be
-/// read afterwards as if nothing had been done, or done another time.
-fn check_own_header(
-    named: &Path,
-    header: &Header,
-    image: &Path,
-    data: &Disk,
-) -> Result<(), Failure> {
-    let Ok(own) = Header::read(data) else {
-        return Ok(());
-    };
-    // Where the one apart alone tells of a reencryption, it is the one that counts.
-    let counts = header.is_reencrypting() && !own.is_reencrypting();
-    if own.binary.uuid != header.binary.uuid || counts {
-        return Ok(());
-    }
-    Err(Failure::new(
-        4,
-        format!(
-            "{} has a header of its own, of the same UUID as {}",
-            image.display(),
-            named.display()
-        ),
-        "Omit --header: the volume's own header would know nothing of the change.",
-    ))
 }
 
 /// Refuses to go on with something else than the user asked for.

@@ -1,0 +1,110 @@
+//! Two headers of one volume, at its start and in a file: which of them the data are changed by.
+
+use crate::cli::Failure;
+use crate::cli::volume::arguments::Devices;
+use crate::cli::volume::disk::Disk;
+use std::path::Path;
+use volume::{LuksHeader, Own, luks2};
+
+/// Refuses to write by a header that the volume's own header contradicts: what is written by
+/// the wrong one is noise to the right one.
+pub fn check_to_write(named: &Path, image: &Path, devices: &Devices) -> Result<(), Failure> {
+    let headers = [devices.header(), devices.data()].map(|disk| LuksHeader::read(disk));
+    let [Ok(header), Ok(own)] = headers else {
+        return Ok(());
+    };
+    match header.own(&own) {
+        Own::Same | Own::Erased => Ok(()),
+        Own::Other => {
+            eprintln!(
+                "warning: {} begins with the header of another LUKS volume, {}",
+                image.display(),
+                own.uuid()
+            );
+            Ok(())
+        }
+        Own::Older => {
+            warn_of_older(named, image);
+            Ok(())
+        }
+        unlike @ (Own::Newer | Own::Unclear) => Err(refusal(named, image, &header, unlike)),
+    }
+}
+
+/// Refuses to encrypt or decrypt data by a header apart if they have one of their own, by which
+/// they would be read afterwards as if nothing had been done, or done another time.
+pub fn check_to_change(
+    named: &Path,
+    header: &luks2::Header,
+    (image, data): (&Path, &Disk),
+    confirmed: bool,
+) -> Result<(), Failure> {
+    let Ok(own) = LuksHeader::read(data) else {
+        return Ok(());
+    };
+    let header = LuksHeader::Luks2(Box::new(header.clone()));
+    // What is decrypted may be a volume itself.
+    let may_be_data = header.is_reencrypting() && header.data_offset() == 0;
+    match header.own(&own) {
+        Own::Erased => Ok(()),
+        Own::Other if confirmed || may_be_data => Ok(()),
+        Own::Other => Err(Failure::new(
+            4,
+            format!(
+                "{} begins with the header of another LUKS volume than {}: {}",
+                image.display(),
+                named.display(),
+                own.uuid()
+            ),
+            "This would destroy the data of the volume that is there. If they are not needed, \
+             confirm with --yes; otherwise, omit --header.",
+        )),
+        Own::Older => {
+            warn_of_older(named, image);
+            Ok(())
+        }
+        Own::Same => Err(Failure::new(
+            4,
+            format!(
+                "{} has a header of its own, of the same UUID as {}",
+                image.display(),
+                named.display()
+            ),
+            "Omit --header: the volume's own header would know nothing of the change.",
+        )),
+        unlike @ (Own::Newer | Own::Unclear) => Err(refusal(named, image, &header, unlike)),
+    }
+}
+
+fn warn_of_older(named: &Path, image: &Path) {
+    eprintln!(
+        "warning: {} has a header of its own, which is out of date: do not open the volume without \
+         --header {}",
+        image.display(),
+        named.display()
+    );
+}
+
+fn refusal(named: &Path, image: &Path, header: &LuksHeader, own: Own) -> Failure {
+    let (image, named) = (image.display(), named.display());
+    // Only then is there room for it before the data.
+    let fits = header.bytes_with_keyslots() <= header.data_offset();
+    let remedy = match own {
+        Own::Newer => format!("Omit --header: {named} is from before a change of the data."),
+        _ if !fits => {
+            format!("Omit --header: by {named}, the data begin where the volume's header is.")
+        }
+        _ => format!(
+            "One of them is out of date. Compare what `volume export` reads by each. If {named} is \
+             right, put it there with `cryptmark volume header restore {image} --input {named}`; \
+             otherwise, omit --header."
+        ),
+    };
+    Failure::new(
+        4,
+        format!(
+            "{image} has a header of its own, and {named} says otherwise how the data are encrypted"
+        ),
+        remedy,
+    )
+}
