@@ -3,6 +3,7 @@
 //!
 //! `CRYPTMARK_KILLS=50 cargo test --test reencryption` kills so often each way.
 
+mod beside;
 mod halfway;
 mod headers;
 mod kit;

@@ -65,6 +65,32 @@ pub(super) fn is_made_of(start: &[u8], others: [&[u8]; 2]) -> bool {
     })
 }
 
+/// What the data begin with when their start was to be copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// The same as the copy.
+    Data,
+    /// The header, or a part of it, and the same as the copy.
+    Header,
+    /// Something that was not copied.
+    Other,
+}
+
+/// What `data` begin with, whose start was to be copied to `moved`, for the header on `side`.
+fn start_now(
+    side: &dyn BlockDevice,
+    data: &dyn BlockDevice,
+    moved: ByteRange,
+) -> Result<Start, VolumeError> {
+    let range = ByteRange::new(0, moved.length);
+    let (there, header, copied) = (read(data, range)?, read(side, range)?, read(data, moved)?);
+    Ok(match is_made_of(&there, [&header, &copied]) {
+        true if there == copied => Start::Data,
+        true => Start::Header,
+        false => Start::Other,
+    })
+}
+
 impl Header {
     /// What there is to do before `data`, which are not encrypted yet, get this header, which is
     /// on `side`.
@@ -89,16 +115,17 @@ impl Header {
         if ![before, needed].contains(&size) {
             return Err(VolumeError::OtherData);
         }
-        if digest(data, (0, moved.length), before)? == start {
-            return Ok(room(true));
+        // The digest is not of the end of a file that is within a sector: what is there says
+        // more, and comes first.
+        if size == needed && digest(data, (moved.offset, moved.length), before)? == start {
+            match start_now(side, data, moved)? {
+                Start::Data => return Ok(room(true)),
+                Start::Header => return Ok(room(false)),
+                Start::Other => {}
+            }
         }
-        if size != needed || digest(data, (moved.offset, moved.length), before)? != start {
-            return Err(VolumeError::OtherData);
-        }
-        let there = read(data, ByteRange::new(0, moved.length))?;
-        let header = read(side, ByteRange::new(0, shift))?;
-        match is_made_of(&there, [&header, &read(data, moved)?]) {
-            true => Ok(room(false)),
+        match digest(data, (0, moved.length), before)? == start {
+            true => Ok(room(true)),
             false => Err(VolumeError::OtherData),
         }
     }
@@ -115,7 +142,10 @@ impl Header {
         };
         let (_, moved) = self.places()?;
         let is_there = moved.end().is_some_and(|end| end <= data.geometry().size);
-        match is_there && digest(data, (moved.offset, moved.length), before)? == start {
+        let is_copied = is_there
+            && digest(data, (moved.offset, moved.length), before)? == start
+            && (before >= moved.length || start_now(device, data, moved)? != Start::Other);
+        match is_copied {
             true => Ok(()),
             false => Err(VolumeError::RecoveryNeeded),
         }

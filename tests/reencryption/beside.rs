@@ -1,0 +1,57 @@
+//! The file with the header beside a volume, and what it is to the start of the data.
+
+use crate::kit::{CHEAP, Desk, SIDE, have};
+use std::fs;
+
+/// The end of a file that is within a sector is not known by the digest of its start.
+#[test]
+fn files_of_less_than_a_sector_are_copied_once() {
+    if !have("strace") {
+        return;
+    }
+    let command = format!("reencrypt v --encrypt {CHEAP}");
+    let wholes = [1, 100, 511, 512, 700].map(|bytes| {
+        let mut desk = Desk::empty();
+        desk.plain.truncate(bytes);
+        fs::write(desk.path("plain"), &desk.plain).unwrap();
+        fs::write(desk.path("v"), &desk.plain).unwrap();
+        desk
+    });
+    for whole in &wholes {
+        let desk = whole.copy();
+        let encrypt = desk.our_command(&command);
+        let output = desk.injected(&encrypt, "unlink,unlinkat", "error=EIO");
+        assert!(!output.status.success(), "{output:?}");
+        assert!(desk.path(SIDE).exists(), "{output:?}");
+        desk.ours("reencrypt v");
+        desk.holds("the file beside could not be removed");
+    }
+    for calls in ["pwrite64", "fdatasync", "unlink,unlinkat"] {
+        // Each file has its share of the calls, and half of them are enough.
+        for (first, whole) in (1..).step_by(2).zip(&wholes) {
+            for at in (first..).step_by(2 * wholes.len()) {
+                let desk = whole.copy();
+                if !desk.ours_killed_at(&command, calls, at) {
+                    break;
+                }
+                let when = format!("{} bytes, killed at {calls} {at}", desk.plain.len());
+                if desk.path(SIDE).exists() {
+                    // What can be read before it goes on is the same.
+                    let (code, said) = desk.ends("export v --output out");
+                    match code {
+                        Some(0) => {
+                            let there = fs::read(desk.path("out")).unwrap();
+                            assert!(there.starts_with(&desk.plain), "{when}");
+                        }
+                        code => assert_eq!(code, Some(4), "{when}: {said}"),
+                    }
+                }
+                let (code, said) = desk.ends(&command);
+                // All may have been done but for the exit.
+                let done = code == Some(0) || said.contains("volume already");
+                assert!(done, "{when}: {said}");
+                desk.holds(&when);
+            }
+        }
+    }
+}
