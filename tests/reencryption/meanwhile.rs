@@ -1,6 +1,6 @@
 //! What others do to the file of a volume while a reencryption asks or works.
 
-use crate::kit::{By, CHEAP, Desk, SIDE, Task};
+use crate::kit::{By, CHEAP, Desk, SIDE, Task, have};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::Write;
@@ -97,4 +97,63 @@ fn what_is_added_at_the_end_stays() {
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains("made longer meanwhile"), "{said}");
     desk.holds("added to");
+}
+
+/// Appends to the file.
+fn append(desk: &Desk, bytes: &[u8]) {
+    let file = File::options().append(true).open(desk.path("v"));
+    file.unwrap().write_all(bytes).unwrap();
+}
+
+/// What is added to a file while its encryption is stopped is encrypted, or said to be not.
+#[test]
+fn a_file_that_grows_while_its_encryption_is_stopped() {
+    if !have("strace") {
+        return;
+    }
+    // More than is worked on at a time.
+    let mut whole = Desk::empty();
+    let more = whole.plain[..8 << 20].to_vec();
+    whole.plain.extend(more);
+    fs::write(whole.path("v"), &whole.plain).unwrap();
+    let encrypt = format!("reencrypt v --encrypt --header h --sector-size 4096 {CHEAP}");
+    let (mut stops, mut said_so) = (0, 0);
+    for at in 5..60 {
+        let desk = whole.copy();
+        if !desk.ours_killed_at(&encrypt, "fdatasync", at) {
+            break;
+        }
+        if !desk.is_begun() || desk.is_plain() {
+            continue;
+        }
+        stops += 1;
+        for length in [100, 1000, 4096] {
+            let mut longer = desk.copy();
+            let added = vec![9; length];
+            append(&longer, &added);
+            let when = format!("{at}: {length} bytes more");
+            longer.holds(&when);
+            let (code, said) = longer.ends("reencrypt v --encrypt --header h");
+            match code {
+                Some(0) => longer.plain.extend(&added),
+                code => {
+                    assert_eq!(code, Some(4), "{when}: {said}");
+                    assert!(said.contains("made longer meanwhile"), "{when}: {said}");
+                    let there = fs::read(longer.path("v")).unwrap();
+                    assert!(there.ends_with(&added), "{when}");
+                    said_so += 1;
+                }
+            }
+            longer.holds(&when);
+        }
+        // While the passphrase is typed.
+        let (child, mut pipe) = desk.asking("reencrypt v --encrypt --header h");
+        append(&desk, &[9; 4096]);
+        pipe.write_all(b"a passphrase").unwrap();
+        drop(pipe);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{at}: {output:?}");
+        desk.holds("with something behind it");
+    }
+    assert!(stops > 1 && said_so > 1, "{stops} {said_so}");
 }

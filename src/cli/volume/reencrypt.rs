@@ -205,9 +205,15 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         let secret = options.secret.secret(format, image)?;
         let keys = parsed.unlock_both(header, &secret, &Limits::default())?;
         let length = parsed.length_afterwards();
+        let end = parsed.end_of_encryption(data)?;
         work(options, &mut parsed, (header, data), &keys)?;
+        let now = data.length()?;
         drop(devices);
-        return in_place::finish(image, &parsed, length).map(|()| DONE);
+        in_place::finish(image, &parsed, length)?;
+        return match end {
+            Some(end) if now > end => Err(in_place::added(image, end)),
+            _ => Ok(DONE),
+        };
     }
     if parsed.is_decrypted() {
         return match parsed.has_decrypted(data)? {

@@ -185,7 +185,7 @@ fn check_no_header(header: &Path, image: &Path) -> Result<(), Failure> {
 }
 
 /// What another program has added to a file while it was worked on.
-fn added(image: &Path, length: u64) -> Failure {
+pub fn added(image: &Path, length: u64) -> Failure {
     Failure::new(
         4,
         format!(

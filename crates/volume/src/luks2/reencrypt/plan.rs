@@ -277,7 +277,11 @@ impl Plan {
             Some(sum) if self.moved.is_none_or(|moved| sum != moved.length) => Ok((sum, true)),
             _ => match (self.moved, &self.previous.size) {
                 (Some(_), SegmentSize::Fixed(size)) => Ok((*size, true)),
-                _ => Ok((data.size.saturating_sub(start), false)),
+                // A file that has grown may end within a sector, which is none of a volume's.
+                _ => {
+                    let length = data.size.saturating_sub(start);
+                    Ok((length - length % self.unit, false))
+                }
             },
         }
     }
@@ -458,6 +462,20 @@ impl Plan {
             (Progress::Hot(window), Direction::Forward) => window.from - moved,
             (Progress::Hot(window), Direction::Backward) => self.length - window.to,
         }
+    }
+}
+
+impl Header {
+    /// The byte of `data` at which an encryption that is under way is going to end, if the volume
+    /// has all of its device then: what follows would be taken for encrypted, and is not.
+    ///
+    /// # Errors
+    /// [`VolumeError::ForeignReencryption`] and others, if this program cannot go on with it.
+    pub fn end_of_encryption(&self, data: &dyn BlockDevice) -> Result<Option<u64>, VolumeError> {
+        let plan = Plan::read(self, data.geometry())?;
+        let fills = plan.last.size == SegmentSize::Dynamic && plan.moved.is_none();
+        let end = plan.last.offset + plan.length;
+        Ok((plan.mode == Mode::Encrypt && fills).then_some(end))
     }
 }
 
