@@ -2,6 +2,7 @@
 
 use crate::kit::{CHEAP, Desk, SIDE, have};
 use std::fs;
+use std::process::Command;
 
 /// The end of a file that is within a sector is not known by the digest of its start.
 #[test]
@@ -54,4 +55,31 @@ fn files_of_less_than_a_sector_are_copied_once() {
             }
         }
     }
+}
+
+/// The data begin behind more than the process may have in memory.
+#[test]
+fn a_large_header_goes_back() {
+    if !have("cryptsetup") {
+        return;
+    }
+    const OFFSET: u64 = 256 << 20;
+    let desk = Desk::empty();
+    desk.make((OFFSET + (1 << 20)) as usize);
+    let format = format!("luksFormat {CHEAP} --offset {} v", OFFSET / 512);
+    desk.theirs(&format);
+    let volume = fs::read(desk.path("v")).unwrap();
+    fs::write(desk.path(SIDE), &volume[..OFFSET as usize]).unwrap();
+    let ours = desk.our_command("reencrypt v");
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", "ulimit -v 500000; exec \"$@\"", "sh"])
+        .arg(ours.get_program())
+        .args(ours.get_args())
+        .current_dir(desk.path(""))
+        .env("XDG_STATE_HOME", desk.path("state"));
+    let output = limited.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(!desk.path(SIDE).exists());
+    assert!(fs::read(desk.path("v")).unwrap() == volume);
 }

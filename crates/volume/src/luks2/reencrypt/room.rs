@@ -17,6 +17,9 @@ use serde_json::{Value, json};
 /// What every device writes as a whole.
 const SECTOR: usize = 512;
 
+/// Bytes that are compared at a time, where there may be many.
+const PIECE: u64 = 1 << 20;
+
 /// What is to be done to data before they are encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
@@ -89,6 +92,30 @@ fn start_now(
         true => Start::Header,
         false => Start::Other,
     })
+}
+
+/// Whether the `offset` bytes before the data are those of `side`, or a part of the data was
+/// copied over them. There may be more of them than there is memory.
+fn came_from(
+    side: &dyn BlockDevice,
+    data: &dyn BlockDevice,
+    offset: u64,
+) -> Result<bool, VolumeError> {
+    let size = data.geometry().size;
+    for done in (0..offset).step_by(PIECE as usize) {
+        let length = PIECE.min(offset - done);
+        let there = read(data, ByteRange::new(done, length))?;
+        let header = read(side, ByteRange::new(done, length))?;
+        let from = offset.saturating_add(done);
+        let start = match size.saturating_sub(from).min(length) {
+            0 => Vec::new(),
+            length => read(data, ByteRange::new(from, length))?,
+        };
+        if !is_made_of(&there, [&header, &start]) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 impl Header {
@@ -201,10 +228,7 @@ impl Header {
         if size < offset {
             return Err(VolumeError::OtherData);
         }
-        let there = read(data, ByteRange::new(0, offset))?;
-        let header = read(side, ByteRange::new(0, offset))?;
-        let start = read(data, ByteRange::new(offset, offset.min(size - offset)))?;
-        match is_made_of(&there, [&header, &start]) {
+        match came_from(side, data, offset)? {
             true => copy(side, data, (0, 0), offset),
             false => Err(VolumeError::OtherData),
         }
