@@ -1,6 +1,6 @@
 //! The file with the header beside a volume, and what it is to the start of the data.
 
-use crate::kit::{CHEAP, Desk, SIDE, have};
+use crate::kit::{CHEAP, Desk, SIDE, Task, have};
 use std::fs;
 use std::process::Command;
 
@@ -55,6 +55,61 @@ fn files_of_less_than_a_sector_are_copied_once() {
             }
         }
     }
+}
+
+/// Killed before a decryption has begun: the header beside the volume is a copy of its own.
+fn decryption_that_has_not_begun() -> Desk {
+    let desk = Desk::new(Task::Decrypt);
+    let volume = fs::read(desk.path("v")).unwrap();
+    fs::write(desk.path(SIDE), &volume[..4 << 20]).unwrap();
+    desk
+}
+
+/// The header beside would not be known for the volume's own any more.
+#[test]
+fn a_header_that_goes_back_is_not_changed() {
+    if !have("cryptsetup") {
+        return;
+    }
+    let desk = decryption_that_has_not_begun();
+    fs::write(desk.path("new"), "another passphrase").unwrap();
+    let side = fs::read(desk.path(SIDE)).unwrap();
+    fs::write(desk.path("backup"), &side).unwrap();
+    for command in [
+        &format!("key add v --new-passphrase-file new {CHEAP}"),
+        &format!("passwd v --new-passphrase-file new {CHEAP}"),
+        "key kill v --key-slot 0 --yes",
+        "header restore v --input backup --yes",
+        "header repair v",
+    ] {
+        let said = desk.refused("v", 4, command);
+        assert!(said.contains("volume reencrypt"), "{command}: {said}");
+        assert!(fs::read(desk.path(SIDE)).unwrap() == side, "{command}");
+    }
+    desk.ours("reencrypt v");
+    assert!(!desk.path(SIDE).exists());
+    desk.holds("put back");
+    desk.ours(&format!("key add v --new-passphrase-file new {CHEAP}"));
+}
+
+/// One that was changed all the same goes back with its new passphrase.
+#[test]
+fn a_header_that_was_changed_beside_the_volume_goes_back() {
+    if !have("cryptsetup") {
+        return;
+    }
+    let desk = decryption_that_has_not_begun();
+    fs::write(desk.path("new"), "another passphrase").unwrap();
+    let add = format!("key add v --header {SIDE} --new-passphrase-file new {CHEAP}");
+    desk.ours(&add);
+    desk.ours("reencrypt v");
+    assert!(!desk.path(SIDE).exists());
+    fs::copy(desk.path("new"), desk.path("line")).unwrap();
+    desk.holds("by the new passphrase");
+    // A volume that was changed itself has what is newer.
+    let desk = decryption_that_has_not_begun();
+    desk.add_keyslot();
+    desk.refused_as_other("v", "reencrypt v");
 }
 
 /// The data begin behind more than the process may have in memory.

@@ -1,6 +1,7 @@
 //! Which volume, and how to open it: cryptsetup's options.
 
 use super::disk::{self, Disk, check_distinct};
+use super::header::check_in_place;
 use super::recognise;
 use crate::cli::Failure;
 use block::BlockDevice;
@@ -256,17 +257,29 @@ impl VolumeArguments {
     /// Opens the volume, and the device that its header is on for a change that is done
     /// within seconds: others wait for it.
     pub fn devices_for_header(&self) -> Result<Devices, Failure> {
+        self.check_place()?;
         self.opened(Disk::for_header, |path| Disk::open(path, false))
     }
 
     /// Refuses what [`devices_for_header`](Self::devices_for_header) would refuse.
     pub fn check_free(&self) -> Result<(), Failure> {
+        self.check_place()?;
         Disk::check_free(self.header_path().as_deref().unwrap_or(&self.image))
     }
 
     /// Opens the header so, and the volume for writing.
     pub fn devices_for_change(&self) -> Result<Devices, Failure> {
+        self.check_place()?;
         self.opened(Disk::for_header, |path| Disk::open(path, true))
+    }
+
+    /// Refuses to change a header that is about to go back to the volume, unless the user has
+    /// named it.
+    fn check_place(&self) -> Result<(), Failure> {
+        match self.header {
+            Some(_) => Ok(()),
+            None => check_in_place(&self.image),
+        }
     }
 
     /// Opens the device with the header by `header`, and one without it by `data`.

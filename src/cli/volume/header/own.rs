@@ -1,7 +1,8 @@
-//! Two headers of one volume, at its start and in a file: which of them the data are changed by.
+//! Two headers of one volume, at its start and in a file: which of them may be changed, and
+//! which of them the data are changed by.
 
 use crate::cli::Failure;
-use crate::cli::volume::arguments::Devices;
+use crate::cli::volume::arguments::{Devices, side_header};
 use crate::cli::volume::disk::Disk;
 use std::path::Path;
 use volume::{LuksHeader, Own, luks2};
@@ -28,6 +29,31 @@ pub fn check_to_write(named: &Path, image: &Path, devices: &Devices) -> Result<(
             Ok(())
         }
         unlike @ (Own::Newer | Own::Unclear) => Err(refusal(named, image, &header, unlike)),
+    }
+}
+
+/// Refuses to change the header beside a volume if that tells of no reencryption: it goes back
+/// to its place, which is found by what it was when it was taken from there.
+pub fn check_in_place(image: &Path) -> Result<(), Failure> {
+    let side = side_header(image);
+    if !side.exists() {
+        return Ok(());
+    }
+    match luks2::Header::read(&Disk::open(&side, false)?) {
+        Ok(header) if !header.is_reencrypting() && !header.is_for_another() => Err(Failure::new(
+            4,
+            format!(
+                "{} is a header of {} that a stopped run has left",
+                side.display(),
+                image.display()
+            ),
+            format!(
+                "Run `cryptmark volume reencrypt {}` first: it puts that header where it belongs.",
+                image.display()
+            ),
+        )),
+        // One that is damaged may be mended.
+        _ => Ok(()),
     }
 }
 

@@ -8,7 +8,7 @@ use super::begin::{copy, is_same};
 use super::{Backup, GROWN, backup};
 use crate::luks2::metadata::SegmentKind;
 use crate::luks2::read::Header;
-use crate::{Hash, VolumeError};
+use crate::{Hash, LuksHeader, Own, VolumeError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use block::{BlockDevice, ByteRange};
@@ -228,10 +228,18 @@ impl Header {
         if size < offset {
             return Err(VolumeError::OtherData);
         }
-        match came_from(side, data, offset)? {
-            true => copy(side, data, (0, 0), offset),
-            false => Err(VolumeError::OtherData),
+        if !came_from(side, data, offset)? && !self.follows(data) {
+            return Err(VolumeError::OtherData);
         }
+        copy(side, data, (0, 0), offset)
+    }
+
+    /// Whether the data have this header as it was before a change of its keyslots.
+    fn follows(&self, data: &dyn BlockDevice) -> bool {
+        let of = |header: &Self| LuksHeader::Luks2(Box::new(header.clone()));
+        Header::read(data).is_ok_and(|there| {
+            there.binary.seqid < self.binary.seqid && of(self).own(&of(&there)) == Own::Same
+        })
     }
 
     /// How far the data move up, and where their start goes first.
