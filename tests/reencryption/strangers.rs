@@ -354,3 +354,29 @@ fn a_header_has_another_name_than_the_file_beside() {
     assert_eq!(code, Some(2), "{said}");
     assert!(desk.is_plain() && !desk.path(SIDE).exists());
 }
+
+/// What is refused has changed nothing: the volume still opens with VeraCrypt.
+#[test]
+fn a_wrong_passphrase_takes_no_headers_away() {
+    if !have("strace") {
+        return;
+    }
+    let whole = Desk::empty();
+    whole.ours(&format!("create v {VERACRYPT} --size 16MiB --quick --yes"));
+    whole.ours(&format!("import v {VERACRYPT} --input plain --yes"));
+    let before = fs::read(whole.path("v")).unwrap();
+    let reencrypt = format!("reencrypt v {VERACRYPT} {CHEAP} --yes");
+    let desk = (1..60).find_map(|at| {
+        let desk = whole.copy();
+        assert!(desk.ours_killed_at(&reencrypt, "pwrite64", at), "{at}");
+        let untouched = fs::read(desk.path("v")).unwrap() == before;
+        (desk.path(SIDE).exists() && untouched).then_some(desk)
+    });
+    let desk = desk.expect("the file with the keys comes before the headers go");
+    fs::write(desk.path("line"), "a wrong one").unwrap();
+    desk.refused("v", 3, &reencrypt);
+    fs::write(desk.path("line"), "a passphrase").unwrap();
+    desk.ours(&reencrypt);
+    let exported = desk.ours(&format!("export v {VERACRYPT} --output -"));
+    assert!(exported.stdout.starts_with(&desk.plain));
+}

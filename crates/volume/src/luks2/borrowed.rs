@@ -122,6 +122,22 @@ impl Header {
     /// or not those that it has put there; [`VolumeError::Unsupported`] where it says too little
     /// of them; those of reading and writing.
     pub fn take_headers(&self, data: &dyn BlockDevice) -> Result<(), VolumeError> {
+        for (offset, noise) in self.headers_to_take(data)? {
+            unaligned::write_verified(data, offset, &noise)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses what [`take_headers`](Self::take_headers) would refuse, and writes nothing.
+    ///
+    /// # Errors
+    /// As those of that.
+    pub fn check_headers(&self, data: &dyn BlockDevice) -> Result<(), VolumeError> {
+        self.headers_to_take(data).map(drop)
+    }
+
+    /// Where the headers are that are to be taken away, and what is put there.
+    fn headers_to_take(&self, data: &dyn BlockDevice) -> Result<Vec<(u64, Vec<u8>)>, VolumeError> {
         let (Some(kept), Some(before), Some(seal)) = (
             self.kept_headers(),
             self.headers_before(),
@@ -153,10 +169,7 @@ impl Header {
                 () => return Err(VolumeError::OtherData),
             }
         }
-        for (offset, noise) in left {
-            unaligned::write_verified(data, offset, &noise)?;
-        }
-        Ok(())
+        Ok(left)
     }
 
     /// Writes the headers that were kept to `data`, in their order, each on the

@@ -96,15 +96,20 @@ pub fn go_on(
     let secret = secret_of(&options.volume, secret)?;
     let limits = Limits::default();
     // Whatever is beside it, it must be the volume with which this began.
-    header.take_headers(data)?;
+    header.check_headers(data)?;
     let key = match header.is_reencrypting() {
         true => {
             let keys = header.unlock_both(device, &secret, &limits)?;
+            header.take_headers(data)?;
             work(options, header, (device, data), &keys)?;
             keys.new
         }
         // All is done but for putting the headers where they belong.
-        false => header.unlock(device, &secret, None, &limits)?.key,
+        false => {
+            let key = header.unlock(device, &secret, None, &limits)?.key;
+            header.take_headers(data)?;
+            key
+        }
     };
     finish(header, data, path, &key)
 }
