@@ -248,6 +248,34 @@ fn backups_of_a_volume_stay_when_another_one_takes_its_place() {
     desk.volume(&format!("open v {V} --key-file one"));
 }
 
+/// A header that was replaced by one with another key may be the only one for the data.
+#[test]
+fn the_header_that_alone_has_the_key_stays() {
+    let desk = Desk::new();
+    desk.create("v", "luks2");
+    desk.volume("header backup v --output saved");
+    desk.volume(&format!("reencrypt v {CHEAP} --key-file one --no-progress"));
+    desk.volume("header restore v --input saved --yes");
+    let kept = desk.all_kept();
+    let only = kept.last().unwrap();
+    for label in ["a", "b", "c", "d", "e"] {
+        desk.volume(&format!("header set v --label {label}"));
+    }
+    let all = desk.all_kept();
+    assert!(only.exists(), "{only:?} of {all:?}");
+    assert_eq!(all.len(), 1 + 3, "{all:?}");
+    desk.volume(&format!(
+        "header restore v --input {} --yes",
+        only.display()
+    ));
+    assert!(desk.opens("v", "one"));
+    // In its place again, it counts as any other.
+    for label in ["f", "g", "h", "i"] {
+        desk.volume(&format!("header set v --label {label}"));
+    }
+    assert!(!only.exists());
+}
+
 #[test]
 fn the_oldest_backup_can_be_restored() {
     for (kind, options) in [("luks2", ""), ("luks1", ""), ("veracrypt", V)] {

@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use volume::tcrypt::Family;
-use volume::{Hash, LuksHeader, VolumeError};
+use volume::{Hash, Loss, LuksHeader, VolumeError};
 
 /// What TrueCrypt and VeraCrypt keep at either end of a volume.
 pub const TCRYPT_HEADERS: u64 = 128 << 10;
@@ -166,6 +166,8 @@ struct Copy {
     kind: &'static str,
     /// From the start of the header on; zeros for what is not in use.
     bytes: Vec<u8>,
+    /// The header itself, if it is one of LUKS.
+    header: Option<LuksHeader>,
 }
 
 impl Copy {
@@ -177,6 +179,7 @@ impl Copy {
                 has_uuid: false,
                 kind: family.format().name(),
                 bytes: ends(disk)?,
+                header: None,
             }));
         }
         if let Ok(header) = LuksHeader::read(disk) {
@@ -186,6 +189,7 @@ impl Copy {
                 volume,
                 kind: header.format().name(),
                 bytes: in_use(disk, &header)?,
+                header: Some(header),
             }));
         }
         // What a disk does not give may be anything.
@@ -217,6 +221,7 @@ impl Copy {
                 _ => list::START,
             },
             bytes,
+            header: None,
         }))
     }
 
@@ -227,6 +232,17 @@ impl Copy {
         let beside = |bytes: &[u8]| bytes.get(BESIDE_HEADER).map(<[u8]>::to_vec);
         let before = || std::fs::read(&stored.path).ok();
         self.has_uuid || before().is_some_and(|bytes| beside(&bytes) == beside(&self.bytes))
+    }
+
+    /// Whether a backup is of a header that was replaced by one with another volume key: it may be
+    /// the only one left by which the data can be read.
+    fn is_replaced(&self, stored: &list::Stored) -> bool {
+        let read = |path: &Path| LuksHeader::read(&Disk::open(path, false).ok()?).ok();
+        let (Some(header), "restore") = (&self.header, &*stored.command) else {
+            return false;
+        };
+        let differs = |loss: &Loss| matches!(loss, Loss::Key | Loss::Data | Loss::Reencryption);
+        read(&stored.path).is_some_and(|before| before.losses(header).iter().any(differs))
     }
 
     /// Writes it into `folder`, unless it is there; the file's path, and the older backups that
@@ -251,7 +267,9 @@ impl Copy {
         let path = folder.join(name);
         whole::save(&path, &self.bytes).map_err(failed)?;
         let mut own: Vec<_> = known.iter().filter(of_volume).collect();
-        own.retain(|stored| stored.mark == mark && self.follows(stored));
+        own.retain(|stored| {
+            stored.mark == mark && self.follows(stored) && !self.is_replaced(stored)
+        });
         let surplus = (own.len() + 1).saturating_sub(KEPT);
         let surplus = own[..surplus].iter().map(|stored| stored.path.clone());
         Ok((path, surplus.collect()))

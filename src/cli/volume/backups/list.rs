@@ -23,8 +23,9 @@ pub struct Stored {
     pub volume: String,
     /// Where the volume was.
     pub mark: String,
+    /// The command that was about to change it.
+    pub command: String,
     time: String,
-    command: String,
     kind: String,
 }
 
