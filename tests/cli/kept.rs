@@ -1,10 +1,9 @@
 //! What was measured is kept, whatever the store or the output cannot take.
 
-use super::{PROGRAM, Sandbox, TINY, in_small_tmpfs};
+use super::{Sandbox, in_small_tmpfs};
 use lab::record::Run;
 use lab::store::{Location, Store};
-use std::fs::File;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Files in the sandbox that runs were put into because nothing else took them.
@@ -30,11 +29,11 @@ fn ids(sandbox: &Sandbox) -> Vec<String> {
 #[test]
 fn a_run_that_neither_store_nor_output_takes_is_beside_the_user() {
     let sandbox = Sandbox::new();
-    let long = TINY.replace("repetitions = 5", "repetitions = 1000");
+    let long = super::TINY.replace("repetitions = 5", "repetitions = 1000");
     std::fs::write(sandbox.path("long.toml"), long).unwrap();
     let child = sandbox
         .command(&["run", "long.toml", "--at", "at"])
-        .stdout(File::create("/dev/full").unwrap())
+        .stdout(std::fs::File::create("/dev/full").unwrap())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -187,10 +186,11 @@ fn the_names_of_outputs_do_not_choose_their_formats() {
     #[cfg(unix)]
     {
         let script = format!(
-            "{PROGRAM} {} --json /dev/fd/3 3>&1 >/dev/null",
+            "{} {} --json /dev/fd/3 3>&1 >/dev/null",
+            super::PROGRAM,
             run.join(" ")
         );
-        let output = Command::new("sh")
+        let output = std::process::Command::new("sh")
             .args(["-c", &script])
             .current_dir(sandbox.folder.path())
             .env("XDG_DATA_HOME", sandbox.path("data"))
