@@ -110,9 +110,10 @@ pub fn unlock(
 ) -> Result<Opened, Failure> {
     let format = volume.format(devices.header())?;
     let opening = volume.opening(format)?;
-    if let (Access::Write, Some(named)) = (access, volume.named_header()) {
-        check_to_write(named, volume.image(), devices)?;
-    }
+    let of_header = match (access, volume.named_header()) {
+        (Access::Write, Some(named)) => check_to_write(named, volume.image(), devices)?,
+        _ => None,
+    };
     let secret = secret.secret(format, volume.image())?;
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);
@@ -132,6 +133,9 @@ pub fn unlock(
         );
     }
     drop(search);
+    if let Some(warning) = of_header {
+        eprintln!("warning: {warning}");
+    }
     if opened.by_copy {
         eprintln!(
             "warning: the header is damaged or cannot be read, and its copy opened the volume: \

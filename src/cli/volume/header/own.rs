@@ -8,26 +8,24 @@ use std::path::Path;
 use volume::{LuksHeader, Own, luks2};
 
 /// Refuses to write by a header that the volume's own header contradicts: what is written by
-/// the wrong one is noise to the right one.
-pub fn check_to_write(named: &Path, image: &Path, devices: &Devices) -> Result<(), Failure> {
+/// the wrong one is noise to the right one. What to warn of when the volume has opened.
+pub fn check_to_write(
+    named: &Path,
+    image: &Path,
+    devices: &Devices,
+) -> Result<Option<String>, Failure> {
     let headers = [devices.header(), devices.data()].map(|disk| LuksHeader::read(disk));
     let [Ok(header), Ok(own)] = headers else {
-        return Ok(());
+        return Ok(None);
     };
     match header.own(&own) {
-        Own::Same | Own::Erased => Ok(()),
-        Own::Other => {
-            eprintln!(
-                "warning: {} begins with the header of another LUKS volume, {}",
-                image.display(),
-                own.uuid()
-            );
-            Ok(())
-        }
-        Own::Older => {
-            warn_of_older(named, image);
-            Ok(())
-        }
+        Own::Same | Own::Erased => Ok(None),
+        Own::Other => Ok(Some(format!(
+            "{} begins with the header of another LUKS volume, {}",
+            image.display(),
+            own.uuid()
+        ))),
+        Own::Older => Ok(Some(out_of_date(named, image))),
         unlike @ (Own::Newer | Own::Unclear) => Err(refusal(named, image, &header, unlike)),
     }
 }
@@ -86,7 +84,7 @@ pub fn check_to_change(
              confirm with --yes; otherwise, omit --header.",
         )),
         Own::Older => {
-            warn_of_older(named, image);
+            eprintln!("warning: {}", out_of_date(named, image));
             Ok(())
         }
         Own::Same => Err(Failure::new(
@@ -102,13 +100,13 @@ pub fn check_to_change(
     }
 }
 
-fn warn_of_older(named: &Path, image: &Path) {
-    eprintln!(
-        "warning: {} has a header of its own, which is out of date: do not open the volume without \
+fn out_of_date(named: &Path, image: &Path) -> String {
+    format!(
+        "{} has a header of its own, which is out of date: do not open the volume without \
          --header {}",
         image.display(),
         named.display()
-    );
+    )
 }
 
 fn refusal(named: &Path, image: &Path, header: &LuksHeader, own: Own) -> Failure {
