@@ -3,7 +3,7 @@
 use super::cell::Cell;
 use super::subject::{Once, Subject};
 use super::{Session, Unwatched};
-use crate::plan::Plan;
+use crate::plan::{Plan, Until};
 use crate::record::{Bottleneck, Detail, Device, Tier, Trial, Verdict};
 use crate::summary::Identity;
 use crate::trial::{Sample, TrialError};
@@ -49,6 +49,49 @@ fn workload(name: &str, op: Mix) -> Workload {
     }
 }
 
+fn cell(system: &str, seconds: f64, plan: &Plan) -> Cell {
+    let identity = Identity {
+        tier: Tier::Block,
+        system: system.to_owned(),
+        system_version: "1".to_owned(),
+        backend: None,
+        cipher: None,
+        key_bits: None,
+        sector_bytes: None,
+        format: None,
+        constant_time: None,
+        device: Device::default(),
+        served: false,
+    };
+    Cell::new(Box::new(Toy(seconds)), system.to_owned(), identity, plan)
+}
+
+/// The time may be over before the first slice: a device may be that slow.
+#[test]
+fn every_workload_is_visited_whatever_the_time() {
+    let plan = Plan {
+        until: Some(Until {
+            seconds: 0.0,
+            precision: 2.0,
+        }),
+        workloads: vec![workload("first", Mix::Read), workload("last", Mix::Read)],
+        ..Plan::empty()
+    };
+    let cells = vec![cell("none", 0.01, &plan), cell("toy", 0.02, &plan)];
+    let session = Session::of(&plan, 1, "id".to_owned(), Vec::new(), |_| cells).unwrap();
+    let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Unwatched);
+    outcome.unwrap();
+    let measured: Vec<_> = run
+        .trials
+        .iter()
+        .map(|trial| (&*trial.workload, trial.repetitions))
+        .collect();
+    assert_eq!(
+        measured,
+        [("first", 1), ("first", 1), ("last", 1), ("last", 1)]
+    );
+}
+
 #[test]
 fn a_subject_is_all_that_a_new_kind_of_system_needs() {
     let plan = Plan {
@@ -56,23 +99,11 @@ fn a_subject_is_all_that_a_new_kind_of_system_needs() {
         workloads: vec![workload("r", Mix::Read), workload("w", Mix::Write)],
         ..Plan::empty()
     };
-    let cell = |system: &str, seconds: f64| {
-        let identity = Identity {
-            tier: Tier::Block,
-            system: system.to_owned(),
-            system_version: "1".to_owned(),
-            backend: None,
-            cipher: None,
-            key_bits: None,
-            sector_bytes: None,
-            format: None,
-            constant_time: None,
-            device: Device::default(),
-            served: false,
-        };
-        Cell::new(Box::new(Toy(seconds)), system.to_owned(), identity, &plan)
-    };
-    let cells = vec![cell("none", 0.01), cell("toy", 0.02), cell("none", 0.01)];
+    let cells = vec![
+        cell("none", 0.01, &plan),
+        cell("toy", 0.02, &plan),
+        cell("none", 0.01, &plan),
+    ];
     let session = Session::of(&plan, 1, "id".to_owned(), Vec::new(), |_| cells).unwrap();
     let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Unwatched);
     outcome.unwrap();
