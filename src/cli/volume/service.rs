@@ -582,6 +582,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_server_that_panics_has_failed() {
+        let ended = |panics: bool| {
+            joined(std::thread::spawn(move || -> Result<(), Failure> {
+                assert!(!panics, "as it is meant to");
+                Ok(())
+            }))
+        };
+        assert!(ended(false).is_ok());
+        assert_eq!(ended(true).unwrap_err().code(), 1);
+    }
+
+    #[test]
     fn times_are_read() {
         for (text, seconds) in [
             ("90", 90),
