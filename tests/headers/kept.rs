@@ -255,6 +255,8 @@ fn the_header_that_alone_has_the_key_stays() {
     desk.create("v", "luks2");
     desk.volume("header backup v --output saved");
     desk.volume(&format!("reencrypt v {CHEAP} --key-file one --no-progress"));
+    // It may be there already, kept by a command that changed nothing.
+    desk.volume("header repair v");
     desk.volume("header restore v --input saved --yes");
     let kept = desk.all_kept();
     let only = kept.last().unwrap();

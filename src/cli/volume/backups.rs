@@ -256,7 +256,9 @@ impl Copy {
         let failed = |error: io::Error| cannot_keep(folder, &error);
         let known = list::stored(folder).map_err(failed)?;
         let of_volume = |stored: &&list::Stored| stored.volume == self.volume;
-        for stored in known.iter().filter(of_volume) {
+        // One that is about to be replaced is kept by that name, for which it is spared.
+        let spared = |stored: &&list::Stored| command != "restore" || stored.command == "restore";
+        for stored in known.iter().filter(of_volume).filter(spared) {
             if std::fs::read(&stored.path).is_ok_and(|bytes| bytes == self.bytes) {
                 return Ok((stored.path.clone(), Vec::new()));
             }

@@ -391,7 +391,8 @@ impl Service {
             }
             if asked > 0 && told.is_none() {
                 eprintln!("in use: ends when nobody uses it, or at the next signal");
-                told = Some(asked);
+                // Those that came meanwhile were sent before anybody could read this.
+                told = Some(signals.load(Ordering::Relaxed));
             }
         }
         served.outcome().map(|()| false)

@@ -37,11 +37,11 @@ impl LuksHeader {
                 !digests.is_empty() && !digests.iter().any(has_keyslot)
             }
         };
-        if erased && !own.is_reencrypting() {
-            return Own::Erased;
-        }
         if self.uuid() != own.uuid() {
             return Own::Other;
+        }
+        if erased && !own.is_reencrypting() {
+            return Own::Erased;
         }
         let is_at = |middle: &Self, other, flag, not| {
             middle.has_end(flag, other) && !middle.has_end(not, other)

@@ -66,9 +66,12 @@ pub fn check_to_change(
     let Ok(own) = LuksHeader::read(data) else {
         return Ok(());
     };
+    // What is decrypted may be a volume itself, and what is not encrypted yet.
+    let has_plaintext = header
+        .reencryption_mode()
+        .is_some_and(|mode| mode != "reencrypt");
     let header = LuksHeader::Luks2(Box::new(header.clone()));
-    // What is decrypted may be a volume itself.
-    let may_be_data = header.is_reencrypting() && header.data_offset() == 0;
+    let may_be_data = has_plaintext && header.data_offset() == 0;
     match header.own(&own) {
         Own::Erased => Ok(()),
         Own::Other if confirmed || may_be_data => Ok(()),
@@ -81,7 +84,8 @@ pub fn check_to_change(
                 own.uuid()
             ),
             "This would destroy the data of the volume that is there. If they are not needed, \
-             confirm with --yes; otherwise, omit --header.",
+             confirm with --yes, which also gives up every key slot whose passphrase is not \
+             given; otherwise, omit --header.",
         )),
         Own::Older => {
             eprintln!("warning: {}", out_of_date(named, image));

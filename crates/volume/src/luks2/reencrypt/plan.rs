@@ -277,10 +277,15 @@ impl Plan {
             Some(sum) if self.moved.is_none_or(|moved| sum != moved.length) => Ok((sum, true)),
             _ => match (self.moved, &self.previous.size) {
                 (Some(_), SegmentSize::Fixed(size)) => Ok((*size, true)),
-                // A file that has grown may end within a sector, which is none of a volume's.
+                // A file that has grown may end within a sector, which is none of a volume's. A
+                // decryption would cut it off at the end.
                 _ => {
                     let length = data.size.saturating_sub(start);
-                    Ok((length - length % self.unit, false))
+                    let behind = match self.decrypts() {
+                        true => 0,
+                        false => length % self.unit,
+                    };
+                    Ok((length - behind, false))
                 }
             },
         }
