@@ -236,10 +236,7 @@ fn slower_cipher() {
     );
 }
 
-/// As a user would look for a cost of 3 % and of 100 µs on a disk that others use as well.
-fn layers_over_a_disk(directory: &std::path::Path, sessions: u32) {
-    let mut plan = Plan::load("quick").expect("a shipped plan");
-    plan.workloads = vec![workload(Mix::Read, ByteSize::kib(4), 1, 0.4)];
+fn test_file(directory: &std::path::Path, plan: &Plan) -> Storage {
     let place = Place {
         at: directory,
         size: plan.extent_bytes(),
@@ -247,8 +244,15 @@ fn layers_over_a_disk(directory: &std::path::Path, sessions: u32) {
         overwrite: false,
         engine: None,
     };
-    let storage = Storage::prepare(place, &mut |_| ControlFlow::Continue(()))
-        .expect("the directory takes a test file");
+    Storage::prepare(place, &mut |_| ControlFlow::Continue(()))
+        .expect("the directory takes a test file")
+}
+
+/// As a user would look for a cost of 3 % and of 100 µs on a disk that others use as well.
+fn layers_over_a_disk(directory: &std::path::Path, sessions: u32) {
+    let mut plan = Plan::load("quick").expect("a shipped plan");
+    plan.workloads = vec![workload(Mix::Read, ByteSize::kib(4), 1, 0.4)];
+    let storage = test_file(directory, &plan);
     let plain = measure(&*storage.device, &plan.workloads[0], 0);
     let latency = Duration::from_nanos(plain.latency.value_at_quantile(0.5));
     let delays = [Duration::from_micros(100), latency.mul_f64(0.03)];
@@ -304,15 +308,7 @@ fn layers_over_a_disk(directory: &std::path::Path, sessions: u32) {
 fn ledger(directory: &std::path::Path) {
     let mut plan = Plan::load("quick").expect("a shipped plan");
     plan.repetitions = 3;
-    let place = Place {
-        at: directory,
-        size: plan.extent_bytes(),
-        seed: 1,
-        overwrite: false,
-        engine: None,
-    };
-    let storage = Storage::prepare(place, &mut |_| ControlFlow::Continue(()))
-        .expect("the directory takes a test file");
+    let storage = test_file(directory, &plan);
     let session =
         Session::open(&plan, &storage, None, 1, "bench".into()).expect("the systems open");
     let (run, outcome) = session.measure(&GO_ON, &mut Unwatched);

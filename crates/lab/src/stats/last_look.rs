@@ -6,8 +6,8 @@
 //! test supposes that a ratio is above the middle as often and by as much as below. That holds of
 //! two visits with the same kind of noise.
 //!
-//! Of normal values it is 1.8 times as narrow as [the sequence](super::sequence) of 100, which
-//! may be looked at any time. It misses in 3 % of the cases; the other 2 % are the sequence's.
+//! Of 100 normal values it is about half as wide as [the sequence](super::sequence), which may be
+//! looked at any time. It misses in 3 % of the cases; the other 2 % are the sequence's.
 
 use crate::record::Interval;
 

@@ -19,18 +19,22 @@ pub(super) struct Full {
     first: Vec<u64>,
     /// Ticks of the last two turns, in a ring that begins where `first` does.
     last: Vec<u64>,
-    /// Whether a request was answered that no other followed.
+    /// Place of the next answer in the ring.
+    next: usize,
+    /// Whether no more answers count: one was not followed by a request, or the visit is no slice.
     ended: bool,
 }
 
 impl Full {
-    pub(super) fn new(depth: usize) -> Self {
+    /// With so many requests in flight; it counts nothing unless the visit is a slice.
+    pub(super) fn new(depth: usize, slice: bool) -> Self {
         Self {
             depth,
             answers: 0,
             first: Vec::with_capacity(depth),
             last: vec![0; 2 * depth],
-            ended: false,
+            next: 0,
+            ended: !slice,
         }
     }
 
@@ -41,14 +45,18 @@ impl Full {
         }
         self.ended = !followed;
         self.answers += 1;
-        let Some(place) = self.answers.checked_sub(self.depth) else {
+        if self.answers < self.depth {
             return;
-        };
+        }
         if self.first.len() < self.depth {
             self.first.push(at);
         }
-        let ring = self.last.len();
-        self.last[place % ring] = at;
+        self.last[self.next] = at;
+        // A division would cost more than a request of the null device.
+        self.next += 1;
+        if self.next == self.last.len() {
+            self.next = 0;
+        }
     }
 
     /// The rates, if each request has `bytes`; `None` where there was no whole turn.
@@ -80,7 +88,7 @@ mod tests {
     /// Requests a second of answers at these milliseconds, the last of which nobody follows.
     fn rate(depth: usize, answers: &[f64]) -> Option<f64> {
         let clock = Clock::get();
-        let mut full = Full::new(depth);
+        let mut full = Full::new(depth, true);
         for (number, at) in answers.iter().enumerate() {
             let ticks = (at / 1e3 * clock.hz) as u64;
             full.answer(ticks, number + 1 < answers.len());

@@ -147,7 +147,7 @@ impl Lane {
             latency_sum: 0,
             crypto_sum: 0,
             device_sum: 0,
-            full: Full::new(in_flight as usize),
+            full: Full::new(in_flight as usize, options.slice),
         };
         lane.timed_loop(options, &meter, &mut *queue?, sources)?;
         lane.crypto = meter.spent(Part::Crypto);
