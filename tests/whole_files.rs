@@ -23,10 +23,7 @@ const OTHERS: [(&str, &str); 5] = [
         "crates/lab/src/kernel/build.rs",
         "a cache, whose kernel is synced",
     ),
-    (
-        "crates/lab/src/store/spool.rs",
-        "puts aside what is on the disk",
-    ),
+    ("crates/lab/src/store/log.rs", "syncs both itself"),
 ];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

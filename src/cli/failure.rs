@@ -231,7 +231,10 @@ impl From<StoreError> for Failure {
         let code = match &error {
             E::EmptyLocation
             | E::NoPostgres { .. }
-            | E::NotADatabase { .. }
+            | E::NotAStore { .. }
+            | E::Earlier { .. }
+            | E::NotEarlier { .. }
+            | E::NoTables { .. }
             | E::Foreign { .. }
             | E::Newer { .. }
             | E::Damaged { .. }

@@ -59,7 +59,10 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 const FILES: &[(&str, &str)] = &[
-    ("~/.local/share/cryptmark/runs.db", "The stored runs."),
+    (
+        "~/.local/share/cryptmark/runs",
+        "The stored runs, a file each.",
+    ),
     (
         "~/.local/state/cryptmark/headers",
         "Headers of volumes as they were before a command changed them; secret.",

@@ -83,7 +83,7 @@ const LONG_VERSION: &str = concat!(
     propagate_version = true
 )]
 pub struct Arguments {
-    /// Where runs are kept: a file, or a postgres:// URL [default: `store` in ~/.config/cryptmark/config.toml, or the user's data directory]
+    /// Where runs are kept: a folder, or a postgres:// URL [default: `store` in ~/.config/cryptmark/config.toml, or the user's data directory]
     #[arg(
         long,
         global = true,
@@ -175,15 +175,15 @@ fn open_store(location: Option<&str>) -> Result<Store, Failure> {
     }
 }
 
-/// The file of a store that is named and not there: reading it must not make it.
+/// The folder of a store that is named and not there: reading it must not make it.
 fn absent(location: Option<&str>) -> Result<Option<PathBuf>, Failure> {
     match Settings::load(location)?.location {
-        Location::Sqlite(path) if location.is_some() && !path.exists() => Ok(Some(path)),
+        Location::Folder(path) if location.is_some() && !path.exists() => Ok(Some(path)),
         _ => Ok(None),
     }
 }
 
-/// A store to read a run from, which a file that is not there has not.
+/// A store to read a run from, which a folder that is not there has not.
 fn open_store_of_runs(location: Option<&str>) -> Result<Store, Failure> {
     match absent(location)? {
         None => open_store(location),
@@ -207,6 +207,9 @@ fn open_store_to_measure(location: Option<&str>) -> Result<Store, Failure> {
 fn open_store_or_wait(location: Option<&str>) -> Result<Store, Failure> {
     let settings = Settings::load(location)?;
     let store = Store::open_to_write(&settings.location, &settings.spool)?;
+    if let Some(earlier) = settings.location.earlier() {
+        eprintln!("note: {earlier}");
+    }
     if store.absence().is_none() {
         match store.hand_over(None) {
             Ok(handed) => eprint!("{}", told(&handed)),

@@ -2,7 +2,11 @@
 
 use super::{Failure, open_store_or_wait, print, told, waiting};
 use clap::{Args, Subcommand};
-use lab::store::{Settings, Store, schema};
+#[cfg(feature = "postgres")]
+use lab::store::schema;
+use lab::store::{Location, Settings, Store};
+#[cfg(feature = "sqlite")]
+use std::path::PathBuf;
 
 /// Options of `cryptmark store`.
 #[derive(Debug, Args)]
@@ -17,7 +21,14 @@ enum Action {
     Status,
     /// Have the store take what waits on this machine
     HandOver,
-    /// Bring the tables to a version: up by itself when a newer cryptmark opens them, down for an older one
+    /// Take over the runs that an earlier cryptmark kept in a SQLite file, which stays as it is
+    #[cfg(feature = "sqlite")]
+    TakeOver {
+        /// The file, as ~/.local/share/cryptmark/runs.db
+        file: PathBuf,
+    },
+    /// Bring a server's tables to a version: up by itself when a newer cryptmark opens them, down for an older one
+    #[cfg(feature = "postgres")]
     Migrate {
         /// The version [default: the newest that this program knows]
         #[arg(long, value_name = "VERSION")]
@@ -30,6 +41,9 @@ pub fn run(options: &StoreOptions, store: Option<&str>) -> Result<(), Failure> {
     match &options.action {
         None | Some(Action::Status) => status(store),
         Some(Action::HandOver) => hand_over(store),
+        #[cfg(feature = "sqlite")]
+        Some(Action::TakeOver { file }) => take_over(file, store),
+        #[cfg(feature = "postgres")]
         Some(Action::Migrate { to }) => migrate(to.unwrap_or(schema::VERSION), store),
     }
 }
@@ -40,15 +54,47 @@ fn status(location: Option<&str>) -> Result<(), Failure> {
     match store.absence() {
         Some(reason) => text.push_str(&format!("away: {reason}\n")),
         None => text.push_str(&format!(
-            "{} run(s), store version {}\n",
+            "{} run(s){}\n",
             store.list()?.len(),
-            schema::VERSION
+            version(&store)
         )),
     }
     if let Some(waiting) = waiting(&store)? {
         text.push_str(&format!("{waiting}\n"));
     }
     print(&text)
+}
+
+/// The version of a server's tables, for people.
+fn version(store: &Store) -> String {
+    match store.location() {
+        Location::Folder(_) => String::new(),
+        #[cfg(feature = "postgres")]
+        Location::Postgres(_) => format!(", store version {}", schema::VERSION),
+        #[cfg(not(feature = "postgres"))]
+        Location::Postgres(_) => String::new(),
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn take_over(file: &std::path::Path, location: Option<&str>) -> Result<(), Failure> {
+    let settings = Settings::load(location)?;
+    let store = Store::open_to_write(&settings.location, &settings.spool)?;
+    let taken = store.take_over_sqlite(file)?;
+    print(&format!(
+        "{} run(s) and {} baseline(s) of {} are stored in {} now; the file stays.\n",
+        taken.stored,
+        taken.baselines,
+        file.display(),
+        store.location()
+    ))?;
+    for why in &taken.left {
+        eprintln!("warning: {why}\n  {}", why.remedy());
+    }
+    match taken.left.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::told(1)),
+    }
 }
 
 fn hand_over(location: Option<&str>) -> Result<(), Failure> {
@@ -66,6 +112,7 @@ fn hand_over(location: Option<&str>) -> Result<(), Failure> {
     }
 }
 
+#[cfg(feature = "postgres")]
 fn migrate(to: i64, location: Option<&str>) -> Result<(), Failure> {
     let settings = Settings::load(location)?;
     let from = Store::migrate(&settings.location, to)?;

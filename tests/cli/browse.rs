@@ -292,12 +292,7 @@ fn hostile_requests_get_nothing() {
             404,
         ),
         ("GET /tiny.toml", server.address.clone(), "", 404),
-        (
-            "GET /data/cryptmark/runs.db",
-            server.address.clone(),
-            "",
-            404,
-        ),
+        ("GET /data/cryptmark/runs", server.address.clone(), "", 404),
         (
             "GET /run?id=../../etc/passwd",
             server.address.clone(),

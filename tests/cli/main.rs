@@ -1,6 +1,7 @@
 //! The program as a user meets it: answers, two-line errors, exit codes, no litter.
 
 mod browse;
+mod earlier;
 mod kept;
 mod papers;
 mod refused;
@@ -55,7 +56,7 @@ impl Sandbox {
     }
 
     fn store(&self) -> PathBuf {
-        self.path("data/cryptmark/runs.db")
+        self.path("data/cryptmark/runs")
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -383,7 +384,7 @@ fn the_cipher_tier_needs_no_disk() {
 
 /// Stores the latest run again as `id`, with every rate times `factor`.
 fn store_scaled(sandbox: &Sandbox, id: &str, factor: f64) {
-    let store = Store::open(&Location::Sqlite(sandbox.store())).unwrap();
+    let store = Store::open(&Location::Folder(sandbox.store())).unwrap();
     let mut run = store.load("latest").unwrap();
     run.run = id.to_owned();
     for trial in &mut run.trials {

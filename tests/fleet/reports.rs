@@ -302,7 +302,7 @@ fn what_cannot_be_reported_on_is_told() {
     std::fs::create_dir(sandbox.path("empty")).unwrap();
     assert!(fails("empty", 2).contains("empty has no trials"));
     std::fs::write(sandbox.path("text"), "no database").unwrap();
-    assert!(fails("text", 2).contains("no SQLite database"));
+    assert!(fails("text", 2).contains("it is not a folder"));
 
     put(&store(&sandbox, "host"), &sample::run());
     sandbox.ok("host", &["export", "--parquet", "trials"]);

@@ -1,6 +1,6 @@
 //! Shards on one machine and a store in a file.
 
-use crate::Sandbox;
+use crate::{Sandbox, server};
 
 #[test]
 fn shards_are_stored_once_and_are_the_run_of_one_machine() {
@@ -208,22 +208,25 @@ fn file_systems_and_key_derivations_are_shared_host_by_host() {
 #[test]
 fn tables_go_down_for_an_older_program() {
     let sandbox = Sandbox::new();
-    let said = sandbox.ok("host", &["store", "migrate"]);
+    // A folder has none.
+    let said = sandbox.fails("host", &["store", "migrate"], 2);
+    assert!(said.contains("is a folder"), "{said}");
+    let said = sandbox.ok("host", &["store", "hand-over"]);
+    assert!(said.contains("Nothing waits"), "{said}");
+    assert!(sandbox.ok("host", &["store"]).ends_with("0 run(s)\n"));
+
+    let Some(server) = server() else { return };
+    let url = server.url("runs");
+    let ok = |arguments: &[&str]| sandbox.ok("host", &[&["--store", &url], arguments].concat());
+    let said = ok(&["store", "migrate"]);
     assert!(said.contains("is new"), "{said}");
-    let said = sandbox.ok("host", &["store", "migrate", "--to", "1"]);
+    let said = ok(&["store", "migrate", "--to", "1"]);
     assert!(
         said.contains("had version 2, and has version 1 now"),
         "{said}"
     );
-    sandbox.fails("host", &["store", "migrate", "--to", "99"], 2);
-    assert!(
-        sandbox
-            .ok("host", &["store"])
-            .contains("0 run(s), store version 2")
-    );
-    assert!(
-        sandbox
-            .ok("host", &["store", "hand-over"])
-            .contains("Nothing waits")
-    );
+    let newer = ["--store", &url, "store", "migrate", "--to", "99"];
+    sandbox.fails("host", &newer, 2);
+    assert!(ok(&["store"]).contains("0 run(s), store version 2"));
+    assert!(ok(&["store", "hand-over"]).contains("Nothing waits"));
 }

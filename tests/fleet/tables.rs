@@ -50,8 +50,8 @@ pub fn ask(python: &PathBuf, sandbox: &Sandbox, script: &str, input: &Value) -> 
 
 /// The store of a host.
 pub fn store(sandbox: &Sandbox, host: &str) -> Store {
-    let path = sandbox.path(host).join("cryptmark/runs.db");
-    Store::open(&Location::Sqlite(path)).unwrap()
+    let path = sandbox.path(host).join("cryptmark/runs");
+    Store::open(&Location::Folder(path)).unwrap()
 }
 
 /// All files below a folder of the sandbox, sorted, as paths from there.

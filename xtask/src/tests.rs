@@ -22,7 +22,10 @@ pub struct Ran {
 /// What cargo builds with the features that are tested everywhere: all but
 /// `fleet-report`, whose DataFusion takes longer to compile than half of everything
 /// else.
-pub const FEATURES: &[&str] = &["--features", "fleet,model,postgres,reference,tls,ublk"];
+pub const FEATURES: &[&str] = &[
+    "--features",
+    "fleet,model,postgres,reference,sqlite,tls,ublk",
+];
 
 /// Provides what tests need, runs them here and some of the cipher crate's on
 /// other machines; sums up.

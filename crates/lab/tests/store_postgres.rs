@@ -76,10 +76,57 @@ fn on_a_private_server() {
     ));
 
     let older = at(&server, "older");
-    store_suite::migrations(&older);
+    migrations(&older);
     assert_eq!(
         server.sql("older", "SELECT version FROM cryptmark.schema_version"),
         schema::VERSION.to_string()
+    );
+}
+
+/// Down to the oldest version and up again: nothing that the tables say is lost.
+fn migrations(location: &Location) {
+    assert_eq!(Store::migrate(location, schema::VERSION).unwrap(), 0);
+    assert_eq!(
+        Store::migrate(location, schema::VERSION).unwrap(),
+        schema::VERSION
+    );
+    let kept = store_suite::run("2026-kept", 2);
+    let (progress, merged) = {
+        let store = Store::open(location).unwrap();
+        store_suite::put(&store, &kept);
+        store.set_baseline("kept", "2026-kept").unwrap();
+        store_suite::put(&store, &store_suite::attempt("2027-a", "spring", 1, "f"));
+        store
+            .begin(&store_suite::attempt("2027-b", "spring", 3, "f"))
+            .unwrap();
+        (
+            store.progress("spring").unwrap(),
+            store.load("spring").unwrap(),
+        )
+    };
+    for version in [0, schema::VERSION + 1, -1] {
+        assert!(matches!(
+            Store::migrate(location, version),
+            Err(StoreError::NoSuchVersion { .. })
+        ));
+    }
+    assert_eq!(
+        Store::migrate(location, schema::OLDEST).unwrap(),
+        schema::VERSION
+    );
+    assert_eq!(
+        Store::migrate(location, schema::OLDEST).unwrap(),
+        schema::OLDEST
+    );
+    // Whoever opens it brings it up.
+    let store = Store::open(location).unwrap();
+    assert_eq!(store.load("kept").unwrap(), kept);
+    assert_eq!(store.progress("spring").unwrap(), progress);
+    assert_eq!(store.load("spring").unwrap(), merged);
+    drop(store);
+    assert_eq!(
+        Store::migrate(location, schema::VERSION).unwrap(),
+        schema::VERSION
     );
 }
 
@@ -104,6 +151,7 @@ fn waiting(folder: &Path) -> Vec<std::path::PathBuf> {
         .flat_map(|store| fs::read_dir(store.path()).into_iter().flatten().flatten())
         .map(|file| file.path())
         .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
+        .filter(|path| fs::metadata(path).is_ok_and(|file| file.len() > 0))
         .collect()
 }
 
@@ -184,6 +232,31 @@ fn what_a_server_misses_waits_and_is_stored_once() {
     assert_eq!((handed.stored, handed.refused.len()), (0, 1));
     assert!(handed.refused[0].1.exists() && !path.exists());
 
+    // What an earlier version has left waiting.
+    server.stop("fast").unwrap();
+    let earlier = store_suite::run("earlier", 2);
+    let store = open();
+    store.begin(&earlier).unwrap();
+    drop(store);
+    let header = cryptmark_lab::record::Run {
+        trials: Vec::new(),
+        ..earlier.clone()
+    };
+    let header = serde_json::json!({ "run": "earlier", "plan": "quick", "partial": true,
+        "json": serde_json::to_string(&header).unwrap() });
+    let json = |trial| serde_json::to_string(trial).unwrap();
+    let lines = [
+        serde_json::json!({ "begin": header }),
+        serde_json::json!({ "trials": { "run": "earlier",
+            "trials": [[0, json(&earlier.trials[0])], [1, json(&earlier.trials[1])]] } }),
+        serde_json::json!({ "finish": header }),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(waiting(folder.path()).remove(0), text + "{\"fin").unwrap();
+    server.go().unwrap();
+    assert_eq!(third.hand_over(None).unwrap().stored, 1);
+    assert_eq!(third.load("earlier").unwrap(), earlier);
+
     // Half a line, which its writer never heard to be safe, is not there.
     server.stop("fast").unwrap();
     let store = open();
@@ -193,7 +266,7 @@ fn what_a_server_misses_waits_and_is_stored_once() {
     drop(store);
     let path = waiting(folder.path()).remove(0);
     let mut bytes = fs::read(&path).unwrap();
-    bytes.extend_from_slice(b"{\"trials\":{\"run\":\"to");
+    bytes.extend_from_slice(b"{\"trial\":{\"run\":\"to");
     fs::write(&path, bytes).unwrap();
     server.go().unwrap();
     assert_eq!(third.hand_over(None).unwrap().stored, 1);

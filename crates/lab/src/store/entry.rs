@@ -1,73 +1,95 @@
-//! [`Entry`]: what a writer tells the store, and how the store takes it.
+//! [`Entry`]: what a writer says about a run. It's also how run files are written: each
+//! line is one JSON object, and a batch of trials counts only once its last line is there.
 
-use super::transact::transact;
-use super::{Store, StoreError, query};
-use crate::record::{Run, Shard, Trial};
+use super::StoreError;
+use crate::record::{self, Run, SCHEMA, Trial};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// One thing that a writer tells the store; also a line of the spool.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+/// One thing that a writer says about a run.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Entry {
-    /// A run begins.
+    /// The run begins.
     Begin(Header),
-    /// Trials, each in place of one that stands at its position.
+    /// Trials, each in place of the one at its position.
     Trials {
         /// Id of the run.
         run: String,
         /// Position and JSON.
         trials: Vec<(u32, String)>,
     },
-    /// A run is at its end.
+    /// The run has ended.
     Finish(Header),
 }
 
-/// A run without its trials, as the columns have it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A run without its trials, and the same as JSON.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Header {
-    run: String,
-    plan: String,
-    started: String,
-    partial: bool,
-    host_key: String,
-    json: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    shard: Option<Shard>,
+    pub(super) run: Run,
+    pub(super) json: String,
 }
 
-/// What became of entries.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Applied {
-    /// They are stored.
-    Stored,
-    /// Another run is the shard that theirs was begun for: nothing of theirs is
-    /// kept any more.
-    Superseded {
-        attempt: String,
-        experiment: String,
-        shard: i64,
-        by: String,
+/// A line of a run file.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Line<'a> {
+    Begin(#[serde(borrow)] &'a RawValue),
+    Finish(#[serde(borrow)] &'a RawValue),
+    /// The first line of a file that was written as a whole.
+    Run {
+        /// Trials in the file.
+        trials: usize,
+        /// Bytes behind this line.
+        bytes: u64,
+        #[serde(borrow)]
+        record: &'a RawValue,
+    },
+    Trial {
+        #[serde(borrow)]
+        run: Cow<'a, str>,
+        at: u32,
+        /// Whether the next line belongs to the same batch.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        more: bool,
+        #[serde(borrow)]
+        record: &'a RawValue,
     },
 }
 
-impl Applied {
-    /// The same, where the caller has nothing more to do if it was superseded.
-    pub(super) fn accepted(self) -> Result<(), StoreError> {
-        match self {
-            Self::Stored => Ok(()),
-            Self::Superseded {
-                experiment,
-                shard,
-                by,
-                ..
-            } => Err(StoreError::ShardStored {
-                experiment,
-                shard,
-                run: by,
-            }),
-        }
+/// What stands in a run file.
+#[derive(Default)]
+pub(super) struct Lines<'a> {
+    /// The last word on the run as a whole, as JSON.
+    pub(super) header: Option<&'a str>,
+    /// Records by position.
+    pub(super) trials: BTreeMap<u32, &'a str>,
+    /// Whether bytes are missing from a file that was written as a whole.
+    pub(super) is_cut: bool,
+}
+
+/// Why a line cannot be read, and the position of the trial that it would be.
+pub(super) type Unreadable = (Option<u32>, serde_json::Error);
+
+/// Trials of a run as JSON, with their positions.
+pub(super) fn records<'a>(
+    run: &str,
+    trials: impl Iterator<Item = (u32, &'a Trial)>,
+) -> Result<Vec<(u32, String)>, StoreError> {
+    let mut records = Vec::new();
+    for (ordinal, trial) in trials {
+        let unstorable = |source| StoreError::Unstorable {
+            run: run.to_owned(),
+            ordinal: Some(ordinal),
+            source,
+        };
+        let record = serde_json::to_string(trial).map_err(unstorable)?;
+        // JSON writes NaN and infinity as null, which no reader would accept.
+        serde_json::from_str::<Trial>(&record).map_err(unstorable)?;
+        records.push((ordinal, record));
     }
+    Ok(records)
 }
 
 impl Entry {
@@ -80,25 +102,14 @@ impl Entry {
     }
 
     pub(super) fn trials(run: &str, trials: &[(u32, &Trial)]) -> Result<Self, StoreError> {
-        let mut records = Vec::with_capacity(trials.len());
-        for (ordinal, trial) in trials {
-            let unstorable = |source| StoreError::Unstorable {
-                run: run.to_owned(),
-                ordinal: Some(*ordinal),
-                source,
-            };
-            let record = serde_json::to_string(trial).map_err(unstorable)?;
-            // JSON writes NaN and infinity as null, which no reader would accept.
-            serde_json::from_str::<Trial>(&record).map_err(unstorable)?;
-            records.push((*ordinal, record));
-        }
         Ok(Self::Trials {
             run: run.to_owned(),
-            trials: records,
+            trials: records(run, trials.iter().copied())?,
         })
     }
 
-    /// All that a run is, from its beginning to its end.
+    /// A whole run, from its beginning to its end.
+    #[cfg(feature = "postgres")]
     pub(super) fn whole(run: &Run) -> Result<[Self; 3], StoreError> {
         let trials: Vec<_> = (0..).zip(&run.trials).collect();
         Ok([
@@ -108,17 +119,245 @@ impl Entry {
         ])
     }
 
-    /// Id of the run that it is about.
+    /// Id of the run.
+    #[cfg(feature = "postgres")]
     pub(super) fn run(&self) -> &str {
         match self {
-            Self::Begin(header) | Self::Finish(header) => &header.run,
+            Self::Begin(header) | Self::Finish(header) => &header.run.run,
             Self::Trials { run, .. } => run,
         }
     }
+
+    /// Its lines in a file.
+    pub(super) fn to_lines(&self) -> serde_json::Result<String> {
+        let mut text = String::new();
+        match self {
+            Self::Begin(header) => line(&mut text, &Line::Begin(raw(&header.json)?))?,
+            Self::Finish(header) => line(&mut text, &Line::Finish(raw(&header.json)?))?,
+            Self::Trials { run, trials } => {
+                let last = trials.len().saturating_sub(1);
+                for (place, (at, record)) in trials.iter().enumerate() {
+                    trial_line(&mut text, run, *at, place < last, record)?;
+                }
+            }
+        }
+        Ok(text)
+    }
+}
+
+fn raw(json: &str) -> serde_json::Result<&RawValue> {
+    serde_json::from_str(json)
+}
+
+fn line(text: &mut String, line: &Line<'_>) -> serde_json::Result<()> {
+    text.push_str(&serde_json::to_string(line)?);
+    text.push('\n');
+    Ok(())
+}
+
+fn trial_line(
+    text: &mut String,
+    run: &str,
+    at: u32,
+    more: bool,
+    record: &str,
+) -> serde_json::Result<()> {
+    let record = raw(record)?;
+    let run = Cow::Borrowed(run);
+    line(
+        text,
+        &Line::Trial {
+            run,
+            at,
+            more,
+            record,
+        },
+    )
+}
+
+/// The text of a file with a whole run: the header, and a line for each trial.
+pub(super) fn whole_file(
+    run: &str,
+    header: &str,
+    trials: &BTreeMap<u32, &str>,
+) -> serde_json::Result<String> {
+    let mut lines = String::new();
+    for (at, record) in trials {
+        trial_line(&mut lines, run, *at, false, record)?;
+    }
+    let mut text = String::new();
+    line(
+        &mut text,
+        &Line::Run {
+            trials: trials.len(),
+            bytes: lines.len() as u64,
+            record: raw(header)?,
+        },
+    )?;
+    text.push_str(&lines);
+    Ok(text)
+}
+
+/// The header and the number of trials of a file of `size` bytes that was written as a
+/// whole, from its first line alone; `None` for any other file.
+pub(super) fn whole_header(first: &[u8], size: u64) -> Option<(&str, usize)> {
+    match serde_json::from_slice(first).ok()? {
+        Line::Run {
+            trials,
+            bytes,
+            record,
+        } if first.len() as u64 + bytes == size => Some((record.get(), trials)),
+        _ => None,
+    }
+}
+
+/// A part of a file that counts as a whole.
+enum Part<'a> {
+    Begin(&'a RawValue),
+    Finish(&'a RawValue),
+    Run {
+        bytes: u64,
+        record: &'a RawValue,
+    },
+    Trials(
+        #[cfg_attr(not(feature = "postgres"), expect(dead_code))] Cow<'a, str>,
+        Vec<(u32, &'a RawValue)>,
+    ),
+}
+
+/// Reads a file part by part, and returns how many of its bytes count. The rest is the
+/// torn end of an entry, whose writer was never told that it's safe.
+fn parts<'a>(
+    bytes: &'a [u8],
+    mut take: impl FnMut(Part<'a>, usize) -> Result<(), Unreadable>,
+) -> Result<usize, Unreadable> {
+    let (mut read, mut safe, mut ordinal) = (0, 0, None);
+    let mut batch = Vec::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        if line.last() != Some(&b'\n') {
+            break;
+        }
+        read += line.len();
+        let part = match serde_json::from_slice(line).map_err(|error| (ordinal, error))? {
+            Line::Begin(record) => Part::Begin(record),
+            Line::Finish(record) => Part::Finish(record),
+            Line::Run { bytes, record, .. } => Part::Run { bytes, record },
+            Line::Trial {
+                run,
+                at,
+                more,
+                record,
+            } => {
+                batch.push((at, record));
+                ordinal = Some(at + 1);
+                if more {
+                    continue;
+                }
+                Part::Trials(run, std::mem::take(&mut batch))
+            }
+        };
+        ordinal = ordinal.or(Some(0));
+        take(part, bytes.len() - read)?;
+        safe = read;
+    }
+    Ok(safe)
+}
+
+/// How many bytes of a file count.
+pub(super) fn safe_length(bytes: &[u8]) -> Result<usize, Unreadable> {
+    parts(bytes, |_, _| Ok(()))
+}
+
+impl<'a> Lines<'a> {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// A line that cannot be read.
+    pub(super) fn of(bytes: &'a [u8]) -> Result<Self, Unreadable> {
+        let mut lines = Self::default();
+        parts(bytes, |part, left| {
+            match part {
+                Part::Begin(record) | Part::Finish(record) => lines.header = Some(record.get()),
+                Part::Run { bytes, record } => {
+                    lines.header = Some(record.get());
+                    lines.is_cut = (left as u64) < bytes;
+                }
+                Part::Trials(_, batch) => {
+                    let batch = batch.into_iter().map(|(at, record)| (at, record.get()));
+                    lines.trials.extend(batch);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(lines)
+    }
+}
+
+/// What a file says, entry by entry.
+#[cfg(feature = "postgres")]
+pub(super) fn entries(bytes: &[u8]) -> Result<Vec<Entry>, serde_json::Error> {
+    let header = |record: &RawValue| {
+        let (json, run) = (record.get().to_owned(), serde_json::from_str(record.get()));
+        Ok(Header {
+            run: run.map_err(|error| (None, error))?,
+            json,
+        })
+    };
+    let mut entries = Vec::new();
+    let read = parts(bytes, |part, _| {
+        entries.push(match part {
+            Part::Begin(record) => Entry::Begin(header(record)?),
+            Part::Finish(record) | Part::Run { record, .. } => Entry::Finish(header(record)?),
+            Part::Trials(run, batch) => Entry::Trials {
+                run: run.into_owned(),
+                trials: batch
+                    .into_iter()
+                    .map(|(at, record)| (at, record.get().to_owned()))
+                    .collect(),
+            },
+        });
+        Ok(())
+    });
+    match read {
+        Ok(_) => Ok(entries),
+        Err((_, error)) => earlier_entries(bytes).ok_or(error),
+    }
+}
+
+/// The same of a file that an earlier version has left, which had JSON in strings.
+#[cfg(feature = "postgres")]
+fn earlier_entries(bytes: &[u8]) -> Option<Vec<Entry>> {
+    #[derive(Deserialize)]
+    struct Earlier {
+        json: String,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Line {
+        Begin(Earlier),
+        Trials {
+            run: String,
+            trials: Vec<(u32, String)>,
+        },
+        Finish(Earlier),
+    }
+    let header = |Earlier { json }| {
+        let run = serde_json::from_str(&json).ok()?;
+        Some(Header { run, json })
+    };
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let whole = lines.filter(|line| line.ends_with(b"\n"));
+    whole
+        .map(|line| match serde_json::from_slice(line).ok()? {
+            Line::Begin(earlier) => header(earlier).map(Entry::Begin),
+            Line::Finish(earlier) => header(earlier).map(Entry::Finish),
+            Line::Trials { run, trials } => Some(Entry::Trials { run, trials }),
+        })
+        .collect()
 }
 
 impl Header {
-    fn of(run: &Run, partial: bool) -> Result<Self, StoreError> {
+    pub(super) fn of(run: &Run, partial: bool) -> Result<Self, StoreError> {
         let unstorable = |source| StoreError::Unstorable {
             run: run.run.clone(),
             ordinal: None,
@@ -143,196 +382,44 @@ impl Header {
         };
         let json = serde_json::to_string(&header).map_err(unstorable)?;
         serde_json::from_str::<Run>(&json).map_err(unstorable)?;
-        Ok(Self {
-            json,
-            partial,
-            host_key: header.host.key(),
-            run: header.run,
-            plan: header.plan,
-            started: header.started,
-            shard: header.shard,
-        })
+        Ok(Self { run: header, json })
     }
 }
 
-impl Store {
-    /// Takes entries of one run in one transaction. `again` if they may be stored
-    /// already: they are then taken a second time, which changes nothing.
-    pub(super) fn apply(&self, entries: &[Entry], again: bool) -> Result<Applied, StoreError> {
-        let superseded = self.apply_all(entries, again)?;
-        Ok(superseded.into_iter().next().unwrap_or(Applied::Stored))
+/// A run of its header and its records, as they are stored.
+///
+/// # Errors
+/// A record that cannot be read, or has a schema of another version.
+pub(super) fn assemble<'a>(
+    id: &str,
+    header: &str,
+    trials: impl IntoIterator<Item = (u32, &'a str)>,
+) -> Result<Run, StoreError> {
+    // Read first: a record of another schema need not fit the fields of this one.
+    #[derive(Deserialize)]
+    struct Envelope {
+        schema: String,
     }
-
-    /// The same with entries of any runs; those that are superseded.
-    pub(super) fn apply_all(
-        &self,
-        entries: &[Entry],
-        again: bool,
-    ) -> Result<Vec<Applied>, StoreError> {
-        let mut tried = again;
-        transact!(self, write, tx => {
-            // A transaction whose answer got lost may have been done.
-            let again = std::mem::replace(&mut tried, true);
-            let mut superseded = Vec::new();
-            // Nothing of it is kept any more.
-            let mut dropped = None;
-            for entry in entries {
-                if dropped == Some(entry.run()) {
-                    continue;
-                }
-                let run = match entry {
-                    Entry::Begin(header) => {
-                        if let Some(shard) = &header.shard {
-                            sqlx::query(query::ADD_EXPERIMENT)
-                                .bind(&shard.experiment)
-                                .bind(&shard.fingerprint)
-                                .bind(i64::from(shard.of))
-                                .execute(&mut *tx)
-                                .await?;
-                            let known: (String, i64) = sqlx::query_as(query::EXPERIMENT)
-                                .bind(&shard.experiment)
-                                .fetch_one(&mut *tx)
-                                .await?;
-                            if known != (shard.fingerprint.clone(), i64::from(shard.of)) {
-                                let experiment = shard.experiment.clone();
-                                return Err(StoreError::OtherExperiment { experiment }.into());
-                            }
-                            let stored: Option<(String,)> = sqlx::query_as(query::SHARD_IS)
-                                .bind(&shard.experiment)
-                                .bind(i64::from(shard.index))
-                                .fetch_optional(&mut *tx)
-                                .await?;
-                            if let Some((by,)) = stored.filter(|(by,)| *by != header.run) {
-                                superseded.push(Applied::Superseded {
-                                    attempt: header.run.clone(),
-                                    experiment: shard.experiment.clone(),
-                                    shard: i64::from(shard.index),
-                                    by,
-                                });
-                                dropped = Some(entry.run());
-                                continue;
-                            }
-                            sqlx::query(query::ADD_ATTEMPT)
-                                .bind(&header.run)
-                                .bind(&shard.experiment)
-                                .bind(i64::from(shard.index))
-                                .execute(&mut *tx)
-                                .await?;
-                        }
-                        let added = sqlx::query(query::ADD_RUN)
-                            .bind(&header.run)
-                            .bind(&header.plan)
-                            .bind(&header.started)
-                            .bind(header.partial)
-                            .bind(&header.host_key)
-                            .bind(&header.json)
-                            .execute(&mut *tx)
-                            .await?
-                            .rows_affected();
-                        let same: Option<(String,)> = match added {
-                            0 => sqlx::query_as(query::SAME_RUN)
-                                .bind(&header.run)
-                                .bind(&header.plan)
-                                .bind(&header.started)
-                                .bind(&header.host_key)
-                                .fetch_optional(&mut *tx)
-                                .await?,
-                            _ => None,
-                        };
-                        if added == 0 && !(again && same.is_some()) {
-                            let run = header.run.clone();
-                            return Err(StoreError::RunExists { run }.into());
-                        }
-                        continue;
-                    }
-                    Entry::Trials { run, trials } => {
-                        let known: Option<(String,)> = sqlx::query_as(query::RUN_IS)
-                            .bind(run)
-                            .fetch_optional(&mut *tx)
-                            .await?;
-                        if known.is_some() {
-                            // PostgreSQL takes a position once in a statement.
-                            let positions: BTreeMap<_, _> =
-                                trials.iter().map(|(ordinal, record)| (ordinal, record)).collect();
-                            let rows: Vec<_> = positions.into_iter().collect();
-                            for rows in rows.chunks(query::TRIALS_AT_ONCE) {
-                                let mut put = sqlx::query(query::put_trials(rows.len())).bind(run);
-                                for (ordinal, record) in rows {
-                                    put = put.bind(i64::from(**ordinal)).bind(*record);
-                                }
-                                put.execute(&mut *tx).await?;
-                            }
-                            continue;
-                        }
-                        run
-                    }
-                    Entry::Finish(header) => {
-                        let known: Option<(String,)> = sqlx::query_as(query::RUN_IS)
-                            .bind(&header.run)
-                            .fetch_optional(&mut *tx)
-                            .await?;
-                        if let (Some(shard), false, true) =
-                            (&header.shard, header.partial, known.is_some())
-                        {
-                            // Who comes second waits here for the end of the first, and
-                            // must not hold his row meanwhile, which the first may drop.
-                            sqlx::query(query::ADD_SHARD)
-                                .bind(&shard.experiment)
-                                .bind(i64::from(shard.index))
-                                .bind(&header.run)
-                                .execute(&mut *tx)
-                                .await?;
-                            let (by,): (String,) = sqlx::query_as(query::SHARD_IS)
-                                .bind(&shard.experiment)
-                                .bind(i64::from(shard.index))
-                                .fetch_one(&mut *tx)
-                                .await?;
-                            sqlx::query(query::DROP_OTHER_ATTEMPTS)
-                                .bind(&shard.experiment)
-                                .bind(i64::from(shard.index))
-                                .bind(&by)
-                                .execute(&mut *tx)
-                                .await?;
-                            if by != header.run {
-                                superseded.push(Applied::Superseded {
-                                    attempt: header.run.clone(),
-                                    experiment: shard.experiment.clone(),
-                                    shard: i64::from(shard.index),
-                                    by,
-                                });
-                                dropped = Some(entry.run());
-                                continue;
-                            }
-                        }
-                        if known.is_some() {
-                            sqlx::query(query::FINISH_RUN)
-                                .bind(&header.run)
-                                .bind(&header.plan)
-                                .bind(&header.started)
-                                .bind(header.partial)
-                                .bind(&header.host_key)
-                                .bind(&header.json)
-                                .execute(&mut *tx)
-                                .await?;
-                            continue;
-                        }
-                        &header.run
-                    }
-                };
-                // The run is not there: another attempt at its shard may have dropped it.
-                let other: Option<(String, i64, String)> =
-                    sqlx::query_as(query::SHARD_OF_ATTEMPT)
-                        .bind(run)
-                        .fetch_optional(&mut *tx)
-                        .await?;
-                let Some((experiment, shard, by)) = other else {
-                    return Err(super::no_such_run(run).into());
-                };
-                let attempt = run.clone();
-                superseded.push(Applied::Superseded { attempt, experiment, shard, by });
-                dropped = Some(entry.run());
-            }
-            superseded
-        })
+    let broken = |ordinal| {
+        let run = id.to_owned();
+        move |source| StoreError::Record {
+            run,
+            ordinal,
+            source,
+        }
+    };
+    let envelope: Envelope = serde_json::from_str(header).map_err(broken(None))?;
+    if !record::reads(&envelope.schema) {
+        return Err(StoreError::Schema {
+            run: id.to_owned(),
+            found: envelope.schema,
+            known: SCHEMA,
+        });
     }
+    let mut run: Run = serde_json::from_str(header).map_err(broken(None))?;
+    for (ordinal, record) in trials {
+        let trial = serde_json::from_str(record).map_err(broken(Some(ordinal)))?;
+        run.trials.push(trial);
+    }
+    Ok(run)
 }

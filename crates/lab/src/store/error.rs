@@ -1,6 +1,7 @@
 //! What can go wrong with a store, and what the user can do about it.
 
-use super::{Location, schema};
+use super::Location;
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
@@ -31,49 +32,57 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
-    /// The private runtime that drives the database could not start.
-    #[error("cannot start the runtime of the store")]
-    Runtime {
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The file is no SQLite database.
-    #[error("{} is not a store of runs: it is no SQLite database", path.display())]
-    NotADatabase {
+    /// There is a file, and no folder.
+    #[error("{} is not a store of runs: it is not a folder", path.display())]
+    NotAStore {
         /// The file, left as it is.
         path: PathBuf,
     },
-    /// The database belongs to another program.
-    #[error("{location} is the database of another program")]
+    /// The file is a store of an earlier version.
+    #[error("{} holds runs of an earlier version, which kept them in SQLite", path.display())]
+    Earlier {
+        /// The file, left as it is.
+        path: PathBuf,
+    },
+    /// The file is no store of an earlier version.
+    #[error("{} is not a store of an earlier version", path.display())]
+    NotEarlier {
+        /// The file, left as it is.
+        path: PathBuf,
+    },
+    /// The folder has no tables.
+    #[error("the store {} is a folder, whose files have one version only", path.display())]
+    NoTables {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder or database belongs to another program.
+    #[error("{location} is not empty, and no store of runs")]
     Foreign {
-        /// The database, left as it is.
+        /// The folder or database, left as it is.
         location: Location,
     },
     /// The store was written by a newer version of this program.
     #[error("{location} has store version {found}; this program knows up to {known}")]
     Newer {
-        /// The database, left as it is.
+        /// The store, left as it is.
         location: Location,
         /// The version found.
         found: i64,
         /// The newest version that this program reads.
         known: i64,
     },
-    /// The database file is damaged.
-    #[error("the store {location} is damaged")]
+    /// Bytes are missing from a run's file.
+    #[error("{} is damaged: its end is missing", path.display())]
     Damaged {
-        /// The database.
-        location: Location,
-        /// What the database engine found.
-        source: sqlx::Error,
+        /// The file.
+        path: PathBuf,
     },
-    /// Another process held the database for too long.
-    #[error("the store {location} is in use by another process")]
+    /// Another process writes it.
+    #[error("{} is in use by another process", path.display())]
     Busy {
-        /// The database.
-        location: Location,
-        /// What the database engine said.
-        source: sqlx::Error,
+        /// The run's file, or the folder.
+        path: PathBuf,
     },
     /// The server cannot be reached, or has no connection left.
     #[error("the store {location} cannot be reached")]
@@ -81,7 +90,7 @@ pub enum StoreError {
         /// The database.
         location: Location,
         /// What was tried last.
-        source: sqlx::Error,
+        source: Box<dyn Error + Send + Sync>,
     },
     /// The server knows no such user, or not with this password.
     #[error("the store {location} does not let this user in")]
@@ -89,7 +98,7 @@ pub enum StoreError {
         /// The database.
         location: Location,
         /// What the server said.
-        source: sqlx::Error,
+        source: Box<dyn Error + Send + Sync>,
     },
     /// A file in which records wait for the server cannot be written or read.
     #[error("records cannot wait in {}", path.display())]
@@ -163,7 +172,7 @@ pub enum StoreError {
         /// The database.
         location: Location,
         /// What the database engine said.
-        source: sqlx::Error,
+        source: Box<dyn Error + Send + Sync>,
     },
     /// A stored record is not what this program writes.
     #[error("the record of run {run}{} cannot be read", part(*ordinal))]
@@ -227,6 +236,12 @@ pub enum StoreError {
         /// The name asked for.
         name: String,
     },
+    /// The name belongs to another run.
+    #[error("the baseline `{name}` is another run here")]
+    BaselineTaken {
+        /// The name.
+        name: String,
+    },
     /// The name would hide a run.
     #[error("`{name}` cannot name a baseline")]
     BaselineName {
@@ -257,32 +272,33 @@ impl StoreError {
     pub fn remedy(&self) -> String {
         match self {
             Self::NoDataDirectory { .. } => {
-                "Set HOME or XDG_DATA_HOME, or name a file for the store.".into()
+                "Set HOME or XDG_DATA_HOME, or name a folder for the store.".into()
             }
             Self::EmptyLocation => {
-                "Name a file, or a database as postgres://user@host/database.".into()
+                "Name a folder, or a database as postgres://user@host/database.".into()
             }
             Self::NoPostgres { .. } => {
-                "Install a build with the feature `postgres`, or name a file.".into()
+                "Install a build with the feature `postgres`, or name a folder.".into()
             }
             Self::Io { path, .. } => format!(
-                "Check that {} exists and belongs to you, or name another file.",
+                "Check the free space and the permissions of {}, or name another folder.",
                 path.display()
             ),
-            Self::Runtime { .. } => {
-                "Check the limits on threads and open files (ulimit -a).".into()
+            Self::NotAStore { path } => {
+                format!("Name a folder; {} was left as it is.", path.display())
             }
-            Self::NotADatabase { path } => {
-                format!("Name another file; {} was left as it is.", path.display())
-            }
-            Self::Foreign { location } => {
-                format!("Name another file or database; {location} was left as it is.")
-            }
+            Self::Earlier { path } => earlier(path),
+            Self::NotEarlier { .. } => "Name the file that an earlier version kept runs in.".into(),
+            Self::NoTables { .. } => "Name a PostgreSQL database to migrate.".into(),
+            Self::Foreign { location } => format!(
+                "Name another folder or database, or a new one; {location} was left as it is."
+            ),
             Self::Newer { .. } => {
                 "Upgrade cryptmark, or have the newer one go back: `cryptmark store migrate --to VERSION`.".into()
             }
-            Self::Damaged { location, .. } => format!(
-                "Restore {location} from a backup, or move it away: a new store is then created."
+            Self::Damaged { path } => format!(
+                "Restore {} from a backup, or move it away.",
+                path.display()
             ),
             Self::Busy { .. } => "Wait until the other process is done, then try again.".into(),
             Self::Unreachable { .. } => {
@@ -312,18 +328,14 @@ impl StoreError {
             Self::NotOneRun { experiment, .. } => {
                 format!("Choose among them: cryptmark fleet status {experiment}.")
             }
+            #[cfg(feature = "postgres")]
             Self::NoSuchVersion { .. } => format!(
                 "Give a version from {} to {}.",
-                schema::OLDEST,
-                schema::VERSION
+                super::schema::OLDEST,
+                super::schema::VERSION
             ),
-            Self::Database {
-                location: Location::Sqlite(path),
-                ..
-            } => format!(
-                "Check the free space and the permissions of {}.",
-                path.display()
-            ),
+            #[cfg(not(feature = "postgres"))]
+            Self::NoSuchVersion { .. } => String::new(),
             Self::Database { .. } => {
                 "Check that the server runs and that the user may create and write tables.".into()
             }
@@ -340,6 +352,9 @@ impl StoreError {
             Self::NoSuchRun { .. } => "See what is stored: cryptmark list.".into(),
             Self::Ambiguous { .. } => "Give more characters of the id.".into(),
             Self::NoSuchBaseline { .. } => "See what there is: cryptmark baseline list.".into(),
+            Self::BaselineTaken { name } => {
+                format!("Remove that one first: cryptmark baseline rm {name}.")
+            }
             Self::BaselineName { .. } => {
                 "Choose a name that is not empty, not `latest` and not the id of a run.".into()
             }
@@ -363,36 +378,17 @@ impl StoreError {
                 | Self::Spool { .. }
         )
     }
+}
 
-    pub(super) fn from_sql(location: &Location, source: sqlx::Error) -> Self {
-        // SQLite's result codes; the lower byte is the primary one.
-        const BUSY: i32 = 5;
-        const LOCKED: i32 = 6;
-        const CORRUPT: i32 = 11;
-        const NOT_A_DATABASE: i32 = 26;
-
-        let location = location.clone();
-        #[cfg(feature = "postgres")]
-        if matches!(location, Location::Postgres(_)) {
-            use super::postgres::{is_absence, is_refusal_of_user};
-            if is_absence(&source) {
-                return Self::Unreachable { location, source };
-            }
-            if is_refusal_of_user(&source) {
-                return Self::Credentials { location, source };
-            }
-        }
-        let code = match (&location, &source) {
-            (Location::Sqlite(_), sqlx::Error::Database(error)) => {
-                error.code().and_then(|code| code.parse::<i32>().ok())
-            }
-            _ => None,
-        };
-        match code.map(|code| code & 0xff) {
-            Some(BUSY | LOCKED) => Self::Busy { location, source },
-            Some(CORRUPT | NOT_A_DATABASE) => Self::Damaged { location, source },
-            _ => Self::Database { location, source },
-        }
+/// How the runs of an earlier version come into a folder.
+pub(super) fn earlier(path: &std::path::Path) -> String {
+    let path = path.display();
+    match cfg!(feature = "sqlite") {
+        true => format!("Take them over: cryptmark store take-over {path}; the file stays."),
+        false => format!(
+            "Take them over: cryptmark store take-over {path}, by a build with the feature `sqlite`; \
+             the file stays."
+        ),
     }
 }
 

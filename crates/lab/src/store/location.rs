@@ -1,46 +1,67 @@
 //! Where a store is: parsed from what a user types, printed without secrets.
 
 use super::StoreError;
+use super::folder::is_of_earlier;
 use etcetera::BaseStrategy;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+/// A file in a folder that has taken over the runs of an earlier version.
+pub(super) const TAKEN_OVER: &str = "taken-over";
+
 /// Where the runs are kept.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Location {
-    /// A SQLite file; it and its directory are created when absent.
-    Sqlite(PathBuf),
+    /// A folder of files; it is created when absent.
+    Folder(PathBuf),
     /// The URL of a PostgreSQL database, `postgres://user@host/database`.
     Postgres(String),
 }
 
 impl Location {
-    /// The user's own store: `$XDG_DATA_HOME/cryptmark/runs.db`, or the same
+    /// The user's own store: `$XDG_DATA_HOME/cryptmark/runs`, or the same
     /// below `~/.local/share`.
     ///
     /// Fails when the user has no home directory.
     pub fn standard() -> Result<Self, StoreError> {
         let base = etcetera::base_strategy::Xdg::new()
             .map_err(|source| StoreError::NoDataDirectory { source })?;
-        Ok(Self::Sqlite(base.data_dir().join("cryptmark/runs.db")))
+        Ok(Self::Folder(base.data_dir().join("cryptmark/runs")))
+    }
+}
+
+impl Location {
+    /// Runs of an earlier version beside the user's own store, and what to do about them;
+    /// none once they are taken over.
+    pub fn earlier(&self) -> Option<String> {
+        let Self::Folder(folder) = self else {
+            return None;
+        };
+        let file = folder.with_extension("db");
+        let stands = file != *folder && is_of_earlier(&file) && !folder.join(TAKEN_OVER).exists();
+        stands.then(|| {
+            let what = StoreError::Earlier { path: file };
+            format!("{what}. {}", what.remedy())
+        })
     }
 }
 
 impl FromStr for Location {
     type Err = StoreError;
 
-    /// Reads a `postgres://` or `postgresql://` URL, `sqlite:PATH` or a bare path.
+    /// Reads a `postgres://` or `postgresql://` URL or a path.
     fn from_str(text: &str) -> Result<Self, StoreError> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
+        // As earlier versions called a file; what is there is said when it's opened.
         let path = text.strip_prefix("sqlite:").unwrap_or(text);
         let path = path.strip_prefix("//").unwrap_or(path);
         if path.is_empty() {
             return Err(StoreError::EmptyLocation);
         }
-        Ok(Self::Sqlite(PathBuf::from(path)))
+        Ok(Self::Folder(PathBuf::from(path)))
     }
 }
 
@@ -48,7 +69,7 @@ impl fmt::Display for Location {
     // A URL may carry a password before the `@` and among its parameters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sqlite(path) => path.display().fmt(f),
+            Self::Folder(path) => path.display().fmt(f),
             Self::Postgres(url) => {
                 let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
                 let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
@@ -78,7 +99,7 @@ mod tests {
         ] {
             assert_eq!(
                 text.parse::<Location>().unwrap(),
-                Location::Sqlite(path.into())
+                Location::Folder(path.into())
             );
         }
         assert!(matches!(

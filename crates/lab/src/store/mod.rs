@@ -1,43 +1,44 @@
-//! Where runs are kept: SQLite by default, PostgreSQL with the feature `postgres`.
+//! Where runs are kept: files in a folder, a run a file. With the feature `postgres`,
+//! a PostgreSQL server can take them instead.
 //!
-//! A trial is stored as soon as it is measured, in a transaction of its own:
-//! the next one may fail. Several processes may write at the same time. What a
-//! PostgreSQL server that is away cannot take waits in files of this machine
-//! ([`Spool`]), if the store was opened with [`Store::open_to_write`]. The
-//! database is driven by a private runtime, so callers see blocking calls;
+//! A trial is on the disk as soon as it is measured: the next one may fail. Several
+//! processes may write at the same time. What a server that is away cannot take waits in
+//! files of this machine ([`Spool`]), if the store was opened with [`Store::open_to_write`].
+//! A server's connections drive a runtime of their own, so callers see blocking calls;
 //! they must not be inside an async runtime themselves.
 
 mod entry;
 mod error;
+mod folder;
+mod index;
 mod location;
-mod pages;
+mod log;
 #[cfg(feature = "postgres")]
-mod postgres;
-mod query;
-pub mod schema;
-#[cfg(feature = "postgres")]
-mod server_away;
+mod server;
 mod settings;
 mod shards;
-#[cfg(feature = "postgres")]
-mod spool;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 mod take_over;
-mod transact;
 mod waiting;
 
 pub use error::StoreError;
+pub use folder::is_store;
 pub use location::Location;
+#[cfg(feature = "postgres")]
+pub use server::schema;
 pub use settings::Settings;
 pub use shards::{Progress, ShardState};
+#[cfg(feature = "sqlite")]
+pub use sqlite::FromSqlite;
 pub use take_over::TakenOver;
 pub use waiting::{HandedOver, Spool};
 
-use crate::record::{self, Run, SCHEMA, Trial};
+use crate::record::{Run, Shard, Trial};
 use entry::Entry;
-use std::sync::Mutex;
-use tokio::runtime::{Builder, Runtime};
-use transact::transact;
+use folder::Folder;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The word that [`Store::load`] takes for the newest run.
 pub const LATEST: &str = "latest";
@@ -45,42 +46,18 @@ pub const LATEST: &str = "latest";
 /// An open store of runs.
 pub struct Store {
     location: Location,
-    open: Mutex<Open>,
-    /// What waits for a server that is away; nothing where nobody wants it to.
+    kept: Kept,
+}
+
+/// What keeps the runs.
+enum Kept {
+    Files(Folder),
     #[cfg(feature = "postgres")]
-    waiting: Option<server_away::Waiting>,
-}
-
-struct Open {
-    runtime: Runtime,
-    /// `None` only while the store is dropped.
-    connection: Option<Connection>,
-}
-
-impl Drop for Open {
-    // Closed here and not in the background: SQLite then moves the write-ahead
-    // log into the file, and somebody who copies the file has it all.
-    fn drop(&mut self) {
-        use sqlx::Connection as _;
-        let closed = match self.connection.take() {
-            Some(Connection::Sqlite(connection)) => self.runtime.block_on(connection.close()),
-            #[cfg(feature = "postgres")]
-            Some(Connection::Postgres(_)) => Ok(()),
-            None => Ok(()),
-        };
-        // Every transaction is committed already: nothing is lost if this fails.
-        drop(closed);
-    }
-}
-
-enum Connection {
-    Sqlite(sqlx::SqliteConnection),
-    #[cfg(feature = "postgres")]
-    Postgres(Box<postgres::Server>),
+    Server(Box<server::Server>),
 }
 
 /// What a list shows of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// Id of the run.
     pub run: String,
@@ -95,100 +72,138 @@ pub struct RunSummary {
     /// [`crate::record::Host::key`] of the machine.
     pub host: String,
     /// Names under which the run is a baseline, sorted.
+    #[serde(skip)]
     pub baselines: Vec<String>,
 }
 
-/// Why a transaction was given up: the engine failed, or we refused.
-#[derive(Debug)]
-enum Fault {
-    Sql(sqlx::Error),
-    Refused(StoreError),
+/// What a store does, whatever keeps the runs; [`Store`] says what each means.
+trait Records {
+    fn write(&self, entry: Entry) -> Result<(), StoreError>;
+    fn take_over(&self, runs: &[Run]) -> Result<Vec<TakenOver>, StoreError>;
+    fn list(&self) -> Result<Vec<RunSummary>, StoreError>;
+    fn load(&self, which: &str) -> Result<Run, StoreError>;
+    fn runs_after(&self, after: &str, trials: usize) -> Result<Vec<Run>, StoreError>;
+    fn delete(&self, which: &str) -> Result<String, StoreError>;
+    fn baselines(&self) -> Result<BTreeMap<String, String>, StoreError>;
+    fn set_baseline(&self, name: &str, which: &str) -> Result<String, StoreError>;
+    fn remove_baseline(&self, name: &str) -> Result<(), StoreError>;
+    fn stored_shard(&self, shard: &Shard) -> Result<Option<String>, StoreError>;
+    fn progress(&self, name: &str) -> Result<Progress, StoreError>;
+    fn dropped_attempts(&self) -> Result<Vec<String>, StoreError>;
 }
 
-impl From<sqlx::Error> for Fault {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Sql(error)
-    }
+/// Everything by which a run can be named.
+struct Names {
+    ids: Vec<String>,
+    /// Run by name.
+    baselines: BTreeMap<String, String>,
 }
 
-impl From<StoreError> for Fault {
-    fn from(error: StoreError) -> Self {
-        Self::Refused(error)
-    }
-}
-
-impl Fault {
-    /// Whether the same may succeed a moment later.
-    #[cfg(feature = "postgres")]
-    fn passes(&self) -> bool {
-        matches!(self, Self::Sql(error) if postgres::passes(error))
-    }
-
-    fn at(self, location: &Location) -> StoreError {
-        match self {
-            Self::Sql(error) => StoreError::from_sql(location, error),
-            Self::Refused(error) => error,
+/// Tells which runs of a list, sorted by id, are baselines.
+fn name(runs: &mut [RunSummary], baselines: BTreeMap<String, String>) {
+    for (name, of) in baselines {
+        if let Ok(place) = runs.binary_search_by(|found| found.run.cmp(&of)) {
+            runs[place].baselines.push(name);
         }
+    }
+}
+
+impl Names {
+    /// The id of the run called `which`.
+    fn resolve(&self, which: &str, location: &Location) -> Result<String, StoreError> {
+        if which == LATEST {
+            let location = location.clone();
+            let latest = self.ids.iter().max().cloned();
+            return latest.ok_or(StoreError::Empty { location });
+        }
+        if let Some(run) = self.baselines.get(which) {
+            return Ok(run.clone());
+        }
+        if self.ids.iter().any(|id| id == which) {
+            return Ok(which.to_owned());
+        }
+        let is_match = |id: &&String| !which.is_empty() && id.starts_with(which);
+        let mut matches: Vec<String> = self.ids.iter().filter(is_match).cloned().collect();
+        match matches.len() {
+            0 => Err(no_such_run(which)),
+            1 => Ok(matches.remove(0)),
+            _ => Err(StoreError::Ambiguous {
+                which: which.to_owned(),
+                matches,
+            }),
+        }
+    }
+
+    /// The id of the run called `which`, if no name keeps it.
+    fn removable(&self, which: &str, location: &Location) -> Result<String, StoreError> {
+        let run = self.resolve(which, location)?;
+        let names = self.baselines.iter().filter(|(_, of)| **of == run);
+        let names: Vec<String> = names.map(|(name, _)| name.clone()).collect();
+        match names.is_empty() {
+            true => Ok(run),
+            false => Err(StoreError::IsBaseline { run, names }),
+        }
+    }
+
+    /// The id of the run that is to be called `name`.
+    fn baseline(&self, name: &str, which: &str, at: &Location) -> Result<String, StoreError> {
+        if name.trim().is_empty() || name == LATEST || self.ids.iter().any(|id| id == name) {
+            let name = name.to_owned();
+            return Err(StoreError::BaselineName { name });
+        }
+        self.resolve(which, at)
     }
 }
 
 impl Store {
-    /// Opens the store at `location` and creates it when there is none.
+    /// Opens the store at `location` and creates it if there is none.
     ///
-    /// A new file has mode 0600, its new directories 0700. What is not a store
-    /// of this program, is damaged, or comes from a newer version is refused
-    /// and left as it is.
+    /// A new folder has mode 0700 and its files 0600. What is not a store of this program,
+    /// or comes from a newer version, is refused and left as it is.
     pub fn open(location: &Location) -> Result<Self, StoreError> {
-        let store = Self::new(location)?;
-        #[cfg(feature = "postgres")]
-        store.reach()?;
-        Ok(store)
-    }
-
-    /// The same without a server's answer.
-    fn new(location: &Location) -> Result<Self, StoreError> {
-        let runtime = runtime()?;
-        let connection = match location {
-            Location::Sqlite(path) => runtime.block_on(sqlite::open(path)).map(Connection::Sqlite),
+        let kept = match location {
+            Location::Folder(path) => Kept::Files(Folder::open(path)?),
             #[cfg(feature = "postgres")]
-            Location::Postgres(url) => postgres::Server::new(url)
-                .map(Box::new)
-                .map(Connection::Postgres),
+            Location::Postgres(url) => {
+                let server = server::Server::new(url)?;
+                server.reach()?;
+                Kept::Server(Box::new(server))
+            }
             #[cfg(not(feature = "postgres"))]
-            Location::Postgres(_) => Err(no_postgres(location).into()),
-        }
-        .map_err(|fault| fault.at(location))?;
+            Location::Postgres(_) => {
+                let location = location.clone();
+                return Err(StoreError::NoPostgres { location });
+            }
+        };
         Ok(Self {
             location: location.clone(),
-            open: Mutex::new(Open {
-                runtime,
-                connection: Some(connection),
-            }),
-            #[cfg(feature = "postgres")]
-            waiting: None,
+            kept,
         })
     }
 
     /// Brings the tables at `location` to version `to`, up or down, and returns
     /// the version that they had, 0 for none.
     ///
-    /// Refuses versions that this program does not know. Older tables are brought
-    /// up by [`Store::open`] as well; the way down is for an older program.
+    /// Refuses versions that this program does not know, and a folder, which has no tables.
+    /// Older tables are brought up by [`Store::open`] as well; the way down is for an older
+    /// program.
+    #[cfg(feature = "postgres")]
     pub fn migrate(location: &Location, to: i64) -> Result<i64, StoreError> {
         if !(schema::OLDEST..=schema::VERSION).contains(&to) {
             return Err(StoreError::NoSuchVersion { version: to });
         }
-        let runtime = runtime()?;
-        let migrated = match location {
-            Location::Sqlite(path) => runtime.block_on(sqlite::migrate_to(path, to)),
+        match location {
+            Location::Folder(path) => Err(StoreError::NoTables { path: path.clone() }),
+            Location::Postgres(url) => server::Server::new(url)?.migrate_to(to),
+        }
+    }
+
+    fn records(&self) -> &dyn Records {
+        match &self.kept {
+            Kept::Files(folder) => folder,
             #[cfg(feature = "postgres")]
-            Location::Postgres(url) => {
-                runtime.block_on(async { postgres::Server::new(url)?.migrate_to(to).await })
-            }
-            #[cfg(not(feature = "postgres"))]
-            Location::Postgres(_) => Err(no_postgres(location).into()),
-        };
-        migrated.map_err(|fault| fault.at(location))
+            Kept::Server(server) => server.as_ref(),
+        }
     }
 
     /// Where this store is.
@@ -202,16 +217,16 @@ impl Store {
     /// Refuses an id that is stored already; and of a shard, an experiment that
     /// measures something else under the same name, and a shard that is stored.
     pub fn begin(&self, run: &Run) -> Result<(), StoreError> {
-        self.write(Entry::begin(run)?)
+        self.records().write(Entry::begin(run)?)
     }
 
     /// Stores trials at their positions in a run, each in place of one that is
     /// stored there: all of them or, on an error, none.
     ///
-    /// Refuses a run that was never begun, and a record with a number that is
-    /// not finite.
+    /// Refuses a run that was never begun, a run that another process writes, and a record
+    /// with a number that is not finite.
     pub fn put_trials(&self, run: &str, trials: &[(u32, &Trial)]) -> Result<(), StoreError> {
-        self.write(Entry::trials(run, trials)?)
+        self.records().write(Entry::trials(run, trials)?)
     }
 
     /// Replaces the header of a run that was begun by its final state,
@@ -221,69 +236,46 @@ impl Store {
     /// is dropped; where another run was first, this one is, and
     /// [`StoreError::ShardStored`] says so.
     pub fn finish(&self, run: &Run) -> Result<(), StoreError> {
-        self.write(Entry::finish(run)?)
+        self.records().write(Entry::finish(run)?)
     }
 
-    /// All runs in the order of their ids, oldest first.
+    /// Stores runs from their beginning to their end: all of them or, on an error, none.
+    /// Says of each what became of it; to do it again changes nothing.
+    ///
+    /// Refuses a run if another one is stored under its id, and what [`Store::begin`] and
+    /// [`Store::put_trials`] refuse. What a server that is away cannot take waits, run by run.
+    pub fn take_over(&self, runs: &[Run]) -> Result<Vec<TakenOver>, StoreError> {
+        self.records().take_over(runs)
+    }
+
+    /// All runs in the order of their ids, oldest first. Of a file that cannot be read only
+    /// the id is known.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
-        let (mut runs, mut baselines) = transact!(self, read, tx => {
-            let runs: Vec<(String, String, String, bool, String, i64)> =
-                sqlx::query_as(query::LIST_RUNS).fetch_all(&mut *tx).await?;
-            let baselines: Vec<(String, String)> =
-                sqlx::query_as(query::BASELINES).fetch_all(&mut *tx).await?;
-            (runs, baselines)
-        })?;
-        // Sorted here: the collations of databases differ.
-        runs.sort();
-        baselines.sort();
-        Ok(runs
-            .into_iter()
-            .map(|(run, plan, started, partial, host, trials)| RunSummary {
-                baselines: baselines
-                    .iter()
-                    .filter(|(_, of)| *of == run)
-                    .map(|(name, _)| name.clone())
-                    .collect(),
-                trials: u32::try_from(trials).unwrap_or(u32::MAX),
-                run,
-                plan,
-                started,
-                partial,
-                host,
-            })
-            .collect())
+        self.records().list()
     }
 
     /// The run called `which`: the name of a baseline, an id, the beginning of
     /// an id that fits one run alone, [`LATEST`], or the name of an experiment whose
     /// shards are one run.
     pub fn load(&self, which: &str) -> Result<Run, StoreError> {
-        match self.load_run(which) {
-            Err(missing @ StoreError::NoSuchRun { .. }) => match self.load_experiment(which) {
-                Err(StoreError::NoSuchExperiment { .. }) => Err(missing),
-                outcome => outcome,
-            },
+        match self.records().load(which) {
+            Err(missing @ StoreError::NoSuchRun { .. }) => {
+                match shards::load_experiment(self, which) {
+                    Err(StoreError::NoSuchExperiment { .. }) => Err(missing),
+                    outcome => outcome,
+                }
+            }
             outcome => outcome,
         }
     }
 
-    fn load_run(&self, which: &str) -> Result<Run, StoreError> {
-        let (id, header, trials) = transact!(self, read, tx => {
-            let ids: Vec<(String,)> = sqlx::query_as(query::IDS).fetch_all(&mut *tx).await?;
-            let baselines: Vec<(String, String)> =
-                sqlx::query_as(query::BASELINES).fetch_all(&mut *tx).await?;
-            let id = resolve(which, &ids, &baselines, &self.location)?;
-            let (header,): (String,) = sqlx::query_as(query::HEADER)
-                .bind(&id)
-                .fetch_one(&mut *tx)
-                .await?;
-            let trials: Vec<(i64, String)> = sqlx::query_as(query::TRIALS)
-                .bind(&id)
-                .fetch_all(&mut *tx)
-                .await?;
-            (id, header, trials)
-        })?;
-        assemble(id, &header, &trials)
+    /// The next whole runs behind the run `after`, in the order in which the store sorts
+    /// their ids; from the first where `after` is empty. None where `after` was the last.
+    ///
+    /// They are so many that their trials are `trials` or little more: one run may
+    /// have more than that alone. A run that is stored meanwhile may or may not come.
+    pub fn runs_after(&self, after: &str, trials: usize) -> Result<Vec<Run>, StoreError> {
+        self.records().runs_after(after, trials)
     }
 
     /// Removes a run, named as for [`Store::load`], with all its trials, and
@@ -291,22 +283,7 @@ impl Store {
     ///
     /// Refuses a run that is a baseline.
     pub fn delete(&self, which: &str) -> Result<String, StoreError> {
-        transact!(self, write, tx => {
-            let ids: Vec<(String,)> = sqlx::query_as(query::IDS).fetch_all(&mut *tx).await?;
-            let baselines: Vec<(String, String)> =
-                sqlx::query_as(query::BASELINES).fetch_all(&mut *tx).await?;
-            let run = resolve(which, &ids, &baselines, &self.location)?;
-            let names: Vec<String> = baselines
-                .into_iter()
-                .filter(|(_, of)| *of == run)
-                .map(|(name, _)| name)
-                .collect();
-            if !names.is_empty() {
-                return Err(StoreError::IsBaseline { run, names }.into());
-            }
-            sqlx::query(query::DELETE_RUN).bind(&run).execute(&mut *tx).await?;
-            run
-        })
+        self.records().delete(which)
     }
 
     /// Gives a run, named as for [`Store::load`], the name `name`, taken from
@@ -314,46 +291,35 @@ impl Store {
     ///
     /// Refuses an empty name, [`LATEST`] and the id of a run.
     pub fn set_baseline(&self, name: &str, which: &str) -> Result<String, StoreError> {
-        transact!(self, write, tx => {
-            let ids: Vec<(String,)> = sqlx::query_as(query::IDS).fetch_all(&mut *tx).await?;
-            if name.trim().is_empty() || name == LATEST || ids.iter().any(|(id,)| id == name) {
-                let name = name.to_owned();
-                return Err(StoreError::BaselineName { name }.into());
-            }
-            let baselines: Vec<(String, String)> =
-                sqlx::query_as(query::BASELINES).fetch_all(&mut *tx).await?;
-            let run = resolve(which, &ids, &baselines, &self.location)?;
-            sqlx::query(query::SET_BASELINE)
-                .bind(name)
-                .bind(&run)
-                .execute(&mut *tx)
-                .await?;
-            run
-        })
+        self.records().set_baseline(name, which)
     }
 
     /// Every baseline as (name, id of its run), sorted by name.
     pub fn baselines(&self) -> Result<Vec<(String, String)>, StoreError> {
-        let mut baselines: Vec<(String, String)> = transact!(self, read, tx => {
-            sqlx::query_as(query::BASELINES).fetch_all(&mut *tx).await?
-        })?;
-        baselines.sort();
-        Ok(baselines)
+        Ok(self.records().baselines()?.into_iter().collect())
     }
 
     /// Forgets the name of a baseline; its run stays.
     pub fn remove_baseline(&self, name: &str) -> Result<(), StoreError> {
-        transact!(self, write, tx => {
-            let removed = sqlx::query(query::REMOVE_BASELINE)
-                .bind(name)
-                .execute(&mut *tx)
-                .await?
-                .rows_affected();
-            if removed == 0 {
-                let name = name.to_owned();
-                return Err(StoreError::NoSuchBaseline { name }.into());
-            }
-        })
+        self.records().remove_baseline(name)
+    }
+
+    /// The run that is the shard, where it is stored.
+    ///
+    /// Refuses a shard of an experiment that measures something else than the
+    /// stored one of the same name.
+    pub fn stored_shard(&self, shard: &Shard) -> Result<Option<String>, StoreError> {
+        self.records().stored_shard(shard)
+    }
+
+    /// How far the experiment `name` is.
+    pub fn progress(&self, name: &str) -> Result<Progress, StoreError> {
+        self.records().progress(name)
+    }
+
+    /// Ids of runs that began a shard and were dropped when another run was stored as it.
+    pub fn dropped_attempts(&self) -> Result<Vec<String>, StoreError> {
+        self.records().dropped_attempts()
     }
 }
 
@@ -361,85 +327,4 @@ fn no_such_run(which: &str) -> StoreError {
     StoreError::NoSuchRun {
         which: which.to_owned(),
     }
-}
-
-fn resolve(
-    which: &str,
-    ids: &[(String,)],
-    baselines: &[(String, String)],
-    location: &Location,
-) -> Result<String, StoreError> {
-    if which == LATEST {
-        return ids
-            .iter()
-            .max()
-            .map(|(id,)| id.clone())
-            .ok_or_else(|| StoreError::Empty {
-                location: location.clone(),
-            });
-    }
-    if let Some((_, run)) = baselines.iter().find(|(name, _)| name == which) {
-        return Ok(run.clone());
-    }
-    if ids.iter().any(|(id,)| id == which) {
-        return Ok(which.to_owned());
-    }
-    let mut matches: Vec<String> = ids
-        .iter()
-        .filter(|(id,)| !which.is_empty() && id.starts_with(which))
-        .map(|(id,)| id.clone())
-        .collect();
-    match matches.len() {
-        0 => Err(no_such_run(which)),
-        1 => Ok(matches.remove(0)),
-        _ => Err(StoreError::Ambiguous {
-            which: which.to_owned(),
-            matches,
-        }),
-    }
-}
-
-fn runtime() -> Result<Runtime, StoreError> {
-    Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|source| StoreError::Runtime { source })
-}
-
-#[cfg(not(feature = "postgres"))]
-fn no_postgres(location: &Location) -> StoreError {
-    StoreError::NoPostgres {
-        location: location.clone(),
-    }
-}
-
-fn assemble(id: String, header: &str, trials: &[(i64, String)]) -> Result<Run, StoreError> {
-    // Read first: a record of another schema need not fit the fields of this one.
-    #[derive(serde::Deserialize)]
-    struct Envelope {
-        schema: String,
-    }
-    let broken = |ordinal| {
-        let run = id.clone();
-        move |source| StoreError::Record {
-            run,
-            ordinal,
-            source,
-        }
-    };
-    let envelope: Envelope = serde_json::from_str(header).map_err(broken(None))?;
-    if !record::reads(&envelope.schema) {
-        return Err(StoreError::Schema {
-            run: id,
-            found: envelope.schema,
-            known: SCHEMA,
-        });
-    }
-    let mut run: Run = serde_json::from_str(header).map_err(broken(None))?;
-    for (ordinal, record) in trials {
-        let ordinal = u32::try_from(*ordinal).unwrap_or(u32::MAX);
-        run.trials
-            .push(serde_json::from_str(record).map_err(broken(Some(ordinal)))?);
-    }
-    Ok(run)
 }

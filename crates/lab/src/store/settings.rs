@@ -32,7 +32,7 @@ struct File {
 impl Settings {
     /// Those of this user: the store is `given`, or what `config.toml` in
     /// `$XDG_CONFIG_HOME/cryptmark` (`~/.config/cryptmark`) calls `store`, or the
-    /// user's own file. `spool` is a folder there, `spool_size` its size.
+    /// user's own folder. `spool` is a folder there, `spool_size` its size.
     ///
     /// # Errors
     /// [`StoreError::Configuration`], [`StoreError::Exposed`], and those of a location.
@@ -49,8 +49,8 @@ impl Settings {
         let folder = match (file.spool, base) {
             (Some(folder), _) => folder,
             (None, Ok(base)) => base.data_dir().join("cryptmark/spool"),
-            // Nothing waits for a file.
-            (None, Err(_)) if matches!(location, Location::Sqlite(_)) => PathBuf::new(),
+            // Nothing waits for a folder.
+            (None, Err(_)) if matches!(location, Location::Folder(_)) => PathBuf::new(),
             (None, Err(source)) => return Err(StoreError::NoDataDirectory { source }),
         };
         Ok(Self {

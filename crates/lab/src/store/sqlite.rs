@@ -1,187 +1,198 @@
-//! Opening a SQLite store. A file that is not ours is recognised from its
-//! header, before SQLite may touch it.
+//! Runs of earlier versions, which kept them in SQLite. Their file is only read.
 
-use super::schema::{self, Dialect};
-use super::{Fault, Location, StoreError};
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection, SqliteConnection};
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read};
+use super::entry::assemble;
+use super::folder::is_of_earlier;
+use super::location::TAKEN_OVER;
+use super::{Kept, Location, Store, StoreError, TakenOver};
+use crate::record::{Run, Shard};
+use rusqlite::{Connection, OpenFlags, Row};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-/// `cmrk`: marks the file as a store of this program.
+/// The newest version of the tables.
+const VERSION: i64 = 2;
+
+/// `cmrk`: marks a file as a store of this program.
 const APPLICATION_ID: i64 = 0x636d_726b;
 
-/// How long to wait for other processes: longer than any transaction here
-/// takes on a slow disk that is being measured.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-pub(super) async fn open(path: &Path) -> Result<SqliteConnection, Fault> {
-    let mut connection = open_any(path).await?;
-    let location = Location::Sqlite(path.to_owned());
-    let up = |version: i64| version.max(schema::VERSION);
-    prepare(&mut connection, &location, up).await?;
-    switch_to_wal(&mut connection).await?;
-    Ok(connection)
+/// What became of the runs of an earlier version.
+#[derive(Debug, Default)]
+pub struct FromSqlite {
+    /// Runs that are stored now, or were before.
+    pub stored: usize,
+    /// Names that are given to the same runs now.
+    pub baselines: usize,
+    /// Runs and names that are left in the file, and why.
+    pub left: Vec<StoreError>,
 }
 
-/// Brings the tables to version `to`, up or down; the version they had, 0 for none.
-pub(super) async fn migrate_to(path: &Path, to: i64) -> Result<i64, Fault> {
-    let mut connection = open_any(path).await?;
-    let location = Location::Sqlite(path.to_owned());
-    let from = prepare(&mut connection, &location, |_| to).await?;
-    connection.close().await?;
-    Ok(from)
-}
-
-/// A file of ours, or a new one, with tables of any version that is known.
-async fn open_any(path: &Path) -> Result<SqliteConnection, Fault> {
-    let location = Location::Sqlite(path.to_owned());
-    let failed = |source| StoreError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    create_private(path).map_err(failed)?;
-    if !std::fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(StoreError::NotADatabase { path: path.into() }.into());
-    }
-    let file = File::open(path).map_err(failed)?;
-    let mut header = Vec::new();
-    file.take(100).read_to_end(&mut header).map_err(failed)?;
-    inspect(&header, &location, path)?;
-
-    let connection = SqliteConnectOptions::new()
-        .filename(path)
-        .busy_timeout(PATIENCE)
-        .disable_statement_logging()
-        .connect()
-        .await?;
-    Ok(connection)
-}
-
-/// Creates what is missing, readable by its owner alone: a run tells which
-/// hardware and which volumes somebody has. On Windows what is made in a user's
-/// folders inherits their rights, which are the user's alone.
-fn create_private(path: &Path) -> io::Result<()> {
-    let (mut directories, mut files) = (DirBuilder::new(), OpenOptions::new());
-    directories.recursive(true);
-    files.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-        directories.mode(0o700);
-        files.mode(0o600);
-    }
-    if let Some(directory) = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-    {
-        directories.create(directory)?;
-    }
-    match files.open(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Refuses a file whose first 100 bytes are not those of a store.
-///
-/// Layout (big endian): 0 magic, 60 user version, 68 application id. An empty
-/// file is a store that nobody has written to yet, as for SQLite itself.
-fn inspect(header: &[u8], location: &Location, path: &Path) -> Result<(), StoreError> {
-    if header.is_empty() {
-        return Ok(());
-    }
-    let Some(header) = header
-        .first_chunk::<100>()
-        .filter(|header| header.starts_with(b"SQLite format 3\0"))
-    else {
-        return Err(StoreError::NotADatabase { path: path.into() });
-    };
-    let word = |at: usize| {
-        i64::from(i32::from_be_bytes([
-            header[at],
-            header[at + 1],
-            header[at + 2],
-            header[at + 3],
-        ]))
-    };
-    judge(word(68), word(60), location)
-}
-
-fn judge(application: i64, version: i64, location: &Location) -> Result<(), StoreError> {
-    if application != APPLICATION_ID || version < 1 {
-        return Err(StoreError::Foreign {
-            location: location.clone(),
-        });
-    }
-    if version > schema::VERSION {
-        return Err(StoreError::Newer {
-            location: location.clone(),
-            found: version,
-            known: schema::VERSION,
-        });
-    }
-    Ok(())
-}
-
-/// Brings the tables from the version they have, 0 in a new file, to what `to` says
-/// of it, and returns it; judges any other file by what SQLite sees.
-async fn prepare(
-    connection: &mut SqliteConnection,
-    location: &Location,
-    to: impl Fn(i64) -> i64,
-) -> Result<i64, Fault> {
-    // Immediate, so that of two processes that find an empty file only one
-    // creates the tables.
-    let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let (application,): (i64,) = sqlx::query_as("SELECT application_id FROM pragma_application_id")
-        .fetch_one(&mut *tx)
-        .await?;
-    let (version,): (i64,) = sqlx::query_as("SELECT user_version FROM pragma_user_version")
-        .fetch_one(&mut *tx)
-        .await?;
-    let (objects,): (i64,) = sqlx::query_as("SELECT COUNT(*) FROM sqlite_schema")
-        .fetch_one(&mut *tx)
-        .await?;
-    if (application, version, objects) != (0, 0, 0) {
-        judge(application, version, location)?;
-    }
-    let to = to(version);
-    if version == to {
-        return Ok(version);
-    }
-    for statement in schema::statements(version, to, Dialect::Sqlite) {
-        sqlx::query(statement).execute(&mut *tx).await?;
-    }
-    // A pragma takes no parameters.
-    let mark = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {to}");
-    sqlx::raw_sql(sqlx::AssertSqlSafe(mark))
-        .execute(&mut *tx)
-        .await?;
-    tx.commit().await?;
-    Ok(version)
-}
-
-/// Lets readers and one writer work at the same time.
-async fn switch_to_wal(connection: &mut SqliteConnection) -> Result<(), Fault> {
-    let start = Instant::now();
-    loop {
-        // The switch needs the file alone, and SQLite does not wait for that.
-        match sqlx::query("PRAGMA journal_mode = WAL")
-            .execute(&mut *connection)
-            .await
-        {
-            Err(sqlx::Error::Database(error))
-                if error.code().as_deref() == Some("5") && start.elapsed() < PATIENCE =>
-            {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            result => {
-                result?;
-                return Ok(());
+impl Store {
+    /// Stores all runs of `file`, the store of an earlier version, and names them as they
+    /// are named there. To do it again changes nothing, and the file stays as it is.
+    ///
+    /// # Errors
+    /// A file that is no such store or cannot be read, and a store that cannot be written.
+    pub fn take_over_sqlite(&self, file: &Path) -> Result<FromSqlite, StoreError> {
+        let earlier = Earlier::open(file)?;
+        let mut taken = FromSqlite::default();
+        for id in earlier.ids()? {
+            let outcome = earlier
+                .run(&id)?
+                .and_then(|run| self.take_over(std::slice::from_ref(&run)));
+            match outcome {
+                Ok(what)
+                    if what
+                        .iter()
+                        .any(|what| matches!(what, TakenOver::Superseded { .. })) => {}
+                Ok(_) => taken.stored += 1,
+                Err(
+                    error @ (StoreError::Record { .. }
+                    | StoreError::Schema { .. }
+                    | StoreError::RunExists { .. }
+                    | StoreError::OtherExperiment { .. }),
+                ) => taken.left.push(error),
+                Err(error) => return Err(error),
             }
         }
+        let known = self.records().baselines()?;
+        for (name, run) in earlier.baselines()? {
+            match known.get(&name) {
+                Some(other) if *other != run => {
+                    taken.left.push(StoreError::BaselineTaken { name });
+                }
+                Some(_) => {}
+                // Its run may be one of those that are left.
+                None => match self.set_baseline(&name, &run) {
+                    Ok(_) => taken.baselines += 1,
+                    Err(error @ StoreError::NoSuchRun { .. }) => taken.left.push(error),
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+        let Kept::Files(folder) = &self.kept else {
+            return Ok(taken);
+        };
+        let turn = folder.turn()?;
+        for (run, shard) in earlier.attempts()? {
+            match folder.add_attempt(&turn, &shard, &run) {
+                Err(error @ StoreError::OtherExperiment { .. }) => taken.left.push(error),
+                outcome => outcome?,
+            }
+        }
+        if taken.left.is_empty() {
+            let told = file.display().to_string();
+            folder.publish_json(&turn, &folder.path.join(TAKEN_OVER), &told)?;
+        }
+        Ok(taken)
+    }
+}
+
+/// An open store of an earlier version.
+struct Earlier {
+    connection: Connection,
+    location: Location,
+    version: i64,
+}
+
+impl Earlier {
+    fn open(file: &Path) -> Result<Self, StoreError> {
+        let location = Location::Folder(file.to_owned());
+        std::fs::metadata(file).map_err(|source| StoreError::Io {
+            path: file.to_owned(),
+            source,
+        })?;
+        if !is_of_earlier(file) {
+            return Err(StoreError::NotEarlier { path: file.into() });
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let failed = |source| failed(&location, source);
+        let connection = Connection::open_with_flags(file, flags).map_err(failed)?;
+        let version =
+            connection.query_row("SELECT user_version FROM pragma_user_version", [], |row| {
+                row.get(0)
+            });
+        let version: i64 = version.map_err(failed)?;
+        let application: i64 = connection
+            .query_row(
+                "SELECT application_id FROM pragma_application_id",
+                [],
+                |row| row.get(0),
+            )
+            .map_err(failed)?;
+        if application != APPLICATION_ID {
+            return Err(StoreError::NotEarlier { path: file.into() });
+        }
+        if version > VERSION {
+            return Err(StoreError::Newer {
+                location,
+                found: version,
+                known: VERSION,
+            });
+        }
+        Ok(Self {
+            connection,
+            location,
+            version,
+        })
+    }
+
+    fn all<T>(
+        &self,
+        query: &str,
+        parameters: &[&str],
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let all = || {
+            let mut statement = self.connection.prepare(query)?;
+            let rows =
+                statement.query_map(rusqlite::params_from_iter(parameters), |row| read(row))?;
+            rows.collect::<rusqlite::Result<Vec<T>>>()
+        };
+        all().map_err(|source| failed(&self.location, source))
+    }
+
+    fn ids(&self) -> Result<Vec<String>, StoreError> {
+        self.all("SELECT run FROM runs ORDER BY run", &[], |row| row.get(0))
+    }
+
+    /// A run, or why it cannot be read.
+    fn run(&self, id: &str) -> Result<Result<Run, StoreError>, StoreError> {
+        let header = "SELECT header FROM runs WHERE run = ?";
+        let header: Vec<String> = self.all(header, &[id], |row| row.get(0))?;
+        let trials = "SELECT ordinal, record FROM trials WHERE run = ? ORDER BY ordinal";
+        let trials: Vec<(u32, String)> =
+            self.all(trials, &[id], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let trials = trials.iter().map(|(at, record)| (*at, record.as_str()));
+        Ok(assemble(id, &header.concat(), trials))
+    }
+
+    fn baselines(&self) -> Result<Vec<(String, String)>, StoreError> {
+        let query = "SELECT name, run FROM baselines ORDER BY name";
+        self.all(query, &[], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// Every run that has begun a shard, also those that are not stored any more.
+    fn attempts(&self) -> Result<Vec<(String, Shard)>, StoreError> {
+        if self.version < 2 {
+            return Ok(Vec::new());
+        }
+        let query = "SELECT run, name, shard, shards, fingerprint
+             FROM attempts JOIN experiments ON experiment = name ORDER BY run";
+        self.all(query, &[], |row| {
+            let shard = Shard {
+                experiment: row.get(1)?,
+                index: row.get(2)?,
+                of: row.get(3)?,
+                fingerprint: row.get(4)?,
+                portions: Vec::new(),
+            };
+            Ok((row.get(0)?, shard))
+        })
+    }
+}
+
+fn failed(location: &Location, source: rusqlite::Error) -> StoreError {
+    StoreError::Database {
+        location: location.clone(),
+        source: Box::new(source),
     }
 }

@@ -1,9 +1,9 @@
 //! Runs that come as a whole: from a file, or measured before anything was stored.
 
-use super::entry::{Applied, Entry};
-use super::transact::transact;
-use super::{Store, StoreError, assemble, query};
+use super::StoreError;
+use super::folder::Folder;
 use crate::record::Run;
+use std::collections::BTreeMap;
 
 /// What became of a run that came as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,76 +21,28 @@ pub enum TakenOver {
     },
 }
 
-impl Store {
-    /// Stores runs from their beginning to their end: all of them or, on an error, none.
-    /// Says of each what became of it; to do it again changes nothing.
-    ///
-    /// Refuses a run if another one is stored under its id, and what [`Store::begin`] and
-    /// [`Store::put_trials`] refuse. What a server that is away cannot take waits, run by run.
-    pub fn take_over(&self, runs: &[Run]) -> Result<Vec<TakenOver>, StoreError> {
-        if self.absence().is_none() {
-            match self.take_over_now(runs) {
-                Err(StoreError::Unreachable { .. }) if self.waiting()?.is_some() => {}
-                outcome => return outcome,
-            }
-        }
-        for run in runs {
-            for entry in Entry::whole(run)? {
-                self.write(entry)?;
-            }
-        }
-        Ok(vec![TakenOver::Stored; runs.len()])
+/// What becomes of runs, one after the other, whatever shards they are; `find` looks for
+/// what is stored under an id.
+///
+/// # Errors
+/// [`StoreError::RunExists`] where another run has the id.
+pub(super) fn judge_all(
+    runs: &[Run],
+    find: impl Fn(&str) -> Result<Option<Run>, StoreError>,
+) -> Result<Vec<TakenOver>, StoreError> {
+    let mut taken: Vec<TakenOver> = Vec::with_capacity(runs.len());
+    for (place, run) in runs.iter().enumerate() {
+        let same =
+            |earlier: &usize| runs[*earlier].run == run.run && taken[*earlier] != TakenOver::There;
+        taken.push(match (0..place).rev().find(same) {
+            Some(earlier) => judge(&runs[earlier], run)?,
+            None => match find(&run.run)? {
+                Some(stored) => judge(&stored, run)?,
+                None => TakenOver::Stored,
+            },
+        });
     }
-
-    fn take_over_now(&self, runs: &[Run]) -> Result<Vec<TakenOver>, StoreError> {
-        let mut taken: Vec<TakenOver> = Vec::with_capacity(runs.len());
-        let mut entries = Vec::new();
-        for (place, run) in runs.iter().enumerate() {
-            let same = |earlier: &usize| {
-                runs[*earlier].run == run.run && taken[*earlier] != TakenOver::There
-            };
-            let what = match (0..place).rev().find(same) {
-                Some(earlier) => judge(&runs[earlier], run)?,
-                None => match self.find(&run.run)? {
-                    Some(stored) => judge(&stored, run)?,
-                    None => TakenOver::Stored,
-                },
-            };
-            if what != TakenOver::There {
-                entries.extend(Entry::whole(run)?);
-            }
-            taken.push(what);
-        }
-        for superseded in self.apply_all(&entries, true)? {
-            let Applied::Superseded { attempt, by, .. } = superseded else {
-                continue;
-            };
-            for (run, what) in runs.iter().zip(&mut taken) {
-                if run.run == attempt {
-                    *what = TakenOver::Superseded { by: by.clone() };
-                }
-            }
-        }
-        Ok(taken)
-    }
-
-    /// The run with exactly this id.
-    fn find(&self, id: &str) -> Result<Option<Run>, StoreError> {
-        let found = transact!(self, read, tx => {
-            let header: Option<(String,)> = sqlx::query_as(query::HEADER)
-                .bind(id)
-                .fetch_optional(&mut *tx)
-                .await?;
-            let trials: Vec<(i64, String)> = sqlx::query_as(query::TRIALS)
-                .bind(id)
-                .fetch_all(&mut *tx)
-                .await?;
-            header.map(|(header,)| (header, trials))
-        })?;
-        found
-            .map(|(header, trials)| assemble(id.to_owned(), &header, &trials))
-            .transpose()
-    }
+    Ok(taken)
 }
 
 /// What becomes of a run of which `stored` is there under the same id.
@@ -118,4 +70,44 @@ fn has_all(run: &Run, other: &Run) -> bool {
             .iter()
             .zip(&other.trials)
             .all(|(trial, other)| trial.repetitions >= other.repetitions)
+}
+
+impl Folder {
+    pub(super) fn take_over_here(&self, runs: &[Run]) -> Result<Vec<TakenOver>, StoreError> {
+        let turn = self.turn()?;
+        let mut taken = judge_all(runs, |id| self.find(id))?;
+        let mut experiments = BTreeMap::new();
+        let mut shards = BTreeMap::new();
+        let mut whole = Vec::new();
+        for (run, what) in runs.iter().zip(&mut taken) {
+            if *what == TakenOver::There {
+                continue;
+            }
+            if let Some(shard) = &run.shard {
+                let cut = (&shard.fingerprint, shard.of);
+                if *experiments.entry(&shard.experiment).or_insert(cut) != cut {
+                    let experiment = shard.experiment.clone();
+                    return Err(StoreError::OtherExperiment { experiment });
+                }
+                let stored = match self.admit(shard, &run.run) {
+                    Err(StoreError::ShardStored { run, .. }) => Some(run),
+                    Err(error) => return Err(error),
+                    Ok(()) => shards.get(&(&shard.experiment, shard.index)).cloned(),
+                };
+                match stored {
+                    Some(by) if by != run.run => {
+                        *what = TakenOver::Superseded { by };
+                        continue;
+                    }
+                    None if !run.partial => {
+                        shards.insert((&shard.experiment, shard.index), run.run.clone());
+                    }
+                    _ => {}
+                }
+            }
+            whole.push(run);
+        }
+        self.put_whole(&turn, &whole)?;
+        Ok(taken)
+    }
 }

@@ -1,9 +1,9 @@
 //! Writing to a server that may be away: what it cannot take waits in the spool
 //! and is handed over later, exactly once.
 
-use super::entry::{Applied, Entry};
 use super::{Location, Store, StoreError};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Where to keep what a server cannot take, and how much of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,36 +34,50 @@ impl Store {
     /// Fails as [`Store::open`] does, but not where the server is away.
     pub fn open_to_write(location: &Location, spool: &Spool) -> Result<Self, StoreError> {
         #[cfg(feature = "postgres")]
-        if let Location::Postgres(_) = location {
-            return Self::open_with_server(location, spool);
+        if let Location::Postgres(url) = location {
+            return Ok(Self {
+                location: location.clone(),
+                kept: super::Kept::Server(Box::new(super::server::Server::to_write(url, spool)?)),
+            });
         }
         let _ = spool;
         Self::open(location)
     }
 
-    pub(super) fn write(&self, entry: Entry) -> Result<(), StoreError> {
-        #[cfg(feature = "postgres")]
-        if let Some(waiting) = &self.waiting {
-            return self.write_or_wait(waiting, entry);
-        }
-        self.apply(&[entry], false).and_then(Applied::accepted)
-    }
-}
-
-#[cfg(not(feature = "postgres"))]
-impl Store {
-    /// Why the server of this store is away; never, where it is a file.
+    /// Why the server of this store was away when it was asked last; never, where the store
+    /// is a folder.
     pub fn absence(&self) -> Option<String> {
-        None
+        match &self.kept {
+            super::Kept::Files(_) => None,
+            #[cfg(feature = "postgres")]
+            super::Kept::Server(server) => server.absence(),
+        }
     }
 
-    /// How many runs wait for the server, and where.
+    /// How many runs wait for the server, and where; none where nothing can.
+    ///
+    /// # Errors
+    /// [`StoreError::Spool`].
     pub fn waiting(&self) -> Result<Option<(usize, PathBuf)>, StoreError> {
-        Ok(None)
+        match &self.kept {
+            super::Kept::Files(_) => Ok(None),
+            #[cfg(feature = "postgres")]
+            super::Kept::Server(server) => server.waiting(),
+        }
     }
 
-    /// Stores what waits.
-    pub fn hand_over(&self, _: Option<std::time::Duration>) -> Result<HandedOver, StoreError> {
-        Ok(HandedOver::default())
+    /// Stores what waits: what this process has written, and what others have
+    /// left. Asks a server that is away for as long as `patience` says, or a few
+    /// seconds.
+    ///
+    /// # Errors
+    /// Why the server cannot take it; it waits on then.
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables))]
+    pub fn hand_over(&self, patience: Option<Duration>) -> Result<HandedOver, StoreError> {
+        match &self.kept {
+            super::Kept::Files(_) => Ok(HandedOver::default()),
+            #[cfg(feature = "postgres")]
+            super::Kept::Server(server) => server.hand_over(patience),
+        }
     }
 }

@@ -1,7 +1,7 @@
-//! What every store must do, whichever database holds it.
+//! What every store must do, whatever keeps its runs.
 
 use cryptmark_lab::record::*;
-use cryptmark_lab::store::{LATEST, Location, Store, StoreError, TakenOver, schema};
+use cryptmark_lab::store::{LATEST, Location, Store, StoreError, TakenOver};
 
 /// A run with `trials` trials whose fields do not repeat.
 pub fn run(id: &str, trials: u32) -> Run {
@@ -496,51 +496,6 @@ fn taken_over(store: &Store) {
         store.delete(id).unwrap();
     }
     assert_eq!(store.list().unwrap(), before);
-}
-
-/// Down to the oldest version and up again: nothing that the tables say is lost.
-pub fn migrations(location: &Location) {
-    assert_eq!(Store::migrate(location, schema::VERSION).unwrap(), 0);
-    assert_eq!(
-        Store::migrate(location, schema::VERSION).unwrap(),
-        schema::VERSION
-    );
-    let kept = run("2026-kept", 2);
-    let (progress, merged) = {
-        let store = Store::open(location).unwrap();
-        put(&store, &kept);
-        store.set_baseline("kept", "2026-kept").unwrap();
-        put(&store, &attempt("2027-a", "spring", 1, "f"));
-        store.begin(&attempt("2027-b", "spring", 3, "f")).unwrap();
-        (
-            store.progress("spring").unwrap(),
-            store.load("spring").unwrap(),
-        )
-    };
-    for version in [0, schema::VERSION + 1, -1] {
-        assert!(matches!(
-            Store::migrate(location, version),
-            Err(StoreError::NoSuchVersion { .. })
-        ));
-    }
-    assert_eq!(
-        Store::migrate(location, schema::OLDEST).unwrap(),
-        schema::VERSION
-    );
-    assert_eq!(
-        Store::migrate(location, schema::OLDEST).unwrap(),
-        schema::OLDEST
-    );
-    // Whoever opens it brings it up.
-    let store = Store::open(location).unwrap();
-    assert_eq!(store.load("kept").unwrap(), kept);
-    assert_eq!(store.progress("spring").unwrap(), progress);
-    assert_eq!(store.load("spring").unwrap(), merged);
-    drop(store);
-    assert_eq!(
-        Store::migrate(location, schema::VERSION).unwrap(),
-        schema::VERSION
-    );
 }
 
 /// Runs that one writer stores, and trials in each.

@@ -26,9 +26,10 @@ pub fn run(options: &ReportOptions, store: Option<&str>) -> Result<(), Failure> 
 
 /// Whether what the user named has Parquet, and is no store.
 fn is_parquet(from: &str) -> bool {
-    let postgres = ["postgres://", "postgresql://", "sqlite:"];
-    let store = postgres.iter().any(|scheme| from.starts_with(scheme));
-    !store && (fleet::is_url(from) || !Path::new(from).is_file())
+    let postgres = ["postgres://", "postgresql://"];
+    let is_server = postgres.iter().any(|scheme| from.starts_with(scheme));
+    let path = Path::new(from);
+    !is_server && (fleet::is_url(from) || !path.is_file() && !lab::store::is_store(path))
 }
 
 /// A store's records are text, of which a query would read all each time: so they are

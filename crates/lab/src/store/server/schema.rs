@@ -1,5 +1,4 @@
-//! The tables, in SQL that SQLite and PostgreSQL both read, and the ways from
-//! one version of them to the next and back.
+//! The tables, and the ways from one version of them to the next and back.
 //!
 //! A record is kept as the JSON that `--json` prints; the columns beside it
 //! exist to list and to find:
@@ -24,17 +23,9 @@ pub const VERSION: i64 = 2;
 /// Oldest version that it can go back to.
 pub const OLDEST: i64 = 1;
 
-/// The database that a statement is for, where they differ.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
-    Sqlite,
-    #[cfg(feature = "postgres")]
-    Postgres,
-}
-
 /// The statements that lead from version `from` to version `to`; 0 is an empty
 /// database.
-pub(super) fn statements(from: i64, to: i64, dialect: Dialect) -> Vec<&'static str> {
+pub(super) fn statements(from: i64, to: i64) -> Vec<&'static str> {
     let mut statements = Vec::new();
     if from < 1 && to >= 1 {
         statements.extend(RUNS);
@@ -42,11 +33,7 @@ pub(super) fn statements(from: i64, to: i64, dialect: Dialect) -> Vec<&'static s
     if from < 2 && to >= 2 {
         statements.extend(SHARDS);
         if from == 1 {
-            statements.extend(match dialect {
-                Dialect::Sqlite => FIND_SHARDS_SQLITE,
-                #[cfg(feature = "postgres")]
-                Dialect::Postgres => FIND_SHARDS_POSTGRES,
-            });
+            statements.extend(FIND_SHARDS);
         }
     }
     if from >= 2 && to < 2 {
@@ -98,21 +85,7 @@ const DROP_SHARDS: [&str; 3] = [
     "DROP TABLE experiments",
 ];
 
-const FIND_SHARDS_SQLITE: [&str; 3] = [
-    "INSERT INTO experiments (name, fingerprint, shards)
-     SELECT json_extract(header, '$.shard.experiment'), json_extract(header, '$.shard.fingerprint'),
-            json_extract(header, '$.shard.of')
-     FROM runs WHERE header LIKE '%\"shard\":{%' ON CONFLICT DO NOTHING",
-    "INSERT INTO attempts (run, experiment, shard)
-     SELECT run, json_extract(header, '$.shard.experiment'), json_extract(header, '$.shard.index')
-     FROM runs WHERE header LIKE '%\"shard\":{%' ON CONFLICT DO NOTHING",
-    "INSERT INTO shards (experiment, shard, run)
-     SELECT attempts.experiment, attempts.shard, attempts.run
-     FROM attempts JOIN runs ON runs.run = attempts.run WHERE NOT runs.partial ON CONFLICT DO NOTHING",
-];
-
-#[cfg(feature = "postgres")]
-const FIND_SHARDS_POSTGRES: [&str; 3] = [
+const FIND_SHARDS: [&str; 3] = [
     "INSERT INTO experiments (name, fingerprint, shards)
      SELECT header::json #>> '{shard,experiment}', header::json #>> '{shard,fingerprint}',
             (header::json #>> '{shard,of}')::bigint
@@ -120,5 +93,7 @@ const FIND_SHARDS_POSTGRES: [&str; 3] = [
     "INSERT INTO attempts (run, experiment, shard)
      SELECT run, header::json #>> '{shard,experiment}', (header::json #>> '{shard,index}')::bigint
      FROM runs WHERE header LIKE '%\"shard\":{%' ON CONFLICT DO NOTHING",
-    FIND_SHARDS_SQLITE[2],
+    "INSERT INTO shards (experiment, shard, run)
+     SELECT attempts.experiment, attempts.shard, attempts.run
+     FROM attempts JOIN runs ON runs.run = attempts.run WHERE NOT runs.partial ON CONFLICT DO NOTHING",
 ];

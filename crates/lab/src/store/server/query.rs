@@ -1,6 +1,4 @@
-//! The queries, in SQL that SQLite and PostgreSQL both read.
-
-use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
+//! The queries.
 
 pub(super) const ADD_RUN: &str = "INSERT INTO runs (run, plan, started, partial, host_key, header)
      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (run) DO NOTHING";
@@ -14,19 +12,10 @@ pub(super) const RUN_IS: &str = "SELECT run FROM runs WHERE run = $1";
 pub(super) const SAME_RUN: &str = "SELECT run FROM runs
      WHERE run = $1 AND plan = $2 AND started = $3 AND host_key = $4";
 
-/// Trials that one statement takes, at most.
-pub(super) const TRIALS_AT_ONCE: usize = 100;
-
-/// Puts so many trials of the run $1; each has a position and a record.
-pub(super) fn put_trials(rows: usize) -> SqlStr {
-    let rows = (0..rows).map(|row| format!("($1, ${}, ${})", 2 * row + 2, 2 * row + 3));
-    let rows = rows.collect::<Vec<_>>().join(", ");
-    AssertSqlSafe(format!(
-        "INSERT INTO trials (run, ordinal, record) VALUES {rows}
-         ON CONFLICT (run, ordinal) DO UPDATE SET record = excluded.record"
-    ))
-    .into_sql_str()
-}
+/// Puts trials of the run $1 at the positions $2, each of which is there once.
+pub(super) const PUT_TRIALS: &str = "INSERT INTO trials (run, ordinal, record)
+     SELECT $1, * FROM unnest($2::bigint[], $3::text[])
+     ON CONFLICT (run, ordinal) DO UPDATE SET record = excluded.record";
 
 pub(super) const LIST_RUNS: &str = "SELECT run, plan, started, partial, host_key,
             (SELECT COUNT(*) FROM trials WHERE trials.run = runs.run)

@@ -1,0 +1,149 @@
+//! How a server proves who it is.
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error as TlsError, RootCertStore,
+    SignatureScheme,
+};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+type Source = Box<dyn Error + Send + Sync>;
+
+/// What of a server's certificate must be right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verify {
+    /// Nothing: who listens on the way is kept out, who answers instead is not.
+    Nothing,
+    /// Who issued it.
+    Issuer,
+    /// The host's name, too.
+    Name,
+}
+
+/// Files with certificates.
+pub(super) struct Files {
+    /// Of who issues certificates, instead of those that the system trusts.
+    pub(super) root: Option<PathBuf>,
+    /// The client's own.
+    pub(super) certificate: Option<PathBuf>,
+    pub(super) key: Option<PathBuf>,
+}
+
+impl Files {
+    pub(super) fn of_environment() -> Self {
+        let path = |name| std::env::var_os(name).map(PathBuf::from);
+        Self {
+            root: path("PGSSLROOTCERT"),
+            certificate: path("PGSSLCERT"),
+            key: path("PGSSLKEY"),
+        }
+    }
+}
+
+/// The settings of a connection.
+///
+/// # Errors
+/// A file that cannot be read, and a system that trusts nobody.
+pub(super) fn config(verify: Verify, files: &Files) -> Result<ClientConfig, Source> {
+    let provider = Arc::new(ring::default_provider());
+    let mut roots = RootCertStore::empty();
+    let certificates = match (&files.root, verify) {
+        (Some(path), _) => read(path)?,
+        (None, Verify::Nothing) => Vec::new(),
+        (None, _) => rustls_native_certs::load_native_certs().certs,
+    };
+    roots.add_parsable_certificates(certificates);
+    let verifier = match verify {
+        Verify::Nothing => None,
+        _ => Some(
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+                .build()?,
+        ),
+    };
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Verifier {
+            verify,
+            verifier,
+            provider,
+        }));
+    Ok(match (&files.certificate, &files.key) {
+        (Some(own), Some(key)) => {
+            let key = PrivateKeyDer::from_pem_file(key).map_err(|error| told(key, &error))?;
+            builder.with_client_auth_cert(read(own)?, key)?
+        }
+        _ => builder.with_no_client_auth(),
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<CertificateDer<'static>>, Source> {
+    let read = CertificateDer::pem_file_iter(path).and_then(|found| found.collect());
+    read.map_err(|error| told(path, &error))
+}
+
+fn told(path: &Path, error: &impl std::fmt::Display) -> Source {
+    format!("cannot use {}: {error}", path.display()).into()
+}
+
+#[derive(Debug)]
+struct Verifier {
+    verify: Verify,
+    /// None where nothing is verified.
+    verifier: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        own: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        let Some(verifier) = &self.verifier else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        match verifier.verify_server_cert(own, others, name, ocsp, now) {
+            // The name is looked at last, when all else is good.
+            Err(TlsError::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if self.verify == Verify::Issuer => Ok(ServerCertVerified::assertion()),
+            outcome => outcome,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
