@@ -285,11 +285,8 @@ impl<'a> Session<'a> {
                 .derivations(stop, observer)
                 .and_then(|()| self.rounds(stop, observer)),
         };
-        let outcome = match self.hand_over(observer) {
-            // What ended the rounds comes before what its end brought about.
-            Err(error) if outcome.is_ok() => Err(error),
-            _ => outcome,
-        };
+        // Whoever hears that something could not be kept can still keep it elsewhere.
+        let outcome = self.hand_over(observer).and(outcome);
         // It takes nothing of virtual time.
         let steal = match self.plan.is_simulated() {
             true => None,
