@@ -13,7 +13,7 @@ mod reports;
 mod sample;
 mod shards;
 mod slurm;
-#[allow(dead_code)] // `cargo xtask fleet-trials` uses all of it.
+#[allow(dead_code)] // `cargo bench --features fleet-report --bench fleet` uses all of it.
 mod synthetic;
 mod tables;
 

@@ -235,7 +235,7 @@ print(json.dumps({
 
 /// Partitions, names that paths do not take, lists and times with a zone.
 #[test]
-#[ignore = "needs Spark: cargo xtask fleet-elsewhere"]
+#[ignore = "needs Spark: cargo xtask install elsewhere"]
 fn spark_reads_what_was_stored() {
     let Some(python) = tool(
         "elsewhere/bin/python",

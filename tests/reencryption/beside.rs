@@ -151,7 +151,9 @@ fn a_header_that_went_back_in_part_goes_back() {
     let change = format!("passwd v --header {SIDE} --new-passphrase-file new {CHEAP}");
     desk.ours(&change);
     fs::copy(desk.path("new"), desk.path("line")).unwrap();
-    let (old, new) = ["v", SIDE].map(|name| fs::read(desk.path(name)).unwrap()).into();
+    let (old, new) = ["v", SIDE]
+        .map(|name| fs::read(desk.path(name)).unwrap())
+        .into();
     let mixed = |from_new: &dyn Fn(usize) -> bool| -> Vec<u8> {
         let mut bytes = old.clone();
         for at in (0..new.len()).step_by(512).filter(|at| from_new(*at)) {

@@ -353,7 +353,7 @@ fn one_writer_whose_server_is_away() {
 /// How fast a server takes trials that a power cut does not take away again, a transaction
 /// each, and what they need there. The server and its writers share this machine.
 #[test]
-#[ignore = "a measurement: `cargo xtask fleet-long`"]
+#[ignore = "a measurement: `cargo test-all --test store_postgres -- --ignored how_fast`"]
 fn how_fast_and_how_large() {
     const RUNS: u32 = 40;
     const TRIALS: u32 = 20;
