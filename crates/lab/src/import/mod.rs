@@ -1,11 +1,12 @@
 //! Results of other programs as runs to compare with: fio, hyperfine,
-//! CrystalDiskMark, KDiskMark and `cryptsetup benchmark`; and runs of this
+//! CrystalDiskMark, KDiskMark, DiskSpd and `cryptsetup benchmark`; and runs of this
 //! program that were measured elsewhere.
 //!
 //! What such a file does not say stays unknown: above all the machine.
 
 mod cryptsetup;
 mod diskmark;
+mod diskspd;
 mod error;
 mod fio;
 mod hyperfine;
@@ -101,6 +102,9 @@ pub fn read(text: &str) -> Result<Imported, ImportError> {
         return from_json(text);
     }
     let results = match () {
+        () if text.trim_start().starts_with('<') && text.contains("<Results") => {
+            diskspd::read(text.trim_start())?
+        }
         () if text.contains("MB/s") && text.contains("DiskMark") => diskmark::read(text)?,
         () if text.contains("MB/s") && text.contains("(Q=") => diskmark::read(text)?,
         () if text.contains("Algorithm |") => cryptsetup::read(text)?,
