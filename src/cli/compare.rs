@@ -89,9 +89,6 @@ fn judge(comparison: &Comparison) -> Result<(), Failure> {
             comparison.cells.len(),
             comparison.slower_than.unwrap_or_default()
         ),
-        format!(
-            "The first is {} on {}.",
-            first.key.workload, first.key.system
-        ),
+        format!("The first is {} on {}.", first.key.title, first.key.label),
     ))
 }

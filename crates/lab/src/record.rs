@@ -5,9 +5,11 @@
 //! 10⁶ bytes. An [`Interval`] is a median with its 95 % interval.
 
 mod detail;
+mod setup;
 mod trial;
 
 pub use detail::{Detail, FileOperation, Kdf, Life, Moved, TrimPolicy};
+pub use setup::{Lived, Load, Place, Setup};
 pub use trial::{
     Bottleneck, Device, Latency, LatencySplit, Measure, Overhead, Paper, Published, Tier,
     TimeSplit, Trial, Verdict,

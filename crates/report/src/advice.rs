@@ -3,10 +3,10 @@
 use crate::ciphers;
 use crate::figure;
 use crate::file_systems;
-use crate::group;
+use crate::group::{self, Names};
 use crate::kdf;
 use crate::sweep;
-use lab::record::{Bottleneck, Interval, Overhead, Run, Trial, Verdict};
+use lab::record::{self, Bottleneck, Interval, Overhead, Run, Trial, Verdict};
 
 /// The system of which is advised first.
 const ENGINE: &str = "builtin";
@@ -147,18 +147,19 @@ pub(crate) fn setups(run: &Run) -> Vec<Setup<'_>> {
     let compared =
         |trial: &&Trial| !group::is_again(trial) && trial.overhead.as_ref().is_some_and(finite);
     for trial in run.trials.iter().filter(compared) {
-        let alike = |known: &&mut Vec<&Trial>| group::is_same_setup(known[0], trial);
+        let alike = |known: &&mut Vec<&Trial>| known[0].setup() == trial.setup();
         match setups.iter_mut().find(alike) {
             Some(known) => known.push(trial),
             None => setups.push(vec![trial]),
         }
     }
-    let first: Vec<&Trial> = setups.iter().map(|cells| cells[0]).collect();
-    let names = group::labels(&first);
+    let names = Names::of(&run.trials);
     let mut setups: Vec<Setup<'_>> = setups
         .into_iter()
-        .zip(names)
-        .map(|(cells, name)| Setup { cells, name })
+        .map(|cells| Setup {
+            name: names.setup(cells[0]),
+            cells,
+        })
         .collect();
     // Nobody need be told whose the engine is.
     for setup in &mut setups {
@@ -174,13 +175,21 @@ pub(crate) fn setups(run: &Run) -> Vec<Setup<'_>> {
     setups
 }
 
+/// What is measured, however many cores share it.
+fn on_one_core(trial: &Trial) -> record::Setup {
+    record::Setup {
+        cores: 1,
+        ..trial.setup()
+    }
+}
+
 /// The set-ups to choose from, and those that are one of them on more cores.
 fn apart(setups: Vec<Setup<'_>>) -> (Vec<Setup<'_>>, Vec<Setup<'_>>) {
     let fewer: Vec<bool> = setups
         .iter()
         .map(|setup| {
             let first = setup.cells[0];
-            let alike = |other: &Setup<'_>| group::is_same_but_cores(first, other.cells[0]);
+            let alike = |other: &Setup<'_>| on_one_core(first) == on_one_core(other.cells[0]);
             let fewer = |other: &Setup<'_>| other.cores() < setup.cores() && alike(other);
             setups.iter().any(fewer)
         })
@@ -379,7 +388,7 @@ fn limit(run: &Run, setup: &Setup<'_>) -> &'static str {
     let mut limits = run
         .trials
         .iter()
-        .filter(|trial| group::is_same_setup(trial, setup.cells[0]))
+        .filter(|trial| trial.setup() == setup.cells[0].setup())
         .map(|trial| trial.bottleneck);
     let never = limits.all(|limit| limit == Bottleneck::Device);
     match never && !setup.overheads().iter().any(noticed) {

@@ -161,7 +161,7 @@ fn cells(run: &Run) -> Vec<Block> {
             .map(|row| figures(&row.label, row.trial))
             .collect();
         blocks.push(Block::table(Table::plain(columns(), rows)).on(MARKDOWN));
-        if let Some(overhead) = group.again.and_then(|again| again.overhead.as_ref()) {
+        if let Some(overhead) = group.floor() {
             let again = format!("Plain against itself (A/A): {}", figure::overhead(overhead));
             blocks.push(Block::text(again).on(MARKDOWN));
         }
@@ -171,7 +171,7 @@ fn cells(run: &Run) -> Vec<Block> {
         Rows {
             title: group.title(),
             detail: group.detail(),
-            rows: rows.chain(group.again.map(again)).collect(),
+            rows: rows.chain(group.again.as_ref().map(again)).collect(),
             remark: None,
         }
     });
@@ -228,8 +228,8 @@ fn figures(label: &str, trial: &Trial) -> Row {
 
 /// The row of a second measurement. On a terminal only its ratio says something
 /// new: the noise floor of this workload.
-fn again(trial: &Trial) -> Row {
-    let mut row = figures(&group::label(trial), trial);
+fn again(again: &group::Row<'_>) -> Row {
+    let mut row = figures(&again.label, again.trial);
     for place in [1, 4, 8, 9] {
         row.cells[place].short = Some(String::new());
     }

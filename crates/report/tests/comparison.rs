@@ -149,7 +149,7 @@ fn machines_are_compared_by_what_encryption_leaves() {
     };
     let comparison = compare(&a, &b, &by(Normalise::Plain)).unwrap();
     for pair in &comparison.cells {
-        assert_eq!(pair.normalised.is_some(), pair.key.cipher.is_some());
+        assert_eq!(pair.normalised.is_some(), pair.key.setup.cipher.is_some());
         assert_eq!(pair.verdict, Verdict::NotDistinguishable, "{pair:?}");
     }
     let raw = compare(&a, &b, &Options::default()).unwrap();
@@ -285,10 +285,10 @@ fn cells_are_paired_with_their_like() {
     let others = comparison
         .cells
         .iter()
-        .filter(|pair| pair.key.system == "dm-crypt");
+        .filter(|pair| pair.key.setup.system == "dm-crypt");
     assert!(others.clone().count() == 3);
     for pair in others {
-        assert_eq!(pair.key.options.as_deref(), Some("same_cpu_crypt"));
+        assert_eq!(pair.key.setup.options.as_deref(), Some("same_cpu_crypt"));
     }
 
     let mut cold = sample::run();
@@ -369,4 +369,58 @@ fn it_reads_well() {
     let hostile = compare(&sample::hostile(), &sample::hostile(), &Options::default()).unwrap();
     assert!(!compare::text(&hostile, &Style::default()).contains('\x1b'));
     assert!(!compare::markdown(&hostile).contains("<script"));
+}
+
+/// File systems of two sizes, one core and several, and two extents are not the same cell.
+#[test]
+fn what_differs_in_size_or_cores_is_another_cell() {
+    let of_size = |mib: u64, seconds: f64| {
+        let mut run = sample::run();
+        for trial in &mut run.trials {
+            trial.tier = lab::record::Tier::Fs;
+            trial.operation_mut().fs = Some("ext4".into());
+            trial.operation_mut().samples_s = sample::samples(seconds);
+            trial.device.size = mib << 20;
+        }
+        run.trials
+    };
+    let of = |parts: &[Vec<lab::record::Trial>]| Run {
+        trials: parts.concat(),
+        ..sample::run()
+    };
+    // The larger ones take longer.
+    let both = of(&[of_size(32, 1.0), of_size(64, 2.0)]);
+    let larger = of(&[of_size(64, 2.0)]);
+    let comparison = compare(&both, &larger, &Options::default()).unwrap();
+    assert_eq!(comparison.only_a.len(), 12);
+    for pair in &comparison.cells {
+        assert_eq!(pair.verdict, Verdict::NotDistinguishable, "{pair:?}");
+    }
+    let text = compare::text(&comparison, &Style::default());
+    assert!(text.contains("on ext4, 64 MiB, warm"), "{text}");
+
+    let shared = |cores: u32| {
+        let mut run = sample::run();
+        for trial in run.trials.iter_mut().filter(|t| t.system == "builtin") {
+            trial.backend = Some(format!("vaes512 on {cores} cores"));
+        }
+        run
+    };
+    let alone = compare(&sample::run(), &shared(4), &Options::default()).unwrap();
+    let engine = |run: &Run| run.trials.iter().filter(|t| t.system == "builtin").count();
+    assert_eq!(alone.only_a.len(), engine(&shared(4)));
+    let text = compare::text(&alone, &Style::default());
+    assert!(text.contains("builtin, 4 cores"), "{text}");
+    let error = compare(&shared(2), &shared(4), &Options::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("cores that encrypt (2 / 4)"),
+        "{error}"
+    );
+
+    let mut longer = sample::run();
+    for trial in &mut longer.trials {
+        trial.device.size *= 2;
+    }
+    let error = compare(&sample::run(), &longer, &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("extent"), "{error}");
 }

@@ -7,8 +7,9 @@ mod report;
 
 pub use report::{html, json, markdown, text};
 
-use crate::{figure, group};
-use lab::record::{Interval, Run, Tier, Trial, TrimPolicy, Verdict};
+use crate::figure;
+use crate::group::{self, Names};
+use lab::record::{Interval, Load, Place, Run, Setup, Tier, Trial, Verdict};
 use lab::stats;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -108,45 +109,19 @@ pub struct Difference {
     pub b: String,
 }
 
-/// What makes two cells the same measurement.
+/// A cell, with what tells it from all others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Key {
-    /// Which stretch of the road was timed.
-    pub tier: Tier,
-    /// CONTRACT's word for the system.
-    pub system: String,
-    /// dm-crypt notation.
-    pub cipher: Option<String>,
-    /// Key length in bits.
-    pub key_bits: Option<u32>,
-    /// Encryption sector size, bytes.
-    pub sector_bytes: Option<u32>,
-    /// Name of the workload.
-    pub workload: String,
-    /// What was done.
-    pub op: String,
-    /// Bytes of one request.
-    pub block_bytes: u64,
-    /// Requests in flight per thread.
-    pub queue_depth: u32,
-    /// Driving threads.
-    pub threads: u32,
-    /// File system under test.
-    pub fs: Option<String>,
-    /// On-disk format.
-    pub format: Option<String>,
-    /// What the kernel's dm-crypt was asked for: `no_read_workqueue`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub options: Option<String>,
-    /// Whether nothing was cached before.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub cold: bool,
-    /// Which drive has lived how, in a sweep: `tlc-1t, 80 % full, 9.9 % spare`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub life: Option<String>,
-    /// What became of discards, in a sweep.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trim_policy: Option<TrimPolicy>,
+    /// The set-up as people call it: `AES-256 XTS, dm-crypt`.
+    pub label: String,
+    /// The load as people call it: `mkfs on ext4, 64 MiB, warm`.
+    pub title: String,
+    /// What was measured.
+    #[serde(flatten)]
+    pub setup: Setup,
+    /// What was asked of it.
+    #[serde(flatten)]
+    pub load: Load,
 }
 
 /// The same cell in both runs.
@@ -154,8 +129,6 @@ pub struct Key {
 pub struct Pair {
     /// Which cell.
     pub key: Key,
-    /// The cell as people call it: `AES-256 XTS, dm-crypt`.
-    pub label: String,
     /// Throughput in A, 10⁶ bytes a second.
     pub a_mb_s: Interval,
     /// Throughput in B, 10⁶ bytes a second.
@@ -236,25 +209,19 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
     {
         return Err(CompareError::Threshold { percent });
     }
-    let (of_a, mut rest) = (cells(a), cells(b));
-    let mut partners: Vec<Option<&Trial>> = vec![None; of_a.len()];
-    for is_near in NEAREST_FIRST {
-        for ((key, trial), partner) in of_a.iter().zip(&mut partners) {
-            let is_it = |(other, near): &(Key, &Trial)| other == key && is_near(trial, near);
-            if partner.is_none() {
-                let at = rest.iter().position(is_it);
-                *partner = at.map(|at| rest.remove(at).1);
+    let names = Names::of(a.trials.iter().chain(&b.trials));
+    let (mut of_a, mut of_b) = (cells(a, &names), cells(b, &names));
+    let mut pairs = Vec::new();
+    for loosen in NEAREST_FIRST {
+        for cell in std::mem::take(&mut of_a) {
+            let same = loosen(&cell.key);
+            match of_b.iter().position(|other| loosen(&other.key) == same) {
+                Some(at) => pairs.push((cell, of_b.remove(at))),
+                None => of_a.push(cell),
             }
         }
     }
-    let mut pairs = Vec::new();
-    let mut only_a = Vec::new();
-    for ((key, trial), partner) in of_a.into_iter().zip(partners) {
-        match partner {
-            Some(partner) => pairs.push((trial, partner)),
-            None => only_a.push(key),
-        }
-    }
+    pairs.sort_by_key(|(cell, _)| cell.number);
     let differences = environment(a, b, &pairs);
     if !differences.is_empty() && !options.across_machines {
         return Err(CompareError::Environment { differences });
@@ -268,7 +235,7 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
     let floor = stats::noise_floor(a.noise.aa_ratio).max(stats::noise_floor(b.noise.aa_ratio));
     let cells: Vec<Pair> = pairs
         .into_iter()
-        .map(|(trial, other)| pair((a, trial), (b, other), floor, options))
+        .map(|(cell, other)| pair((a, cell), (b, other.trial), floor, options))
         .collect();
     if options.normalise.is_some() && cells.iter().all(|pair| pair.normalised.is_none()) {
         return Err(CompareError::NotNormalised);
@@ -280,57 +247,73 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
         noise_floor: floor,
         normalised: options.normalise,
         cells,
-        only_a,
-        only_b: rest.into_iter().map(|(key, _)| key).collect(),
+        only_a: of_a.into_iter().map(|cell| cell.key).collect(),
+        only_b: of_b.into_iter().map(|cell| cell.key).collect(),
         slower_than: options.slower_than,
     })
 }
 
-/// Cells with one key are paired with the nearest first. A run may have several devices, and
-/// one core beside all of them; two runs may differ in both.
-const NEAREST_FIRST: [fn(&Trial, &Trial) -> bool; 4] = [
-    |a, b| is_same_device(a, b) && a.cores() == b.cores(),
-    is_same_device,
-    |a, b| a.cores() == b.cores(),
-    |_, _| true,
+/// A cell of a run, with its place among them.
+struct Cell<'a> {
+    number: usize,
+    key: Key,
+    trial: &'a Trial,
+}
+
+/// The same cells are paired first, then those that differ in the number of cores that share
+/// requests, in the device, and in both: machines do.
+const NEAREST_FIRST: [fn(&Key) -> (Setup, Load); 4] = [
+    |key| (key.setup.clone(), key.load.clone()),
+    |key| (on_several_cores(key), key.load.clone()),
+    |key| (key.setup.clone(), anywhere(key)),
+    |key| (on_several_cores(key), anywhere(key)),
 ];
 
-fn is_same_device(a: &Trial, b: &Trial) -> bool {
-    (&a.device.kind, &a.device.model) == (&b.device.kind, &b.device.model)
+fn on_several_cores(key: &Key) -> Setup {
+    Setup {
+        cores: key.setup.cores.min(2),
+        ..key.setup.clone()
+    }
 }
 
-fn cells(run: &Run) -> Vec<(Key, &Trial)> {
-    run.trials
-        .iter()
-        .filter(|trial| !group::is_again(trial))
-        .map(|trial| (key(trial), trial))
-        .collect()
+/// A sweep has the same lives of many drives.
+fn anywhere(key: &Key) -> Load {
+    let load = key.load.clone();
+    match &load.life {
+        Some(_) => load,
+        None => Load {
+            place: Place::default(),
+            ..load
+        },
+    }
 }
 
-fn key(trial: &Trial) -> Key {
-    Key {
-        tier: trial.tier,
-        system: trial.system.clone(),
-        cipher: trial.cipher.clone(),
-        key_bits: trial.key_bits,
-        sector_bytes: trial.sector_bytes,
-        workload: trial.workload.clone(),
-        op: trial.op.clone(),
-        block_bytes: trial.block_bytes,
-        queue_depth: trial.queue_depth,
-        threads: trial.threads,
-        fs: trial.fs().map(str::to_owned),
-        format: trial.format.clone(),
-        options: trial
-            .backend
-            .clone()
-            .filter(|_| trial.system.ends_with("dm-crypt")),
-        cold: trial.cold,
-        life: trial.life().map(|life| {
-            let drive = trial.device.model.as_deref().unwrap_or_default();
-            format!("{drive}, {}", group::setting(life))
-        }),
-        trim_policy: trial.life().map(|life| life.policy),
+fn cells<'a>(run: &'a Run, names: &Names) -> Vec<Cell<'a>> {
+    let cells = run.trials.iter().filter(|trial| !group::is_again(trial));
+    let cell = |(number, trial): (usize, &'a Trial)| {
+        let load = trial.load();
+        let key = Key {
+            label: names.setup(trial),
+            title: title(trial, names.place(&load)),
+            setup: trial.setup(),
+            load,
+        };
+        Cell { number, key, trial }
+    };
+    cells.enumerate().map(cell).collect()
+}
+
+/// The workload, on which file system, of a drive that has lived how, and where.
+fn title(trial: &Trial, place: Option<String>) -> String {
+    let workload = &trial.workload;
+    let place = place.map_or_else(String::new, |place| format!(", {place}"));
+    match (trial.fs(), trial.life()) {
+        (Some(fs), _) => format!(
+            "{workload} on {fs}{}{place}",
+            group::of_a_file_system(trial)
+        ),
+        (None, Some(life)) => format!("{workload}{place}, {}", group::setting(life)),
+        (None, None) => format!("{workload}{place}"),
     }
 }
 
@@ -344,7 +327,7 @@ fn side(run: &Run) -> Side {
 }
 
 fn pair(
-    (of_a, a): (&Run, &Trial),
+    (of_a, Cell { key, trial: a, .. }): (&Run, Cell<'_>),
     (of_b, b): (&Run, &Trial),
     floor: f64,
     options: &Options,
@@ -378,14 +361,8 @@ fn pair(
     let unjudged = !exceeds
         && verdict != Verdict::Faster
         && tolerance.is_some_and(|percent| smallest.is_none_or(|loss| loss > percent / 100.0));
-    let key = key(a);
-    let label = match &key.options {
-        Some(options) => format!("{}, {options}", group::label(a)),
-        None => group::label(a),
-    };
     Pair {
         key,
-        label,
         a_mb_s: a.throughput_mb_s,
         b_mb_s: b.throughput_mb_s,
         time_us: figure::time_us(a)
@@ -414,12 +391,8 @@ fn normalised(run: &Run, trial: &Trial, by: Normalise) -> Option<Vec<f64>> {
             )
         }
         Normalise::Plain => {
-            let is_its_plain = |plain: &&Trial| {
-                group::is_plain(plain)
-                    && (&plain.workload, &plain.op, plain.fs())
-                        == (&trial.workload, &trial.op, trial.fs())
-                    && plain.device == trial.device
-            };
+            let load = trial.load();
+            let is_its_plain = |plain: &&Trial| group::is_plain(plain) && plain.load() == load;
             let plain = run.trials.iter().find(is_its_plain);
             let plain = plain.filter(|_| trial.cipher.is_some())?;
             let pairs = rates(trial).into_iter().zip(rates(plain));
@@ -472,7 +445,7 @@ fn ratio_of_medians(subject: &[f64], reference: &[f64], seed: u64) -> Option<Int
 }
 
 /// What differs in the machines, and in the devices of the cells that are compared.
-fn environment(a: &Run, b: &Run, pairs: &[(&Trial, &Trial)]) -> Vec<Difference> {
+fn environment(a: &Run, b: &Run, pairs: &[(Cell<'_>, Cell<'_>)]) -> Vec<Difference> {
     let mut differences = Vec::new();
     let mut note = |what, a: String, b: String| {
         let difference = Difference { what, a, b };
@@ -487,6 +460,13 @@ fn environment(a: &Run, b: &Run, pairs: &[(&Trial, &Trial)]) -> Vec<Difference> 
         note("kernel", a.host.kernel.clone(), b.host.kernel.clone());
     }
     for (a, b) in pairs {
+        let [a, b] = [a, b].map(|cell| cell.trial);
+        let cores = |trial: &Trial| trial.cores().to_string();
+        note("cores that encrypt", cores(a), cores(b));
+        if a.tier == Tier::Block {
+            let extent = |trial: &Trial| figure::bytes(trial.device.size);
+            note("size of the extent", extent(a), extent(b));
+        }
         let (a, b) = (&a.device, &b.device);
         let model = |model: &Option<String>| model.clone().unwrap_or_else(|| "unknown".to_owned());
         note("device kind", a.kind.clone(), b.kind.clone());

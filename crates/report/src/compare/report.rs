@@ -6,7 +6,8 @@ use crate::document::{
 };
 use crate::html::{run_address, way_back};
 use crate::render::text::Style;
-use crate::{figure, group, render};
+use crate::{figure, render};
+use lab::record::Setup;
 use maud::html;
 
 /// The comparison for a terminal.
@@ -100,9 +101,9 @@ fn table(comparison: &Comparison) -> Table {
         Column::number(b),
         Column::word("B against A"),
     ];
-    let alike = |a: &Pair, b: &Pair| workload(&a.key) == workload(&b.key);
+    let alike = |a: &Pair, b: &Pair| a.key.title == b.key.title;
     let groups = comparison.cells.chunk_by(alike).map(|pairs| Rows {
-        title: workload(&pairs[0].key),
+        title: pairs[0].key.title.clone(),
         rows: pairs.iter().map(|pair| row(comparison, pair)).collect(),
         ..Rows::default()
     });
@@ -176,14 +177,14 @@ fn row(comparison: &Comparison, pair: &Pair) -> Row {
         |ratio| figure::difference(ratio, pair.verdict),
     );
     let mark = if pair.exceeds { " (!)" } else { "" };
-    let Key {
+    let Setup {
         system,
         cipher,
         key_bits,
         ..
-    } = &pair.key;
+    } = &pair.key.setup;
     let row = Row::new(vec![
-        Cell::word(&pair.label),
+        Cell::word(&pair.key.label),
         Cell::number(a, by_a),
         Cell::number(b, by_b),
         Cell::known(
@@ -198,24 +199,7 @@ fn row(comparison: &Comparison, pair: &Pair) -> Row {
 }
 
 fn cell(key: &Key) -> String {
-    let name = group::name(key.cipher.as_deref(), key.key_bits, &key.system);
-    let mut text = format!("{} · {name}", workload(key));
-    if let Some(options) = &key.options {
-        text += &format!(", {options}");
-    }
-    if key.cold {
-        text += ", cold";
-    }
-    text
-}
-
-/// The workload, on which file system, and of a drive that has lived how.
-fn workload(key: &Key) -> String {
-    match (&key.fs, &key.life) {
-        (Some(fs), _) => format!("{} on {fs}", key.workload),
-        (None, Some(life)) => format!("{}, {life}", key.workload),
-        (None, None) => key.workload.clone(),
-    }
+    format!("{} · {}", key.title, key.label)
 }
 
 fn conclusion(comparison: &Comparison) -> String {

@@ -142,8 +142,8 @@ fn costs(groups: &[Group<'_>]) -> Option<Chart> {
             );
             figure::finite(ratio).then_some(dot)
         });
-        let again = group.again.and_then(|again| again.overhead.as_ref());
-        let again = again
+        let again = group
+            .floor()
             .map(|overhead| overhead.ratio)
             .filter(|ratio| figure::finite(*ratio));
         dots::Block {
