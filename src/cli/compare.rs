@@ -54,7 +54,6 @@ pub fn run(options: &CompareOptions, store: Option<&str>) -> Result<(), Failure>
                 By::Plain => Normalise::Plain,
             }),
             slower_than: options.fail_if_slower,
-            ..Options::default()
         },
     )?;
     let shown = match options.json {

@@ -7,8 +7,10 @@
 
 mod last_look;
 mod sequence;
+mod two_runs;
 
 pub use self::sequence::{LEAST, sequence};
+pub use self::two_runs::two_runs;
 
 use self::last_look::last_look;
 

@@ -1,7 +1,9 @@
 //! Two stored runs, pair by pair: what changed between A and B.
 //!
 //! The repetitions of two runs were not measured in turns, so the interval is
-//! that of a ratio of independent medians, wider than the paired one of a run.
+//! that of [`stats::two_runs`], wider than the paired one of a run. What a machine does from
+//! one day to the next is in no interval. So an encrypted system is judged by its share of the
+//! plain rate of the same round, where both runs have that, and anything else by its rate.
 
 mod report;
 
@@ -9,11 +11,10 @@ pub use report::{html, json, markdown, text};
 
 use crate::figure;
 use crate::group::{self, Names};
-use lab::record::{Interval, Load, Place, Run, Setup, Tier, Trial, Verdict};
+use lab::record::{Interval, Load, Overhead, Place, Run, Setup, Tier, Trial, Verdict};
 use lab::stats;
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// What rates are divided by, so that machines can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -26,28 +27,15 @@ pub enum Normalise {
 }
 
 /// How two runs are compared.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
     /// Compare although machine or device differ; the result is labelled.
     pub across_machines: bool,
-    /// What rates are divided by before; nothing where absent.
+    /// What all rates are divided by; where absent, those that can be are divided by plain's.
     pub normalise: Option<Normalise>,
     /// Threshold in per cent: the comparison fails when a cell of B is
     /// certainly slower than A by more than this.
     pub slower_than: Option<f64>,
-    /// Seed of the resampling: the same runs give the same intervals.
-    pub seed: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            across_machines: false,
-            normalise: None,
-            slower_than: None,
-            seed: 1,
-        }
-    }
 }
 
 /// What two runs have in common, and how B differs from A.
@@ -59,9 +47,9 @@ pub struct Comparison {
     pub b: Side,
     /// How the environments differ; empty unless that was allowed.
     pub differences: Vec<Difference>,
-    /// What rates were divided by.
+    /// What all rates were divided by.
     pub normalised: Option<Normalise>,
-    /// The larger noise floor of the two runs, a relative difference.
+    /// The largest noise floor of a cell, a relative difference.
     pub noise_floor: f64,
     /// The cells that both runs have, in the order of A.
     pub cells: Vec<Pair>,
@@ -136,12 +124,17 @@ pub struct Pair {
     /// Median times in A and B, microseconds, of operations on file systems.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_us: Option<[f64; 2]>,
+    /// What its rates were divided by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Normalise>,
     /// Medians of A and B after division: cycles per byte, or shares of plain.
     /// `None` where nothing was to be divided, or nothing to divide by.
     pub normalised: Option<[f64; 2]>,
-    /// Throughput of B ÷ A, with its 95 % interval; below 1 is slower.
+    /// What is judged, B ÷ A, with its 95 % interval; below 1 is slower.
     /// `None` when a run holds no usable samples.
     pub ratio: Option<Interval>,
+    /// The larger noise floor of the two runs under this load, a relative difference.
+    pub noise_floor: f64,
     /// What the interval and the noise floor allow to say.
     pub verdict: Verdict,
     /// Whether the whole interval lies beyond the threshold.
@@ -232,11 +225,21 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
             b: b.run.clone(),
         });
     }
-    let floor = stats::noise_floor(a.noise.aa_ratio).max(stats::noise_floor(b.noise.aa_ratio));
-    let cells: Vec<Pair> = pairs
+    let mut cells: Vec<Pair> = pairs
         .into_iter()
-        .map(|(cell, other)| pair((a, cell), (b, other.trial), floor, options))
+        .map(|(cell, other)| pair((a, cell), (b, other.trial), options))
         .collect();
+    // Where a share of plain is judged, plain's own rate says what the machine does.
+    let divided: BTreeSet<Load> = cells
+        .iter()
+        .filter(|pair| pair.by == Some(Normalise::Plain))
+        .map(|pair| pair.key.load.clone())
+        .collect();
+    for pair in &mut cells {
+        if pair.by.is_none() && divided.contains(&pair.key.load) {
+            (pair.exceeds, pair.unjudged) = (false, false);
+        }
+    }
     if options.normalise.is_some() && cells.iter().all(|pair| pair.normalised.is_none()) {
         return Err(CompareError::NotNormalised);
     }
@@ -244,7 +247,10 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
         a: side(a),
         b: side(b),
         differences,
-        noise_floor: floor,
+        noise_floor: cells
+            .iter()
+            .map(|pair| pair.noise_floor)
+            .fold(0.0, f64::max),
         normalised: options.normalise,
         cells,
         only_a: of_a.into_iter().map(|cell| cell.key).collect(),
@@ -260,9 +266,12 @@ struct Cell<'a> {
     trial: &'a Trial,
 }
 
+/// What must be the same of two cells.
+type Loosen = fn(&Key) -> (Setup, Load);
+
 /// The same cells are paired first, then those that differ in the number of cores that share
 /// requests, in the device, and in both: machines do.
-const NEAREST_FIRST: [fn(&Key) -> (Setup, Load); 4] = [
+const NEAREST_FIRST: [Loosen; 4] = [
     |key| (key.setup.clone(), key.load.clone()),
     |key| (on_several_cores(key), key.load.clone()),
     |key| (key.setup.clone(), anywhere(key)),
@@ -329,15 +338,21 @@ fn side(run: &Run) -> Side {
 fn pair(
     (of_a, Cell { key, trial: a, .. }): (&Run, Cell<'_>),
     (of_b, b): (&Run, &Trial),
-    floor: f64,
     options: &Options,
 ) -> Pair {
-    let [in_a, in_b] = [(of_a, a), (of_b, b)].map(|(run, trial)| match options.normalise {
+    let sides = [(of_a, a), (of_b, b)];
+    let shares = |(run, trial)| normalised(run, trial, Normalise::Plain);
+    let by = match options.normalise {
+        None if sides.iter().all(|side| shares(*side).is_some()) => Some(Normalise::Plain),
+        asked => asked,
+    };
+    let floor = floor(of_a, a).max(floor(of_b, b));
+    let [in_a, in_b] = sides.map(|(run, trial)| match by {
         None => rates(trial),
         Some(by) => normalised(run, trial, by).unwrap_or_default(),
     });
-    let ratio = ratio_of_medians(&in_b, &in_a, options.seed).filter(|ratio| figure::finite(*ratio));
-    let normalised = options.normalise.and_then(|by| {
+    let ratio = stats::two_runs(&in_b, &in_a).filter(|ratio| figure::finite(*ratio));
+    let normalised = by.and_then(|by| {
         let shown = |rates: &[f64]| {
             let median = stats::median(rates)?;
             Some(match by {
@@ -368,8 +383,10 @@ fn pair(
         time_us: figure::time_us(a)
             .zip(figure::time_us(b))
             .map(|(a, b)| [a.median, b.median]),
+        by,
         normalised,
         ratio,
+        noise_floor: floor,
         verdict,
         exceeds,
         unjudged,
@@ -394,9 +411,10 @@ fn normalised(run: &Run, trial: &Trial, by: Normalise) -> Option<Vec<f64>> {
             let load = trial.load();
             let is_its_plain = |plain: &&Trial| group::is_plain(plain) && plain.load() == load;
             let plain = run.trials.iter().find(is_its_plain);
-            let plain = plain.filter(|_| trial.cipher.is_some())?;
-            let pairs = rates(trial).into_iter().zip(rates(plain));
-            Some(pairs.map(|(rate, plain)| rate / plain).collect())
+            let is_plains = |cost: &Overhead| group::is_unencrypted(&cost.against);
+            let plain = plain.filter(|_| trial.overhead.as_ref().is_some_and(is_plains))?;
+            let shares = stats::ratios(&rates(trial), &rates(plain));
+            Some(shares).filter(|shares| !shares.is_empty())
         }
     }
 }
@@ -414,34 +432,13 @@ fn rates(trial: &Trial) -> Vec<f64> {
     }
 }
 
-/// Median of `subject` ÷ median of `reference`, with the 95 % percentile
-/// interval of resampling both independently; `n` is the smaller count.
-/// `None` when either is empty or a resampled reference is not positive.
-fn ratio_of_medians(subject: &[f64], reference: &[f64], seed: u64) -> Option<Interval> {
-    const RESAMPLES: usize = 2_000;
-    const OUTSIDE: usize = RESAMPLES / 40;
-
-    let ratio = |subject: f64, reference: f64| (reference > 0.0).then(|| subject / reference);
-    let median = ratio(stats::median(subject)?, stats::median(reference)?)?;
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut resampled = |values: &[f64]| {
-        let count = values.len() as u64;
-        let picked: Vec<f64> = (0..count)
-            .map(|_| values[(rng.next_u64() % count) as usize])
-            .collect();
-        stats::median(&picked)
-    };
-    let mut ratios = Vec::with_capacity(RESAMPLES);
-    for _ in 0..RESAMPLES {
-        ratios.push(ratio(resampled(subject)?, resampled(reference)?)?);
-    }
-    ratios.sort_by(f64::total_cmp);
-    Some(Interval {
-        median,
-        low: ratios[OUTSIDE],
-        high: ratios[RESAMPLES - 1 - OUTSIDE],
-        n: subject.len().min(reference.len()) as u32,
-    })
+/// By how much a run differs from itself under the load of `trial`, or under all loads.
+fn floor(run: &Run, trial: &Trial) -> f64 {
+    let load = trial.load();
+    let is_again = |other: &&Trial| group::is_again(other) && other.load() == load;
+    let again = run.trials.iter().find(is_again);
+    let ratio = again.and_then(|again| Some(again.overhead.as_ref()?.ratio));
+    stats::noise_floor(ratio.or(run.noise.aa_ratio))
 }
 
 /// What differs in the machines, and in the devices of the cells that are compared.
@@ -475,46 +472,4 @@ fn environment(a: &Run, b: &Run, pairs: &[(Cell<'_>, Cell<'_>)]) -> Vec<Differen
         note("cache mode", a.cache.clone(), b.cache.clone());
     }
     differences
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_interval_encloses_the_ratio_and_repeats() {
-        let a: Vec<f64> = (0..10).map(|at| 100.0 + f64::from(at)).collect();
-        let b: Vec<f64> = a.iter().map(|value| value * 0.8).collect();
-        let first = ratio_of_medians(&b, &a, 1).unwrap();
-        assert!((first.median - 0.8).abs() < 1e-12);
-        assert!(first.low < 0.8 && 0.8 < first.high);
-        assert!(first.low > 0.75 && first.high < 0.85);
-        assert_eq!(ratio_of_medians(&b, &a, 1), Some(first));
-        assert_ne!(ratio_of_medians(&b, &a, 2), Some(first));
-    }
-
-    #[test]
-    fn no_ratio_without_samples() {
-        assert_eq!(ratio_of_medians(&[], &[1.0], 1), None);
-        assert_eq!(ratio_of_medians(&[1.0], &[], 1), None);
-        assert_eq!(ratio_of_medians(&[1.0], &[0.0], 1), None);
-    }
-
-    /// Over many simulated pairs of equal systems, about 5 % of intervals miss 1.
-    #[test]
-    fn equal_systems_are_rarely_told_apart() {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
-        let mut sample = || -> Vec<f64> {
-            (0..10)
-                .map(|_| 100.0 + (rng.next_u64() >> 40) as f64 / (1 << 24) as f64)
-                .collect()
-        };
-        let missed = (0..200)
-            .filter(|seed| {
-                let ratio = ratio_of_medians(&sample(), &sample(), *seed).unwrap();
-                ratio.low > 1.0 || ratio.high < 1.0
-            })
-            .count();
-        assert!(missed < 24, "{missed} of 200");
-    }
 }

@@ -135,10 +135,23 @@ fn label(comparison: &Comparison) -> String {
 }
 
 fn floor(comparison: &Comparison) -> String {
-    format!(
-        "Noise floor: differences up to {:.1} % are not told apart",
-        comparison.noise_floor * 100.0
-    )
+    let judged = match is_mixed(comparison) {
+        true => ". An encrypted system is judged by its share of the plain rate",
+        false => "",
+    };
+    let floors = || comparison.cells.iter().map(|pair| pair.noise_floor * 100.0);
+    let least = format!("{:.1}", floors().fold(f64::INFINITY, f64::min));
+    let most = format!("{:.1}", comparison.noise_floor * 100.0);
+    let floor = match least == most {
+        true => most,
+        false => format!("{least} to {most}"),
+    };
+    format!("Noise floor: differences up to {floor} % are not told apart{judged}")
+}
+
+/// Whether some rates were divided and others not.
+fn is_mixed(comparison: &Comparison) -> bool {
+    comparison.normalised.is_none() && comparison.cells.iter().any(|pair| pair.by.is_some())
 }
 
 /// What was divided by what, where anything was.
@@ -170,12 +183,24 @@ fn row(comparison: &Comparison, pair: &Pair) -> Row {
         (Some(_), Some(shown), _) => shown.map(figure::number),
         (Some(_), None, _) => [figure::UNKNOWN, figure::UNKNOWN].map(str::to_owned),
     };
+    let shares = pair.normalised.filter(|_| comparison.normalised.is_none());
+    let [share_of_a, share_of_b] = match shares {
+        Some(shares) => shares.map(|share| format!(" ({:.1} %)", share * 100.0)),
+        None => [String::new(), String::new()],
+    };
     let rates = [pair.a_mb_s.median, pair.b_mb_s.median];
-    let [by_a, by_b] = pair.normalised.or(pair.time_us).unwrap_or(rates);
+    let divided = pair.normalised.filter(|_| comparison.normalised.is_some());
+    let [by_a, by_b] = divided.or(pair.time_us).unwrap_or(rates);
     let difference = pair.ratio.map_or_else(
         || "no samples to compare".to_owned(),
         |ratio| figure::difference(ratio, pair.verdict),
     );
+    // What is judged is said where it is not the same for all.
+    let by = match pair.by.is_none() && is_mixed(comparison) {
+        true => "rate ",
+        false => "",
+    };
+    let difference = format!("{by}{difference}");
     let mark = if pair.exceeds { " (!)" } else { "" };
     let Setup {
         system,
@@ -185,8 +210,8 @@ fn row(comparison: &Comparison, pair: &Pair) -> Row {
     } = &pair.key.setup;
     let row = Row::new(vec![
         Cell::word(&pair.key.label),
-        Cell::number(a, by_a),
-        Cell::number(b, by_b),
+        Cell::number(format!("{a}{share_of_a}"), by_a).short(a),
+        Cell::number(format!("{b}{share_of_b}"), by_b).short(b),
         Cell::known(
             format!("{difference}{mark}"),
             pair.ratio.map(|ratio| ratio.median),
@@ -224,11 +249,12 @@ fn conclusion(comparison: &Comparison) -> String {
             0 => format!(" None is certainly slower by more than {percent} %."),
             count => format!(" {count} certainly slower by more than {percent} % (!)."),
         });
-        let floor = comparison.noise_floor / (1.0 + comparison.noise_floor);
-        let reason = match floor > percent / 100.0 {
+        let lowest = comparison.unjudged().map(|pair| pair.noise_floor);
+        let lowest = lowest.fold(f64::INFINITY, f64::min);
+        let reason = match lowest / (1.0 + lowest) > percent / 100.0 {
             true => format!(
                 "the noise floor of {:.1} % is above the threshold",
-                comparison.noise_floor * 100.0
+                lowest * 100.0
             ),
             false => "their intervals are too wide, or their samples too few".to_owned(),
         };
