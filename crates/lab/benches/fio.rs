@@ -163,17 +163,9 @@ fn load(pairs: u32, seconds: f64) {
 
 fn workload(pattern: Pattern, op: Mix, block_size: ByteSize, depth: u32, seconds: f64) -> Workload {
     Workload {
-        name: "bench".into(),
-        pattern,
-        op,
-        read_percent: None,
-        block_size,
         queue_depth: depth,
-        threads: 1,
         seconds: Some(seconds),
-        bytes: None,
-        cold: false,
-        compressible: 0,
+        ..Workload::new("bench", pattern, op, block_size)
     }
 }
 

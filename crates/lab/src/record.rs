@@ -80,6 +80,29 @@ pub struct Run {
     pub warnings: Vec<String>,
 }
 
+impl Default for Run {
+    /// One of which nothing is known.
+    fn default() -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            run: String::new(),
+            plan: String::new(),
+            started: String::new(),
+            partial: false,
+            seed: 0,
+            shard: None,
+            fingerprint: None,
+            host: Host::default(),
+            noise: Noise::default(),
+            paper: None,
+            conditioning: None,
+            marks: Vec::new(),
+            trials: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
 /// A part of an experiment that many hosts share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
@@ -209,7 +232,7 @@ pub enum NoiseVerdict {
 }
 
 /// A median with its 95 % interval: of a bootstrap, or of slices as `stats` says.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Median of the `n` values.
     pub median: f64,

@@ -36,17 +36,8 @@ pub fn timer_cost(
         Storage::memory(8 << 20, 1).expect("eight megabytes of memory are always to be had");
     let target = Target::builtin(Arc::clone(&storage.device), encryption)?;
     let workload = Workload {
-        name: "timer-cost".to_owned(),
-        pattern: Pattern::Random,
-        op: Mix::Write,
-        read_percent: None,
-        block_size: ByteSize::kib(4),
-        queue_depth: 1,
-        threads: 1,
         seconds: Some(seconds),
-        bytes: None,
-        cold: false,
-        compressible: 0,
+        ..Workload::new("timer-cost", Pattern::Random, Mix::Write, ByteSize::kib(4))
     };
     let stop = AtomicBool::new(false);
     let rate = |metered: bool, seed: u64| -> Result<f64, TrialError> {

@@ -4,19 +4,22 @@ use super::{Detail, Interval};
 use serde::{Deserialize, Serialize};
 
 /// Which stretch of the road a trial timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
     /// The bare cipher, over memory.
     Cipher,
     /// A block device.
+    #[default]
     Block,
     /// A file system.
     Fs,
 }
 
 /// One cell of a plan: one system under one workload, all repetitions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Which stretch of the road was timed.
     pub tier: Tier,
@@ -212,7 +215,7 @@ pub enum Verdict {
 }
 
 /// What most of a trial's time went to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bottleneck {
     /// Encrypting and decrypting.
@@ -224,6 +227,7 @@ pub enum Bottleneck {
     /// System calls.
     Syscall,
     /// No part stands out, or the parts are not known.
+    #[default]
     Unknown,
 }
 
