@@ -132,6 +132,27 @@ pub fn paired_ratio(subject: &[f64], reference: &[f64]) -> Option<Interval> {
     interval(&ratios(subject, reference))
 }
 
+/// Interval of the ratios of a subject's rates to a reference's, which are measured in `pairs`
+/// pairs: A B, B A, so that drift hits both alike. `rate` is told whether it is the subject's
+/// turn, and in which pair. `None` without a pair.
+///
+/// # Errors
+/// What `rate` fails with.
+pub fn in_turns<E>(
+    pairs: u64,
+    mut rate: impl FnMut(bool, u64) -> Result<f64, E>,
+) -> Result<Option<Interval>, E> {
+    let mut rates = [Vec::new(), Vec::new()];
+    for pair in 0..pairs {
+        let first = pair % 2 == 0;
+        for is_subject in [first, !first] {
+            rates[usize::from(is_subject)].push(rate(is_subject, pair)?);
+        }
+    }
+    let [reference, subject] = rates;
+    Ok(paired_ratio(&subject, &reference))
+}
+
 /// By how much two measurements of the same thing differed: the end of the
 /// A/A interval that lies farther from 1 as a ratio, of the larger rate to the
 /// smaller, less 1; never below half a per cent.

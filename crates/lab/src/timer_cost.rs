@@ -51,16 +51,5 @@ pub fn timer_cost(
         Ok(trial::run(target.device(), &workload, options)?.mb_s())
     };
     rate(true, 0)?;
-    let (mut with, mut without) = (Vec::new(), Vec::new());
-    for pair in 0..u64::from(pairs) {
-        // A B, B A: drift hits both alike.
-        if pair % 2 == 0 {
-            with.push(rate(true, pair)?);
-            without.push(rate(false, pair)?);
-        } else {
-            without.push(rate(false, pair)?);
-            with.push(rate(true, pair)?);
-        }
-    }
-    Ok(stats::paired_ratio(&with, &without))
+    Ok(stats::in_turns(u64::from(pairs), rate)?)
 }
