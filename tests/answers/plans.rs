@@ -62,7 +62,7 @@ fn score(text: &str, heading: &str, label: &str) -> f64 {
         .find(|line| line.trim_start().starts_with(label));
     let line = line.unwrap_or_else(|| panic!("{label} of {heading} is not in\n{text}"));
     let word = line.split_once(": ").unwrap().1.split(' ').next().unwrap();
-    word.replace(',', "").parse().unwrap()
+    word.trim_end_matches(';').replace(',', "").parse().unwrap()
 }
 
 /// The published formula on the rates of the same run.

@@ -296,7 +296,7 @@ pub const COLUMNS: &[Column] = columns! {
     "overhead_low", "ratio", "its 95 % interval", Number, |row| ratio(row).map(|ratio| ratio.low);
     "overhead_high", "ratio", "", Number, |row| ratio(row).map(|ratio| ratio.high);
     "overhead_n", "", "pairs", Whole, |row| ratio(row).map(|ratio| ratio.n.into());
-    "verdict", "", "slower, faster, not distinguishable", Text, |row| row.trial.overhead.as_ref().and_then(|overhead| word(overhead.verdict));
+    "verdict", "", "slower, faster, not distinguishable, too few", Text, |row| row.trial.overhead.as_ref().and_then(|overhead| word(overhead.verdict));
     "bottleneck", "", "cipher, device, copy, syscall, unknown", Text, |row| word(row.trial.bottleneck);
     "steady_state", "", "by SNIA's rule", Flag, |row| row.trial.steady_state;
     "constant_time", "", "the backend has no secret-dependent load or branch", Flag, |row| row.trial.constant_time;

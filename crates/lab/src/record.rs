@@ -226,7 +226,7 @@ pub enum NoiseVerdict {
     Quiet,
     /// It shows a difference, or spreads too widely: read the rest with that in mind.
     Noisy,
-    /// No A/A pair was completed.
+    /// There are too few A/A pairs.
     #[default]
     Unknown,
 }

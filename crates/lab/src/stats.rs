@@ -163,18 +163,21 @@ pub fn noise_floor(aa_ratio: Option<Interval>) -> f64 {
 }
 
 /// The smallest loss of the rate that an interval as wide as this would have shown, at a [noise
-/// floor](noise_floor), as a share; `None` of fewer than three pairs, which show nothing.
+/// floor](noise_floor), as a share; `None` of too few pairs, which show nothing.
 pub fn smallest(ratio: Interval, floor: f64) -> Option<f64> {
     let arm = ratio.high - ratio.median;
-    (ratio.n >= 3).then(|| arm.max(floor / (1.0 + floor)))
+    (ratio.n >= Verdict::FEWEST).then(|| arm.max(floor / (1.0 + floor)))
 }
 
 /// What an interval of paired rate ratios allows to say, at a [noise
-/// floor](noise_floor). Fewer than three pairs never allow to say anything.
+/// floor](noise_floor).
 pub fn verdict(ratio: Interval, floor: f64) -> Verdict {
+    if ratio.n < Verdict::FEWEST {
+        return Verdict::TooFew;
+    }
     // A rate can be many times another, but not slower by more than all of it.
     let apart = ratio.median.max(ratio.median.recip()) - 1.0;
-    if ratio.n < 3 || apart <= floor {
+    if apart <= floor {
         return Verdict::NotDistinguishable;
     }
     if ratio.high < 1.0 {
@@ -202,13 +205,12 @@ pub fn noise(aa_ratios: &[f64], looks: Looks) -> Noise {
         }
         Looks::Always | Looks::Last => (1.0 - aa.low).max(aa.high - 1.0),
     };
-    let unequal = verdict(aa, RESOLUTION) != Verdict::NotDistinguishable;
     Noise {
         aa_ratio: Some(aa),
-        verdict: if unequal || spread > WIDE {
-            NoiseVerdict::Noisy
-        } else {
-            NoiseVerdict::Quiet
+        verdict: match verdict(aa, RESOLUTION) {
+            Verdict::TooFew => NoiseVerdict::Unknown,
+            Verdict::NotDistinguishable if spread <= WIDE => NoiseVerdict::Quiet,
+            _ => NoiseVerdict::Noisy,
         },
     }
 }
@@ -388,10 +390,7 @@ mod tests {
             n: 10,
         };
         assert_eq!(verdict(inverse, 0.01), Verdict::Faster);
-        assert_eq!(
-            verdict(Interval { n: 2, ..ratio }, 0.0),
-            Verdict::NotDistinguishable
-        );
+        assert_eq!(verdict(Interval { n: 2, ..ratio }, 0.0), Verdict::TooFew);
     }
 
     #[test]
@@ -421,6 +420,7 @@ mod tests {
     #[test]
     fn noise_says_when_it_does_not_know() {
         assert_eq!(noise(&[], Looks::Once).verdict, NoiseVerdict::Unknown);
+        assert_eq!(noise(&[1.0; 2], Looks::Once).verdict, NoiseVerdict::Unknown);
         assert_eq!(noise(&[1.0; 8], Looks::Once).verdict, NoiseVerdict::Quiet);
         assert_eq!(noise(&[1.2; 8], Looks::Once).verdict, NoiseVerdict::Noisy);
         let wild = [0.6, 1.5, 0.7, 1.4, 0.8, 1.3, 0.9, 1.1];

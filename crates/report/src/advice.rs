@@ -61,9 +61,6 @@ fn verdict(run: &Run) -> String {
     )
 }
 
-/// Fewest pairs from which anything is said.
-const FEWEST: u32 = 3;
-
 /// The largest cost that nobody notices; an interval that is wider each way leaves open what
 /// people ask.
 const NOTICED: f64 = 0.05;
@@ -102,8 +99,7 @@ impl<'a> Setup<'a> {
 
     /// Whether it has pairs of which nothing can be said yet.
     pub(crate) fn is_early(&self) -> bool {
-        let overheads = self.overheads();
-        overheads.iter().any(|overhead| overhead.ratio.n < FEWEST)
+        is_early(&self.overheads())
     }
 
     /// Whether `self` may cost no more than `best`, which seems to cost least.
@@ -284,12 +280,19 @@ fn costs(setups: &[Setup<'_>]) -> String {
     text
 }
 
+/// Whether nothing can be said of one of them yet.
+fn is_early(overheads: &[&Overhead]) -> bool {
+    let verdicts = overheads.iter().map(|overhead| overhead.verdict);
+    verdicts.into_iter().any(|verdict| verdict == Verdict::TooFew)
+}
+
 /// Whether every ratio says that nobody would notice.
 pub(crate) fn is_nothing(overheads: &[&Overhead]) -> bool {
     overheads.iter().all(|overhead| {
-        overhead.ratio.n >= FEWEST
-            && overhead.verdict != Verdict::Slower
-            && overhead.ratio.low >= 1.0 - NOTICED
+        matches!(
+            overhead.verdict,
+            Verdict::Faster | Verdict::NotDistinguishable
+        ) && overhead.ratio.low >= 1.0 - NOTICED
     })
 }
 
@@ -309,7 +312,7 @@ fn cost(overheads: &[&Overhead]) -> Option<String> {
         false => "0".to_owned(),
     };
     Some(match with(Verdict::Slower) {
-        _ if overheads.iter().any(|overhead| overhead.ratio.n < FEWEST) => {
+        _ if is_early(overheads) => {
             "an amount that too few repetitions do not tell".to_owned()
         }
         slower if all(slower) && least != at_most && least != "0.0" => {
@@ -366,7 +369,7 @@ fn undecided<'a>(run: &Run, setups: impl Iterator<Item = &'a Setup<'a>>) -> Stri
     let open = |overhead: &&&Overhead| {
         let arm = (overhead.ratio.high - overhead.ratio.low) / 2.0;
         overhead.verdict == Verdict::NotDistinguishable && arm > NOTICED
-            || overhead.ratio.n < FEWEST
+            || overhead.verdict == Verdict::TooFew
     };
     let all: Vec<&Overhead> = setups.flat_map(Setup::overheads).collect();
     match all.iter().filter(open).count() {

@@ -35,6 +35,32 @@ fn with_threshold(percent: f64) -> Options {
     }
 }
 
+/// Two repetitions a side tell nothing, whatever they differ by.
+#[test]
+fn too_few_samples_are_counted_for_themselves() {
+    let [mut a, mut b] = [sample::run(), sample::run()];
+    for run in [&mut a, &mut b] {
+        for trial in &mut run.trials {
+            trial.samples_mb_s.truncate(2);
+        }
+    }
+    for rate in b
+        .trials
+        .iter_mut()
+        .flat_map(|trial| &mut trial.samples_mb_s)
+    {
+        *rate /= 10.0;
+    }
+    let comparison = compare(&a, &b, &with_threshold(5.0)).unwrap();
+    let few = |pair: &compare::Pair| pair.verdict == Verdict::TooFew && pair.unjudged;
+    assert!(comparison.cells.iter().all(few));
+    let text = compare::text(&comparison, &Style::default());
+    let conclusion = "faster in 0, not distinguishable in 0, and not to be judged in 12.";
+    assert!(text.replace('\n', " ").contains(conclusion), "{text}");
+    let json = serde_json::to_string(&comparison).unwrap();
+    assert!(json.contains("\"verdict\":\"too few\""), "{json}");
+}
+
 #[test]
 fn a_run_equals_itself() {
     let comparison = compare(&sample::run(), &sample::run(), &with_threshold(0.0)).unwrap();
@@ -193,7 +219,11 @@ fn machines_are_compared_by_what_encryption_leaves() {
     let comparison = compare(&a, &b, &by(Normalise::Plain)).unwrap();
     for pair in &comparison.cells {
         assert_eq!(pair.normalised.is_some(), pair.key.setup.cipher.is_some());
-        assert_eq!(pair.verdict, Verdict::NotDistinguishable, "{pair:?}");
+        let expected = match pair.key.setup.cipher {
+            Some(_) => Verdict::NotDistinguishable,
+            None => Verdict::TooFew,
+        };
+        assert_eq!(pair.verdict, expected, "{pair:?}");
     }
     let raw = compare(&a, &b, &Options::default()).unwrap();
     assert_eq!(raw.cells[0].verdict, Verdict::Slower);

@@ -179,7 +179,9 @@ impl<'a> Block<'a> {
                 match ratio.map(|ratio| stats::verdict(ratio, self.floor)) {
                     Some(Verdict::Faster) => {}
                     Some(Verdict::Slower) => reversed.push((names.1, names.0)),
-                    Some(Verdict::NotDistinguishable) | None => undecided.push(names),
+                    Some(Verdict::NotDistinguishable | Verdict::TooFew) | None => {
+                        undecided.push(names)
+                    }
                 }
             }
         }
@@ -362,7 +364,10 @@ fn cost_here(published: &Published, trial: &Trial) -> String {
     let Some(overhead) = trial.overhead.as_ref().filter(|o| figure::finite(o.ratio)) else {
         return figure::UNKNOWN.to_owned();
     };
-    if overhead.verdict == Verdict::NotDistinguishable {
+    if matches!(
+        overhead.verdict,
+        Verdict::NotDistinguishable | Verdict::TooFew
+    ) {
         return figure::overhead(overhead);
     }
     let cost = |ratio: f64| match published.measure {

@@ -56,6 +56,14 @@ pub(crate) struct Line<'a> {
     pub(crate) weakest: Option<(Interval, u64)>,
 }
 
+/// What is said behind a ratio of too few pairs.
+fn few(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::TooFew => " (too few)",
+        _ => "",
+    }
+}
+
 impl Line<'_> {
     /// The fastest library and the engine's rate ÷ its rate.
     pub(crate) fn best_peer(&self) -> Option<(&str, Interval, Verdict)> {
@@ -70,7 +78,9 @@ impl Line<'_> {
     /// `2.41 (2.38–2.45) × openssl`, or a dash where no library has the cipher.
     pub(crate) fn against(&self) -> String {
         match self.best_peer() {
-            Some((system, ratio, _)) => format!("{} × {system}", figure::interval(ratio)),
+            Some((system, ratio, verdict)) => {
+                format!("{} × {system}{}", figure::interval(ratio), few(verdict))
+            }
             None => figure::UNKNOWN.to_owned(),
         }
     }
@@ -78,6 +88,13 @@ impl Line<'_> {
     /// The same with the larger arm of the interval: `2.41 ±0.04 × openssl`.
     pub(crate) fn against_in_short(&self) -> String {
         match self.best_peer() {
+            Some((system, ratio, verdict @ Verdict::TooFew)) => {
+                format!(
+                    "{} × {system}{}",
+                    figure::number(ratio.median),
+                    few(verdict)
+                )
+            }
             Some((system, ratio, _)) => {
                 let arm = (ratio.high - ratio.median).max(ratio.median - ratio.low);
                 format!("{} ±{arm:.2} × {system}", figure::number(ratio.median))
@@ -288,9 +305,13 @@ pub(crate) fn sentence(run: &Run) -> String {
     if all > 0 {
         text.push_str(&format!(
             " The engine is faster than every library in {} of {all} comparisons, not told apart in \
-             {}, and slower in {}",
+             {}, {}and slower in {}",
             with(Verdict::Faster).len(),
             with(Verdict::NotDistinguishable).len(),
+            match with(Verdict::TooFew).len() {
+                0 => String::new(),
+                count => format!("measured too seldom in {count}, "),
+            },
             beaten.len()
         ));
         let worst = beaten.iter().min_by(|a, b| {

@@ -362,10 +362,7 @@ fn pair(
         };
         Some([shown(&in_a)?, shown(&in_b)?])
     });
-    let verdict = ratio.map_or(Verdict::NotDistinguishable, |ratio| {
-        stats::verdict(ratio, floor)
-    });
-    // Of one or two repetitions nothing is certain.
+    let verdict = ratio.map_or(Verdict::TooFew, |ratio| stats::verdict(ratio, floor));
     let exceeds = verdict == Verdict::Slower
         && ratio
             .zip(options.slower_than)

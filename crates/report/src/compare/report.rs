@@ -237,12 +237,16 @@ fn conclusion(comparison: &Comparison) -> String {
             .count()
     };
     let mut text = format!(
-        "Of {} cells in both runs, B is slower in {}, faster in {}, not distinguishable in {}.",
+        "Of {} cells in both runs, B is slower in {}, faster in {}, not distinguishable in {}",
         comparison.cells.len(),
         count(Verdict::Slower),
         count(Verdict::Faster),
         count(Verdict::NotDistinguishable)
     );
+    text += &match count(Verdict::TooFew) {
+        0 => ".".to_owned(),
+        count => format!(", and not to be judged in {count}."),
+    };
     if let Some(percent) = comparison.slower_than {
         let exceeding = comparison.exceeding().count();
         text.push_str(&match exceeding {
