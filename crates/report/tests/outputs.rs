@@ -620,6 +620,10 @@ fn the_csv_header_is_stable() {
         csv.starts_with("run,plan,started,partial,seed,cpu,cores,kernel,os,aa_ratio,"),
         "columns are only ever added at the end"
     );
+    // The last one of the first version of the table.
+    let last = header.iter().position(|name| name == "smallest_difference");
+    assert_eq!(last, Some(99));
+    assert!(header.iter().all(|name| !name.starts_with("samples_")));
     let rows: Vec<_> = reader.records().flatten().collect();
     assert_eq!(rows.len(), 30);
     let column = |name| {
@@ -640,6 +644,9 @@ fn the_csv_header_is_stable() {
         ("wall_s", "10"),
         ("bottleneck", "device"),
         ("against", "none"),
+        ("cold", "false"),
+        ("ordinal", "2"),
+        ("trial_cores", "1"),
     ] {
         assert_eq!(&aes[column(name)], value, "{name}");
     }
