@@ -108,6 +108,21 @@ impl<'a> Setup<'a> {
         both_nothing || self.worst().1.high >= best.worst().1.low
     }
 
+    /// Whether `self` may cost hardly more than `best`, so that other reasons than speed decide.
+    pub(crate) fn may_cost_hardly_more_than(&self, best: &Self) -> bool {
+        self.worst().1.high >= best.worst().1.low * (1.0 - NOTICED)
+    }
+
+    /// Whether it costs hardly anything under any workload, for certain.
+    pub(crate) fn keeps_up(&self) -> bool {
+        keeps_up(&self.overheads())
+    }
+
+    /// Whether it costs more than that under one of them, for certain.
+    pub(crate) fn is_noticed(&self) -> bool {
+        self.overheads().into_iter().any(is_noticed)
+    }
+
     fn cores(&self) -> u32 {
         self.cells[0].cores()
     }
@@ -282,22 +297,28 @@ fn costs(setups: &[Setup<'_>]) -> String {
 
 /// Whether nothing can be said of one of them yet.
 fn is_early(overheads: &[&Overhead]) -> bool {
-    let verdicts = overheads.iter().map(|overhead| overhead.verdict);
-    verdicts.into_iter().any(|verdict| verdict == Verdict::TooFew)
+    let few = |overhead: &&Overhead| overhead.verdict == Verdict::TooFew;
+    overheads.iter().any(few)
 }
 
 /// Whether every ratio says that nobody would notice.
+fn keeps_up(overheads: &[&Overhead]) -> bool {
+    let low = |overhead: &&Overhead| overhead.ratio.low >= 1.0 - NOTICED;
+    !is_early(overheads) && overheads.iter().all(low)
+}
+
+/// Whether that is so, and no ratio says that there is a cost.
 pub(crate) fn is_nothing(overheads: &[&Overhead]) -> bool {
-    overheads.iter().all(|overhead| {
-        matches!(
-            overhead.verdict,
-            Verdict::Faster | Verdict::NotDistinguishable
-        ) && overhead.ratio.low >= 1.0 - NOTICED
-    })
+    let slower = |overhead: &&Overhead| overhead.verdict == Verdict::Slower;
+    keeps_up(overheads) && !overheads.iter().any(slower)
+}
+
+fn is_noticed(overhead: &Overhead) -> bool {
+    overhead.verdict == Verdict::Slower && overhead.ratio.high < 1.0 - NOTICED
 }
 
 /// `9 to 17 %`, `up to 3 %`, `nothing measurable (at most 1.2 %)`; nothing of no cell.
-fn cost(overheads: &[&Overhead]) -> Option<String> {
+pub(crate) fn cost(overheads: &[&Overhead]) -> Option<String> {
     let most = overheads.iter().map(|overhead| 1.0 - overhead.ratio.low);
     let most = most.max_by(f64::total_cmp)?;
     let with = |verdict: Verdict| {
@@ -312,9 +333,7 @@ fn cost(overheads: &[&Overhead]) -> Option<String> {
         false => "0".to_owned(),
     };
     Some(match with(Verdict::Slower) {
-        _ if is_early(overheads) => {
-            "an amount that too few repetitions do not tell".to_owned()
-        }
+        _ if is_early(overheads) => "an amount that too few repetitions do not tell".to_owned(),
         slower if all(slower) && least != at_most && least != "0.0" => {
             format!("{least} to {at_most} %")
         }
@@ -385,16 +404,13 @@ fn undecided<'a>(run: &Run, setups: impl Iterator<Item = &'a Setup<'a>>) -> Stri
 /// Says when the cipher of `setup` was never the limit: the overhead seen is
 /// then not the cipher's.
 fn limit(run: &Run, setup: &Setup<'_>) -> &'static str {
-    let noticed = |overhead: &&Overhead| {
-        overhead.verdict == Verdict::Slower && overhead.ratio.high < 1.0 - NOTICED
-    };
     let mut limits = run
         .trials
         .iter()
         .filter(|trial| trial.setup() == setup.cells[0].setup())
         .map(|trial| trial.bottleneck);
     let never = limits.all(|limit| limit == Bottleneck::Device);
-    match never && !setup.overheads().iter().any(noticed) {
+    match never && !setup.is_noticed() {
         true => {
             " The device, not this cipher, was the limit in every workload: \
              its overhead here says nothing about a faster device."
