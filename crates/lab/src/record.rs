@@ -231,7 +231,8 @@ pub enum NoiseVerdict {
     Unknown,
 }
 
-/// A median with its 95 % interval: of a bootstrap, or of slices as `stats` says.
+/// A median with its 95 % interval, as `stats` says; of one look with fewer than six values, the
+/// least and the greatest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Median of the `n` values.

@@ -8,7 +8,7 @@ use crate::figure;
 use crate::group::{self, Names};
 use crate::run::WHISKERS;
 use lab::record::{Interval, Mark, NoiseVerdict, Run, Tier, Trial};
-use lab::stats;
+use lab::stats::{self, Looks};
 use std::collections::BTreeSet;
 
 /// Load from which on something else was at work, for each core.
@@ -85,8 +85,9 @@ fn marks<'a>(run: &'a Run) -> Vec<(&'a Mark, Vec<Score<'a>>)> {
             Some(Score {
                 trial: system,
                 label: names.setup(system),
-                ratio: plain.and_then(|plain| stats::paired_ratio(&own, &plain)),
-                points: stats::interval(&own)?,
+                // A record does not say whether how it went on decided when it ended.
+                ratio: plain.and_then(|plain| Looks::Always.ratio(&stats::ratios(&own, &plain))),
+                points: Looks::Always.interval(&own)?,
             })
         };
         systems.iter().filter_map(score).collect()
