@@ -181,7 +181,7 @@ fn snias_tests_run_in_short() {
         "at",
     ];
     let text = desk.ok(&brief);
-    assert!(text.contains("after 5 rounds"), "{text}");
+    assert!(text.contains("in the last 5 of 5 rounds"), "{text}");
     assert_eq!(std::fs::read_dir(desk.path("at")).unwrap().count(), 0);
     assert!(
         desk.fails(2, &["run", "snia", "--repeat", "4"])

@@ -107,7 +107,7 @@ fn tests<'a>(
     })
 }
 
-/// `iops-4k-write, plain: steady after 9 rounds (within 4 %, drift 1 %)`.
+/// `iops-4k-write, plain: steady in the last 5 of 9 rounds (within 4 %, drift 1 %)`.
 fn outcome(names: &Names, trial: &Trial) -> String {
     let rates = &trial.samples_mb_s;
     let rounds = rates.len();
@@ -122,7 +122,7 @@ fn outcome(names: &Names, trial: &Trial) -> String {
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len().max(1) as f64;
     let last = &rates[rounds.saturating_sub(STEADY_ROUNDS)..];
     format!(
-        "{cell}: {state} after {rounds} rounds (within {:.0} %, drift {:.0} %), {} MB/s; the first round {}",
+        "{cell}: {state} in the last {STEADY_ROUNDS} of {rounds} rounds (within {:.0} %, drift {:.0} %), {} MB/s; the first round {}",
         steady.range * 100.0,
         steady.drift * 100.0,
         figure::number(mean(last)),
