@@ -153,7 +153,10 @@ fn cells(run: &Run) -> Vec<Block> {
     }
     for group in &groups {
         blocks.push(Block::heading(3, group.title()).on(MARKDOWN));
-        let note = format!("{}. Medians with their 95 % interval.", group.detail());
+        let note = format!(
+            "{}. Medians with their 95 % interval, or the range of fewer than six values.",
+            group.detail()
+        );
         blocks.push(Block::text(note).on(MARKDOWN));
         let rows = group
             .rows
@@ -289,9 +292,11 @@ const WORDS: [(&str, &str); 9] = [
     ),
     (
         "Against plain",
-        "The rate divided by the plain rate on the same data, measured in turns. \
-         The interval holds the true median with 95 % confidence; \
-         “not distinguishable” is a result, not a failure.",
+        "The rate divided by the plain rate on the same data, measured in turns, over the rounds \
+         that have both. A rate is of all rounds of its system: one that is decided early has fewer. \
+         The interval holds the true median with 95 % confidence. \
+         Fewer than six values have none: the least and the greatest of them stand for it. \
+         Fewer than three are too few for a verdict; “not distinguishable” is a result, not a failure.",
     ),
     (
         "Smallest difference",

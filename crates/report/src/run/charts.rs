@@ -35,7 +35,7 @@ pub(super) fn charts(groups: &[Group<'_>]) -> Vec<Block> {
     }
     blocks.push(Block::heading(3, heading));
     blocks.push(Block::note(format!(
-        "Median of the repetitions, {better}; the whisker is its 95 % interval. Each chart has its own scale."
+        "Median of the repetitions, {better}; the whisker is its 95 % interval, or the range of fewer than six. Each chart has its own scale."
     )));
     blocks.push(Block::charts(
         shown
@@ -116,7 +116,8 @@ fn rates(group: &Group<'_>) -> Chart {
 }
 
 /// How bars are read.
-pub(crate) const WHISKERS: &str = "A bar a system; the whisker is the 95 % interval of the median.";
+pub(crate) const WHISKERS: &str = "A bar a system; the whisker is the 95 % interval of the median, \
+    or the range of fewer than six values.";
 
 /// What encryption costs in every workload; nothing when no cell was compared
 /// with plain.
