@@ -8,7 +8,6 @@ use crate::document::{Block, Figure, PAGE};
 use crate::figure;
 use crate::group::Group;
 use lab::record::{Tier, TimeSplit, Trial};
-use plotters::style::RGBColor;
 
 /// How many systems a picture shows beside plain: more cannot be told apart.
 const SYSTEMS: usize = 24;
@@ -166,7 +165,7 @@ fn costs(groups: &[Group<'_>]) -> Option<Chart> {
 }
 
 /// A part of the ledger: its name, its colour, how to read it from a record.
-type Part = (&'static str, RGBColor, fn(&TimeSplit) -> Option<f64>);
+type Part = (&'static str, palette::Colour, fn(&TimeSplit) -> Option<f64>);
 
 const PARTS: [Part; 5] = [
     ("crypto", palette::VERMILLION, |time| time.crypto),
