@@ -7,6 +7,7 @@ use crate::group::{self, Names};
 use crate::kdf;
 use crate::sweep;
 use lab::record::{self, Bottleneck, Interval, Overhead, Run, Trial, Verdict};
+use std::collections::BTreeMap;
 
 /// The system of which is advised first.
 const ENGINE: &str = "builtin";
@@ -153,25 +154,22 @@ fn systems(run: &Run) -> Vec<Vec<Setup<'_>>> {
 
 /// Every encrypted set-up that was compared with plain, cheapest in its worst workload first.
 pub(crate) fn setups(run: &Run) -> Vec<Setup<'_>> {
-    let mut setups: Vec<Vec<&Trial>> = Vec::new();
     let finite = |overhead: &Overhead| figure::finite(overhead.ratio);
     let compared =
         |trial: &&Trial| !group::is_again(trial) && trial.overhead.as_ref().is_some_and(finite);
-    for trial in run.trials.iter().filter(compared) {
-        let alike = |known: &&mut Vec<&Trial>| known[0].setup() == trial.setup();
-        match setups.iter_mut().find(alike) {
-            Some(known) => known.push(trial),
-            None => setups.push(vec![trial]),
-        }
-    }
     let names = Names::of(&run.trials);
-    let mut setups: Vec<Setup<'_>> = setups
-        .into_iter()
-        .map(|cells| Setup {
-            name: names.setup(cells[0]),
-            cells,
-        })
-        .collect();
+    let mut places: BTreeMap<record::Setup, usize> = BTreeMap::new();
+    let mut setups: Vec<Setup<'_>> = Vec::new();
+    for trial in run.trials.iter().filter(compared) {
+        let at = *places.entry(trial.setup()).or_insert_with(|| {
+            setups.push(Setup {
+                name: names.setup(trial),
+                cells: Vec::new(),
+            });
+            setups.len() - 1
+        });
+        setups[at].cells.push(trial);
+    }
     // Nobody need be told whose the engine is.
     for setup in &mut setups {
         if setup.cells[0].system == ENGINE {
@@ -404,10 +402,11 @@ fn undecided<'a>(run: &Run, setups: impl Iterator<Item = &'a Setup<'a>>) -> Stri
 /// Says when the cipher of `setup` was never the limit: the overhead seen is
 /// then not the cipher's.
 fn limit(run: &Run, setup: &Setup<'_>) -> &'static str {
+    let measured = setup.cells[0].setup();
     let mut limits = run
         .trials
         .iter()
-        .filter(|trial| trial.setup() == setup.cells[0].setup())
+        .filter(|trial| trial.setup() == measured)
         .map(|trial| trial.bottleneck);
     let never = limits.all(|limit| limit == Bottleneck::Device);
     match never && !setup.is_noticed() {

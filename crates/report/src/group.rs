@@ -3,7 +3,7 @@
 
 use crate::figure;
 use lab::record::{Life, Load, Overhead, Place, Run, Setup, Tier, Trial, TrimPolicy};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The cells of one workload on one device.
 pub(crate) struct Group<'a> {
@@ -224,11 +224,15 @@ impl Names {
             |setup| setup.options.clone(),
         ];
         for detail in details {
-            let before = setups.clone();
+            let mut values: BTreeMap<String, BTreeSet<Option<String>>> = BTreeMap::new();
+            for (setup, name) in &setups {
+                values
+                    .entry(name.clone())
+                    .or_default()
+                    .insert(detail(setup));
+            }
             for (setup, name) in &mut setups {
-                let differs = before
-                    .iter()
-                    .any(|(other, same)| same == name && detail(other) != detail(setup));
+                let differs = values[name.as_str()].len() > 1;
                 if let Some(detail) = detail(setup).filter(|_| differs) {
                     *name = format!("{name}, {detail}");
                 }

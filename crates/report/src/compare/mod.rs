@@ -14,7 +14,7 @@ use crate::group::{self, Names};
 use lab::record::{Interval, Load, Overhead, Place, Run, Setup, Tier, Trial, Verdict};
 use lab::stats;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What rates are divided by, so that machines can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -206,13 +206,20 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
     let (mut of_a, mut of_b) = (cells(a, &names), cells(b, &names));
     let mut pairs = Vec::new();
     for loosen in NEAREST_FIRST {
+        let mut waiting: BTreeMap<_, VecDeque<Cell<'_>>> = BTreeMap::new();
+        for cell in of_b {
+            let same = waiting.entry(loosen(&cell.key)).or_default();
+            same.push_back(cell);
+        }
         for cell in std::mem::take(&mut of_a) {
-            let same = loosen(&cell.key);
-            match of_b.iter().position(|other| loosen(&other.key) == same) {
-                Some(at) => pairs.push((cell, of_b.remove(at))),
+            let same = waiting.get_mut(&loosen(&cell.key));
+            match same.and_then(VecDeque::pop_front) {
+                Some(other) => pairs.push((cell, other)),
                 None => of_a.push(cell),
             }
         }
+        of_b = waiting.into_values().flatten().collect();
+        of_b.sort_by_key(|cell| cell.number);
     }
     pairs.sort_by_key(|(cell, _)| cell.number);
     let differences = environment(a, b, &pairs);
@@ -321,7 +328,10 @@ fn title(trial: &Trial, place: Option<String>) -> String {
             "{workload} on {fs}{}{place}",
             group::of_a_file_system(trial)
         ),
-        (None, Some(life)) => format!("{workload}{place}, {}", group::setting(life)),
+        (None, Some(life)) => {
+            let drive = trial.device.model.as_deref().unwrap_or_default();
+            format!("{workload}, {drive}, {}", group::setting(life))
+        }
         (None, None) => format!("{workload}{place}"),
     }
 }
