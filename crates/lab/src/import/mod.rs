@@ -14,8 +14,7 @@ mod hyperfine;
 pub use error::ImportError;
 
 use crate::record::{
-    self, Bottleneck, Detail, Device, FileOperation, Host, Latency, Noise, Run, SCHEMA, Tier,
-    TimeSplit, Trial,
+    self, Bottleneck, Detail, Device, FileOperation, Latency, Run, Tier, TimeSplit, Trial,
 };
 use crate::stats;
 use serde_json::Value;
@@ -239,21 +238,12 @@ pub fn run(
     left_out.dedup();
     warnings.extend(left_out.iter().map(|what| format!("Left out: {what}.")));
     Ok(Run {
-        schema: SCHEMA.to_owned(),
         run: id,
         plan: first.tool.to_owned(),
         started: first.started.clone().unwrap_or(started),
-        partial: false,
-        seed: 0,
-        shard: None,
-        fingerprint: None,
-        host: Host::default(),
-        noise: Noise::default(),
-        paper: None,
-        conditioning: None,
-        marks: Vec::new(),
         trials: trials.collect(),
         warnings,
+        ..Run::default()
     })
 }
 
