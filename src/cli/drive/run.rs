@@ -45,7 +45,7 @@ pub struct RunOptions {
     /// The drive: ssd-uniform, or the name or the .toml of one with kind = "flash"
     #[arg(long, value_name = "NAME|FILE.toml", default_value = UNIFORM)]
     device: String,
-    /// Which pages are written: uniform, hot-cold (where --hot is given), or a trace of fio, DiskSim, MSR Cambridge or blkparse
+    /// Which pages are written: uniform, hot-cold (where --hot is given), or a trace of fio, DiskSim, MQSim, MSR Cambridge or blkparse
     #[arg(long, value_name = "uniform|hot-cold|TRACE")]
     workload: Option<PathBuf>,
     /// Erase blocks
