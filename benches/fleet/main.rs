@@ -1,4 +1,4 @@
-//! Many trials: `cargo xtask fleet-trials [TRIALS WRITERS]`.
+//! Many trials: `cargo bench --features fleet-report --bench fleet -- [TRIALS WRITERS]`.
 //!
 //! Synthetic trials of many hosts go into a PostgreSQL server of its own through the
 //! store, as `cryptmark import` stores them: a run is three transactions, of which the second has all

@@ -1,4 +1,4 @@
-//! What serving costs, beside other servers: `cargo xtask bench-serve [ROUNDS SECONDS nbd|files|mounting|client]`.
+//! What serving costs, beside other servers: `cargo bench --bench serve -- [ROUNDS SECONDS nbd|files|mounting|client]`.
 //!
 //! Every server and its client (fio) share one core and a file in memory; they
 //! take turns, and a figure is the median of its rounds with its range. Needs

@@ -54,7 +54,6 @@ pub fn run(options: &CompareOptions, store: Option<&str>) -> Result<(), Failure>
                 By::Plain => Normalise::Plain,
             }),
             slower_than: options.fail_if_slower,
-            ..Options::default()
         },
     )?;
     let shown = match options.json {
@@ -89,9 +88,6 @@ fn judge(comparison: &Comparison) -> Result<(), Failure> {
             comparison.cells.len(),
             comparison.slower_than.unwrap_or_default()
         ),
-        format!(
-            "The first is {} on {}.",
-            first.key.workload, first.key.system
-        ),
+        format!("The first is {} on {}.", first.key.title, first.key.label),
     ))
 }

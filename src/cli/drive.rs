@@ -7,13 +7,18 @@ mod run;
 pub mod sweep;
 mod trace;
 
+use super::report::put;
 use super::{Failure, print};
 use ::drive::DriveError;
 use ::drive::preset::Preset;
 use clap::{Args, Subcommand};
 use lab::sweep::{NoShare, Share};
 use lab::target::simulated::{SimulatedError, preset, toml};
+use serde::Serialize;
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Options of `cryptmark drive`.
 #[derive(Debug, Args)]
@@ -90,6 +95,21 @@ impl From<SimulatedError> for Failure {
         };
         Self::of(code, &error, error.remedy())
     }
+}
+
+/// Whether a simulation goes on after what it was just told.
+fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
+    match stop.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    }
+}
+
+/// Writes what came of a simulation as JSON; `-` is standard output.
+fn put_json(path: &Path, record: &impl Serialize) -> Result<(), Failure> {
+    let mut json = serde_json::to_string_pretty(record).map_err(Failure::unprintable)?;
+    json.push('\n');
+    put(path, &json)
 }
 
 /// A share, `11.1%` or `0.111`.

@@ -17,7 +17,7 @@ const MOST: u64 = 64 << 20;
 /// Options of `cryptmark import`.
 #[derive(Debug, Args)]
 pub struct ImportOptions {
-    /// JSON of cryptmark, fio or hyperfine, or text of CrystalDiskMark, KDiskMark or cryptsetup benchmark; of several files of another program what they have in common are repetitions
+    /// JSON of cryptmark, fio or hyperfine, or text of CrystalDiskMark, KDiskMark or cryptsetup benchmark, or XML of DiskSpd; of several files of another program what they have in common are repetitions
     #[arg(required = true, value_name = "FILE|-")]
     files: Vec<PathBuf>,
     /// What another program has measured: none for a plain device, or the name that runs compared with it have

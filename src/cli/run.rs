@@ -9,7 +9,7 @@ mod shard;
 pub use destination::{Destination, Output, check_writable, first_failure, rescue};
 
 use super::progress::Progress;
-use super::volume::disk::check_settled;
+use super::volume::disk::{Disk, check_settled};
 use super::{Failure, VERSION, print, stop_on_signal};
 use bytesize::ByteSize;
 use cipher::CipherError;
@@ -163,6 +163,7 @@ fn measure(
     let stop = stop_on_signal()?;
     let progress = Progress::new(options.output.no_progress, plan.extent_bytes());
     let mut filling = progress.filling(&stop);
+    let _claim = Disk::claim_to_measure(&options.at)?;
     let storage = match plan.tier {
         Tier::Cipher => Storage::memory(plan.extent_bytes(), seed),
         _ if plan.is_simulated() => Ok(Storage::none()),

@@ -62,7 +62,7 @@ fn score(text: &str, heading: &str, label: &str) -> f64 {
         .find(|line| line.trim_start().starts_with(label));
     let line = line.unwrap_or_else(|| panic!("{label} of {heading} is not in\n{text}"));
     let word = line.split_once(": ").unwrap().1.split(' ').next().unwrap();
-    word.replace(',', "").parse().unwrap()
+    word.trim_end_matches(';').replace(',', "").parse().unwrap()
 }
 
 /// The published formula on the rates of the same run.
@@ -181,7 +181,7 @@ fn snias_tests_run_in_short() {
         "at",
     ];
     let text = desk.ok(&brief);
-    assert!(text.contains("after 5 rounds"), "{text}");
+    assert!(text.contains("in the last 5 of 5 rounds"), "{text}");
     assert_eq!(std::fs::read_dir(desk.path("at")).unwrap().count(), 0);
     assert!(
         desk.fails(2, &["run", "snia", "--repeat", "4"])

@@ -49,7 +49,7 @@ fn a_trace_is_written_in_another_format() {
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     std::fs::write(file("trace"), "0 0 8 8 1\n1.5 0 16 8 0\n").unwrap();
     let output = run_drive(&["trace", &file("trace"), "--format", "fio"]);
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
     assert!(text.starts_with("fio version 3 iolog\n"), "{text}");
     assert!(
         text.ends_with("0 drive read 4096 4096\n1500 drive write 8192 4096\n1500 drive close\n"),
@@ -69,6 +69,13 @@ fn a_trace_is_written_in_another_format() {
         text,
         "0,drive,0,Read,4096,4096,0\n15000,drive,0,Write,8192,4096,0\n"
     );
+    // Whole numbers are MQSim's nanoseconds, and a user whose they are not is told so.
+    assert!(output.stderr.is_empty());
+    std::fs::write(file("trace"), "0 0 8 8 1\n1500000 0 16 8 0\n").unwrap();
+    let other = run_drive(&["trace", &file("trace"), "--format", "fio"]);
+    assert_eq!(other.stdout, output.stdout);
+    let told = String::from_utf8(other.stderr).unwrap();
+    assert!(told.contains("MQSim's nanoseconds"), "{told}");
     // A discard is nothing that MSR's format has: no half-written file stays behind.
     std::fs::write(file("trace"), "fio version 2 iolog\nf trim 0 4096\n").unwrap();
     let refused = run_drive(&[

@@ -217,7 +217,7 @@ fn a_server_that_is_away_is_told_soon() {
 
 /// Azure's store by Microsoft's own emulator, which checks signatures.
 #[test]
-#[ignore = "needs Azurite: cargo xtask fleet-elsewhere"]
+#[ignore = "needs Azurite: cargo xtask install elsewhere"]
 fn a_container_of_azure_is_a_folder_elsewhere() {
     // The account that every Azurite has, and its published key.
     const ACCOUNT: &str = "devstoreaccount1";

@@ -204,12 +204,11 @@ print(json.dumps({
 }))";
     let told = ask(&python, &sandbox, script, &json!(SOME));
 
-    let mut columns: Vec<Value> = fleet::columns::COLUMNS
-        .iter()
+    let mut columns: Vec<Value> = fleet::columns::stored()
         .map(|column| {
-            let kind = match column.sql_type().strip_prefix("LIST of ") {
+            let kind = match fleet::columns::sql_type(column).strip_prefix("LIST of ") {
                 Some(element) => format!("{element}[]"),
-                None => column.sql_type().to_owned(),
+                None => fleet::columns::sql_type(column).to_owned(),
             };
             json!([column.name, kind])
         })
@@ -235,7 +234,7 @@ print(json.dumps({
 
 /// Partitions, names that paths do not take, lists and times with a zone.
 #[test]
-#[ignore = "needs Spark: cargo xtask fleet-elsewhere"]
+#[ignore = "needs Spark: cargo xtask install elsewhere"]
 fn spark_reads_what_was_stored() {
     let Some(python) = tool(
         "elsewhere/bin/python",
@@ -266,12 +265,11 @@ print(json.dumps({'columns': [[name, kind] for name, kind in trials.dtypes],
         "TIMESTAMP WITH TIME ZONE" => "timestamp",
         other => panic!("Spark has no {other}"),
     };
-    let mut columns: Vec<Value> = fleet::columns::COLUMNS
-        .iter()
+    let mut columns: Vec<Value> = fleet::columns::stored()
         .map(|column| {
-            let kind = match column.sql_type().strip_prefix("LIST of ") {
+            let kind = match fleet::columns::sql_type(column).strip_prefix("LIST of ") {
                 Some(element) => format!("array<{}>", spark(element)),
-                None => spark(column.sql_type()).to_owned(),
+                None => spark(fleet::columns::sql_type(column)).to_owned(),
             };
             json!([column.name, kind])
         })

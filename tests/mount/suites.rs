@@ -1,5 +1,5 @@
-//! Suites that others wrote for file systems and their files: `cargo xtask serve-suites`
-//! builds them from crates.io and runs them.
+//! Suites that others wrote for file systems and their files: `cargo xtask install suites`
+//! builds them from crates.io.
 
 use crate::desk::{Desk, has};
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ fn suite(name: &str) -> Option<PathBuf> {
         .join("target/tools/bin")
         .join(name);
     if !program.exists() {
-        println!("skipped: {name} is not built (cargo xtask serve-suites)");
+        println!("skipped: {name} is not built (cargo xtask install suites)");
         return None;
     }
     Some(program)

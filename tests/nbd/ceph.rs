@@ -184,7 +184,7 @@ fn daemon(desk: &Desk, program: &str, name: &str) -> Child {
 }
 
 #[test]
-#[ignore = "needs Ceph: cargo xtask ceph"]
+#[ignore = "needs Ceph: cargo xtask install ceph"]
 fn an_osd_killed_under_load_loses_nothing() {
     if !have(&[
         "ceph-mon", "ceph-mgr", "ceph-osd", "ceph", "rbd", "qemu-nbd",

@@ -40,6 +40,16 @@ fn what_is_served_for_writing_is_in_use() {
             }
         }
     }
+    for command in [
+        format!("run --at {place} --yes --quick --no-progress"),
+        format!("drive fit --at {place} --yes --size 128MB --no-progress"),
+    ] {
+        let output = desk.try_to(&command);
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.status.code() != Some(4) || !said.contains("in use") {
+            wrong.push(format!("{command}: {output:?}"));
+        }
+    }
     let open = desk.try_to(&format!("volume open {place} --passphrase-file line"));
     desk.run(
         crate::desk::PROGRAM,

@@ -7,7 +7,7 @@
 //!                          image after a cut ◀────┘ ─▶ opened, read, judged
 //! ```
 //!
-//! `cargo xtask power-loss SAMPLES` takes more samples.
+//! `POWER_LOSS_SAMPLES=SAMPLES cargo test --test power_loss -- --nocapture` takes more samples.
 
 mod client;
 mod volumes;

@@ -138,3 +138,44 @@ fn a_large_header_goes_back() {
     assert!(!desk.path(SIDE).exists());
     assert!(fs::read(desk.path("v")).unwrap() == volume);
 }
+
+/// The power may be cut while a header goes back, and any part of it may be on the disk.
+#[test]
+fn a_header_that_went_back_in_part_goes_back() {
+    if !have("cryptsetup") {
+        return;
+    }
+    const COPY: usize = 16 << 10;
+    let desk = decryption_that_has_not_begun();
+    fs::write(desk.path("new"), "another passphrase").unwrap();
+    let change = format!("passwd v --header {SIDE} --new-passphrase-file new {CHEAP}");
+    desk.ours(&change);
+    fs::copy(desk.path("new"), desk.path("line")).unwrap();
+    let (old, new) = ["v", SIDE]
+        .map(|name| fs::read(desk.path(name)).unwrap())
+        .into();
+    let mixed = |from_new: &dyn Fn(usize) -> bool| -> Vec<u8> {
+        let mut bytes = old.clone();
+        for at in (0..new.len()).step_by(512).filter(|at| from_new(*at)) {
+            bytes[at..at + 512].copy_from_slice(&new[at..at + 512]);
+        }
+        bytes
+    };
+    let slots = |at: usize| at >= 2 * COPY;
+    let states: [&dyn Fn(usize) -> bool; 6] = [
+        // As the sectors come.
+        &|at| at < 2 * COPY,
+        &|at| slots(at) && at % 1024 == 0,
+        &slots,
+        &|at| slots(at) || (at >= COPY && at % 1024 == 0),
+        &|at| at >= COPY,
+        &|at| at >= COPY || at % 1024 == 0,
+    ];
+    for (number, from_new) in states.into_iter().enumerate() {
+        let desk = desk.copy();
+        fs::write(desk.path("v"), mixed(from_new)).unwrap();
+        desk.ours("reencrypt v");
+        assert!(!desk.path(SIDE).exists(), "{number}");
+        desk.holds(&format!("state {number}"));
+    }
+}

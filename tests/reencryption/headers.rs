@@ -263,6 +263,32 @@ fn a_header_without_key_slots_does_not_count() {
     assert!(there[4 << 20..] == desk.plain);
 }
 
+/// One that has no passphrase any more still tells that the data have another key.
+#[test]
+fn an_erased_header_of_a_newer_key_counts() {
+    if !have("cryptsetup") {
+        return;
+    }
+    let desk = Desk::new(Task::Reencrypt);
+    keep_header(&desk, "older");
+    desk.ours(&format!("reencrypt v {CHEAP}"));
+    keep_header(&desk, "newer");
+    desk.ours("key kill v --key-slot 1 --yes");
+    let before = fs::read(desk.path("v")).unwrap();
+    for command in [
+        "import v --header older --input plain --yes",
+        &format!("reencrypt v --header older {CHEAP}"),
+        "reencrypt v --header older --decrypt",
+    ] {
+        let said = desk.refused("v", 4, command);
+        assert!(said.contains("a header of its own"), "{said}");
+        assert!(fs::read(desk.path("v")).unwrap() == before, "{command}");
+    }
+    desk.ours("import v --header newer --input plain --yes");
+    desk.ours("header restore v --input newer --yes");
+    desk.holds("by the newer one");
+}
+
 /// Half of the data are of another reencryption, whose header would be forgotten.
 #[test]
 fn what_is_half_decrypted_is_not_encrypted_beside_that() {

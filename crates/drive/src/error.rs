@@ -60,6 +60,27 @@ pub enum DriveError {
 }
 
 impl DriveError {
+    /// Nothing where the number that the user calls `name` `fits`.
+    ///
+    /// # Errors
+    /// [`DriveError::OutOfRange`] where it does not.
+    pub(crate) fn require(
+        fits: bool,
+        name: &'static str,
+        value: impl ToString,
+        possible: &'static str,
+    ) -> Result<(), Self> {
+        let value = value.to_string();
+        match fits {
+            true => Ok(()),
+            false => Err(Self::OutOfRange {
+                name,
+                value,
+                possible,
+            }),
+        }
+    }
+
     /// What the user can do about it, one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {

@@ -42,13 +42,12 @@ impl Fragmented {
             Some(pieces) => pieces.as_u64() > 0 && file as f64 * 2.0 <= bytes,
             None => bytes + file as f64 <= below.capacity() as f64,
         };
-        if !((0.0..=1.0).contains(&used) && fits && file > 0) {
-            return Err(DriveError::OutOfRange {
-                name: "placement.used",
-                value: used.to_string(),
-                possible: "0 to 1: pieces need room for twice the file in it, a file in one piece room behind it",
-            });
-        }
+        DriveError::require(
+            (0.0..=1.0).contains(&used) && fits && file > 0,
+            "placement.used",
+            used,
+            "0 to 1: pieces need room for twice the file in it, a file in one piece room behind it",
+        )?;
         let used = bytes as u64;
         Ok(Self {
             file,

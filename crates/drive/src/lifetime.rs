@@ -218,53 +218,43 @@ impl Life<'_> {
     /// [`DriveError::OutOfRange`] names the number.
     pub fn check(&self, setup: Setup) -> Result<(), DriveError> {
         let left = setup.left();
-        for (name, value, within, possible) in [
-            (
-                "fill",
-                self.fill,
-                self.fill > 0.0 && self.fill <= 0.99,
-                "above 0 %, and 99 % at most",
-            ),
-            (
-                "overwrites",
-                self.overwrites,
-                (0.0..=0.99).contains(&self.overwrites),
-                "0 to 99 %",
-            ),
-            (
-                "years",
-                self.years,
-                self.years > 0.0 && self.years <= 100.0,
-                "above 0, and 100 at most",
-            ),
-            (
-                "daily",
-                self.daily as f64,
-                self.daily > 0,
-                "1 byte at least",
-            ),
-            (
-                "unpartitioned",
-                left,
-                (0.0..=0.9).contains(&left),
-                "0 to 90 %",
-            ),
-            (
-                "compression",
-                self.compression,
-                (0.1..=1.0).contains(&self.compression),
-                "0.1 to 1",
-            ),
-        ] {
-            if !within {
-                return Err(DriveError::OutOfRange {
-                    name,
-                    value: value.to_string(),
-                    possible,
-                });
-            }
-        }
-        Ok(())
+        let require = DriveError::require;
+        require(
+            self.fill > 0.0 && self.fill <= 0.99,
+            "fill",
+            self.fill,
+            "above 0 %, and 99 % at most",
+        )?;
+        require(
+            (0.0..=0.99).contains(&self.overwrites),
+            "overwrites",
+            self.overwrites,
+            "0 to 99 %",
+        )?;
+        require(
+            self.years > 0.0 && self.years <= 100.0,
+            "years",
+            self.years,
+            "above 0, and 100 at most",
+        )?;
+        require(
+            self.daily > 0,
+            "daily",
+            self.daily as f64,
+            "1 byte at least",
+        )?;
+        require(
+            (0.0..=0.9).contains(&left),
+            "unpartitioned",
+            left,
+            "0 to 90 %",
+        )?;
+        require(
+            (0.1..=1.0).contains(&self.compression),
+            "compression",
+            self.compression,
+            "0.1 to 1",
+        )
     }
 }
 

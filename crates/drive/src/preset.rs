@@ -13,38 +13,27 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// Drives that ship: name and TOML.
-const SHIPPED: &[(&str, &str)] = &[
-    ("mlc-128g", include_str!("../presets/mlc-128g.toml")),
-    ("tlc-1t", include_str!("../presets/tlc-1t.toml")),
-    (
-        "hdd-desktop-2003",
-        include_str!("../presets/hdd-desktop-2003.toml"),
-    ),
-    (
-        "hdd-laptop-2003",
-        include_str!("../presets/hdd-laptop-2003.toml"),
-    ),
-    ("hdd-wd", include_str!("../presets/hdd-wd.toml")),
-    ("sshd-seagate", include_str!("../presets/sshd-seagate.toml")),
-    (
-        "ssd-samsung-128g",
-        include_str!("../presets/ssd-samsung-128g.toml"),
-    ),
-    (
-        "ssd-x25m-160g",
-        include_str!("../presets/ssd-x25m-160g.toml"),
-    ),
-    (
-        "flash-key-128m",
-        include_str!("../presets/flash-key-128m.toml"),
-    ),
-    (
-        "mtd-nand-128m",
-        include_str!("../presets/mtd-nand-128m.toml"),
-    ),
-    ("mtd-nor-16m", include_str!("../presets/mtd-nor-16m.toml")),
-];
+/// Name and TOML of each drive.
+macro_rules! shipped {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../presets/", $name, ".toml")))),*]
+    };
+}
+
+/// Drives that ship.
+const SHIPPED: &[(&str, &str)] = shipped!(
+    "mlc-128g",
+    "tlc-1t",
+    "hdd-desktop-2003",
+    "hdd-laptop-2003",
+    "hdd-wd",
+    "sshd-seagate",
+    "ssd-samsung-128g",
+    "ssd-x25m-160g",
+    "flash-key-128m",
+    "mtd-nand-128m",
+    "mtd-nor-16m",
+);
 
 /// Of a large SSD so many times the extent is simulated: all that is written to
 /// the extent goes into erased blocks there as it would on the whole drive.

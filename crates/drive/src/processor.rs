@@ -96,20 +96,18 @@ impl Processor {
     /// [`DriveError::OutOfRange`] where the rate is none, or a driver has more
     /// cores than it can use.
     pub fn new(driver: Driver, cores: NonZeroU32, mb_s: f64) -> Result<Self, DriveError> {
-        if !RATES.contains(&mb_s) {
-            return Err(DriveError::OutOfRange {
-                name: "cipher rate",
-                value: mb_s.to_string(),
-                possible: "0.001 to 1000000000 MB/s",
-            });
-        }
-        if driver == Driver::InTurn && cores.get() > 1 {
-            return Err(DriveError::OutOfRange {
-                name: "cores",
-                value: cores.to_string(),
-                possible: "1 before a driver that encrypts in turn with the drive",
-            });
-        }
+        DriveError::require(
+            RATES.contains(&mb_s),
+            "cipher rate",
+            mb_s,
+            "0.001 to 1000000000 MB/s",
+        )?;
+        DriveError::require(
+            driver != Driver::InTurn || cores.get() == 1,
+            "cores",
+            cores,
+            "1 before a driver that encrypts in turn with the drive",
+        )?;
         Ok(Self {
             driver,
             cores,

@@ -6,7 +6,7 @@
 use crate::DriveError;
 use crate::analytic::{self, Share};
 use crate::ftl::{Counts, Ftl, Layout, LogLayout, Policy, WearLevelling};
-use crate::workload::{Hot, PageRequest, PageWorkload};
+use crate::workload::{Hot, PageRequest, PageWorkload, check_times};
 use std::ops::ControlFlow;
 
 /// Requests between two reports of progress.
@@ -60,15 +60,7 @@ impl Experiment {
         report: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Option<Outcome>, DriveError> {
         let pages = self.layout.logical_pages;
-        for (name, times) in [("warmup", self.warmup), ("measure", self.measure)] {
-            if !(0.0..=1e6).contains(&times) || (name == "measure" && times == 0.0) {
-                return Err(DriveError::OutOfRange {
-                    name,
-                    value: times.to_string(),
-                    possible: "up to 1000000 times the capacity, and more than 0 to measure",
-                });
-            }
-        }
+        check_times(self.warmup, self.measure)?;
         let mut host = PageWorkload::new(pages, self.hot, self.discards, self.seed)?;
         let logs = self.logs();
         // Another seed than the host's: victims must not follow its choices.

@@ -43,6 +43,18 @@ pub struct Hot {
     pub writes: f64,
 }
 
+/// How often the capacity is written before anything is counted, and while.
+///
+/// # Errors
+/// [`DriveError::OutOfRange`] names the one that is not possible.
+pub(crate) fn check_times(warmup: f64, measure: f64) -> Result<(), DriveError> {
+    let possible = "up to 1000000 times the capacity, and more than 0 to measure";
+    let range = 0.0..=1e6;
+    DriveError::require(range.contains(&warmup), "warmup", warmup, possible)?;
+    let fits = range.contains(&measure) && measure > 0.0;
+    DriveError::require(fits, "measure", measure, possible)
+}
+
 impl PageWorkload {
     /// Over `pages` logical pages; a share `discards` of all requests, below
     /// one half, discards a random page in use.
@@ -50,24 +62,20 @@ impl PageWorkload {
     /// # Errors
     /// [`DriveError::OutOfRange`] names the share.
     pub fn new(pages: u32, hot: Option<Hot>, discards: f64, seed: u64) -> Result<Self, DriveError> {
-        let refused = |name, share: f64, possible| DriveError::OutOfRange {
-            name,
-            value: share.to_string(),
-            possible,
-        };
-        if !(0.0..0.5).contains(&discards) {
-            let possible = "0 and more, and below 0.5, where nothing would stay in use";
-            return Err(refused("discard-fraction", discards, possible));
-        }
+        DriveError::require(
+            (0.0..0.5).contains(&discards),
+            "discard-fraction",
+            discards,
+            "0 and more, and below 0.5, where nothing would stay in use",
+        )?;
         let within = |share: f64| share > 0.0 && share < 1.0;
         let mut hot_pages = pages;
         if let Some(hot) = hot {
             let possible = "above 0 % and below 100 %, of pages and of writes";
             hot_pages = (f64::from(pages) * hot.pages).round() as u32;
             for share in [hot.pages, hot.writes] {
-                if !within(share) || !(1..pages).contains(&hot_pages) {
-                    return Err(refused("hot", share, possible));
-                }
+                let fits = within(share) && (1..pages).contains(&hot_pages);
+                DriveError::require(fits, "hot", share, possible)?;
             }
         }
         // 2⁶⁴ itself does not fit; nor does it matter.

@@ -66,17 +66,9 @@ fn main() {
 
 fn workload(op: Mix, block_size: ByteSize, depth: u32, seconds: f64) -> Workload {
     Workload {
-        name: "bench".into(),
-        pattern: Pattern::Random,
-        op,
-        read_percent: None,
-        block_size,
         queue_depth: depth,
-        threads: 1,
         seconds: Some(seconds),
-        bytes: None,
-        cold: false,
-        compressible: 0,
+        ..Workload::new("bench", Pattern::Random, op, block_size)
     }
 }
 

@@ -5,9 +5,11 @@
 //! 10⁶ bytes. An [`Interval`] is a median with its 95 % interval.
 
 mod detail;
+mod setup;
 mod trial;
 
 pub use detail::{Detail, FileOperation, Kdf, Life, Moved, TrimPolicy};
+pub use setup::{Lived, Load, Place, Setup};
 pub use trial::{
     Bottleneck, Device, Latency, LatencySplit, Measure, Overhead, Paper, Published, Tier,
     TimeSplit, Trial, Verdict,
@@ -76,6 +78,29 @@ pub struct Run {
     pub trials: Vec<Trial>,
     /// Remarks on the run as a whole, each with what to do about it.
     pub warnings: Vec<String>,
+}
+
+impl Default for Run {
+    /// One of which nothing is known.
+    fn default() -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            run: String::new(),
+            plan: String::new(),
+            started: String::new(),
+            partial: false,
+            seed: 0,
+            shard: None,
+            fingerprint: None,
+            host: Host::default(),
+            noise: Noise::default(),
+            paper: None,
+            conditioning: None,
+            marks: Vec::new(),
+            trials: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
 }
 
 /// A part of an experiment that many hosts share.
@@ -201,13 +226,14 @@ pub enum NoiseVerdict {
     Quiet,
     /// It shows a difference, or spreads too widely: read the rest with that in mind.
     Noisy,
-    /// No A/A pair was completed.
+    /// There are too few A/A pairs.
     #[default]
     Unknown,
 }
 
-/// A median with its 95 % interval: of a bootstrap, or of slices as `stats` says.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// A median with its 95 % interval, as `stats` says; of one look with fewer than six values, the
+/// least and the greatest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Median of the `n` values.
     pub median: f64,

@@ -46,7 +46,7 @@ use crate::clock::Clock;
 use crate::plan::{Plan, PlanError};
 use crate::probe::{self, StealMeter};
 use crate::published::repeats::Beside;
-use crate::record::{Host, Noise, Run, SCHEMA};
+use crate::record::{Host, Run};
 use crate::target::unlock::Recipe;
 use crate::target::{Backend, Storage, Target};
 use crate::workload::Workload;
@@ -70,7 +70,6 @@ const STEAL: f64 = 0.02;
 /// A run that begins now, named `id`; nothing is measured yet.
 fn begun(plan: &str, seed: u64, id: String, warnings: Vec<String>) -> Run {
     Run {
-        schema: SCHEMA.to_owned(),
         run: id,
         plan: plan.to_owned(),
         started: jiff::Zoned::now()
@@ -78,15 +77,9 @@ fn begun(plan: &str, seed: u64, id: String, warnings: Vec<String>) -> Run {
             .to_string(),
         partial: true,
         seed,
-        shard: None,
-        fingerprint: None,
         host: probe::host(),
-        noise: Noise::default(),
-        paper: None,
-        conditioning: None,
-        marks: Vec::new(),
-        trials: Vec::new(),
         warnings,
+        ..Run::default()
     }
 }
 
@@ -285,11 +278,8 @@ impl<'a> Session<'a> {
                 .derivations(stop, observer)
                 .and_then(|()| self.rounds(stop, observer)),
         };
-        let outcome = match self.hand_over(observer) {
-            // What ended the rounds comes before what its end brought about.
-            Err(error) if outcome.is_ok() => Err(error),
-            _ => outcome,
-        };
+        // Whoever hears that something could not be kept can still keep it elsewhere.
+        let outcome = self.hand_over(observer).and(outcome);
         // It takes nothing of virtual time.
         let steal = match self.plan.is_simulated() {
             true => None,

@@ -1,26 +1,25 @@
 //! Statistics: pure functions of numbers. No clock, no files, no printing.
 //!
-//! An interval is the 95 % percentile-bootstrap interval of the median
-//! (2,000 resamples, seeded: the same values give the same interval). If the number of values
-//! depends on what they are, it is that of a [`sequence`], or of the last look at it.
+//! An interval of a median is between two order statistics: as many values lie outside on each
+//! side as chance puts there in 5 % of the cases, whatever the values' distribution is. If the
+//! number of values depends on what they are, it is that of a [`sequence`], or of the last look
+//! at it. That of values that were not measured in turns is [`two_runs`].
 //! METHOD section 1 says why pairs and medians.
 
 mod last_look;
 mod sequence;
+mod two_runs;
 
 pub use self::sequence::{LEAST, sequence};
+pub use self::two_runs::two_runs;
 
 use self::last_look::last_look;
 
 use crate::record::{Interval, Noise, NoiseVerdict, Verdict};
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Resamples of a bootstrap.
-const RESAMPLES: usize = 2_000;
-
-/// Seed of the resampling; fixed, so a stored run always yields the same intervals.
-const SEED: u64 = 0x6372_7970_746d_6172;
+/// As often as this an interval of one look misses the median, at most; that of fewer than six
+/// values does oftener.
+const MISSES: f64 = 0.05;
 
 /// Rounds that SNIA's steady-state rule looks at.
 pub const STEADY_ROUNDS: usize = 5;
@@ -62,11 +61,17 @@ impl Looks {
 /// Median of `values`, and the least and the greatest of them, which is all that a few say;
 /// `None` when empty.
 fn range(values: &[f64]) -> Option<Interval> {
+    without(values, 0)
+}
+
+/// Median of `values`, and what they lie between without `outside` of them on each side; `None`
+/// when empty.
+fn without(values: &[f64], outside: usize) -> Option<Interval> {
     let sorted = sorted(values);
     Some(Interval {
         median: median_of_sorted(&sorted)?,
-        low: *sorted.first()?,
-        high: *sorted.last()?,
+        low: sorted[outside],
+        high: sorted[sorted.len() - 1 - outside],
         n: values.len() as u32,
     })
 }
@@ -91,28 +96,24 @@ fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     }
 }
 
-/// Median of `values` with its 95 % bootstrap interval; `None` when empty.
+/// Median of `values` with its 95 % interval; `None` when empty. Fewer than six values have
+/// none: the least and the greatest stand for it.
 pub fn interval(values: &[f64]) -> Option<Interval> {
-    let centre = median(values)?;
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED);
-    let mut medians = Vec::with_capacity(RESAMPLES);
-    let mut resample = vec![0.0; values.len()];
-    for _ in 0..RESAMPLES {
-        for slot in &mut resample {
-            *slot = values[(rng.next_u64() % values.len() as u64) as usize];
-        }
-        resample.sort_by(f64::total_cmp);
-        medians.extend(median_of_sorted(&resample));
+    without(values, outside(values.len()))
+}
+
+/// How many of `n` values lie outside of the interval on each side: as many of them are on one
+/// side of the median by chance with a probability of 2.5 % at most.
+fn outside(n: usize) -> usize {
+    // The logarithm of C(n, k) ÷ 2ⁿ, the chance that k are below the median, from k = 0 upwards.
+    let mut chance = -(n as f64) * std::f64::consts::LN_2;
+    let (mut all, mut below) = (chance.exp(), 0);
+    while all <= MISSES / 2.0 {
+        below += 1;
+        chance += ((n + 1 - below) as f64 / below as f64).ln();
+        all += chance.exp();
     }
-    medians.sort_by(f64::total_cmp);
-    // 2.5 % of the resamples lie outside on each side.
-    let outside = RESAMPLES / 40;
-    Some(Interval {
-        median: centre,
-        low: medians[outside],
-        high: medians[RESAMPLES - 1 - outside],
-        n: values.len() as u32,
-    })
+    below.saturating_sub(1)
 }
 
 /// `subject[i] / reference[i]` over the pairs that both have and whose reference is positive.
@@ -130,6 +131,27 @@ pub fn paired_ratio(subject: &[f64], reference: &[f64]) -> Option<Interval> {
     interval(&ratios(subject, reference))
 }
 
+/// Interval of the ratios of a subject's rates to a reference's, which are measured in `pairs`
+/// pairs: A B, B A, so that drift hits both alike. `rate` is told whether it is the subject's
+/// turn, and in which pair. `None` without a pair.
+///
+/// # Errors
+/// What `rate` fails with.
+pub fn in_turns<E>(
+    pairs: u64,
+    mut rate: impl FnMut(bool, u64) -> Result<f64, E>,
+) -> Result<Option<Interval>, E> {
+    let mut rates = [Vec::new(), Vec::new()];
+    for pair in 0..pairs {
+        let first = pair % 2 == 0;
+        for is_subject in [first, !first] {
+            rates[usize::from(is_subject)].push(rate(is_subject, pair)?);
+        }
+    }
+    let [reference, subject] = rates;
+    Ok(paired_ratio(&subject, &reference))
+}
+
 /// By how much two measurements of the same thing differed: the end of the
 /// A/A interval that lies farther from 1 as a ratio, of the larger rate to the
 /// smaller, less 1; never below half a per cent.
@@ -140,18 +162,21 @@ pub fn noise_floor(aa_ratio: Option<Interval>) -> f64 {
 }
 
 /// The smallest loss of the rate that an interval as wide as this would have shown, at a [noise
-/// floor](noise_floor), as a share; `None` of fewer than three pairs, which show nothing.
+/// floor](noise_floor), as a share; `None` of too few pairs, which show nothing.
 pub fn smallest(ratio: Interval, floor: f64) -> Option<f64> {
     let arm = ratio.high - ratio.median;
-    (ratio.n >= 3).then(|| arm.max(floor / (1.0 + floor)))
+    (ratio.n >= Verdict::FEWEST).then(|| arm.max(floor / (1.0 + floor)))
 }
 
 /// What an interval of paired rate ratios allows to say, at a [noise
-/// floor](noise_floor). Fewer than three pairs never allow to say anything.
+/// floor](noise_floor).
 pub fn verdict(ratio: Interval, floor: f64) -> Verdict {
+    if ratio.n < Verdict::FEWEST {
+        return Verdict::TooFew;
+    }
     // A rate can be many times another, but not slower by more than all of it.
     let apart = ratio.median.max(ratio.median.recip()) - 1.0;
-    if ratio.n < 3 || apart <= floor {
+    if apart <= floor {
         return Verdict::NotDistinguishable;
     }
     if ratio.high < 1.0 {
@@ -179,13 +204,12 @@ pub fn noise(aa_ratios: &[f64], looks: Looks) -> Noise {
         }
         Looks::Always | Looks::Last => (1.0 - aa.low).max(aa.high - 1.0),
     };
-    let unequal = verdict(aa, RESOLUTION) != Verdict::NotDistinguishable;
     Noise {
         aa_ratio: Some(aa),
-        verdict: if unequal || spread > WIDE {
-            NoiseVerdict::Noisy
-        } else {
-            NoiseVerdict::Quiet
+        verdict: match verdict(aa, RESOLUTION) {
+            Verdict::TooFew => NoiseVerdict::Unknown,
+            Verdict::NotDistinguishable if spread <= WIDE => NoiseVerdict::Quiet,
+            _ => NoiseVerdict::Noisy,
         },
     }
 }
@@ -231,6 +255,8 @@ impl Steady {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand_core::{Rng, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
 
     /// Ten pairs of the same target: drift, noise of `sigma`, rare outliers.
     fn simulated_pairs(seed: u64, sigma: f64, effect: f64) -> (Vec<f64>, Vec<f64>) {
@@ -302,21 +328,62 @@ mod tests {
         assert_eq!((one.low, one.high, one.n), (7.0, 7.0, 1));
     }
 
+    /// Values of three distributions whose median is 1: near to normal, with rare stalls, skewed.
+    fn drawn(seed: u64, n: usize) -> Vec<f64> {
+        let mut dice = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut uniform = || (dice.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        let mut value = || {
+            let sum: f64 = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+            match seed % 3 {
+                0 => 1.0 + 0.05 * sum,
+                1 if uniform() < 0.1 => 1.0 - sum.signum() * 0.9,
+                1 => 1.0 + 0.05 * sum,
+                _ => (0.3 * sum).exp(),
+            }
+        };
+        (0..n).map(|_| value()).collect()
+    }
+
+    /// In 19 of 20 cases and more from six values on; of five it is less, and one value fewer on
+    /// each side would be less as well.
     #[test]
-    fn intervals_cover_the_true_median_about_as_often_as_they_claim() {
-        let covered = (0..400)
-            .filter(|&seed| {
-                let (values, _) = simulated_pairs(seed, 0.02, 0.0);
-                let detrended: Vec<f64> = values
-                    .iter()
-                    .enumerate()
-                    .map(|(i, v)| v / (1.0 + 0.02 * i as f64 / 9.0))
-                    .collect();
-                let got = interval(&detrended).unwrap();
-                got.low <= 1000.0 && 1000.0 <= got.high
-            })
-            .count();
-        assert!((360..=400).contains(&covered), "{covered} of 400");
+    fn intervals_cover_the_true_median_as_often_as_they_claim() {
+        const LIVES: u64 = 2000;
+        let missed = |n: usize, narrower: usize| {
+            let misses = |seed: &u64| {
+                let values = drawn(*seed, n);
+                let at = without(&values, outside(n) + narrower).unwrap();
+                at.low > 1.0 || at.high < 1.0
+            };
+            (0..LIVES).filter(misses).count() as f64 / LIVES as f64
+        };
+        // Two standard deviations of what is counted.
+        let chance = 2.0 * (MISSES * (1.0 - MISSES) / LIVES as f64).sqrt();
+        for n in [6, 7, 9, 10, 17, 30, 100] {
+            assert!(missed(n, 0) <= MISSES + chance, "{n}: {}", missed(n, 0));
+        }
+        for n in [9, 10, 17, 30, 100] {
+            assert!(missed(n, 1) > MISSES, "{n}: {}", missed(n, 1));
+        }
+        assert!(missed(5, 0) > MISSES);
+    }
+
+    #[test]
+    fn what_lies_outside_is_counted_by_the_binomial_distribution() {
+        let expected = [
+            (1, 0),
+            (6, 0),
+            (8, 0),
+            (9, 1),
+            (11, 1),
+            (12, 2),
+            (20, 5),
+            (100, 39),
+            (5000, 2430),
+        ];
+        for (n, number) in expected {
+            assert_eq!(outside(n), number, "{n}");
+        }
     }
 
     #[test]
@@ -365,10 +432,7 @@ mod tests {
             n: 10,
         };
         assert_eq!(verdict(inverse, 0.01), Verdict::Faster);
-        assert_eq!(
-            verdict(Interval { n: 2, ..ratio }, 0.0),
-            Verdict::NotDistinguishable
-        );
+        assert_eq!(verdict(Interval { n: 2, ..ratio }, 0.0), Verdict::TooFew);
     }
 
     #[test]
@@ -398,6 +462,7 @@ mod tests {
     #[test]
     fn noise_says_when_it_does_not_know() {
         assert_eq!(noise(&[], Looks::Once).verdict, NoiseVerdict::Unknown);
+        assert_eq!(noise(&[1.0; 2], Looks::Once).verdict, NoiseVerdict::Unknown);
         assert_eq!(noise(&[1.0; 8], Looks::Once).verdict, NoiseVerdict::Quiet);
         assert_eq!(noise(&[1.2; 8], Looks::Once).verdict, NoiseVerdict::Noisy);
         let wild = [0.6, 1.5, 0.7, 1.4, 0.8, 1.3, 0.9, 1.1];

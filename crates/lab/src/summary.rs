@@ -3,9 +3,7 @@
 #[cfg(target_os = "linux")]
 pub mod operation;
 
-use crate::record::{
-    Bottleneck, Detail, Device, Latency, LatencySplit, Overhead, Tier, TimeSplit, Trial,
-};
+use crate::record::{Bottleneck, Latency, LatencySplit, Overhead, TimeSplit, Trial};
 use crate::stats::{self, Looks, Steady};
 use crate::trial::{Ledger, Sample, Samples};
 use crate::workload::Workload;
@@ -23,33 +21,6 @@ const CURVE: &[f64] = &[
     99.95, 99.99, 100.0,
 ];
 
-/// What a cell is, apart from what was measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Identity {
-    /// The stretch of the road.
-    pub tier: Tier,
-    /// The contract's word for the system.
-    pub system: String,
-    /// Version of the system.
-    pub system_version: String,
-    /// Backend in use.
-    pub backend: Option<String>,
-    /// dm-crypt notation.
-    pub cipher: Option<String>,
-    /// Key bits as cryptsetup counts.
-    pub key_bits: Option<u32>,
-    /// Encryption sector size.
-    pub sector_bytes: Option<u32>,
-    /// On-disk format.
-    pub format: Option<String>,
-    /// Whether the backend is constant-time.
-    pub constant_time: Option<bool>,
-    /// Where the bytes live.
-    pub device: Device,
-    /// Whether it works in a server that the client's stopwatch does not see into.
-    pub served: bool,
-}
-
 /// What a cell is compared with.
 #[derive(Debug)]
 pub struct Reference<'a> {
@@ -61,9 +32,10 @@ pub struct Reference<'a> {
     pub floor: f64,
 }
 
-/// Summarises a cell's repetitions; `None` before the first is done.
+/// Summarises the repetitions of `workload`; `None` before the first is done. Of `identity` is
+/// taken what a cell is, apart from what was measured.
 pub fn trial(
-    identity: &Identity,
+    identity: &Trial,
     workload: &Workload,
     all: &Samples,
     reference: Option<Reference<'_>>,
@@ -71,27 +43,10 @@ pub fn trial(
 ) -> Option<Trial> {
     let (mb_s, looks) = (all.mb_s(), all.looks());
     let interval = |values: &[f64]| looks.interval(values);
-    let throughput = interval(&mb_s)?;
     let samples = all.each();
     let ledger = total(samples);
-    let mut time = time_split(samples, &ledger);
-    let mut limit = bottleneck(&ledger);
-    if identity.served {
-        // A server encrypts where the client's stopwatch does not reach.
-        time.crypto = None;
-        limit = Bottleneck::Unknown;
-    }
     let requests: u64 = samples.iter().map(|sample| sample.requests).sum();
     Some(Trial {
-        tier: identity.tier,
-        system: identity.system.clone(),
-        system_version: identity.system_version.clone(),
-        backend: identity.backend.clone(),
-        cipher: identity.cipher.clone(),
-        key_bits: identity.key_bits,
-        sector_bytes: identity.sector_bytes,
-        format: identity.format.clone(),
-        device: identity.device.clone(),
         workload: workload.name.clone(),
         op: workload.op.as_str().to_owned(),
         block_bytes: workload.block_bytes(),
@@ -101,20 +56,17 @@ pub fn trial(
         repetitions: samples.len() as u32,
         bytes: samples.iter().map(|sample| sample.bytes).sum(),
         requests,
-        throughput_mb_s: throughput,
+        throughput_mb_s: interval(&mb_s)?,
         iops: interval(&all.iops())?,
         cycles_per_byte: core_hz.and_then(|hz| interval(&cycles_per_byte(samples, hz))),
         latency_us: percentiles(&all.latency()),
-        latency_split_us: latency_split(&ledger, requests).filter(|_| !identity.served),
+        latency_split_us: latency_split(&ledger, requests),
         overhead: reference.and_then(|reference| overhead(&all.rates(), reference, looks)),
-        bottleneck: limit,
-        steady_state: None,
-        constant_time: identity.constant_time,
+        bottleneck: bottleneck(&ledger),
         samples_mb_s: mb_s,
         warnings: gap(&ledger, looks).into_iter().collect(),
-        published: Vec::new(),
-        detail: Detail::Requests,
-        time_s: time,
+        time_s: time_split(samples, &ledger),
+        ..identity.clone()
     })
 }
 
@@ -164,13 +116,12 @@ fn time_split(samples: &[Sample], ledger: &Ledger) -> TimeSplit {
         wall: samples.iter().map(|sample| sample.wall).sum(),
         user: cpu(|cpu| cpu.user),
         sys: cpu(|cpu| cpu.sys),
-        cpu: None,
-        workers: None,
         crypto: Some(ledger.crypto),
         copy: Some(ledger.copy),
         submit: Some(ledger.submit),
         wait: Some(ledger.wait),
         other: Some(ledger.other),
+        ..TimeSplit::default()
     }
 }
 
@@ -271,41 +222,22 @@ mod tests {
             requests: 100,
             latency,
             ledger,
-            cpu: None,
-            core_hz: None,
-            full: None,
+            ..Sample::default()
         }
     }
 
     fn workload() -> Workload {
         Workload {
-            name: "w".into(),
-            pattern: Pattern::Random,
-            op: Mix::Read,
-            read_percent: None,
-            block_size: ByteSize::kib(4),
-            queue_depth: 1,
-            threads: 1,
             seconds: Some(1.0),
-            bytes: None,
-            cold: false,
-            compressible: 0,
+            ..Workload::new("w", Pattern::Random, Mix::Read, ByteSize::kib(4))
         }
     }
 
-    fn identity() -> Identity {
-        Identity {
-            tier: Tier::Block,
+    fn identity() -> Trial {
+        Trial {
             system: "builtin".into(),
             system_version: "0".into(),
-            backend: None,
-            cipher: None,
-            key_bits: None,
-            sector_bytes: None,
-            format: None,
-            constant_time: None,
-            device: Device::default(),
-            served: false,
+            ..Trial::default()
         }
     }
 

@@ -200,17 +200,8 @@ fn sectors_of_4096() -> Sizes {
 /// What tells most about a drive that is busy with itself.
 fn random_access() -> Vec<Workload> {
     let of = |name: &str, op, bytes| Workload {
-        name: name.to_owned(),
-        pattern: Pattern::Random,
-        op,
-        read_percent: None,
-        block_size: ByteSize::kib(4),
-        queue_depth: 1,
-        threads: 1,
-        seconds: None,
         bytes: Some(bytes),
-        cold: false,
-        compressible: 0,
+        ..Workload::new(name, Pattern::Random, op, ByteSize::kib(4))
     };
     vec![
         of("rand-4k-read", Mix::Read, ByteSize::mib(8)),

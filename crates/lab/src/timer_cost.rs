@@ -36,17 +36,8 @@ pub fn timer_cost(
         Storage::memory(8 << 20, 1).expect("eight megabytes of memory are always to be had");
     let target = Target::builtin(Arc::clone(&storage.device), encryption)?;
     let workload = Workload {
-        name: "timer-cost".to_owned(),
-        pattern: Pattern::Random,
-        op: Mix::Write,
-        read_percent: None,
-        block_size: ByteSize::kib(4),
-        queue_depth: 1,
-        threads: 1,
         seconds: Some(seconds),
-        bytes: None,
-        cold: false,
-        compressible: 0,
+        ..Workload::new("timer-cost", Pattern::Random, Mix::Write, ByteSize::kib(4))
     };
     let stop = AtomicBool::new(false);
     let rate = |metered: bool, seed: u64| -> Result<f64, TrialError> {
@@ -60,16 +51,5 @@ pub fn timer_cost(
         Ok(trial::run(target.device(), &workload, options)?.mb_s())
     };
     rate(true, 0)?;
-    let (mut with, mut without) = (Vec::new(), Vec::new());
-    for pair in 0..u64::from(pairs) {
-        // A B, B A: drift hits both alike.
-        if pair % 2 == 0 {
-            with.push(rate(true, pair)?);
-            without.push(rate(false, pair)?);
-        } else {
-            without.push(rate(false, pair)?);
-            with.push(rate(true, pair)?);
-        }
-    }
-    Ok(stats::paired_ratio(&with, &without))
+    Ok(stats::in_turns(u64::from(pairs), rate)?)
 }

@@ -72,6 +72,21 @@ pub struct Rates {
     pub iops: f64,
 }
 
+impl Default for Sample {
+    fn default() -> Self {
+        Self {
+            wall: 0.0,
+            bytes: 0,
+            requests: 0,
+            latency: histogram(),
+            ledger: Ledger::default(),
+            cpu: None,
+            core_hz: None,
+            full: None,
+        }
+    }
+}
+
 impl Sample {
     /// A request of `bytes` that another process timed.
     pub fn timed_elsewhere(bytes: u64, seconds: f64) -> Self {
@@ -89,9 +104,7 @@ impl Sample {
                 request_crypto: seconds,
                 ..Ledger::default()
             },
-            cpu: None,
-            core_hz: None,
-            full: None,
+            ..Self::default()
         }
     }
 

@@ -137,6 +137,23 @@ pub enum WorkloadError {
 }
 
 impl Workload {
+    /// One request of `block_size` at a time, by one thread; it has no end yet.
+    pub fn new(name: &str, pattern: Pattern, op: Mix, block_size: ByteSize) -> Self {
+        Self {
+            name: name.to_owned(),
+            pattern,
+            op,
+            read_percent: None,
+            block_size,
+            queue_depth: 1,
+            threads: 1,
+            seconds: None,
+            bytes: None,
+            cold: false,
+            compressible: 0,
+        }
+    }
+
     /// Most bytes of buffers that a workload may hold.
     const MEMORY: u64 = 4 << 30;
 
@@ -219,17 +236,9 @@ mod tests {
 
     fn valid() -> Workload {
         Workload {
-            name: "rand-4k-read".into(),
-            pattern: Pattern::Random,
-            op: Mix::Read,
-            read_percent: None,
-            block_size: ByteSize::kib(4),
             queue_depth: 32,
-            threads: 1,
             seconds: Some(0.4),
-            bytes: None,
-            cold: false,
-            compressible: 0,
+            ..Workload::new("rand-4k-read", Pattern::Random, Mix::Read, ByteSize::kib(4))
         }
     }
 

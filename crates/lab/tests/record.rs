@@ -1,6 +1,6 @@
 //! Records of the form before are read, and written in the form of today.
 
-use cryptmark_lab::record::{Detail, Run, SCHEMA};
+use cryptmark_lab::record::{Detail, Run, SCHEMA, Verdict};
 
 /// Of a device, of a file system, of a key derivation and of lives, by version 0.1.0.
 const BEFORE: &str = include_str!("data/record-1.json");
@@ -21,6 +21,9 @@ fn old_records_are_read() {
     assert!(operation.moved.unwrap().read_bytes > 6_000_000);
     assert_eq!(kdf.kdf().unwrap().name, "pbkdf2");
     assert_eq!(life.life().unwrap().samples_lifetime_years.len(), 2);
+    // Of one pair that program said that it was not distinguishable.
+    let few = file_system.overhead.as_ref().unwrap();
+    assert_eq!((few.ratio.n, few.verdict), (2, Verdict::TooFew));
 
     let today = serde_json::to_value(&run).unwrap();
     assert_eq!(

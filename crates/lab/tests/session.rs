@@ -297,6 +297,23 @@ fn what_cannot_be_kept_ends_the_session() {
     assert!(!run.trials.is_empty());
 }
 
+/// Whoever interrupts is told that what was measured is nowhere.
+#[test]
+fn what_cannot_be_kept_at_the_end_of_an_interrupted_session_is_told() {
+    let plan = until(60.0, 0.1);
+    let storage = storage(RamDevice::new(8 << 20));
+    let mut watch = Watch {
+        stop_after: Some(13),
+        fail_to_keep: true,
+        ..Watch::default()
+    };
+    let session = Session::open(&plan, &storage, None, 42, "id".into()).unwrap();
+    let stop = Arc::clone(&watch.stop);
+    let (run, outcome) = session.measure(&stop, &mut watch);
+    assert!(matches!(outcome, Err(SessionError::Keep(_))), "{outcome:?}");
+    assert!(run.partial && !run.trials.is_empty());
+}
+
 #[test]
 fn a_target_that_does_not_store_is_found_by_the_self_check() {
     let device = Fault::new(

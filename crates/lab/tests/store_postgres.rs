@@ -5,11 +5,13 @@
 mod postgres_server;
 mod store_suite;
 
+use cryptmark_lab::record::Run;
 use cryptmark_lab::store::{Location, Spool, Store, StoreError, schema};
 use postgres_server::Server;
+use serde_json::json;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -92,7 +94,8 @@ fn migrations(location: &Location) {
     );
     let kept = store_suite::run("2026-kept", 2);
     let (progress, merged) = {
-        let store = Store::open(location).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let store = store_suite::open(location, folder.path());
         store_suite::put(&store, &kept);
         store.set_baseline("kept", "2026-kept").unwrap();
         store_suite::put(&store, &store_suite::attempt("2027-a", "spring", 1, "f"));
@@ -142,16 +145,13 @@ fn spool(folder: &Path, limit: u64) -> Spool {
     }
 }
 
-const ROOM: u64 = 64 << 20;
-
 /// Files that wait in a spool.
-fn waiting(folder: &Path) -> Vec<std::path::PathBuf> {
-    let stores = fs::read_dir(folder).into_iter().flatten().flatten();
-    stores
-        .flat_map(|store| fs::read_dir(store.path()).into_iter().flatten().flatten())
+fn waiting(folder: &Path) -> Vec<PathBuf> {
+    let list = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    list(folder)
+        .flat_map(|store| list(&store.path().join("runs")))
         .map(|file| file.path())
         .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
-        .filter(|path| fs::metadata(path).is_ok_and(|file| file.len() > 0))
         .collect()
 }
 
@@ -161,7 +161,8 @@ fn what_a_server_misses_waits_and_is_stored_once() {
     server.sql("postgres", "CREATE DATABASE runs");
     let folder = tempfile::tempdir().unwrap();
     let location = at(&server, "runs");
-    let open = || Store::open_to_write(&location, &spool(folder.path(), ROOM)).unwrap();
+    let open =
+        || Store::open_to_write(&location, &spool(folder.path(), store_suite::ROOM)).unwrap();
 
     // Away for the second half of a run.
     let store = open();
@@ -201,7 +202,7 @@ fn what_a_server_misses_waits_and_is_stored_once() {
     assert!(third.load("half").unwrap().partial);
 
     // Handed over, and killed before the file was removed: it is handed over again.
-    let kept: Vec<(std::path::PathBuf, Vec<u8>)> = waiting(folder.path())
+    let kept: Vec<(PathBuf, Vec<u8>)> = waiting(folder.path())
         .into_iter()
         .map(|path| (path.clone(), fs::read(path).unwrap()))
         .collect();
@@ -232,31 +233,6 @@ fn what_a_server_misses_waits_and_is_stored_once() {
     assert_eq!((handed.stored, handed.refused.len()), (0, 1));
     assert!(handed.refused[0].1.exists() && !path.exists());
 
-    // What an earlier version has left waiting.
-    server.stop("fast").unwrap();
-    let earlier = store_suite::run("earlier", 2);
-    let store = open();
-    store.begin(&earlier).unwrap();
-    drop(store);
-    let header = cryptmark_lab::record::Run {
-        trials: Vec::new(),
-        ..earlier.clone()
-    };
-    let header = serde_json::json!({ "run": "earlier", "plan": "quick", "partial": true,
-        "json": serde_json::to_string(&header).unwrap() });
-    let json = |trial| serde_json::to_string(trial).unwrap();
-    let lines = [
-        serde_json::json!({ "begin": header }),
-        serde_json::json!({ "trials": { "run": "earlier",
-            "trials": [[0, json(&earlier.trials[0])], [1, json(&earlier.trials[1])]] } }),
-        serde_json::json!({ "finish": header }),
-    ];
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    fs::write(waiting(folder.path()).remove(0), text + "{\"fin").unwrap();
-    server.go().unwrap();
-    assert_eq!(third.hand_over(None).unwrap().stored, 1);
-    assert_eq!(third.load("earlier").unwrap(), earlier);
-
     // Half a line, which its writer never heard to be safe, is not there.
     server.stop("fast").unwrap();
     let store = open();
@@ -279,31 +255,29 @@ fn whatever_keeps_a_server_from_taking_it_nothing_is_lost() {
     server.sql("postgres", "CREATE DATABASE runs");
     let folder = tempfile::tempdir().unwrap();
 
-    // Room for a run's beginning and little more.
-    let run = store_suite::run("full", 40);
+    // No run begins while too much waits; one that has begun is kept whole.
+    let full = store_suite::run("full", 40);
     let store = Store::open_to_write(&at(&server, "runs"), &spool(folder.path(), 20_000));
     let store = store.unwrap();
-    store.begin(&run).unwrap();
     server.stop("fast").unwrap();
-    let mut safe = 0;
-    let full = (0..).zip(&run.trials).find_map(|(ordinal, trial)| {
-        let put = store.put_trials("full", &[(ordinal, trial)]);
-        safe += u32::from(put.is_ok());
-        put.err()
-    });
+    store_suite::put(&store, &full);
+    let next = store_suite::run("next", 1);
+    let refused = store.begin(&next).unwrap_err();
     assert!(
-        matches!(full, Some(StoreError::SpoolFull { .. })),
-        "{full:?}"
+        matches!(refused, StoreError::SpoolFull { limit: 20_000, .. }),
+        "{refused:?}"
     );
-    assert!((1..40).contains(&safe), "{safe}");
     server.go().unwrap();
     assert_eq!(store.hand_over(None).unwrap().stored, 1);
-    assert_eq!(store.load("full").unwrap().trials.len(), safe as usize);
-    store_suite::finish(&store, &run);
-    assert_eq!(store.load("full").unwrap(), run);
+    assert_eq!(store.load("full").unwrap(), full);
+    store_suite::put(&store, &next);
+    assert_eq!(store.load("next").unwrap(), next);
 
     // Somebody else's newer program changes the tables meanwhile.
-    let store = Store::open_to_write(&at(&server, "runs"), &spool(folder.path(), ROOM));
+    let store = Store::open_to_write(
+        &at(&server, "runs"),
+        &spool(folder.path(), store_suite::ROOM),
+    );
     let store = store.unwrap();
     let run = store_suite::run("newer", 2);
     store.begin(&run).unwrap();
@@ -311,7 +285,10 @@ fn whatever_keeps_a_server_from_taking_it_nothing_is_lost() {
     store_suite::finish(&store, &run);
     assert!(store.absence().unwrap().contains("version 99"));
     assert!(matches!(
-        Store::open_to_write(&at(&server, "runs"), &spool(folder.path(), ROOM)),
+        Store::open_to_write(
+            &at(&server, "runs"),
+            &spool(folder.path(), store_suite::ROOM)
+        ),
         Err(StoreError::Newer { found: 99, .. })
     ));
     server.sql(
@@ -331,12 +308,12 @@ fn whatever_keeps_a_server_from_taking_it_nothing_is_lost() {
          GRANT ALL ON ALL TABLES IN SCHEMA cryptmark TO guest",
     );
     let guest = Location::Postgres(server.url_of("guest:secret", "runs"));
-    let store = Store::open_to_write(&guest, &spool(folder.path(), ROOM)).unwrap();
+    let store = Store::open_to_write(&guest, &spool(folder.path(), store_suite::ROOM)).unwrap();
     let run = store_suite::run("expired", 2);
     store.begin(&run).unwrap();
     server.sql("runs", "ALTER ROLE guest VALID UNTIL '2020-01-01'");
     store_suite::finish(&store, &run);
-    let told = Store::open_to_write(&guest, &spool(folder.path(), ROOM));
+    let told = Store::open_to_write(&guest, &spool(folder.path(), store_suite::ROOM));
     let told = told.err().expect("must be refused");
     assert!(matches!(told, StoreError::Credentials { .. }), "{told:?}");
     assert!(!format!("{told} {}", told.remedy()).contains("secret"));
@@ -346,13 +323,17 @@ fn whatever_keeps_a_server_from_taking_it_nothing_is_lost() {
     assert!(waiting(folder.path()).is_empty());
 
     // While a shard waits, somebody stores another experiment under the same name.
-    let store = Store::open_to_write(&at(&server, "runs"), &spool(folder.path(), ROOM));
+    let store = Store::open_to_write(
+        &at(&server, "runs"),
+        &spool(folder.path(), store_suite::ROOM),
+    );
     let store = store.unwrap();
     server.stop("fast").unwrap();
     let shard = store_suite::attempt("later", "spring", 1, "f");
     store_suite::put(&store, &shard);
     server.go().unwrap();
-    let other = Store::open(&at(&server, "runs")).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = store_suite::open(&at(&server, "runs"), elsewhere.path());
     let sooner = store_suite::attempt("sooner", "spring", 1, "g");
     store_suite::put(&other, &sooner);
     let handed = store.hand_over(None).unwrap();
@@ -364,6 +345,60 @@ fn whatever_keeps_a_server_from_taking_it_nothing_is_lost() {
     assert_eq!(kept.lines().filter(|l| l.contains("later")).count(), 4);
     assert_eq!(other.load("sooner").unwrap(), sooner);
     assert!(waiting(folder.path()).is_empty());
+}
+
+/// Files of a version that had JSON in strings, in a folder of that version: a run of which
+/// all waits, and the rest of one whose beginning the server has.
+#[test]
+fn what_an_earlier_version_has_left_is_stored() {
+    let Some(server) = server() else { return };
+    server.sql("postgres", "CREATE DATABASE runs");
+    let folder = tempfile::tempdir().unwrap();
+    let store = store_suite::open(&at(&server, "runs"), folder.path());
+    let (all, rest) = (store_suite::run("all", 2), store_suite::run("rest", 3));
+    store.begin(&rest).unwrap();
+    store.put_trials("rest", &[(0, &rest.trials[0])]).unwrap();
+    store.hand_over(None).unwrap();
+    drop(store);
+    let header = |run: &Run| {
+        let header = Run {
+            trials: Vec::new(),
+            ..run.clone()
+        };
+        json!({ "run": run.run, "plan": "quick", "started": run.started, "partial": true,
+            "host_key": run.host.key(), "json": serde_json::to_string(&header).unwrap() })
+    };
+    let trials = |run: &Run, from: usize| {
+        let trials = run.trials.iter().enumerate().skip(from);
+        let trials = trials.map(|(at, trial)| json!([at, serde_json::to_string(trial).unwrap()]));
+        json!({ "trials": { "run": run.run, "trials": trials.collect::<Vec<_>>() } })
+    };
+    let files = [
+        vec![
+            json!({ "begin": header(&all) }),
+            trials(&all, 0),
+            json!({ "finish": header(&all) }),
+        ],
+        vec![trials(&rest, 1), json!({ "finish": header(&rest) })],
+        // Its run is nowhere.
+        vec![trials(&store_suite::run("gone", 1), 0)],
+    ];
+    let place = waiting(folder.path()).remove(0);
+    let place = place.parent().unwrap().parent().unwrap().with_extension("");
+    fs::create_dir(&place).unwrap();
+    for (number, lines) in files.iter().enumerate() {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(place.join(format!("{number}.jsonl")), text + "{\"fin").unwrap();
+    }
+    let store = store_suite::open(&at(&server, "runs"), folder.path());
+    assert_eq!(store.waiting().unwrap().unwrap().0, 4);
+    let handed = store.hand_over(None).unwrap();
+    assert_eq!(handed.stored, 3, "and what this version had of `rest`");
+    assert_eq!(handed.refused.len(), 1);
+    assert!(handed.refused[0].1.exists());
+    assert_eq!(store.load("all").unwrap(), all);
+    assert_eq!(store.load("rest").unwrap(), rest);
+    assert_eq!(store.waiting().unwrap().unwrap().0, 0);
 }
 
 #[test]
@@ -394,7 +429,10 @@ fn a_killed_writer_leaves_what_waits() {
     child.wait().unwrap();
     assert_eq!(safe, 25);
     server.go().unwrap();
-    let store = Store::open_to_write(&at(&server, "runs"), &spool(folder.path(), ROOM));
+    let store = Store::open_to_write(
+        &at(&server, "runs"),
+        &spool(folder.path(), store_suite::ROOM),
+    );
     let store = store.unwrap();
     assert_eq!(store.hand_over(None).unwrap().stored, 1);
     let run = store.load("killed").unwrap();
@@ -414,7 +452,8 @@ fn one_writer_whose_server_is_away() {
         return;
     };
     let location = url.parse().unwrap();
-    let store = Store::open_to_write(&location, &spool(Path::new(&folder), ROOM)).unwrap();
+    let store =
+        Store::open_to_write(&location, &spool(Path::new(&folder), store_suite::ROOM)).unwrap();
     store.begin(&store_suite::run("killed", 0)).unwrap();
     for ordinal in 0.. {
         let trial = store_suite::trial(ordinal);
@@ -426,7 +465,7 @@ fn one_writer_whose_server_is_away() {
 /// How fast a server takes trials that a power cut does not take away again, a transaction
 /// each, and what they need there. The server and its writers share this machine.
 #[test]
-#[ignore = "a measurement: `cargo xtask fleet-long`"]
+#[ignore = "a measurement: `cargo test-all --test store_postgres -- --ignored how_fast`"]
 fn how_fast_and_how_large() {
     const RUNS: u32 = 40;
     const TRIALS: u32 = 20;
@@ -444,7 +483,8 @@ fn how_fast_and_how_large() {
             for writer in 0..writers {
                 let location = &location;
                 scope.spawn(move || {
-                    let store = Store::open(location).unwrap();
+                    let folder = tempfile::tempdir().unwrap();
+                    let store = store_suite::open(location, folder.path());
                     for number in (writer..RUNS).step_by(writers as usize) {
                         let run = store_suite::run(&format!("r{number}"), TRIALS);
                         store_suite::put(&store, &run);
@@ -523,7 +563,7 @@ fn many_writers_lose_nothing_when_the_server_is_restarted() {
         restarts.join().unwrap();
     });
     let seconds = started.elapsed().as_secs_f64();
-    let store = Store::open_to_write(&location, &spool(folder.path(), ROOM)).unwrap();
+    let store = Store::open_to_write(&location, &spool(folder.path(), store_suite::ROOM)).unwrap();
     let handed = store.hand_over(None).unwrap();
     println!(
         "{WRITERS} writers, {RESTARTS} restarts: {all} runs of 4 trials in {seconds:.1} s; \

@@ -1,7 +1,7 @@
 //! How large a page is, how long it takes to write, and how long a browser takes
 //! to show it: of 5,000 trials, or of runs in JSON files.
 //!
-//! Run it with `cargo xtask bench-report [FILE.json…]`.
+//! Run it with `cargo bench -p cryptmark-report --bench page -- [FILE.json…]`.
 
 #[path = "../tests/browser/mod.rs"]
 mod browser;

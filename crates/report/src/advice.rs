@@ -3,10 +3,11 @@
 use crate::ciphers;
 use crate::figure;
 use crate::file_systems;
-use crate::group;
+use crate::group::{self, Names};
 use crate::kdf;
 use crate::sweep;
-use lab::record::{Bottleneck, Interval, Overhead, Run, Trial, Verdict};
+use lab::record::{self, Bottleneck, Interval, Overhead, Run, Trial, Verdict};
+use std::collections::BTreeMap;
 
 /// The system of which is advised first.
 const ENGINE: &str = "builtin";
@@ -61,9 +62,6 @@ fn verdict(run: &Run) -> String {
     )
 }
 
-/// Fewest pairs from which anything is said.
-const FEWEST: u32 = 3;
-
 /// The largest cost that nobody notices; an interval that is wider each way leaves open what
 /// people ask.
 const NOTICED: f64 = 0.05;
@@ -102,14 +100,28 @@ impl<'a> Setup<'a> {
 
     /// Whether it has pairs of which nothing can be said yet.
     pub(crate) fn is_early(&self) -> bool {
-        let overheads = self.overheads();
-        overheads.iter().any(|overhead| overhead.ratio.n < FEWEST)
+        is_early(&self.overheads())
     }
 
     /// Whether `self` may cost no more than `best`, which seems to cost least.
     pub(crate) fn may_be_as_good_as(&self, best: &Self) -> bool {
         let both_nothing = is_nothing(&self.overheads()) && is_nothing(&best.overheads());
         both_nothing || self.worst().1.high >= best.worst().1.low
+    }
+
+    /// Whether `self` may cost hardly more than `best`, so that other reasons than speed decide.
+    pub(crate) fn may_cost_hardly_more_than(&self, best: &Self) -> bool {
+        self.worst().1.high >= best.worst().1.low * (1.0 - NOTICED)
+    }
+
+    /// Whether it costs hardly anything under any workload, for certain.
+    pub(crate) fn keeps_up(&self) -> bool {
+        keeps_up(&self.overheads())
+    }
+
+    /// Whether it costs more than that under one of them, for certain.
+    pub(crate) fn is_noticed(&self) -> bool {
+        self.overheads().into_iter().any(is_noticed)
     }
 
     fn cores(&self) -> u32 {
@@ -142,24 +154,22 @@ fn systems(run: &Run) -> Vec<Vec<Setup<'_>>> {
 
 /// Every encrypted set-up that was compared with plain, cheapest in its worst workload first.
 pub(crate) fn setups(run: &Run) -> Vec<Setup<'_>> {
-    let mut setups: Vec<Vec<&Trial>> = Vec::new();
     let finite = |overhead: &Overhead| figure::finite(overhead.ratio);
     let compared =
         |trial: &&Trial| !group::is_again(trial) && trial.overhead.as_ref().is_some_and(finite);
+    let names = Names::of(&run.trials);
+    let mut places: BTreeMap<record::Setup, usize> = BTreeMap::new();
+    let mut setups: Vec<Setup<'_>> = Vec::new();
     for trial in run.trials.iter().filter(compared) {
-        let alike = |known: &&mut Vec<&Trial>| group::is_same_setup(known[0], trial);
-        match setups.iter_mut().find(alike) {
-            Some(known) => known.push(trial),
-            None => setups.push(vec![trial]),
-        }
+        let at = *places.entry(trial.setup()).or_insert_with(|| {
+            setups.push(Setup {
+                name: names.setup(trial),
+                cells: Vec::new(),
+            });
+            setups.len() - 1
+        });
+        setups[at].cells.push(trial);
     }
-    let first: Vec<&Trial> = setups.iter().map(|cells| cells[0]).collect();
-    let names = group::labels(&first);
-    let mut setups: Vec<Setup<'_>> = setups
-        .into_iter()
-        .zip(names)
-        .map(|(cells, name)| Setup { cells, name })
-        .collect();
     // Nobody need be told whose the engine is.
     for setup in &mut setups {
         if setup.cells[0].system == ENGINE {
@@ -174,13 +184,21 @@ pub(crate) fn setups(run: &Run) -> Vec<Setup<'_>> {
     setups
 }
 
+/// What is measured, however many cores share it.
+fn on_one_core(trial: &Trial) -> record::Setup {
+    record::Setup {
+        cores: 1,
+        ..trial.setup()
+    }
+}
+
 /// The set-ups to choose from, and those that are one of them on more cores.
 fn apart(setups: Vec<Setup<'_>>) -> (Vec<Setup<'_>>, Vec<Setup<'_>>) {
     let fewer: Vec<bool> = setups
         .iter()
         .map(|setup| {
             let first = setup.cells[0];
-            let alike = |other: &Setup<'_>| group::is_same_but_cores(first, other.cells[0]);
+            let alike = |other: &Setup<'_>| on_one_core(first) == on_one_core(other.cells[0]);
             let fewer = |other: &Setup<'_>| other.cores() < setup.cores() && alike(other);
             setups.iter().any(fewer)
         })
@@ -275,17 +293,30 @@ fn costs(setups: &[Setup<'_>]) -> String {
     text
 }
 
+/// Whether nothing can be said of one of them yet.
+fn is_early(overheads: &[&Overhead]) -> bool {
+    let few = |overhead: &&Overhead| overhead.verdict == Verdict::TooFew;
+    overheads.iter().any(few)
+}
+
 /// Whether every ratio says that nobody would notice.
+fn keeps_up(overheads: &[&Overhead]) -> bool {
+    let low = |overhead: &&Overhead| overhead.ratio.low >= 1.0 - NOTICED;
+    !is_early(overheads) && overheads.iter().all(low)
+}
+
+/// Whether that is so, and no ratio says that there is a cost.
 pub(crate) fn is_nothing(overheads: &[&Overhead]) -> bool {
-    overheads.iter().all(|overhead| {
-        overhead.ratio.n >= FEWEST
-            && overhead.verdict != Verdict::Slower
-            && overhead.ratio.low >= 1.0 - NOTICED
-    })
+    let slower = |overhead: &&Overhead| overhead.verdict == Verdict::Slower;
+    keeps_up(overheads) && !overheads.iter().any(slower)
+}
+
+fn is_noticed(overhead: &Overhead) -> bool {
+    overhead.verdict == Verdict::Slower && overhead.ratio.high < 1.0 - NOTICED
 }
 
 /// `9 to 17 %`, `up to 3 %`, `nothing measurable (at most 1.2 %)`; nothing of no cell.
-fn cost(overheads: &[&Overhead]) -> Option<String> {
+pub(crate) fn cost(overheads: &[&Overhead]) -> Option<String> {
     let most = overheads.iter().map(|overhead| 1.0 - overhead.ratio.low);
     let most = most.max_by(f64::total_cmp)?;
     let with = |verdict: Verdict| {
@@ -300,9 +331,7 @@ fn cost(overheads: &[&Overhead]) -> Option<String> {
         false => "0".to_owned(),
     };
     Some(match with(Verdict::Slower) {
-        _ if overheads.iter().any(|overhead| overhead.ratio.n < FEWEST) => {
-            "an amount that too few repetitions do not tell".to_owned()
-        }
+        _ if is_early(overheads) => "an amount that too few repetitions do not tell".to_owned(),
         slower if all(slower) && least != at_most && least != "0.0" => {
             format!("{least} to {at_most} %")
         }
@@ -357,7 +386,7 @@ fn undecided<'a>(run: &Run, setups: impl Iterator<Item = &'a Setup<'a>>) -> Stri
     let open = |overhead: &&&Overhead| {
         let arm = (overhead.ratio.high - overhead.ratio.low) / 2.0;
         overhead.verdict == Verdict::NotDistinguishable && arm > NOTICED
-            || overhead.ratio.n < FEWEST
+            || overhead.verdict == Verdict::TooFew
     };
     let all: Vec<&Overhead> = setups.flat_map(Setup::overheads).collect();
     match all.iter().filter(open).count() {
@@ -373,16 +402,14 @@ fn undecided<'a>(run: &Run, setups: impl Iterator<Item = &'a Setup<'a>>) -> Stri
 /// Says when the cipher of `setup` was never the limit: the overhead seen is
 /// then not the cipher's.
 fn limit(run: &Run, setup: &Setup<'_>) -> &'static str {
-    let noticed = |overhead: &&Overhead| {
-        overhead.verdict == Verdict::Slower && overhead.ratio.high < 1.0 - NOTICED
-    };
+    let measured = setup.cells[0].setup();
     let mut limits = run
         .trials
         .iter()
-        .filter(|trial| group::is_same_setup(trial, setup.cells[0]))
+        .filter(|trial| trial.setup() == measured)
         .map(|trial| trial.bottleneck);
     let never = limits.all(|limit| limit == Bottleneck::Device);
-    match never && !setup.overheads().iter().any(noticed) {
+    match never && !setup.is_noticed() {
         true => {
             " The device, not this cipher, was the limit in every workload: \
              its overhead here says nothing about a faster device."

@@ -128,7 +128,9 @@ fn row(run: &Run, encrypt: &Trial) -> String {
     let notation = encrypt.cipher.as_deref().unwrap_or_default();
     let name = notation.strip_suffix("-plain64").unwrap_or(notation);
     let is_other_way = |trial: &&Trial| {
-        trial.op == "decrypt" && !group::is_again(trial) && ciphers::asked_alike(trial, encrypt)
+        trial.op == "decrypt"
+            && !group::is_again(trial)
+            && ciphers::is_same_but_direction(trial, encrypt)
     };
     let decrypt = run.trials.iter().find(is_other_way);
     let rate = |trial: Option<&Trial>| match trial {

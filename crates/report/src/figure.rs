@@ -2,10 +2,7 @@
 
 use crate::{ciphers, kdf, sweep};
 use lab::record::{Bottleneck, Interval, NoiseVerdict, Overhead, Run, Tier, Trial, Verdict};
-use lab::stats;
-
-/// Fewest pairs of which a verdict can be.
-const FEWEST: u32 = 3;
+use lab::stats::Looks;
 
 /// An interval that is wider says nothing in per cent.
 const WIDE: f64 = 0.5;
@@ -122,8 +119,11 @@ pub(crate) fn with_unit(value: f64, unit: &str) -> String {
     }
 }
 
-/// A median with its interval: `512 (498–530)`.
+/// A median with its interval: `512 (498–530)`. One value has none.
 pub(crate) fn interval(interval: Interval) -> String {
+    if interval.n == 1 {
+        return number(interval.median);
+    }
     format!(
         "{} ({}–{})",
         number(interval.median),
@@ -155,13 +155,6 @@ pub(crate) fn difference(ratio: Interval, verdict: Verdict) -> String {
     }
     let loss = |ratio: f64| percent((1.0 - ratio) * 100.0);
     let gain = |ratio: f64| percent((ratio - 1.0) * 100.0);
-    if ratio.n < FEWEST {
-        let (by, how) = match ratio.median < 1.0 {
-            true => (loss(ratio.median), "slower"),
-            false => (gain(ratio.median), "faster"),
-        };
-        return format!("{how} by {by} % (too few)");
-    }
     match verdict {
         Verdict::Slower => format!(
             "slower by {} % ({}–{})",
@@ -181,21 +174,31 @@ pub(crate) fn difference(ratio: Interval, verdict: Verdict) -> String {
         Verdict::NotDistinguishable => {
             format!("not distinguishable (±{} %)", gain(1.0 + spread(ratio)))
         }
+        Verdict::TooFew if ratio.median < 1.0 => {
+            format!("slower by {} % (too few)", loss(ratio.median))
+        }
+        Verdict::TooFew if ratio.median > 1.0 => {
+            format!("faster by {} % (too few)", gain(ratio.median))
+        }
+        Verdict::TooFew => "no difference (too few)".to_owned(),
     }
 }
 
 /// The same in few words, for a label beside a drawn interval.
 pub(crate) fn difference_in_short(ratio: Interval, verdict: Verdict) -> String {
     let text = difference(ratio, verdict);
+    if verdict == Verdict::TooFew {
+        return text;
+    }
     text.split_once(" (")
         .map_or_else(|| text.clone(), |(short, _)| short.to_owned())
 }
 
-/// A median with the larger arm of its interval: `12,409 IOPS ±1.9 %`.
+/// A median with the larger arm of its interval: `12,409 IOPS ±1.9 %`. One value has none.
 pub(crate) fn rate_in_short(trial: &Trial) -> String {
     let (rate, unit) = rate(trial);
     let arm = (rate.high - rate.median).max(rate.median - rate.low) / rate.median * 100.0;
-    let arm = match arm.is_finite() && finite(rate) {
+    let arm = match arm.is_finite() && finite(rate) && rate.n > 1 {
         true => format!(" ±{} %", percent(arm)),
         false => String::new(),
     };
@@ -203,10 +206,11 @@ pub(crate) fn rate_in_short(trial: &Trial) -> String {
 }
 
 /// Time of an operation on a file system, microseconds: the median that tables
-/// print, and the interval of all repetitions.
+/// print, and the interval of all repetitions, whenever they ended.
 pub(crate) fn time_us(trial: &Trial) -> Option<Interval> {
     let us: Vec<f64> = trial.samples_s().iter().map(|s| s * 1e6).collect();
-    let interval = stats::interval(&us)?;
+    // A record does not say whether how it went on decided when it ended.
+    let interval = Looks::Always.interval(&us)?;
     Some(Interval {
         median: trial.latency_us.p50,
         ..interval
@@ -517,6 +521,19 @@ mod tests {
                 ratio(900.0, 800.0, 1e12),
                 Verdict::Faster,
                 "faster by 89,900 % (79,900–1.0e14)",
+            ),
+            (
+                Interval {
+                    n: 1,
+                    ..ratio(0.036, 0.036, 0.036)
+                },
+                Verdict::TooFew,
+                "slower by 96.4 % (too few)",
+            ),
+            (
+                ratio(1.0, 1.0, 1.0),
+                Verdict::TooFew,
+                "no difference (too few)",
             ),
             (ratio(f64::NAN, 0.0, 0.0), Verdict::Slower, "–"),
         ] {

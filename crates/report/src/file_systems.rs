@@ -8,7 +8,6 @@ use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Row, Rows, TE
 use crate::figure;
 use crate::group;
 use lab::record::{Run, Tier, Trial, Verdict};
-use plotters::style::RGBColor;
 
 /// Whether a run measured operations on file systems and nothing else.
 pub(crate) fn is_fs(run: &Run) -> bool {
@@ -283,7 +282,7 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
 /// By how much the parts may exceed the whole, which others were measured with.
 const SLACK: f64 = 1.02;
 
-const PARTS: [(&str, RGBColor); 3] = [
+const PARTS: [(&str, palette::Colour); 3] = [
     ("crypto", palette::VERMILLION),
     ("other CPU time", palette::SKY),
     ("waiting", palette::GREY),

@@ -2,14 +2,15 @@
 //! first, then every encrypted system with a label that tells it from the rest.
 
 use crate::figure;
-use lab::record::{Life, Run, Tier, Trial, TrimPolicy};
+use lab::record::{Life, Load, Overhead, Place, Run, Setup, Tier, Trial, TrimPolicy};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The cells of one workload on one device.
 pub(crate) struct Group<'a> {
     /// The plain system first, then the order of the plan; A/A cells are not here.
     pub rows: Vec<Row<'a>>,
     /// The plain system measured again: the noise floor of this workload.
-    pub again: Option<&'a Trial>,
+    pub again: Option<Row<'a>>,
     /// Where the bytes lived, when the run has several such places.
     place: Option<String>,
 }
@@ -41,36 +42,32 @@ pub(crate) fn is_plain(trial: &Trial) -> bool {
 
 /// The groups of `trials`, in the order in which their workloads appear.
 pub(crate) fn groups(trials: &[Trial]) -> Vec<Group<'_>> {
-    let mut members: Vec<Vec<&Trial>> = Vec::new();
+    let names = Names::of(trials);
+    let mut places: BTreeMap<Load, usize> = BTreeMap::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for trial in trials {
-        match members
-            .iter_mut()
-            .find(|group| same_workload(group[0], trial))
-        {
-            Some(group) => group.push(trial),
-            None => members.push(vec![trial]),
+        let load = trial.load();
+        let row = Row {
+            trial,
+            label: names.cell(trial),
+        };
+        let at = *places.entry(load).or_insert_with_key(|load| {
+            groups.push(Group {
+                rows: Vec::new(),
+                again: None,
+                place: names.place(load),
+            });
+            groups.len() - 1
+        });
+        match is_again(trial) {
+            true => groups[at].again = groups[at].again.take().or(Some(row)),
+            false => groups[at].rows.push(row),
         }
     }
-    let several = trials.iter().any(|trial| place(trial) != place(&trials[0]));
-    members
-        .into_iter()
-        .map(|members| {
-            let place = several.then(|| place(members[0]));
-            let (again, mut cells): (Vec<&Trial>, Vec<&Trial>) =
-                members.into_iter().partition(|trial| is_again(trial));
-            cells.sort_by_key(|trial| !is_plain(trial));
-            let labels = labels(&cells);
-            Group {
-                rows: cells
-                    .into_iter()
-                    .zip(labels)
-                    .map(|(trial, label)| Row { trial, label })
-                    .collect(),
-                again: again.first().copied(),
-                place,
-            }
-        })
-        .collect()
+    for group in &mut groups {
+        group.rows.sort_by_key(|row| !is_plain(row.trial));
+    }
+    groups
 }
 
 /// What tells lives of one drive apart that are not compared: `80 % full, 7.4 % spare`, and
@@ -111,58 +108,16 @@ pub(crate) fn policy(life: &Life) -> String {
     }
 }
 
-/// The same setting, whatever the policy.
-pub(crate) fn lives_alike(a: &Trial, b: &Trial) -> bool {
-    let setting = |life: &Life| (life.fill, life.over_provisioning, life.first_seed);
-    match (a.life(), b.life()) {
-        (Some(a), Some(b)) => setting(a) == setting(b) && a.gc == b.gc,
-        (a, b) => a.is_none() && b.is_none(),
-    }
-}
-
-/// The same system with the same cipher and format, on as many cores.
-pub(crate) fn is_same_setup(a: &Trial, b: &Trial) -> bool {
-    is_same_but_cores(a, b) && a.cores() == b.cores()
-}
-
-/// The same system with the same cipher and format, and in the kernel with the same options.
-pub(crate) fn is_same_but_cores(a: &Trial, b: &Trial) -> bool {
-    let options = |trial: &Trial| {
-        let backend = trial.backend.clone();
-        backend.filter(|_| trial.system.ends_with("dm-crypt"))
-    };
-    let setup = |trial: &Trial| (trial.key_bits, trial.sector_bytes, options(trial));
-    (&a.system, &a.cipher, &a.format) == (&b.system, &b.cipher, &b.format) && setup(a) == setup(b)
-}
-
-fn same_workload(a: &Trial, b: &Trial) -> bool {
-    let workload = |trial: &Trial| {
-        (
-            trial.tier,
-            trial.workload.clone(),
-            trial.op.clone(),
-            trial.block_bytes,
-            trial.queue_depth,
-            trial.threads,
-            trial.fs().map(str::to_owned),
-            trial.cold,
-            trial.device.size,
-        )
-    };
-    lives_alike(a, b) && workload(a) == workload(b) && place(a) == place(b)
-}
-
-/// The device as a title names it: two of them in one run must not share one.
-fn place(trial: &Trial) -> String {
-    let device = &trial.device;
-    let name = device.model.as_ref().unwrap_or(&device.kind);
-    format!("{name} {}", device.cache)
-}
-
 impl<'a> Group<'a> {
     /// Any cell of the group: all share workload and device.
     pub(crate) fn trial(&self) -> Option<&Trial> {
-        self.rows.first().map(|row| row.trial).or(self.again)
+        let first = self.rows.first().or(self.again.as_ref());
+        first.map(|row| row.trial)
+    }
+
+    /// What the plain system differs from itself by.
+    pub(crate) fn floor(&self) -> Option<&'a Overhead> {
+        self.again.as_ref()?.trial.overhead.as_ref()
     }
 
     /// The same with plain and at most `most` other cells, the fastest ones, in
@@ -186,7 +141,7 @@ impl<'a> Group<'a> {
         };
         Group {
             rows: self.rows.iter().filter(|row| fits(row)).cloned().collect(),
-            again: self.again,
+            again: self.again.clone(),
             place: self.place.clone(),
         }
     }
@@ -235,40 +190,86 @@ impl<'a> Group<'a> {
 }
 
 /// `, 32 MiB, cold`: what tells two cells of one operation apart.
-fn of_a_file_system(trial: &Trial) -> String {
+pub(crate) fn of_a_file_system(trial: &Trial) -> String {
     let cold = if trial.cold { "cold" } else { "warm" };
     format!(", {}, {cold}", figure::bytes(trial.device.size))
 }
 
-/// A label for each cell; what a plain label leaves equal is told apart by
-/// notation, format, sector size and backend, as far as those differ.
-pub(crate) fn labels(cells: &[&Trial]) -> Vec<String> {
-    let mut labels: Vec<String> = cells.iter().map(|trial| label(trial)).collect();
-    let details: [fn(&Trial) -> Option<String>; 5] = [
-        |trial| trial.cipher.clone(),
-        |trial| trial.key_bits.map(|bits| format!("{bits}-bit key")),
-        |trial| trial.format.clone(),
-        |trial| trial.sector_bytes.map(|bytes| format!("{bytes} B sectors")),
-        |trial| trial.backend.clone(),
-    ];
-    for detail in details {
-        let before = labels.clone();
-        for (at, label) in labels.iter_mut().enumerate() {
-            let differs = (0..cells.len()).any(|other| {
-                before[other] == before[at] && detail(cells[other]) != detail(cells[at])
-            });
-            if let Some(detail) = detail(cells[at]).filter(|_| differs) {
-                label.push_str(", ");
-                label.push_str(&detail);
-            }
-        }
-    }
-    labels
+/// What the set-ups of a run, or of several, are called, and its devices.
+pub(crate) struct Names {
+    setups: BTreeMap<Setup, String>,
+    several_places: bool,
 }
 
-/// The cell as people call it, alone: `AES-256 XTS, dm-crypt`, `AES-256 XTS, builtin, 2 cores`.
-pub(crate) fn label(trial: &Trial) -> String {
-    let mut name = match (trial.life(), &trial.cipher) {
+impl Names {
+    /// What a short name leaves equal among `trials` is told apart by notation, key, format,
+    /// sector size and options, as far as those differ.
+    pub(crate) fn of<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> Self {
+        let mut setups = BTreeMap::new();
+        let mut places: Vec<Place> = Vec::new();
+        for trial in trials {
+            let place = trial.load().place;
+            if !places.contains(&place) {
+                places.push(place);
+            }
+            setups
+                .entry(trial.setup())
+                .or_insert_with(|| short_name(trial));
+        }
+        let details: [fn(&Setup) -> Option<String>; 5] = [
+            |setup| setup.cipher.clone(),
+            |setup| setup.key_bits.map(|bits| format!("{bits}-bit key")),
+            |setup| setup.format.clone(),
+            |setup| setup.sector_bytes.map(|bytes| format!("{bytes} B sectors")),
+            |setup| setup.options.clone(),
+        ];
+        for detail in details {
+            let mut values: BTreeMap<String, BTreeSet<Option<String>>> = BTreeMap::new();
+            for (setup, name) in &setups {
+                values
+                    .entry(name.clone())
+                    .or_default()
+                    .insert(detail(setup));
+            }
+            for (setup, name) in &mut setups {
+                let differs = values[name.as_str()].len() > 1;
+                if let Some(detail) = detail(setup).filter(|_| differs) {
+                    *name = format!("{name}, {detail}");
+                }
+            }
+        }
+        Self {
+            setups,
+            several_places: places.len() > 1,
+        }
+    }
+
+    /// `AES-256 XTS, dm-crypt`, `AES-256 XTS, builtin, 2 cores`.
+    pub(crate) fn setup(&self, trial: &Trial) -> String {
+        let known = self.setups.get(&trial.setup());
+        known.cloned().unwrap_or_else(|| short_name(trial))
+    }
+
+    /// The same, and whether it was measured again.
+    pub(crate) fn cell(&self, trial: &Trial) -> String {
+        let name = self.setup(trial);
+        match is_again(trial) {
+            true => format!("{name} again (A/A)"),
+            false => name,
+        }
+    }
+
+    /// The device as a title names it, where there are several.
+    pub(crate) fn place(&self, load: &Load) -> Option<String> {
+        let Place { kind, model, cache } = &load.place;
+        let name = model.as_ref().unwrap_or(kind);
+        self.several_places.then(|| format!("{name} {cache}"))
+    }
+}
+
+/// A set-up as people call it, alone.
+fn short_name(trial: &Trial) -> String {
+    let name = match (trial.life(), &trial.cipher) {
         // The drive stands in the title of its group.
         (Some(life), Some(cipher)) => {
             let cipher = figure::cipher(cipher, trial.key_bits);
@@ -276,12 +277,9 @@ pub(crate) fn label(trial: &Trial) -> String {
         }
         _ => name(trial.cipher.as_deref(), trial.key_bits, &trial.system),
     };
-    if trial.cores() > 1 {
-        name += &format!(", {} cores", trial.cores());
-    }
-    match is_again(trial) {
-        true => format!("{name} again (A/A)"),
-        false => name,
+    match trial.cores() {
+        0 | 1 => name,
+        cores => format!("{name}, {cores} cores"),
     }
 }
 
@@ -308,6 +306,7 @@ pub(crate) fn warnings(run: &Run) -> Vec<String> {
             }
         }
     }
+    let names = Names::of(&run.trials);
     let mut warnings = run.warnings.clone();
     for (_, cells) in kinds {
         let (first, text) = cells[0];
@@ -319,12 +318,16 @@ pub(crate) fn warnings(run: &Run) -> Vec<String> {
             warnings.push(format!(
                 "{} · {}, and {} other cells: {text}",
                 first.workload,
-                label(first),
+                names.cell(first),
                 cells.len() - 1
             ));
         } else {
             for (trial, text) in cells {
-                warnings.push(format!("{} · {}: {text}", trial.workload, label(trial)));
+                warnings.push(format!(
+                    "{} · {}: {text}",
+                    trial.workload,
+                    names.cell(trial)
+                ));
             }
         }
     }

@@ -234,6 +234,6 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
 
 fn costs(rows: Vec<Dot>) -> Chart {
     let label = "Seconds of an unlock and core-seconds of a guess";
-    let about = "A row a derivation: a dot with its 95 % interval at the time of an unlock, a diamond at the core-seconds of a guess.";
+    let about = "A row a derivation: a dot with its 95 % interval, or the range of fewer than six rounds, at the time of an unlock, a diamond at the core-seconds of a guess.";
     Chart::new(label, about, Plot::Dots(Dots::of(Scale::Seconds, "", rows)))
 }

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod columns;
 pub mod compare;
 pub mod csv;
 pub mod fleet;

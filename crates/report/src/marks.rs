@@ -5,10 +5,11 @@ use crate::chart::bars::{Bar, Bars};
 use crate::chart::{Chart, Label, Plot, palette};
 use crate::document::{Block, Figure};
 use crate::figure;
-use crate::group;
+use crate::group::{self, Names};
 use crate::run::WHISKERS;
 use lab::record::{Interval, Mark, NoiseVerdict, Run, Tier, Trial};
-use lab::stats;
+use lab::stats::{self, Looks};
+use std::collections::BTreeSet;
 
 /// Load from which on something else was at work, for each core.
 const BUSY: f64 = 0.25;
@@ -66,27 +67,27 @@ fn heading(mark: &Mark) -> String {
 
 /// The scores with the systems that have every rate that they are made of.
 fn marks<'a>(run: &'a Run) -> Vec<(&'a Mark, Vec<Score<'a>>)> {
-    let mut systems: Vec<&Trial> = Vec::new();
-    let measured = run.trials.iter().filter(|trial| !group::is_again(trial));
-    for trial in measured {
-        if !systems.iter().any(|known| is_same_system(known, trial)) {
-            systems.push(trial);
-        }
-    }
+    let names = Names::of(&run.trials);
+    let mut known = BTreeSet::new();
+    let is_new = |trial: &&Trial| {
+        !group::is_again(trial) && known.insert((trial.setup(), trial.load().place))
+    };
+    let systems: Vec<&Trial> = run.trials.iter().filter(is_new).collect();
     let all = |mark: &Mark| -> Vec<Score<'a>> {
         let score = |system: &&'a Trial| {
             let own = points(run, mark, system)?;
-            let is_its_plain = |plain: &&&Trial| {
-                group::is_plain(plain) && plain.device.model == system.device.model
-            };
+            let place = system.load().place;
+            let is_its_plain =
+                |plain: &&&Trial| group::is_plain(plain) && plain.load().place == place;
             let plain = systems.iter().find(is_its_plain);
             let plain = plain.filter(|_| !group::is_plain(system));
             let plain = plain.and_then(|plain| points(run, mark, plain));
             Some(Score {
                 trial: system,
-                label: group::label(system),
-                ratio: plain.and_then(|plain| stats::paired_ratio(&own, &plain)),
-                points: stats::interval(&own)?,
+                label: names.setup(system),
+                // A record does not say whether how it went on decided when it ended.
+                ratio: plain.and_then(|plain| Looks::Always.ratio(&stats::ratios(&own, &plain))),
+                points: Looks::Always.interval(&own)?,
             })
         };
         systems.iter().filter_map(score).collect()
@@ -95,16 +96,14 @@ fn marks<'a>(run: &'a Run) -> Vec<(&'a Mark, Vec<Score<'a>>)> {
     marks.filter(|(_, scores)| !scores.is_empty()).collect()
 }
 
-fn is_same_system(a: &Trial, b: &Trial) -> bool {
-    group::is_same_setup(a, b) && a.device.model == b.device.model
-}
-
 /// The score of every repetition.
 fn points(run: &Run, mark: &Mark, system: &Trial) -> Option<Vec<f64>> {
     let mut points: Option<Vec<f64>> = None;
+    let (setup, place) = (system.setup(), system.load().place);
     for (workload, weight) in &mark.weights {
         let is_its = |trial: &&Trial| {
-            trial.workload == *workload && !group::is_again(trial) && is_same_system(trial, system)
+            let is_asked = trial.workload == *workload && !group::is_again(trial);
+            is_asked && trial.setup() == setup && trial.load().place == place
         };
         let trial = run.trials.iter().find(is_its)?;
         let rates = trial.samples_mb_s.iter().map(|rate| rate * weight);

@@ -153,7 +153,10 @@ fn cells(run: &Run) -> Vec<Block> {
     }
     for group in &groups {
         blocks.push(Block::heading(3, group.title()).on(MARKDOWN));
-        let note = format!("{}. Medians with their 95 % interval.", group.detail());
+        let note = format!(
+            "{}. Medians with their 95 % interval, or the range of fewer than six values.",
+            group.detail()
+        );
         blocks.push(Block::text(note).on(MARKDOWN));
         let rows = group
             .rows
@@ -161,7 +164,7 @@ fn cells(run: &Run) -> Vec<Block> {
             .map(|row| figures(&row.label, row.trial))
             .collect();
         blocks.push(Block::table(Table::plain(columns(), rows)).on(MARKDOWN));
-        if let Some(overhead) = group.again.and_then(|again| again.overhead.as_ref()) {
+        if let Some(overhead) = group.floor() {
             let again = format!("Plain against itself (A/A): {}", figure::overhead(overhead));
             blocks.push(Block::text(again).on(MARKDOWN));
         }
@@ -171,7 +174,7 @@ fn cells(run: &Run) -> Vec<Block> {
         Rows {
             title: group.title(),
             detail: group.detail(),
-            rows: rows.chain(group.again.map(again)).collect(),
+            rows: rows.chain(group.again.as_ref().map(again)).collect(),
             remark: None,
         }
     });
@@ -228,8 +231,8 @@ fn figures(label: &str, trial: &Trial) -> Row {
 
 /// The row of a second measurement. On a terminal only its ratio says something
 /// new: the noise floor of this workload.
-fn again(trial: &Trial) -> Row {
-    let mut row = figures(&group::label(trial), trial);
+fn again(again: &group::Row<'_>) -> Row {
+    let mut row = figures(&again.label, again.trial);
     for place in [1, 4, 8, 9] {
         row.cells[place].short = Some(String::new());
     }
@@ -289,9 +292,11 @@ const WORDS: [(&str, &str); 9] = [
     ),
     (
         "Against plain",
-        "The rate divided by the plain rate on the same data, measured in turns. \
-         The interval holds the true median with 95 % confidence; \
-         “not distinguishable” is a result, not a failure.",
+        "The rate divided by the plain rate on the same data, measured in turns, over the rounds \
+         that have both. A rate is of all rounds of its system: one that is decided early has fewer. \
+         The interval holds the true median with 95 % confidence. \
+         Fewer than six values have none: the least and the greatest of them stand for it. \
+         Fewer than three are too few for a verdict; “not distinguishable” is a result, not a failure.",
     ),
     (
         "Smallest difference",

@@ -5,7 +5,7 @@ use crate::chart::curves::{Curve, Curves};
 use crate::chart::{Axis, Chart, Label, Plot, palette};
 use crate::document::{Block, Figure, MARKDOWN, PAGE, TERMINAL};
 use crate::figure;
-use crate::group;
+use crate::group::Names;
 use lab::record::{Conditioning, Run, Trial};
 use lab::stats::{STEADY_ROUNDS, Steady};
 
@@ -14,9 +14,10 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
     let Some(conditioning) = &run.conditioning else {
         return Vec::new();
     };
+    let names = Names::of(&run.trials);
     let prepared = prepared(conditioning);
     let figures = tests(run, conditioning).filter_map(|(name, tracked)| {
-        let chart = rounds(&format!("{name}, round by round"), &tracked)?;
+        let chart = rounds(&names, &format!("{name}, round by round"), &tracked)?;
         Some(Figure {
             title: name.to_owned(),
             note: "MB/s by round".to_owned(),
@@ -29,16 +30,18 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
         Block::note(figure::capitalised(&prepared)).on(MARKDOWN | PAGE),
         Block::charts(figures.collect()),
     ];
-    blocks.extend(
-        tests(run, conditioning)
-            .map(|(name, tracked)| Block::titled(name, tracked.into_iter().map(outcome))),
-    );
+    blocks.extend(tests(run, conditioning).map(|(name, tracked)| {
+        Block::titled(
+            name,
+            tracked.into_iter().map(|trial| outcome(&names, trial)),
+        )
+    }));
     blocks
 }
 
 /// The rates of each cell, round by round, with a band on the last, by which it is
 /// judged; nothing where fewer than two were measured.
-fn rounds(label: &str, tracked: &[&Trial]) -> Option<Chart> {
+fn rounds(names: &Names, label: &str, tracked: &[&Trial]) -> Option<Chart> {
     let rates = || tracked.iter().flat_map(|trial| &trial.samples_mb_s);
     let last = tracked.iter().map(|trial| trial.samples_mb_s.len()).max()?;
     let highest = rates().fold(0.0, |highest: f64, rate| highest.max(*rate)) * 1.05;
@@ -48,10 +51,14 @@ fn rounds(label: &str, tracked: &[&Trial]) -> Option<Chart> {
     let curves = tracked.iter().enumerate().map(|(number, trial)| {
         let rates = &trial.samples_mb_s;
         let values: Vec<String> = rates.iter().map(|rate| figure::number(*rate)).collect();
-        let tip = format!("{}, MB/s by round: {}", cell(trial), values.join(", "));
+        let tip = format!(
+            "{}, MB/s by round: {}",
+            cell(names, trial),
+            values.join(", ")
+        );
         let points: Vec<(f64, f64)> = (1..).map(f64::from).zip(rates.iter().copied()).collect();
         Curve {
-            label: Label::of(trial, cell(trial), "", tip),
+            label: Label::of(trial, cell(names, trial), "", tip),
             colour: palette::of(trial),
             marks: points.clone(),
             number: Some(number),
@@ -71,8 +78,8 @@ fn rounds(label: &str, tracked: &[&Trial]) -> Option<Chart> {
     Some(Chart::new(label, about, plot))
 }
 
-fn cell(trial: &Trial) -> String {
-    format!("{}, {}", trial.workload, group::label(trial))
+fn cell(names: &Names, trial: &Trial) -> String {
+    format!("{}, {}", trial.workload, names.cell(trial))
 }
 
 fn prepared(conditioning: &Conditioning) -> String {
@@ -100,11 +107,11 @@ fn tests<'a>(
     })
 }
 
-/// `iops-4k-write, plain: steady after 9 rounds (within 4 %, drift 1 %)`.
-fn outcome(trial: &Trial) -> String {
+/// `iops-4k-write, plain: steady in the last 5 of 9 rounds (within 4 %, drift 1 %)`.
+fn outcome(names: &Names, trial: &Trial) -> String {
     let rates = &trial.samples_mb_s;
     let rounds = rates.len();
-    let cell = cell(trial);
+    let cell = cell(names, trial);
     let Some(steady) = Steady::of(rates) else {
         return format!("{cell}: not judged, with {rounds} rounds");
     };
@@ -115,7 +122,7 @@ fn outcome(trial: &Trial) -> String {
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len().max(1) as f64;
     let last = &rates[rounds.saturating_sub(STEADY_ROUNDS)..];
     format!(
-        "{cell}: {state} after {rounds} rounds (within {:.0} %, drift {:.0} %), {} MB/s; the first round {}",
+        "{cell}: {state} in the last {STEADY_ROUNDS} of {rounds} rounds (within {:.0} %, drift {:.0} %), {} MB/s; the first round {}",
         steady.range * 100.0,
         steady.drift * 100.0,
         figure::number(mean(last)),

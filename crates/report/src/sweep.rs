@@ -26,9 +26,9 @@ fn places(run: &Run) -> Vec<Place<'_>> {
         };
         let drive = trial.device.model.as_deref().unwrap_or_default();
         // Trials of a place follow each other.
-        let here = places
-            .last_mut()
-            .filter(|place| place.drive == drive && group::lives_alike(place.lives[0].0, trial));
+        let here = places.last_mut().filter(|place| {
+            place.drive == drive && place.lives[0].0.load().life == trial.load().life
+        });
         match here {
             None => places.push(Place {
                 drive,

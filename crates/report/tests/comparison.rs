@@ -6,12 +6,22 @@ use cryptmark_report::compare::{self, CompareError, Normalise, Options, compare}
 use cryptmark_report::text::Style;
 use lab::record::{Run, Verdict};
 
+/// A run in which every rate is `factor` times as high.
+fn another_day(factor: f64) -> Run {
+    scaled_where(factor, |_| true)
+}
+
+/// A run in which the rates of encrypted systems are `factor` times as high.
 fn scaled(factor: f64) -> Run {
+    scaled_where(factor, |trial| trial.cipher.is_some())
+}
+
+fn scaled_where(factor: f64, is_scaled: fn(&lab::record::Trial) -> bool) -> Run {
     let mut run = sample::run();
     run.run = "20261122T120000-b".into();
-    for trial in &mut run.trials {
-        for value in &mut trial.samples_mb_s {
-            *value *= factor;
+    for trial in run.trials.iter_mut().filter(|trial| is_scaled(trial)) {
+        for (at, value) in (0_i32..).zip(&mut trial.samples_mb_s) {
+            *value *= factor * (1.0 + 0.002 * f64::from(at % 3 - 1));
         }
         trial.throughput_mb_s.median *= factor;
     }
@@ -23,6 +33,35 @@ fn with_threshold(percent: f64) -> Options {
         slower_than: Some(percent),
         ..Options::default()
     }
+}
+
+/// Two repetitions a side tell nothing, whatever they differ by.
+#[test]
+fn too_few_samples_are_counted_for_themselves() {
+    let [mut a, mut b] = [sample::run(), sample::run()];
+    for run in [&mut a, &mut b] {
+        for trial in &mut run.trials {
+            trial.samples_mb_s.truncate(2);
+        }
+    }
+    for rate in b
+        .trials
+        .iter_mut()
+        .flat_map(|trial| &mut trial.samples_mb_s)
+    {
+        *rate /= 10.0;
+    }
+    let comparison = compare(&a, &b, &with_threshold(5.0)).unwrap();
+    for pair in &comparison.cells {
+        assert_eq!(pair.verdict, Verdict::TooFew);
+        // Plain beside shares of it is not judged at all.
+        assert_eq!(pair.unjudged, pair.by.is_some());
+    }
+    let text = compare::text(&comparison, &Style::default());
+    let conclusion = "faster in 0, not distinguishable in 0, and not to be judged in 12.";
+    assert!(text.replace('\n', " ").contains(conclusion), "{text}");
+    let json = serde_json::to_string(&comparison).unwrap();
+    assert!(json.contains("\"verdict\":\"too few\""), "{json}");
 }
 
 #[test]
@@ -46,7 +85,7 @@ fn the_threshold_is_judged_on_the_interval() {
             .exceeding()
             .count()
     };
-    assert_eq!(found(5.0), 12);
+    assert_eq!(found(5.0), 9);
     assert_eq!(
         found(9.9),
         0,
@@ -54,21 +93,55 @@ fn the_threshold_is_judged_on_the_interval() {
     );
     assert_eq!(found(15.0), 0);
     let comparison = compare(&a, &b, &Options::default()).unwrap();
-    assert!(
-        comparison
-            .cells
-            .iter()
-            .all(|pair| pair.verdict == Verdict::Slower)
-    );
+    let encrypted = |comparison: &compare::Comparison, verdict| {
+        let cells = comparison.cells.iter();
+        let mut encrypted = cells.filter(|pair| pair.key.setup.cipher.is_some());
+        encrypted.all(|pair| pair.verdict == verdict)
+    };
+    assert!(encrypted(&comparison, Verdict::Slower));
     assert_eq!(comparison.exceeding().count(), 0, "no threshold, no excess");
     let faster = compare(&b, &a, &with_threshold(5.0)).unwrap();
-    assert!(
-        faster
-            .cells
-            .iter()
-            .all(|pair| pair.verdict == Verdict::Faster)
-    );
+    assert!(encrypted(&faster, Verdict::Faster));
     assert_eq!(faster.exceeding().count(), 0);
+}
+
+/// A machine that is slower today is no regression of encryption; where nothing was encrypted,
+/// a rate is all that there is.
+#[test]
+fn a_slower_day_is_told_of_plain_and_fails_nothing() {
+    let (mut a, mut b) = (sample::run(), another_day(0.9));
+    let comparison = compare(&a, &b, &with_threshold(5.0)).unwrap();
+    assert_eq!(comparison.exceeding().count(), 0);
+    assert_eq!(comparison.unjudged().count(), 0);
+    for pair in &comparison.cells {
+        let expected = match pair.key.setup.cipher {
+            None => (Verdict::Slower, None),
+            Some(_) => (Verdict::NotDistinguishable, Some(Normalise::Plain)),
+        };
+        assert_eq!((pair.verdict, pair.by), expected, "{pair:?}");
+    }
+    let text = compare::text(&comparison, &Style::default());
+    assert!(text.contains("rate slower by 10.0 %"), "{text}");
+
+    for run in [&mut a, &mut b] {
+        run.trials.retain(|trial| trial.cipher.is_none());
+    }
+    let comparison = compare(&a, &b, &with_threshold(5.0)).unwrap();
+    assert_eq!(comparison.exceeding().count(), 3);
+    let text = compare::text(&comparison, &Style::default());
+    assert!(!text.contains("rate slower"), "{text}");
+}
+
+/// The noise floor of every load of `run`, as an arm of plain against itself.
+fn with_noise(mut run: Run, arm: f64) -> Run {
+    for trial in &mut run.trials {
+        if trial.cipher.is_none()
+            && let Some(again) = &mut trial.overhead
+        {
+            again.ratio = sample::interval(1.0, arm);
+        }
+    }
+    run
 }
 
 /// An operation on a file system has a time, whether it moves bytes or not.
@@ -101,12 +174,11 @@ fn operations_are_compared_by_their_times() {
 
 #[test]
 fn noise_hides_small_differences() {
-    let (mut a, b) = (sample::run(), scaled(0.96));
+    let (a, b) = (sample::run(), scaled(0.96));
     let sure = compare(&a, &b, &Options::default()).unwrap();
-    assert_eq!(sure.cells[0].verdict, Verdict::Slower);
-    a.noise.aa_ratio = Some(sample::interval(1.0, 0.06));
-    let unsure = compare(&a, &b, &Options::default()).unwrap();
-    assert_eq!(unsure.cells[0].verdict, Verdict::NotDistinguishable);
+    assert_eq!(sure.cells[1].verdict, Verdict::Slower);
+    let unsure = compare(&with_noise(a, 0.06), &b, &Options::default()).unwrap();
+    assert_eq!(unsure.cells[1].verdict, Verdict::NotDistinguishable);
     assert!((unsure.noise_floor - (1.0 / 0.94 - 1.0)).abs() < 1e-9);
 }
 
@@ -141,7 +213,7 @@ fn differing_environments_are_refused_unless_asked_for() {
 /// Half the machine with the same share lost: encryption costs as much on both.
 #[test]
 fn machines_are_compared_by_what_encryption_leaves() {
-    let (a, b) = (sample::run(), scaled(0.5));
+    let (a, b) = (sample::run(), another_day(0.5));
     let by = |normalise| Options {
         across_machines: true,
         normalise: Some(normalise),
@@ -149,8 +221,12 @@ fn machines_are_compared_by_what_encryption_leaves() {
     };
     let comparison = compare(&a, &b, &by(Normalise::Plain)).unwrap();
     for pair in &comparison.cells {
-        assert_eq!(pair.normalised.is_some(), pair.key.cipher.is_some());
-        assert_eq!(pair.verdict, Verdict::NotDistinguishable, "{pair:?}");
+        assert_eq!(pair.normalised.is_some(), pair.key.setup.cipher.is_some());
+        let expected = match pair.key.setup.cipher {
+            Some(_) => Verdict::NotDistinguishable,
+            None => Verdict::TooFew,
+        };
+        assert_eq!(pair.verdict, expected, "{pair:?}");
     }
     let raw = compare(&a, &b, &Options::default()).unwrap();
     assert_eq!(raw.cells[0].verdict, Verdict::Slower);
@@ -168,7 +244,7 @@ fn machines_are_compared_by_what_encryption_leaves() {
     let error = compare(&a, &b, &by(Normalise::Cycles)).unwrap_err();
     assert_eq!(error, CompareError::NotNormalised);
     let bare = |hz: f64, factor: f64| {
-        let mut run = scaled(factor);
+        let mut run = another_day(factor);
         run.host.clock_hz = Some(hz);
         for trial in &mut run.trials {
             trial.tier = lab::record::Tier::Cipher;
@@ -211,26 +287,25 @@ fn cells_of_one_run_alone_are_listed() {
 /// A gate that could see nothing says so.
 #[test]
 fn what_could_not_be_judged_is_counted() {
-    let (mut a, mut b) = (sample::run(), scaled(0.75));
+    let (a, mut b) = (sample::run(), scaled(0.75));
     let told = |a: &Run, b: &Run| {
         let comparison = compare(a, b, &with_threshold(5.0)).unwrap();
         let text = compare::text(&comparison, &Style::default());
         (comparison, text.replace("\n  ", " "))
     };
     let (sure, text) = told(&a, &b);
-    assert_eq!((sure.exceeding().count(), sure.unjudged().count()), (12, 0));
+    assert_eq!((sure.exceeding().count(), sure.unjudged().count()), (9, 0));
     assert!(
-        !text.contains("judged") && !text.contains("lacks"),
+        !text.contains("could not be judged") && !text.contains("lacks"),
         "{text}"
     );
 
-    a.noise.aa_ratio = Some(sample::interval(1.0, 0.3));
-    let (blind, text) = told(&a, &b);
+    let (blind, text) = told(&with_noise(a, 0.3), &b);
     assert_eq!(
         (blind.exceeding().count(), blind.unjudged().count()),
-        (0, 12)
+        (0, 9)
     );
-    let reason = "12 could not be judged: the noise floor of 42.9 % is above the threshold.";
+    let reason = "9 could not be judged: the noise floor of 42.9 % is above the threshold.";
     assert!(text.contains(reason), "{text}");
     let json = compare::json(&blind).unwrap();
     assert!(json.contains("\"unjudged\": true"), "{json}");
@@ -241,9 +316,9 @@ fn what_could_not_be_judged_is_counted() {
         trial.samples_mb_s.truncate(2);
     }
     let (few, text) = told(&a, &b);
-    assert_eq!((few.exceeding().count(), few.unjudged().count()), (0, 8));
+    assert_eq!((few.exceeding().count(), few.unjudged().count()), (0, 6));
     assert!(
-        text.contains("8 could not be judged: their intervals are too wide"),
+        text.contains("6 could not be judged: their intervals are too wide"),
         "{text}"
     );
     assert!(text.contains("B lacks 4 cells of A."), "{text}");
@@ -285,10 +360,10 @@ fn cells_are_paired_with_their_like() {
     let others = comparison
         .cells
         .iter()
-        .filter(|pair| pair.key.system == "dm-crypt");
+        .filter(|pair| pair.key.setup.system == "dm-crypt");
     assert!(others.clone().count() == 3);
     for pair in others {
-        assert_eq!(pair.key.options.as_deref(), Some("same_cpu_crypt"));
+        assert_eq!(pair.key.setup.options.as_deref(), Some("same_cpu_crypt"));
     }
 
     let mut cold = sample::run();
@@ -352,21 +427,78 @@ fn it_reads_well() {
     let comparison = compare(&sample::run(), &scaled(0.9), &with_threshold(5.0)).unwrap();
     let text = compare::text(&comparison, &Style::default());
     assert!(text.contains("slower by 10.0 %"), "{text}");
-    assert!(text.contains("Of 12 cells in both runs, B is slower in 12"));
+    assert!(text.contains("Of 12 cells in both runs, B is slower in 9"));
     let one_line = text.replace("\n  ", " ");
-    assert!(one_line.contains("12 certainly slower by more than 5 % (!)."));
+    assert!(one_line.contains("9 certainly slower by more than 5 % (!)."));
     assert!(
         text.lines().all(|line| line.chars().count() <= 110),
         "{text}"
     );
     let markdown = compare::markdown(&comparison);
-    assert!(markdown.contains("| rand-4k-read | AES-256 XTS, builtin | 50.8 | 45.7 | slower by"));
+    assert!(markdown.contains(
+        "| rand-4k-read | AES-256 XTS, builtin | 50.8 (97.0 %) | 45.7 (87.3 %) | slower by"
+    ));
     let json: serde_json::Value =
         serde_json::from_str(&compare::json(&comparison).unwrap()).unwrap();
-    assert_eq!(json["cells"][0]["verdict"], "slower");
-    assert_eq!(json["cells"][0]["exceeds"], true);
+    assert_eq!(json["cells"][1]["verdict"], "slower");
+    assert_eq!(json["cells"][1]["exceeds"], true);
+    assert_eq!(json["cells"][1]["by"], "plain");
 
     let hostile = compare(&sample::hostile(), &sample::hostile(), &Options::default()).unwrap();
     assert!(!compare::text(&hostile, &Style::default()).contains('\x1b'));
     assert!(!compare::markdown(&hostile).contains("<script"));
+}
+
+/// File systems of two sizes, one core and several, and two extents are not the same cell.
+#[test]
+fn what_differs_in_size_or_cores_is_another_cell() {
+    let of_size = |mib: u64, seconds: f64| {
+        let mut run = sample::run();
+        for trial in &mut run.trials {
+            trial.tier = lab::record::Tier::Fs;
+            trial.operation_mut().fs = Some("ext4".into());
+            trial.operation_mut().samples_s = sample::samples(seconds);
+            trial.device.size = mib << 20;
+        }
+        run.trials
+    };
+    let of = |parts: &[Vec<lab::record::Trial>]| Run {
+        trials: parts.concat(),
+        ..sample::run()
+    };
+    // The larger ones take longer.
+    let both = of(&[of_size(32, 1.0), of_size(64, 2.0)]);
+    let larger = of(&[of_size(64, 2.0)]);
+    let comparison = compare(&both, &larger, &Options::default()).unwrap();
+    assert_eq!(comparison.only_a.len(), 12);
+    for pair in &comparison.cells {
+        assert_eq!(pair.verdict, Verdict::NotDistinguishable, "{pair:?}");
+    }
+    let text = compare::text(&comparison, &Style::default());
+    assert!(text.contains("on ext4, 64 MiB, warm"), "{text}");
+
+    let shared = |cores: u32| {
+        let mut run = sample::run();
+        for trial in run.trials.iter_mut().filter(|t| t.system == "builtin") {
+            trial.backend = Some(format!("vaes512 on {cores} cores"));
+        }
+        run
+    };
+    let alone = compare(&sample::run(), &shared(4), &Options::default()).unwrap();
+    let engine = |run: &Run| run.trials.iter().filter(|t| t.system == "builtin").count();
+    assert_eq!(alone.only_a.len(), engine(&shared(4)));
+    let text = compare::text(&alone, &Style::default());
+    assert!(text.contains("builtin, 4 cores"), "{text}");
+    let error = compare(&shared(2), &shared(4), &Options::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("cores that encrypt (2 / 4)"),
+        "{error}"
+    );
+
+    let mut longer = sample::run();
+    for trial in &mut longer.trials {
+        trial.device.size *= 2;
+    }
+    let error = compare(&sample::run(), &longer, &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("extent"), "{error}");
 }

@@ -104,8 +104,8 @@ fn text_says_what_was_found() {
         ..report("")
     };
     let text = cryptmark_report::fleet::text(&nothing, &Style::default());
-    assert!(text.contains("No trial is far from all alike."));
-    assert!(text.contains("No version is slower than the one before it."));
+    assert!(text.contains("No trial is far from all alike, where these are eight or more."));
+    assert!(text.contains("No version is slower than the one before it, where both"));
     let page = html::fleet(&nothing);
     assert!(page.contains("No trial was compared with plain.") && !page.contains("<svg"));
 }

@@ -103,8 +103,8 @@ fn lives_fit_a_phone_and_a_desk() {
     fits(opened_page(&page));
 }
 
-/// Nothing is wider than the window, and the text of the charts is large
-/// enough to be read.
+/// Nothing is wider than the window, the text of the charts is large enough to be
+/// read and lies on no other, and each of their shapes is seen: none is within another.
 fn fits(opened: Option<(Browser, tempfile::TempDir)>) {
     const SEEN: &str = "(() => {
         const texts = [...document.querySelectorAll('svg text')];
@@ -119,6 +119,14 @@ fn fits(opened: Option<(Browser, tempfile::TempDir)>) {
             wide: document.documentElement.scrollWidth,
             text: Math.min(...heights),
             right: Math.max(...right),
+            touching: [...document.querySelectorAll('svg')].flatMap(svg => {
+                const boxes = [...svg.querySelectorAll('text')].map(text => [text.textContent, text.getBoundingClientRect()]);
+                return boxes.flatMap(([a, one], at) => boxes.slice(at + 1)
+                    .filter(([, other]) => one.left < other.right && other.left < one.right
+                        && one.top + 4 < other.bottom && other.top + 4 < one.bottom)
+                    .map(([b]) => a + ' | ' + b));
+            }),
+            lost: document.querySelectorAll(':is(rect, polyline, polygon, circle, text) > *').length,
         };
     })()";
     let Some((mut browser, _folder)) = opened else {
@@ -131,6 +139,8 @@ fn fits(opened: Option<(Browser, tempfile::TempDir)>) {
         assert!(number("wide") <= f64::from(width), "{width}: {seen}");
         assert!(number("right") <= f64::from(width), "{width}: {seen}");
         assert!(number("text") >= 12.0, "{width}: {seen}");
+        assert_eq!(seen["touching"], serde_json::json!([]), "{width}");
+        assert_eq!(number("lost"), 0.0, "{width}: {seen}");
     }
 }
 

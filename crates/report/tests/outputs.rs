@@ -260,14 +260,21 @@ fn too_few_repetitions_are_no_verdict() {
                 n: 1,
                 ..sample::interval(0.036, 0.0)
             };
-            overhead.verdict = Verdict::NotDistinguishable;
+            overhead.verdict = Verdict::TooFew;
         }
     }
-    let [text, markdown, _, _, sentence] = everything(&run);
+    let [text, markdown, csv, page, sentence] = everything(&run);
     for output in [&text, &markdown] {
         assert!(!output.contains("not distinguishable"), "{output}");
         assert!(output.contains("slower by 96.4 % (too few)"), "{output}");
     }
+    // In the picture as in the table.
+    let pictures: String = page.split("<svg").skip(1).collect();
+    assert!(pictures.contains("slower by 96.4 % (too few)<"), "{page}");
+    assert!(
+        csv.contains(",too few,") && !csv.contains("not distinguishable"),
+        "{csv}"
+    );
     assert!(
         sentence.starts_with("Too few repetitions to say what encryption costs: measure"),
         "{sentence}"
@@ -279,7 +286,8 @@ fn too_few_repetitions_are_no_verdict() {
         let cipher = trial.cipher.as_deref();
         cipher.is_some_and(|cipher| cipher.starts_with("twofish"))
     });
-    twofish.unwrap().overhead.as_mut().unwrap().ratio.n = 2;
+    let overhead = twofish.unwrap().overhead.as_mut().unwrap();
+    (overhead.ratio.n, overhead.verdict) = (2, Verdict::TooFew);
     let sentence = advice::sentence(&run);
     assert!(
         sentence.contains("Twofish-256 XTS costs an amount that too few repetitions do not tell"),
@@ -612,6 +620,10 @@ fn the_csv_header_is_stable() {
         csv.starts_with("run,plan,started,partial,seed,cpu,cores,kernel,os,aa_ratio,"),
         "columns are only ever added at the end"
     );
+    // The last one of the first version of the table.
+    let last = header.iter().position(|name| name == "smallest_difference");
+    assert_eq!(last, Some(99));
+    assert!(header.iter().all(|name| !name.starts_with("samples_")));
     let rows: Vec<_> = reader.records().flatten().collect();
     assert_eq!(rows.len(), 30);
     let column = |name| {
@@ -632,6 +644,9 @@ fn the_csv_header_is_stable() {
         ("wall_s", "10"),
         ("bottleneck", "device"),
         ("against", "none"),
+        ("cold", "false"),
+        ("ordinal", "2"),
+        ("trial_cores", "1"),
     ] {
         assert_eq!(&aes[column(name)], value, "{name}");
     }
@@ -758,7 +773,7 @@ fn scores_and_rounds_stand_on_the_page() {
         "published -1.9 %",
         "nobody used the machine meanwhile",
         "all was discarded",
-        "rand-4k-write, plain: steady after 10 rounds",
+        "rand-4k-write, plain: steady in the last 5 of 10 rounds",
     ] {
         assert!(text.contains(needle), "{needle}\n{text}");
         assert!(page.contains(needle), "{needle}");
@@ -903,7 +918,7 @@ fn the_cheapest_on_file_systems_may_cost_nothing_measurable() {
     );
     for trial in &mut run.trials {
         if let Some(overhead) = &mut trial.overhead {
-            overhead.ratio.n = 2;
+            (overhead.ratio.n, overhead.verdict) = (2, Verdict::TooFew);
         }
     }
     let sentence = advice::sentence(&run);

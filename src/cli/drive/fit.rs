@@ -3,6 +3,7 @@
 
 use crate::cli::progress::Progress;
 use crate::cli::report::put;
+use crate::cli::volume::disk::Disk;
 use crate::cli::{Failure, print, stop_on_signal};
 use ::drive::preset::Preset;
 use block::{BlockDevice, FileDevice, FileOptions, PathKind};
@@ -82,6 +83,7 @@ pub fn run(options: &FitOptions) -> Result<(), Failure> {
     Virtual::new(&from, [extent; 2], options.seed, &stop)?;
 
     let progress = Progress::new(options.no_progress, extent);
+    let _claim = Disk::claim_to_measure(&options.at)?;
     let storage = prepare(options, extent, &progress, &stop);
     progress.finish();
     let storage = storage?;

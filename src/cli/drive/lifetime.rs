@@ -1,7 +1,7 @@
 //! `cryptmark drive lifetime`: what encryption and its way with TRIM do to an
 //! SSD over the years.
 
-use super::share;
+use super::{go_on, put_json, share};
 use crate::cli::progress::Progress;
 use crate::cli::report::put;
 use crate::cli::run::check_writable;
@@ -12,9 +12,7 @@ use ::report::lifetime::{self as told, Lifetime};
 use bytesize::ByteSize;
 use clap::Args;
 use lab::target::simulated;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 
 /// Options of `cryptmark drive lifetime`.
 #[derive(Debug, Args)]
@@ -87,10 +85,7 @@ pub fn run(options: &LifetimeOptions) -> Result<(), Failure> {
         let lived = life.live(setup, &mut |done| {
             let parts = (number as f64 + done) * 1000.0;
             progress.counted(parts as u64, setups.len() as u64 * 1000);
-            match stop.load(Ordering::Relaxed) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
+            go_on(&stop)
         });
         match lived? {
             Some(lived) => lives.push(life_of(setup, lived)),
@@ -127,9 +122,7 @@ fn tell(options: &LifetimeOptions, record: &Lifetime) -> Result<(), Failure> {
         put(path, &::report::html::lifetime(record))?;
     }
     if let Some(path) = &options.json {
-        let mut json = serde_json::to_string_pretty(record).map_err(Failure::unprintable)?;
-        json.push('\n');
-        return put(path, &json);
+        return put_json(path, record);
     }
     match &options.html {
         // The page is on standard output.

@@ -1,8 +1,8 @@
 //! `cryptmark drive predict`: what a plan would measure on a drive that is not
 //! here, plain and encrypted.
 
+use super::{go_on, put_json};
 use crate::cli::progress::Progress;
-use crate::cli::report::put;
 use crate::cli::{Failure, print, stop_on_signal};
 use bytesize::ByteSize;
 use clap::Args;
@@ -17,9 +17,8 @@ use lab::workload::Workload;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// Requests of a workload that the plan gives a time, unless fewer fill its extent.
 const REQUESTS: u64 = 20_000;
@@ -134,10 +133,7 @@ pub fn run(options: &PredictOptions) -> Result<(), Failure> {
     progress.doing("filling the simulated drive");
     let drive = Simulated::open(&options.device, extent, options.seed, &mut |filled| {
         progress.filled(filled);
-        match stop.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
+        go_on(&stop)
     });
     progress.finish();
     let host = Host {
@@ -161,12 +157,10 @@ pub fn run(options: &PredictOptions) -> Result<(), Failure> {
         ciphers: &ciphers,
         cells: &cells,
     };
-    let Some(path) = &options.json else {
-        return print(&text(&prediction));
-    };
-    let mut json = serde_json::to_string_pretty(&prediction).map_err(Failure::unprintable)?;
-    json.push('\n');
-    put(path, &json)
+    match &options.json {
+        Some(path) => put_json(path, &prediction),
+        None => print(&text(&prediction)),
+    }
 }
 
 /// The same, where the plan gives it a time, so often that its figure is steady.

@@ -2,9 +2,8 @@
 
 mod wear;
 
-use super::share;
+use super::{go_on, put_json, share};
 use crate::cli::progress::Progress;
-use crate::cli::report::put;
 use crate::cli::{Failure, print, stop_on_signal};
 use ::drive::DriveError;
 use ::drive::ftl::{Layout, Policy, WearLevelling};
@@ -18,9 +17,7 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::BufReader;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Writes before counting and while counting, in capacities.
@@ -48,7 +45,7 @@ pub struct RunOptions {
     /// The drive: ssd-uniform, or the name or the .toml of one with kind = "flash"
     #[arg(long, value_name = "NAME|FILE.toml", default_value = UNIFORM)]
     device: String,
-    /// Which pages are written: uniform, hot-cold (where --hot is given), or a trace of fio, DiskSim, MSR Cambridge or blkparse
+    /// Which pages are written: uniform, hot-cold (where --hot is given), or a trace of fio, DiskSim, MQSim, MSR Cambridge or blkparse
     #[arg(long, value_name = "uniform|hot-cold|TRACE")]
     workload: Option<PathBuf>,
     /// Erase blocks
@@ -178,13 +175,6 @@ fn unplayable(error: &ReplayError, name: &str) -> Failure {
     match error {
         ReplayError::Trace(_) => failure.within(name),
         _ => failure,
-    }
-}
-
-fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
-    match stop.load(Ordering::Relaxed) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
     }
 }
 
@@ -332,9 +322,7 @@ impl RunOptions {
             "pages_in_use": outcome.in_use,
             "erase_counts": outcome.erases,
         });
-        let mut json = serde_json::to_string_pretty(&record).map_err(Failure::unprintable)?;
-        json.push('\n');
-        put(path, &json)
+        put_json(path, &record)
     }
 
     fn text(
@@ -357,22 +345,30 @@ impl RunOptions {
             None => text.push_str("none: the host wrote nothing"),
         }
         let in_use = f64::from(outcome.in_use) / f64::from(layout.logical_pages) * 100.0;
-        let least = outcome.erases.iter().min().copied().unwrap_or(0);
-        let most = outcome.erases.iter().max().copied().unwrap_or(0);
-        let erased: u64 = outcome.erases.iter().copied().map(u64::from).sum();
-        let mean = erased as f64 / outcome.erases.len() as f64;
         let _ = write!(
             text,
             "\nwritten by the host   {} pages\nwritten to the flash  {} pages\nin use at the end     {in_use:.1} % of {} pages\n\
-             erases of a block     {mean:.1} (least {least}, most {most}) of {} blocks\nseed                  {}\nsimulated in          {seconds:.1} s\n",
+             {}\nseed                  {}\nsimulated in          {seconds:.1} s\n",
             counts.host,
             counts.flash(),
             layout.logical_pages,
-            layout.blocks,
+            erases(&outcome.erases),
             self.seed,
         );
         text
     }
+}
+
+/// How often the blocks were erased.
+fn erases(blocks: &[u32]) -> String {
+    let least = blocks.iter().min().copied().unwrap_or(0);
+    let most = blocks.iter().max().copied().unwrap_or(0);
+    let erased: u64 = blocks.iter().copied().map(u64::from).sum();
+    let mean = erased as f64 / blocks.len() as f64;
+    format!(
+        "erases of a block     {mean:.1} (least {least}, most {most}) of {} blocks",
+        blocks.len()
+    )
 }
 
 /// Refuses the first option that was given.

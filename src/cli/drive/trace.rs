@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 /// Options of `cryptmark drive trace`.
 #[derive(Debug, Args)]
 pub struct TraceOptions {
-    /// A trace of fio (iolog), DiskSim, MSR Cambridge or blkparse
+    /// A trace of fio (iolog), DiskSim, MQSim, MSR Cambridge or blkparse
     trace: PathBuf,
-    /// The format to write: fio, disksim, msr or blkparse
+    /// The format to write: fio, disksim, mqsim, msr or blkparse
     #[arg(long, value_name = "FORMAT")]
     format: Format,
     /// Where to; - is standard output
@@ -58,8 +58,15 @@ fn stream(input: File, output: impl Write, format: Format) -> Result<(), TraceEr
 
 fn rewrite<W: Write>(input: File, output: W, format: Format) -> Result<W, TraceError> {
     let mut writer = Writer::new(output, format)?;
-    for entry in Reader::new(BufReader::new(input)) {
-        writer.write(&entry?)?;
+    let mut reader = Reader::new(BufReader::new(input));
+    while let Some(entry) = reader.entry()? {
+        writer.write(&entry)?;
+    }
+    if reader.format() == Some(Format::MqSim) {
+        eprintln!(
+            "the times are whole numbers: they are taken for MQSim's nanoseconds; \
+             DiskSim's milliseconds have a decimal point"
+        );
     }
     writer.finish()
 }

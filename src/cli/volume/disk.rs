@@ -161,6 +161,25 @@ impl Disk {
         }
     }
 
+    /// Holds the NBD export at `place`, if it is one, for a measurement that overwrites it, as
+    /// long as what is returned lives.
+    ///
+    /// # Errors
+    /// Exit code 4 if another process of this program has it.
+    #[cfg(target_os = "linux")]
+    pub fn claim_to_measure(place: &Path) -> Result<impl Sized + use<>, Failure> {
+        match lab::target::names_export(place) {
+            true => Claim::new(&Uri::parse(place.as_os_str())?, place, true, Hold::Usual).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// There are no exports here.
+    #[cfg(not(target_os = "linux"))]
+    pub fn claim_to_measure(_: &Path) -> Result<impl Sized + use<>, Failure> {
+        Ok(())
+    }
+
     #[cfg(not(target_os = "linux"))]
     fn remote(_: &Path, _: bool, _: Hold) -> Result<Self, Failure> {
         Err(crate::cli::elsewhere::needs_linux("NBD"))

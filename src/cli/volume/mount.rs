@@ -145,6 +145,8 @@ pub struct Mounted<'a> {
     fuse: FuseMount,
     /// When it was looked last whether the file system is there.
     looked: Cell<Instant>,
+    /// Whether it was said that it cannot be taken away.
+    warned: Cell<bool>,
 }
 
 impl<'a> Mounted<'a> {
@@ -189,6 +191,7 @@ impl<'a> Mounted<'a> {
             service,
             fuse: FuseMount::named(export, place, threads, visibility, &name)?,
             looked: Cell::new(Instant::now()),
+            warned: Cell::new(false),
         })
     }
 
@@ -246,8 +249,14 @@ impl Served for Mounted<'_> {
                 _ => false,
             };
             if record.places.iter().enumerate().any(gone) {
-                // fuse2fs writes what it has in memory after the unmount.
-                return self.let_go().unwrap_or(true);
+                // fuse2fs writes what it has in memory after the unmount. Who cannot be asked
+                // whether it has ended may still write: it is served, and asked again.
+                return self.let_go().unwrap_or_else(|failure| {
+                    if !self.warned.replace(true) {
+                        eprintln!("warning: {}\n  {}", failure.what(), failure.remedy());
+                    }
+                    self.fuse.is_over()
+                });
             }
         }
         self.fuse.is_over()

@@ -66,13 +66,6 @@ impl FlashPreset {
     /// # Errors
     /// [`DriveError::OutOfRange`] names the number; [`DriveError::NoSpare`].
     pub fn checked(self) -> Result<Self, DriveError> {
-        let refused = |name, value: String, possible| {
-            Err(DriveError::OutOfRange {
-                name,
-                value,
-                possible,
-            })
-        };
         for (name, value) in [
             ("read_us", self.read_us),
             ("program_us", self.program_us),
@@ -82,35 +75,37 @@ impl FlashPreset {
             ("command_us", self.command_us),
             ("erase_cycles", f64::from(self.erase_cycles)),
         ] {
-            if !(value > 0.0 && value < 1e9) {
-                let possible = "more than 0, and less than 1000000000";
-                return refused(name, value.to_string(), possible);
-            }
+            let fits = value > 0.0 && value < 1e9;
+            DriveError::require(fits, name, value, "more than 0, and less than 1000000000")?;
         }
         let page = self.page.as_u64();
-        if !page.is_power_of_two() || !(16..=65_536).contains(&page) {
-            let possible = "a power of two, 16 to 65536 bytes";
-            return refused("page", page.to_string(), possible);
-        }
+        DriveError::require(
+            page.is_power_of_two() && (16..=65_536).contains(&page),
+            "page",
+            page,
+            "a power of two, 16 to 65536 bytes",
+        )?;
         let block = page * u64::from(self.pages_per_block);
-        if block == 0 || !block.is_multiple_of(512) {
-            let possible = "so many that a block is a multiple of 512 bytes";
-            return refused(
-                "pages_per_block",
-                self.pages_per_block.to_string(),
-                possible,
-            );
-        }
+        DriveError::require(
+            block > 0 && block.is_multiple_of(512),
+            "pages_per_block",
+            self.pages_per_block,
+            "so many that a block is a multiple of 512 bytes",
+        )?;
         let pages = u64::from(self.blocks) * u64::from(self.pages_per_block);
-        if self.blocks < 2 || pages > MOST_PAGES {
-            let possible = "2 at least, and no more than 268435456 pages";
-            return refused("blocks", self.blocks.to_string(), possible);
-        }
+        DriveError::require(
+            self.blocks >= 2 && pages <= MOST_PAGES,
+            "blocks",
+            self.blocks,
+            "2 at least, and no more than 268435456 pages",
+        )?;
         let capacity = self.capacity.as_u64();
-        if capacity < block || capacity > block * u64::from(self.blocks) {
-            let possible = "a block at least, and no more than all of them";
-            return refused("capacity", capacity.to_string(), possible);
-        }
+        DriveError::require(
+            (block..=block * u64::from(self.blocks)).contains(&capacity),
+            "capacity",
+            capacity,
+            "a block at least, and no more than all of them",
+        )?;
         let spare = self.blocks - self.logical_blocks();
         match self.layer {
             // A block is copied into an erased one.

@@ -5,7 +5,7 @@ use super::{BlockMap, FlashLayer, FlashPreset, MtdBlock};
 use crate::DriveError;
 use crate::replay::ReplayError;
 use crate::trace::{Action, Entry, TraceError};
-use crate::workload::{Hot, PageWorkload};
+use crate::workload::{Hot, PageWorkload, check_times};
 use std::ops::{ControlFlow, Range};
 
 /// Bytes that the host writes at once, or a page where that is more.
@@ -86,15 +86,7 @@ impl<'a> Wear<'a> {
         seed: u64,
         report: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Option<Worn>, DriveError> {
-        for (name, times) in [("warmup", warmup), ("measure", measure)] {
-            if !(0.0..=1e6).contains(&times) || (name == "measure" && times == 0.0) {
-                return Err(DriveError::OutOfRange {
-                    name,
-                    value: times.to_string(),
-                    possible: "up to 1000000 times the capacity, and more than 0 to measure",
-                });
-            }
-        }
+        check_times(warmup, measure)?;
         let unit = self.preset.page.as_u64().max(UNIT);
         // Fewer than the pages, which are counted in 32 bits.
         let units = (self.preset.capacity.as_u64() / unit) as u32;

@@ -50,13 +50,12 @@ impl Layout {
         pages_per_block: u32,
         over_provisioning: f64,
     ) -> Result<Self, DriveError> {
-        if !(over_provisioning > 0.0 && over_provisioning <= 100.0) {
-            return Err(DriveError::OutOfRange {
-                name: "over-provisioning",
-                value: format!("{} %", over_provisioning * 100.0),
-                possible: "more than 0 %, and 10000 % at most",
-            });
-        }
+        DriveError::require(
+            over_provisioning > 0.0 && over_provisioning <= 100.0,
+            "over-provisioning",
+            format_args!("{} %", over_provisioning * 100.0),
+            "more than 0 %, and 10000 % at most",
+        )?;
         let pages = f64::from(blocks) * f64::from(pages_per_block);
         let logical_pages = (pages / (1.0 + over_provisioning)).round() as u32;
         Self {
@@ -72,25 +71,21 @@ impl Layout {
     /// # Errors
     /// [`DriveError::OutOfRange`] names the number; [`DriveError::NoSpare`].
     pub fn checked(self) -> Result<Self, DriveError> {
-        let refused = |name, value: u32, possible| {
-            Err(DriveError::OutOfRange {
-                name,
-                value: value.to_string(),
-                possible,
-            })
-        };
-        if !(1..=MOST_PAGES_PER_BLOCK).contains(&self.pages_per_block) {
-            let possible = "1 to 16384";
-            return refused("pages-per-block", self.pages_per_block, possible);
-        }
+        DriveError::require(
+            (1..=MOST_PAGES_PER_BLOCK).contains(&self.pages_per_block),
+            "pages-per-block",
+            self.pages_per_block,
+            "1 to 16384",
+        )?;
         // A page number is 32 bits, of which one value means none.
-        if self.blocks < 4 || self.pages() >= u64::from(u32::MAX) {
-            let possible = "4 at least, and no more than 4 294 967 294 pages";
-            return refused("blocks", self.blocks, possible);
-        }
-        if self.logical_pages == 0 {
-            return refused("logical pages", 0, "1 at least");
-        }
+        DriveError::require(
+            self.blocks >= 4 && self.pages() < u64::from(u32::MAX),
+            "blocks",
+            self.blocks,
+            "4 at least, and no more than 4 294 967 294 pages",
+        )?;
+        let fits = self.logical_pages > 0;
+        DriveError::require(fits, "logical pages", 0, "1 at least")?;
         self.whole().checked(self.pages_per_block)?;
         Ok(self)
     }

@@ -40,14 +40,9 @@ impl FromStr for Policy {
             _ => {
                 let choices = given.strip_prefix("d-choices:").ok_or_else(unknown)?;
                 let choices = choices.parse().map_err(|_| unknown())?;
-                match choices {
-                    1..=1024 => Ok(Self::Choices(choices)),
-                    _ => Err(DriveError::OutOfRange {
-                        name: "d-choices",
-                        value: choices.to_string(),
-                        possible: "1 to 1024",
-                    }),
-                }
+                let fits = (1..=1024).contains(&choices);
+                DriveError::require(fits, "d-choices", choices, "1 to 1024")?;
+                Ok(Self::Choices(choices))
             }
         }
     }

@@ -129,13 +129,7 @@ impl HddPreset {
     /// # Errors
     /// [`DriveError::OutOfRange`] names the number that is not possible.
     pub(crate) fn curve(&self) -> Result<(f64, f64), DriveError> {
-        let refused = |name, value: f64, possible| {
-            Err(DriveError::OutOfRange {
-                name,
-                value: value.to_string(),
-                possible,
-            })
-        };
+        let require = DriveError::require;
         let nand = self.nand.as_ref();
         for (name, value) in [
             ("rpm", self.rpm),
@@ -147,40 +141,33 @@ impl HddPreset {
             ("nand.read_us", nand.map_or(1.0, |nand| nand.read_us)),
             ("nand.read_mb_s", nand.map_or(1.0, |nand| nand.read_mb_s)),
         ] {
-            if !(value > 0.0 && value < 1e6) {
-                return refused(name, value, "more than 0, and less than 1000000");
-            }
+            let fits = value > 0.0 && value < 1e6;
+            require(fits, name, value, "more than 0, and less than 1000000")?;
         }
-        if self.capacity.as_u64() < 1_000_000 {
-            let capacity = self.capacity.as_u64() as f64;
-            return refused("capacity", capacity, "1 MB at least");
-        }
+        let capacity = self.capacity.as_u64() as f64;
+        require(capacity >= 1e6, "capacity", capacity, "1 MB at least")?;
         for (name, value) in [
             ("overhead_ms", self.overhead_ms),
             ("write_settle_ms", self.write_settle_ms),
         ] {
-            if !(0.0..1e3).contains(&value) {
-                return refused(name, value, "0 to 1000");
-            }
+            require((0.0..1e3).contains(&value), name, value, "0 to 1000")?;
         }
         if let Some(nand) = nand {
             let (block, capacity) = (nand.block.as_u64(), nand.capacity.as_u64());
-            if block < 512 || block > capacity {
-                return refused(
-                    "nand.block",
-                    block as f64,
-                    "512 bytes at least, and no more than the flash",
-                );
-            }
+            require(
+                (512..=capacity).contains(&block),
+                "nand.block",
+                block as f64,
+                "512 bytes at least, and no more than the flash",
+            )?;
         }
-        if nand.is_some() != (self.kind == Kind::Sshd) {
-            return Err(DriveError::OutOfRange {
-                name: "kind",
-                value: format!("{:?}", self.kind).to_lowercase(),
-                possible: "hdd for a disk without [nand], sshd for one with it",
-            });
-        }
-        self.seeks(refused)
+        DriveError::require(
+            nand.is_some() == (self.kind == Kind::Sshd),
+            "kind",
+            format!("{:?}", self.kind).to_lowercase(),
+            "hdd for a disk without [nand], sshd for one with it",
+        )?;
+        self.seeks()
     }
 
     /// The same with another seek curve, track + root·√f + linear·f milliseconds
@@ -199,25 +186,30 @@ impl HddPreset {
         Ok(disk)
     }
 
-    fn seeks(
-        &self,
-        refused: impl Fn(&'static str, f64, &'static str) -> Result<(f64, f64), DriveError>,
-    ) -> Result<(f64, f64), DriveError> {
+    fn seeks(&self) -> Result<(f64, f64), DriveError> {
+        let require = DriveError::require;
         let (track, average) = (self.track_seek_ms, self.average_seek_ms);
         let full = self.full_seek_ms;
-        if average.is_nan() || average <= track {
-            return refused("average_seek_ms", average, "more than track_seek_ms");
-        }
-        if !(full > average && full < 1e3) {
-            let possible = "more than average_seek_ms, less than 1000";
-            return refused("full_seek_ms", full, possible);
-        }
+        require(
+            average > track,
+            "average_seek_ms",
+            average,
+            "more than track_seek_ms",
+        )?;
+        require(
+            full > average && full < 1e3,
+            "full_seek_ms",
+            full,
+            "more than average_seek_ms, less than 1000",
+        )?;
         let root = (average - track - (full - track) / 3.0) / (MEAN_ROOT - 1.0 / 3.0);
         let linear = full - track - root;
-        if root < 0.0 || linear < 0.0 {
-            let possible = "1.4 to 3 times average_seek_ms, or the seeks between would be no curve";
-            return refused("full_seek_ms", full, possible);
-        }
+        require(
+            root >= 0.0 && linear >= 0.0,
+            "full_seek_ms",
+            full,
+            "1.4 to 3 times average_seek_ms, or the seeks between would be no curve",
+        )?;
         Ok((root, linear))
     }
 }

@@ -70,13 +70,8 @@ impl SsdDrive {
     pub fn new(ssd: &Ssd, policy: Policy, seed: u64) -> Result<Self, DriveError> {
         let ssd = ssd.clone().checked()?;
         let page = ssd.page.as_u64();
-        if !page.is_multiple_of(UNIT) {
-            return Err(DriveError::OutOfRange {
-                name: "page",
-                value: page.to_string(),
-                possible: "a multiple of 4096 bytes",
-            });
-        }
+        let fits = page.is_multiple_of(UNIT);
+        DriveError::require(fits, "page", page, "a multiple of 4096 bytes")?;
         let units_per_page = (page / UNIT) as u32;
         let units_of_chip = units_per_page * ssd.pages_per_block;
         let all = ssd.channels * ssd.chips_per_channel;

@@ -70,13 +70,8 @@ impl Ssd {
             ("chips_per_channel", f64::from(self.chips_per_channel)),
             ("erase_cycles", f64::from(self.erase_cycles)),
         ] {
-            if !(value > 0.0 && value < 1e9) {
-                return Err(DriveError::OutOfRange {
-                    name,
-                    value: value.to_string(),
-                    possible: "more than 0, and less than 1000000000",
-                });
-            }
+            let fits = value > 0.0 && value < 1e9;
+            DriveError::require(fits, name, value, "more than 0, and less than 1000000000")?;
         }
         Ok(self)
     }

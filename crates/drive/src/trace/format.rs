@@ -12,9 +12,11 @@ pub enum Format {
         /// 2 or 3.
         version: u32,
     },
-    /// DiskSim's and MQSim's: time, device, sector, sectors, flags; the time in
-    /// milliseconds.
+    /// DiskSim's: time, device, sector, sectors, flags; the time in milliseconds,
+    /// with a decimal point.
     DiskSim,
+    /// MQSim's: the same five, the time in whole nanoseconds.
+    MqSim,
     /// Microsoft Research Cambridge: comma-separated, times in 100 ns.
     Msr,
     /// What `blkparse` prints by default.
@@ -23,7 +25,7 @@ pub enum Format {
 
 impl Format {
     /// The words for them.
-    pub const KNOWN: &'static str = "fio, disksim, msr and blkparse";
+    pub const KNOWN: &'static str = "fio, disksim, mqsim, msr and blkparse";
 
     /// The format that a first line is of.
     pub(super) fn detect(line: &str) -> Option<Self> {
@@ -44,7 +46,10 @@ impl Format {
             return Some(Self::Blkparse);
         }
         let numbers = words.len() == 5 && words[..4].iter().all(|word| word.parse::<f64>().is_ok());
-        numbers.then_some(Self::DiskSim)
+        numbers.then_some(match device.contains('.') {
+            true => Self::DiskSim,
+            false => Self::MqSim,
+        })
     }
 }
 
@@ -59,6 +64,7 @@ impl FromStr for Format {
         match given {
             "fio" => Ok(Self::Fio { version: 3 }),
             "disksim" => Ok(Self::DiskSim),
+            "mqsim" => Ok(Self::MqSim),
             "msr" => Ok(Self::Msr),
             "blkparse" => Ok(Self::Blkparse),
             _ => Err(DriveError::Unknown {
@@ -75,6 +81,7 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Self::Fio { .. } => "fio",
             Self::DiskSim => "disksim",
+            Self::MqSim => "mqsim",
             Self::Msr => "msr",
             Self::Blkparse => "blkparse",
         })

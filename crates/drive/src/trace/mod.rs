@@ -1,6 +1,6 @@
 //! Traces: what hosts have asked of their drives, read and written line by line.
 //!
-//! Four text formats. What a line says more than [`Entry`] holds is read over.
+//! Five text formats. What a line says more than [`Entry`] holds is read over.
 
 mod format;
 mod parse;
@@ -95,6 +95,12 @@ pub enum Fault {
     /// A time before the first line's.
     #[error("the time is before that of the first request")]
     Time,
+    /// A decimal point among times that are whole nanoseconds until here.
+    #[error(
+        "the time has a decimal point, which times before it lack: whole numbers are \
+         MQSim's nanoseconds, a point makes them DiskSim's milliseconds"
+    )]
+    Point,
     /// Longer than 64 KiB, or not text.
     #[error("the line is too long, or not text")]
     NotText,
@@ -107,9 +113,13 @@ impl TraceError {
     /// What the user can do about it, one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {
+            Self::Line {
+                fault: Fault::Point,
+                ..
+            } => "Write every time with a decimal point if they are milliseconds.",
             Self::Line { .. } => "Mend the line, or take it out.",
             Self::NoFormat { .. } => {
-                "Give a trace of fio (iolog), DiskSim, MSR Cambridge or blkparse."
+                "Give a trace of fio (iolog), DiskSim, MQSim, MSR Cambridge or blkparse."
             }
             Self::Empty => "Give a trace with reads, writes or discards in it.",
             Self::Io(_) => "Check the file, its permissions and the free space.",
@@ -170,12 +180,11 @@ impl<R: BufRead> Reader<R> {
             if text.is_empty() || text.starts_with('#') {
                 continue;
             }
-            let format = match self.format {
+            let format = match &mut self.format {
                 Some(format) => format,
-                None => {
+                unknown => {
                     let format = Format::detect(text).ok_or(TraceError::NoFormat { line })?;
-                    self.format = Some(format);
-                    format
+                    unknown.insert(format)
                 }
             };
             if let Some(entry) = self.state.parse(format, text).map_err(faulty)? {

@@ -2,7 +2,7 @@
 
 use super::{Action, Entry, Fault, Format};
 
-/// Sectors of DiskSim and blkparse.
+/// Sectors of DiskSim, MQSim and blkparse.
 pub(super) const SECTOR: u64 = 512;
 
 /// What is carried from line to line.
@@ -10,6 +10,8 @@ pub(super) const SECTOR: u64 = 512;
 pub(super) struct State {
     /// Time of the first request, as the format counts.
     first: Option<u64>,
+    /// Whether any time was above 0.
+    counts: bool,
     /// fio version 2 says how long to wait, and not when.
     now: u64,
     /// Which event of blkparse is a request: that it is queued (Q), or, in a trace that has only
@@ -25,16 +27,31 @@ enum Event {
 
 impl State {
     /// What a line asks for; `None` where it says something else.
-    pub(super) fn parse(&mut self, format: Format, line: &str) -> Result<Option<Entry>, Fault> {
-        let entry = match format {
+    ///
+    /// A trace of MQSim whose times were 0 until now becomes one of DiskSim at the first
+    /// decimal point.
+    pub(super) fn parse(
+        &mut self,
+        format: &mut Format,
+        line: &str,
+    ) -> Result<Option<Entry>, Fault> {
+        if *format == Format::MqSim && time_of(line).contains('.') {
+            if self.counts {
+                return Err(Fault::Point);
+            }
+            *format = Format::DiskSim;
+        }
+        let entry = match *format {
             Format::Fio { version } => self.fio(version, line)?,
-            Format::DiskSim => Some(disksim(line)?),
+            Format::DiskSim => Some(five(line, 1e6)?),
+            Format::MqSim => Some(five(line, 1.0)?),
             Format::Msr => Some(msr(line)?),
             Format::Blkparse => self.blkparse(line)?,
         };
         let Some(mut entry) = entry else {
             return Ok(None);
         };
+        self.counts |= entry.time > 0;
         let first = *self.first.get_or_insert(entry.time);
         entry.time = entry.time.checked_sub(first).ok_or(Fault::Time)?;
         let end = entry.offset.checked_add(entry.bytes).ok_or(Fault::Range)?;
@@ -131,8 +148,13 @@ impl State {
     }
 }
 
-/// DiskSim 4.0 manual, section "ASCII trace format": bit 0 of the flags is a read.
-fn disksim(line: &str) -> Result<Entry, Fault> {
+fn time_of(line: &str) -> &str {
+    line.split_ascii_whitespace().next().unwrap_or_default()
+}
+
+/// DiskSim 4.0 manual, section "ASCII trace format", and MQSim's README, "Trace-based
+/// workload": bit 0 of the flags is a read. A unit of time is `nanoseconds` long.
+fn five(line: &str, nanoseconds: f64) -> Result<Entry, Fault> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let &[time, _, sector, sectors, flags] = &words[..] else {
         return Err(Fault::Words {
@@ -143,7 +165,7 @@ fn disksim(line: &str) -> Result<Entry, Fault> {
     let flags = u64::from_str_radix(flags.trim_start_matches("0x"), 16);
     let flags = flags.map_err(|_| Fault::Number { name: "flags" })?;
     Ok(Entry {
-        time: fraction("time", time, 1e6)?,
+        time: fraction("time", time, nanoseconds)?,
         action: if flags & 1 == 1 {
             Action::Read
         } else {

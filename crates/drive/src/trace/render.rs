@@ -69,18 +69,18 @@ impl<W: Write> Writer<W> {
                 };
                 writeln!(self.output, "{FIO_FILE} {word} {offset} {bytes}")?;
             }
-            Format::DiskSim => {
+            Format::DiskSim | Format::MqSim => {
                 let flags = match action {
                     Action::Read => 1,
                     Action::Write => 0,
                     Action::Discard | Action::Flush => return Err(faulty(Fault::Unwritable)),
                 };
                 let (sector, sectors) = sectors()?;
-                let milliseconds = time as f64 / 1e6;
-                writeln!(
-                    self.output,
-                    "{milliseconds:.6} 0 {sector} {sectors} {flags}"
-                )?;
+                match self.format {
+                    Format::MqSim => write!(self.output, "{time}")?,
+                    _ => write!(self.output, "{:.6}", time as f64 / 1e6)?,
+                }
+                writeln!(self.output, " 0 {sector} {sectors} {flags}")?;
             }
             Format::Msr => {
                 let word = match action {

@@ -183,7 +183,7 @@ async fn foreign(
         }
         let name = object.location.to_string();
         match format.infer_schema(&state, &storage.store, &[object]).await {
-            Ok(schema) if schema.field_with_name(columns::COLUMNS[0].name).is_ok() => {}
+            Ok(schema) if schema.field_with_name("schema_version").is_ok() => {}
             Err(DataFusionError::ObjectStore(refusal)) => return Err(refused(*refusal)),
             _ => {
                 return Ok(Some(FleetError::Foreign {

@@ -197,17 +197,9 @@ impl Operation {
     /// What it is to a session: something that has a name, and takes time.
     pub fn workload(&self, jobs: u32, cold: bool) -> Workload {
         Workload {
-            name: self.name.clone(),
-            pattern: Pattern::Sequential,
-            op: Mix::Read,
-            read_percent: None,
-            block_size: self.buffer,
-            queue_depth: 1,
             threads: jobs,
-            seconds: None,
-            bytes: None,
             cold,
-            compressible: 0,
+            ..Workload::new(&self.name, Pattern::Sequential, Mix::Read, self.buffer)
         }
     }
 

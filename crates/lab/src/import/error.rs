@@ -14,6 +14,9 @@ pub enum ImportError {
     /// JSON that is broken, or has other fields than the program writes.
     #[error("its JSON cannot be read")]
     Json(#[from] serde_json::Error),
+    /// XML that is broken.
+    #[error("its XML cannot be read")]
+    Xml(#[from] roxmltree::Error),
     /// A run of another version of this program.
     #[error(
         "the run has the schema {found}, and this program reads {}",
@@ -56,9 +59,9 @@ impl ImportError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Unknown => {
-                "Give JSON of cryptmark, fio or hyperfine, or text of CrystalDiskMark, KDiskMark or cryptsetup benchmark."
+                "Give JSON of cryptmark, fio or hyperfine, text of CrystalDiskMark, KDiskMark or cryptsetup benchmark, or XML of DiskSpd (-Rxml)."
             }
-            Self::Control | Self::Json(_) | Self::Line { .. } => {
+            Self::Control | Self::Json(_) | Self::Xml(_) | Self::Line { .. } => {
                 "Give the file as the program has written it."
             }
             Self::Schema { .. } => "Export it again with this version of cryptmark.",

@@ -1,11 +1,12 @@
 //! Results of other programs as runs to compare with: fio, hyperfine,
-//! CrystalDiskMark, KDiskMark and `cryptsetup benchmark`; and runs of this
+//! CrystalDiskMark, KDiskMark, DiskSpd and `cryptsetup benchmark`; and runs of this
 //! program that were measured elsewhere.
 //!
 //! What such a file does not say stays unknown: above all the machine.
 
 mod cryptsetup;
 mod diskmark;
+mod diskspd;
 mod error;
 mod fio;
 mod hyperfine;
@@ -13,8 +14,7 @@ mod hyperfine;
 pub use error::ImportError;
 
 use crate::record::{
-    self, Bottleneck, Detail, Device, FileOperation, Host, Latency, Noise, Run, SCHEMA, Tier,
-    TimeSplit, Trial,
+    self, Bottleneck, Detail, Device, FileOperation, Latency, Run, Tier, TimeSplit, Trial,
 };
 use crate::stats;
 use serde_json::Value;
@@ -101,6 +101,9 @@ pub fn read(text: &str) -> Result<Imported, ImportError> {
         return from_json(text);
     }
     let results = match () {
+        () if text.trim_start().starts_with('<') && text.contains("<Results") => {
+            diskspd::read(text.trim_start())?
+        }
         () if text.contains("MB/s") && text.contains("DiskMark") => diskmark::read(text)?,
         () if text.contains("MB/s") && text.contains("(Q=") => diskmark::read(text)?,
         () if text.contains("Algorithm |") => cryptsetup::read(text)?,
@@ -235,21 +238,12 @@ pub fn run(
     left_out.dedup();
     warnings.extend(left_out.iter().map(|what| format!("Left out: {what}.")));
     Ok(Run {
-        schema: SCHEMA.to_owned(),
         run: id,
         plan: first.tool.to_owned(),
         started: first.started.clone().unwrap_or(started),
-        partial: false,
-        seed: 0,
-        shard: None,
-        fingerprint: None,
-        host: Host::default(),
-        noise: Noise::default(),
-        paper: None,
-        conditioning: None,
-        marks: Vec::new(),
         trials: trials.collect(),
         warnings,
+        ..Run::default()
     })
 }
 

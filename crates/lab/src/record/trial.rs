@@ -1,22 +1,25 @@
 //! [`Trial`]: one cell of a plan, and what was found in it.
 
 use super::{Detail, Interval};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Which stretch of the road a trial timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
     /// The bare cipher, over memory.
     Cipher,
     /// A block device.
+    #[default]
     Block,
     /// A file system.
     Fs,
 }
 
 /// One cell of a plan: one system under one workload, all repetitions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Which stretch of the road was timed.
     pub tier: Tier,
@@ -70,6 +73,7 @@ pub struct Trial {
     /// Against the same target unencrypted; in the cipher tier the engine
     /// against the fastest library, and a library against the engine. `None`
     /// where there is nothing to compare with.
+    #[serde(default, deserialize_with = "judged")]
     pub overhead: Option<Overhead>,
     /// What most of the time went to.
     pub bottleneck: Bottleneck,
@@ -209,10 +213,29 @@ pub enum Verdict {
     /// The difference is not larger than what the same target shows against itself.
     #[serde(rename = "not distinguishable")]
     NotDistinguishable,
+    /// Fewer than [`FEWEST`](Self::FEWEST) pairs, of which nothing can be said.
+    #[serde(rename = "too few")]
+    TooFew,
+}
+
+impl Verdict {
+    /// Pairs below which there is no verdict.
+    pub const FEWEST: u32 = 3;
+}
+
+/// Older programs called too few pairs not distinguishable.
+fn judged<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Overhead>, D::Error> {
+    let mut overhead = Option::<Overhead>::deserialize(from)?;
+    if let Some(overhead) = &mut overhead
+        && overhead.ratio.n < Verdict::FEWEST
+    {
+        overhead.verdict = Verdict::TooFew;
+    }
+    Ok(overhead)
 }
 
 /// What most of a trial's time went to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bottleneck {
     /// Encrypting and decrypting.
@@ -224,6 +247,7 @@ pub enum Bottleneck {
     /// System calls.
     Syscall,
     /// No part stands out, or the parts are not known.
+    #[default]
     Unknown,
 }
 

@@ -3,8 +3,7 @@
 use super::subject::{InJava, InMemory, Once, Subject};
 use super::{SLOW, SessionError, WARM_UP};
 use crate::plan::Plan;
-use crate::record::Device;
-use crate::summary::Identity;
+use crate::record::{Device, Trial};
 use crate::target::java::{JavaCipher, JavaError};
 use crate::target::{Bare, Encryption, Storage, System, Target, TargetError};
 use crate::trial::{Sample, Samples, TrialError};
@@ -17,7 +16,8 @@ pub(super) struct Cell {
     pub(super) subject: Box<dyn Subject>,
     /// The system and its cipher, for progress.
     pub(super) label: String,
-    pub(super) identity: Identity,
+    /// What its records say of it.
+    pub(super) identity: Trial,
     /// Cells with the same number are on the same extent, and are compared.
     pub(super) place: usize,
     /// Bytes of the smallest request that it is asked for.
@@ -38,7 +38,7 @@ impl Cell {
     pub(super) fn new(
         subject: Box<dyn Subject>,
         label: String,
-        identity: Identity,
+        identity: Trial,
         plan: &Plan,
     ) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Cell {
         // Smaller ones are one core's work, which is measured beside it.
         let least = sharing.filter(|_| plan.all_cores);
         let least = least.map_or(0, |(_, smallest)| smallest);
-        let identity = Identity {
+        let identity = Trial {
             tier: plan.tier,
             system: target.system.as_str().to_owned(),
             system_version: target.version.clone(),
@@ -89,7 +89,7 @@ impl Cell {
                 .as_ref()
                 .unwrap_or(&storage.description)
                 .clone(),
-            served: target.system.is_served(),
+            ..Trial::default()
         };
         Self {
             least,
@@ -98,7 +98,7 @@ impl Cell {
     }
 
     pub(super) fn bare(bare: Arc<Bare>, plan: &Plan) -> Self {
-        let identity = Identity {
+        let identity = Trial {
             system: bare.system.as_str().to_owned(),
             system_version: bare.version.clone(),
             backend: bare.backend.map(|backend| bare.encryption.engine(backend)),
@@ -110,7 +110,7 @@ impl Cell {
     }
 
     pub(super) fn java(java: JavaCipher, plan: &Plan) -> Self {
-        let identity = Identity {
+        let identity = Trial {
             system: System::Java.as_str().to_owned(),
             system_version: java.version().to_owned(),
             ..in_memory(&java.encryption, plan)
@@ -119,7 +119,7 @@ impl Cell {
         Self::of_cipher(Box::new(subject), identity, plan)
     }
 
-    fn of_cipher(subject: Box<dyn Subject>, identity: Identity, plan: &Plan) -> Self {
+    fn of_cipher(subject: Box<dyn Subject>, identity: Trial, plan: &Plan) -> Self {
         let cipher = identity.cipher.as_deref().unwrap_or_default();
         let sector_bytes = identity.sector_bytes.unwrap_or_default();
         let label = format!("{} {cipher} {sector_bytes}", identity.system);
@@ -146,14 +146,7 @@ impl Cell {
 
     /// Whether both encrypt the same.
     pub(super) fn encrypts_like(&self, other: &Self) -> bool {
-        let what = |cell: &Self| {
-            (
-                cell.identity.cipher.clone(),
-                cell.identity.key_bits,
-                cell.identity.sector_bytes,
-            )
-        };
-        what(self) == what(other)
+        self.identity.encryption() == other.identity.encryption()
     }
 
     /// Whether the plan asks it of this cell: a shard measures some of the
@@ -248,18 +241,12 @@ impl Cell {
 }
 
 /// What all ciphers of `plan` in memory have in common.
-fn in_memory(encryption: &Encryption, plan: &Plan) -> Identity {
-    Identity {
+fn in_memory(encryption: &Encryption, plan: &Plan) -> Trial {
+    Trial {
         tier: plan.tier,
-        system: String::new(),
-        system_version: String::new(),
-        backend: None,
         cipher: Some(encryption.spec.to_string()),
         key_bits: Some(encryption.key_bits),
         sector_bytes: Some(encryption.sector_size.bytes() as u32),
-        format: None,
-        constant_time: None,
-        served: false,
         device: Device {
             kind: "ram".into(),
             path_kind: "memory".into(),
@@ -267,5 +254,6 @@ fn in_memory(encryption: &Encryption, plan: &Plan) -> Identity {
             size: plan.extent_bytes(),
             ..Device::default()
         },
+        ..Trial::default()
     }
 }

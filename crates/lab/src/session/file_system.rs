@@ -16,7 +16,7 @@ use crate::plan::{Plan, Until};
 use crate::probe::{self, Pace};
 use crate::record::{Device, Host, Tier, Trial};
 use crate::stats::Looks;
-use crate::summary::{Identity, operation as summary};
+use crate::summary::operation as summary;
 use crate::target::engine_file::EngineBackend;
 use crate::trial::{Sample, Samples, TrialError};
 use crate::workload::Workload;
@@ -230,18 +230,15 @@ impl Agent {
         let cell = |cell: usize| {
             let subject = &job.subjects[cell % again];
             let options: Vec<&str> = subject.options.iter().map(|option| option.name()).collect();
-            let identity = Identity {
+            let identity = Trial {
                 tier: Tier::Fs,
                 system: system_name(subject.encrypter, job.in_lab),
-                system_version: String::new(),
                 backend: (!options.is_empty()).then(|| options.join(" ")),
                 cipher: subject.cipher.clone(),
                 key_bits: subject.cipher.as_ref().map(|_| subject.key_bits),
                 sector_bytes: subject.cipher.as_ref().map(|_| subject.sector_bytes),
-                format: None,
-                constant_time: None,
                 device: device.clone(),
-                served: false,
+                ..Trial::default()
             };
             let label = format!(
                 "{}{}",

@@ -173,17 +173,14 @@ impl<'a> Session<'a> {
         };
         let test = stage.test.map_or("", |test| test.name.as_str());
         let workload = Workload {
-            name: format!("preconditioning for {test}"),
-            pattern: Pattern::Sequential,
-            op: Mix::Write,
-            read_percent: None,
-            block_size: PRECONDITION_BLOCK,
             queue_depth: PRECONDITION_DEPTH,
-            threads: 1,
-            seconds: None,
             bytes: Some(self.plan.size * u64::from(conditioning.precondition)),
-            cold: false,
-            compressible: 0,
+            ..Workload::new(
+                &format!("preconditioning for {test}"),
+                Pattern::Sequential,
+                Mix::Write,
+                PRECONDITION_BLOCK,
+            )
         };
         // Plain is there twice, and is one extent.
         let mut extents = 0;

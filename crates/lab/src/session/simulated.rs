@@ -5,9 +5,8 @@ use super::cell::Cell;
 use super::subject::OnDrive;
 use crate::clock::Clock;
 use crate::plan::Plan;
-use crate::record::{Device, Tier};
+use crate::record::{Device, Tier, Trial};
 use crate::stats;
-use crate::summary::Identity;
 use crate::target::simulated::{self, Driver, Processor, Simulated};
 use crate::target::{Backend, Bare, Encryption, System};
 use crate::trial::{self, Options};
@@ -140,23 +139,20 @@ impl Ciphers {
         cipher: Option<&Encrypting>,
         tier: Tier,
         device: Device,
-    ) -> Identity {
+    ) -> Trial {
         let encryption = cipher.map(|cipher| cipher.encryption);
-        Identity {
+        Trial {
             tier,
             system: cipher.map_or(&System::None, |_| system).as_str().to_owned(),
             system_version: env!("CARGO_PKG_VERSION").to_owned(),
-            backend: None,
             cipher: encryption.map(|encryption| encryption.spec.to_string()),
             key_bits: encryption.map(|encryption| encryption.key_bits),
             sector_bytes: encryption.map(|by| by.sector_size.bytes() as u32),
-            format: None,
-            constant_time: None,
             device: Device {
                 driver: cipher.map(|_| self.driver.to_string()),
                 ..device
             },
-            served: false,
+            ..Trial::default()
         }
     }
 }
@@ -188,17 +184,8 @@ pub fn rate(encryption: Encryption) -> Result<f64, SessionError> {
     let mut slower = f64::INFINITY;
     for op in [Mix::Encrypt, Mix::Decrypt] {
         let workload = Workload {
-            name: op.as_str().to_owned(),
-            pattern: Pattern::Sequential,
-            op,
-            read_percent: None,
-            block_size: ByteSize::mib(1),
-            queue_depth: 1,
-            threads: 1,
             seconds: Some(SECONDS),
-            bytes: None,
-            cold: false,
-            compressible: 0,
+            ..Workload::new(op.as_str(), Pattern::Sequential, op, ByteSize::mib(1))
         };
         let rates: Result<Vec<f64>, _> = (0..REPETITIONS)
             .map(|repetition| {

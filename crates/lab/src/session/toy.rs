@@ -4,8 +4,7 @@ use super::cell::Cell;
 use super::subject::{Once, Subject};
 use super::{Session, Unwatched};
 use crate::plan::{Plan, Until};
-use crate::record::{Bottleneck, Detail, Device, Tier, Trial, Verdict};
-use crate::summary::Identity;
+use crate::record::{Bottleneck, Detail, Trial, Verdict};
 use crate::trial::{Sample, TrialError};
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
@@ -34,34 +33,14 @@ impl Subject for Toy {
 }
 
 fn workload(name: &str, op: Mix) -> Workload {
-    Workload {
-        name: name.to_owned(),
-        pattern: Pattern::Random,
-        op,
-        read_percent: None,
-        block_size: ByteSize::kib(4),
-        queue_depth: 1,
-        threads: 1,
-        seconds: None,
-        bytes: None,
-        cold: false,
-        compressible: 0,
-    }
+    Workload::new(name, Pattern::Random, op, ByteSize::kib(4))
 }
 
 fn cell(system: &str, seconds: f64, plan: &Plan) -> Cell {
-    let identity = Identity {
-        tier: Tier::Block,
+    let identity = Trial {
         system: system.to_owned(),
         system_version: "1".to_owned(),
-        backend: None,
-        cipher: None,
-        key_bits: None,
-        sector_bytes: None,
-        format: None,
-        constant_time: None,
-        device: Device::default(),
-        served: false,
+        ..Trial::default()
     };
     Cell::new(Box::new(Toy(seconds)), system.to_owned(), identity, plan)
 }

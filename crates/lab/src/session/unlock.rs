@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::probe;
 use crate::record::{Detail, Device, Host, Tier, Trial};
 use crate::stats::Looks;
-use crate::summary::{self, Identity};
+use crate::summary;
 use crate::target::unlock::{ITER_TIME_MS, Purpose, Recipe, Unlock, UnlockError};
 use crate::trial::{self, Sample, Samples, TrialError};
 use crate::workload::{Mix, Pattern, Workload};
@@ -38,19 +38,7 @@ pub fn plan(recipes: &[Recipe], rounds: u32) -> Plan {
 
 /// A workload has name, size and threads; there is no pattern to a derivation.
 fn workload(recipe: &Recipe) -> Workload {
-    Workload {
-        name: recipe.name.to_owned(),
-        pattern: Pattern::Sequential,
-        op: Mix::Encrypt,
-        read_percent: None,
-        block_size: ByteSize(0),
-        queue_depth: 1,
-        threads: 1,
-        seconds: None,
-        bytes: None,
-        cold: false,
-        compressible: 0,
-    }
+    Workload::new(recipe.name, Pattern::Sequential, Mix::Encrypt, ByteSize(0))
 }
 
 /// Every recipe as its owner unlocks and as somebody guesses; the first is unlocked again,
@@ -158,24 +146,18 @@ impl Subject for Derivation {
     }
 }
 
-fn identity() -> Identity {
-    Identity {
+fn identity() -> Trial {
+    Trial {
         tier: Tier::Cipher,
         system: SYSTEM.to_owned(),
         system_version: env!("CARGO_PKG_VERSION").to_owned(),
-        backend: None,
-        cipher: None,
-        key_bits: None,
-        sector_bytes: None,
-        format: None,
-        constant_time: None,
-        served: false,
         device: Device {
             kind: "ram".into(),
             path_kind: "memory".into(),
             engine: "memory".into(),
             ..Device::default()
         },
+        ..Trial::default()
     }
 }
 

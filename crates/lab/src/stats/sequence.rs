@@ -26,14 +26,7 @@ pub const LEAST: usize = 9;
 /// `None` of fewer than [`LEAST`].
 pub fn sequence(values: &[f64]) -> Option<Interval> {
     let n = values.len();
-    let most = most_on_a_side(n)?;
-    let sorted = super::sorted(values);
-    Some(Interval {
-        median: super::median_of_sorted(&sorted)?,
-        low: sorted[n - most],
-        high: sorted[most - 1],
-        n: n as u32,
-    })
+    super::without(values, n - most_on_a_side(n)?)
 }
 
 /// The smallest number of `n` values on one side of the median that is too many to believe.

@@ -108,26 +108,6 @@ impl Entry {
         })
     }
 
-    /// A whole run, from its beginning to its end.
-    #[cfg(feature = "postgres")]
-    pub(super) fn whole(run: &Run) -> Result<[Self; 3], StoreError> {
-        let trials: Vec<_> = (0..).zip(&run.trials).collect();
-        Ok([
-            Self::begin(run)?,
-            Self::trials(&run.run, &trials)?,
-            Self::finish(run)?,
-        ])
-    }
-
-    /// Id of the run.
-    #[cfg(feature = "postgres")]
-    pub(super) fn run(&self) -> &str {
-        match self {
-            Self::Begin(header) | Self::Finish(header) => &header.run.run,
-            Self::Trials { run, .. } => run,
-        }
-    }
-
     /// Its lines in a file.
     pub(super) fn to_lines(&self) -> serde_json::Result<String> {
         let mut text = String::new();
@@ -215,18 +195,12 @@ pub(super) fn whole_header(first: &[u8], size: u64) -> Option<(&str, usize)> {
 enum Part<'a> {
     Begin(&'a RawValue),
     Finish(&'a RawValue),
-    Run {
-        bytes: u64,
-        record: &'a RawValue,
-    },
-    Trials(
-        #[cfg_attr(not(feature = "postgres"), expect(dead_code))] Cow<'a, str>,
-        Vec<(u32, &'a RawValue)>,
-    ),
+    Run { bytes: u64, record: &'a RawValue },
+    Trials(Vec<(u32, &'a RawValue)>),
 }
 
 /// Reads a file part by part, and returns how many of its bytes count. The rest is the
-/// torn end of an entry, whose writer was never told that it's safe.
+/// torn end of an entry, whose writer was never told that it is safe.
 fn parts<'a>(
     bytes: &'a [u8],
     mut take: impl FnMut(Part<'a>, usize) -> Result<(), Unreadable>,
@@ -243,17 +217,14 @@ fn parts<'a>(
             Line::Finish(record) => Part::Finish(record),
             Line::Run { bytes, record, .. } => Part::Run { bytes, record },
             Line::Trial {
-                run,
-                at,
-                more,
-                record,
+                at, more, record, ..
             } => {
                 batch.push((at, record));
                 ordinal = Some(at + 1);
                 if more {
                     continue;
                 }
-                Part::Trials(run, std::mem::take(&mut batch))
+                Part::Trials(std::mem::take(&mut batch))
             }
         };
         ordinal = ordinal.or(Some(0));
@@ -282,7 +253,7 @@ impl<'a> Lines<'a> {
                     lines.header = Some(record.get());
                     lines.is_cut = (left as u64) < bytes;
                 }
-                Part::Trials(_, batch) => {
+                Part::Trials(batch) => {
                     let batch = batch.into_iter().map(|(at, record)| (at, record.get()));
                     lines.trials.extend(batch);
                 }
@@ -291,69 +262,6 @@ impl<'a> Lines<'a> {
         })?;
         Ok(lines)
     }
-}
-
-/// What a file says, entry by entry.
-#[cfg(feature = "postgres")]
-pub(super) fn entries(bytes: &[u8]) -> Result<Vec<Entry>, serde_json::Error> {
-    let header = |record: &RawValue| {
-        let (json, run) = (record.get().to_owned(), serde_json::from_str(record.get()));
-        Ok(Header {
-            run: run.map_err(|error| (None, error))?,
-            json,
-        })
-    };
-    let mut entries = Vec::new();
-    let read = parts(bytes, |part, _| {
-        entries.push(match part {
-            Part::Begin(record) => Entry::Begin(header(record)?),
-            Part::Finish(record) | Part::Run { record, .. } => Entry::Finish(header(record)?),
-            Part::Trials(run, batch) => Entry::Trials {
-                run: run.into_owned(),
-                trials: batch
-                    .into_iter()
-                    .map(|(at, record)| (at, record.get().to_owned()))
-                    .collect(),
-            },
-        });
-        Ok(())
-    });
-    match read {
-        Ok(_) => Ok(entries),
-        Err((_, error)) => earlier_entries(bytes).ok_or(error),
-    }
-}
-
-/// The same of a file that an earlier version has left, which had JSON in strings.
-#[cfg(feature = "postgres")]
-fn earlier_entries(bytes: &[u8]) -> Option<Vec<Entry>> {
-    #[derive(Deserialize)]
-    struct Earlier {
-        json: String,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "lowercase")]
-    enum Line {
-        Begin(Earlier),
-        Trials {
-            run: String,
-            trials: Vec<(u32, String)>,
-        },
-        Finish(Earlier),
-    }
-    let header = |Earlier { json }| {
-        let run = serde_json::from_str(&json).ok()?;
-        Some(Header { run, json })
-    };
-    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-    let whole = lines.filter(|line| line.ends_with(b"\n"));
-    whole
-        .map(|line| match serde_json::from_slice(line).ok()? {
-            Line::Begin(earlier) => header(earlier).map(Entry::Begin),
-            Line::Finish(earlier) => header(earlier).map(Entry::Finish),
-            Line::Trials { run, trials } => Some(Entry::Trials { run, trials }),
-        })
-        .collect()
 }
 
 impl Header {

@@ -100,16 +100,14 @@ pub enum StoreError {
         /// What the server said.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A file in which records wait for the server cannot be written or read.
-    #[error("records cannot wait in {}", path.display())]
-    Spool {
-        /// The file or folder.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
+    /// Runs are to be written to a server that was opened to read.
+    #[error("the store {location} was opened to read")]
+    ToRead {
+        /// The database.
+        location: Location,
     },
-    /// As many records wait for the server as may.
-    #[error("{} is full: records of {} MB wait there for the store at most", folder.display(), limit / 1_000_000)]
+    /// As many bytes wait for the server as may.
+    #[error("{} is full: runs of {} MB wait there for the store already", folder.display(), limit / 1_000_000)]
     SpoolFull {
         /// Where they wait.
         folder: PathBuf,
@@ -307,10 +305,7 @@ impl StoreError {
             Self::Credentials { .. } => {
                 "Renew the password in the URL, the configuration or ~/.pgpass; what waits is kept.".into()
             }
-            Self::Spool { path, .. } => format!(
-                "Check the free space and the permissions of {}.",
-                path.display()
-            ),
+            Self::ToRead { .. } => "Open it to write.".into(),
             Self::SpoolFull { .. } => {
                 "Bring the server back and run `cryptmark store hand-over`, or raise spool_size in the configuration.".into()
             }
@@ -373,9 +368,10 @@ impl StoreError {
             Self::RunExists { .. }
                 | Self::NoSuchRun { .. }
                 | Self::OtherExperiment { .. }
-                | Self::ShardStored { .. }
                 | Self::Unstorable { .. }
-                | Self::Spool { .. }
+                | Self::Record { .. }
+                | Self::Schema { .. }
+                | Self::Damaged { .. }
         )
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct Folder {
     own: Mutex<BTreeMap<String, Log>>,
 }
 
-/// The right to change the folder, until it's dropped.
+/// The right to change the folder, until it is dropped.
 pub(super) struct Turn {
     _lock: File,
 }
@@ -76,7 +76,7 @@ impl Folder {
         Ok(store)
     }
 
-    /// Whether the folder says that it's a store; refuses what isn't one, or a newer one.
+    /// Whether the folder says that it is a store; refuses what is not one, or a newer one.
     fn is_ours(&self) -> Result<bool, StoreError> {
         let foreign = || StoreError::Foreign {
             location: self.location(),
@@ -223,12 +223,12 @@ impl Folder {
         self.path.join("runs").join(file_name(run, "jsonl"))
     }
 
-    fn own(&self) -> MutexGuard<'_, BTreeMap<String, Log>> {
+    pub(super) fn own(&self) -> MutexGuard<'_, BTreeMap<String, Log>> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Acts on the file of a run that is there, as its only writer.
-    fn with_log<T>(
+    pub(super) fn with_log<T>(
         &self,
         run: &str,
         act: impl FnOnce(&mut Log) -> io::Result<T>,
@@ -261,19 +261,26 @@ impl Folder {
         if let Some(shard) = &header.run.shard {
             self.admit(shard, run)?;
         }
-        if self.file(run).exists() {
-            let run = run.clone();
-            return Err(StoreError::RunExists { run });
-        }
+        self.refuse_known(run)?;
         if let Some(shard) = &header.run.shard {
             self.add_attempt(&turn, shard, run)?;
         }
+        self.make(&turn, header)
+    }
+
+    pub(super) fn refuse_known(&self, run: &str) -> Result<(), StoreError> {
+        match self.file(run).exists() {
+            true => Err(StoreError::RunExists { run: run.into() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes the file of a run that begins.
+    pub(super) fn make(&self, turn: &Turn, header: &Header) -> Result<(), StoreError> {
+        let run = &header.run.run;
         let begin = || {
-            self.publish(
-                &turn,
-                &self.file(run),
-                &Entry::Begin(header.clone()).to_lines()?,
-            )
+            let text = Entry::Begin(header.clone()).to_lines()?;
+            self.publish(turn, &self.file(run), &text)
         };
         let log = begin().map_err(|error| self.failed(error))?;
         self.own().insert(run.clone(), log);
@@ -310,6 +317,14 @@ impl Folder {
 
     /// Every run's id and every baseline.
     fn names(&self) -> Result<Names, StoreError> {
+        Ok(Names {
+            ids: self.ids()?,
+            baselines: self.baselines()?,
+        })
+    }
+
+    /// Every run's id, sorted.
+    pub(super) fn ids(&self) -> Result<Vec<String>, StoreError> {
         let mut ids = Vec::new();
         let entries = fs::read_dir(self.path.join("runs")).map_err(|error| self.failed(error))?;
         for entry in entries {
@@ -317,10 +332,7 @@ impl Folder {
             ids.extend(name.to_str().and_then(|name| named(name, "jsonl")));
         }
         ids.sort();
-        Ok(Names {
-            ids,
-            baselines: self.baselines()?,
-        })
+        Ok(ids)
     }
 
     /// The runs that are baselines.
@@ -371,7 +383,7 @@ impl Folder {
         }
     }
 
-    /// Removes the file of a run, if it's there.
+    /// Removes the file of a run, if it is there.
     pub(super) fn remove(&self, _: &Turn, run: &str) -> Result<(), StoreError> {
         let removed = match fs::remove_file(self.file(run)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -385,6 +397,19 @@ impl Folder {
 
     /// Stores whole runs, each in place of what is stored of it: all or, on an error, none.
     pub(super) fn put_whole(&self, turn: &Turn, runs: &[&Run]) -> Result<(), StoreError> {
+        self.put_all(turn, runs)?;
+        for run in runs {
+            if let Some(shard) = &run.shard {
+                self.add_attempt(turn, shard, &run.run)?;
+                if !run.partial {
+                    self.drop_attempts(turn, shard)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn put_all(&self, _: &Turn, runs: &[&Run]) -> Result<(), StoreError> {
         let mut staged = Vec::with_capacity(runs.len());
         for (place, run) in runs.iter().enumerate() {
             let new = self.path.join(format!("new/{place}"));
@@ -408,14 +433,6 @@ impl Folder {
                 return Err(self.failed(error));
             }
             new.extend((!was_there).then_some(path));
-        }
-        for run in runs {
-            if let Some(shard) = &run.shard {
-                self.add_attempt(turn, shard, &run.run)?;
-                if !run.partial {
-                    self.drop_attempts(turn, shard)?;
-                }
-            }
         }
         Ok(())
     }
@@ -532,7 +549,7 @@ pub fn is_store(folder: &Path) -> bool {
     fs::read_to_string(folder.join("version")).is_ok_and(|text| text.starts_with(MARK))
 }
 
-/// Why a file isn't a store: it may be one of an earlier version.
+/// Why a file is not a store: it may be one of an earlier version.
 fn no_folder(path: &Path) -> StoreError {
     let path = path.to_owned();
     match is_of_earlier(&path) {

@@ -131,7 +131,7 @@ fn unreadable(run: &str) -> RunSummary {
     }
 }
 
-/// What a list shows of a file; `None` if it's no run of a version that is known here.
+/// What a list shows of a file; `None` if it is no run of a version that is known here.
 pub(super) fn summary(path: &Path, run: &str, size: u64) -> io::Result<Option<RunSummary>> {
     let mut file = BufReader::new(File::open(path)?);
     let mut bytes = Vec::new();

@@ -55,7 +55,7 @@ impl FromStr for Location {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
-        // As earlier versions called a file; what is there is said when it's opened.
+        // As earlier versions called a file; what is there is said when it is opened.
         let path = text.strip_prefix("sqlite:").unwrap_or(text);
         let path = path.strip_prefix("//").unwrap_or(path);
         if path.is_empty() {

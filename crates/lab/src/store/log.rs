@@ -56,23 +56,7 @@ impl Log {
         }
     }
 
-    /// The file at `path`, which is made if it isn't there; waits for a writer that holds it.
-    #[cfg(feature = "postgres")]
-    pub(super) fn wait_for(path: &Path) -> io::Result<Self> {
-        loop {
-            let log = Self {
-                file: private().append(true).create(true).open(path)?,
-                path: path.to_owned(),
-            };
-            #[cfg(unix)]
-            log.file.lock()?;
-            if log.is_current() {
-                return log.heal();
-            }
-        }
-    }
-
-    /// A file at `path` with this text, whatever was there; it's on the disk afterwards.
+    /// A file at `path` with this text, whatever was there; it is on the disk afterwards.
     pub(super) fn create(path: &Path, text: &str) -> io::Result<Self> {
         // Never through a link, and never what another process has open.
         match fs::remove_file(path) {
@@ -128,7 +112,7 @@ impl Log {
         self.path.exists()
     }
 
-    /// Appends an entry; it's on the disk afterwards or, on an error, the file is as before.
+    /// Appends an entry; it is on the disk afterwards or, on an error, the file is as before.
     pub(super) fn append(&mut self, entry: &Entry) -> io::Result<()> {
         let lines = entry.to_lines()?;
         let before = self.file.metadata()?.len();
@@ -137,7 +121,7 @@ impl Log {
             .write_all(lines.as_bytes())
             .and_then(|()| self.file.sync_data());
         if written.is_err() {
-            // Half a line would spoil the next; if even that fails, it's the last.
+            // Half a line would spoil the next; if even that fails, it is the last.
             let _ = self.file.set_len(before);
         }
         written
@@ -148,17 +132,5 @@ impl Log {
         self.file.seek(SeekFrom::Start(0))?;
         self.file.read_to_end(&mut bytes)?;
         Ok(bytes)
-    }
-
-    #[cfg(feature = "postgres")]
-    pub(super) fn is_empty(&self) -> io::Result<bool> {
-        Ok(self.file.metadata()?.len() == 0)
-    }
-
-    /// Empties it. What it said must not be said again over what comes later.
-    #[cfg(feature = "postgres")]
-    pub(super) fn clear(&mut self) -> io::Result<()> {
-        self.file.set_len(0)?;
-        self.file.sync_data()
     }
 }

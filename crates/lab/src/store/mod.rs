@@ -2,8 +2,8 @@
 //! a PostgreSQL server can take them instead.
 //!
 //! A trial is on the disk as soon as it is measured: the next one may fail. Several
-//! processes may write at the same time. What a server that is away cannot take waits in
-//! files of this machine ([`Spool`]), if the store was opened with [`Store::open_to_write`].
+//! processes may write at the same time. Who writes to a server opens it with
+//! [`Store::open_to_write`]: runs are files of this machine first ([`Spool`]).
 //! A server's connections drive a runtime of their own, so callers see blocking calls;
 //! they must not be inside an async runtime themselves.
 
@@ -20,6 +20,8 @@ mod shards;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod take_over;
+#[cfg(feature = "postgres")]
+mod wait;
 mod waiting;
 
 pub use error::StoreError;

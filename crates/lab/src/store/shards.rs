@@ -65,6 +65,15 @@ pub(super) fn load_experiment(store: &Store, name: &str) -> Result<Run, StoreErr
     })
 }
 
+/// Why a run is not stored as a shard that the run `by` is.
+pub(super) fn stored_already(shard: &Shard, by: String) -> StoreError {
+    StoreError::ShardStored {
+        experiment: shard.experiment.clone(),
+        shard: shard.index.into(),
+        run: by,
+    }
+}
+
 impl Folder {
     fn experiment_file(&self, name: &str) -> PathBuf {
         self.path.join("experiments").join(file_name(name, "json"))
@@ -97,11 +106,7 @@ impl Folder {
     /// Refuses a run whose shard is of another experiment, or is another run.
     pub(super) fn admit(&self, shard: &Shard, run: &str) -> Result<(), StoreError> {
         match self.shard_here(shard)? {
-            Some(by) if by != run => Err(StoreError::ShardStored {
-                experiment: shard.experiment.clone(),
-                shard: shard.index.into(),
-                run: by,
-            }),
+            Some(by) if by != run => Err(stored_already(shard, by)),
             _ => Ok(()),
         }
     }
@@ -144,7 +149,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Why a run isn't there: another attempt at its shard may have dropped it.
+    /// Why a run is not there: another attempt at its shard may have dropped it.
     pub(super) fn gone(&self, run: &str) -> Result<StoreError, StoreError> {
         for experiment in self.experiments()? {
             let attempt = experiment.attempts.iter().find(|(known, _)| known == run);

@@ -46,7 +46,7 @@ pub(super) fn judge_all(
 }
 
 /// What becomes of a run of which `stored` is there under the same id.
-fn judge(stored: &Run, run: &Run) -> Result<TakenOver, StoreError> {
+pub(super) fn judge(stored: &Run, run: &Run) -> Result<TakenOver, StoreError> {
     if stored == run {
         return Ok(TakenOver::There);
     }

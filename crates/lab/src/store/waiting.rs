@@ -1,5 +1,5 @@
-//! Writing to a server that may be away: what it cannot take waits in the spool
-//! and is handed over later, exactly once.
+//! Writing to a server: a run is a file of this machine first, and is handed over when it
+//! begins and when it has ended, or later where the server is away; exactly once.
 
 use super::{Location, Store, StoreError};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ pub struct Spool {
     /// A folder on a file system that outlives the program; it is created. Every
     /// store has one of its own in it.
     pub folder: PathBuf,
-    /// Bytes of all records of a store that wait there, at most.
+    /// No run begins while so many bytes wait for a store. A run that has begun is kept whole.
     pub limit: u64,
 }
 
@@ -28,8 +28,8 @@ pub struct HandedOver {
 }
 
 impl Store {
-    /// Opens the store at `location` for somebody who measures: where a PostgreSQL
-    /// server is away, records wait in `spool` until it is back.
+    /// Opens the store at `location` for somebody who measures: runs for a PostgreSQL server
+    /// are files in `spool` until it has taken them.
     ///
     /// Fails as [`Store::open`] does, but not where the server is away.
     pub fn open_to_write(location: &Location, spool: &Spool) -> Result<Self, StoreError> {

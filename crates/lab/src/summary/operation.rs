@@ -3,7 +3,7 @@
 use super::DOMINANT;
 use crate::file_system::OperationSample;
 use crate::record::{Bottleneck, Detail, FileOperation, TimeSplit, Trial};
-use crate::trial::{Ledger, Sample, histogram};
+use crate::trial::{Sample, histogram};
 
 /// CPU time, summed over repetitions, from which on its split into user and
 /// system is meaningful where it is counted in ticks: 20 of 10 ms, seconds.
@@ -27,10 +27,7 @@ pub fn sample(taken: &OperationSample) -> Sample {
         bytes: taken.bytes,
         requests: taken.requests,
         latency,
-        ledger: Ledger::default(),
-        cpu: None,
-        core_hz: None,
-        full: None,
+        ..Sample::default()
     }
 }
 
@@ -125,8 +122,8 @@ fn warnings(time: &TimeSplit, repetitions: usize, cores: u32) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::file_system::Operation;
-    use crate::record::{Device, Moved, Tier, Verdict};
-    use crate::summary::{self, Identity, Reference};
+    use crate::record::{Moved, Tier, Verdict};
+    use crate::summary::{self, Reference};
     use crate::trial::Samples;
 
     fn taken(wall: f64) -> OperationSample {
@@ -148,19 +145,15 @@ mod tests {
         }
     }
 
-    fn identity() -> Identity {
-        Identity {
+    fn identity() -> Trial {
+        Trial {
             tier: Tier::Fs,
             system: "lab:dm-crypt".into(),
             system_version: "5.10".into(),
-            backend: None,
             cipher: Some("aes-cbc-plain".into()),
             key_bits: Some(256),
             sector_bytes: Some(512),
-            format: None,
-            constant_time: None,
-            device: Device::default(),
-            served: false,
+            ..Trial::default()
         }
     }
 

@@ -1,7 +1,7 @@
 //! The kernel's dm-crypt over the extent: as root, where the kernel has it.
 
 use super::engine_file::VolumeKey;
-use super::served::{Served, ServedError};
+use super::served::ServedError;
 use super::{Encryption, Reach, System, Target, TargetError};
 use block::{BlockError, Engine, FileDevice, FileOptions, LoopDevice, MappedDevice};
 use rustix::system::uname;
@@ -103,11 +103,9 @@ pub(super) fn target(
         constant_time: None,
         elsewhere: None,
         format: None,
-        device: Box::new(Served {
-            client: FileDevice::open(mapped.path(), &options).map_err(TargetError::Block)?,
-            // Each goes with its last user: the upper one first.
-            _server: Box::new((mapped, file)),
-        }),
+        device: Box::new(FileDevice::open(mapped.path(), &options).map_err(TargetError::Block)?),
+        // Each goes with its last user: the upper one first.
+        _server: Some(Box::new((mapped, file))),
         data_offset: 0,
     })
 }

@@ -84,6 +84,8 @@ pub struct Target {
     /// The format of its volume; `None` where all of the storage is data.
     pub format: Option<VolumeFormat>,
     device: Box<dyn BlockDevice>,
+    /// What serves the device; it goes after it.
+    _server: Option<Box<dyn Send + Sync>>,
     /// Where on the storage the data begins.
     data_offset: u64,
 }
@@ -100,6 +102,7 @@ impl Target {
             elsewhere: None,
             format: None,
             device: Box::new(storage),
+            _server: None,
             data_offset: 0,
         }
     }
@@ -170,6 +173,7 @@ impl Target {
             elsewhere: None,
             format: None,
             device: Box::new(crypt),
+            _server: None,
             data_offset,
         })
     }

@@ -14,10 +14,7 @@ use super::{
 use ::serve::fuse::{self, FuseError, FuseMount, Unmount, Visibility, unmount};
 use ::serve::nbd::{ClientError, End, Named, NbdDevice, Place, ServeError, Server};
 use ::serve::{Access, Export};
-use block::{
-    BlockDevice, BlockError, ByteRange, Engine, FileDevice, FileOptions, Geometry, Queue,
-    QueueOptions,
-};
+use block::{BlockDevice, Engine, FileDevice, FileOptions};
 use cipher::{Key, SectorSize};
 use rustix::fs::{AtFlags, CWD};
 use std::fs;
@@ -211,10 +208,8 @@ pub fn builtin(
     };
     Ok(Target {
         system: System::BuiltinNbd,
-        device: Box::new(Served {
-            client: NbdDevice::connect(&place, "")?,
-            _server: Box::new(guard),
-        }),
+        device: Box::new(NbdDevice::connect(&place, "")?),
+        _server: Some(Box::new(guard)),
         data_offset: 0,
         ..inner
     })
@@ -252,10 +247,8 @@ pub fn builtin_file(
     unmount(folder.path(), Unmount::Detached)?;
     Ok(Target {
         system: System::BuiltinFuse,
-        device: Box::new(Served {
-            client: opened.map_err(TargetError::Block)?,
-            _server: Box::new(OwnFile(mount)),
-        }),
+        device: Box::new(opened.map_err(TargetError::Block)?),
+        _server: Some(Box::new(OwnFile(mount))),
         data_offset: 0,
         ..inner
     })
@@ -351,10 +344,8 @@ pub fn foreign(
         constant_time: None,
         elsewhere: None,
         format: None,
-        device: Box::new(Served {
-            client,
-            _server: Box::new(guard),
-        }),
+        device: Box::new(client),
+        _server: Some(Box::new(guard)),
         data_offset: header,
     })
 }
@@ -379,39 +370,6 @@ fn make(storage: &dyn BlockDevice, encryption: &Encryption) -> Result<u64, Targe
 /// A folder that only this user sees into.
 pub(super) fn folder(program: &'static str) -> Result<TempDir, ServedError> {
     TempDir::new().map_err(|source| ServedError::Failed { program, source })
-}
-
-/// A client's device, with what serves it.
-pub(super) struct Served<D> {
-    /// Goes before the server does.
-    pub(super) client: D,
-    pub(super) _server: Box<dyn Send + Sync>,
-}
-
-impl<D: BlockDevice> BlockDevice for Served<D> {
-    fn geometry(&self) -> Geometry {
-        self.client.geometry()
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
-        self.client.read_at(offset, into)
-    }
-
-    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
-        self.client.write_at(offset, data)
-    }
-
-    fn flush(&self) -> Result<(), BlockError> {
-        self.client.flush()
-    }
-
-    fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
-        self.client.discard(range)
-    }
-
-    fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
-        self.client.queue(options)
-    }
 }
 
 /// Our server; it ends with the target.

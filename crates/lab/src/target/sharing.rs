@@ -5,6 +5,7 @@ use cipher::{IvSector, Key, KeyedCipher, SectorCipher, SectorLayout, Sharing};
 use super::{Encryption, TargetError};
 use crate::clock::Clock;
 use crate::stats;
+use std::convert::Infallible;
 
 /// Parts to try, as powers of two of bytes: 16 KiB to 2 MiB.
 const PARTS: std::ops::RangeInclusive<u32> = 14..=21;
@@ -13,7 +14,7 @@ const PARTS: std::ops::RangeInclusive<u32> = 14..=21;
 const LARGEST: usize = 4 << 20;
 
 /// Comparisons of one core with several over one size of request.
-const PAIRS: usize = 31;
+const PAIRS: u64 = 31;
 
 /// Each side of a comparison lasts at least so long, seconds.
 const TURN: f64 = 200e-6;
@@ -65,18 +66,12 @@ fn is_faster(several: &KeyedCipher, one: &KeyedCipher, mut work: impl FnMut(&Key
         }
     };
     rate(several);
-    let (mut many, mut single) = (Vec::new(), Vec::new());
-    for pair in 0..PAIRS {
-        // A B, B A: drift hits both alike.
-        if pair % 2 == 0 {
-            many.push(rate(several));
-            single.push(rate(one));
-        } else {
-            single.push(rate(one));
-            many.push(rate(several));
-        }
-    }
-    stats::paired_ratio(&many, &single).is_some_and(|ratio| ratio.low > 1.0)
+    let by = |is_several, _| {
+        let cipher = if is_several { several } else { one };
+        Ok::<_, Infallible>(rate(cipher))
+    };
+    let Ok(ratio) = stats::in_turns(PAIRS, by);
+    ratio.is_some_and(|ratio| ratio.low > 1.0)
 }
 
 /// The first of [`PARTS`] with which requests of two parts and more are all

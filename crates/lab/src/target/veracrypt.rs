@@ -5,7 +5,7 @@
 //! It wants root, or asks `sudo` for it.
 
 use super::format::{PASSPHRASE, PIM, tcrypt_volume};
-use super::served::{Name, Served, ServedError, folder};
+use super::served::{Name, ServedError, folder};
 use super::{Encryption, Program, Reach, System, Target, TargetError, VolumeFormat};
 use block::{BlockDevice, FileDevice, FileOptions};
 use cipher::Key;
@@ -59,10 +59,8 @@ pub(super) fn mount(
         constant_time: None,
         elsewhere: None,
         format: Some(VolumeFormat::Veracrypt),
-        device: Box::new(Served {
-            client: FileDevice::open(&mounted.file, &options).map_err(TargetError::Block)?,
-            _server: Box::new(mounted),
-        }),
+        device: Box::new(FileDevice::open(&mounted.file, &options).map_err(TargetError::Block)?),
+        _server: Some(Box::new(mounted)),
         data_offset: mapping.data.offset,
     })
 }

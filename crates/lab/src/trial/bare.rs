@@ -81,14 +81,8 @@ pub fn run(
         .map(|(after, before)| after.since(before));
     let clock = Clock::get();
     let mut total = Sample {
-        wall: 0.0,
-        bytes: 0,
-        requests: 0,
-        latency: histogram(),
-        ledger: Ledger::default(),
         cpu,
-        core_hz: None,
-        full: None,
+        ..Sample::default()
     };
     let mut clocks = Vec::new();
     for (lane, core_hz) in lanes {

@@ -276,10 +276,10 @@ impl Lane {
                 request_device: scaled(self.device_sum, requests),
             },
             cpu,
-            core_hz: None,
             full: self
                 .full
                 .rates(self.bytes as f64 / self.requests as f64, clock),
+            ..Sample::default()
         }
     }
 }

@@ -46,14 +46,8 @@ pub fn run(
         .zip(cpu)
         .map(|(after, before)| after.since(before));
     let mut total = Sample {
-        wall: 0.0,
-        bytes: 0,
-        requests: 0,
-        latency: histogram(),
-        ledger: Ledger::default(),
         cpu,
-        core_hz: None,
-        full: None,
+        ..Sample::default()
     };
     for lane in lanes {
         let lane = lane?;

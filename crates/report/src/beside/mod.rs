@@ -111,11 +111,8 @@ impl<'a> Beside<'a> {
 /// operation have none: the plain system, which is measured twice, does not
 /// encrypt.
 fn floor(run: &Run, member: &Member<'_>) -> f64 {
-    let is_same = |trial: &&Trial| {
-        group::is_again(trial)
-            && trial.workload == member.trial.workload
-            && trial.fs() == member.trial.fs()
-    };
+    let load = member.trial.load();
+    let is_same = |trial: &&Trial| group::is_again(trial) && trial.load() == load;
     let again = run.trials.iter().find(is_same);
     let ratio = again
         .and_then(|again| again.overhead.as_ref())
@@ -182,7 +179,9 @@ impl<'a> Block<'a> {
                 match ratio.map(|ratio| stats::verdict(ratio, self.floor)) {
                     Some(Verdict::Faster) => {}
                     Some(Verdict::Slower) => reversed.push((names.1, names.0)),
-                    Some(Verdict::NotDistinguishable) | None => undecided.push(names),
+                    Some(Verdict::NotDistinguishable | Verdict::TooFew) | None => {
+                        undecided.push(names)
+                    }
                 }
             }
         }
@@ -221,22 +220,11 @@ impl<'a> Block<'a> {
 impl Member<'_> {
     /// What a cell repeats, but for the cipher and the system.
     fn is_of(&self, other: &Self) -> bool {
-        let what = |member: &Self| {
+        fn what<'m>(member: &Member<'m>) -> impl PartialEq + use<'m> {
             let Member { published, trial } = *member;
-            (
-                (
-                    published.device.clone(),
-                    published.measure,
-                    published.unit.clone(),
-                ),
-                (
-                    trial.workload.clone(),
-                    trial.fs().map(str::to_owned),
-                    trial.format.clone(),
-                ),
-                trial.sector_bytes,
-            )
-        };
+            let figure = (&published.device, published.measure, &published.unit);
+            (figure, trial.load(), &trial.format, trial.sector_bytes)
+        }
         what(self) == what(other)
     }
 
@@ -376,7 +364,10 @@ fn cost_here(published: &Published, trial: &Trial) -> String {
     let Some(overhead) = trial.overhead.as_ref().filter(|o| figure::finite(o.ratio)) else {
         return figure::UNKNOWN.to_owned();
     };
-    if overhead.verdict == Verdict::NotDistinguishable {
+    if matches!(
+        overhead.verdict,
+        Verdict::NotDistinguishable | Verdict::TooFew
+    ) {
         return figure::overhead(overhead);
     }
     let cost = |ratio: f64| match published.measure {

@@ -1,5 +1,11 @@
 //! Scales, with round values that have names.
 
+use super::{Hang, WIDTH, palette, text, width};
+use maud::{Markup, html};
+
+/// Least distance between the names of two ticks.
+const APART: i32 = 8;
+
 /// A scale.
 pub(crate) struct Axis {
     low: f64,
@@ -48,6 +54,22 @@ impl Axis {
             true => (value / self.low).ln() / (self.high / self.low).ln(),
             false => (value - self.low) / (self.high - self.low),
         }
+    }
+
+    /// The names of values from left to right, at `y` and where `x` has each; those
+    /// that would touch another are left out.
+    pub(super) fn names(&self, x: impl Fn(f64) -> i32, y: i32) -> Markup {
+        // From the right, so that the last has its name.
+        let mut next = WIDTH;
+        let names = self.ticks.iter().rev().filter_map(|(value, name)| {
+            let half = width(name) / 2;
+            let middle = x(*value).min(WIDTH - half).max(half);
+            (middle + half <= next).then(|| {
+                next = middle - half - APART;
+                text(name, (middle, y), Hang::Middle, palette::MUTED)
+            })
+        });
+        html! { @for name in names { (name) } }
     }
 
     pub(super) fn low(&self) -> f64 {

@@ -1,12 +1,12 @@
 //! A bar a row, whole or in parts, with the interval of its median.
 
+use super::palette::{self, Colour};
 use super::{
-    Canvas, Caption, Chart, Drawing, Drawn, Hang, LINE, Label, WIDTH, clipped, palette, width,
+    Caption, Drawing, Hang, LINE, Label, WIDTH, clipped, path, rectangle, text, whisker, width,
 };
 use crate::figure;
 use lab::record::Interval;
-use maud::Markup;
-use plotters::style::RGBColor;
+use maud::{Markup, html};
 
 /// Heights: of a bar, of one with words on it, of the one below it, of the gap
 /// between rows, and of a title with its gap.
@@ -20,7 +20,7 @@ const TITLE: i32 = LINE + 5;
 #[derive(Default)]
 pub(crate) struct Bars {
     /// What the colours of parts mean.
-    pub(crate) legend: Vec<(&'static str, RGBColor)>,
+    pub(crate) legend: Vec<(&'static str, Colour)>,
     /// Bars under a title, which may be empty.
     pub(crate) blocks: Vec<(String, Vec<Bar>)>,
     /// What the width stands for; the longest bar where absent.
@@ -32,7 +32,7 @@ pub(crate) struct Bars {
 pub(crate) struct Bar {
     pub(crate) label: Label,
     /// One after the other: a length, its colour, and words where they fit.
-    pub(crate) parts: Vec<(f64, RGBColor, String)>,
+    pub(crate) parts: Vec<(f64, Colour, String)>,
     pub(crate) interval: Option<Interval>,
     /// The length of a thin grey bar below.
     pub(crate) peer: Option<f64>,
@@ -40,7 +40,7 @@ pub(crate) struct Bar {
 
 impl Bar {
     /// In one piece, where its length is known.
-    pub(crate) fn whole(label: Label, length: Option<Interval>, colour: RGBColor) -> Self {
+    pub(crate) fn whole(label: Label, length: Option<Interval>, colour: Colour) -> Self {
         let interval = length.filter(|length| figure::finite(*length));
         let part = |length: Interval| (length.median, colour, String::new());
         Self {
@@ -56,6 +56,34 @@ impl Bar {
         let others = self.interval.map(|interval| interval.high);
         others.into_iter().chain(self.peer).fold(parts, f64::max)
     }
+
+    fn draw(&self, scale: &Scale, (top, foot): (i32, i32)) -> Markup {
+        let middle = i32::midpoint(top, foot);
+        let (mut start, mut left) = (0.0, 0);
+        let parts = self.parts.iter().filter_map(|(length, colour, words)| {
+            start += length;
+            let right = scale.x(start);
+            if right <= left || *length <= 0.0 {
+                return None;
+            }
+            let from = std::mem::replace(&mut left, right);
+            let fits = !words.is_empty() && width(words) + 6 < right - from;
+            let at = (i32::midpoint(from, right), middle);
+            Some(html! {
+                (rectangle((from, top), (right, foot), colour))
+                @if fits { (text(words, at, Hang::Middle, palette::ON_COLOUR)) }
+            })
+        });
+        html! {
+            @for part in parts { (part) }
+            @if let Some(Interval { low, high, .. }) = self.interval {
+                (whisker(scale.x(low), scale.x(high), middle, palette::INK))
+            }
+            @if let Some(peer) = self.peer {
+                (rectangle((0, foot), (scale.x(peer), foot + PEER), palette::GREY))
+            }
+        }
+    }
 }
 
 impl Bars {
@@ -67,24 +95,13 @@ impl Bars {
         }
     }
 
-    pub(super) fn draw(&self, chart: &Chart) -> Markup {
+    pub(super) fn draw(&self) -> Drawing {
         let bars = || self.blocks.iter().flat_map(|(_, bars)| bars);
         let worded = bars().any(|bar| bar.parts.iter().any(|(_, _, words)| !words.is_empty()));
         let bar = if worded { WORDED } else { BAR };
         let peers = bars().any(|bar| bar.peer.is_some());
         let below = GAP + if peers { PEER } else { 0 };
-        let captions = |bars: &[Bar]| -> Vec<Caption> {
-            bars.iter().map(|bar| Caption::of(&bar.label)).collect()
-        };
         let top = if self.legend.is_empty() { 0 } else { LINE + 8 };
-        let mut height = top;
-        for (title, bars) in &self.blocks {
-            height += if title.is_empty() { 0 } else { TITLE };
-            height += captions(bars)
-                .iter()
-                .map(|caption| caption.height() + bar + below)
-                .sum::<i32>();
-        }
         let longest = || {
             bars()
                 .map(Bar::longest)
@@ -92,30 +109,32 @@ impl Bars {
                 .fold(0.0, f64::max)
         };
         let scale = Scale(self.whole.unwrap_or_else(longest));
-        let mut drawing = Drawing::new(chart, height);
-        drawing.scenery(|canvas| {
-            legend(canvas, &self.legend)?;
-            canvas.line((0, top), (0, height), 1, palette::GRID)
-        });
+        let mut drawing = Drawing {
+            scenery: vec![legend(&self.legend)],
+            ..Drawing::default()
+        };
         let mut y = top;
         for (title, bars) in &self.blocks {
             if !title.is_empty() {
-                drawing.scenery(|canvas| {
-                    let title = clipped(title, WIDTH);
-                    canvas.text(&title, (0, y + LINE / 2), Hang::Left, palette::MUTED)
-                });
+                let (title, at) = (clipped(title, WIDTH), (0, y + LINE / 2));
+                drawing
+                    .scenery
+                    .push(text(&title, at, Hang::Left, palette::MUTED));
                 y += TITLE;
             }
-            for (row, caption) in bars.iter().zip(captions(bars)) {
+            for row in bars {
+                let caption = Caption::of(&row.label);
                 let upper = y + caption.height();
-                drawing.row(&row.label, |canvas| {
-                    caption.draw(canvas, y)?;
-                    paint(canvas, row, &scale, (upper, upper + bar))
-                });
+                let shapes = row.draw(&scale, (upper, upper + bar));
+                drawing.row(&row.label, html! { (caption.draw(y)) (shapes) });
                 y = upper + bar + below;
             }
         }
-        drawing.finish()
+        drawing
+            .scenery
+            .push(path(&[(0, top), (0, y)], 1, palette::GRID));
+        drawing.height = y;
+        drawing
     }
 }
 
@@ -134,37 +153,15 @@ impl Scale {
     }
 }
 
-fn legend(canvas: &Canvas<'_>, parts: &[(&str, RGBColor)]) -> Drawn {
-    let mut x = 0;
-    for (name, colour) in parts {
-        canvas.rectangle((x, 3), (x + 12, 15), *colour)?;
-        canvas.text(name, (x + 17, 9), Hang::Left, palette::INK)?;
-        x += 17 + width(name) + 12;
-    }
-    Ok(())
-}
-
-fn paint(canvas: &Canvas<'_>, bar: &Bar, scale: &Scale, (top, foot): (i32, i32)) -> Drawn {
-    let mut start = 0.0;
-    let mut left = 0;
-    for (length, colour, words) in &bar.parts {
-        start += length;
-        let right = scale.x(start);
-        if right > left && *length > 0.0 {
-            canvas.rectangle((left, top), (right, foot), *colour)?;
-            if !words.is_empty() && width(words) + 6 < right - left {
-                let middle = (i32::midpoint(left, right), i32::midpoint(top, foot));
-                canvas.text(words, middle, Hang::Middle, palette::ON_COLOUR)?;
-            }
-            left = right;
+fn legend(parts: &[(&str, Colour)]) -> Markup {
+    let mut next = 0;
+    let entries = parts.iter().map(|(name, colour)| {
+        let x = next;
+        next += 17 + width(name) + 12;
+        html! {
+            (rectangle((x, 3), (x + 12, 15), colour))
+            (text(name, (x + 17, 9), Hang::Left, palette::INK))
         }
-    }
-    if let Some(interval) = bar.interval {
-        let (low, high) = (scale.x(interval.low), scale.x(interval.high));
-        canvas.whisker(low, high, i32::midpoint(top, foot), 2, palette::INK)?;
-    }
-    match bar.peer {
-        Some(peer) => canvas.rectangle((0, foot), (scale.x(peer), foot + PEER), palette::GREY),
-        None => Ok(()),
-    }
+    });
+    html! { @for entry in entries { (entry) } }
 }

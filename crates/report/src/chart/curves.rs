@@ -1,10 +1,8 @@
 //! Curves over two scales, with a legend below.
 
-use super::{
-    Axis, Canvas, Chart, Drawing, Drawn, Hang, LINE, Label, WIDTH, clipped, palette, width,
-};
-use maud::Markup;
-use plotters::prelude::*;
+use super::palette::{self, Colour};
+use super::{Axis, Drawing, Hang, LINE, Label, Point, WIDTH, clipped, mark, path, rectangle, text};
+use maud::{Markup, html};
 
 /// Height of the plot with its names, and the room for these around it.
 const PLOT: i32 = 220;
@@ -12,9 +10,6 @@ const TOP: i32 = 10;
 const FOOT: i32 = PLOT - 26;
 const LEFT: i32 = 62;
 const RIGHT: i32 = WIDTH - 26;
-
-/// Least distance between the names of two ticks.
-const APART: i32 = 8;
 
 /// Curves that share their scales.
 pub(crate) struct Curves {
@@ -28,7 +23,7 @@ pub(crate) struct Curves {
 /// A curve.
 pub(crate) struct Curve {
     pub(crate) label: Label,
-    pub(crate) colour: RGBColor,
+    pub(crate) colour: Colour,
     pub(crate) points: Vec<(f64, f64)>,
     /// Where the marks are that tell it from others without colour.
     pub(crate) marks: Vec<(f64, f64)>,
@@ -37,23 +32,23 @@ pub(crate) struct Curve {
 }
 
 impl Curves {
-    pub(super) fn draw(&self, chart: &Chart) -> Markup {
-        let height = PLOT + self.curves.len() as i32 * LINE + 6;
-        let mut drawing = Drawing::new(chart, height);
-        drawing.scenery(|canvas| self.grid(canvas));
+    pub(super) fn draw(&self) -> Drawing {
+        let mut drawing = Drawing {
+            height: PLOT + self.curves.len() as i32 * LINE + 6,
+            scenery: vec![self.grid()],
+            ..Drawing::default()
+        };
         let mut curves: Vec<(i32, &Curve)> = (0..).zip(&self.curves).collect();
         // What is in colour lies on top.
         curves.sort_by_key(|(_, curve)| curve.colour != palette::GREY);
         for (line, curve) in curves {
             let number = curve.number.unwrap_or(0);
-            drawing.curve(number, &curve.label, |canvas| {
-                self.curve(canvas, curve, line)
-            });
+            drawing.curve(number, &curve.label, self.curve(curve, line));
         }
-        drawing.finish()
+        drawing
     }
 
-    fn place(&self, (x, y): (f64, f64)) -> (i32, i32) {
+    fn place(&self, (x, y): (f64, f64)) -> Point {
         let along = |share: f64, from: i32, to: i32| from + (share * f64::from(to - from)) as i32;
         (
             along(self.x.share(x), LEFT, RIGHT),
@@ -61,47 +56,38 @@ impl Curves {
         )
     }
 
-    fn grid(&self, canvas: &Canvas<'_>) -> Drawn {
-        if let Some(from) = self.band {
-            let (left, _) = self.place((from, 0.0));
-            canvas.rectangle((left, TOP), (RIGHT, FOOT), palette::BAND)?;
-        }
-        for (value, name) in &self.y.ticks {
-            let (_, y) = self.place((self.x.low(), *value));
-            canvas.line((LEFT, y), (RIGHT, y), 1, palette::GRID)?;
-            canvas.text(name, (LEFT - 6, y), Hang::Right, palette::MUTED)?;
-        }
-        // From the right, so that the last has its name.
-        let mut next = WIDTH;
-        for (value, name) in self.x.ticks.iter().rev() {
-            let (x, _) = self.place((*value, self.y.low()));
-            let half = width(name) / 2;
-            let middle = x.min(WIDTH - half);
-            canvas.line((x, TOP), (x, FOOT), 1, palette::GRID)?;
-            if middle + half <= next {
-                canvas.text(name, (middle, FOOT + 14), Hang::Middle, palette::MUTED)?;
-                next = middle - half - APART;
+    fn grid(&self) -> Markup {
+        let x = |value: f64| self.place((value, self.y.low())).0;
+        let y = |value: f64| self.place((self.x.low(), value)).1;
+        html! {
+            @if let Some(from) = self.band {
+                (rectangle((x(from), TOP), (RIGHT, FOOT), palette::BAND))
             }
+            @for (value, name) in &self.y.ticks {
+                (path(&[(LEFT, y(*value)), (RIGHT, y(*value))], 1, palette::GRID))
+                (text(name, (LEFT - 6, y(*value)), Hang::Right, palette::MUTED))
+            }
+            @for (value, _) in &self.x.ticks {
+                (path(&[(x(*value), TOP), (x(*value), FOOT)], 1, palette::GRID))
+            }
+            (self.x.names(x, FOOT + 14))
         }
-        Ok(())
     }
 
     /// The curve with its marks, and its `line` of the legend.
-    fn curve(&self, canvas: &Canvas<'_>, curve: &Curve, line: i32) -> Drawn {
+    fn curve(&self, curve: &Curve, line: i32) -> Markup {
         let stroke = if curve.number.is_some() { 2 } else { 7 };
-        let points: Vec<(i32, i32)> = curve.points.iter().map(|at| self.place(*at)).collect();
-        canvas
-            .area
-            .draw(&PathElement::new(points, curve.colour.stroke_width(stroke)))?;
+        let points: Vec<Point> = curve.points.iter().map(|at| self.place(*at)).collect();
         let middle = PLOT + line * LINE + LINE / 2;
-        canvas.line((0, middle), (16, middle), stroke, curve.colour)?;
-        if let Some(number) = curve.number {
-            for at in &curve.marks {
-                canvas.mark(number, self.place(*at), curve.colour)?;
-            }
-            canvas.mark(number, (8, middle), curve.colour)?;
-        }
         let name = clipped(&curve.label.name, WIDTH - 24);
-        canvas.text(&name, (22, middle), Hang::Left, palette::INK)
+        html! {
+            (path(&points, stroke, curve.colour))
+            (path(&[(0, middle), (16, middle)], stroke, curve.colour))
+            @if let Some(number) = curve.number {
+                @for at in &curve.marks { (mark(number, self.place(*at), curve.colour)) }
+                (mark(number, (8, middle), curve.colour))
+            }
+            (text(&name, (22, middle), Hang::Left, palette::INK))
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! A dot with its interval a row, on a scale that all rows share.
 
-use super::{Axis, Caption, Chart, Drawing, Hang, LINE, Label, WIDTH, clipped, palette};
+use super::palette::{self, Colour};
+use super::{
+    Axis, Caption, Drawing, Hang, LINE, Label, WIDTH, clipped, mark, path, rectangle, text, whisker,
+};
 use crate::figure;
-use maud::Markup;
-use plotters::style::RGBColor;
+use maud::{Markup, html};
 
 /// Heights: of the strip that shows a row, of a title with its gap, of the gap
 /// below a block.
@@ -39,16 +41,16 @@ pub(crate) struct Block {
 pub(crate) struct Dot {
     pub(crate) label: Label,
     pub(crate) at: f64,
-    pub(crate) colour: RGBColor,
+    pub(crate) colour: Colour,
     pub(crate) interval: [f64; 2],
     /// The middle half, as a box.
     pub(crate) half: Option<[f64; 2]>,
     /// Something else, as a diamond.
-    pub(crate) other: Option<(f64, RGBColor)>,
+    pub(crate) other: Option<(f64, Colour)>,
 }
 
 impl Dot {
-    pub(crate) fn new(label: Label, at: f64, interval: [f64; 2], colour: RGBColor) -> Self {
+    pub(crate) fn new(label: Label, at: f64, interval: [f64; 2], colour: Colour) -> Self {
         Self {
             label,
             at,
@@ -56,6 +58,23 @@ impl Dot {
             interval,
             half: None,
             other: None,
+        }
+    }
+
+    fn draw(&self, x: impl Fn(f64) -> i32, middle: i32) -> Markup {
+        let [low, high] = self.interval.map(&x);
+        let line = if self.half.is_some() {
+            palette::BLUE
+        } else {
+            self.colour
+        };
+        html! {
+            @if let Some((at, colour)) = self.other { (mark(3, (x(at), middle), colour)) }
+            (whisker(low, high, middle, line))
+            @if let Some([low, high]) = self.half.map(|half| half.map(&x)) {
+                (rectangle((low, middle - 4), (high.max(low + 1), middle + 4), palette::SKY))
+            }
+            (mark(0, (x(self.at), middle), self.colour))
         }
     }
 }
@@ -71,97 +90,58 @@ impl Dots {
         }
     }
 
-    pub(super) fn draw(&self, chart: &Chart) -> Markup {
-        let captions: Vec<Vec<Caption>> = self
-            .blocks
-            .iter()
-            .map(|block| {
-                block
-                    .rows
-                    .iter()
-                    .map(|row| Caption::of(&row.label))
-                    .collect()
-            })
-            .collect();
-        // The upper edges of strips: captions stand above them, titles above all of a block.
-        let mut height = 0;
-        let mut strips: Vec<Vec<i32>> = Vec::new();
-        let mut titles = Vec::new();
-        for (block, captions) in self.blocks.iter().zip(&captions) {
-            titles.push(height);
-            height += if block.title.is_empty() { 0 } else { TITLE };
-            let strip = |caption: &Caption| {
-                let top = height + caption.height();
-                height = top + STRIP;
-                top
-            };
-            strips.push(captions.iter().map(strip).collect());
-            height += if block.title.is_empty() { 0 } else { GAP };
-        }
-        let foot = height;
-        height += LINE + 4 + if self.foot.is_empty() { 0 } else { LINE };
-
+    pub(super) fn draw(&self) -> Drawing {
         let axis = self.axis();
         // Room for the marks at both edges.
-        let x = |value: f64| 6 + (axis.share(value) * f64::from(WIDTH - 13)) as i32;
-        let mut drawing = Drawing::new(chart, height);
-        drawing.scenery(|canvas| {
-            for (at, name) in &axis.ticks {
-                let middle = x(*at).clamp(18, WIDTH - 18);
-                canvas.text(
-                    name,
-                    (middle, foot + LINE / 2 + 2),
-                    Hang::Middle,
-                    palette::MUTED,
-                )?;
+        let x = &|value: f64| 6 + (axis.share(value) * f64::from(WIDTH - 13)) as i32;
+        let mut drawing = Drawing::default();
+        let mut y = 0;
+        for block in &self.blocks {
+            let (title, is_titled) = (clipped(&block.title, WIDTH), !block.title.is_empty());
+            let words = text(&title, (0, y + LINE / 2), Hang::Left, palette::MUTED);
+            drawing.scenery.push(words);
+            y += if is_titled { TITLE } else { 0 };
+            for row in &block.rows {
+                // The grid keeps to the strip below the caption, so that no line crosses a text.
+                let caption = Caption::of(&row.label);
+                let top = y + caption.height();
+                let foot = top + STRIP - 3;
+                drawing
+                    .scenery
+                    .push(self.grid(block, &axis, x, (top, foot)));
+                let shapes = row.draw(x, i32::midpoint(top, foot));
+                drawing.row(&row.label, html! { (caption.draw(y)) (shapes) });
+                y = top + STRIP;
             }
-            let below = (WIDTH / 2, foot + LINE + LINE / 2 + 2);
-            canvas.text(self.foot, below, Hang::Middle, palette::MUTED)?;
-            for ((block, strips), title) in self.blocks.iter().zip(&strips).zip(&titles) {
-                let words = clipped(&block.title, WIDTH);
-                canvas.text(&words, (0, title + LINE / 2), Hang::Left, palette::MUTED)?;
-                // The grid keeps to the strips, so that no line crosses a text.
-                for &top in strips {
-                    let bottom = top + STRIP - 3;
-                    if let Some([low, high]) = block.band {
-                        let right = x(high).max(x(low) + 1);
-                        canvas.rectangle((x(low), top), (right, bottom), palette::BAND)?;
-                    }
-                    for (at, _) in &axis.ticks {
-                        canvas.line((x(*at), top), (x(*at), bottom), 1, palette::GRID)?;
-                    }
-                    if let Scale::Ratio { .. } = self.scale {
-                        canvas.line((x(1.0), top), (x(1.0), bottom), 2, palette::MUTED)?;
-                    }
-                }
+            y += if is_titled { GAP } else { 0 };
+        }
+        drawing.scenery.push(axis.names(x, y + LINE / 2 + 2));
+        let below = (WIDTH / 2, y + LINE + LINE / 2 + 2);
+        let words = text(self.foot, below, Hang::Middle, palette::MUTED);
+        drawing.scenery.push(words);
+        drawing.height = y + LINE + 4 + if self.foot.is_empty() { 0 } else { LINE };
+        drawing
+    }
+
+    /// What lies below a row of `block`.
+    fn grid(
+        &self,
+        block: &Block,
+        axis: &Axis,
+        x: impl Fn(f64) -> i32,
+        (top, foot): (i32, i32),
+    ) -> Markup {
+        html! {
+            @if let Some([low, high]) = block.band {
+                (rectangle((x(low), top), (x(high).max(x(low) + 1), foot), palette::BAND))
             }
-            Ok(())
-        });
-        for ((block, captions), strips) in self.blocks.iter().zip(&captions).zip(&strips) {
-            for ((row, caption), &top) in block.rows.iter().zip(captions).zip(strips) {
-                drawing.row(&row.label, |canvas| {
-                    caption.draw(canvas, top - caption.height())?;
-                    let middle = i32::midpoint(top, top + STRIP - 3);
-                    if let Some((at, colour)) = row.other {
-                        canvas.mark(3, (x(at), middle), colour)?;
-                    }
-                    let [low, high] = row.interval.map(&x);
-                    let whisker = if row.half.is_some() {
-                        palette::BLUE
-                    } else {
-                        row.colour
-                    };
-                    canvas.whisker(low, high, middle, 2, whisker)?;
-                    if let Some([low, high]) = row.half {
-                        let right = x(high).max(x(low) + 1);
-                        let corners = ((x(low), middle - 4), (right, middle + 4));
-                        canvas.rectangle(corners.0, corners.1, palette::SKY)?;
-                    }
-                    canvas.mark(0, (x(row.at), middle), row.colour)
-                });
+            @for (at, _) in &axis.ticks {
+                (path(&[(x(*at), top), (x(*at), foot)], 1, palette::GRID))
+            }
+            @if let Scale::Ratio { .. } = self.scale {
+                (path(&[(x(1.0), top), (x(1.0), foot)], 2, palette::MUTED))
             }
         }
-        drawing.finish()
     }
 
     fn axis(&self) -> Axis {

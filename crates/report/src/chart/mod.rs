@@ -1,8 +1,8 @@
 //! Charts: data that a section gives, drawn as SVG, narrow so that a phone shows
 //! them at full size.
 //!
-//! Ink, grid and bands are drawn in fixed colours that the style sheet maps to
-//! the colours of the page, light or dark; [`palette`] holds the rest.
+//! Sizes of text and the colours of ink, grid and bands, light or dark, are those of
+//! the page's style sheet.
 
 mod axis;
 pub(crate) mod bars;
@@ -16,11 +16,8 @@ pub(crate) use axis::Axis;
 use crate::document::Pick;
 use crate::figure;
 use lab::record::Trial;
-use maud::{Escaper, Markup, PreEscaped, html};
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use std::fmt::Write as _;
+use maud::{Markup, html};
+use palette::Colour;
 
 /// A chart.
 pub(crate) struct Chart {
@@ -48,13 +45,28 @@ impl Chart {
         Self { label, about, plot }
     }
 
-    /// The chart as SVG, or in its place why there is none.
+    /// The chart as SVG.
     pub(crate) fn render(&self) -> Markup {
-        match &self.plot {
-            Plot::Bars(bars) => bars.draw(self),
-            Plot::Dots(dots) => dots.draw(self),
-            Plot::Curves(curves) => curves.draw(self),
-            Plot::Strips(strips) => strips.draw(self),
+        let drawing = match &self.plot {
+            Plot::Bars(bars) => bars.draw(),
+            Plot::Dots(dots) => dots.draw(),
+            Plot::Curves(curves) => curves.draw(),
+            Plot::Strips(strips) => strips.draw(),
+        };
+        let view = format!("0 0 {WIDTH} {}", drawing.height.max(1));
+        // A group, whose rows are images; or an image, where there are none.
+        let role = if drawing.rows.is_empty() {
+            "img"
+        } else {
+            "group"
+        };
+        // The size is left to the style sheet; inside HTML the name space is implied.
+        html! {
+            svg viewBox=(view) role=(role) aria-label=(self.label) {
+                desc { (self.about) }
+                g aria-hidden="true" { @for shapes in drawing.scenery { (shapes) } }
+                @for row in drawing.rows { (row) }
+            }
         }
     }
 }
@@ -93,147 +105,47 @@ impl Label {
 pub(crate) const WIDTH: i32 = 380;
 /// Size of all text, as the style sheet has it: still 12 px on a phone 360 px wide.
 pub(crate) const TEXT: f64 = 14.0;
+/// How far below the middle of small letters their baseline is.
+const BASE: i32 = 4;
 /// How many different marks there are.
 const MARKS: usize = 4;
 /// Height of a line of text.
 pub(crate) const LINE: i32 = 19;
 
-/// What a drawing fails with; drawing into memory has no reason to.
-pub(crate) type DrawingError = DrawingAreaErrorKind<std::io::Error>;
-pub(crate) type Drawn = Result<(), DrawingError>;
+/// A point, in view-box units from the upper left corner.
+pub(crate) type Point = (i32, i32);
 
-pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-/// A chart in the making: what belongs to no row, and then row by row, so that a
-/// reader can point at a row, hear it, and pick it.
-struct Drawing<'a> {
-    chart: &'a Chart,
+/// A chart in the making.
+#[derive(Default)]
+struct Drawing {
     height: i32,
-    body: String,
-    rows: bool,
-    failed: Option<DrawingError>,
+    /// What belongs to no row: axes, grid, what colours mean. It lies below the rows.
+    scenery: Vec<Markup>,
+    /// Groups that a reader can point at, hear, and pick; the last lies on top.
+    rows: Vec<Markup>,
 }
 
-impl<'a> Drawing<'a> {
-    /// `chart` with `height` units.
-    fn new(chart: &'a Chart, height: i32) -> Self {
-        Self {
-            chart,
-            height: height.max(1),
-            body: String::new(),
-            rows: false,
-            failed: None,
-        }
-    }
-
-    /// What belongs to no row: axes, grid, what colours mean.
-    fn scenery(&mut self, paint: impl for<'b> FnOnce(&Canvas<'b>) -> Drawn) {
-        self.body.push_str("<g aria-hidden=\"true\">");
-        self.layer(paint);
-    }
-
+impl Drawing {
     /// A row.
-    fn row(&mut self, label: &Label, paint: impl for<'b> FnOnce(&Canvas<'b>) -> Drawn) {
-        self.curve(0, label, paint);
+    fn row(&mut self, label: &Label, shapes: Markup) {
+        self.curve(0, label, shapes);
     }
 
     /// The `number`th curve: further ones are dashed, so that colour is not all
     /// that tells them apart.
-    fn curve(
-        &mut self,
-        number: usize,
-        label: &Label,
-        paint: impl for<'b> FnOnce(&Canvas<'b>) -> Drawn,
-    ) {
+    fn curve(&mut self, number: usize, label: &Label, shapes: Markup) {
+        const DASHES: [Option<&str>; 4] = [None, Some("dashed"), Some("dotted"), Some("mixed")];
         let Some(pick) = &label.pick else {
-            return self.scenery(paint);
+            return self.scenery.push(shapes);
         };
-        const DASHES: [&str; 4] = [
-            "",
-            " class=\"dashed\"",
-            " class=\"dotted\"",
-            " class=\"mixed\"",
-        ];
-        self.rows = true;
-        self.body.push_str("<g role=\"img\"");
-        self.body.push_str(DASHES[number / MARKS % DASHES.len()]);
-        self.body.push_str(" data-system=\"");
-        self.escaped(&pick.system);
-        self.body.push_str("\" data-cipher=\"");
-        self.escaped(&pick.cipher);
-        self.body.push_str("\"><title>");
-        self.escaped(&figure::one_line(&label.tip));
-        self.body.push_str("</title>");
-        self.layer(paint);
-    }
-
-    fn escaped(&mut self, text: &str) {
-        // Writing into a string does not fail.
-        let _ = Escaper::new(&mut self.body).write_str(text);
-    }
-
-    /// Draws and ends the group that was begun.
-    fn layer(&mut self, paint: impl for<'b> FnOnce(&Canvas<'b>) -> Drawn) {
-        let mut svg = String::new();
-        let drawn = {
-            let size = (WIDTH as u32, self.height as u32);
-            let canvas = Canvas {
-                area: SVGBackend::with_string(&mut svg, size).into_drawing_area(),
-            };
-            paint(&canvas).and_then(|()| canvas.area.present())
-        };
-        if let Err(error) = drawn {
-            self.failed.get_or_insert(error);
-        }
-        let body = svg.split_once('>').map_or("", |(_, body)| body);
-        let body = body.trim_end().trim_end_matches("</svg>");
-        self.body.push_str(&lean(body));
-        self.body.push_str("</g>");
-    }
-
-    /// The chart, or in its place why there is none.
-    fn finish(self) -> Markup {
-        if let Some(error) = self.failed {
-            return html! { p class="warning" { "This chart could not be drawn: " (error) } };
-        }
-        // A group, whose rows are images; or an image, where there are none.
-        let role = if self.rows { "group" } else { "img" };
-        // The size is left to the style sheet; inside HTML the name space is implied.
-        html! {
-            svg viewBox=(format!("0 0 {WIDTH} {}", self.height)) role=(role) aria-label=(self.chart.label) {
-                desc { (self.chart.about) }
-                (PreEscaped(self.body))
+        let dashes = DASHES[number / MARKS % DASHES.len()];
+        self.rows.push(html! {
+            g role="img" class=[dashes] data-system=(pick.system) data-cipher=(pick.cipher) {
+                title { (figure::one_line(&label.tip)) }
+                (shapes)
             }
-        }
+        });
     }
-}
-
-/// An SVG's elements without what goes without saying or stands in the style
-/// sheet: half of it. Quotes within texts are escaped, so no text is touched.
-fn lean(body: &str) -> String {
-    let mut lean = body.replace('\n', "");
-    for needless in [
-        " opacity=\"1\"",
-        " stroke=\"none\"",
-        " stroke-width=\"1\"",
-        " text-anchor=\"start\"",
-        " font-family=\"sans-serif\"",
-    ] {
-        lean = lean.replace(needless, "");
-    }
-    while let Some(at) = lean.find(" font-size=\"") {
-        let start = at + " font-size=\"".len();
-        let end = lean[start..]
-            .find('"')
-            .map_or(lean.len(), |end| start + end + 1);
-        lean.replace_range(at..end, "");
-    }
-    lean
-}
-
-/// A drawing area in view-box units, with the few shapes that charts need.
-pub(crate) struct Canvas<'a> {
-    pub(crate) area: Area<'a>,
 }
 
 /// Where a text hangs from its point.
@@ -244,80 +156,53 @@ pub(crate) enum Hang {
     Right,
 }
 
-impl Canvas<'_> {
-    /// One line of text, centred vertically on `y`.
-    pub(crate) fn text(
-        &self,
-        text: &str,
-        (x, y): (i32, i32),
-        hang: Hang,
-        colour: RGBColor,
-    ) -> Drawn {
-        let anchor = match hang {
-            Hang::Left => HPos::Left,
-            Hang::Middle => HPos::Center,
-            Hang::Right => HPos::Right,
-        };
-        // The SVG backend writes size ÷ 1.24.
-        let style = ("sans-serif", TEXT * 1.24)
-            .into_font()
-            .color(&colour)
-            .pos(Pos::new(anchor, VPos::Center));
-        self.area.draw(&Text::new(text.to_owned(), (x, y), style))
-    }
-
-    pub(crate) fn line(
-        &self,
-        from: (i32, i32),
-        to: (i32, i32),
-        width: u32,
-        colour: RGBColor,
-    ) -> Drawn {
-        self.area
-            .draw(&PathElement::new([from, to], colour.stroke_width(width)))
-    }
-
-    pub(crate) fn rectangle(&self, from: (i32, i32), to: (i32, i32), colour: RGBColor) -> Drawn {
-        self.area.draw(&Rectangle::new([from, to], colour.filled()))
-    }
-
-    /// A horizontal interval with end caps.
-    pub(crate) fn whisker(
-        &self,
-        low: i32,
-        high: i32,
-        y: i32,
-        width: u32,
-        colour: RGBColor,
-    ) -> Drawn {
-        // One line in one stroke: a large run has thousands.
-        let stroke = [
-            (low, y - 4),
-            (low, y + 4),
-            (low, y),
-            (high, y),
-            (high, y - 4),
-            (high, y + 4),
-        ];
-        self.area
-            .draw(&PathElement::new(stroke, colour.stroke_width(width)))
-    }
-
-    /// The mark that tells row `row` of a group from the others without colour.
-    pub(crate) fn mark(&self, row: usize, (x, y): (i32, i32), colour: RGBColor) -> Drawn {
-        match row % MARKS {
-            0 => self.area.draw(&Circle::new((x, y), 4, colour.filled())),
-            1 => self.rectangle((x - 4, y - 4), (x + 4, y + 4), colour),
-            2 => self.area.draw(&Polygon::new(
-                [(x, y - 5), (x + 5, y + 4), (x - 5, y + 4)],
-                colour.filled(),
-            )),
-            _ => self.area.draw(&Polygon::new(
-                [(x, y - 6), (x + 6, y), (x, y + 6), (x - 6, y)],
-                colour.filled(),
-            )),
+/// One line of text, centred vertically on `y`; nothing where there are no words.
+pub(crate) fn text(words: &str, (x, y): Point, hang: Hang, colour: Colour) -> Markup {
+    let anchor = match hang {
+        Hang::Left => None,
+        Hang::Middle => Some("middle"),
+        Hang::Right => Some("end"),
+    };
+    html! {
+        @if !words.is_empty() {
+            text x=(x) y=(y + BASE) text-anchor=[anchor] fill=(colour) { (words) }
         }
     }
+}
+
+/// A line through all of `points`.
+pub(crate) fn path(points: &[Point], width: u32, colour: Colour) -> Markup {
+    let points: Vec<String> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
+    html! { polyline stroke=(colour) stroke-width=(width) points=(points.join(" ")) {} }
+}
+
+pub(crate) fn rectangle((left, top): Point, (right, foot): Point, colour: Colour) -> Markup {
+    html! { rect x=(left) y=(top) width=(right - left) height=(foot - top) fill=(colour) {} }
+}
+
+/// A horizontal interval with end caps.
+pub(crate) fn whisker(low: i32, high: i32, y: i32, colour: Colour) -> Markup {
+    // One line in one stroke: a large run has thousands.
+    let stroke = [
+        (low, y - 4),
+        (low, y + 4),
+        (low, y),
+        (high, y),
+        (high, y - 4),
+        (high, y + 4),
+    ];
+    path(&stroke, 2, colour)
+}
+
+/// The mark that tells row `row` of a group from the others without colour.
+pub(crate) fn mark(row: usize, (x, y): Point, colour: Colour) -> Markup {
+    let corners = match row % MARKS {
+        0 => return html! { circle cx=(x) cy=(y) r="4" fill=(colour) {} },
+        1 => return rectangle((x - 4, y - 4), (x + 4, y + 4), colour),
+        2 => format!("{x},{} {},{} {},{}", y - 5, x + 5, y + 4, x - 5, y + 4),
+        _ => format!("{x},{} {},{y} {x},{} {},{y}", y - 6, x + 6, y + 6, x - 6),
+    };
+    html! { polygon fill=(colour) points=(corners) {} }
 }
 
 /// A label and a value on one line, or on two when they do not fit on one.
@@ -344,11 +229,13 @@ impl Caption {
     }
 
     /// Draws with the upper edge at `y`.
-    pub(crate) fn draw(&self, canvas: &Canvas<'_>, y: i32) -> Drawn {
+    pub(crate) fn draw(&self, y: i32) -> Markup {
         let middle = y + LINE / 2;
-        canvas.text(&self.label, (0, middle), Hang::Left, palette::INK)?;
         let below = middle + (self.lines() - 1) * LINE;
-        canvas.text(&self.value, (WIDTH, below), Hang::Right, palette::MUTED)
+        html! {
+            (text(&self.label, (0, middle), Hang::Left, palette::INK))
+            (text(&self.value, (WIDTH, below), Hang::Right, palette::MUTED))
+        }
     }
 }
 
@@ -373,15 +260,6 @@ pub(crate) fn clipped(text: &str, room: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn drawings_say_nothing_twice() {
-        let drawn = lean(
-            "\n<text x=\"0\" font-size=\"14.1\" opacity=\"1\" fill=\"#000\">\nfont-size=&quot;1&quot;\n</text>\n",
-        );
-        let text = "<text x=\"0\" fill=\"#000\">font-size=&quot;1&quot;</text>";
-        assert_eq!(drawn, text);
-    }
 
     #[test]
     fn long_names_are_clipped() {

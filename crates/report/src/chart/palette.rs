@@ -1,33 +1,35 @@
 //! Colours: Okabe and Ito's palette, which colour-blind people tell apart.
 //!
-//! The grey tones are stand-ins that `style.css` replaces by the page's own.
+//! Those that are not the same on a light and on a dark page are in `style.css`.
 
 use lab::record::Trial;
-use plotters::style::RGBColor;
+
+/// As SVG writes it.
+pub(crate) type Colour = &'static str;
 
 /// Text and whiskers.
-pub(crate) const INK: RGBColor = RGBColor(0x1b, 0x1b, 0x1b);
+pub(crate) const INK: Colour = "var(--ink)";
 /// Secondary text.
-pub(crate) const MUTED: RGBColor = RGBColor(0x5e, 0x5e, 0x5e);
+pub(crate) const MUTED: Colour = "var(--muted)";
 /// Grid lines and axes.
-pub(crate) const GRID: RGBColor = RGBColor(0xd9, 0xd9, 0xd9);
+pub(crate) const GRID: Colour = "var(--grid)";
 /// The band in which A/A pairs lie.
-pub(crate) const BAND: RGBColor = RGBColor(0xe6, 0xe6, 0xe6);
+pub(crate) const BAND: Colour = "var(--band)";
 /// Text on a coloured bar, in both modes.
-pub(crate) const ON_COLOUR: RGBColor = RGBColor(0, 0, 0);
+pub(crate) const ON_COLOUR: Colour = "#000000";
 
 /// The plain system, and what belongs to no cipher.
-pub(crate) const GREY: RGBColor = RGBColor(0x8c, 0x8c, 0x8c);
-pub(crate) const ORANGE: RGBColor = RGBColor(0xe6, 0x9f, 0x00);
-pub(crate) const SKY: RGBColor = RGBColor(0x56, 0xb4, 0xe9);
-pub(crate) const GREEN: RGBColor = RGBColor(0x00, 0x9e, 0x73);
-pub(crate) const YELLOW: RGBColor = RGBColor(0xf0, 0xe4, 0x42);
-pub(crate) const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xb2);
-pub(crate) const VERMILLION: RGBColor = RGBColor(0xd5, 0x5e, 0x00);
-pub(crate) const PURPLE: RGBColor = RGBColor(0xcc, 0x79, 0xa7);
+pub(crate) const GREY: Colour = "var(--plain)";
+pub(crate) const ORANGE: Colour = "#E69F00";
+pub(crate) const SKY: Colour = "#56B4E9";
+pub(crate) const GREEN: Colour = "#009E73";
+pub(crate) const YELLOW: Colour = "var(--yellow)";
+pub(crate) const BLUE: Colour = "var(--blue)";
+pub(crate) const VERMILLION: Colour = "#D55E00";
+pub(crate) const PURPLE: Colour = "#CC79A7";
 
 /// The colour of a cipher, the same in every chart of every report.
-pub(crate) fn of(trial: &Trial) -> RGBColor {
+pub(crate) fn of(trial: &Trial) -> Colour {
     let Some(cipher) = trial.cipher.as_deref() else {
         return GREY;
     };
@@ -40,7 +42,7 @@ pub(crate) fn of(trial: &Trial) -> RGBColor {
     ];
     let mut named = known.iter().filter(|(name, _)| cipher.contains(name));
     match (named.next(), cipher.contains("adiantum"), named.next()) {
-        (Some((_, colour)), true, _) | (Some((_, colour)), _, None) => *colour,
+        (Some((_, colour)), true, _) | (Some((_, colour)), _, None) => colour,
         // A cascade of several, and everything that is rare on disks.
         (Some(_), false, Some(_)) => INK,
         (None, _, _) => SKY,

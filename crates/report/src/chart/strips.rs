@@ -1,8 +1,8 @@
 //! A strip of columns a row: how many of each, or how much of each.
 
-use super::{Axis, Canvas, Caption, Chart, Drawing, Drawn, Hang, LINE, Label, WIDTH, palette};
-use maud::Markup;
-use plotters::prelude::*;
+use super::palette::{self, Colour};
+use super::{Axis, Caption, Drawing, LINE, Label, WIDTH, path, rectangle};
+use maud::{Markup, html};
 
 /// Heights of a histogram, of a map, and of the gap below either.
 const TALL: i32 = 40;
@@ -14,7 +14,7 @@ pub(crate) struct Strips {
     pub(crate) kind: Strip,
     /// What the width means, where that is said.
     pub(crate) scale: Option<Axis>,
-    pub(crate) rows: Vec<(Label, RGBColor, Vec<f64>)>,
+    pub(crate) rows: Vec<(Label, Colour, Vec<f64>)>,
 }
 
 /// How a column shows its value.
@@ -27,53 +27,27 @@ pub(crate) enum Strip {
 }
 
 impl Strips {
-    pub(super) fn draw(&self, chart: &Chart) -> Markup {
-        let rows: Vec<_> = self
-            .rows
-            .iter()
-            .map(|row @ (label, _, columns)| {
-                let high = match self.kind {
-                    Strip::Histogram => TALL,
-                    Strip::Map if columns.is_empty() => 0,
-                    Strip::Map => FLAT,
-                };
-                (row, Caption::of(label), high)
-            })
-            .collect();
-        let heights = rows
-            .iter()
-            .map(|(_, caption, high)| caption.height() + high + GAP);
-        let foot: i32 = heights.sum();
-        let below = if self.scale.is_some() { LINE } else { 0 };
-        let mut drawing = Drawing::new(chart, foot + below);
+    pub(super) fn draw(&self) -> Drawing {
+        let mut drawing = Drawing::default();
         let mut y = 0;
-        for ((label, colour, columns), caption, high) in &rows {
+        for (label, colour, columns) in &self.rows {
+            let caption = Caption::of(label);
             let top = y + caption.height();
-            drawing.row(label, |canvas| {
-                caption.draw(canvas, y)?;
-                match self.kind {
-                    Strip::Histogram => histogram(canvas, columns, *colour, top),
-                    Strip::Map => map(canvas, columns, *colour, top),
-                }
-            });
+            let (strip, high) = match self.kind {
+                Strip::Histogram => (histogram(columns, colour, top), TALL),
+                Strip::Map if columns.is_empty() => (Markup::default(), 0),
+                Strip::Map => (map(columns, colour, top), FLAT),
+            };
+            drawing.row(label, html! { (caption.draw(y)) (strip) });
             y = top + high + GAP;
         }
-        drawing.scenery(|canvas| {
-            let ticks = self
-                .scale
-                .iter()
-                .flat_map(|scale| scale.ticks.iter().map(move |tick| (scale, tick)));
-            for (scale, (at, name)) in ticks {
-                let (x, hang) = match (scale.share(*at) * f64::from(WIDTH)) as i32 {
-                    0 => (0, Hang::Left),
-                    x if x > WIDTH - 20 => (WIDTH, Hang::Right),
-                    x => (x, Hang::Middle),
-                };
-                canvas.text(name, (x, foot + LINE / 2), hang, palette::MUTED)?;
-            }
-            Ok(())
-        });
-        drawing.finish()
+        if let Some(scale) = &self.scale {
+            let x = |value: f64| (scale.share(value) * f64::from(WIDTH)) as i32;
+            drawing.scenery.push(scale.names(x, y + LINE / 2));
+            y += LINE;
+        }
+        drawing.height = y;
+        drawing
     }
 }
 
@@ -81,34 +55,27 @@ fn edge(column: usize, columns: usize) -> i32 {
     (column * WIDTH as usize / columns.max(1)) as i32
 }
 
-fn histogram(canvas: &Canvas<'_>, columns: &[f64], colour: RGBColor, top: i32) -> Drawn {
+fn histogram(columns: &[f64], colour: Colour, top: i32) -> Markup {
     let foot = top + TALL;
     let highest = columns.iter().copied().fold(1.0, f64::max);
-    for (at, value) in columns
-        .iter()
-        .enumerate()
-        .filter(|(_, value)| **value > 0.0)
-    {
-        // What is there is seen.
-        let upper = foot - ((value / highest * f64::from(TALL)) as i32).max(2);
-        let (left, next) = (edge(at, columns.len()), edge(at + 1, columns.len()));
-        canvas.rectangle((left, upper), ((next - 1).max(left + 1), foot), colour)?;
+    html! {
+        @for (at, value) in columns.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+            // What is there is seen.
+            @let upper = foot - ((value / highest * f64::from(TALL)) as i32).max(2);
+            @let (left, next) = (edge(at, columns.len()), edge(at + 1, columns.len()));
+            (rectangle((left, upper), ((next - 1).max(left + 1), foot), colour))
+        }
+        (path(&[(0, foot), (WIDTH, foot)], 1, palette::GRID))
     }
-    canvas.line((0, foot), (WIDTH, foot), 1, palette::GRID)
 }
 
-fn map(canvas: &Canvas<'_>, columns: &[f64], colour: RGBColor, top: i32) -> Drawn {
-    if columns.is_empty() {
-        return Ok(());
+fn map(columns: &[f64], colour: Colour, top: i32) -> Markup {
+    let x = |column| edge(column, columns.len());
+    html! {
+        @for (at, share) in columns.iter().enumerate() {
+            rect x=(x(at)) y=(top) width=(x(at + 1) - x(at)) height=(FLAT) fill=(colour)
+                opacity=(format_args!("{share:.2}")) {}
+        }
+        rect x="0" y=(top) width=(WIDTH - 1) height=(FLAT) fill="none" stroke=(palette::MUTED) {}
     }
-    for (at, share) in columns.iter().enumerate() {
-        let corners = [edge(at, columns.len()), edge(at + 1, columns.len())];
-        let corners = [(corners[0], top), (corners[1], top + FLAT)];
-        let style = colour.mix(*share).filled();
-        canvas.area.draw(&Rectangle::new(corners, style))?;
-    }
-    let corners = [(0, top), (WIDTH - 1, top + FLAT)];
-    canvas
-        .area
-        .draw(&Rectangle::new(corners, palette::MUTED.stroke_width(1)))
 }

@@ -7,7 +7,7 @@ mod section;
 pub(crate) use section::section;
 
 use crate::{figure, group};
-use lab::record::{Interval, Run, Trial, Verdict};
+use lab::record::{Interval, Load, Run, Trial, Verdict};
 
 /// The size of requests that the main table is about, where it was measured:
 /// enough sectors for every kernel, and still in the second-level cache.
@@ -20,39 +20,18 @@ pub(crate) fn is_bare(run: &Run) -> bool {
     ciphers.clone().next().is_some() && ciphers.all(bare)
 }
 
-/// What was asked of every cipher: a direction, a size of requests, threads.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Load {
-    pub(crate) cold: bool,
-    pub(crate) threads: u32,
-    pub(crate) block_bytes: u64,
-    pub(crate) op: String,
-}
-
-impl Load {
-    fn of(trial: &Trial) -> Self {
-        Self {
-            cold: trial.cold,
-            threads: trial.threads,
-            block_bytes: trial.block_bytes,
-            op: trial.op.clone(),
-        }
-    }
-
-    /// `encrypt, 1 MiB requests, 1 thread`.
-    pub(crate) fn title(&self) -> String {
-        let cold = if self.cold {
-            ", first operation of a fresh process"
-        } else {
-            ""
-        };
-        format!(
-            "{}, {} requests, {}{cold}",
-            self.op,
-            figure::bytes(self.block_bytes),
-            threads(self.threads)
-        )
-    }
+/// `encrypt, 1 MiB requests, 1 thread`.
+pub(crate) fn title(load: &Load) -> String {
+    let cold = match load.cold {
+        true => ", first operation of a fresh process",
+        false => "",
+    };
+    format!(
+        "{}, {} requests, {}{cold}",
+        load.op,
+        figure::bytes(load.block_bytes),
+        threads(load.threads)
+    )
 }
 
 /// `1 thread`, `2 threads`.
@@ -77,6 +56,14 @@ pub(crate) struct Line<'a> {
     pub(crate) weakest: Option<(Interval, u64)>,
 }
 
+/// What is said behind a ratio of too few pairs.
+fn few(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::TooFew => " (too few)",
+        _ => "",
+    }
+}
+
 impl Line<'_> {
     /// The fastest library and the engine's rate ÷ its rate.
     pub(crate) fn best_peer(&self) -> Option<(&str, Interval, Verdict)> {
@@ -91,7 +78,9 @@ impl Line<'_> {
     /// `2.41 (2.38–2.45) × openssl`, or a dash where no library has the cipher.
     pub(crate) fn against(&self) -> String {
         match self.best_peer() {
-            Some((system, ratio, _)) => format!("{} × {system}", figure::interval(ratio)),
+            Some((system, ratio, verdict)) => {
+                format!("{} × {system}{}", figure::interval(ratio), few(verdict))
+            }
             None => figure::UNKNOWN.to_owned(),
         }
     }
@@ -99,6 +88,13 @@ impl Line<'_> {
     /// The same with the larger arm of the interval: `2.41 ±0.04 × openssl`.
     pub(crate) fn against_in_short(&self) -> String {
         match self.best_peer() {
+            Some((system, ratio, verdict @ Verdict::TooFew)) => {
+                format!(
+                    "{} × {system}{}",
+                    figure::number(ratio.median),
+                    few(verdict)
+                )
+            }
             Some((system, ratio, _)) => {
                 let arm = (ratio.high - ratio.median).max(ratio.median - ratio.low);
                 format!("{} ±{arm:.2} × {system}", figure::number(ratio.median))
@@ -165,7 +161,7 @@ pub(crate) fn main_loads(run: &Run) -> Vec<Load> {
         let best = of_op()
             .filter(|trial| Some(trial.threads) == fewest)
             .min_by_key(|trial| trial.block_bytes.abs_diff(MAIN_BYTES));
-        loads.extend(best.map(Load::of));
+        loads.extend(best.map(Trial::load));
     }
     loads
 }
@@ -174,33 +170,41 @@ pub(crate) fn main_loads(run: &Run) -> Vec<Load> {
 pub(crate) fn more_threads(run: &Run, load: &Load) -> Vec<Load> {
     let mut loads: Vec<Load> = Vec::new();
     for trial in &run.trials {
-        let other = Load::of(trial);
+        let other = trial.load();
         let same = Load {
             threads: load.threads,
+            workload: load.workload.clone(),
             ..other.clone()
         } == *load;
         if same && other != *load && !loads.contains(&other) {
             loads.push(other);
         }
     }
-    loads.sort();
+    loads.sort_by_key(|load| load.threads);
     loads
 }
 
-/// Whether two cells were asked the same, but for the size of requests.
-fn same_but_size(a: &Trial, b: &Trial) -> bool {
-    (&a.op, a.threads, a.cold) == (&b.op, b.threads, b.cold)
+/// Whether two cells differ in the size of requests at most, which has a name of its own.
+fn is_same_but_size(a: &Trial, b: &Trial) -> bool {
+    let asked = |trial: &Trial| Load {
+        block_bytes: 0,
+        workload: String::new(),
+        ..trial.load()
+    };
+    // What most cells differ in is to be had for nothing.
+    (&a.system, &a.op, a.encryption()) == (&b.system, &b.op, b.encryption())
+        && a.setup() == b.setup()
+        && asked(a) == asked(b)
 }
 
-/// Whether two cells of one system differ in the direction at most.
-pub(crate) fn asked_alike(a: &Trial, b: &Trial) -> bool {
-    (&a.system, a.block_bytes, a.threads, a.cold) == (&b.system, b.block_bytes, b.threads, b.cold)
-        && alike(a, b)
-}
-
-/// Whether two cells encrypt the same.
-fn alike(a: &Trial, b: &Trial) -> bool {
-    (&a.cipher, a.key_bits, a.sector_bytes) == (&b.cipher, b.key_bits, b.sector_bytes)
+/// Whether two cells differ in the direction at most.
+pub(crate) fn is_same_but_direction(a: &Trial, b: &Trial) -> bool {
+    let asked = |trial: &Trial| Load {
+        op: String::new(),
+        workload: String::new(),
+        ..trial.load()
+    };
+    a.setup() == b.setup() && asked(a) == asked(b)
 }
 
 /// The cells of `load`, one line a cipher, the fastest first.
@@ -209,10 +213,13 @@ pub(crate) fn lines<'a>(run: &'a Run, load: &Load) -> Vec<Line<'a>> {
     let rate = |trial: &Trial| trial.throughput_mb_s.median;
     let mut members: Vec<Vec<&Trial>> = Vec::new();
     for trial in run.trials.iter().filter(measured) {
-        if Load::of(trial) != *load {
+        if trial.load() != *load {
             continue;
         }
-        match members.iter_mut().find(|known| alike(known[0], trial)) {
+        match members
+            .iter_mut()
+            .find(|known| known[0].encryption() == trial.encryption())
+        {
             Some(known) => known.push(trial),
             None => members.push(vec![trial]),
         }
@@ -227,8 +234,7 @@ pub(crate) fn lines<'a>(run: &'a Run, load: &Load) -> Vec<Line<'a>> {
                 .trials
                 .iter()
                 .filter(measured)
-                .filter(|other| other.system == trial.system && alike(other, trial))
-                .filter(|other| same_but_size(other, trial))
+                .filter(|other| is_same_but_size(other, trial))
                 .filter_map(|other| Some((other.overhead.as_ref()?.ratio, other.block_bytes)))
                 .filter(|(ratio, _)| figure::finite(*ratio))
                 .min_by(|a, b| a.0.median.total_cmp(&b.0.median));
@@ -263,8 +269,7 @@ pub(crate) fn curve<'a>(run: &'a Run, of: &Trial) -> Vec<&'a Trial> {
         .trials
         .iter()
         .filter(|trial| !group::is_again(trial))
-        .filter(|trial| alike(trial, of) && trial.system == of.system)
-        .filter(|trial| same_but_size(trial, of))
+        .filter(|trial| is_same_but_size(trial, of))
         .collect();
     points.sort_by_key(|trial| trial.block_bytes);
     points
@@ -283,7 +288,7 @@ pub(crate) fn sentence(run: &Run) -> String {
         "{} is the fastest here: {} MB/s ({}).",
         fastest.name,
         figure::interval(fastest.trial.throughput_mb_s),
-        load.title()
+        title(&load)
     );
     let compared = || {
         run.trials
@@ -303,9 +308,13 @@ pub(crate) fn sentence(run: &Run) -> String {
     if all > 0 {
         text.push_str(&format!(
             " The engine is faster than every library in {} of {all} comparisons, not told apart in \
-             {}, and slower in {}",
+             {}, {}and slower in {}",
             with(Verdict::Faster).len(),
             with(Verdict::NotDistinguishable).len(),
+            match with(Verdict::TooFew).len() {
+                0 => String::new(),
+                count => format!("measured too seldom in {count}, "),
+            },
             beaten.len()
         ));
         let worst = beaten.iter().min_by(|a, b| {
@@ -319,7 +328,7 @@ pub(crate) fn sentence(run: &Run) -> String {
                 ", most in {}, {}-byte sectors, {}: {} × {}",
                 name(run, worst),
                 worst.sector_bytes.unwrap_or_default(),
-                Load::of(worst).title(),
+                title(&worst.load()),
                 figure::interval(overhead.ratio),
                 overhead.against
             ));

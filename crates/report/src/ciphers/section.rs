@@ -1,20 +1,20 @@
 //! What a run of bare ciphers says: pictures first, then every figure.
 
-use super::{Line, Load, alike, curve, lines, main_loads, more_threads, threads};
+use super::{Line, curve, lines, main_loads, more_threads, threads, title};
 use crate::chart::bars::{Bar, Bars};
 use crate::chart::curves::{Curve, Curves};
 use crate::chart::{Axis, Chart, Label, Plot, palette};
 use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Row, TERMINAL, Table};
 use crate::figure;
-use lab::record::{Run, Trial};
+use lab::record::{Load, Run, Trial};
 
 /// A picture and a table for each direction, then the curves over request sizes.
 pub(crate) fn section(run: &Run) -> Vec<Block> {
     let loads = main_loads(run);
     let figures = loads.iter().map(|load| Figure {
-        title: load.title(),
+        title: title(load),
         note: String::new(),
-        chart: rates(&load.title(), &lines(run, load)),
+        chart: rates(&title(load), &lines(run, load)),
     });
     let mut blocks = vec![
         Block::heading(3, "The engine beside the fastest library").on(PAGE),
@@ -26,7 +26,7 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
         Block::charts(figures.collect()),
     ];
     for load in &loads {
-        blocks.push(Block::heading(3, load.title()));
+        blocks.push(Block::heading(3, title(load)));
         blocks.push(Block::text("Medians with their 95 % interval.").on(MARKDOWN));
         blocks.push(Block::table(table(run, load)));
     }
@@ -117,7 +117,9 @@ fn row(run: &Run, line: &Line<'_>, parallel: &[(String, Vec<Line<'_>>)]) -> Row 
         Cell::word(sizes.join(", ")),
     ];
     cells.extend(parallel.iter().map(|(_, others)| {
-        let same = others.iter().find(|other| alike(other.trial, trial));
+        let same = others
+            .iter()
+            .find(|other| other.trial.encryption() == trial.encryption());
         same.map_or_else(Cell::default, |same| rate(same.trial))
     }));
     if parallel.is_empty() {

@@ -1,18 +1,20 @@
 //! Two stored runs, pair by pair: what changed between A and B.
 //!
 //! The repetitions of two runs were not measured in turns, so the interval is
-//! that of a ratio of independent medians, wider than the paired one of a run.
+//! that of [`stats::two_runs`], wider than the paired one of a run. What a machine does from
+//! one day to the next is in no interval. So an encrypted system is judged by its share of the
+//! plain rate of the same round, where both runs have that, and anything else by its rate.
 
 mod report;
 
 pub use report::{html, json, markdown, text};
 
-use crate::{figure, group};
-use lab::record::{Interval, Run, Tier, Trial, TrimPolicy, Verdict};
+use crate::figure;
+use crate::group::{self, Names};
+use lab::record::{Interval, Load, Overhead, Place, Run, Setup, Tier, Trial, Verdict};
 use lab::stats;
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What rates are divided by, so that machines can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -25,28 +27,15 @@ pub enum Normalise {
 }
 
 /// How two runs are compared.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Options {
     /// Compare although machine or device differ; the result is labelled.
     pub across_machines: bool,
-    /// What rates are divided by before; nothing where absent.
+    /// What all rates are divided by; where absent, those that can be are divided by plain's.
     pub normalise: Option<Normalise>,
     /// Threshold in per cent: the comparison fails when a cell of B is
     /// certainly slower than A by more than this.
     pub slower_than: Option<f64>,
-    /// Seed of the resampling: the same runs give the same intervals.
-    pub seed: u64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            across_machines: false,
-            normalise: None,
-            slower_than: None,
-            seed: 1,
-        }
-    }
 }
 
 /// What two runs have in common, and how B differs from A.
@@ -58,9 +47,9 @@ pub struct Comparison {
     pub b: Side,
     /// How the environments differ; empty unless that was allowed.
     pub differences: Vec<Difference>,
-    /// What rates were divided by.
+    /// What all rates were divided by.
     pub normalised: Option<Normalise>,
-    /// The larger noise floor of the two runs, a relative difference.
+    /// The largest noise floor of a cell, a relative difference.
     pub noise_floor: f64,
     /// The cells that both runs have, in the order of A.
     pub cells: Vec<Pair>,
@@ -108,45 +97,19 @@ pub struct Difference {
     pub b: String,
 }
 
-/// What makes two cells the same measurement.
+/// A cell, with what tells it from all others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Key {
-    /// Which stretch of the road was timed.
-    pub tier: Tier,
-    /// CONTRACT's word for the system.
-    pub system: String,
-    /// dm-crypt notation.
-    pub cipher: Option<String>,
-    /// Key length in bits.
-    pub key_bits: Option<u32>,
-    /// Encryption sector size, bytes.
-    pub sector_bytes: Option<u32>,
-    /// Name of the workload.
-    pub workload: String,
-    /// What was done.
-    pub op: String,
-    /// Bytes of one request.
-    pub block_bytes: u64,
-    /// Requests in flight per thread.
-    pub queue_depth: u32,
-    /// Driving threads.
-    pub threads: u32,
-    /// File system under test.
-    pub fs: Option<String>,
-    /// On-disk format.
-    pub format: Option<String>,
-    /// What the kernel's dm-crypt was asked for: `no_read_workqueue`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub options: Option<String>,
-    /// Whether nothing was cached before.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub cold: bool,
-    /// Which drive has lived how, in a sweep: `tlc-1t, 80 % full, 9.9 % spare`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub life: Option<String>,
-    /// What became of discards, in a sweep.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trim_policy: Option<TrimPolicy>,
+    /// The set-up as people call it: `AES-256 XTS, dm-crypt`.
+    pub label: String,
+    /// The load as people call it: `mkfs on ext4, 64 MiB, warm`.
+    pub title: String,
+    /// What was measured.
+    #[serde(flatten)]
+    pub setup: Setup,
+    /// What was asked of it.
+    #[serde(flatten)]
+    pub load: Load,
 }
 
 /// The same cell in both runs.
@@ -154,8 +117,6 @@ pub struct Key {
 pub struct Pair {
     /// Which cell.
     pub key: Key,
-    /// The cell as people call it: `AES-256 XTS, dm-crypt`.
-    pub label: String,
     /// Throughput in A, 10⁶ bytes a second.
     pub a_mb_s: Interval,
     /// Throughput in B, 10⁶ bytes a second.
@@ -163,12 +124,17 @@ pub struct Pair {
     /// Median times in A and B, microseconds, of operations on file systems.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_us: Option<[f64; 2]>,
+    /// What its rates were divided by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Normalise>,
     /// Medians of A and B after division: cycles per byte, or shares of plain.
     /// `None` where nothing was to be divided, or nothing to divide by.
     pub normalised: Option<[f64; 2]>,
-    /// Throughput of B ÷ A, with its 95 % interval; below 1 is slower.
+    /// What is judged, B ÷ A, with its 95 % interval; below 1 is slower.
     /// `None` when a run holds no usable samples.
     pub ratio: Option<Interval>,
+    /// The larger noise floor of the two runs under this load, a relative difference.
+    pub noise_floor: f64,
     /// What the interval and the noise floor allow to say.
     pub verdict: Verdict,
     /// Whether the whole interval lies beyond the threshold.
@@ -236,25 +202,26 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
     {
         return Err(CompareError::Threshold { percent });
     }
-    let (of_a, mut rest) = (cells(a), cells(b));
-    let mut partners: Vec<Option<&Trial>> = vec![None; of_a.len()];
-    for is_near in NEAREST_FIRST {
-        for ((key, trial), partner) in of_a.iter().zip(&mut partners) {
-            let is_it = |(other, near): &(Key, &Trial)| other == key && is_near(trial, near);
-            if partner.is_none() {
-                let at = rest.iter().position(is_it);
-                *partner = at.map(|at| rest.remove(at).1);
+    let names = Names::of(a.trials.iter().chain(&b.trials));
+    let (mut of_a, mut of_b) = (cells(a, &names), cells(b, &names));
+    let mut pairs = Vec::new();
+    for loosen in NEAREST_FIRST {
+        let mut waiting: BTreeMap<_, VecDeque<Cell<'_>>> = BTreeMap::new();
+        for cell in of_b {
+            let same = waiting.entry(loosen(&cell.key)).or_default();
+            same.push_back(cell);
+        }
+        for cell in std::mem::take(&mut of_a) {
+            let same = waiting.get_mut(&loosen(&cell.key));
+            match same.and_then(VecDeque::pop_front) {
+                Some(other) => pairs.push((cell, other)),
+                None => of_a.push(cell),
             }
         }
+        of_b = waiting.into_values().flatten().collect();
+        of_b.sort_by_key(|cell| cell.number);
     }
-    let mut pairs = Vec::new();
-    let mut only_a = Vec::new();
-    for ((key, trial), partner) in of_a.into_iter().zip(partners) {
-        match partner {
-            Some(partner) => pairs.push((trial, partner)),
-            None => only_a.push(key),
-        }
-    }
+    pairs.sort_by_key(|(cell, _)| cell.number);
     let differences = environment(a, b, &pairs);
     if !differences.is_empty() && !options.across_machines {
         return Err(CompareError::Environment { differences });
@@ -265,11 +232,21 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
             b: b.run.clone(),
         });
     }
-    let floor = stats::noise_floor(a.noise.aa_ratio).max(stats::noise_floor(b.noise.aa_ratio));
-    let cells: Vec<Pair> = pairs
+    let mut cells: Vec<Pair> = pairs
         .into_iter()
-        .map(|(trial, other)| pair((a, trial), (b, other), floor, options))
+        .map(|(cell, other)| pair((a, cell), (b, other.trial), options))
         .collect();
+    // Where a share of plain is judged, plain's own rate says what the machine does.
+    let divided: BTreeSet<Load> = cells
+        .iter()
+        .filter(|pair| pair.by == Some(Normalise::Plain))
+        .map(|pair| pair.key.load.clone())
+        .collect();
+    for pair in &mut cells {
+        if pair.by.is_none() && divided.contains(&pair.key.load) {
+            (pair.exceeds, pair.unjudged) = (false, false);
+        }
+    }
     if options.normalise.is_some() && cells.iter().all(|pair| pair.normalised.is_none()) {
         return Err(CompareError::NotNormalised);
     }
@@ -277,60 +254,85 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
         a: side(a),
         b: side(b),
         differences,
-        noise_floor: floor,
+        noise_floor: cells
+            .iter()
+            .map(|pair| pair.noise_floor)
+            .fold(0.0, f64::max),
         normalised: options.normalise,
         cells,
-        only_a,
-        only_b: rest.into_iter().map(|(key, _)| key).collect(),
+        only_a: of_a.into_iter().map(|cell| cell.key).collect(),
+        only_b: of_b.into_iter().map(|cell| cell.key).collect(),
         slower_than: options.slower_than,
     })
 }
 
-/// Cells with one key are paired with the nearest first. A run may have several devices, and
-/// one core beside all of them; two runs may differ in both.
-const NEAREST_FIRST: [fn(&Trial, &Trial) -> bool; 4] = [
-    |a, b| is_same_device(a, b) && a.cores() == b.cores(),
-    is_same_device,
-    |a, b| a.cores() == b.cores(),
-    |_, _| true,
+/// A cell of a run, with its place among them.
+struct Cell<'a> {
+    number: usize,
+    key: Key,
+    trial: &'a Trial,
+}
+
+/// What must be the same of two cells.
+type Loosen = fn(&Key) -> (Setup, Load);
+
+/// The same cells are paired first, then those that differ in the number of cores that share
+/// requests, in the device, and in both: machines do.
+const NEAREST_FIRST: [Loosen; 4] = [
+    |key| (key.setup.clone(), key.load.clone()),
+    |key| (on_several_cores(key), key.load.clone()),
+    |key| (key.setup.clone(), anywhere(key)),
+    |key| (on_several_cores(key), anywhere(key)),
 ];
 
-fn is_same_device(a: &Trial, b: &Trial) -> bool {
-    (&a.device.kind, &a.device.model) == (&b.device.kind, &b.device.model)
+fn on_several_cores(key: &Key) -> Setup {
+    Setup {
+        cores: key.setup.cores.min(2),
+        ..key.setup.clone()
+    }
 }
 
-fn cells(run: &Run) -> Vec<(Key, &Trial)> {
-    run.trials
-        .iter()
-        .filter(|trial| !group::is_again(trial))
-        .map(|trial| (key(trial), trial))
-        .collect()
+/// A sweep has the same lives of many drives.
+fn anywhere(key: &Key) -> Load {
+    let load = key.load.clone();
+    match &load.life {
+        Some(_) => load,
+        None => Load {
+            place: Place::default(),
+            ..load
+        },
+    }
 }
 
-fn key(trial: &Trial) -> Key {
-    Key {
-        tier: trial.tier,
-        system: trial.system.clone(),
-        cipher: trial.cipher.clone(),
-        key_bits: trial.key_bits,
-        sector_bytes: trial.sector_bytes,
-        workload: trial.workload.clone(),
-        op: trial.op.clone(),
-        block_bytes: trial.block_bytes,
-        queue_depth: trial.queue_depth,
-        threads: trial.threads,
-        fs: trial.fs().map(str::to_owned),
-        format: trial.format.clone(),
-        options: trial
-            .backend
-            .clone()
-            .filter(|_| trial.system.ends_with("dm-crypt")),
-        cold: trial.cold,
-        life: trial.life().map(|life| {
+fn cells<'a>(run: &'a Run, names: &Names) -> Vec<Cell<'a>> {
+    let cells = run.trials.iter().filter(|trial| !group::is_again(trial));
+    let cell = |(number, trial): (usize, &'a Trial)| {
+        let load = trial.load();
+        let key = Key {
+            label: names.setup(trial),
+            title: title(trial, names.place(&load)),
+            setup: trial.setup(),
+            load,
+        };
+        Cell { number, key, trial }
+    };
+    cells.enumerate().map(cell).collect()
+}
+
+/// The workload, on which file system, of a drive that has lived how, and where.
+fn title(trial: &Trial, place: Option<String>) -> String {
+    let workload = &trial.workload;
+    let place = place.map_or_else(String::new, |place| format!(", {place}"));
+    match (trial.fs(), trial.life()) {
+        (Some(fs), _) => format!(
+            "{workload} on {fs}{}{place}",
+            group::of_a_file_system(trial)
+        ),
+        (None, Some(life)) => {
             let drive = trial.device.model.as_deref().unwrap_or_default();
-            format!("{drive}, {}", group::setting(life))
-        }),
-        trim_policy: trial.life().map(|life| life.policy),
+            format!("{workload}, {drive}, {}", group::setting(life))
+        }
+        (None, None) => format!("{workload}{place}"),
     }
 }
 
@@ -344,17 +346,23 @@ fn side(run: &Run) -> Side {
 }
 
 fn pair(
-    (of_a, a): (&Run, &Trial),
+    (of_a, Cell { key, trial: a, .. }): (&Run, Cell<'_>),
     (of_b, b): (&Run, &Trial),
-    floor: f64,
     options: &Options,
 ) -> Pair {
-    let [in_a, in_b] = [(of_a, a), (of_b, b)].map(|(run, trial)| match options.normalise {
+    let sides = [(of_a, a), (of_b, b)];
+    let shares = |(run, trial)| normalised(run, trial, Normalise::Plain);
+    let by = match options.normalise {
+        None if sides.iter().all(|side| shares(*side).is_some()) => Some(Normalise::Plain),
+        asked => asked,
+    };
+    let floor = floor(of_a, a).max(floor(of_b, b));
+    let [in_a, in_b] = sides.map(|(run, trial)| match by {
         None => rates(trial),
         Some(by) => normalised(run, trial, by).unwrap_or_default(),
     });
-    let ratio = ratio_of_medians(&in_b, &in_a, options.seed).filter(|ratio| figure::finite(*ratio));
-    let normalised = options.normalise.and_then(|by| {
+    let ratio = stats::two_runs(&in_b, &in_a).filter(|ratio| figure::finite(*ratio));
+    let normalised = by.and_then(|by| {
         let shown = |rates: &[f64]| {
             let median = stats::median(rates)?;
             Some(match by {
@@ -364,10 +372,7 @@ fn pair(
         };
         Some([shown(&in_a)?, shown(&in_b)?])
     });
-    let verdict = ratio.map_or(Verdict::NotDistinguishable, |ratio| {
-        stats::verdict(ratio, floor)
-    });
-    // Of one or two repetitions nothing is certain.
+    let verdict = ratio.map_or(Verdict::TooFew, |ratio| stats::verdict(ratio, floor));
     let exceeds = verdict == Verdict::Slower
         && ratio
             .zip(options.slower_than)
@@ -378,21 +383,17 @@ fn pair(
     let unjudged = !exceeds
         && verdict != Verdict::Faster
         && tolerance.is_some_and(|percent| smallest.is_none_or(|loss| loss > percent / 100.0));
-    let key = key(a);
-    let label = match &key.options {
-        Some(options) => format!("{}, {options}", group::label(a)),
-        None => group::label(a),
-    };
     Pair {
         key,
-        label,
         a_mb_s: a.throughput_mb_s,
         b_mb_s: b.throughput_mb_s,
         time_us: figure::time_us(a)
             .zip(figure::time_us(b))
             .map(|(a, b)| [a.median, b.median]),
+        by,
         normalised,
         ratio,
+        noise_floor: floor,
         verdict,
         exceeds,
         unjudged,
@@ -414,16 +415,13 @@ fn normalised(run: &Run, trial: &Trial, by: Normalise) -> Option<Vec<f64>> {
             )
         }
         Normalise::Plain => {
-            let is_its_plain = |plain: &&Trial| {
-                group::is_plain(plain)
-                    && (&plain.workload, &plain.op, plain.fs())
-                        == (&trial.workload, &trial.op, trial.fs())
-                    && plain.device == trial.device
-            };
+            let load = trial.load();
+            let is_its_plain = |plain: &&Trial| group::is_plain(plain) && plain.load() == load;
             let plain = run.trials.iter().find(is_its_plain);
-            let plain = plain.filter(|_| trial.cipher.is_some())?;
-            let pairs = rates(trial).into_iter().zip(rates(plain));
-            Some(pairs.map(|(rate, plain)| rate / plain).collect())
+            let is_plains = |cost: &Overhead| group::is_unencrypted(&cost.against);
+            let plain = plain.filter(|_| trial.overhead.as_ref().is_some_and(is_plains))?;
+            let shares = stats::ratios(&rates(trial), &rates(plain));
+            Some(shares).filter(|shares| !shares.is_empty())
         }
     }
 }
@@ -441,38 +439,17 @@ fn rates(trial: &Trial) -> Vec<f64> {
     }
 }
 
-/// Median of `subject` ÷ median of `reference`, with the 95 % percentile
-/// interval of resampling both independently; `n` is the smaller count.
-/// `None` when either is empty or a resampled reference is not positive.
-fn ratio_of_medians(subject: &[f64], reference: &[f64], seed: u64) -> Option<Interval> {
-    const RESAMPLES: usize = 2_000;
-    const OUTSIDE: usize = RESAMPLES / 40;
-
-    let ratio = |subject: f64, reference: f64| (reference > 0.0).then(|| subject / reference);
-    let median = ratio(stats::median(subject)?, stats::median(reference)?)?;
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut resampled = |values: &[f64]| {
-        let count = values.len() as u64;
-        let picked: Vec<f64> = (0..count)
-            .map(|_| values[(rng.next_u64() % count) as usize])
-            .collect();
-        stats::median(&picked)
-    };
-    let mut ratios = Vec::with_capacity(RESAMPLES);
-    for _ in 0..RESAMPLES {
-        ratios.push(ratio(resampled(subject)?, resampled(reference)?)?);
-    }
-    ratios.sort_by(f64::total_cmp);
-    Some(Interval {
-        median,
-        low: ratios[OUTSIDE],
-        high: ratios[RESAMPLES - 1 - OUTSIDE],
-        n: subject.len().min(reference.len()) as u32,
-    })
+/// By how much a run differs from itself under the load of `trial`, or under all loads.
+fn floor(run: &Run, trial: &Trial) -> f64 {
+    let load = trial.load();
+    let is_again = |other: &&Trial| group::is_again(other) && other.load() == load;
+    let again = run.trials.iter().find(is_again);
+    let ratio = again.and_then(|again| Some(again.overhead.as_ref()?.ratio));
+    stats::noise_floor(ratio.or(run.noise.aa_ratio))
 }
 
 /// What differs in the machines, and in the devices of the cells that are compared.
-fn environment(a: &Run, b: &Run, pairs: &[(&Trial, &Trial)]) -> Vec<Difference> {
+fn environment(a: &Run, b: &Run, pairs: &[(Cell<'_>, Cell<'_>)]) -> Vec<Difference> {
     let mut differences = Vec::new();
     let mut note = |what, a: String, b: String| {
         let difference = Difference { what, a, b };
@@ -487,6 +464,13 @@ fn environment(a: &Run, b: &Run, pairs: &[(&Trial, &Trial)]) -> Vec<Difference> 
         note("kernel", a.host.kernel.clone(), b.host.kernel.clone());
     }
     for (a, b) in pairs {
+        let [a, b] = [a, b].map(|cell| cell.trial);
+        let cores = |trial: &Trial| trial.cores().to_string();
+        note("cores that encrypt", cores(a), cores(b));
+        if a.tier == Tier::Block {
+            let extent = |trial: &Trial| figure::bytes(trial.device.size);
+            note("size of the extent", extent(a), extent(b));
+        }
         let (a, b) = (&a.device, &b.device);
         let model = |model: &Option<String>| model.clone().unwrap_or_else(|| "unknown".to_owned());
         note("device kind", a.kind.clone(), b.kind.clone());
@@ -495,46 +479,4 @@ fn environment(a: &Run, b: &Run, pairs: &[(&Trial, &Trial)]) -> Vec<Difference> 
         note("cache mode", a.cache.clone(), b.cache.clone());
     }
     differences
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_interval_encloses_the_ratio_and_repeats() {
-        let a: Vec<f64> = (0..10).map(|at| 100.0 + f64::from(at)).collect();
-        let b: Vec<f64> = a.iter().map(|value| value * 0.8).collect();
-        let first = ratio_of_medians(&b, &a, 1).unwrap();
-        assert!((first.median - 0.8).abs() < 1e-12);
-        assert!(first.low < 0.8 && 0.8 < first.high);
-        assert!(first.low > 0.75 && first.high < 0.85);
-        assert_eq!(ratio_of_medians(&b, &a, 1), Some(first));
-        assert_ne!(ratio_of_medians(&b, &a, 2), Some(first));
-    }
-
-    #[test]
-    fn no_ratio_without_samples() {
-        assert_eq!(ratio_of_medians(&[], &[1.0], 1), None);
-        assert_eq!(ratio_of_medians(&[1.0], &[], 1), None);
-        assert_eq!(ratio_of_medians(&[1.0], &[0.0], 1), None);
-    }
-
-    /// Over many simulated pairs of equal systems, about 5 % of intervals miss 1.
-    #[test]
-    fn equal_systems_are_rarely_told_apart() {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
-        let mut sample = || -> Vec<f64> {
-            (0..10)
-                .map(|_| 100.0 + (rng.next_u64() >> 40) as f64 / (1 << 24) as f64)
-                .collect()
-        };
-        let missed = (0..200)
-            .filter(|seed| {
-                let ratio = ratio_of_medians(&sample(), &sample(), *seed).unwrap();
-                ratio.low > 1.0 || ratio.high < 1.0
-            })
-            .count();
-        assert!(missed < 24, "{missed} of 200");
-    }
 }

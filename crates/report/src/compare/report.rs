@@ -6,7 +6,8 @@ use crate::document::{
 };
 use crate::html::{run_address, way_back};
 use crate::render::text::Style;
-use crate::{figure, group, render};
+use crate::{figure, render};
+use lab::record::Setup;
 use maud::html;
 
 /// The comparison for a terminal.
@@ -100,9 +101,9 @@ fn table(comparison: &Comparison) -> Table {
         Column::number(b),
         Column::word("B against A"),
     ];
-    let alike = |a: &Pair, b: &Pair| workload(&a.key) == workload(&b.key);
+    let alike = |a: &Pair, b: &Pair| a.key.title == b.key.title;
     let groups = comparison.cells.chunk_by(alike).map(|pairs| Rows {
-        title: workload(&pairs[0].key),
+        title: pairs[0].key.title.clone(),
         rows: pairs.iter().map(|pair| row(comparison, pair)).collect(),
         ..Rows::default()
     });
@@ -134,10 +135,23 @@ fn label(comparison: &Comparison) -> String {
 }
 
 fn floor(comparison: &Comparison) -> String {
-    format!(
-        "Noise floor: differences up to {:.1} % are not told apart",
-        comparison.noise_floor * 100.0
-    )
+    let judged = match is_mixed(comparison) {
+        true => ". An encrypted system is judged by its share of the plain rate",
+        false => "",
+    };
+    let floors = || comparison.cells.iter().map(|pair| pair.noise_floor * 100.0);
+    let least = format!("{:.1}", floors().fold(f64::INFINITY, f64::min));
+    let most = format!("{:.1}", comparison.noise_floor * 100.0);
+    let floor = match least == most {
+        true => most,
+        false => format!("{least} to {most}"),
+    };
+    format!("Noise floor: differences up to {floor} % are not told apart{judged}")
+}
+
+/// Whether some rates were divided and others not.
+fn is_mixed(comparison: &Comparison) -> bool {
+    comparison.normalised.is_none() && comparison.cells.iter().any(|pair| pair.by.is_some())
 }
 
 /// What was divided by what, where anything was.
@@ -169,23 +183,35 @@ fn row(comparison: &Comparison, pair: &Pair) -> Row {
         (Some(_), Some(shown), _) => shown.map(figure::number),
         (Some(_), None, _) => [figure::UNKNOWN, figure::UNKNOWN].map(str::to_owned),
     };
+    let shares = pair.normalised.filter(|_| comparison.normalised.is_none());
+    let [share_of_a, share_of_b] = match shares {
+        Some(shares) => shares.map(|share| format!(" ({:.1} %)", share * 100.0)),
+        None => [String::new(), String::new()],
+    };
     let rates = [pair.a_mb_s.median, pair.b_mb_s.median];
-    let [by_a, by_b] = pair.normalised.or(pair.time_us).unwrap_or(rates);
+    let divided = pair.normalised.filter(|_| comparison.normalised.is_some());
+    let [by_a, by_b] = divided.or(pair.time_us).unwrap_or(rates);
     let difference = pair.ratio.map_or_else(
         || "no samples to compare".to_owned(),
         |ratio| figure::difference(ratio, pair.verdict),
     );
+    // What is judged is said where it is not the same for all.
+    let by = match pair.by.is_none() && is_mixed(comparison) {
+        true => "rate ",
+        false => "",
+    };
+    let difference = format!("{by}{difference}");
     let mark = if pair.exceeds { " (!)" } else { "" };
-    let Key {
+    let Setup {
         system,
         cipher,
         key_bits,
         ..
-    } = &pair.key;
+    } = &pair.key.setup;
     let row = Row::new(vec![
-        Cell::word(&pair.label),
-        Cell::number(a, by_a),
-        Cell::number(b, by_b),
+        Cell::word(&pair.key.label),
+        Cell::number(format!("{a}{share_of_a}"), by_a).short(a),
+        Cell::number(format!("{b}{share_of_b}"), by_b).short(b),
         Cell::known(
             format!("{difference}{mark}"),
             pair.ratio.map(|ratio| ratio.median),
@@ -198,24 +224,7 @@ fn row(comparison: &Comparison, pair: &Pair) -> Row {
 }
 
 fn cell(key: &Key) -> String {
-    let name = group::name(key.cipher.as_deref(), key.key_bits, &key.system);
-    let mut text = format!("{} · {name}", workload(key));
-    if let Some(options) = &key.options {
-        text += &format!(", {options}");
-    }
-    if key.cold {
-        text += ", cold";
-    }
-    text
-}
-
-/// The workload, on which file system, and of a drive that has lived how.
-fn workload(key: &Key) -> String {
-    match (&key.fs, &key.life) {
-        (Some(fs), _) => format!("{} on {fs}", key.workload),
-        (None, Some(life)) => format!("{}, {life}", key.workload),
-        (None, None) => key.workload.clone(),
-    }
+    format!("{} · {}", key.title, key.label)
 }
 
 fn conclusion(comparison: &Comparison) -> String {
@@ -228,23 +237,28 @@ fn conclusion(comparison: &Comparison) -> String {
             .count()
     };
     let mut text = format!(
-        "Of {} cells in both runs, B is slower in {}, faster in {}, not distinguishable in {}.",
+        "Of {} cells in both runs, B is slower in {}, faster in {}, not distinguishable in {}",
         comparison.cells.len(),
         count(Verdict::Slower),
         count(Verdict::Faster),
         count(Verdict::NotDistinguishable)
     );
+    text += &match count(Verdict::TooFew) {
+        0 => ".".to_owned(),
+        count => format!(", and not to be judged in {count}."),
+    };
     if let Some(percent) = comparison.slower_than {
         let exceeding = comparison.exceeding().count();
         text.push_str(&match exceeding {
             0 => format!(" None is certainly slower by more than {percent} %."),
             count => format!(" {count} certainly slower by more than {percent} % (!)."),
         });
-        let floor = comparison.noise_floor / (1.0 + comparison.noise_floor);
-        let reason = match floor > percent / 100.0 {
+        let lowest = comparison.unjudged().map(|pair| pair.noise_floor);
+        let lowest = lowest.fold(f64::INFINITY, f64::min);
+        let reason = match lowest / (1.0 + lowest) > percent / 100.0 {
             true => format!(
                 "the noise floor of {:.1} % is above the threshold",
-                comparison.noise_floor * 100.0
+                lowest * 100.0
             ),
             false => "their intervals are too wide, or their samples too few".to_owned(),
         };

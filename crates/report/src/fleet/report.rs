@@ -14,6 +14,11 @@ const GROUPS: usize = 20;
 /// Letters of a name there.
 const NAME: usize = 44;
 
+/// What is said if nothing was found, and of how many trials anything can be found.
+const NONE_FAR: &str = "No trial is far from all alike, where these are eight or more.";
+const NONE_SLOWER: &str =
+    "No version is slower than the one before it, where both have six trials or more.";
+
 const TITLE: &str = "What encryption costs across a fleet";
 
 pub(super) fn document(report: &FleetReport) -> Document {
@@ -67,17 +72,14 @@ fn lead(report: &FleetReport) -> String {
         None => "No trial was compared with plain.".to_owned(),
     };
     let far = match report.outliers.found {
-        0 => "No trial is far from all alike".to_owned(),
-        found => format!(
-            "{} trial(s) are far from all alike",
-            figure::grouped(&found.to_string())
-        ),
+        0 => NONE_FAR.to_owned(),
+        found => format!("{} trial(s) are far from all alike.", count(found)),
     };
     let slower = match report.regressions.len() {
-        0 => "no version is slower than the one before it".to_owned(),
-        found => format!("{found} comparison(s) of versions show a loss"),
+        0 => NONE_SLOWER.to_owned(),
+        found => format!("{found} comparison(s) of versions show a loss."),
     };
-    format!("{cost} {far}, and {slower}.")
+    format!("{cost} {far} {slower}")
 }
 
 fn overhead(breakdown: &Breakdown) -> Vec<Block> {
@@ -153,10 +155,9 @@ fn quantiles(breakdown: &Breakdown, groups: &[Quantiles]) -> Chart {
 
 fn outliers(report: &FleetReport) -> Vec<Block> {
     let (found, farthest) = (report.outliers.found, &report.outliers.farthest);
-    let none = "None: every trial is near those that measure the same on the same kind of machine.";
     let mut blocks = vec![Block::heading(3, "Far from all alike").on(PAGE)];
     if farthest.is_empty() {
-        blocks.push(Block::text(none).on(PAGE));
+        blocks.push(Block::text(NONE_FAR).on(PAGE));
     } else {
         blocks.push(
             Block::note(format!(
@@ -181,7 +182,7 @@ fn outliers(report: &FleetReport) -> Vec<Block> {
     }
     blocks.push(Block::gap());
     if found == 0 {
-        blocks.push(Block::text("No trial is far from all alike.").on(TERMINAL));
+        blocks.push(Block::text(NONE_FAR).on(TERMINAL));
         return blocks;
     }
     let mut lines = vec![format!("Far from all alike: {} trial(s)", count(found))];
@@ -259,9 +260,7 @@ fn regressions(report: &FleetReport) -> Vec<Block> {
         Block::heading(3, "Slower with a version").on(PAGE),
     ];
     if regressions.is_empty() {
-        let none = "None: no version is slower than the one that was seen before it.";
-        blocks.push(Block::text(none).on(PAGE));
-        blocks.push(Block::text("No version is slower than the one before it.").on(TERMINAL));
+        blocks.push(Block::text(NONE_SLOWER));
         return blocks;
     }
     let note = "The 95 % intervals of both medians do not touch, and these differ by 0.02 or more.";

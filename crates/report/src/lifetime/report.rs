@@ -7,7 +7,6 @@ use crate::chart::strips::{Strip, Strips};
 use crate::chart::{Axis, Chart, Label, Plot, TABLED, palette};
 use crate::document::{Block, Cell, Column, Document, PAGE, Row, TERMINAL, Table};
 use crate::figure;
-use plotters::style::RGBColor;
 
 /// Width of the names of setups before a line of blocks.
 const NAME: usize = 38;
@@ -108,7 +107,7 @@ fn section(heading: &str, note: &str, chart: Chart, values: Vec<Block>) -> [Bloc
 }
 
 /// The colour of a setup, the same in every picture.
-fn colour(setup: Setup) -> RGBColor {
+fn colour(setup: Setup) -> palette::Colour {
     match setup {
         Setup::Plain => palette::GREY,
         Setup::Passed => palette::BLUE,

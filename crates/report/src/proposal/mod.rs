@@ -2,8 +2,9 @@
 //! candidates, and of what is known of the machine beside it.
 //!
 //! The order of the ciphers in the run is the order of preference. The first of
-//! them that costs hardly more than the one that costs least is proposed, so a
-//! cipher that nobody prefers is reached by figures alone.
+//! them that may cost hardly more than the one that costs least is proposed, so a
+//! cipher that nobody prefers is reached by figures alone. Costs are judged as
+//! [`advice`](crate::advice) judges those of every run.
 
 mod candidate;
 mod commands;
@@ -17,10 +18,6 @@ use crate::figure;
 use candidate::Candidate;
 use lab::record::{Interval, NoiseVerdict, Run};
 use serde::Serialize;
-
-/// A rate that is lower by less than this share is said to be as good: nobody
-/// notices it, and reasons other than speed decide.
-const MATTERS: f64 = 0.05;
 
 /// What cryptsetup lets an unlock take, milliseconds.
 const ITER_TIME_MS: u32 = 2000;
@@ -156,7 +153,7 @@ pub struct Alternative {
     pub instead: String,
     /// What that costs, one sentence.
     pub cost: String,
-    /// Of a cipher, its ratio in the workload in which it costs most.
+    /// Of a cipher, its ratio in the workload in which it costs most, with its 95 % interval.
     pub ratio: Option<Interval>,
 }
 
@@ -170,6 +167,8 @@ pub enum Limit {
     Chosen,
     /// The cipher.
     Cipher,
+    /// That was not to be told: what it costs is known too roughly.
+    Open,
 }
 
 /// A set-up with its reasons.
@@ -226,7 +225,7 @@ pub fn propose(run: &Run, machine: &Machine, format: Format) -> Option<Proposal>
         answer: answer(&candidates, chosen, limit),
         limit,
         choices: reason::choices(machine, &setup, &candidates, chosen, limit),
-        expected: chosen.cells.iter().map(candidate::Cell::expected).collect(),
+        expected: chosen.expected(run),
         alternatives: reason::alternatives(machine, &setup, &candidates, chosen),
         commands: Commands::of(&setup, &machine.place),
         notes: notes(run, chosen),
@@ -234,39 +233,35 @@ pub fn propose(run: &Run, machine: &Machine, format: Format) -> Option<Proposal>
     })
 }
 
-/// Whether it costs hardly anything anywhere.
-fn keeps_up(candidate: &Candidate<'_>) -> bool {
-    candidate.worst().ratio.median >= 1.0 - MATTERS
-}
-
 fn limit(candidates: &[Candidate<'_>], chosen: &Candidate<'_>) -> Limit {
-    match (keeps_up(chosen), candidates.iter().all(keeps_up)) {
-        (true, true) => Limit::Disk,
-        (true, false) => Limit::Chosen,
-        (false, _) => Limit::Cipher,
+    let keeps_up = |candidate: &Candidate<'_>| candidate.setup.keeps_up();
+    match keeps_up(chosen) {
+        true if candidates.iter().all(keeps_up) => Limit::Disk,
+        true => Limit::Chosen,
+        false if chosen.setup.is_noticed() => Limit::Cipher,
+        false => Limit::Open,
     }
 }
 
 fn answer(candidates: &[Candidate<'_>], chosen: &Candidate<'_>, limit: Limit) -> String {
-    let name = chosen.name();
-    let worst = chosen.worst();
+    let (name, cost) = (chosen.name(), chosen.cost());
+    let all_are_noticed = candidates.iter().all(|other| other.setup.is_noticed());
     match limit {
         Limit::Disk if candidates.len() > 1 => {
             format!("Your disk is slower than any of these ciphers: choose {name}.")
         }
-        Limit::Disk | Limit::Chosen => format!(
-            "Choose {name}: it keeps up with your disk, and costs {} in its worst workload, {}.",
-            reason::cost(worst.ratio),
-            worst.trial.workload
-        ),
+        Limit::Disk | Limit::Chosen => {
+            format!("Choose {name}: it keeps up with your disk, and costs {cost}.")
+        }
         Limit::Cipher => format!(
-            "Your disk is faster than {}: choose {name}, which costs {} in its worst workload, {}.",
-            match candidates.len() > 1 && !candidates.iter().any(keeps_up) {
+            "Your disk is faster than {}: choose {name}, which costs {cost}.",
+            match candidates.len() > 1 && all_are_noticed {
                 true => "all of these ciphers",
                 false => "this cipher",
             },
-            reason::cost(worst.ratio),
-            worst.trial.workload
+        ),
+        Limit::Open => format!(
+            "Choose {name}, which costs {cost}. Whether it keeps up with your disk was not to be told."
         ),
     }
 }

@@ -12,7 +12,7 @@ const INLINE_US: f64 = 5.0;
 /// Bytes of the small requests that flags are about.
 const SMALL: f64 = 4096.0;
 
-/// What a ratio of rates costs: `12.3 % (10.1 to 14.0)`; `at most 14.0 %` where it may be nothing.
+/// What is expected of a ratio of rates: `12.3 % (10.1 to 14.0)`; `at most 14.0 %` where it may be nothing.
 pub(super) fn cost(ratio: Interval) -> String {
     let loss = |ratio: f64| (1.0 - ratio) * 100.0;
     let (least, most) = (loss(ratio.high), loss(ratio.low));
@@ -165,7 +165,7 @@ fn cipher(
         .first()
         .filter(|first| !std::ptr::eq(*first, chosen));
     let by_cost = |a: &&Candidate<'_>, b: &&Candidate<'_>| {
-        let worst = |of: &Candidate<'_>| of.worst().ratio.median;
+        let worst = |of: &Candidate<'_>| of.setup.worst().1.median;
         worst(a).total_cmp(&worst(b))
     };
     match (limit, preferred.or_else(|| others().min_by(by_cost))) {
@@ -173,10 +173,10 @@ fn cipher(
             "No cipher costs more than 5 % of any workload here, so speed decides nothing, and of these it is studied and in use the most; it encrypts{rate}."
         ),
         (_, Some(other)) => format!(
-            "It encrypts{rate} and costs {} in its worst workload, where {} costs {}.",
-            cost(chosen.worst().ratio),
+            "It encrypts{rate} and costs {}; {} costs {}.",
+            chosen.cost(),
             other.name(),
-            cost(other.worst().ratio)
+            other.cost()
         ),
     }
 }
@@ -312,18 +312,13 @@ pub(super) fn alternatives(
         .filter(|other| !std::ptr::eq(*other, chosen));
     let mut alternatives: Vec<Alternative> = others
         .map(|other| {
-            let worst = other.worst();
             let rate = rate_of(machine, other).map_or_else(String::new, |rate| {
                 format!("; {} MB/s a core in memory", figure::number(rate.mb_s))
             });
             Alternative {
                 instead: other.name(),
-                cost: format!(
-                    "{} in its worst workload, {}{rate}",
-                    cost(worst.ratio),
-                    worst.trial.workload
-                ),
-                ratio: Some(worst.ratio),
+                cost: format!("costs {}{rate}", other.cost()),
+                ratio: Some(other.setup.worst().1),
             }
         })
         .collect();

@@ -8,7 +8,6 @@ use crate::document::{Block, Figure, PAGE};
 use crate::figure;
 use crate::group::Group;
 use lab::record::{Tier, TimeSplit, Trial};
-use plotters::style::RGBColor;
 
 /// How many systems a picture shows beside plain: more cannot be told apart.
 const SYSTEMS: usize = 24;
@@ -35,7 +34,7 @@ pub(super) fn charts(groups: &[Group<'_>]) -> Vec<Block> {
     }
     blocks.push(Block::heading(3, heading));
     blocks.push(Block::note(format!(
-        "Median of the repetitions, {better}; the whisker is its 95 % interval. Each chart has its own scale."
+        "Median of the repetitions, {better}; the whisker is its 95 % interval, or the range of fewer than six. Each chart has its own scale."
     )));
     blocks.push(Block::charts(
         shown
@@ -116,7 +115,8 @@ fn rates(group: &Group<'_>) -> Chart {
 }
 
 /// How bars are read.
-pub(crate) const WHISKERS: &str = "A bar a system; the whisker is the 95 % interval of the median.";
+pub(crate) const WHISKERS: &str = "A bar a system; the whisker is the 95 % interval of the median, \
+    or the range of fewer than six values.";
 
 /// What encryption costs in every workload; nothing when no cell was compared
 /// with plain.
@@ -142,8 +142,8 @@ fn costs(groups: &[Group<'_>]) -> Option<Chart> {
             );
             figure::finite(ratio).then_some(dot)
         });
-        let again = group.again.and_then(|again| again.overhead.as_ref());
-        let again = again
+        let again = group
+            .floor()
             .map(|overhead| overhead.ratio)
             .filter(|ratio| figure::finite(*ratio));
         dots::Block {
@@ -165,7 +165,7 @@ fn costs(groups: &[Group<'_>]) -> Option<Chart> {
 }
 
 /// A part of the ledger: its name, its colour, how to read it from a record.
-type Part = (&'static str, RGBColor, fn(&TimeSplit) -> Option<f64>);
+type Part = (&'static str, palette::Colour, fn(&TimeSplit) -> Option<f64>);
 
 const PARTS: [Part; 5] = [
     ("crypto", palette::VERMILLION, |time| time.crypto),

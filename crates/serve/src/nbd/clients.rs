@@ -7,7 +7,7 @@
 use super::connection::{Allowance, Connection, INPUT_BYTES};
 use super::handshake::{Agreed, Named, Outcome, Tls, go_on, negotiate};
 use super::secure::{Secured, Security};
-use super::transport::{Input, Wire};
+use super::transport::{Input, Wire, send_all};
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
@@ -258,7 +258,9 @@ impl<'a> Clients<'a> {
             client.guest_since = None;
         }
         self.users.fetch_add(1, Ordering::Relaxed);
-        Connection::new(wire, agreed, input, self).run();
+        if send_all(wire, &[&agreed.answer]).is_ok() {
+            Connection::new(wire, agreed, input, self).run();
+        }
         self.users.fetch_sub(1, Ordering::Relaxed);
     }
 

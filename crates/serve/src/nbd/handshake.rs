@@ -26,6 +26,8 @@ pub struct Agreed {
     pub structured: bool,
     /// The client may ask what is stored.
     pub allocation: bool,
+    /// The end of the answer, to be sent once the client counts as one that has chosen.
+    pub answer: Vec<u8>,
 }
 
 /// How a negotiation ended.
@@ -210,8 +212,8 @@ impl Talk<'_> {
         } else {
             &zeros
         };
-        send_all(self.wire, &[&size, &flags, padding])?;
-        Ok(Outcome::Agreed(self.agreed(named)))
+        let answer = [&size[..], &flags, padding].concat();
+        Ok(Outcome::Agreed(self.agreed(named, answer)))
     }
 
     fn info(&self, kind: u32, data: &[u8]) -> io::Result<Option<Outcome>> {
@@ -252,8 +254,12 @@ impl Talk<'_> {
             sizes.extend_from_slice(&size.to_be_bytes());
         }
         self.reply(kind, reply::INFO, &sizes)?;
+        if kind == option::GO {
+            let answer = reply_head(kind, reply::ACK, 0);
+            return Ok(Some(Outcome::Agreed(self.agreed(named, answer))));
+        }
         self.reply(kind, reply::ACK, &[])?;
-        Ok((kind == option::GO).then(|| Outcome::Agreed(self.agreed(named))))
+        Ok(None)
     }
 
     /// The contexts that there are, or those that the client chooses.
@@ -302,8 +308,9 @@ impl Talk<'_> {
         }
     }
 
-    fn agreed(&self, named: &Named) -> Agreed {
+    fn agreed(&self, named: &Named, answer: Vec<u8>) -> Agreed {
         Agreed {
+            answer,
             export: Arc::clone(&named.export),
             structured: self.structured,
             allocation: self
@@ -331,17 +338,15 @@ impl Talk<'_> {
     }
 
     fn reply(&self, option: u32, kind: u32, data: &[u8]) -> io::Result<()> {
-        send_all(
-            self.wire,
-            &[
-                &wire::OPTION_REPLY_MAGIC.to_be_bytes(),
-                &option.to_be_bytes(),
-                &kind.to_be_bytes(),
-                &(data.len() as u32).to_be_bytes(),
-                data,
-            ],
-        )
+        let head = reply_head(option, kind, data.len() as u32);
+        send_all(self.wire, &[&head, data])
     }
+}
+
+/// What a reply to an option begins with: magic, option, kind, bytes that follow.
+fn reply_head(option: u32, kind: u32, length: u32) -> Vec<u8> {
+    let rest = [option, kind, length].map(u32::to_be_bytes).concat();
+    [&wire::OPTION_REPLY_MAGIC.to_be_bytes(), &rest[..]].concat()
 }
 
 /// A name behind its length, and what follows.

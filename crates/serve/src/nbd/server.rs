@@ -387,10 +387,12 @@ fn is_gone(_: io::Error) -> io::Error {
 fn prepare(client: &TcpStream) -> io::Result<()> {
     client.set_nonblocking(false)?;
     client.set_nodelay(true)?;
-    sockopt::set_socket_keepalive(client, true)?;
-    sockopt::set_tcp_keepidle(client, SILENCE)?;
-    sockopt::set_tcp_keepintvl(client, BETWEEN_QUESTIONS)?;
-    Ok(sockopt::set_tcp_keepcnt(client, QUESTIONS)?)
+    // Without it a client that is gone holds its place for longer: no reason to send one away.
+    let _ = sockopt::set_socket_keepalive(client, true)
+        .and_then(|()| sockopt::set_tcp_keepidle(client, SILENCE))
+        .and_then(|()| sockopt::set_tcp_keepintvl(client, BETWEEN_QUESTIONS))
+        .and_then(|()| sockopt::set_tcp_keepcnt(client, QUESTIONS));
+    Ok(())
 }
 
 /// What tells a file from one that took its name since.

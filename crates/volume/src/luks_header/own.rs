@@ -6,7 +6,7 @@ use serde_json::Value;
 /// What the header at the start of a volume is to the one in a file of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
-    /// It has no key slot of the data, so that no passphrase reads them by it.
+    /// It has no key slot of the data, so that no passphrase reads them by it, and no newer key.
     Erased,
     /// It is of another volume.
     Other,
@@ -41,7 +41,9 @@ impl LuksHeader {
             return Own::Other;
         }
         if erased && !own.is_reencrypting() {
-            return Own::Erased;
+            // With another key, it may tell of a change that the other one has not seen.
+            let is_behind = self.digests() != own.digests() && self.seqid() < own.seqid();
+            return if is_behind { Own::Unclear } else { Own::Erased };
         }
         let is_at = |middle: &Self, other, flag, not| {
             middle.has_end(flag, other) && !middle.has_end(not, other)
@@ -59,6 +61,14 @@ impl LuksHeader {
                 Own::Same
             }
             _ => Own::Unclear,
+        }
+    }
+
+    /// How often the metadata of LUKS2 were written.
+    fn seqid(&self) -> u64 {
+        match self {
+            Self::Luks1(_) => 0,
+            Self::Luks2(header) => header.binary.seqid,
         }
     }
 

@@ -1,8 +1,8 @@
 //! `cryptmark drive run` on raw flash: what a host's writes do to its blocks.
 
-use super::{HOT_COLD, RunOptions, UNIFORM_WORKLOAD, go_on, interrupted, open, unplayable};
+use super::{HOT_COLD, RunOptions, UNIFORM_WORKLOAD, erases, interrupted, open, unplayable};
+use crate::cli::drive::{go_on, put_json};
 use crate::cli::progress::Progress;
-use crate::cli::report::put;
 use crate::cli::{Failure, print, stop_on_signal};
 use ::drive::flash::{FlashPreset, Wear, Worn};
 use ::drive::preset::Preset;
@@ -87,9 +87,7 @@ fn tell(
         "erase_cycles": flash.erase_cycles,
         "terabytes_written": worn.terabytes_written(flash),
     });
-    let mut json = serde_json::to_string_pretty(&record).map_err(Failure::unprintable)?;
-    json.push('\n');
-    put(path, &json)
+    put_json(path, &record)
 }
 
 fn text(options: &RunOptions, flash: &FlashPreset, worn: &Worn) -> String {
@@ -100,18 +98,13 @@ fn text(options: &RunOptions, flash: &FlashPreset, worn: &Worn) -> String {
         }
         None => text.push_str("none: the host wrote nothing"),
     }
-    let least = worn.erases.iter().min().copied().unwrap_or(0);
-    let most = worn.erases.iter().max().copied().unwrap_or(0);
-    let erased: u64 = worn.erases.iter().copied().map(u64::from).sum();
-    let mean = erased as f64 / worn.erases.len() as f64;
     let _ = write!(
         text,
-        "\nwritten by the host   {} pages of {}\nwritten to the flash  {} pages\n\
-         erases of a block     {mean:.1} (least {least}, most {most}) of {} blocks\n",
+        "\nwritten by the host   {} pages of {}\nwritten to the flash  {} pages\n{}\n",
         worn.host_pages,
         flash.page.display().iec(),
         worn.flash_pages,
-        worn.erases.len(),
+        erases(&worn.erases),
     );
     match worn.terabytes_written(flash) {
         Some(terabytes) => {

@@ -3,13 +3,13 @@
 //! A connection lives for one transaction: a thousand hosts that measure for
 //! minutes between two trials would otherwise hold a thousand connections.
 
-mod apply;
-mod away;
+mod earlier;
+mod hand_over;
 mod parameters;
+mod put;
 mod query;
 mod records;
 pub mod schema;
-mod spool;
 mod tls;
 
 use super::{Location, StoreError};
@@ -42,8 +42,8 @@ const LAST_PAUSE: Duration = Duration::from_secs(2);
 pub(super) struct Server {
     parameters: Parameters,
     location: Location,
-    /// What waits while it's away; nothing where nobody wants it to.
-    waiting: Option<away::Waiting>,
+    /// Where runs wait for it; nowhere if it was opened to read.
+    waiting: Option<hand_over::Waiting>,
 }
 
 /// Why a transaction was given up: the server failed, or we refused.
@@ -114,7 +114,7 @@ fn is_absence(error: &postgres::Error) -> bool {
     let cause = error
         .source()
         .and_then(|cause| cause.downcast_ref::<io::Error>());
-    // A certificate that isn't good is told as invalid data.
+    // A certificate that is not good is told as invalid data.
     error.is_closed() || cause.is_some_and(|cause| cause.kind() != io::ErrorKind::InvalidData)
 }
 

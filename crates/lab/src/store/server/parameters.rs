@@ -77,7 +77,7 @@ impl Parameters {
     }
 }
 
-/// What the URL doesn't say.
+/// What the URL does not say.
 fn fill_in(config: &mut Config) -> Result<(), Source> {
     let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
     if config.get_hosts().is_empty() {

@@ -3,14 +3,8 @@
 pub(super) const ADD_RUN: &str = "INSERT INTO runs (run, plan, started, partial, host_key, header)
      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (run) DO NOTHING";
 
-pub(super) const FINISH_RUN: &str = "UPDATE runs
+pub(super) const REPLACE_RUN: &str = "UPDATE runs
      SET plan = $2, started = $3, partial = $4, host_key = $5, header = $6 WHERE run = $1";
-
-pub(super) const RUN_IS: &str = "SELECT run FROM runs WHERE run = $1";
-
-/// The run of an id, if it is the one that began then, there and with that plan.
-pub(super) const SAME_RUN: &str = "SELECT run FROM runs
-     WHERE run = $1 AND plan = $2 AND started = $3 AND host_key = $4";
 
 /// Puts trials of the run $1 at the positions $2, each of which is there once.
 pub(super) const PUT_TRIALS: &str = "INSERT INTO trials (run, ordinal, record)
@@ -53,12 +47,6 @@ pub(super) const ADD_SHARD: &str = "INSERT INTO shards (experiment, shard, run)
      VALUES ($1, $2, $3) ON CONFLICT (experiment, shard) DO NOTHING";
 
 pub(super) const SHARD_IS: &str = "SELECT run FROM shards WHERE experiment = $1 AND shard = $2";
-
-/// Which run is the shard that the run $1 was begun for.
-pub(super) const SHARD_OF_ATTEMPT: &str = "SELECT shards.experiment, shards.shard, shards.run
-     FROM attempts JOIN shards
-       ON shards.experiment = attempts.experiment AND shards.shard = attempts.shard
-     WHERE attempts.run = $1";
 
 /// What other attempts have left of a shard that is stored now.
 pub(super) const DROP_OTHER_ATTEMPTS: &str = "DELETE FROM runs

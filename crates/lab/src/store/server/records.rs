@@ -1,10 +1,9 @@
 //! What a store does, by a server.
 
-use super::apply::Applied;
 use super::{Fault, Mode, PATIENCE, Server, query};
 use crate::record::{Run, Shard};
 use crate::store::entry::{Entry, assemble};
-use crate::store::take_over::{TakenOver, judge_all};
+use crate::store::take_over::TakenOver;
 use crate::store::{Names, Progress, Records, RunSummary, ShardState, StoreError};
 use postgres::Transaction;
 use std::collections::BTreeMap;
@@ -13,12 +12,15 @@ use std::collections::BTreeMap;
 const HEADERS: i64 = 64;
 
 /// A run as it is stored: the header, and the records by position.
-type Stored = (String, Vec<(i64, String)>);
+pub(super) type Stored = (String, Vec<(i64, String)>);
 
 fn names(tx: &mut Transaction<'_>) -> Result<Names, Fault> {
     let ids = tx.query(query::IDS, &[])?;
+    // Sorted here: the collations of databases differ.
+    let mut ids: Vec<String> = ids.iter().map(|row| row.get(0)).collect();
+    ids.sort();
     Ok(Names {
-        ids: ids.iter().map(|row| row.get(0)).collect(),
+        ids,
         baselines: baselines(tx)?,
     })
 }
@@ -28,7 +30,7 @@ fn baselines(tx: &mut Transaction<'_>) -> Result<BTreeMap<String, String>, Fault
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-fn stored(tx: &mut Transaction<'_>, run: &str) -> Result<Option<Stored>, Fault> {
+pub(super) fn stored(tx: &mut Transaction<'_>, run: &str) -> Result<Option<Stored>, Fault> {
     let Some(header) = tx.query_opt(query::HEADER, &[&run])? else {
         return Ok(None);
     };
@@ -37,7 +39,7 @@ fn stored(tx: &mut Transaction<'_>, run: &str) -> Result<Option<Stored>, Fault> 
     Ok(Some((header.get(0), trials)))
 }
 
-fn run(id: &str, (header, trials): &Stored) -> Result<Run, StoreError> {
+pub(super) fn run(id: &str, (header, trials): &Stored) -> Result<Run, StoreError> {
     let at = |ordinal: i64| u32::try_from(ordinal).unwrap_or(u32::MAX);
     let trials = trials
         .iter()
@@ -45,56 +47,13 @@ fn run(id: &str, (header, trials): &Stored) -> Result<Run, StoreError> {
     assemble(id, header, trials)
 }
 
-impl Server {
-    /// The run with exactly this id.
-    fn find(&self, id: &str) -> Result<Option<Run>, StoreError> {
-        let found = self.read(|tx| stored(tx, id))?;
-        found.map(|found| run(id, &found)).transpose()
-    }
-
-    fn take_over_now(&self, runs: &[Run]) -> Result<Vec<TakenOver>, StoreError> {
-        let mut taken = judge_all(runs, |id| self.find(id))?;
-        let mut entries = Vec::new();
-        for (run, what) in runs.iter().zip(&taken) {
-            if *what != TakenOver::There {
-                entries.extend(Entry::whole(run)?);
-            }
-        }
-        for superseded in self.apply_all(&entries, true, PATIENCE)? {
-            let Applied::Superseded { attempt, by, .. } = superseded else {
-                continue;
-            };
-            for (run, what) in runs.iter().zip(&mut taken) {
-                if run.run == attempt {
-                    *what = TakenOver::Superseded { by: by.clone() };
-                }
-            }
-        }
-        Ok(taken)
-    }
-}
-
 impl Records for Server {
     fn write(&self, entry: Entry) -> Result<(), StoreError> {
-        match &self.waiting {
-            Some(waiting) => self.write_or_wait(waiting, entry),
-            None => self.apply(&[entry], false, PATIENCE)?.accepted(),
-        }
+        Self::write(self, &entry)
     }
 
     fn take_over(&self, runs: &[Run]) -> Result<Vec<TakenOver>, StoreError> {
-        if self.absence().is_none() {
-            match self.take_over_now(runs) {
-                Err(StoreError::Unreachable { .. }) if self.waiting.is_some() => {}
-                outcome => return outcome,
-            }
-        }
-        for run in runs {
-            for entry in Entry::whole(run)? {
-                self.write(entry)?;
-            }
-        }
-        Ok(vec![TakenOver::Stored; runs.len()])
+        self.take_over_or_wait(runs)
     }
 
     fn list(&self) -> Result<Vec<RunSummary>, StoreError> {

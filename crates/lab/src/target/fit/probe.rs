@@ -54,17 +54,9 @@ impl Probe {
         Self {
             name,
             workload: Workload {
-                name: name.to_owned(),
-                pattern,
-                op,
-                read_percent: None,
-                block_size: ByteSize::kib(kib),
                 queue_depth,
-                threads: 1,
                 seconds: Some(SECONDS),
-                bytes: None,
-                cold: false,
-                compressible: 0,
+                ..Workload::new(name, pattern, op, ByteSize::kib(kib))
             },
             shows: match pattern {
                 Pattern::Sequential => Shows::MegabytesASecond,

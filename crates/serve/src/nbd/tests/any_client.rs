@@ -195,7 +195,7 @@ fn any_client_for_a_moment() {
     run(5, 3000);
 }
 
-/// For `cargo xtask fuzz nbd_client EXECUTIONS`.
+/// As often as FUZZ_EXECUTIONS says.
 #[test]
 #[ignore = "takes as long as it is told to"]
 fn any_client_for_long() {

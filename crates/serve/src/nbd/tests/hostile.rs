@@ -323,3 +323,14 @@ fn an_address_cannot_take_all_places() {
         assert!(another.is_some());
     });
 }
+
+/// Whoever has the answer has chosen: nobody is sent away for want of time to write it down.
+#[test]
+fn who_was_answered_counts() {
+    let running = start();
+    let mut chosen = Vec::new();
+    for count in 1..=500 {
+        chosen.push(Raw::with(&running.path(), "", count % 2 == 0));
+        assert_eq!(running.end.users(), count);
+    }
+}

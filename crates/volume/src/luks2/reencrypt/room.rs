@@ -224,21 +224,28 @@ impl Header {
     ) -> Result<(), VolumeError> {
         let (_, segment) = self.data_segment()?;
         let offset = segment.offset;
-        let size = data.geometry().size;
-        if size < offset {
+        if data.geometry().size < offset || offset < 2 * self.binary.header_size {
             return Err(VolumeError::OtherData);
         }
         if !came_from(side, data, offset)? && !self.follows(data) {
             return Err(VolumeError::OtherData);
         }
-        copy(side, data, (0, 0), offset)
+        // One copy of the metadata is whole at any time, and tells of key slots that are there.
+        let first = self.binary.header_size;
+        let second = first * 2;
+        copy(side, data, (second, second), offset - second)?;
+        copy(side, data, (first, first), first)?;
+        copy(side, data, (0, 0), first)
     }
 
-    /// Whether the data have this header as it was before a change of its keyslots.
+    /// Whether the data have this header as it was before a change of its keyslots, or the
+    /// header is on its way there.
     fn follows(&self, data: &dyn BlockDevice) -> bool {
         let of = |header: &Self| LuksHeader::Luks2(Box::new(header.clone()));
         Header::read(data).is_ok_and(|there| {
-            there.binary.seqid < self.binary.seqid && of(self).own(&of(&there)) == Own::Same
+            let is_older = there.binary.seqid < self.binary.seqid;
+            (is_older && of(self).own(&of(&there)) == Own::Same)
+                || (there.binary.seqid == self.binary.seqid && there.json == self.json)
         })
     }
 

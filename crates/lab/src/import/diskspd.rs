@@ -1,0 +1,183 @@
+//! What DiskSpd writes with `-Rxml`: what was asked for in `Profile`, and a `TimeSpan` of results
+//! for each of its time spans.
+
+use super::{ImportError, Measurement, Results, Work, device, rates};
+use crate::record::{Latency, Tier};
+use roxmltree::{Document, Node};
+use std::collections::BTreeMap;
+
+const TOOL: &str = "diskspd";
+
+pub(super) fn read(text: &str) -> Result<Results, ImportError> {
+    let document = Document::parse(text)?;
+    let mut texts = document.descendants().filter_map(|node| node.text());
+    if texts.any(|text| text.contains(|c: char| c.is_control() && !"\n\r\t".contains(c))) {
+        return Err(ImportError::Control);
+    }
+    let root = document.root_element();
+    let asked = path(root, &["Profile", "TimeSpans"]);
+    let asked = asked.into_iter().flat_map(|spans| named(spans, "TimeSpan"));
+    let mut measurements = Vec::new();
+    for (asked, span) in asked.zip(named(root, "TimeSpan")) {
+        measurements.extend(measured(asked, span));
+    }
+    if measurements.is_empty() {
+        return Err(ImportError::Empty { tool: TOOL });
+    }
+    let text = |names: &[&str]| Some(path(root, names)?.text()?.trim().to_owned());
+    Ok(Results {
+        tool: TOOL,
+        version: text(&["System", "Tool", "Version"]),
+        started: text(&["System", "RunTime"]).and_then(|time| started(&time)),
+        left_out: Vec::new(),
+        measurements,
+    })
+}
+
+fn named<'a>(node: Node<'a, 'a>, name: &'a str) -> impl Iterator<Item = Node<'a, 'a>> {
+    node.children()
+        .filter(move |child| child.has_tag_name(name))
+}
+
+fn path<'a>(node: Node<'a, 'a>, names: &[&str]) -> Option<Node<'a, 'a>> {
+    let child =
+        |node: Node<'a, 'a>, name: &&str| node.children().find(|child| child.has_tag_name(*name));
+    names.iter().try_fold(node, child)
+}
+
+fn value<T: std::str::FromStr>(node: Node<'_, '_>, name: &str) -> Option<T> {
+    path(node, &[name])?.text()?.trim().parse().ok()
+}
+
+/// `2023/01/20 12:34:56 GMT`.
+fn started(time: &str) -> Option<String> {
+    let time = time.strip_suffix("GMT")?.trim().replace('/', "-");
+    let time: jiff::civil::DateTime = time.parse().ok()?;
+    Some(format!("{time}Z"))
+}
+
+/// Bytes and requests.
+#[derive(Default)]
+struct Moved {
+    bytes: u64,
+    requests: u64,
+}
+
+/// What a time span has moved, reads and writes of each of its targets.
+fn measured(asked: Node<'_, '_>, span: Node<'_, '_>) -> Vec<Measurement> {
+    let Some(seconds) = value(span, "TestTimeSeconds") else {
+        return Vec::new();
+    };
+    let mut moved: BTreeMap<(&str, &'static str), Moved> = BTreeMap::new();
+    for thread in span.children().filter(|node| node.has_tag_name("Thread")) {
+        for target in thread.children().filter(|node| node.has_tag_name("Target")) {
+            let place = path(target, &["Path"]).and_then(|path| path.text());
+            for (op, bytes, requests) in [
+                ("read", "ReadBytes", "ReadCount"),
+                ("write", "WriteBytes", "WriteCount"),
+            ] {
+                let sum = moved.entry((place.unwrap_or_default(), op)).or_default();
+                let add = |sum: &mut u64, name| {
+                    *sum = sum.saturating_add(value(target, name).unwrap_or(0));
+                };
+                add(&mut sum.bytes, bytes);
+                add(&mut sum.requests, requests);
+            }
+        }
+    }
+    let targets = path(asked, &["Targets"]);
+    let targets: Vec<Node<'_, '_>> = targets.map_or_else(Vec::new, |targets| {
+        let targets = targets.children();
+        targets.filter(|node| node.has_tag_name("Target")).collect()
+    });
+    let measure = |((place, op), moved): ((&str, &'static str), Moved)| {
+        let target = targets.iter().find(|target| {
+            let path = path(**target, &["Path"]).and_then(|path| path.text());
+            path == Some(place)
+        })?;
+        let (mb_s, iops) = rates(moved.bytes, moved.requests, seconds)?;
+        // Percentiles are those of all targets together.
+        let latency_us = match targets.len() {
+            1 => latency(span, op),
+            _ => Latency::default(),
+        };
+        let mut work = work(asked, *target, op)?;
+        if targets.len() > 1 {
+            work.workload += &format!(" ({})", place.replace(['\n', '\r', '\t'], " "));
+        }
+        Some(Measurement {
+            work,
+            seconds,
+            bytes: moved.bytes,
+            requests: moved.requests,
+            mb_s,
+            iops,
+            latency_us,
+            user: None,
+            sys: None,
+        })
+    };
+    let moved = moved.into_iter().filter(|(_, moved)| moved.requests > 0);
+    moved.filter_map(measure).collect()
+}
+
+fn work(span: Node<'_, '_>, target: Node<'_, '_>, op: &'static str) -> Option<Work> {
+    let shared = value(span, "ThreadCount").filter(|threads| *threads > 0);
+    let threads: u32 = shared
+        .or_else(|| value(target, "ThreadsPerFile"))
+        .unwrap_or(1);
+    // Threads that share their targets share the requests under way as well.
+    let shared = value(span, "RequestCount").filter(|requests| *requests > 0);
+    let queue_depth: u32 = shared
+        .or_else(|| value(target, "RequestCount"))
+        .unwrap_or(1);
+    let block_bytes: u64 = value(target, "BlockSize").filter(|bytes| *bytes > 0)?;
+    let pattern = match path(target, &["Random"]) {
+        Some(_) => "rnd",
+        None => "seq",
+    };
+    let is = |name: &str| path(target, &[name]).is_some_and(|node| node.text() == Some("true"));
+    let cache = match is("DisableOSCache") || is("DisableAllCache") {
+        true => "direct",
+        false => "buffered",
+    };
+    let size = match block_bytes {
+        mib if mib % (1 << 20) == 0 => format!("{}m", mib >> 20),
+        kib if kib % 1024 == 0 => format!("{}k", kib >> 10),
+        bytes => bytes.to_string(),
+    };
+    Some(Work {
+        tier: Tier::Block,
+        cipher: None,
+        key_bits: None,
+        workload: format!("{pattern}{size}-q{queue_depth}t{threads}-{op}"),
+        op,
+        block_bytes,
+        queue_depth,
+        threads,
+        device: device(cache, TOOL),
+    })
+}
+
+/// What `-L` adds: a bucket for each percentile, in milliseconds.
+fn latency(span: Node<'_, '_>, op: &str) -> Latency {
+    let name = match op {
+        "read" => "ReadMilliseconds",
+        _ => "WriteMilliseconds",
+    };
+    let buckets = path(span, &["Latency"]);
+    let at = |percentile: f64| {
+        let mut buckets = buckets.iter().flat_map(Node::children);
+        let bucket = buckets.find(|node| value(*node, "Percentile") == Some(percentile))?;
+        value(bucket, name).map(|ms: f64| ms * 1e3)
+    };
+    let at = |percentile| at(percentile).unwrap_or_default();
+    Latency {
+        p50: at(50.0),
+        p90: at(90.0),
+        p99: at(99.0),
+        p99_9: at(99.9),
+        max: at(100.0),
+        curve: Vec::new(),
+    }
+}
