@@ -11,6 +11,14 @@ fn sample(name: &str) -> Vec<u8> {
     zstd::decode_all(std::fs::File::open(path).unwrap()).unwrap()
 }
 
+/// The lines of a record without its verdicts, which each version judges anew.
+#[cfg(feature = "sqlite")]
+fn figures(record: &str) -> impl Iterator<Item = &str> {
+    record
+        .lines()
+        .filter(|line| !line.contains("\"verdict\": "))
+}
+
 /// A user's folder with the store of an earlier version.
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -49,7 +57,8 @@ fn a_store_of_an_earlier_version_is_taken_over_run_by_run() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("baseline before"));
     let shown = sandbox.ok(&["show", "20261126-130509", "--json"])
         + &sandbox.ok(&["show", "before", "--json"]);
-    assert_eq!(shown.as_bytes(), sample("shown.json.zst"));
+    let before = String::from_utf8(sample("shown.json.zst")).unwrap();
+    assert!(figures(&shown).eq(figures(&before)), "{shown}");
     assert!(
         sandbox
             .ok(&take)

@@ -11,6 +11,9 @@ use crate::packages::present;
 use crate::root;
 use crate::tests::{Ran, test};
 
+/// What the program has there: all that is not for Linux alone.
+const FEATURES: &[&str] = &["--features", "rustcrypto,sqlite"];
+
 /// Rust's name of the target.
 const TARGET: &str = "x86_64-pc-windows-gnu";
 
@@ -64,7 +67,13 @@ pub fn run(ran: &mut Ran) -> bool {
             return false;
         }
     };
-    if !crate::cargo(&["build", "--package", "cryptmark", "--target", TARGET]) {
+    if !crate::cargo(
+        &[
+            &["build", "--package", "cryptmark", "--target", TARGET],
+            FEATURES,
+        ]
+        .concat(),
+    ) {
         return false;
     }
     let program = match wine.runner(&built("debug")) {
@@ -213,22 +222,14 @@ fn succeed(command: &mut Command) -> std::io::Result<()> {
 }
 
 /// Builds the program as it is shipped, packs it with what belongs to it, unpacks that
-/// and asks the program for its version, where wine is. Its features are for Linux:
-/// what waits for a PostgreSQL server is kept by rights and locks of Unix.
+/// and asks the program for its version, where wine is.
 pub fn zip() -> bool {
     if let Some(what) = missing(&[LINKER, "zip", "unzip"]) {
         eprintln!("the program for Windows cannot be packed: {what} is missing");
         return false;
     }
-    let built = crate::cargo(&[
-        "build",
-        "--release",
-        "--locked",
-        "--package",
-        "cryptmark",
-        "--target",
-        TARGET,
-    ]);
+    let build: &[&str] = &["build", "--release", "--locked", "--package", "cryptmark"];
+    let built = crate::cargo(&[build, &["--target", TARGET], FEATURES].concat());
     built && tried_package(&self::built("release"), &target().join("package"))
 }
 

@@ -11,22 +11,13 @@ use crate::cli::{Failure, print, stop_on_signal};
 use ::report::compare::{self, CompareError, Options, compare};
 use ::report::html;
 use cipher::Key;
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{self, HeaderMap, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode, Uri};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use httparse::Header;
 use lab::store::{Store, StoreError};
-use std::convert::Infallible;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Connections at a time; more wait their turn.
 const CONNECTIONS: usize = 256;
@@ -34,12 +25,16 @@ const CONNECTIONS: usize = 256;
 const PAGES: usize = 16;
 /// Bytes of a request's head, at most.
 const HEAD: usize = 16 << 10;
+/// Lines of a request's head, at most.
+const LINES: usize = 100;
 /// How long a client may take over its request.
 const ASKING: Duration = Duration::from_secs(5);
 /// How long a connection lasts in all: nobody keeps others waiting for ever.
 const LASTING: Duration = Duration::from_secs(15);
 /// How often the end is looked for.
 const TICK: Duration = Duration::from_millis(100);
+/// Bytes that are sent at a time.
+const PART: usize = 64 << 10;
 
 /// Serves until a signal.
 ///
@@ -47,7 +42,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Exit code 1 where the port cannot be had.
 pub fn serve(store: Store, port: u16) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
-    let failed = |error: std::io::Error| {
+    let failed = |error: io::Error| {
         Failure::new(
             1,
             format!("cannot serve on port {port}: {error}"),
@@ -55,128 +50,214 @@ pub fn serve(store: Store, port: u16) -> Result<(), Failure> {
         )
     };
     let secret = secret()?;
-    // Outlives the runtime: a store has one of its own, which ends outside of others.
-    let store = Arc::new(store);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(2)
-        .build()
-        .map_err(failed)?;
-    runtime.block_on(async {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-            .await
-            .map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        print(&format!("http://{address}/{secret}/ until Ctrl-C\n"))?;
-        let shelf = Arc::new(Shelf {
-            store: Arc::clone(&store),
-            address,
-            secret,
-            pages: Arc::new(Semaphore::new(PAGES)),
-        });
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
-        while !stop.load(Ordering::Relaxed) {
-            let next = async {
-                let place = Arc::clone(&places).acquire_owned().await;
-                (place, listener.accept().await)
-            };
-            // Nobody came, or he was gone before he was let in.
-            let Ok((Ok(place), Ok((stream, _)))) = timeout(TICK, next).await else {
-                continue;
-            };
-            let shelf = Arc::clone(&shelf);
-            tokio::spawn(async move {
-                // A client who breaks off or takes too long is no concern of ours.
-                let _ = timeout(LASTING, converse(stream, shelf)).await;
-                drop(place);
-            });
-        }
-        Ok(())
-    })
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    print(&format!("http://{address}/{secret}/ until Ctrl-C\n"))?;
+    let shelf = Shelf {
+        store,
+        address,
+        secret,
+        places: Places::of(CONNECTIONS),
+        pages: Places::of(PAGES),
+    };
+    std::thread::spawn(move || welcome(&listener, &shelf));
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(TICK);
+    }
+    Ok(())
 }
 
 /// What pages are made of.
 struct Shelf {
-    store: Arc<Store>,
+    store: Store,
     address: SocketAddr,
     /// The first folder of every address.
     secret: String,
-    pages: Arc<Semaphore>,
+    places: Places,
+    pages: Places,
 }
 
-/// A page that counts as in memory until it is dropped.
-struct Page {
-    text: String,
-    _place: OwnedSemaphorePermit,
+/// How many may still do something at the same time.
+struct Places {
+    free: Mutex<usize>,
+    freed: Condvar,
 }
 
-impl AsRef<[u8]> for Page {
-    fn as_ref(&self) -> &[u8] {
-        self.text.as_bytes()
+/// A place that is taken until this is dropped.
+struct Place<'a>(&'a Places);
+
+impl Places {
+    fn of(free: usize) -> Self {
+        Self {
+            free: Mutex::new(free),
+            freed: Condvar::new(),
+        }
     }
+
+    /// Waits for a place, and takes it.
+    fn take(&self) -> Place<'_> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.freed.wait_while(free, |free| *free == 0);
+        *free.unwrap_or_else(PoisonError::into_inner) -= 1;
+        Place(self)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.freed.notify_one();
+    }
+}
+
+/// Lets clients in, each to a thread of its own.
+fn welcome(listener: &TcpListener, shelf: &Shelf) {
+    std::thread::scope(|scope| {
+        loop {
+            let place = shelf.places.take();
+            let stream = listener.accept();
+            let serve = move || {
+                let _place = place;
+                // A client that breaks off or takes too long is no concern of ours.
+                stream.and_then(|(stream, _)| converse(stream, shelf))
+            };
+            if std::thread::Builder::new()
+                .spawn_scoped(scope, serve)
+                .is_err()
+            {
+                std::thread::sleep(TICK);
+            }
+        }
+    });
 }
 
 /// One request and its answer.
-async fn converse(stream: TcpStream, shelf: Arc<Shelf>) -> Result<(), hyper::Error> {
-    let answer = service_fn(|request| {
-        let shelf = Arc::clone(&shelf);
-        async move { Ok::<_, Infallible>(answer(&request, shelf).await) }
-    });
-    http1::Builder::new()
-        .keep_alive(false)
-        .max_buf_size(HEAD)
-        .timer(TokioTimer::new())
-        .header_read_timeout(ASKING)
-        .serve_connection(TokioIo::new(stream), answer)
-        .await
+fn converse(mut stream: TcpStream, shelf: &Shelf) -> io::Result<()> {
+    let start = Instant::now();
+    let (mut room, mut length) = ([0; HEAD], 0);
+    loop {
+        stream.set_read_timeout(Some(left(start, ASKING)?))?;
+        let read = stream.read(&mut room[length..])?;
+        if read == 0 {
+            return Ok(());
+        }
+        length += read;
+        let mut lines = [httparse::EMPTY_HEADER; LINES];
+        let mut request = httparse::Request::new(&mut lines);
+        let refused = match request.parse(&room[..length]) {
+            Ok(httparse::Status::Partial) if length < HEAD => continue,
+            Ok(httparse::Status::Complete(_)) => return answer(stream, start, &request, shelf),
+            Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => refusal(
+                TOO_LARGE,
+                "The request is too long",
+                "Type in the address anew.",
+            ),
+            Err(_) => refusal(MALFORMED, "This is not a request", "Use a browser."),
+        };
+        return refused.send(stream, start, true);
+    }
 }
 
-async fn answer(request: &Request<Incoming>, shelf: Arc<Shelf>) -> Response<Full<Bytes>> {
-    if !is_for_us(request.uri(), request.headers(), shelf.address.port()) {
+/// What is left of the time that may pass since `start`.
+fn left(start: Instant, limit: Duration) -> io::Result<Duration> {
+    let left = limit.checked_sub(start.elapsed());
+    left.filter(|left| !left.is_zero())
+        .ok_or_else(|| io::ErrorKind::TimedOut.into())
+}
+
+const OK: &str = "200 OK";
+const MALFORMED: &str = "400 Bad Request";
+const FORBIDDEN: &str = "403 Forbidden";
+const NOT_FOUND: &str = "404 Not Found";
+const NOT_ALLOWED: &str = "405 Method Not Allowed";
+const TOO_LARGE: &str = "431 Request Header Fields Too Large";
+const FAILED: &str = "500 Internal Server Error";
+
+/// What a client gets.
+struct Answer {
+    status: &'static str,
+    page: String,
+}
+
+impl Answer {
+    /// Sends it, without its page where only the head is wanted.
+    fn send(&self, mut stream: TcpStream, start: Instant, with_page: bool) -> io::Result<()> {
+        let allow = match self.status {
+            NOT_ALLOWED => "allow: GET, HEAD\r\n",
+            _ => "",
+        };
+        // The page itself says what it may load; who may show it, only the head can.
+        let head = format!(
+            "HTTP/1.1 {}\r\n{allow}content-type: text/html; charset=utf-8\r\n\
+             content-length: {}\r\n\
+             cache-control: no-store\r\n\
+             x-content-type-options: nosniff\r\n\
+             referrer-policy: no-referrer\r\n\
+             content-security-policy: frame-ancestors 'none'\r\n\
+             cross-origin-resource-policy: same-origin\r\n\
+             connection: close\r\n\r\n",
+            self.status,
+            self.page.len(),
+        );
+        let page = if with_page { self.page.as_bytes() } else { &[] };
+        for mut part in [head.as_bytes(), page] {
+            while !part.is_empty() {
+                stream.set_write_timeout(Some(left(start, LASTING)?))?;
+                match stream.write(&part[..part.len().min(PART)])? {
+                    0 => return Err(io::ErrorKind::WriteZero.into()),
+                    written => part = &part[written..],
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn answer(
+    stream: TcpStream,
+    start: Instant,
+    request: &httparse::Request<'_, '_>,
+    shelf: &Shelf,
+) -> io::Result<()> {
+    let (method, target) = (
+        request.method.unwrap_or_default(),
+        request.path.unwrap_or_default(),
+    );
+    // A proxy is asked by a whole address.
+    let (authority, target) = match target.strip_prefix("http://") {
+        Some(rest) => {
+            let (authority, _) = rest.split_once('/').unwrap_or((rest, ""));
+            (Some(authority), &rest[authority.len()..])
+        }
+        None => (None, target),
+    };
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let refused = if !is_for_us(authority, request.headers, shelf.address.port()) {
         let what = "This address is for a browser on this machine";
         let remedy = "Type in the address that cryptmark has printed.";
-        return refusal(StatusCode::FORBIDDEN, what, remedy);
-    }
-    let Some(path) = path_behind(&shelf.secret, request.uri().path()) else {
+        Some(refusal(FORBIDDEN, what, remedy))
+    } else if path_behind(&shelf.secret, path).is_none() {
         let what = "This address lacks the secret that cryptmark has printed";
-        let remedy = "Type in the whole address.";
-        return refusal(StatusCode::FORBIDDEN, what, remedy);
-    };
-    let path = path.to_owned();
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        Some(refusal(FORBIDDEN, what, "Type in the whole address."))
+    } else if !matches!(method, "GET" | "HEAD") {
         let what = "Pages can be read here, and nothing else";
-        let mut refused = refusal(StatusCode::METHOD_NOT_ALLOWED, what, "Use GET or HEAD.");
-        let allowed = HeaderValue::from_static("GET, HEAD");
-        refused.headers_mut().insert(header::ALLOW, allowed);
-        return refused;
-    }
-    let made = async {
-        let place = Arc::clone(&shelf.pages).acquire_owned().await.ok()?;
-        let address = request.uri().clone();
-        // The store blocks, and a report takes its time.
-        let made = tokio::task::spawn_blocking(move || {
-            let (status, text) = asked(&path, address.query().unwrap_or_default(), &shelf.store);
-            let page = Page {
-                text,
-                _place: place,
-            };
-            (status, Bytes::from_owner(page))
-        });
-        made.await.ok()
+        Some(refusal(NOT_ALLOWED, what, "Use GET or HEAD."))
+    } else {
+        None
     };
-    match made.await {
-        Some((status, page)) => response(status, page),
-        None => {
-            let what = "This page could not be made";
-            let status = StatusCode::INTERNAL_SERVER_ERROR;
-            refusal(status, what, "Report this with the run's id.")
-        }
+    let with_page = method != "HEAD";
+    if let Some(refused) = refused {
+        return refused.send(stream, start, with_page);
     }
+    let _place = shelf.pages.take();
+    let path = path_behind(&shelf.secret, path).unwrap_or_default();
+    let (status, page) = asked(path, query, &shelf.store);
+    Answer { status, page }.send(stream, start, with_page)
 }
 
 /// Whether a browser was sent here by its user, and not by another host's page:
 /// under our own name only, and from no other origin.
-fn is_for_us(address: &Uri, headers: &HeaderMap, port: u16) -> bool {
+fn is_for_us(authority: Option<&str>, headers: &[Header<'_>], port: u16) -> bool {
     let names = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
     let ours = |name: &str| {
         // Browsers leave the usual port away.
@@ -186,22 +267,20 @@ fn is_for_us(address: &Uri, headers: &HeaderMap, port: u16) -> bool {
         };
         names.iter().any(|own| own.eq_ignore_ascii_case(&name))
     };
-    let mut hosts = headers.get_all(header::HOST).iter();
+    let named = |name: &'static str| {
+        let lines = headers.iter();
+        let lines = lines.filter(move |line| line.name.eq_ignore_ascii_case(name));
+        // What is not text is nothing that we know.
+        lines.map(|line| std::str::from_utf8(line.value).unwrap_or("?"))
+    };
+    let mut hosts = named("host");
     let host = match (hosts.next(), hosts.next()) {
-        (Some(host), None) => host.to_str().is_ok_and(ours),
+        (Some(host), None) => ours(host),
         _ => false,
     };
-    let authority = address.authority().is_none_or(|name| ours(name.as_str()));
-    let origin = headers.get_all(header::ORIGIN).iter().all(|origin| {
-        let origin = origin.to_str().ok();
-        origin
-            .and_then(|origin| origin.strip_prefix("http://"))
-            .is_some_and(ours)
-    });
-    let site = headers.get_all("sec-fetch-site").iter();
-    let site = site
-        .into_iter()
-        .all(|site| matches!(site.as_bytes(), b"none" | b"same-origin"));
+    let authority = authority.is_none_or(ours);
+    let origin = named("origin").all(|origin| origin.strip_prefix("http://").is_some_and(ours));
+    let site = named("sec-fetch-site").all(|site| matches!(site, "none" | "same-origin"));
     host && authority && origin && site
 }
 
@@ -225,7 +304,7 @@ fn path_behind<'a>(secret: &str, path: &'a str) -> Option<&'a str> {
 }
 
 /// The page at an address behind the secret, with its status.
-fn asked(path: &str, query: &str, store: &Store) -> (StatusCode, String) {
+fn asked(path: &str, query: &str, store: &Store) -> (&'static str, String) {
     let given: Vec<_> = form_urlencoded::parse(query.as_bytes()).collect();
     let value = |name: &str| {
         let found = given.iter().find(|(known, _)| known == name);
@@ -237,14 +316,14 @@ fn asked(path: &str, query: &str, store: &Store) -> (StatusCode, String) {
         "compare" => compared(store, value("a"), value("b"), value("across") == "yes"),
         _ => {
             let notice = html::notice("There is no such page", "Go back to the list.", Some("./"));
-            return (StatusCode::NOT_FOUND, notice);
+            return (NOT_FOUND, notice);
         }
     };
     match made {
-        Ok(page) => (StatusCode::OK, page),
+        Ok(page) => (OK, page),
         Err(error @ (StoreError::NoSuchRun { .. } | StoreError::Ambiguous { .. })) => {
             let notice = html::notice(&error.to_string(), "Choose it from the list.", Some("./"));
-            (StatusCode::NOT_FOUND, notice)
+            (NOT_FOUND, notice)
         }
         Err(error) => {
             // Its words may name files, which are for who started the server.
@@ -252,7 +331,7 @@ fn asked(path: &str, query: &str, store: &Store) -> (StatusCode, String) {
             let what = "The store cannot be read";
             let remedy = "The terminal where cryptmark runs says why.";
             let notice = html::notice(what, remedy, None);
-            (StatusCode::INTERNAL_SERVER_ERROR, notice)
+            (FAILED, notice)
         }
     }
 }
@@ -280,27 +359,9 @@ fn compared(store: &Store, a: &str, b: &str, across: bool) -> Result<String, Sto
     })
 }
 
-fn refusal(status: StatusCode, what: &str, remedy: &str) -> Response<Full<Bytes>> {
-    response(status, html::notice(what, remedy, None).into())
-}
-
-fn response(status: StatusCode, page: Bytes) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(page));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    for (name, value) in [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        // The page itself says what it may load; who may show it, only this can.
-        (header::CONTENT_SECURITY_POLICY, "frame-ancestors 'none'"),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
+fn refusal(status: &'static str, what: &str, remedy: &str) -> Answer {
+    Answer {
+        status,
+        page: html::notice(what, remedy, None),
     }
-    headers.insert(
-        "cross-origin-resource-policy",
-        HeaderValue::from_static("same-origin"),
-    );
-    response
 }

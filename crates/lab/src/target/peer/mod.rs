@@ -15,6 +15,7 @@ mod botan;
 mod gcrypt;
 mod nettle;
 mod openssl;
+#[cfg(feature = "rustcrypto")]
 mod rustcrypto;
 
 use cipher::{Algorithm, IvSector, Key, SectorCipher, SectorLayout};
@@ -35,7 +36,7 @@ pub enum Library {
     Nettle,
     /// Botan, through its C interface.
     Botan,
-    /// RustCrypto's crates, built in.
+    /// RustCrypto's crates, compiled in by the feature `rustcrypto`.
     RustCrypto,
     /// The kernel's ciphers, through its AF_ALG sockets.
     AfAlg,
@@ -60,6 +61,12 @@ pub enum Absent {
     )]
     Static {
         /// The library.
+        library: &'static str,
+    },
+    /// It is compiled into the program, and this build does without.
+    #[error("{library} is not in this build (feature `{library}`)")]
+    NotBuilt {
+        /// The library, whose feature has the same name.
         library: &'static str,
     },
     /// It is there and does not run.
@@ -233,7 +240,12 @@ impl Library {
             Self::Libgcrypt => gcrypt::open(wanted),
             Self::Nettle => nettle::open(wanted),
             Self::Botan => botan::open(wanted),
+            #[cfg(feature = "rustcrypto")]
             Self::RustCrypto => rustcrypto::open(wanted),
+            #[cfg(not(feature = "rustcrypto"))]
+            Self::RustCrypto => Err(Absent::NotBuilt {
+                library: self.name(),
+            }),
             #[cfg(target_os = "linux")]
             Self::AfAlg => af_alg::open(wanted),
             #[cfg(not(target_os = "linux"))]
@@ -313,19 +325,6 @@ impl SectorCipher for Peer {
     fn decrypt(&self, first: IvSector, data: &mut [u8]) {
         self.each(first, data, |keyed, iv, sector| keyed.decrypt(iv, sector));
     }
-}
-
-/// Takes `data` as one stretch under one IV through RustCrypto, which the
-/// tests hold against the engine; `false` where it has no such cipher.
-pub(super) fn one_shot(wanted: Wanted<'_>, encrypts: bool, iv: &[u8; 16], data: &mut [u8]) -> bool {
-    let Ok((_, Some(mut keyed))) = Library::RustCrypto.keyed(wanted) else {
-        return false;
-    };
-    match encrypts {
-        true => keyed.encrypt(iv, data),
-        false => keyed.decrypt(iv, data),
-    }
-    true
 }
 
 /// Loads the first shared object that is there; kept for the life of the

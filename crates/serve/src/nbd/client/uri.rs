@@ -3,8 +3,9 @@
 use super::ClientError;
 use super::road::Address;
 use crate::nbd::wire::LONGEST_NAME;
+use fluent_uri::component::Host;
 use percent_encoding::{
-    AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_decode_str, percent_encode,
+    AsciiSet, CONTROLS, NON_ALPHANUMERIC, PercentEncode, percent_decode_str, percent_encode,
     utf8_percent_encode,
 };
 use std::ffi::OsStr;
@@ -13,7 +14,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use url::{Host, Url};
 
 /// The port that IANA has assigned.
 const PORT: u16 = 10809;
@@ -25,6 +25,20 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~')
     .remove(b'/');
+
+/// What a URI has only in `%XX`, and people type nevertheless: blanks, quotes and other letters
+/// than English ones. What is written as `%XX` stays.
+const TYPED: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
 
 /// Where an export is, what it is called, and whether TLS goes there.
 ///
@@ -60,8 +74,9 @@ impl Uri {
             what,
         };
         let known = text.to_str().ok_or(refused("it is not UTF-8"))?;
-        let url = Url::parse(known).map_err(|_| refused("it is malformed"))?;
-        let (unix, secure) = match url.scheme() {
+        let known = utf8_percent_encode(known, TYPED).to_string();
+        let uri = fluent_uri::Uri::parse(known.as_str()).map_err(|_| refused("it is malformed"))?;
+        let (unix, secure) = match uri.scheme().as_str().to_ascii_lowercase().as_str() {
             "nbd" => (false, false),
             "nbds" => (false, true),
             "nbd+unix" => (true, false),
@@ -72,19 +87,24 @@ impl Uri {
                 ));
             }
         };
-        if !url.username().is_empty() || url.password().is_some() {
+        let authority = uri.authority().ok_or(refused("it names no host"))?;
+        if authority.userinfo().is_some() {
             return Err(refused("users are for TLS with keys shared before"));
         }
-        if url.fragment().is_some() {
+        if uri.fragment().is_some() {
             return Err(refused("it has a fragment (#)"));
         }
-        let parameters = Parameters::of(&url).map_err(refused)?;
-        let host = match url.host() {
-            None | Some(Host::Domain("")) => None,
-            Some(Host::Domain(name)) => Some(decoded(name).map_err(refused)?),
-            Some(Host::Ipv4(address)) => Some(address.to_string()),
-            Some(Host::Ipv6(address)) => Some(address.to_string()),
+        let query = uri.query().map_or("", |query| query.as_str());
+        let parameters = Parameters::of(query).map_err(refused)?;
+        let host = match authority.host_parsed() {
+            Host::RegName(name) if name.is_empty() => None,
+            Host::RegName(name) => Some(decoded(name.as_str()).map_err(refused)?),
+            Host::Ipv4(address) => Some(address.to_string()),
+            Host::Ipv6(address) => Some(address.to_string()),
+            _ => return Err(refused("its address is of no known kind")),
         };
+        let port = authority.port_to_u16();
+        let port = port.map_err(|_| refused("it has no possible port"))?;
         let address = match (unix, host.clone(), parameters.socket) {
             (true, None, Some(socket)) => {
                 let path = std::path::absolute(socket);
@@ -98,10 +118,10 @@ impl Uri {
             (false, None, None) => return Err(refused("it names no host")),
             (false, Some(host), None) => Address::Tcp {
                 host,
-                port: url.port().unwrap_or(PORT),
+                port: port.unwrap_or(PORT),
             },
         };
-        let path = url.path();
+        let path = uri.path().as_str();
         let tls = match (secure, parameters.certificates) {
             (true, Some(certificates)) => Some(Tls {
                 certificates: std::path::absolute(certificates)
@@ -179,9 +199,9 @@ struct Parameters {
 
 impl Parameters {
     /// What is not known is diagnosed.
-    fn of(url: &Url) -> Result<Self, &'static str> {
+    fn of(query: &str) -> Result<Self, &'static str> {
         let mut found = Self::default();
-        let pairs = url.query().unwrap_or_default().split('&');
+        let pairs = query.split('&');
         for pair in pairs.filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             // As for all URIs: a plus is a plus.
@@ -289,6 +309,8 @@ mod tests {
             ("nbd+unix:///?socket=/a/b.sock", unix("/a/b.sock"), ""),
             ("nbd+unix:///disk?socket=/a/b", unix("/a/b"), "disk"),
             ("nbd+unix:////d?socket=/a+b%20c&", unix("/a+b c"), "/d"),
+            ("nbd+unix:///a b?socket=/ä {1}", unix("/ä {1}"), "a b"),
+            ("NBD://h/%25", tcp("h", 10809), "%"),
         ] {
             let uri = parse(text).unwrap();
             assert_eq!(
