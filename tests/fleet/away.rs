@@ -113,7 +113,9 @@ fn a_store_that_cannot_be_used_is_told_in_two_lines() {
     ];
     // A run is kept whole, however little room there is, and the next one does not begin.
     sandbox.ok("host", &run);
-    let told = sandbox.fails("host", &run, 1);
+    let output = sandbox.run("host", &run);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(
         told.contains("is full") && told.contains("store hand-over"),
         "{told}"

@@ -1,7 +1,7 @@
 //! Reencryptions that one program begins and the other finishes, killed at random: after each
 //! kill all of the data can be read, and no byte differs at the end.
 //!
-//! `CRYPTMARK_KILLS=50 cargo test --test reencryption` kills so often each way.
+//! `CRYPTMARK_KILLS=50 cargo test-all --test reencryption` kills so often each way.
 
 mod beside;
 mod halfway;

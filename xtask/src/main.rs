@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod book;
+mod budget;
 mod edges;
 mod emulated;
 mod package;
@@ -27,8 +28,8 @@ cargo xtask COMMAND
   edges          check who imports whom, that unsafe stays in its rooms, and that Linux is asked for
   book           the pages of docs/ as a website in target/book, by mdBook
   package        Debian package and static programs, in target/package [--test tries them, --short as CI does]
-  budget         time of a clean release build and size of the binary
-  ci             what CI runs: fmt, clippy, edges, test, package --short
+  budget         crates, size of the program, CPU seconds and memory of a clean release build, and their limits
+  ci             what CI runs: fmt, clippy, edges, test, package --short, budget
 
 CONTRIBUTING.md names longer tests and the benchmarks, which are cargo's.
 ";
@@ -66,7 +67,7 @@ fn main() -> ExitCode {
         },
         Some("book") => book::build(),
         Some("package") => package::run(rest),
-        Some("budget") => budget(),
+        Some("budget") => budget::run(),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);
@@ -94,6 +95,7 @@ fn ci() -> bool {
         && step("edges", || edges::check(&root()))
         && step("test", tests::run)
         && step("package", package::short)
+        && step("budget", budget::run)
 }
 
 fn step(name: &str, run: impl FnOnce() -> bool) -> bool {
@@ -148,26 +150,6 @@ fn install(rest: &[String]) -> bool {
     }
     packages::provide();
     true
-}
-
-/// Builds the program from nothing in a folder of its own and weighs it.
-fn budget() -> bool {
-    const SECONDS: u64 = 240;
-    const BYTES: u64 = 25_000_000;
-    let target = root().join("target/budget");
-    // A folder that is not there is as clean.
-    let _ = std::fs::remove_dir_all(&target);
-    let start = std::time::Instant::now();
-    let folder = target.to_string_lossy().into_owned();
-    let built = cargo(&["build", "--release", "--target-dir", &folder]);
-    let seconds = start.elapsed().as_secs();
-    let size = std::fs::metadata(target.join("release/cryptmark")).map_or(0, |file| file.len());
-    println!(
-        "clean release build: {seconds} s (budget {SECONDS}); binary: {:.1} MB (budget {:.0})",
-        size as f64 / 1e6,
-        BYTES as f64 / 1e6
-    );
-    built && seconds <= SECONDS && size > 0 && size < BYTES
 }
 
 /// Runs cargo in the workspace; true when it succeeded.

@@ -27,7 +27,7 @@ pub struct Ran {
 /// else.
 pub const FEATURES: &[&str] = &[
     "--features",
-    "fleet,model,postgres,reference,rustcrypto,sqlite,tls,ublk",
+    "fleet,model,postgres,programs,reference,rustcrypto,sqlite,tls,ublk",
 ];
 
 /// Provides what tests need, runs them here and some of the cipher crate's on

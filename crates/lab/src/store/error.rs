@@ -107,7 +107,7 @@ pub enum StoreError {
         location: Location,
     },
     /// As many bytes wait for the server as may.
-    #[error("{} is full: runs of {} MB wait there for the store already", folder.display(), limit / 1_000_000)]
+    #[error("{} is full: at most {} of runs may wait there for the store", folder.display(), bytesize::ByteSize(*limit))]
     SpoolFull {
         /// Where they wait.
         folder: PathBuf,
