@@ -9,17 +9,19 @@ mod emulated;
 mod package;
 mod packages;
 mod tests;
+mod tools;
 mod ublk;
 mod windows;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use tools::Tool;
 
 const USAGE: &str = "\
 cargo xtask COMMAND
 
   test           install what the tests need (as root, with apt) and run them all
-  install        what longer tests need, alone: tests, ceph, elsewhere (Spark, Azurite), suites (pjdfstest, fsx)
+  install        what longer tests need, alone: tests, ceph, deny (cargo-deny), elsewhere (Spark, Azurite), suites (pjdfstest, fsx)
   emulated       all of the cipher crate's tests on other machines, by QEMU
   windows        the program for Windows: built, and tried under wine [--zip packs it in target/package as it is shipped]
   ublk           disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
@@ -29,7 +31,7 @@ cargo xtask COMMAND
   book           the pages of docs/ as a website in target/book, by mdBook
   package        Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget         crates, size of the program, CPU seconds and memory of a clean release build, and their limits
-  ci             what CI runs: fmt, clippy, edges, test, package --short, budget
+  ci             what CI runs: fmt, clippy, edges, cargo-deny, test, package --short, budget
 
 CONTRIBUTING.md names longer tests and the benchmarks, which are cargo's.
 ";
@@ -93,6 +95,7 @@ fn ci() -> bool {
             cargo(&[&everything, tests::FEATURES, &["--", "-D", "warnings"]].concat())
         })
         && step("edges", || edges::check(&root()))
+        && step("dependencies", tools::deny)
         && step("test", tests::run)
         && step("package", package::short)
         && step("budget", budget::run)
@@ -123,7 +126,18 @@ fn constant_time(rest: &[String]) -> bool {
 }
 
 /// What others test file systems with, at these versions.
-const SUITES: [[&str; 2]; 2] = [["pjdfstest", "0.2.2"], ["fsx", "0.3.2"]];
+const SUITES: [Tool; 2] = [
+    Tool {
+        name: "pjdfstest",
+        version: "0.2.2",
+        options: &[],
+    },
+    Tool {
+        name: "fsx",
+        version: "0.3.2",
+        options: &[],
+    },
+];
 
 /// Provides what some of the longer tests need.
 fn install(rest: &[String]) -> bool {
@@ -133,15 +147,13 @@ fn install(rest: &[String]) -> bool {
     match what.as_str() {
         "tests" => {}
         "ceph" => packages::provide_ceph(),
+        "deny" => return tools::provide_deny(),
         "elsewhere" => packages::provide_elsewhere(),
         "suites" => {
             packages::provide_for_suites();
-            let tools = root().join("target/tools");
-            let folder = tools.to_string_lossy();
-            let built = SUITES.iter().all(|[name, version]| {
-                let install = ["install", name, "--locked", "--version", version, "--root"];
-                cargo(&[&install[..], &[&folder]].concat())
-            });
+            let built = SUITES
+                .iter()
+                .all(|tool| tools::told(tool.provide()).is_some());
             if !built {
                 return false;
             }

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::packages::present;
-use crate::{cargo, root};
+use crate::root;
+use crate::tools::Tool;
 
 /// The version of the workspace.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -234,33 +235,18 @@ pub fn builder(target: &Target, command: &str, source: &Path) -> Result<Command,
     Ok(cargo)
 }
 
-/// The version that packages were looked at with.
-const CARGO_DEB: &str = "3.8.0";
-
-/// cargo-deb, in a folder of the project's own; built there if it is not there. What
-/// takes its time is compressing, which without its default features `xz` does:
-/// built without optimisation it is there sooner.
-fn cargo_deb() -> Result<PathBuf, String> {
-    let tools = root().join("target/tools");
-    let program = tools.join("bin/cargo-deb");
-    let version = output(Command::new(&program).args(["deb", "--version"]));
-    if version.is_ok_and(|said| said.trim().ends_with(CARGO_DEB)) {
-        return Ok(program);
-    }
-    println!("── installing cargo-deb in target/tools");
-    let install = ["install", "cargo-deb", "--locked", "--version", CARGO_DEB];
-    let cheaply = ["--debug", "--no-default-features", "--force", "--root"];
-    let folder = tools.to_string_lossy().into_owned();
-    match cargo(&[&install[..], &cheaply, &[&folder]].concat()) {
-        true => Ok(program),
-        false => Err("cargo-deb could not be installed".to_owned()),
-    }
-}
+/// Packs for Debian. What takes its time is compressing, which without its default features
+/// `xz` does: built without optimisation it is there sooner.
+const CARGO_DEB: Tool = Tool {
+    name: "cargo-deb",
+    version: "3.8.0",
+    options: &["--debug", "--no-default-features"],
+};
 
 /// Makes the Debian package of `program` and of what is staged; `options` are
 /// cargo-deb's.
 fn debian(program: &Path, folder: &Path, date: u64, options: &[&str]) -> Result<PathBuf, String> {
-    let cargo_deb = cargo_deb()?;
+    let cargo_deb = CARGO_DEB.provide()?;
     // cargo-deb takes the program from a folder that looks like cargo's.
     let target = folder.join("debian");
     let release = target.join("release");

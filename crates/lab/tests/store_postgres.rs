@@ -462,8 +462,8 @@ fn one_writer_whose_server_is_away() {
     }
 }
 
-/// How fast a server takes trials that a power cut does not take away again, a transaction
-/// each, and what they need there. The server and its writers share this machine.
+/// How fast runs come to a server, on the disk here and there, and what their trials need
+/// there. The server and its writers share this machine.
 #[test]
 #[ignore = "a measurement: `cargo test-all --test store_postgres -- --ignored how_fast`"]
 fn how_fast_and_how_large() {

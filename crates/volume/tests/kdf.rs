@@ -5,18 +5,7 @@ use cryptmark_volume::{Argon2Variant, Hash, Kdf, Limits, VolumeError};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-
-fn shared(name: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../shared")
-        .join(name);
-    if !path.exists() {
-        println!("skipped: ../shared/{name} is not present");
-        return None;
-    }
-    Some(path)
-}
+use std::path::Path;
 
 /// Runs every line of a vector file; how many by derivation.
 fn run(file: &Path) -> BTreeMap<String, usize> {
@@ -90,22 +79,10 @@ fn vectors_of_the_project() {
     assert!(counts.contains_key("argon2i") && counts.contains_key("argon2id"));
 }
 
-#[test]
-fn vectors_of_the_shared_folder() {
-    let Some(file) = shared("vectors/kdf.tsv") else {
-        return;
-    };
-    let counts = run(&file);
-    println!("vectors of ../shared: {counts:?}");
-    assert_eq!(counts.values().sum::<usize>(), 66);
-}
-
 /// Headers that VeraCrypt and TrueCrypt wrote open under the derived key.
 #[test]
 fn headers_that_others_wrote() {
-    let Some(folder) = shared("samples") else {
-        return;
-    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
     let manifest = fs::read(folder.join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
     let mut opened = Vec::new();

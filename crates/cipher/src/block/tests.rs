@@ -104,7 +104,7 @@ struct Vector {
 }
 
 /// Checks reference `R` and the cipher that `keyed` makes against the rows
-/// for ECB under `tests/vectors` and, where present, in `../shared/vectors`.
+/// for ECB under `tests/vectors`.
 pub(crate) fn known_answers<R, C, const N: usize>(name: &str, keyed: impl Fn(&[u8]) -> C)
 where
     R: ReferenceCipher<N>,
@@ -113,19 +113,8 @@ where
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let own = vectors(&crate_folder.join(format!("tests/vectors/{name}.tsv")));
     assert!(!own.is_empty(), "{name} has no known answers");
-    let folder = crate_folder.join("../../../shared/vectors");
-    if !folder.is_dir() {
-        println!("skipped: ../shared/vectors is not present");
-    }
-    let shared = folder.join(format!("{name}.tsv"));
-    let shared = if shared.is_file() {
-        vectors(&shared)
-    } else {
-        Vec::new()
-    };
     println!("{name}: {} vectors of the project", own.len());
-    println!("{name}: {} vectors of ../shared", shared.len());
-    for vector in own.iter().chain(&shared) {
+    for vector in &own {
         let id = &vector.id;
         let reference = R::new(&vector.key);
         for (plain, cipher) in vector.plain.chunks(N).zip(vector.cipher.chunks(N)) {

@@ -1,12 +1,11 @@
-//! Known answers, for the reference and for every backend: always those under
-//! `tests/vectors`, and those in `../shared/vectors` where that is present.
+//! Known answers under `tests/vectors`, for the reference and for every backend.
 //!
 //! Backends are reached the way everyone reaches them, as sector ciphers; a
 //! row that is shorter than a sector is the beginning of one.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cryptmark_cipher::reference::{
     Direction, ReferenceMode, add_chacha, add_xchacha, crypt_sectors,
@@ -57,76 +56,6 @@ fn vectors_of_the_project() {
     }
     counts.print("vectors of the project");
     assert!(!counts.0.keys().any(|what| what.starts_with("not run")));
-}
-
-#[test]
-fn vectors_of_the_shared_folder() {
-    let Some(folder) = shared_vectors() else {
-        return;
-    };
-    let mut counts = Counts::default();
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "tsv"))
-        .collect();
-    files.sort();
-    for file in files {
-        run_file(&file, &mut counts);
-    }
-    counts.print("vectors of ../shared");
-    assert!(counts.0.iter().any(|(what, &n)| what == "run" && n >= 2000));
-}
-
-/// Rows of `dmcrypt-iv.tsv`: sectors of zeros, known by their hash.
-#[test]
-fn dm_crypt_sectors_of_the_shared_folder() {
-    let Some(folder) = shared_vectors() else {
-        return;
-    };
-    let mut counts = Counts::default();
-    for line in lines(&folder.join("dmcrypt-iv.tsv")) {
-        let notation = format!("{}-{}-{}", line["cipher"], line["mode"], line["iv_mode"]);
-        let Ok(spec) = notation.parse::<CipherSpec>() else {
-            counts.add(format!("not run, cannot be built yet: {notation}"));
-            continue;
-        };
-        let layout = SectorLayout {
-            size: SectorSize::from_bytes(line["sector_size"].parse().unwrap()).unwrap(),
-            large_iv: line["iv_large_sectors"] == "1",
-        };
-        let step_512 = layout.size.bytes() as u64 / 512;
-        let first: u64 = line["first_sector_512"].parse().unwrap();
-        let first = IvSector::new(if layout.large_iv {
-            first / step_512
-        } else {
-            first
-        });
-        let zeros = vec![0; line["data_len"].parse().unwrap()];
-        for cipher in every_backend(spec, &hex(&line["key"]), layout) {
-            let mut data = zeros.clone();
-            cipher.encrypt(first, &mut data);
-            let digest = Sha256::digest(&data);
-            assert_eq!(
-                digest.as_slice(),
-                hex(&line["sha256_of_ciphertext_of_zeros"]),
-                "{notation} {layout:?} {}",
-                cipher.backend()
-            );
-        }
-        counts.add("run");
-    }
-    counts.print("dm-crypt sectors of ../shared");
-    assert_eq!(counts.0.get("run"), Some(&42));
-}
-
-pub(crate) fn shared_vectors() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/vectors");
-    if !folder.is_dir() {
-        println!("skipped: ../shared/vectors is not present");
-        return None;
-    }
-    Some(folder)
 }
 
 fn run_file(file: &Path, counts: &mut Counts) {
