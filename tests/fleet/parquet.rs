@@ -300,6 +300,34 @@ print(json.dumps([[str(date), cipher, trials] for date, cpu, cipher, ratio, tria
     );
 }
 
+/// DuckDB reads the files of a store, as the page about reports says.
+#[test]
+fn run_files_are_a_table() {
+    let Some(python) = python() else { return };
+    let sandbox = Sandbox::new();
+    for run in runs() {
+        put(&store(&sandbox, "host"), &run);
+    }
+    let page = include_str!("../../docs/how-to/reports.md");
+    let query = page.split("duckdb -c \"").nth(1).unwrap();
+    let query = query.split('"').next().unwrap();
+    let query = query.replace("elsewhere/", "host/cryptmark/runs/");
+    let script = "
+import duckdb
+print(json.dumps(duckdb.sql(given).fetchall()))";
+    let told = ask(&python, &sandbox, script, &json!(query));
+    let rows = told.as_array().unwrap();
+    let trials = || runs().into_iter().flat_map(|run| run.trials);
+    assert_eq!(rows.len(), trials().count(), "{told}");
+    for trial in trials() {
+        let (system, rate) = (trial.system, trial.throughput_mb_s.median);
+        assert!(
+            rows.contains(&json!([system, trial.workload, rate])),
+            "{system} {rate}: {told}"
+        );
+    }
+}
+
 #[test]
 fn what_cannot_be_exported_is_told() {
     let sandbox = Sandbox::new();
