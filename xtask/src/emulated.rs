@@ -59,6 +59,7 @@ const LEFT_OUT: &[&str] = &[
     "a_run_is_its_sectors_one_by_one",
     "several_cores_do_what_one_does",
     "random_inputs",
+    "samples::",
 ];
 
 /// Runs the tests on every machine that there is what it takes for; says in

@@ -3,10 +3,11 @@
 use super::put::Before;
 use super::{Fault, Mode, Server, records};
 use crate::record::Run;
+use crate::store::log::Log;
 use crate::store::{HandedOver, StoreError, no_such_run};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -61,19 +62,18 @@ pub(super) fn hand_over(
             path: path.clone(),
             source,
         };
-        let file = File::options().append(true).open(&path).map_err(failed)?;
-        if file.try_lock().is_err() {
+        let Some(mut log) = Log::open(&path).map_err(failed)? else {
             continue;
-        }
-        let text = fs::read_to_string(&path).map_err(failed)?;
-        match server.put_parts(&text, patience) {
+        };
+        let text = log.bytes().map_err(failed)?;
+        match server.put_parts(&String::from_utf8_lossy(&text), patience) {
             Ok(taken) => {
                 handed.count(&taken);
                 fs::remove_file(&path).map_err(failed)?;
             }
             Err(error) if error.is_final() => {
                 let aside = path.with_extension(REFUSED);
-                fs::rename(&path, &aside).map_err(failed)?;
+                log.rename(&aside).map_err(failed)?;
                 handed.refused.push((error, aside));
             }
             Err(error) => return Err(error),
