@@ -1,8 +1,7 @@
 //! Many trials: `cargo bench --features fleet-report --bench fleet -- [TRIALS WRITERS]`.
 //!
 //! Synthetic trials of many hosts go into a PostgreSQL server of its own through the
-//! store, as `cryptmark import` stores them: a run is three transactions, of which the second has all
-//! of its 980 trials. A part is stored with a transaction a trial, as `cryptmark run` does. Then the
+//! store, as `cryptmark import` stores them: a run with its 980 trials is a transaction. Then the
 //! program reports on the store, exports it and reports on the Parquet files; DuckDB
 //! answers the same queries on these. Peak memory is the process's (`VmHWM`).
 //!
@@ -24,9 +23,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
-
-/// Trials that are stored with a transaction each.
-const SINGLE: u32 = 2000;
 
 fn main() -> ExitCode {
     // Cargo adds `--bench`.
@@ -52,8 +48,6 @@ fn main() -> ExitCode {
     };
     server.sql("postgres", "CREATE DATABASE runs");
     let location: Location = server.url("runs").parse().expect("a URL");
-    single(&location);
-    server.sql("runs", "TRUNCATE cryptmark.runs CASCADE");
     let runs = trials.div_ceil(synthetic::TRIALS as u64).max(1);
     insert(&location, runs, writers.max(1));
     let size = server.sql("runs", "SELECT pg_database_size('runs')");
@@ -103,20 +97,6 @@ fn ours(url: &str, home: &Path) -> Command {
     command
 }
 
-/// Stores trials of one run as they are measured.
-fn single(location: &Location) {
-    let store = Store::open(location).expect("the server's store");
-    let run = synthetic::run(0, 1);
-    store.begin(&run).expect("begun");
-    let start = Instant::now();
-    for (ordinal, trial) in (0..SINGLE).zip(run.trials.iter().cycle()) {
-        let stored = store.put_trials(&run.run, &[(ordinal, trial)]);
-        stored.expect("stored");
-    }
-    let rate = f64::from(SINGLE) / start.elapsed().as_secs_f64();
-    println!("one writer, a transaction a trial: {rate:.0} trials/s");
-}
-
 fn insert(location: &Location, runs: u64, writers: u64) {
     let next = AtomicU64::new(0);
     let start = Instant::now();
@@ -137,7 +117,7 @@ fn insert(location: &Location, runs: u64, writers: u64) {
     let seconds = start.elapsed().as_secs_f64();
     let trials = runs * synthetic::TRIALS as u64;
     println!(
-        "{writers} writers, a transaction a run's trials: {trials} trials of {runs} runs in {seconds:.0} s, {:.0} trials/s",
+        "{writers} writers, a transaction a run: {trials} trials of {runs} runs in {seconds:.0} s, {:.0} trials/s",
         trials as f64 / seconds
     );
 }
