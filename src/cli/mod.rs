@@ -19,7 +19,8 @@ pub mod advise;
 #[cfg(target_os = "linux")]
 pub mod agent;
 pub mod baseline;
-#[cfg(test)]
+// The pages name commands of all features.
+#[cfg(all(test, feature = "fleet", feature = "sqlite"))]
 mod book;
 pub mod compare;
 pub mod completions;
