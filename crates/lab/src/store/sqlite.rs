@@ -68,8 +68,10 @@ impl Store {
                 },
             }
         }
-        let Kept::Files(folder) = &self.kept else {
-            return Ok(taken);
+        let folder = match &self.kept {
+            Kept::Files(folder) => folder,
+            #[cfg(feature = "postgres")]
+            Kept::Server(_) => return Ok(taken),
         };
         let turn = folder.turn()?;
         for (run, shard) in earlier.attempts()? {
