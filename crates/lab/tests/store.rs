@@ -543,7 +543,7 @@ fn lines_are_records_as_they_are_printed() {
 
 /// How long it takes to list, to find and to add runs where 10,000 are.
 #[test]
-#[ignore = "a measurement"]
+#[ignore = "a measurement: `cargo test-all --test store -- --ignored ten_thousand`"]
 fn ten_thousand_runs() {
     const RUNS: u32 = 10_000;
     let directory = tempfile::tempdir().unwrap();

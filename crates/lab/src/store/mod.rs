@@ -20,8 +20,6 @@ mod shards;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod take_over;
-#[cfg(feature = "postgres")]
-mod wait;
 mod waiting;
 
 pub use error::StoreError;

@@ -4,6 +4,7 @@
 //! minutes between two trials would otherwise hold a thousand connections.
 
 mod earlier;
+mod files;
 mod hand_over;
 mod parameters;
 mod put;

@@ -1,10 +1,10 @@
 //! A folder as the place where runs wait for a server: which shards they are is the
 //! server's to judge.
 
-use super::StoreError;
-use super::entry::{Entry, Header};
-use super::folder::Folder;
 use crate::record::Run;
+use crate::store::StoreError;
+use crate::store::entry::{Entry, Header};
+use crate::store::folder::Folder;
 use std::fs;
 use std::path::PathBuf;
 
