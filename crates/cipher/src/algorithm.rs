@@ -10,7 +10,7 @@ use crate::arch;
 use crate::arch::{AesCe, Neon};
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{
-    AesNi, Avx2, Avx2Planes, Avx512, Avx512Bytes, ByAes, ByNibbles, Vaes256, Vaes512,
+    AesNi, Avx2, Avx2Planes, Avx512, Avx512Bytes, ByAes, ByGfni, ByNibbles, Vaes256, Vaes512,
     by_rows_is_faster,
 };
 use crate::block::aes::bitsliced::Bitsliced;
@@ -20,10 +20,10 @@ use crate::block::lanes;
 use crate::block::planes::Planes;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::block::planes::words::Words;
-use crate::block::serpent::{AnyCpu, Serpent};
+use crate::block::serpent::{self, Serpent};
 use crate::block::{
-    Anubis, Aria, BlockCipher, Blowfish, Camellia, Cast5, Cast6, Khazad, Kuznyechik, Null, Seed,
-    Sm4, Twofish,
+    Anubis, AnyKeying, Aria, BlockCipher, Blowfish, Camellia, Cast5, Cast6, Khazad, Kuznyechik,
+    Null, Seed, Sm4, Twofish,
 };
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::block::{
@@ -162,154 +162,160 @@ impl Algorithm {
         sizes[sizes.len() - 1]
     }
 
-    /// Shows `visitor` how `backend` keys this cipher, if it has that backend
-    /// and this CPU lets it run.
-    pub(crate) fn visit<V: Visitor>(self, backend: Backend, visitor: V) -> Option<V::Output> {
-        match (self, backend) {
-            (Self::Aes, _) => visit_aes(backend, visitor),
-            (Self::Serpent, Backend::Portable) => {
-                Some(visitor.wide(|key| Serpent::new(key, AnyCpu)))
-            }
-            #[cfg(target_arch = "x86_64")]
-            (Self::Serpent, Backend::Avx2) => {
-                let cpu = Avx2::detect()?;
-                Some(visitor.wide(|key| Serpent::new(key, cpu)))
-            }
-            #[cfg(target_arch = "x86_64")]
-            (Self::Serpent, Backend::Avx512) => {
-                let cpu = Avx512::detect()?;
-                Some(visitor.wide(|key| Serpent::new(key, cpu)))
-            }
-            #[cfg(target_arch = "aarch64")]
-            (Self::Serpent, Backend::Neon) => {
-                let cpu = Neon::detect()?;
-                Some(visitor.wide(|key| Serpent::new(key, cpu)))
-            }
-            (Self::Twofish, Backend::Portable) => Some(visitor.wide(Twofish::new)),
-            (Self::Camellia, Backend::Portable) => Some(visitor.wide(Camellia::new)),
-            (Self::Cast6, Backend::Portable) => Some(visitor.wide(Cast6::new)),
-            (Self::Kuznyechik, Backend::Portable) => Some(visitor.wide(Kuznyechik::new)),
-            (Self::Sm4, Backend::Portable) => Some(visitor.wide(Sm4::new)),
-            (Self::Aria, Backend::Portable) => Some(visitor.wide(Aria::new)),
-            (Self::Anubis, Backend::Portable) => Some(visitor.wide(Anubis::new)),
-            (Self::Seed, Backend::Portable) => Some(visitor.wide(Seed::new)),
-            (Self::Blowfish, Backend::Portable) => Some(visitor.narrow(Blowfish::<false>::new)),
-            (Self::BlowfishLe, Backend::Portable) => Some(visitor.narrow(Blowfish::<true>::new)),
-            (Self::Cast5, Backend::Portable) => Some(visitor.narrow(Cast5::new)),
-            (Self::Khazad, Backend::Portable) => Some(visitor.narrow(Khazad::new)),
-            (Self::Null, Backend::Portable) => Some(visitor.wide(|_| Null)),
-            (Self::Des | Self::TripleDes, _) => self.visit_des(backend, visitor),
-            #[cfg(target_arch = "x86_64")]
-            (_, Backend::Avx2) => {
-                // Those made of inversions, by AES-NI where the CPU has it.
-                if let (Self::Camellia | Self::Aria, Some(planes)) =
-                    (self, Avx2Planes::<ByAes>::detect())
-                {
-                    return self.visit_inversions(planes, visitor);
-                }
-                let planes = Avx2Planes::<ByNibbles>::detect()?;
-                if self.is_of_words() {
-                    self.visit_words(planes, visitor)
-                } else {
-                    self.visit_planes(planes, visitor)
-                }
-            }
-            #[cfg(target_arch = "x86_64")]
-            (_, Backend::Avx512) if self.is_of_words() => {
-                let planes = Avx512Bytes::detect()?;
-                if by_rows_is_faster() {
-                    self.visit_words(planes.by_rows(), visitor)
-                } else {
-                    self.visit_words(planes, visitor)
-                }
-            }
-            #[cfg(target_arch = "x86_64")]
-            (Self::Kuznyechik, Backend::Avx512) => {
-                let planes = Avx512Bytes::detect()?;
-                Some(visitor.wide(|key| kuznyechik::planes::few::keyed(key, planes)))
-            }
-            #[cfg(target_arch = "x86_64")]
-            (Self::Camellia, Backend::Avx512) => {
-                let planes = Avx512Bytes::detect()?;
-                Some(visitor.wide(|key| camellia::planes::serial::keyed(key, planes)))
-            }
-            #[cfg(target_arch = "x86_64")]
-            (_, Backend::Avx512) => self.visit_planes(Avx512Bytes::detect()?, visitor),
-            #[cfg(target_arch = "aarch64")]
-            (_, Backend::Neon) if self.is_of_words() => self.visit_words(Neon::detect()?, visitor),
-            #[cfg(target_arch = "aarch64")]
-            (_, Backend::Neon) => self.visit_planes(Neon::detect()?, visitor),
-            _ => None,
-        }
-    }
-
-    /// The ciphers in byte planes share their CPUs.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    fn visit_planes<V: Visitor>(self, planes: impl Planes, visitor: V) -> Option<V::Output> {
-        match self {
-            Self::Twofish => Some(visitor.wide(|key| twofish::planes::keyed(key, planes))),
-            Self::Kuznyechik => Some(visitor.wide(|key| kuznyechik::planes::keyed(key, planes))),
-            Self::Sm4 => Some(visitor.wide(|key| sm4::planes::keyed(key, planes))),
-            Self::Camellia | Self::Aria => self.visit_inversions(planes, visitor),
-            Self::Anubis => Some(visitor.wide(|key| anubis::planes::keyed(key, planes))),
-            Self::Seed => Some(visitor.wide(|key| seed::planes::keyed(key, planes))),
-            Self::Khazad => Some(visitor.narrow(|key| khazad::planes::keyed(key, planes))),
-            _ => None,
-        }
-    }
-
-    /// Those of them that take most of their time for inversions.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    fn visit_inversions<V: Visitor>(self, planes: impl Planes, visitor: V) -> Option<V::Output> {
-        match self {
-            Self::Camellia => Some(visitor.wide(|key| camellia::planes::keyed(key, planes))),
-            Self::Aria => Some(visitor.wide(|key| aria::planes::keyed(key, planes))),
-            _ => None,
-        }
-    }
-
-    /// Whether its tables are of words.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    const fn is_of_words(self) -> bool {
-        matches!(
+    /// Whether no load or branch of `backend` depends on the key or the data: those
+    /// of table look-ups do.
+    pub(crate) const fn is_constant_time(self, backend: Backend) -> bool {
+        let has_tables = !matches!(
             self,
-            Self::Cast6 | Self::Cast5 | Self::Blowfish | Self::BlowfishLe
-        )
+            Self::Aes | Self::Serpent | Self::Des | Self::TripleDes | Self::Null
+        );
+        !(has_tables && matches!(backend, Backend::Portable))
     }
 
-    /// Those share their CPUs, too.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    fn visit_words<V: Visitor>(self, words: impl Words, visitor: V) -> Option<V::Output> {
+    /// How `backend` keys this cipher, if it has that backend and this CPU lets it
+    /// run.
+    pub(crate) fn keying(self, backend: Backend) -> Option<AnyKeying> {
         match self {
-            Self::Cast6 => Some(visitor.wide(|key| cast6::planes::keyed(key, words))),
-            Self::Cast5 => Some(visitor.narrow(|key| cast5::planes::keyed(key, words))),
-            Self::Blowfish => {
-                Some(visitor.narrow(|key| blowfish::planes::keyed::<_, false>(key, words)))
-            }
-            Self::BlowfishLe => {
-                Some(visitor.narrow(|key| blowfish::planes::keyed::<_, true>(key, words)))
-            }
-            _ => None,
+            Self::Aes => key_aes(backend),
+            Self::Serpent => key_serpent(backend),
+            Self::Des | Self::TripleDes => self.key_des(backend),
+            _ => match backend {
+                Backend::Portable => self.key_tables(),
+                #[cfg(target_arch = "x86_64")]
+                Backend::Avx2 => self.key_avx2(),
+                #[cfg(target_arch = "x86_64")]
+                Backend::Gfni256 => self.key_gfni256(),
+                #[cfg(target_arch = "x86_64")]
+                Backend::Avx512 => self.key_avx512(),
+                #[cfg(target_arch = "aarch64")]
+                Backend::Neon => self.key_neon(),
+                _ => None,
+            },
         }
+    }
+
+    /// The ciphers that look up tables in memory, and the one that does nothing.
+    fn key_tables(self) -> Option<AnyKeying> {
+        Some(match self {
+            Self::Twofish => wide(Twofish::new),
+            Self::Camellia => wide(Camellia::new),
+            Self::Cast6 => wide(Cast6::new),
+            Self::Kuznyechik => wide(Kuznyechik::new),
+            Self::Sm4 => wide(Sm4::new),
+            Self::Aria => wide(Aria::new),
+            Self::Anubis => wide(Anubis::new),
+            Self::Seed => wide(Seed::new),
+            Self::Blowfish => narrow(Blowfish::<false>::new),
+            Self::BlowfishLe => narrow(Blowfish::<true>::new),
+            Self::Cast5 => narrow(Cast5::new),
+            Self::Khazad => narrow(Khazad::new),
+            Self::Null => wide(|_| Null),
+            Self::Aes | Self::Serpent | Self::Des | Self::TripleDes => return None,
+        })
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn key_avx2(self) -> Option<AnyKeying> {
+        let planes = Avx2Planes::<ByNibbles>::detect()?;
+        match self {
+            Self::Kuznyechik => Some(wide(move |key| kuznyechik::planes::keyed(key, planes))),
+            // By AES-NI where the CPU has it.
+            Self::Camellia | Self::Aria => match Avx2Planes::<ByAes>::detect() {
+                Some(by_aes) => self.key_inversions(by_aes),
+                None => self.key_inversions(planes),
+            },
+            _ => self.key_words(planes).or_else(|| self.key_planes(planes)),
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn key_gfni256(self) -> Option<AnyKeying> {
+        let planes = Avx2Planes::<ByGfni>::detect()?;
+        match self {
+            Self::Kuznyechik => Some(wide(move |key| kuznyechik::planes::few::keyed(key, planes))),
+            Self::Camellia | Self::Aria => self.key_inversions(planes),
+            _ => self.key_planes(planes),
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn key_avx512(self) -> Option<AnyKeying> {
+        let planes = Avx512Bytes::detect()?;
+        match self {
+            // These two have kernels for few blocks besides.
+            Self::Kuznyechik => Some(wide(move |key| kuznyechik::planes::few::keyed(key, planes))),
+            Self::Camellia => Some(wide(move |key| {
+                camellia::planes::serial::keyed(key, planes)
+            })),
+            Self::Aria => Some(wide(move |key| aria::planes::keyed(key, planes))),
+            _ if by_rows_is_faster() => self.key_words(planes.by_rows()),
+            _ => self.key_words(planes),
+        }
+        .or_else(|| self.key_planes(planes))
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    fn key_neon(self) -> Option<AnyKeying> {
+        let cpu = Neon::detect()?;
+        match self {
+            Self::Kuznyechik => Some(wide(move |key| kuznyechik::planes::keyed(key, cpu))),
+            Self::Camellia | Self::Aria => self.key_inversions(cpu),
+            _ => self.key_words(cpu).or_else(|| self.key_planes(cpu)),
+        }
+    }
+
+    /// Ciphers in byte planes.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn key_planes(self, planes: impl Planes) -> Option<AnyKeying> {
+        Some(match self {
+            Self::Twofish => wide(move |key| twofish::planes::keyed(key, planes)),
+            Self::Sm4 => wide(move |key| sm4::planes::keyed(key, planes)),
+            Self::Anubis => wide(move |key| anubis::planes::keyed(key, planes)),
+            Self::Seed => wide(move |key| seed::planes::keyed(key, planes)),
+            Self::Khazad => narrow(move |key| khazad::planes::keyed(key, planes)),
+            _ => return None,
+        })
+    }
+
+    /// Those that take most of their time for inversions.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn key_inversions(self, planes: impl Planes) -> Option<AnyKeying> {
+        Some(match self {
+            Self::Camellia => wide(move |key| camellia::planes::keyed(key, planes)),
+            Self::Aria => wide(move |key| aria::planes::keyed(key, planes)),
+            _ => return None,
+        })
+    }
+
+    /// Those whose tables are of words.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn key_words(self, words: impl Words) -> Option<AnyKeying> {
+        Some(match self {
+            Self::Cast6 => wide(move |key| cast6::planes::keyed(key, words)),
+            Self::Cast5 => narrow(move |key| cast5::planes::keyed(key, words)),
+            Self::Blowfish => narrow(move |key| blowfish::planes::keyed::<_, false>(key, words)),
+            Self::BlowfishLe => narrow(move |key| blowfish::planes::keyed::<_, true>(key, words)),
+            _ => return None,
+        })
     }
 
     /// DES and its triple share their backends.
-    fn visit_des<V: Visitor>(self, backend: Backend, visitor: V) -> Option<V::Output> {
-        fn on<V: Visitor>(triple: bool, cpu: impl des::Cpu, visitor: V) -> V::Output {
+    fn key_des(self, backend: Backend) -> Option<AnyKeying> {
+        fn on(triple: bool, cpu: impl des::Cpu) -> AnyKeying {
             match triple {
-                true => visitor.narrow(|key| TripleDes::new(key, cpu)),
-                false => visitor.narrow(|key| Des::new(key, cpu)),
+                true => narrow(move |key| TripleDes::new(key, cpu)),
+                false => narrow(move |key| Des::new(key, cpu)),
             }
         }
         let triple = self == Self::TripleDes;
         Some(match backend {
-            Backend::Portable => on(triple, des::AnyCpu, visitor),
+            Backend::Portable => on(triple, des::AnyCpu),
             #[cfg(target_arch = "x86_64")]
-            Backend::Avx2 => on(triple, Avx2::detect()?, visitor),
+            Backend::Avx2 => on(triple, Avx2::detect()?),
             #[cfg(target_arch = "x86_64")]
-            Backend::Avx512 => on(triple, Avx512::detect()?, visitor),
+            Backend::Avx512 => on(triple, Avx512::detect()?),
             #[cfg(target_arch = "aarch64")]
-            Backend::Neon => on(triple, Neon::detect()?, visitor),
+            Backend::Neon => on(triple, Neon::detect()?),
             _ => return None,
         })
     }
@@ -318,34 +324,60 @@ impl Algorithm {
     pub(crate) fn backends(self) -> impl Iterator<Item = Backend> {
         Backend::ALL
             .into_iter()
-            .filter(move |&backend| self.visit(backend, Exists).is_some())
+            .filter(move |&backend| self.keying(backend).is_some())
     }
 }
 
-fn visit_aes<V: Visitor>(backend: Backend, visitor: V) -> Option<V::Output> {
-    fn bitsliced<V: Visitor>(lanes: impl lanes::Lanes, visitor: V) -> V::Output {
-        visitor.wide(|key| Bitsliced::new(key, lanes))
-    }
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    fn by_instruction<V: Visitor>(engine: impl arch::AesEngine, visitor: V) -> V::Output {
-        visitor.wide(|key| arch::Aes::new(key, engine))
+/// For blocks of 16 bytes.
+fn wide<C: BlockCipher<16> + 'static>(keyed: impl Fn(&[u8]) -> C + 'static) -> AnyKeying {
+    AnyKeying::Wide(Box::new(move |key| Box::new(keyed(key))))
+}
+
+/// For blocks of 8 bytes.
+fn narrow<C: BlockCipher<8> + 'static>(keyed: impl Fn(&[u8]) -> C + 'static) -> AnyKeying {
+    AnyKeying::Narrow(Box::new(move |key| Box::new(keyed(key))))
+}
+
+fn key_serpent(backend: Backend) -> Option<AnyKeying> {
+    fn on(cpu: impl serpent::Cpu) -> AnyKeying {
+        wide(move |key| Serpent::new(key, cpu))
     }
     Some(match backend {
-        Backend::Portable => bitsliced(lanes::AnyCpu, visitor),
+        Backend::Portable => on(serpent::AnyCpu),
         #[cfg(target_arch = "x86_64")]
-        Backend::Avx2 => bitsliced(Avx2::detect()?, visitor),
+        Backend::Avx2 => on(Avx2::detect()?),
         #[cfg(target_arch = "x86_64")]
-        Backend::Avx512 => bitsliced(Avx512::detect()?, visitor),
-        #[cfg(target_arch = "x86_64")]
-        Backend::AesNi => by_instruction(AesNi::detect()?, visitor),
-        #[cfg(target_arch = "x86_64")]
-        Backend::Vaes256 => by_instruction(Vaes256::detect()?, visitor),
-        #[cfg(target_arch = "x86_64")]
-        Backend::Vaes512 => by_instruction(Vaes512::detect()?, visitor),
+        Backend::Avx512 => on(Avx512::detect()?),
         #[cfg(target_arch = "aarch64")]
-        Backend::Neon => bitsliced(Neon::detect()?, visitor),
+        Backend::Neon => on(Neon::detect()?),
+        _ => return None,
+    })
+}
+
+fn key_aes(backend: Backend) -> Option<AnyKeying> {
+    fn bitsliced(lanes: impl lanes::Lanes) -> AnyKeying {
+        wide(move |key| Bitsliced::new(key, lanes))
+    }
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn by_instruction(engine: impl arch::AesEngine) -> AnyKeying {
+        wide(move |key| arch::Aes::new(key, engine))
+    }
+    Some(match backend {
+        Backend::Portable => bitsliced(lanes::AnyCpu),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Avx2 => bitsliced(Avx2::detect()?),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Avx512 => bitsliced(Avx512::detect()?),
+        #[cfg(target_arch = "x86_64")]
+        Backend::AesNi => by_instruction(AesNi::detect()?),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes256 => by_instruction(Vaes256::detect()?),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes512 => by_instruction(Vaes512::detect()?),
         #[cfg(target_arch = "aarch64")]
-        Backend::AesCe => by_instruction(AesCe::detect()?, visitor),
+        Backend::Neon => bitsliced(Neon::detect()?),
+        #[cfg(target_arch = "aarch64")]
+        Backend::AesCe => by_instruction(AesCe::detect()?),
         _ => return None,
     })
 }
@@ -354,26 +386,4 @@ impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
-}
-
-/// What is done with a cipher once its concrete type is known.
-pub(crate) trait Visitor {
-    /// What comes of it.
-    type Output;
-
-    /// For ciphers with 16-byte blocks; `keyed` takes any of the cipher's key sizes.
-    fn wide<C: BlockCipher<16>>(self, keyed: impl Fn(&[u8]) -> C) -> Self::Output;
-
-    /// For ciphers with 8-byte blocks; `keyed` takes any of the cipher's key sizes.
-    fn narrow<C: BlockCipher<8>>(self, keyed: impl Fn(&[u8]) -> C) -> Self::Output;
-}
-
-struct Exists;
-
-impl Visitor for Exists {
-    type Output = ();
-
-    fn wide<C: BlockCipher<16>>(self, _: impl Fn(&[u8]) -> C) {}
-
-    fn narrow<C: BlockCipher<8>>(self, _: impl Fn(&[u8]) -> C) {}
 }

@@ -3,21 +3,21 @@
 
 use zeroize::Zeroize;
 
-use crate::algorithm::Visitor;
 #[cfg(target_arch = "aarch64")]
 use crate::arch::{AesCe, Neon};
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{AesNi, Avx2, Avx512, Vaes512};
-use crate::block::BlockCipher;
 use crate::block::lanes::{AnyCpu, Lanes};
+use crate::block::{AnyKeying, Keyed, Keying};
 use crate::cascade::cascade;
 use crate::iv::{Counted, Elephant, Essiv, Ivs, Lmk, Tcw};
 use crate::mode::{
-    Adiantum, BlockMode, Blocks, Cbc, Ctr, Ecb, HashEncryptHash, Hctr2, Lrw, Sectors, Wide, Xts,
+    Adiantum, BlockMode, Cbc, Ctr, Ecb, HashEncryptHash, Hctr2, Lrw, Sectors, Wide, Xts,
 };
 use crate::multikey::MultiKey;
 use crate::{
-    Algorithm, Backend, CipherSpec, IvGenerator, KeyedCipher, Mode, SectorLayout, StreamCipher,
+    Algorithm, Backend, CipherSpec, IvGenerator, KeyedCipher, Mode, SectorCipher, SectorLayout,
+    StreamCipher,
 };
 
 const LISTED: &str = "CipherSpec asks for backends that there are";
@@ -78,22 +78,53 @@ pub(crate) struct OneKey<'a> {
 
 impl OneKey<'_> {
     /// The sector cipher of `algorithm`, which has the backend.
-    pub(crate) fn cipher(self, algorithm: Algorithm) -> KeyedCipher {
-        on_wiped_stack(|| algorithm.visit(self.backend, self)).expect(LISTED)
+    pub(crate) fn cipher(&self, algorithm: Algorithm) -> KeyedCipher {
+        let iv_is_constant_time = self.iv.is_none_or(IvGenerator::is_constant_time);
+        KeyedCipher {
+            sectors: on_wiped_stack(|| {
+                self.sectors_of(&algorithm.keying(self.backend).expect(LISTED))
+            }),
+            backend: self.backend,
+            constant_time: algorithm.is_constant_time(self.backend) && iv_is_constant_time,
+        }
+    }
+
+    /// The mode and the IV generator over the cipher that `keying` makes.
+    pub(crate) fn sectors_of(&self, keying: &AnyKeying) -> Box<dyn SectorCipher> {
+        match keying {
+            AnyKeying::Wide(keying) => self.wide(keying),
+            AnyKeying::Narrow(keying) => self.any(keying),
+        }
+    }
+
+    /// All modes, for blocks of 16 bytes.
+    fn wide(&self, keying: &Keying<16>) -> Box<dyn SectorCipher> {
+        match self.mode {
+            Mode::Xts => self.sectors(Xts::new(keying, self.key), keying),
+            // None of their IV generators needs the data's cipher.
+            Mode::Adiantum(_) | Mode::Hctr2 => Box::new(Sectors {
+                mode: Wide {
+                    parts: self.wide_parts(keying),
+                },
+                ivs: keyless_ivs(self.mode, self.iv, self.extra, self.layout),
+                layout: self.layout,
+            }),
+            Mode::Cbc | Mode::Lrw | Mode::Ctr | Mode::Ecb => self.any(keying),
+        }
     }
 
     /// The modes for blocks of any size.
-    fn any<C: BlockCipher<N>, const N: usize>(self, keyed: impl Fn(&[u8]) -> C) -> KeyedCipher {
-        let cipher = || keyed(self.key);
+    fn any<const N: usize>(&self, keying: &Keying<N>) -> Box<dyn SectorCipher> {
+        let cipher = || keying(self.key);
         match self.mode {
-            Mode::Cbc => self.sectors::<C, N>(Cbc { cipher: cipher() }, keyed),
-            Mode::Ctr => self.sectors::<C, N>(Ctr { cipher: cipher() }, keyed),
-            Mode::Ecb => self.sectors::<C, N>(Ecb { cipher: cipher() }, keyed),
+            Mode::Cbc => self.sectors(Cbc { cipher: cipher() }, keying),
+            Mode::Ctr => self.sectors(Ctr { cipher: cipher() }, keying),
+            Mode::Ecb => self.sectors(Ecb { cipher: cipher() }, keying),
             Mode::Lrw => {
                 let (key, tweak_key) = self.key.split_at(self.key.len() - N);
                 let secret_index = self.iv.is_some_and(|iv| !iv.is_public());
-                let mode = Lrw::new(keyed(key), tweak_key, secret_index);
-                self.sectors::<C, N>(mode, keyed)
+                let mode = Lrw::new(keying(key), tweak_key, secret_index);
+                self.sectors(mode, keying)
             }
             Mode::Xts | Mode::Adiantum(_) | Mode::Hctr2 => {
                 unreachable!("CipherSpec refuses {} for {N}-byte blocks", self.mode)
@@ -102,68 +133,30 @@ impl OneKey<'_> {
     }
 
     /// What [`Wide`] is of: modes that make a whole sector one block.
-    pub(crate) fn wide_parts<C: BlockCipher<16>>(
-        &self,
-        keyed: impl Fn(&[u8]) -> C,
-    ) -> Box<dyn HashEncryptHash> {
-        let block = |key: &[u8]| -> Box<dyn Blocks<16>> { Box::new(keyed(key)) };
+    pub(crate) fn wide_parts(&self, keying: &Keying<16>) -> Box<dyn HashEncryptHash> {
         match self.mode {
-            Mode::Adiantum(stream) => adiantum(self.key, stream, C::BACKEND, block),
-            Mode::Hctr2 => hctr2(block(self.key), C::BACKEND),
+            Mode::Adiantum(stream) => adiantum(self.key, stream, self.backend, keying),
+            Mode::Hctr2 => hctr2(keying(self.key), self.backend),
             mode => unreachable!("in {mode} a sector is many blocks"),
         }
     }
 
-    fn sectors<C: BlockCipher<N>, const N: usize>(
-        self,
+    fn sectors<const N: usize>(
+        &self,
         mode: impl BlockMode<N> + 'static,
-        keyed: impl Fn(&[u8]) -> C,
-    ) -> KeyedCipher {
+        keying: &Keying<N>,
+    ) -> Box<dyn SectorCipher> {
         let ivs = match self.iv {
             Some(IvGenerator::Essiv(hash)) => {
-                Box::new(Essiv::new(keyed, hash, self.key, self.layout))
+                Box::new(Essiv::new(keying, hash, self.key, self.layout))
             }
             iv => keyless_ivs(self.mode, iv, self.extra, self.layout),
         };
-        KeyedCipher {
-            sectors: Box::new(Sectors {
-                mode,
-                ivs,
-                layout: self.layout,
-            }),
-            backend: C::BACKEND,
-            constant_time: C::CONSTANT_TIME && self.iv.is_none_or(IvGenerator::is_constant_time),
-        }
-    }
-}
-
-impl Visitor for OneKey<'_> {
-    type Output = KeyedCipher;
-
-    fn wide<C: BlockCipher<16>>(self, keyed: impl Fn(&[u8]) -> C) -> KeyedCipher {
-        match self.mode {
-            Mode::Xts => {
-                let mode = Xts::new(&keyed, self.key);
-                self.sectors::<C, 16>(mode, keyed)
-            }
-            // None of their IV generators needs the data's cipher.
-            Mode::Adiantum(_) | Mode::Hctr2 => KeyedCipher {
-                sectors: Box::new(Sectors {
-                    mode: Wide {
-                        parts: self.wide_parts(keyed),
-                    },
-                    ivs: keyless_ivs(self.mode, self.iv, self.extra, self.layout),
-                    layout: self.layout,
-                }),
-                backend: C::BACKEND,
-                constant_time: C::CONSTANT_TIME,
-            },
-            Mode::Cbc | Mode::Lrw | Mode::Ctr | Mode::Ecb => self.any::<C, 16>(keyed),
-        }
-    }
-
-    fn narrow<C: BlockCipher<8>>(self, keyed: impl Fn(&[u8]) -> C) -> KeyedCipher {
-        self.any::<C, 8>(keyed)
+        Box::new(Sectors {
+            mode,
+            ivs,
+            layout: self.layout,
+        })
     }
 }
 
@@ -172,7 +165,7 @@ fn adiantum(
     key: &[u8],
     stream: StreamCipher,
     backend: Backend,
-    block: impl FnOnce(&[u8]) -> Box<dyn Blocks<16>>,
+    block: &Keying<16>,
 ) -> Box<dyn HashEncryptHash> {
     if backend == Backend::Portable {
         return adiantum_on(AnyCpu, key, stream, block);
@@ -198,7 +191,7 @@ fn adiantum_on<L: Lanes>(
     lanes: L,
     key: &[u8],
     stream: StreamCipher,
-    block: impl FnOnce(&[u8]) -> Box<dyn Blocks<16>>,
+    block: &Keying<16>,
 ) -> Box<dyn HashEncryptHash> {
     let key = key.try_into().expect("CipherSpec takes 32 bytes");
     match stream {
@@ -208,7 +201,7 @@ fn adiantum_on<L: Lanes>(
 }
 
 /// HCTR2, its hash by the CPU's instruction unless `backend` is portable.
-fn hctr2(cipher: Box<dyn Blocks<16>>, backend: Backend) -> Box<dyn HashEncryptHash> {
+fn hctr2(cipher: Keyed<16>, backend: Backend) -> Box<dyn HashEncryptHash> {
     if backend == Backend::Portable {
         return Box::new(Hctr2::new(cipher, AnyCpu));
     }
@@ -262,9 +255,12 @@ pub(crate) fn keyless_ivs<const N: usize>(
     }
 }
 
-/// `algorithm` under `key` as blocks only, and whether it is constant-time.
-pub(crate) fn blocks(algorithm: Algorithm, key: &[u8], backend: Backend) -> AnyBlocks {
-    on_wiped_stack(|| algorithm.visit(backend, BlocksOnly { key })).expect(LISTED)
+/// `algorithm` under `key` as blocks only.
+pub(crate) fn blocks(algorithm: Algorithm, key: &[u8], backend: Backend) -> AnyKeyed {
+    on_wiped_stack(|| match algorithm.keying(backend).expect(LISTED) {
+        AnyKeying::Wide(keying) => AnyKeyed::Wide(keying(key)),
+        AnyKeying::Narrow(keying) => AnyKeyed::Narrow(keying(key)),
+    })
 }
 
 /// Does `work`, whose result has its secrets on the heap, and overwrites the
@@ -288,23 +284,7 @@ fn on_wiped_stack<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// A keyed block cipher of either block size.
-pub(crate) enum AnyBlocks {
-    Wide(Box<dyn Blocks<16>>, bool),
-    Narrow(Box<dyn Blocks<8>>, bool),
-}
-
-struct BlocksOnly<'a> {
-    key: &'a [u8],
-}
-
-impl Visitor for BlocksOnly<'_> {
-    type Output = AnyBlocks;
-
-    fn wide<C: BlockCipher<16>>(self, keyed: impl Fn(&[u8]) -> C) -> AnyBlocks {
-        AnyBlocks::Wide(Box::new(keyed(self.key)), C::CONSTANT_TIME)
-    }
-
-    fn narrow<C: BlockCipher<8>>(self, keyed: impl Fn(&[u8]) -> C) -> AnyBlocks {
-        AnyBlocks::Narrow(Box::new(keyed(self.key)), C::CONSTANT_TIME)
-    }
+pub(crate) enum AnyKeyed {
+    Wide(Keyed<16>),
+    Narrow(Keyed<8>),
 }

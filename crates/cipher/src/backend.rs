@@ -23,6 +23,8 @@ pub enum Backend {
     AesCe,
     /// Own code for CPUs with AVX-512: `avx512`.
     Avx512,
+    /// Own code for CPUs with AVX2 and GFNI: `gfni256`.
+    Gfni256,
     /// Own code for CPUs with AVX2: `avx2`.
     Avx2,
     /// Own code for aarch64 CPUs with NEON: `neon`.
@@ -35,12 +37,13 @@ impl Backend {
     /// Every backend there is, whether or not this CPU can run it; where a
     /// cipher has several, the better comes first: what takes the same time for
     /// every secret before what does not, and then the faster.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Vaes512,
         Self::Vaes256,
         Self::AesNi,
         Self::AesCe,
         Self::Avx512,
+        Self::Gfni256,
         Self::Avx2,
         Self::Neon,
         Self::Portable,
@@ -54,6 +57,7 @@ impl Backend {
             Self::AesNi => "aes-ni",
             Self::AesCe => "aes-ce",
             Self::Avx512 => "avx512",
+            Self::Gfni256 => "gfni256",
             Self::Avx2 => "avx2",
             Self::Neon => "neon",
             Self::Portable => "portable",

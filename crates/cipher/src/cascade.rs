@@ -19,9 +19,10 @@
 
 use zeroize::Zeroizing;
 
-use crate::assembly::{AnyBlocks, OneKey, blocks, keyless_ivs};
+use crate::assembly::{AnyKeyed, OneKey, blocks, keyless_ivs};
+use crate::block::Keyed;
 use crate::iv::WHITENING_BYTES;
-use crate::mode::{Blocks, Cbc, Chain, GROUP, Lrw, Sectors, assert_whole};
+use crate::mode::{Cbc, Chain, GROUP, Lrw, Sectors, assert_whole};
 use crate::spec::CASCADE_SECRET_BYTES;
 use crate::{
     Algorithm, Backend, CipherSpec, IvGenerator, IvSector, KeyedCipher, Mode, SectorCipher,
@@ -118,19 +119,15 @@ fn in_a_row<'a>(
     let (mut wide, mut narrow) = (Vec::new(), Vec::new());
     let mut constant_time = true;
     for (cipher, key) in keys {
-        constant_time &= match blocks(cipher, key, nearest(cipher, backend)) {
-            AnyBlocks::Wide(blocks, constant_time) => {
-                wide.push(blocks);
-                constant_time
-            }
-            AnyBlocks::Narrow(blocks, constant_time) => {
-                narrow.push(blocks);
-                constant_time
-            }
-        };
+        let backend = nearest(cipher, backend);
+        constant_time &= cipher.is_constant_time(backend);
+        match blocks(cipher, key, backend) {
+            AnyKeyed::Wide(blocks) => wide.push(blocks),
+            AnyKeyed::Narrow(blocks) => narrow.push(blocks),
+        }
     }
     if spec.mode() == Mode::Lrw {
-        let ciphers = Chain { ciphers: wide };
+        let ciphers = Box::new(Chain { ciphers: wide });
         // No IV generator of a cascade's LRW has a key.
         let mode = Lrw::new(ciphers, &secret[..16], false);
         return KeyedCipher {
@@ -152,7 +149,7 @@ fn in_a_row<'a>(
 
 /// One CBC around ciphers of one block size, in the order of encryption.
 fn outer_cbc<const N: usize>(
-    ciphers: Vec<Box<dyn Blocks<N>>>,
+    ciphers: Vec<Keyed<N>>,
     spec: &CipherSpec,
     secret: &[u8],
     layout: SectorLayout,
@@ -160,7 +157,7 @@ fn outer_cbc<const N: usize>(
     constant_time: bool,
 ) -> KeyedCipher {
     let iv = spec.iv();
-    let cipher = Chain { ciphers };
+    let cipher = Box::new(Chain { ciphers });
     KeyedCipher {
         sectors: Box::new(Sectors {
             mode: Cbc { cipher },

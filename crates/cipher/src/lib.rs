@@ -39,6 +39,7 @@ mod parallel;
 pub mod reference;
 mod sector;
 mod spec;
+mod stack;
 mod weakness;
 
 pub use algorithm::Algorithm;

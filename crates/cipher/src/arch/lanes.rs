@@ -3,14 +3,12 @@
 use std::arch::x86_64::*;
 
 use super::{Avx2, Avx512};
-use crate::Backend;
 use crate::block::Block;
 use crate::block::lanes::{Lanes, Work};
 
 const WHOLE_REGISTER: &str = "a register of blocks";
 
 impl Lanes for Avx2 {
-    const BACKEND: Backend = Backend::Avx2;
     const WIDE: usize = 2;
     type Vector = __m256i;
 
@@ -165,7 +163,6 @@ impl Lanes for Avx2 {
 }
 
 impl Lanes for Avx512 {
-    const BACKEND: Backend = Backend::Avx512;
     const WIDE: usize = 4;
     type Vector = __m512i;
 

@@ -48,7 +48,7 @@ pub(crate) use self::{aes::AesCe, neon::Neon};
 pub(crate) use self::{
     aes::{AesNi, Vaes256, Vaes512},
     camellia::{Keys as CamelliaKeys, Layer as CamelliaLayer, Serial as CamelliaSerial},
-    planes::{Avx2Planes, Avx512Bytes, ByAes, ByNibbles, by_rows_is_faster},
+    planes::{Avx2Planes, Avx512Bytes, ByAes, ByGfni, ByNibbles, by_rows_is_faster},
     store::store_block,
 };
 

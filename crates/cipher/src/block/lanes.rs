@@ -1,7 +1,6 @@
 //! Registers of 128-bit lanes, each of four 32-bit words: what bit-sliced AES,
 //! ChaCha and NH are written over, once for every CPU.
 
-use crate::Backend;
 use crate::block::Block;
 
 /// Most lanes in a register.
@@ -13,9 +12,6 @@ pub(crate) const MOST_WIDE: usize = 4;
 /// where the operation is an instruction or two. Words and lanes count from
 /// the least significant, as they lie in memory.
 pub(crate) trait Lanes: Copy + Send + Sync + 'static {
-    /// The backend of this name.
-    const BACKEND: Backend;
-
     /// Lanes in a register: 1, 2 or 4.
     const WIDE: usize;
 
@@ -97,7 +93,6 @@ pub(crate) trait Work {
 pub(crate) struct AnyCpu;
 
 impl Lanes for AnyCpu {
-    const BACKEND: Backend = Backend::Portable;
     const WIDE: usize = 1;
     type Vector = u128;
 

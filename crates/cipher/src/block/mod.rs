@@ -24,6 +24,8 @@ pub(crate) mod serpent;
 pub(crate) mod sm4;
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod toy;
 pub(crate) mod twofish;
 
 pub(crate) use self::anubis::Anubis;
@@ -39,28 +41,26 @@ pub(crate) use self::seed::Seed;
 pub(crate) use self::sm4::Sm4;
 pub(crate) use self::twofish::Twofish;
 
-use crate::Backend;
 use crate::mode::{GROUP, cbc, ctr, xts};
 
 /// One block of a 128-bit block cipher.
 pub(crate) type Block = [u8; 16];
 
 /// A keyed cipher with blocks of `N` bytes, 16 or 8, over many independent
-/// blocks at once.
+/// blocks at once: what every mode works with, whatever does the work.
 ///
 /// How many blocks there are says what to do with them: a kernel with many
 /// lanes takes as long for one block as for all its lanes, so few blocks are
 /// better off one by one. CBC encryption asks for as many as there are sectors.
-pub(crate) trait BlockCipher<const N: usize>: Send + Sync + Sized + 'static {
-    /// What does the work.
-    const BACKEND: Backend;
-
-    /// Whether no load or branch depends on the key or the data.
-    const CONSTANT_TIME: bool;
-
+///
+/// The modes are written over a cipher of blocks; a kernel that does a mode
+/// faster takes the place of the method.
+pub(crate) trait BlockCipher<const N: usize>: Send + Sync {
     /// Sectors that fill the lanes in CBC encryption, from [`GROUP`] to
     /// [`MOST_SECTORS`](crate::mode::MOST_SECTORS): no more are given at once.
-    const SIDE_BY_SIDE: usize = GROUP;
+    fn side_by_side(&self) -> usize {
+        GROUP
+    }
 
     /// Encrypts every block in place.
     fn encrypt_blocks(&self, blocks: &mut [[u8; N]]);
@@ -68,49 +68,53 @@ pub(crate) trait BlockCipher<const N: usize>: Send + Sync + Sized + 'static {
     /// Decrypts every block in place.
     fn decrypt_blocks(&self, blocks: &mut [[u8; N]]);
 
-    /// Encrypts whole sectors in place in XTS mode; `starts` has the first
-    /// tweak of each. A fused kernel takes the place of this.
-    fn encrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8])
-    where
-        Self: BlockCipher<16>,
-    {
-        xts::run(starts, sector_bytes, data, |blocks| {
-            BlockCipher::<16>::encrypt_blocks(self, blocks);
-        });
-    }
-
-    /// Decrypts whole sectors in place in XTS mode; `starts` has the first
-    /// tweak of each. A fused kernel takes the place of this.
-    fn decrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8])
-    where
-        Self: BlockCipher<16>,
-    {
-        xts::run(starts, sector_bytes, data, |blocks| {
-            BlockCipher::<16>::decrypt_blocks(self, blocks);
-        });
-    }
-
-    /// Encrypts whole sectors in place in CBC mode; `ivs` has one for
-    /// each. A fused kernel takes the place of this.
-    fn encrypt_cbc(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
-        cbc::encrypt(ivs, sector_bytes, data, |blocks| {
+    /// Encrypts whole sectors in place in XTS mode, which is for blocks of 16
+    /// bytes; `starts` has the first tweak of each.
+    fn encrypt_xts(&self, starts: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
+        xts::run(starts, sector_bytes, data, &|blocks| {
             self.encrypt_blocks(blocks);
         });
     }
 
-    /// Decrypts whole sectors in place in CBC mode; `ivs` has one for
-    /// each. A fused kernel takes the place of this.
+    /// Decrypts whole sectors in place in XTS mode, as
+    /// [`encrypt_xts`](Self::encrypt_xts).
+    fn decrypt_xts(&self, starts: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
+        xts::run(starts, sector_bytes, data, &|blocks| {
+            self.decrypt_blocks(blocks);
+        });
+    }
+
+    /// Encrypts whole sectors in place in CBC mode; `ivs` has one for each.
+    fn encrypt_cbc(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
+        cbc::encrypt(ivs, sector_bytes, data, &|blocks| {
+            self.encrypt_blocks(blocks);
+        });
+    }
+
+    /// Decrypts whole sectors in place in CBC mode; `ivs` has one for each.
     fn decrypt_cbc(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
-        cbc::decrypt(ivs, sector_bytes, data, |blocks| {
+        cbc::decrypt(ivs, sector_bytes, data, &|blocks| {
             self.decrypt_blocks(blocks);
         });
     }
 
     /// Encrypts or decrypts whole sectors in place in CTR mode; `ivs` has one
-    /// for each. A fused kernel takes the place of this.
+    /// for each.
     fn crypt_ctr(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
-        ctr::run(ivs, sector_bytes, data, |blocks| {
+        ctr::run(ivs, sector_bytes, data, &|blocks| {
             self.encrypt_blocks(blocks);
         });
     }
+}
+
+/// A cipher under its key, whatever does the work.
+pub(crate) type Keyed<const N: usize> = Box<dyn BlockCipher<N>>;
+
+/// What makes a cipher of a key of any of its lengths.
+pub(crate) type Keying<const N: usize> = Box<dyn Fn(&[u8]) -> Keyed<N>>;
+
+/// What makes a cipher of either block size.
+pub(crate) enum AnyKeying {
+    Wide(Keying<16>),
+    Narrow(Keying<8>),
 }

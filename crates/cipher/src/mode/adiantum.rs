@@ -9,17 +9,16 @@
 
 use zeroize::Zeroize;
 
-use super::Blocks;
 use super::nh_poly1305::{HashKey, KEY_BYTES};
 use super::wide::{HashEncryptHash, TWEAK_BYTES};
-use crate::block::Block;
 use crate::block::chacha::{self, Units};
 use crate::block::lanes::{Lanes, Work};
+use crate::block::{Block, BlockCipher, Keyed, Keying};
 
 /// Adiantum with `ROUNDS` of ChaCha.
 pub(crate) struct Adiantum<L, const ROUNDS: usize> {
     lanes: L,
-    block: Box<dyn Blocks<16>>,
+    block: Keyed<16>,
     stream: chacha::Key,
     hash: HashKey,
 }
@@ -27,11 +26,7 @@ pub(crate) struct Adiantum<L, const ROUNDS: usize> {
 impl<L: Lanes, const ROUNDS: usize> Adiantum<L, ROUNDS> {
     /// Derives all keys from `key`; `block` makes the block cipher from 32
     /// bytes.
-    pub(crate) fn new(
-        key: &[u8; 32],
-        lanes: L,
-        block: impl FnOnce(&[u8]) -> Box<dyn Blocks<16>>,
-    ) -> Self {
+    pub(crate) fn new(key: &[u8; 32], lanes: L, block: &Keying<16>) -> Self {
         const CUT: &str = "the sum of both lengths";
         let stream = chacha::key(key);
         let mut derived = [0; 32 + KEY_BYTES];
@@ -52,7 +47,7 @@ impl<L: Lanes, const ROUNDS: usize> Adiantum<L, ROUNDS> {
 }
 
 impl<L: Lanes, const ROUNDS: usize> HashEncryptHash for Adiantum<L, ROUNDS> {
-    fn cipher(&self) -> &dyn Blocks<16> {
+    fn cipher(&self) -> &dyn BlockCipher<16> {
         &*self.block
     }
 

@@ -17,17 +17,18 @@
 //! same few sets of the L1 cache. They are therefore read and written by whole
 //! cache lines, transposed in between. A few sectors need none of that.
 
-use super::{BATCH_BYTES, BlockMode, Blocks, GROUP, MOST_SECTORS, SMALL, add, add_all, blocks};
+use super::{BATCH_BYTES, BlockMode, GROUP, MOST_SECTORS, SMALL, add, add_all, blocks};
+use crate::block::Keyed;
 
 /// Bytes of every sector that are read and written together: a cache line.
 const LINE: usize = 64;
 
 /// A block cipher in CBC mode.
-pub(crate) struct Cbc<C> {
-    pub(crate) cipher: C,
+pub(crate) struct Cbc<const N: usize> {
+    pub(crate) cipher: Keyed<N>,
 }
 
-impl<C: Blocks<N>, const N: usize> BlockMode<N> for Cbc<C> {
+impl<const N: usize> BlockMode<N> for Cbc<N> {
     fn most_sectors(&self) -> usize {
         self.cipher.side_by_side()
     }
@@ -51,7 +52,7 @@ pub(crate) fn encrypt<const N: usize>(
     ivs: &[[u8; N]],
     sector_bytes: usize,
     data: &mut [u8],
-    crypt: impl Fn(&mut [[u8; N]]),
+    crypt: &dyn Fn(&mut [[u8; N]]),
 ) {
     let groups = data.chunks_mut(MOST_SECTORS * sector_bytes);
     for (ivs, group) in ivs.chunks(MOST_SECTORS).zip(groups) {
@@ -60,12 +61,12 @@ pub(crate) fn encrypt<const N: usize>(
             _ if ivs.len() <= GROUP => {
                 let mut chain = [[0; N]; GROUP];
                 let rows = &mut [0; GROUP * LINE];
-                encrypt_in(ivs, &mut chain, rows, group, &crypt);
+                encrypt_in(ivs, &mut chain, rows, group, crypt);
             }
             _ => {
                 let mut chain = [[0; N]; MOST_SECTORS];
                 let rows = &mut [0; MOST_SECTORS * LINE];
-                encrypt_in(ivs, &mut chain, rows, group, &crypt);
+                encrypt_in(ivs, &mut chain, rows, group, crypt);
             }
         }
     }
@@ -100,7 +101,7 @@ fn encrypt_in<const N: usize>(
     chain: &mut [[u8; N]],
     rows: &mut [u8],
     data: &mut [u8],
-    crypt: impl Fn(&mut [[u8; N]]),
+    crypt: &dyn Fn(&mut [[u8; N]]),
 ) {
     let sectors = ivs.len();
     let sector_bytes = data.len() / sectors;
@@ -134,7 +135,7 @@ pub(crate) fn decrypt<const N: usize>(
     ivs: &[[u8; N]],
     sector_bytes: usize,
     data: &mut [u8],
-    crypt: impl Fn(&mut [[u8; N]]),
+    crypt: &dyn Fn(&mut [[u8; N]]),
 ) {
     match data.len() {
         ..=SMALL => decrypt_in(ivs, sector_bytes, data, &mut [0; SMALL], crypt),
@@ -148,7 +149,7 @@ fn decrypt_in<const N: usize>(
     sector_bytes: usize,
     data: &mut [u8],
     before: &mut [u8],
-    crypt: impl Fn(&mut [[u8; N]]),
+    crypt: &dyn Fn(&mut [[u8; N]]),
 ) {
     let sector_blocks = sector_bytes / N;
     let before = blocks(before);

@@ -2,14 +2,14 @@
 //! big-endian number of a whole block that wraps, as the kernel counts.
 
 use super::{BATCH_BYTES, BlockMode, SMALL, add_all, blocks};
-use crate::block::BlockCipher;
+use crate::block::Keyed;
 
 /// A block cipher in CTR mode.
-pub(crate) struct Ctr<C> {
-    pub(crate) cipher: C,
+pub(crate) struct Ctr<const N: usize> {
+    pub(crate) cipher: Keyed<N>,
 }
 
-impl<C: BlockCipher<N>, const N: usize> BlockMode<N> for Ctr<C> {
+impl<const N: usize> BlockMode<N> for Ctr<N> {
     fn encrypt(&self, ivs: &mut [[u8; N]], data: &mut [u8]) {
         self.cipher.crypt_ctr(ivs, data.len() / ivs.len(), data);
     }
@@ -28,7 +28,7 @@ pub(crate) fn run<const N: usize>(
     ivs: &[[u8; N]],
     sector_bytes: usize,
     data: &mut [u8],
-    encrypt: impl Fn(&mut [[u8; N]]),
+    encrypt: &dyn Fn(&mut [[u8; N]]),
 ) {
     match data.len() {
         ..=SMALL => run_in(ivs, sector_bytes, data, &mut [0; SMALL], encrypt),
@@ -42,7 +42,7 @@ fn run_in<const N: usize>(
     sector_bytes: usize,
     data: &mut [u8],
     stream: &mut [u8],
-    encrypt: impl Fn(&mut [[u8; N]]),
+    encrypt: &dyn Fn(&mut [[u8; N]]),
 ) {
     let mut ivs = ivs.iter();
     let (mut counter, mut left) = (0, 0);

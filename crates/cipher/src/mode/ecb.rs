@@ -1,13 +1,14 @@
 //! ECB (NIST SP 800-38A, section 6.1): every block by itself, no IV.
 
-use super::{BATCH_BYTES, BlockMode, Blocks, blocks};
+use super::{BATCH_BYTES, BlockMode, blocks};
+use crate::block::Keyed;
 
 /// A block cipher in ECB mode.
-pub(crate) struct Ecb<C> {
-    pub(crate) cipher: C,
+pub(crate) struct Ecb<const N: usize> {
+    pub(crate) cipher: Keyed<N>,
 }
 
-impl<C: Blocks<N>, const N: usize> BlockMode<N> for Ecb<C> {
+impl<const N: usize> BlockMode<N> for Ecb<N> {
     fn encrypt(&self, _ivs: &mut [[u8; N]], data: &mut [u8]) {
         for batch in blocks(data).chunks_mut(BATCH_BYTES / N) {
             self.cipher.encrypt_blocks(batch);

@@ -11,10 +11,9 @@
 
 use zeroize::Zeroize;
 
-use super::Blocks;
 use super::polyval::{Polyval, Powers};
 use super::wide::{HashEncryptHash, TWEAK_BYTES};
-use crate::block::Block;
+use crate::block::{Block, BlockCipher, Keyed};
 
 /// Blocks of the stream made in one call.
 const BATCH: usize = 64;
@@ -28,7 +27,7 @@ const SHORT: &str = "16 bytes at least";
 /// A block cipher in HCTR2 mode. Has no padding, because a move copies what
 /// the stack held there: the powers' whole lines are apart, and `l` is bytes.
 pub(crate) struct Hctr2<P> {
-    cipher: Box<dyn Blocks<16>>,
+    cipher: Keyed<16>,
     polyval: P,
     powers: Box<Powers>,
     l: Block,
@@ -36,7 +35,7 @@ pub(crate) struct Hctr2<P> {
 
 impl<P: Polyval> Hctr2<P> {
     /// The mode over `cipher`, which has its key.
-    pub(crate) fn new(cipher: Box<dyn Blocks<16>>, polyval: P) -> Self {
+    pub(crate) fn new(cipher: Keyed<16>, polyval: P) -> Self {
         let mut derived = [0, 1_u128].map(u128::to_le_bytes);
         cipher.encrypt_blocks(&mut derived);
         let made = Self {
@@ -82,7 +81,7 @@ impl<P: Polyval> Hctr2<P> {
 }
 
 impl<P: Polyval> HashEncryptHash for Hctr2<P> {
-    fn cipher(&self) -> &dyn Blocks<16> {
+    fn cipher(&self) -> &dyn BlockCipher<16> {
         &*self.cipher
     }
 

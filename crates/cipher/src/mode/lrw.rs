@@ -19,11 +19,12 @@
 use zeroize::Zeroize;
 
 use super::polyval::multiply;
-use super::{BATCH, BlockMode, Blocks, add_all, blocks};
+use super::{BATCH, BlockMode, add_all, blocks};
+use crate::block::Keyed;
 
 /// A block cipher in LRW mode, with blocks of `N` bytes, 8 or 16.
-pub(crate) struct Lrw<C, const N: usize> {
-    cipher: C,
+pub(crate) struct Lrw<const N: usize> {
+    cipher: Keyed<N>,
     products: Box<Products<N>>,
     secret_index: bool,
 }
@@ -47,10 +48,10 @@ fn block<const N: usize>(number: u128) -> [u8; N] {
     std::array::from_fn(|i| bytes[16 - N + i])
 }
 
-impl<C: Blocks<N>, const N: usize> Lrw<C, N> {
+impl<const N: usize> Lrw<N> {
     /// `tweak_key` has as many bytes as a block; `secret_index` says that IVs
     /// are not to show in the timing.
-    pub(crate) fn new(cipher: C, tweak_key: &[u8], secret_index: bool) -> Self {
+    pub(crate) fn new(cipher: Keyed<N>, tweak_key: &[u8], secret_index: bool) -> Self {
         let mut products = Box::new(Products {
             key: 0,
             steps: [0; 128],
@@ -207,7 +208,7 @@ impl<const N: usize> Products<N> {
     }
 }
 
-impl<C: Blocks<N>, const N: usize> BlockMode<N> for Lrw<C, N> {
+impl<const N: usize> BlockMode<N> for Lrw<N> {
     fn encrypt(&self, ivs: &mut [[u8; N]], data: &mut [u8]) {
         self.run(ivs, data, |blocks| self.cipher.encrypt_blocks(blocks));
     }

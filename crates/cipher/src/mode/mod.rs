@@ -12,7 +12,7 @@ mod nh_poly1305;
 pub(crate) mod polyval;
 mod sectors;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod wide;
 pub(crate) mod xts;
 
@@ -20,7 +20,7 @@ use std::fmt;
 
 pub(crate) use self::adiantum::Adiantum;
 pub(crate) use self::cbc::Cbc;
-pub(crate) use self::chain::{Blocks, Chain};
+pub(crate) use self::chain::Chain;
 pub(crate) use self::ctr::Ctr;
 pub(crate) use self::ecb::Ecb;
 pub(crate) use self::hctr2::Hctr2;

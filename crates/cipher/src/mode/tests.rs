@@ -1,13 +1,10 @@
-//! Modes and IV generators over 8-byte blocks, with a cipher made for this.
+//! Modes and IV generators over ciphers made for this.
 
-use crate::algorithm::Visitor;
 use crate::assembly::OneKey;
-use crate::block::BlockCipher;
+use crate::block::{AnyKeying, BlockCipher};
 use crate::reference::sectors::Pass;
 use crate::reference::{Direction, ReferenceCipher, ReferenceMode};
-use crate::{
-    Backend, EssivHash, IvGenerator, IvSector, Mode, SectorCipher, SectorLayout, SectorSize,
-};
+use crate::{Backend, EssivHash, IvGenerator, IvSector, Mode, SectorLayout, SectorSize};
 
 /// Odd, so that it has an inverse modulo 2⁶⁴.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -37,9 +34,6 @@ impl Toy {
 }
 
 impl BlockCipher<8> for Toy {
-    const BACKEND: Backend = Backend::Portable;
-    const CONSTANT_TIME: bool = true;
-
     fn encrypt_blocks(&self, blocks: &mut [[u8; 8]]) {
         for block in blocks {
             *block = self.forwards(*block);
@@ -69,74 +63,70 @@ impl ReferenceCipher<8> for Toy {
 
 #[test]
 fn sectors_of_8_byte_blocks_equal_the_reference() {
-    use IvGenerator::{Benbi, Eboiv, Essiv, Lmk, Null, Plain, Plain64, Plain64Be, Tcw};
-    let key = *b"8 bytes.";
-    let seeds: Vec<u8> = (100..124).collect();
-    let small_sectors = &SectorSize::ALL[..1];
+    let keying = AnyKeying::Narrow(Box::new(|key| Box::new(Toy::of(key))));
     for mode in [Mode::Cbc, Mode::Ctr, Mode::Ecb] {
-        for iv in [
-            Null,
-            Plain,
-            Plain64,
-            Plain64Be,
-            Benbi,
-            Essiv(EssivHash::Sha256),
-            Eboiv,
-            Lmk,
-            Tcw,
-        ] {
-            let only_cbc = matches!(iv, Eboiv | Lmk | Tcw);
-            if only_cbc && mode != Mode::Cbc {
-                continue;
-            }
-            let extra = if matches!(iv, Lmk | Tcw) {
-                &*seeds
-            } else {
-                &[]
-            };
-            let sizes = if extra.is_empty() {
-                &SectorSize::ALL
-            } else {
-                small_sectors
-            };
-            for (size, large_iv) in sizes
-                .iter()
-                .flat_map(|size| [(*size, true), (*size, false)])
-            {
-                let layout = SectorLayout { size, large_iv };
-                for first in [0, (1 << 32) - 3, u64::MAX - 1] {
-                    let one = OneKey {
-                        mode,
-                        iv: Some(iv),
-                        key: &key,
-                        extra,
-                        layout,
-                        backend: Backend::Portable,
-                    };
-                    let cipher = one.narrow(Toy::of);
-                    let pass = Pass {
-                        cipher: ReferenceMode::narrow::<Toy>(),
-                        mode,
-                        iv: Some(iv),
-                        key: &key,
-                        extra,
-                    };
-                    let first = IvSector::new(first);
-                    let plain: Vec<u8> = (0..67 * size.bytes())
-                        .map(|i| i.wrapping_mul(i) as u8)
-                        .collect();
-                    let mut expected = plain.clone();
-                    let sectors = expected.chunks_exact_mut(size.bytes());
-                    for (nth, sector) in sectors.enumerate() {
-                        let n = first.advance(nth as u64, layout).get();
-                        pass.crypt(Direction::Encrypt, n, sector);
-                    }
-                    let mut data = plain.clone();
-                    cipher.encrypt(first, &mut data);
-                    assert!(data == expected, "{mode} {iv} {layout:?} {first:?}");
-                    cipher.decrypt(first, &mut data);
-                    assert!(data == plain, "{mode} {iv} {layout:?} {first:?}");
+        equals_the_reference(&keying, ReferenceMode::narrow::<Toy>(), mode);
+    }
+}
+
+/// Checks `mode` over a cipher that takes the first bytes of a key, with every IV
+/// generator that it has, in every layout of sectors.
+pub(crate) fn equals_the_reference(keying: &AnyKeying, reference: ReferenceMode, mode: Mode) {
+    use IvGenerator::{Benbi, Eboiv, Essiv, Lmk, Null, Plain, Plain64, Plain64Be, Tcw};
+    let key: Vec<u8> = (7..39).collect();
+    let block_bytes = match keying {
+        AnyKeying::Wide(_) => 16,
+        AnyKeying::Narrow(_) => 8,
+    };
+    let seeds: Vec<u8> = (100..).take(block_bytes + 16).collect();
+    let ivs: &[IvGenerator] = match mode {
+        Mode::Cbc => &[Essiv(EssivHash::Sha256), Eboiv, Lmk, Tcw],
+        Mode::Xts | Mode::Lrw => &[Essiv(EssivHash::Sha256), Eboiv],
+        Mode::Ctr | Mode::Ecb => &[Essiv(EssivHash::Sha256)],
+        Mode::Adiantum(_) | Mode::Hctr2 => &[],
+    };
+    for &iv in [Null, Plain, Plain64, Plain64Be, Benbi].iter().chain(ivs) {
+        let (extra, sizes) = match iv {
+            Lmk | Tcw => (&*seeds, &SectorSize::ALL[..1]),
+            _ => (&[][..], &SectorSize::ALL[..]),
+        };
+        for (size, large_iv) in sizes
+            .iter()
+            .flat_map(|size| [(*size, true), (*size, false)])
+        {
+            let layout = SectorLayout { size, large_iv };
+            for first in [0, (1 << 32) - 3, u64::MAX - 1] {
+                let one = OneKey {
+                    mode,
+                    iv: Some(iv),
+                    key: &key,
+                    extra,
+                    layout,
+                    backend: Backend::Portable,
+                };
+                let cipher = one.sectors_of(keying);
+                let pass = Pass {
+                    cipher: reference,
+                    mode,
+                    iv: Some(iv),
+                    key: &key,
+                    extra,
+                };
+                let first = IvSector::new(first);
+                let plain: Vec<u8> = (0..67 * size.bytes())
+                    .map(|i| i.wrapping_mul(i) as u8)
+                    .collect();
+                let mut expected = plain.clone();
+                let sectors = expected.chunks_exact_mut(size.bytes());
+                for (nth, sector) in sectors.enumerate() {
+                    let n = first.advance(nth as u64, layout).get();
+                    pass.crypt(Direction::Encrypt, n, sector);
                 }
+                let mut data = plain.clone();
+                cipher.encrypt(first, &mut data);
+                assert!(data == expected, "{mode} {iv} {layout:?} {first:?}");
+                cipher.decrypt(first, &mut data);
+                assert!(data == plain, "{mode} {iv} {layout:?} {first:?}");
             }
         }
     }

@@ -12,8 +12,8 @@
 //! whole group of sectors in one call, because a cipher with many lanes takes as
 //! long for one block.
 
-use super::{BlockMode, Blocks, GROUP};
-use crate::block::Block;
+use super::{BlockMode, GROUP};
+use crate::block::{Block, BlockCipher};
 
 /// Length of a tweak, which is the IV.
 pub(super) const TWEAK_BYTES: usize = 32;
@@ -24,7 +24,7 @@ pub(super) const TWEAK_BYTES: usize = 32;
 /// is one a unit.
 pub(crate) trait HashEncryptHash: Send + Sync {
     /// The block cipher of the middle blocks.
-    fn cipher(&self) -> &dyn Blocks<16>;
+    fn cipher(&self) -> &dyn BlockCipher<16>;
 
     /// What a hash of `tweak` and `rest_bytes` more begins with.
     fn header(&self, tweak: &[u8; TWEAK_BYTES], rest_bytes: usize) -> u128;
@@ -105,31 +105,14 @@ fn run_in<const ROOM: usize, const ENCRYPT: bool>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algorithm::Visitor;
     use crate::assembly::OneKey;
-    use crate::block::BlockCipher;
+    use crate::block::AnyKeying;
     use crate::{Algorithm, Mode, SectorLayout, StreamCipher};
 
     fn hex(digits: &str) -> Vec<u8> {
         (0..digits.len() / 2)
             .map(|i| u8::from_str_radix(&digits[2 * i..][..2], 16).unwrap())
             .collect()
-    }
-
-    /// The mode without the IV generator, for tweaks and units of any kind.
-    struct Bare<'a>(OneKey<'a>);
-
-    impl Visitor for Bare<'_> {
-        type Output = Wide;
-
-        fn wide<C: BlockCipher<16>>(self, keyed: impl Fn(&[u8]) -> C) -> Wide {
-            let parts = self.0.wide_parts(keyed);
-            Wide { parts }
-        }
-
-        fn narrow<C: BlockCipher<8>>(self, _: impl Fn(&[u8]) -> C) -> Wide {
-            unreachable!("AES has blocks of 16 bytes")
-        }
     }
 
     /// Linux's crypto/testmgr.h, by every backend, alone and in groups.
@@ -143,15 +126,21 @@ mod tests {
             let [key, tweak, plain, cipher] = [4, 5, 7, 8].map(|field: usize| hex(fields[field]));
             let tweak: [u8; TWEAK_BYTES] = tweak.try_into().unwrap();
             for backend in Algorithm::Aes.backends() {
-                let bare = Bare(OneKey {
+                let one = OneKey {
                     mode,
                     iv: None,
                     key: &key,
                     extra: &[],
                     layout: SectorLayout::default(),
                     backend,
-                });
-                let keyed = Algorithm::Aes.visit(backend, bare).unwrap();
+                };
+                // Without the IV generator, for tweaks and units of any kind.
+                let Some(AnyKeying::Wide(keying)) = Algorithm::Aes.keying(backend) else {
+                    panic!("AES has blocks of 16 bytes");
+                };
+                let keyed = Wide {
+                    parts: one.wide_parts(&keying),
+                };
                 for units in [1, 2, 17, GROUP] {
                     let mut tweaks = vec![tweak; units];
                     let mut data = plain.repeat(units);

@@ -11,21 +11,21 @@
 //! whichever sectors they belong to.
 
 use super::{BATCH, BlockMode, add, add_all, blocks, times_x};
-use crate::block::{Block, BlockCipher};
+use crate::block::{Block, Keyed, Keying};
 
 /// Blocks that always belong to one sector: those of the smallest size.
 pub(crate) const STRETCH: usize = 32;
 
 /// A block cipher in XTS mode.
-pub(crate) struct Xts<C> {
-    data: C,
-    tweak: C,
+pub(crate) struct Xts {
+    data: Keyed<16>,
+    tweak: Keyed<16>,
 }
 
-impl<C: BlockCipher<16>> Xts<C> {
+impl Xts {
     /// Makes the ciphers by `keyed`; `key` is data key then tweak key, of equal
     /// length.
-    pub(crate) fn new(keyed: impl Fn(&[u8]) -> C, key: &[u8]) -> Self {
+    pub(crate) fn new(keyed: &Keying<16>, key: &[u8]) -> Self {
         let (data, tweak) = key.split_at(key.len() / 2);
         Self {
             data: keyed(data),
@@ -34,7 +34,7 @@ impl<C: BlockCipher<16>> Xts<C> {
     }
 }
 
-impl<C: BlockCipher<16>> BlockMode<16> for Xts<C> {
+impl BlockMode<16> for Xts {
     fn encrypt(&self, ivs: &mut [Block], data: &mut [u8]) {
         self.tweak.encrypt_blocks(ivs);
         self.data.encrypt_xts(ivs, data.len() / ivs.len(), data);
@@ -57,12 +57,17 @@ impl<C: BlockCipher<16>> BlockMode<16> for Xts<C> {
 
 /// Whole sectors in place by a cipher of blocks, `crypt`; `starts` has the
 /// first tweak of each.
-pub(crate) fn run(
-    starts: &[Block],
+///
+/// XTS is for blocks of 16 bytes, and `N` is another number only where nobody
+/// calls this.
+pub(crate) fn run<const N: usize>(
+    starts: &[[u8; N]],
     sector_bytes: usize,
     data: &mut [u8],
-    crypt: impl Fn(&mut [Block]),
+    crypt: &dyn Fn(&mut [[u8; N]]),
 ) {
+    let starts: &[Block] = starts.as_flattened().as_chunks().0;
+    let crypt = |batch: &mut [Block]| crypt(blocks(batch.as_flattened_mut()));
     let stretches = sector_bytes / (STRETCH * 16);
     // Clearing room for more tweaks would take a small sector longer than
     // computing its own.

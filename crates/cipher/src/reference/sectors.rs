@@ -338,7 +338,8 @@ impl ReferenceMode {
         (self.crypt)(direction, mode, key, iv, unit);
     }
 
-    fn wide<C: ReferenceCipher>() -> Self {
+    /// The reference of a cipher with 16-byte blocks.
+    pub fn wide<C: ReferenceCipher>() -> Self {
         Self {
             block_bytes: 16,
             crypt: |direction, mode, key, iv, unit| {

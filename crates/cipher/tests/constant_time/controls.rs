@@ -170,6 +170,9 @@ mod x86_64 {
             Backend::Portable => true,
             Backend::AesNi => is_x86_feature_detected!("aes"),
             Backend::Avx2 => is_x86_feature_detected!("avx2"),
+            Backend::Gfni256 => {
+                is_x86_feature_detected!("gfni") && is_x86_feature_detected!("avx2")
+            }
             Backend::Vaes256 => {
                 is_x86_feature_detected!("vaes") && is_x86_feature_detected!("avx2")
             }
@@ -190,6 +193,8 @@ mod x86_64 {
             Backend::AesNi => unsafe { aes_ni(leak, secret) },
             // SAFETY: as above.
             Backend::Avx2 => unsafe { avx2(leak, secret) },
+            // SAFETY: as above.
+            Backend::Gfni256 => unsafe { gfni256(leak, secret) },
             // SAFETY: as above.
             Backend::Vaes256 => unsafe { vaes256(leak, secret) },
             // SAFETY: as above.
@@ -216,6 +221,14 @@ mod x86_64 {
         let words = unsafe { _mm256_loadu_si256(secret.as_ptr().cast()) };
         let words = _mm256_add_epi64(words, _mm256_slli_epi64(words, 7));
         leaked_by_256(leak, words)
+    }
+
+    #[inline(never)]
+    #[target_feature(enable = "gfni,avx2")]
+    fn gfni256(leak: Option<Leak>, secret: &Secret) -> u64 {
+        // SAFETY: `secret` has 64 bytes.
+        let bytes = unsafe { _mm256_loadu_si256(secret.as_ptr().cast()) };
+        leaked_by_256(leak, _mm256_gf2p8mul_epi8(bytes, bytes))
     }
 
     #[inline(never)]

@@ -28,7 +28,6 @@ pub(crate) use self::engine::AesCe;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::engine::{AesNi, Vaes256, Vaes512};
 
-use crate::Backend;
 use crate::block::aes::Schedule;
 use crate::block::{Block, BlockCipher};
 
@@ -50,9 +49,6 @@ type Lines = [usize; MOST_LANES];
 /// Every method is inlined into a function that [`enter`](Self::enter) calls,
 /// where the operation is one instruction.
 pub(crate) trait Engine: Copy + Send + Sync + 'static {
-    /// The backend of this name.
-    const BACKEND: Backend;
-
     /// Blocks in a register.
     const LANES: usize;
 
@@ -166,9 +162,6 @@ impl<E: Engine> Aes<E> {
 }
 
 impl<E: Engine> BlockCipher<16> for Aes<E> {
-    const BACKEND: Backend = E::BACKEND;
-    const CONSTANT_TIME: bool = true;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         let keys = self.encryption.keys();
         self.engine.enter(blocks::Blocks::<true> { keys, blocks });

@@ -11,7 +11,6 @@ use self::serial::Serial;
 use self::turned::Turned;
 use super::registers::{Register256, Register512};
 use super::{Avx2, Avx512, Avx512Bytes};
-use crate::Backend;
 use crate::block::des::planes::{Plane, Planes, lower, pass, passes};
 use crate::block::des::{Block, Cpu, Few, RoundKey, Rounds, gates, sbox};
 use crate::mode::cbc;
@@ -22,8 +21,6 @@ const WHOLE_REGISTER: &str = "a register of blocks";
 const LANES: usize = 64 * Register512::WORDS;
 
 impl Cpu for Avx2 {
-    const BACKEND: Backend = Backend::Avx2;
-
     fn crypt(self, rounds: Rounds<'_>, blocks: &mut [Block]) {
         passes(64 * Register256::WORDS, blocks, |blocks| {
             // SAFETY: `self` proves AVX2.
@@ -33,8 +30,6 @@ impl Cpu for Avx2 {
 }
 
 impl Cpu for Avx512 {
-    const BACKEND: Backend = Backend::Avx512;
-
     fn few(self, keys: &[RoundKey]) -> Option<Box<dyn Few>> {
         let cpu = Avx512Bytes::detect()?;
         Some(Box::new(Serial::new(cpu, keys)))
@@ -52,7 +47,9 @@ impl Cpu for Avx512 {
     fn encrypt_cbc(self, rounds: Rounds<'_>, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         for (ivs, data) in ivs.chunks(LANES).zip(data.chunks_mut(LANES * sector_bytes)) {
             if ivs.len() % 8 != 0 {
-                cbc::encrypt(ivs, sector_bytes, data, |blocks| self.crypt(rounds, blocks));
+                cbc::encrypt(ivs, sector_bytes, data, &|blocks| {
+                    self.crypt(rounds, blocks)
+                });
                 continue;
             }
             match Turned::detect(self) {

@@ -5,15 +5,12 @@ use std::arch::aarch64::*;
 use std::ops::{BitAnd, BitOr, BitXor, BitXorAssign, Not};
 
 use super::Neon;
-use crate::Backend;
 use crate::block::des::planes::{Plane, Planes, lower, pass, passes};
 use crate::block::des::{Block, Cpu, Rounds, sbox};
 
 const WHOLE_REGISTER: &str = "a register of blocks";
 
 impl Cpu for Neon {
-    const BACKEND: Backend = Backend::Neon;
-
     fn crypt(self, rounds: Rounds<'_>, blocks: &mut [Block]) {
         passes(64 * Plane128::WORDS, blocks, |blocks| {
             // SAFETY: `self` proves NEON.

@@ -3,14 +3,12 @@
 use std::arch::aarch64::*;
 
 use super::Neon;
-use crate::Backend;
 use crate::block::Block;
 use crate::block::lanes::{Lanes, Work};
 
 const WHOLE_REGISTER: &str = "a register of blocks";
 
 impl Lanes for Neon {
-    const BACKEND: Backend = Backend::Neon;
     const WIDE: usize = 1;
     type Vector = uint32x4_t;
 

@@ -1,7 +1,6 @@
 //! The portable Serpent, compiled for NEON.
 
 use super::Neon;
-use crate::Backend;
 use crate::block::Block;
 use crate::block::serpent::{Cpu, RoundKeys, decrypt, encrypt};
 
@@ -9,8 +8,6 @@ use crate::block::serpent::{Cpu, RoundKeys, decrypt, encrypt};
 const LANES: usize = 8;
 
 impl Cpu for Neon {
-    const BACKEND: Backend = Backend::Neon;
-
     fn encrypt(self, keys: &RoundKeys, blocks: &mut [Block]) {
         // SAFETY: `self` proves NEON.
         unsafe { encrypt_neon(keys, blocks) }

@@ -5,12 +5,11 @@ mod inversion;
 use std::arch::x86_64::*;
 
 use self::inversion::Inversion;
-pub(crate) use self::inversion::{ByAes, ByNibbles};
+pub(crate) use self::inversion::{ByAes, ByGfni, ByNibbles};
 use super::{Table, WHOLE_REGISTER};
-use crate::Backend;
 use crate::arch::Avx2;
 use crate::block::Block;
-use crate::block::planes::linear::{Linear, Nibbles, of_nibbles};
+use crate::block::planes::linear::{Linear, Nibbles};
 use crate::block::planes::{LINE, Lines, Planes, Work};
 
 /// Proof that this CPU has AVX2, and what a way to invert bytes needs.
@@ -21,17 +20,16 @@ pub(crate) struct Avx2Planes<I> {
 }
 
 impl<I: Inversion> Planes for Avx2Planes<I> {
-    const BACKEND: Backend = Backend::Avx2;
     const WIDE: usize = 32;
     const FROM_AES_FIELD: Linear = I::FROM_AES_FIELD;
     const MOVES: bool = I::MOVES;
     const FROM_AES_FIELD_BACK: Linear = I::FROM_AES_FIELD_BACK;
     const BACK_ADDS: u8 = I::BACK_ADDS;
-    const INVERTS_AT_ONCE: bool = false;
+    const INVERTS_AT_ONCE: bool = I::INVERTS_AT_ONCE;
     type Vector = __m256i;
     type Table = Table;
-    type Map = [Nibbles; 2];
-    type InverseMap = [Nibbles; 2];
+    type Map = I::Map;
+    type InverseMap = I::Map;
 
     /// Every row but the first of each half is added to the one after it:
     /// [`look_up`](Self::look_up) adds all rows up to the one it wants.
@@ -45,15 +43,15 @@ impl<I: Inversion> Planes for Avx2Planes<I> {
         table
     }
 
-    fn map(map: &Linear) -> [Nibbles; 2] {
-        of_nibbles(map)
+    fn map(map: &Linear) -> I::Map {
+        I::map(map)
     }
 
-    fn inverse_map(map: &Linear) -> [Nibbles; 2] {
+    fn inverse_map(map: &Linear) -> I::Map {
         I::inverse_map(map)
     }
 
-    fn inverse_map_back(map: &Linear) -> [Nibbles; 2] {
+    fn inverse_map_back(map: &Linear) -> I::Map {
         I::inverse_map_back(map)
     }
 
@@ -169,25 +167,22 @@ impl<I: Inversion> Planes for Avx2Planes<I> {
     }
 
     #[inline(always)]
-    fn linear(self, [lower, upper]: &[Nibbles; 2], x: __m256i) -> __m256i {
-        self.xor(
-            self.look_up_nibble(lower, self.lower_nibble(x)),
-            self.look_up_nibble(upper, self.upper_nibble(x)),
-        )
+    fn linear(self, map: &I::Map, x: __m256i) -> __m256i {
+        I::linear(self, map, x)
     }
 
     #[inline(always)]
-    fn invert(self, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+    fn invert(self, map: &I::Map, x: __m256i) -> __m256i {
         I::invert(self, map, x)
     }
 
     #[inline(always)]
-    fn invert_moving(self, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+    fn invert_moving(self, map: &I::Map, x: __m256i) -> __m256i {
         I::invert_moving(self, map, x)
     }
 
     #[inline(always)]
-    fn invert_back(self, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+    fn invert_back(self, map: &I::Map, x: __m256i) -> __m256i {
         I::invert_back(self, map, x)
     }
 
@@ -290,15 +285,6 @@ impl<I: Inversion> Planes for Avx2Planes<I> {
             let line = &mut data[at..at + LINE];
             self.store(halves[0], line);
             self.store(halves[1], &mut line[32..]);
-        }
-    }
-
-    #[inline(always)]
-    fn shift_in(self, before: &Block, x: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2, and the block is borrowed.
-        unsafe {
-            let before = _mm256_castsi128_si256(_mm_loadu_si128(before.as_ptr().cast()));
-            _mm256_inserti128_si256::<1>(before, _mm256_castsi256_si128(x))
         }
     }
 }

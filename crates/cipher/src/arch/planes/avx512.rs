@@ -2,8 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Table, WHOLE_REGISTER};
-use crate::Backend;
+use super::{Table, WHOLE_REGISTER, matrix};
 use crate::block::Block;
 use crate::block::planes::linear::{IDENTITY, Linear};
 use crate::block::planes::{Lines, Planes, Products, Work};
@@ -33,7 +32,6 @@ impl Avx512Bytes {
 }
 
 impl<const BY_ROWS: bool> Planes for Avx512Bytes<BY_ROWS> {
-    const BACKEND: Backend = Backend::Avx512;
     const WIDE: usize = 64;
     const FROM_AES_FIELD: Linear = IDENTITY;
     const INVERTS_AT_ONCE: bool = true;
@@ -47,20 +45,12 @@ impl<const BY_ROWS: bool> Planes for Avx512Bytes<BY_ROWS> {
         Table(*bytes)
     }
 
-    /// What GFNI takes: for bit 7 of the result the bits of x that add up to
-    /// it, for bit 6, ….
     fn map(map: &Linear) -> u64 {
-        let mut rows = [0; 8];
-        for (bit, image) in map.iter().enumerate() {
-            for (row, mask) in rows.iter_mut().enumerate() {
-                *mask |= (image >> (7 - row) & 1) << bit;
-            }
-        }
-        u64::from_le_bytes(rows)
+        matrix(map)
     }
 
     fn inverse_map(map: &Linear) -> u64 {
-        Self::map(map)
+        matrix(map)
     }
 
     fn enter<W: Work<Self>>(self, work: W) {
@@ -337,15 +327,6 @@ impl<const BY_ROWS: bool> Planes for Avx512Bytes<BY_ROWS> {
         let x = self.transpose_blocks(x);
         for (x, &at) in x.into_iter().zip(lines).take(count) {
             self.store(x, &mut data[at..]);
-        }
-    }
-
-    #[inline(always)]
-    fn shift_in(self, before: &Block, x: __m512i) -> __m512i {
-        // SAFETY: `self` proves the features, and the block is borrowed.
-        unsafe {
-            let before = _mm512_broadcast_i32x4(_mm_loadu_si128(before.as_ptr().cast()));
-            _mm512_alignr_epi64::<6>(x, before)
         }
     }
 }

@@ -14,9 +14,25 @@ mod words;
 use zeroize::Zeroize;
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use self::avx2::{Avx2Planes, ByAes, ByNibbles};
+use crate::block::planes::linear::Linear;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use self::avx2::{Avx2Planes, ByAes, ByGfni, ByNibbles};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use self::{avx512::Avx512Bytes, words::by_rows_is_faster};
+
+/// What GFNI takes for a map: for bit 7 of the result the bits of a byte that add up
+/// to it, for bit 6, ….
+#[cfg(target_arch = "x86_64")]
+fn matrix(map: &Linear) -> u64 {
+    let mut rows = [0; 8];
+    for (bit, image) in map.iter().enumerate() {
+        for (row, mask) in rows.iter_mut().enumerate() {
+            *mask |= (image >> (7 - row) & 1) << bit;
+        }
+    }
+    u64::from_le_bytes(rows)
+}
 
 const WHOLE_REGISTER: &str = "a register of bytes";
 

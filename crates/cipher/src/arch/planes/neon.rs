@@ -3,14 +3,12 @@
 use std::arch::aarch64::*;
 
 use super::{Table, WHOLE_REGISTER};
-use crate::Backend;
 use crate::arch::Neon;
 use crate::block::Block;
 use crate::block::planes::linear::{Linear, Nibbles, of_nibbles};
 use crate::block::planes::{LINE, Lines, Planes, Work, tower};
 
 impl Planes for Neon {
-    const BACKEND: Backend = Backend::Neon;
     const WIDE: usize = 16;
     const FROM_AES_FIELD: Linear = tower::FROM_AES;
     const INVERTS_AT_ONCE: bool = false;
@@ -236,11 +234,6 @@ impl Planes for Neon {
                 self.store(x, &mut line[16 * i..]);
             }
         }
-    }
-
-    #[inline(always)]
-    fn shift_in(self, before: &Block, _: uint8x16_t) -> uint8x16_t {
-        self.load(before)
     }
 }
 

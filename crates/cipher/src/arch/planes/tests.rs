@@ -3,7 +3,7 @@
 #[cfg(target_arch = "aarch64")]
 use crate::arch::Neon;
 #[cfg(target_arch = "x86_64")]
-use crate::arch::{Avx2Planes, Avx512Bytes, ByAes, ByNibbles};
+use crate::arch::{Avx2Planes, Avx512Bytes, ByAes, ByGfni, ByNibbles};
 use crate::block::planes::linear::{AES_FIELD, Linear, apply, multiply, to_aes_field};
 #[cfg(target_arch = "x86_64")]
 use crate::block::planes::words::ByteSums;
@@ -16,6 +16,7 @@ use crate::mode::times_x;
 fn avx2() {
     check(Avx2Planes::<ByNibbles>::detect(), "AVX2");
     check(Avx2Planes::<ByAes>::detect(), "AVX2 with AES-NI");
+    check(Avx2Planes::<ByGfni>::detect(), "AVX2 with GFNI");
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -69,7 +70,6 @@ impl<P: Planes> Work<P> for Everything {
         words(planes);
         transposes(planes);
         tweaks(planes);
-        shifts(planes);
         shuffles(planes);
         lines(planes);
     }
@@ -345,12 +345,6 @@ fn tweaks<P: Planes>(planes: P) {
             tweaks = planes.next_tweaks(tweaks);
         }
     }
-}
-
-fn shifts<P: Planes>(planes: P) {
-    let (before, x) = ([7; 16], &noise(60)[..P::WIDE]);
-    let found = stored(planes, planes.shift_in(&before, planes.load(x)));
-    assert_eq!(found, [&before, &x[..P::WIDE - 16]].concat());
 }
 
 fn shuffles<P: Planes>(planes: P) {

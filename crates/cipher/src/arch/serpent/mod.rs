@@ -9,7 +9,6 @@ use std::arch::x86_64::*;
 use self::narrow::Narrow;
 use super::registers::{Register256, Register512};
 use super::{Avx2, Avx512};
-use crate::Backend;
 use crate::block::Block;
 use crate::block::gates::Gate;
 use crate::block::serpent::vectors::{Blocks, DecryptCbc, EncryptCbc, Vectors, Work, Xts};
@@ -25,8 +24,6 @@ const WHOLE_REGISTER: &str = "a register of blocks";
 const FEW: usize = 4;
 
 impl Cpu for Avx2 {
-    const BACKEND: Backend = Backend::Avx2;
-
     fn encrypt(self, keys: &RoundKeys, blocks: &mut [Block]) {
         match blocks {
             [block] => one::<true>(keys, block),
@@ -82,7 +79,6 @@ impl Cpu for Avx2 {
 }
 
 impl Cpu for Avx512 {
-    const BACKEND: Backend = Backend::Avx512;
     const COMPLEMENTS: [Words; 8] = [[0; 4]; 8];
 
     fn encrypt(self, keys: &RoundKeys, blocks: &mut [Block]) {

@@ -20,9 +20,9 @@ use std::ops::{BitAnd, BitXor};
 use zeroize::Zeroize;
 
 use super::{MOST_KEYS, Schedule, sbox};
-use crate::Backend;
 use crate::block::lanes::{Lanes, MOST_WIDE, Work};
 use crate::block::{Block, BlockCipher};
+use crate::stack::on_one_page;
 
 /// Bits of a column.
 const SLICES: usize = 32;
@@ -59,17 +59,14 @@ impl<L: Lanes> Bitsliced<L> {
 }
 
 impl<L: Lanes> BlockCipher<16> for Bitsliced<L> {
-    const BACKEND: Backend = L::BACKEND;
-    const CONSTANT_TIME: bool = true;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         let keys = &self.keys[..self.count];
-        self.lanes.enter(Blocks::<true> { keys, blocks });
+        on_one_page(|| self.lanes.enter(Blocks::<true> { keys, blocks }));
     }
 
     fn decrypt_blocks(&self, blocks: &mut [Block]) {
         let keys = &self.keys[..self.count];
-        self.lanes.enter(Blocks::<false> { keys, blocks });
+        on_one_page(|| self.lanes.enter(Blocks::<false> { keys, blocks }));
     }
 }
 

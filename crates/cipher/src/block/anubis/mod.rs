@@ -11,7 +11,6 @@ use zeroize::Zeroize;
 
 use super::involution::{SBOX, field_mul};
 use super::{Block, BlockCipher, scan};
-use crate::Backend;
 
 /// Blocks worked on together, so that one waits for its loads while another
 /// computes.
@@ -73,9 +72,6 @@ impl Anubis {
 }
 
 impl BlockCipher<16> for Anubis {
-    const BACKEND: Backend = Backend::Portable;
-    const CONSTANT_TIME: bool = false;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         Self::crypt(&self.encryption[..self.keys], blocks);
     }

@@ -53,20 +53,19 @@ type State<P> = [<P as Planes>::Vector; 16];
 
 impl<P: Planes> Kernel<P> for InBytes<P> {
     #[inline(always)]
-    fn encrypt(&self, planes: P, rows: State<P>) -> State<P> {
-        self.crypt(planes, &self.encryption[..self.keys], rows)
-    }
-
-    #[inline(always)]
-    fn decrypt(&self, planes: P, rows: State<P>) -> State<P> {
-        self.crypt(planes, &self.decryption[..self.keys], rows)
+    fn crypt(&self, planes: P, encrypt: bool, rows: State<P>) -> State<P> {
+        let keys = match encrypt {
+            true => &self.encryption[..self.keys],
+            false => &self.decryption[..self.keys],
+        };
+        self.rounds(planes, keys, rows)
     }
 }
 
 impl<P: Planes> InBytes<P> {
     /// "The complete cipher" of the paper.
     #[inline(always)]
-    fn crypt(&self, planes: P, keys: &[[u32; 16]], rows: State<P>) -> State<P> {
+    fn rounds(&self, planes: P, keys: &[[u32; 16]], rows: State<P>) -> State<P> {
         let [first, inner @ .., last] = keys else {
             unreachable!("13 round keys at least");
         };

@@ -21,7 +21,6 @@ pub(crate) mod sbox;
 use zeroize::Zeroize;
 
 use super::{Block, BlockCipher, scan};
-use crate::Backend;
 
 /// Blocks worked on together, so that one waits for its loads while another
 /// computes.
@@ -97,9 +96,6 @@ impl Aria {
 }
 
 impl BlockCipher<16> for Aria {
-    const BACKEND: Backend = Backend::Portable;
-    const CONSTANT_TIME: bool = false;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         Self::crypt(&self.encryption[..self.keys], blocks);
     }

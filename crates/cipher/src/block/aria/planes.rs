@@ -86,13 +86,12 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, InBytes<P>>
 
 impl<P: Planes> Kernel<P> for InBytes<P> {
     #[inline(always)]
-    fn encrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
-        self.crypt(planes, &self.encryption[..self.keys], rows)
-    }
-
-    #[inline(always)]
-    fn decrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
-        self.crypt(planes, &self.decryption[..self.keys], rows)
+    fn crypt(&self, planes: P, encrypt: bool, rows: [P::Vector; 16]) -> [P::Vector; 16] {
+        let keys = match encrypt {
+            true => &self.encryption[..self.keys],
+            false => &self.decryption[..self.keys],
+        };
+        self.rounds(planes, keys, rows)
     }
 
     const FEW: usize = if P::INVERTS_AT_ONCE { P::WIDE / 2 } else { 0 };
@@ -131,7 +130,7 @@ type State<P> = [<P as Planes>::Vector; 16];
 impl<P: Planes> InBytes<P> {
     /// Section 2.3.
     #[inline(always)]
-    fn crypt(&self, planes: P, keys: &[[u32; 16]], rows: State<P>) -> State<P> {
+    fn rounds(&self, planes: P, keys: &[[u32; 16]], rows: State<P>) -> State<P> {
         let mut x = planes.transpose(rows);
         if P::FROM_AES_FIELD != IDENTITY {
             for x in &mut x {

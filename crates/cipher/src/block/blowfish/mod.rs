@@ -14,7 +14,6 @@ pub(crate) mod planes;
 use zeroize::Zeroize;
 
 use super::BlockCipher;
-use crate::Backend;
 
 const ROUNDS: usize = 16;
 
@@ -153,9 +152,6 @@ fn first_p(key: &[u8]) -> [u32; ROUNDS + 2] {
 }
 
 impl<const LITTLE_ENDIAN: bool> BlockCipher<8> for Blowfish<LITTLE_ENDIAN> {
-    const BACKEND: Backend = Backend::Portable;
-    const CONSTANT_TIME: bool = false;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         let (groups, rest) = blocks.as_chunks_mut::<LANES>();
         for group in groups {

@@ -9,25 +9,31 @@ use crate::block::planes::words::{Constant, Form, Groups, InWords, WordTable, Wo
 
 /// Blowfish with a key of 32 to 448 bits.
 pub(crate) struct InTables<const LITTLE_ENDIAN: bool> {
-    p: [Constant; ROUNDS + 2],
+    encryption: PArray,
+    /// The same in reverse order.
+    decryption: PArray,
     s: Box<[WordTable; 4]>,
 }
+
+type PArray = [Constant; ROUNDS + 2];
 
 /// The cipher under a key of 4 to 56 bytes: "Generating the Subkeys".
 pub(crate) fn keyed<P: Words, const LITTLE_ENDIAN: bool>(
     key: &[u8],
     planes: P,
 ) -> InPlanes<P, InTables<LITTLE_ENDIAN>> {
+    let p = first_p(key).map(Constant::new);
     let kernel = InTables {
-        p: first_p(key).map(Constant::new),
+        encryption: p,
+        decryption: p,
         s: Box::new(pi::S.each_ref().map(|words| WordTable::new(words, P::ROWS))),
     };
     let mut cipher = InPlanes { planes, kernel };
     let mut block = [0; 8];
     for at in (0..ROUNDS + 2).step_by(2) {
         let [left, right] = next_words(&cipher, &mut block);
-        cipher.kernel.p[at] = Constant::new(left);
-        cipher.kernel.p[at + 1] = Constant::new(right);
+        cipher.kernel.encryption[at] = Constant::new(left);
+        cipher.kernel.encryption[at + 1] = Constant::new(right);
     }
     for sbox in 0..4 {
         for at in (0..256).step_by(2) {
@@ -37,6 +43,8 @@ pub(crate) fn keyed<P: Words, const LITTLE_ENDIAN: bool>(
         }
     }
     block.zeroize();
+    cipher.kernel.decryption = cipher.kernel.encryption;
+    cipher.kernel.decryption.reverse();
     cipher
 }
 
@@ -58,27 +66,21 @@ fn next_words<P: Words, const LITTLE_ENDIAN: bool>(
 
 impl<P: Words, const LITTLE_ENDIAN: bool> Kernel<P, 8> for InTables<LITTLE_ENDIAN> {
     #[inline(always)]
-    fn encrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
-        let [rows] = self.groups::<true, P, 1>(planes, [rows]);
-        rows
-    }
-
-    #[inline(always)]
-    fn decrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
-        let [rows] = self.groups::<false, P, 1>(planes, [rows]);
+    fn crypt(&self, planes: P, encrypt: bool, rows: [P::Vector; 8]) -> [P::Vector; 8] {
+        let [rows] = self.groups(planes, encrypt, [rows]);
         rows
     }
 
     const IN_PAIRS: bool = P::PAIRS;
 
     #[inline(always)]
-    fn encrypt_pair(&self, planes: P, pair: [[P::Vector; 8]; 2]) -> [[P::Vector; 8]; 2] {
-        self.groups::<true, P, 2>(planes, pair)
-    }
-
-    #[inline(always)]
-    fn decrypt_pair(&self, planes: P, pair: [[P::Vector; 8]; 2]) -> [[P::Vector; 8]; 2] {
-        self.groups::<false, P, 2>(planes, pair)
+    fn crypt_pair(
+        &self,
+        planes: P,
+        encrypt: bool,
+        pair: [[P::Vector; 8]; 2],
+    ) -> [[P::Vector; 8]; 2] {
+        self.groups(planes, encrypt, pair)
     }
 
     const FEW: usize = P::WIDE / 4;
@@ -87,10 +89,10 @@ impl<P: Words, const LITTLE_ENDIAN: bool> Kernel<P, 8> for InTables<LITTLE_ENDIA
     fn encrypt_few(&self, planes: P, blocks: &mut [Block]) {
         let form = InWords(planes);
         if LITTLE_ENDIAN {
-            let halves = self.crypt::<true, _>(form, form.load::<false, 8, 2>(blocks));
+            let halves = self.rounds(form, &self.encryption, form.load::<false, 8, 2>(blocks));
             form.store::<false, 8, 2>(halves, blocks);
         } else {
-            let halves = self.crypt::<true, _>(form, form.load::<true, 8, 2>(blocks));
+            let halves = self.rounds(form, &self.encryption, form.load::<true, 8, 2>(blocks));
             form.store::<true, 8, 2>(halves, blocks);
         }
     }
@@ -98,9 +100,10 @@ impl<P: Words, const LITTLE_ENDIAN: bool> Kernel<P, 8> for InTables<LITTLE_ENDIA
 
 impl<const LITTLE_ENDIAN: bool> InTables<LITTLE_ENDIAN> {
     #[inline(always)]
-    fn groups<const ENCRYPT: bool, P: Words, const G: usize>(
+    fn groups<P: Words, const G: usize>(
         &self,
         planes: P,
+        encrypt: bool,
         mut groups: [[P::Vector; 8]; G],
     ) -> [[P::Vector; 8]; G] {
         let form = planes.groups::<G>();
@@ -110,7 +113,11 @@ impl<const LITTLE_ENDIAN: bool> InTables<LITTLE_ENDIAN> {
             halves[0][g] = form.arrange(left);
             halves[1][g] = form.arrange(right);
         }
-        let [left, right] = self.crypt::<ENCRYPT, _>(form, halves);
+        let keys = match encrypt {
+            true => &self.encryption,
+            false => &self.decryption,
+        };
+        let [left, right] = self.rounds(form, keys, halves);
         for g in 0..G {
             let halves = [form.restore(left[g]), form.restore(right[g])];
             groups[g] = planes.planes_to_halves(join::<LITTLE_ENDIAN, _>(halves));
@@ -118,22 +125,18 @@ impl<const LITTLE_ENDIAN: bool> InTables<LITTLE_ENDIAN> {
         groups
     }
 
-    /// Decryption is encryption with the P-array in reverse order.
+    /// "Encryption" under a P-array, in reverse order for decryption.
     #[inline(always)]
-    fn crypt<const ENCRYPT: bool, F: Form>(
+    fn rounds<F: Form>(
         &self,
         form: F,
+        [first, inner @ .., last]: &PArray,
         [mut left, mut right]: [F::Word; 2],
     ) -> [F::Word; 2] {
-        let [a, inner @ .., z] = &self.p;
-        let (first, last) = if ENCRYPT { (a, z) } else { (z, a) };
         left = form.xor(left, form.constant(first));
         // No bounds to check between two rounds: the compiler would put look-ups
         // behind the check, and hold the tables of four in registers until then.
-        let pairs = inner.as_chunks::<2>().0;
-        for nth in 0..pairs.len() {
-            let [a, b] = &pairs[if ENCRYPT { nth } else { pairs.len() - 1 - nth }];
-            let (first, second) = if ENCRYPT { (a, b) } else { (b, a) };
+        for [first, second] in inner.as_chunks::<2>().0 {
             self.half_round(form, &mut right, left, first);
             self.half_round(form, &mut left, right, second);
         }
@@ -152,7 +155,8 @@ impl<const LITTLE_ENDIAN: bool> InTables<LITTLE_ENDIAN> {
 
 impl<const LITTLE_ENDIAN: bool> Drop for InTables<LITTLE_ENDIAN> {
     fn drop(&mut self) {
-        self.p.zeroize();
+        self.encryption.zeroize();
+        self.decryption.zeroize();
     }
 }
 

@@ -11,7 +11,6 @@ pub(crate) mod sbox;
 use zeroize::Zeroize;
 
 use super::{Block, BlockCipher};
-use crate::Backend;
 
 /// Blocks worked on together, so that one waits for its loads while another
 /// computes.
@@ -166,9 +165,6 @@ impl Subkeys {
 }
 
 impl BlockCipher<16> for Camellia {
-    const BACKEND: Backend = Backend::Portable;
-    const CONSTANT_TIME: bool = false;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         self.encryption.crypt(blocks);
     }

@@ -373,13 +373,12 @@ type Half<P> = [<P as Planes>::Vector; 8];
 
 impl<P: Planes> Kernel<P> for Maps<P> {
     #[inline(always)]
-    fn encrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
-        self.crypt(planes, &self.encryption, rows)
-    }
-
-    #[inline(always)]
-    fn decrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
-        self.crypt(planes, &self.decryption, rows)
+    fn crypt(&self, planes: P, encrypt: bool, rows: [P::Vector; 16]) -> [P::Vector; 16] {
+        let keys = match encrypt {
+            true => &self.encryption,
+            false => &self.decryption,
+        };
+        self.rounds(planes, keys, rows)
     }
 
     const FEW: usize = few::MOST_PAIRS * P::WIDE / 8;
@@ -393,7 +392,7 @@ impl<P: Planes> Kernel<P> for Maps<P> {
 impl<P: Planes> Maps<P> {
     /// Section 2.3 of the RFC.
     #[inline(always)]
-    fn crypt(&self, planes: P, keys: &Keys<P>, rows: [P::Vector; 16]) -> [P::Vector; 16] {
+    fn rounds(&self, planes: P, keys: &Keys<P>, rows: [P::Vector; 16]) -> [P::Vector; 16] {
         let mut state = planes.transpose(rows);
         let [mut left, mut right] = [[state[0]; 8]; 2];
         let (of_left, of_right) = (self.side::<true>(), self.side::<false>());

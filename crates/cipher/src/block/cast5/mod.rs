@@ -14,7 +14,6 @@ use zeroize::Zeroize;
 
 use super::cast::{RoundKey, half_round, sbox};
 use super::{BlockCipher, scan};
-use crate::Backend;
 
 /// Rounds with a key of more than 80 bits; up to there, it is 12.
 const ROUNDS: usize = 16;
@@ -106,9 +105,6 @@ impl Cast5 {
 }
 
 impl BlockCipher<8> for Cast5 {
-    const BACKEND: Backend = Backend::Portable;
-    const CONSTANT_TIME: bool = false;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         let (groups, rest) = blocks.as_chunks_mut::<LANES>();
         for group in groups {

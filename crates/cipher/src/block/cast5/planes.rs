@@ -25,21 +25,17 @@ pub(crate) fn keyed<P: Words>(key: &[u8], planes: P) -> InPlanes<P, InTables> {
 }
 
 impl<P: Words> Kernel<P, 8> for InTables {
-    #[inline(always)]
-    fn encrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
-        let form = planes.groups::<1>();
-        let [l, r] = split(planes.halves_to_planes(rows));
-        let halves = [[form.arrange(l)], [form.arrange(r)]];
-        let [[l], [r]] = self.encrypt_halves(form, halves);
-        planes.planes_to_halves(join([form.restore(l), form.restore(r)]))
-    }
+    const SAME_BOTH_WAYS: bool = false;
 
     #[inline(always)]
-    fn decrypt(&self, planes: P, rows: [P::Vector; 8]) -> [P::Vector; 8] {
+    fn crypt(&self, planes: P, encrypt: bool, rows: [P::Vector; 8]) -> [P::Vector; 8] {
         let form = planes.groups::<1>();
         let [l, r] = split(planes.halves_to_planes(rows));
         let halves = [[form.arrange(l)], [form.arrange(r)]];
-        let [[l], [r]] = self.decrypt_halves(form, halves);
+        let [[l], [r]] = match encrypt {
+            true => self.encrypt_halves(form, halves),
+            false => self.decrypt_halves(form, halves),
+        };
         planes.planes_to_halves(join([form.restore(l), form.restore(r)]))
     }
 

@@ -11,7 +11,6 @@ use zeroize::Zeroize;
 
 use super::cast::{RoundKey, f, half_round};
 use super::{Block, BlockCipher, scan};
-use crate::Backend;
 
 /// Quad-rounds: half of them forward, half reverse.
 const QUADS: usize = 12;
@@ -85,9 +84,6 @@ impl Cast6 {
 }
 
 impl BlockCipher<16> for Cast6 {
-    const BACKEND: Backend = Backend::Portable;
-    const CONSTANT_TIME: bool = false;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         let (groups, rest) = blocks.as_chunks_mut::<LANES>();
         for group in groups {

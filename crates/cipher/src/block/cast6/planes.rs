@@ -10,40 +10,41 @@ use crate::block::planes::words::{Form, Groups, InWords, Words};
 
 /// CAST-256 with a key of 128, 160, 192, 224 or 256 bits.
 pub(crate) struct InTables {
-    round_keys: [[FormKey; 4]; QUADS],
+    encryption: [[FormKey; 4]; QUADS],
+    /// The same in reverse order.
+    decryption: [[FormKey; 4]; QUADS],
 }
 
 /// The cipher under a key of 16, 20, 24, 28 or 32 bytes.
 pub(crate) fn keyed<P: Words>(key: &[u8], planes: P) -> InPlanes<P, InTables> {
     let portable = Cast6::new(key);
-    let round_keys = portable.round_keys.map(|quad| quad.map(FormKey::new));
-    let kernel = InTables { round_keys };
+    let encryption = portable.round_keys.map(|quad| quad.map(FormKey::new));
+    let mut decryption = encryption;
+    decryption.reverse();
+    let kernel = InTables {
+        encryption,
+        decryption,
+    };
     InPlanes { planes, kernel }
 }
 
 impl<P: Words> Kernel<P> for InTables {
     #[inline(always)]
-    fn encrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
-        let [rows] = self.groups::<true, P, 1>(planes, [rows]);
-        rows
-    }
-
-    #[inline(always)]
-    fn decrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
-        let [rows] = self.groups::<false, P, 1>(planes, [rows]);
+    fn crypt(&self, planes: P, encrypt: bool, rows: [P::Vector; 16]) -> [P::Vector; 16] {
+        let [rows] = self.groups(planes, encrypt, [rows]);
         rows
     }
 
     const IN_PAIRS: bool = P::PAIRS;
 
     #[inline(always)]
-    fn encrypt_pair(&self, planes: P, pair: [[P::Vector; 16]; 2]) -> [[P::Vector; 16]; 2] {
-        self.groups::<true, P, 2>(planes, pair)
-    }
-
-    #[inline(always)]
-    fn decrypt_pair(&self, planes: P, pair: [[P::Vector; 16]; 2]) -> [[P::Vector; 16]; 2] {
-        self.groups::<false, P, 2>(planes, pair)
+    fn crypt_pair(
+        &self,
+        planes: P,
+        encrypt: bool,
+        pair: [[P::Vector; 16]; 2],
+    ) -> [[P::Vector; 16]; 2] {
+        self.groups(planes, encrypt, pair)
     }
 
     const FEW: usize = P::WIDE / 4;
@@ -51,16 +52,17 @@ impl<P: Words> Kernel<P> for InTables {
     #[inline(always)]
     fn encrypt_few(&self, planes: P, blocks: &mut [Block]) {
         let form = InWords(planes);
-        let words = self.crypt::<true, _>(form, form.load::<true, 16, 4>(blocks));
+        let words = rounds(form, &self.encryption, form.load::<true, 16, 4>(blocks));
         form.store::<true, 16, 4>(words, blocks);
     }
 }
 
 impl InTables {
     #[inline(always)]
-    fn groups<const ENCRYPT: bool, P: Words, const G: usize>(
+    fn groups<P: Words, const G: usize>(
         &self,
         planes: P,
+        encrypt: bool,
         mut groups: [[P::Vector; 16]; G],
     ) -> [[P::Vector; 16]; G] {
         let form = planes.groups::<G>();
@@ -72,7 +74,11 @@ impl InTables {
             words[2][g] = form.arrange(c);
             words[3][g] = form.arrange(d);
         }
-        let [a, b, c, d] = self.crypt::<ENCRYPT, _>(form, words);
+        let keys = match encrypt {
+            true => &self.encryption,
+            false => &self.decryption,
+        };
+        let [a, b, c, d] = rounds(form, keys, words);
         for g in 0..G {
             let words = [
                 form.restore(a[g]),
@@ -84,28 +90,25 @@ impl InTables {
         }
         groups
     }
+}
 
-    /// Decryption is encryption with the quad-rounds' keys in reverse order.
-    #[inline(always)]
-    fn crypt<const ENCRYPT: bool, F: Form>(
-        &self,
-        form: F,
-        mut words: [F::Word; 4],
-    ) -> [F::Word; 4] {
-        let keys = |nth: usize| &self.round_keys[if ENCRYPT { nth } else { QUADS - 1 - nth }];
-        for nth in 0..QUADS / 2 {
-            forward(form, &mut words, keys(nth));
-        }
-        for nth in QUADS / 2..QUADS {
-            reverse(form, &mut words, keys(nth));
-        }
-        words
+/// Section 2, with the quad-rounds' keys in reverse order for decryption.
+#[inline(always)]
+fn rounds<F: Form>(form: F, keys: &[[FormKey; 4]; QUADS], mut words: [F::Word; 4]) -> [F::Word; 4] {
+    let (forwards, backwards) = keys.split_at(QUADS / 2);
+    for keys in forwards {
+        forward(form, &mut words, keys);
     }
+    for keys in backwards {
+        reverse(form, &mut words, keys);
+    }
+    words
 }
 
 impl Drop for InTables {
     fn drop(&mut self) {
-        self.round_keys.zeroize();
+        self.encryption.zeroize();
+        self.decryption.zeroize();
     }
 }
 

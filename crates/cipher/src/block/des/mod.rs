@@ -15,7 +15,6 @@ use zeroize::Zeroize;
 
 use self::planes::Compiled;
 use super::BlockCipher;
-use crate::Backend;
 use crate::mode::cbc;
 
 /// One block of DES.
@@ -63,20 +62,21 @@ impl<'a> Rounds<'a> {
 
 /// Who encrypts and decrypts, on which CPU.
 pub(crate) trait Cpu: Copy + Send + Sync + 'static {
-    /// What does the work.
-    const BACKEND: Backend;
-
     /// Does these rounds with every block in place.
     fn crypt(self, rounds: Rounds<'_>, blocks: &mut [Block]);
 
     /// Does [`BlockCipher::encrypt_cbc`] by the rounds of encryption.
     fn encrypt_cbc(self, rounds: Rounds<'_>, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        cbc::encrypt(ivs, sector_bytes, data, |blocks| self.crypt(rounds, blocks));
+        cbc::encrypt(ivs, sector_bytes, data, &|blocks| {
+            self.crypt(rounds, blocks)
+        });
     }
 
     /// Does [`BlockCipher::decrypt_cbc`] by the rounds of decryption.
     fn decrypt_cbc(self, rounds: Rounds<'_>, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        cbc::decrypt(ivs, sector_bytes, data, |blocks| self.crypt(rounds, blocks));
+        cbc::decrypt(ivs, sector_bytes, data, &|blocks| {
+            self.crypt(rounds, blocks)
+        });
     }
 
     /// What takes less time for few blocks, if there is anything.
@@ -142,7 +142,7 @@ impl<C: Cpu, const KEYS: usize> Keyed<C, KEYS> {
 
     fn decrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         match self.few(data.len() / size_of::<Block>()) {
-            Some(few) => cbc::decrypt(ivs, sector_bytes, data, |blocks| few.decrypt(blocks)),
+            Some(few) => cbc::decrypt(ivs, sector_bytes, data, &|blocks| few.decrypt(blocks)),
             None => {
                 let rounds = Rounds::decryption(&self.round_keys[..]);
                 self.cpu.decrypt_cbc(rounds, ivs, sector_bytes, data);
@@ -178,8 +178,6 @@ impl AnyCpu {
 }
 
 impl Cpu for AnyCpu {
-    const BACKEND: Backend = Backend::Portable;
-
     fn crypt(self, rounds: Rounds<'_>, blocks: &mut [Block]) {
         planes::passes(64 * Self::WORDS, blocks, |blocks| {
             planes::pass(Compiled::<{ Self::WORDS }>, rounds, blocks);
@@ -200,9 +198,9 @@ impl<C: Cpu> Des<C> {
 }
 
 impl<C: Cpu> BlockCipher<8> for Des<C> {
-    const BACKEND: Backend = C::BACKEND;
-    const CONSTANT_TIME: bool = true;
-    const SIDE_BY_SIDE: usize = 512;
+    fn side_by_side(&self) -> usize {
+        512
+    }
 
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         self.0.encrypt(blocks);
@@ -242,9 +240,9 @@ impl<C: Cpu> TripleDes<C> {
 }
 
 impl<C: Cpu> BlockCipher<8> for TripleDes<C> {
-    const BACKEND: Backend = C::BACKEND;
-    const CONSTANT_TIME: bool = true;
-    const SIDE_BY_SIDE: usize = 512;
+    fn side_by_side(&self) -> usize {
+        512
+    }
 
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         self.0.encrypt(blocks);

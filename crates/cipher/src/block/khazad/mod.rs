@@ -14,7 +14,6 @@ use zeroize::Zeroize;
 
 use super::involution::{SBOX, field_mul};
 use super::{BlockCipher, scan};
-use crate::Backend;
 
 /// Round keys, one more than there are rounds.
 const KEYS: usize = 9;
@@ -66,9 +65,6 @@ impl Khazad {
 }
 
 impl BlockCipher<8> for Khazad {
-    const BACKEND: Backend = Backend::Portable;
-    const CONSTANT_TIME: bool = false;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         Self::crypt(&self.encryption, blocks);
     }

@@ -41,20 +41,19 @@ type State<P> = [<P as Planes>::Vector; 8];
 
 impl<P: Planes> Kernel<P, 8> for InBytes<P> {
     #[inline(always)]
-    fn encrypt(&self, planes: P, rows: State<P>) -> State<P> {
-        self.crypt(planes, &self.encryption, rows)
-    }
-
-    #[inline(always)]
-    fn decrypt(&self, planes: P, rows: State<P>) -> State<P> {
-        self.crypt(planes, &self.decryption, rows)
+    fn crypt(&self, planes: P, encrypt: bool, rows: State<P>) -> State<P> {
+        let keys = match encrypt {
+            true => &self.encryption,
+            false => &self.decryption,
+        };
+        self.rounds(planes, keys, rows)
     }
 }
 
 impl<P: Planes> InBytes<P> {
     /// "The complete cipher" of the paper.
     #[inline(always)]
-    fn crypt(&self, planes: P, keys: &[[u32; 8]; KEYS], rows: State<P>) -> State<P> {
+    fn rounds(&self, planes: P, keys: &[[u32; 8]; KEYS], rows: State<P>) -> State<P> {
         let [first, inner @ .., last] = keys;
         let mut x = add_key(planes, planes.halves_to_planes(rows), first);
         for key in inner {

@@ -13,7 +13,6 @@ use std::hint::black_box;
 use zeroize::Zeroize;
 
 use super::{Block, BlockCipher, scan};
-use crate::Backend;
 
 /// Blocks worked on together, so that one waits for its loads while another
 /// computes.
@@ -77,9 +76,6 @@ impl Kuznyechik {
 }
 
 impl BlockCipher<16> for Kuznyechik {
-    const BACKEND: Backend = Backend::Portable;
-    const CONSTANT_TIME: bool = false;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         let (groups, rest) = blocks.as_chunks_mut::<LANES>();
         for group in groups {

@@ -67,6 +67,19 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, InBytes<P>>
 type State<P> = [<P as Planes>::Vector; 16];
 
 impl<P: Planes> Kernel<P> for InBytes<P> {
+    const SAME_BOTH_WAYS: bool = false;
+
+    #[inline(always)]
+    fn crypt(&self, planes: P, encrypt: bool, rows: State<P>) -> State<P> {
+        if encrypt {
+            self.encrypt(planes, rows)
+        } else {
+            self.decrypt(planes, rows)
+        }
+    }
+}
+
+impl<P: Planes> InBytes<P> {
     #[inline(always)]
     fn encrypt(&self, planes: P, rows: State<P>) -> State<P> {
         let mut x = planes.transpose(rows);
@@ -97,9 +110,7 @@ impl<P: Planes> Kernel<P> for InBytes<P> {
         }
         planes.transpose(x)
     }
-}
 
-impl<P: Planes> InBytes<P> {
     /// L.
     #[inline(always)]
     fn mix(&self, planes: P, x: State<P>) -> State<P> {

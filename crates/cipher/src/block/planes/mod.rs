@@ -16,7 +16,6 @@
 //! [`to_planes`](Planes::to_planes).
 
 pub(crate) mod few;
-pub(crate) mod halves;
 pub(crate) mod linear;
 pub(crate) mod sectors;
 pub(crate) mod tower;
@@ -25,7 +24,6 @@ pub(crate) mod words;
 use zeroize::Zeroize;
 
 use self::linear::Linear;
-use crate::Backend;
 use crate::block::Block;
 
 /// The operations of one register width: a proof that the CPU has them.
@@ -34,9 +32,6 @@ use crate::block::Block;
 /// where the operation is an instruction or a few. None takes longer for one
 /// value than for another.
 pub(crate) trait Planes: Copy + Send + Sync + 'static {
-    /// The backend of this name.
-    const BACKEND: Backend;
-
     /// Bytes in a register, so blocks that are worked on together.
     const WIDE: usize;
 
@@ -227,9 +222,6 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     /// CBC: writes what [`load_lines`](Self::load_lines) reads, to the first
     /// `count` lines only.
     fn store_lines(self, x: [Self::Vector; 4], data: &mut [u8], lines: &Lines, count: usize);
-
-    /// CBC: the blocks of a register one place on, after `before`.
-    fn shift_in(self, before: &Block, x: Self::Vector) -> Self::Vector;
 
     /// Blocks of 16 bytes to planes and back. In every 16 bytes, byte i of
     /// register j to byte j of register i.

@@ -1,8 +1,7 @@
-//! Ciphers over whole groups of blocks: what a kernel in byte planes leaves to
-//! do, here for blocks of 16 bytes.
+//! The modes over whole groups of blocks: what a kernel in byte planes leaves to
+//! do. Blocks have 16 bytes or 8.
 
 use super::{LINE, Planes, Work};
-use crate::Backend;
 use crate::block::{Block, BlockCipher};
 use crate::mode::cbc;
 
@@ -12,27 +11,30 @@ use crate::mode::cbc;
 /// registers of whole blocks, one after the other in memory: as many as a block
 /// has bytes, which are 16 or 8.
 pub(crate) trait Kernel<P: Planes, const N: usize = 16>: Send + Sync + 'static {
-    /// Encrypts every block.
-    fn encrypt(&self, planes: P, rows: [P::Vector; N]) -> [P::Vector; N];
+    /// Whether decryption is encryption with other keys, so that one function
+    /// does for both.
+    const SAME_BOTH_WAYS: bool = true;
 
-    /// Decrypts every block.
-    fn decrypt(&self, planes: P, rows: [P::Vector; N]) -> [P::Vector; N];
+    /// Encrypts or decrypts every block.
+    fn crypt(&self, planes: P, encrypt: bool, rows: [P::Vector; N]) -> [P::Vector; N];
 
     /// Whether two groups at once take less time than one after the other: where
     /// a step of a round waits for the one before, those of another group fill
     /// the time.
     const IN_PAIRS: bool = false;
 
-    /// Encrypts every block of two groups.
+    /// Encrypts or decrypts every block of two groups.
     #[inline(always)]
-    fn encrypt_pair(&self, planes: P, [a, b]: [[P::Vector; N]; 2]) -> [[P::Vector; N]; 2] {
-        [self.encrypt(planes, a), self.encrypt(planes, b)]
-    }
-
-    /// Decrypts every block of two groups.
-    #[inline(always)]
-    fn decrypt_pair(&self, planes: P, [a, b]: [[P::Vector; N]; 2]) -> [[P::Vector; N]; 2] {
-        [self.decrypt(planes, a), self.decrypt(planes, b)]
+    fn crypt_pair(
+        &self,
+        planes: P,
+        encrypt: bool,
+        [a, b]: [[P::Vector; N]; 2],
+    ) -> [[P::Vector; N]; 2] {
+        [
+            self.crypt(planes, encrypt, a),
+            self.crypt(planes, encrypt, b),
+        ]
     }
 
     /// Most blocks that [`encrypt_few`](Self::encrypt_few) takes less time for
@@ -51,13 +53,35 @@ pub(crate) trait Kernel<P: Planes, const N: usize = 16>: Send + Sync + 'static {
     where
         Self: Sized,
     {
-        cbc::encrypt(ivs, sector_bytes, data, |blocks| {
-            planes.enter(Blocks::<Self, N, true> {
+        cbc::encrypt(ivs, sector_bytes, data, &|blocks| {
+            planes.enter(FewBlocks {
                 kernel: self,
                 blocks,
             });
         });
     }
+}
+
+/// Encrypts a few blocks in place.
+struct FewBlocks<'a, K, const N: usize> {
+    kernel: &'a K,
+    blocks: &'a mut [[u8; N]],
+}
+
+impl<P: Planes, K: Kernel<P, N>, const N: usize> Work<P> for FewBlocks<'_, K, N> {
+    #[inline(always)]
+    fn run(self, planes: P) {
+        self.kernel.encrypt_few(planes, self.blocks);
+    }
+}
+
+/// A kernel as the modes see it, so that they are compiled once for all of them.
+trait Rounds<P: Planes, const N: usize> {
+    /// Groups that it is best given at once: one or two.
+    fn at_once(&self) -> usize;
+
+    /// Encrypts or decrypts one group or two in place.
+    fn crypt(&self, encrypt: bool, groups: &mut [[P::Vector; N]]);
 }
 
 /// A block cipher made of a kernel.
@@ -66,55 +90,117 @@ pub(crate) struct InPlanes<P, K> {
     pub(crate) kernel: K,
 }
 
-impl<P: Planes, K: Kernel<P>> BlockCipher<16> for InPlanes<P, K> {
-    const BACKEND: Backend = P::BACKEND;
-    const CONSTANT_TIME: bool = true;
-    const SIDE_BY_SIDE: usize = at_once::<P, K, 16>() * MOST;
-
-    fn encrypt_blocks(&self, blocks: &mut [Block]) {
-        let kernel = &self.kernel;
-        self.planes.enter(Blocks::<K, 16, true> { kernel, blocks });
+impl<P: Planes, K: Kernel<P, N>, const N: usize> Rounds<P, N> for InPlanes<P, K> {
+    fn at_once(&self) -> usize {
+        if K::IN_PAIRS { 2 } else { 1 }
     }
 
-    fn decrypt_blocks(&self, blocks: &mut [Block]) {
+    fn crypt(&self, encrypt: bool, groups: &mut [[P::Vector; N]]) {
         let kernel = &self.kernel;
-        self.planes.enter(Blocks::<K, 16, false> { kernel, blocks });
+        if K::SAME_BOTH_WAYS || encrypt {
+            self.planes.enter(Groups::<P, K, N, true> {
+                kernel,
+                encrypt,
+                groups,
+            });
+        } else {
+            self.planes.enter(Groups::<P, K, N, false> {
+                kernel,
+                encrypt,
+                groups,
+            });
+        }
+    }
+}
+
+/// `ENCRYPT` says which way a function goes that does not do for both.
+struct Groups<'a, P: Planes, K, const N: usize, const ENCRYPT: bool> {
+    kernel: &'a K,
+    encrypt: bool,
+    groups: &'a mut [[P::Vector; N]],
+}
+
+impl<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool> Work<P>
+    for Groups<'_, P, K, N, ENCRYPT>
+{
+    #[inline(always)]
+    fn run(self, planes: P) {
+        let encrypt = match K::SAME_BOTH_WAYS {
+            true => self.encrypt,
+            false => ENCRYPT,
+        };
+        match self.groups {
+            [rows] => *rows = self.kernel.crypt(planes, encrypt, *rows),
+            [a, b] if K::IN_PAIRS => {
+                [*a, *b] = self.kernel.crypt_pair(planes, encrypt, [*a, *b]);
+            }
+            _ => unreachable!("no more groups than are best given at once"),
+        }
+    }
+}
+
+impl<P: Planes, K: Kernel<P, N>, const N: usize> BlockCipher<N> for InPlanes<P, K> {
+    fn side_by_side(&self) -> usize {
+        Rounds::<P, N>::at_once(self) * MOST
     }
 
-    fn encrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        self.planes.enter(Xts::<K, true> {
-            kernel: &self.kernel,
+    fn encrypt_blocks(&self, blocks: &mut [[u8; N]]) {
+        if blocks.len() <= K::FEW {
+            let kernel = &self.kernel;
+            self.planes.enter(FewBlocks { kernel, blocks });
+        } else {
+            self.planes.enter(Blocks {
+                rounds: self,
+                encrypt: true,
+                blocks,
+            });
+        }
+    }
+
+    fn decrypt_blocks(&self, blocks: &mut [[u8; N]]) {
+        self.planes.enter(Blocks {
+            rounds: self,
+            encrypt: false,
+            blocks,
+        });
+    }
+
+    fn encrypt_xts(&self, starts: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
+        self.planes.enter(Xts {
+            rounds: self,
+            encrypt: true,
             starts,
             sector_bytes,
             data,
         });
     }
 
-    fn decrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        self.planes.enter(Xts::<K, false> {
-            kernel: &self.kernel,
+    fn decrypt_xts(&self, starts: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
+        self.planes.enter(Xts {
+            rounds: self,
+            encrypt: false,
             starts,
             sector_bytes,
             data,
         });
     }
 
-    fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+    fn encrypt_cbc(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
         if ivs.len() <= K::FEW {
             let kernel = &self.kernel;
             return kernel.encrypt_few_cbc(self.planes, ivs, sector_bytes, data);
         }
         self.planes.enter(EncryptCbc {
-            kernel: &self.kernel,
+            rounds: self,
             ivs,
             sector_bytes,
             data,
         });
     }
 
-    fn decrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
+    fn decrypt_cbc(&self, ivs: &[[u8; N]], sector_bytes: usize, data: &mut [u8]) {
         self.planes.enter(DecryptCbc {
-            kernel: &self.kernel,
+            rounds: self,
             ivs,
             sector_bytes,
             data,
@@ -123,42 +209,34 @@ impl<P: Planes, K: Kernel<P>> BlockCipher<16> for InPlanes<P, K> {
 }
 
 /// Most blocks in a group.
-pub(super) const MOST: usize = 64;
+const MOST: usize = 64;
 
 /// Encrypts or decrypts every block in place. What is left over takes a group
 /// of its own.
-pub(super) struct Blocks<'a, K, const N: usize, const ENCRYPT: bool> {
-    pub(super) kernel: &'a K,
-    pub(super) blocks: &'a mut [[u8; N]],
+struct Blocks<'a, P, const N: usize> {
+    rounds: &'a dyn Rounds<P, N>,
+    encrypt: bool,
+    blocks: &'a mut [[u8; N]],
 }
 
-impl<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool> Work<P>
-    for Blocks<'_, K, N, ENCRYPT>
-{
+impl<P: Planes, const N: usize> Work<P> for Blocks<'_, P, N> {
     #[inline(always)]
     fn run(self, planes: P) {
-        if ENCRYPT && self.blocks.len() <= K::FEW {
-            return self.kernel.encrypt_few(planes, self.blocks);
-        }
-        for blocks in self.blocks.chunks_mut(at_once::<P, K, N>() * P::WIDE) {
+        for blocks in self.blocks.chunks_mut(self.rounds.at_once() * P::WIDE) {
             if blocks.len() > P::WIDE {
-                in_groups::<P, K, N, ENCRYPT, 2>(self.kernel, planes, blocks);
+                in_groups::<P, N, 2>(self.rounds, self.encrypt, planes, blocks);
             } else {
-                in_groups::<P, K, N, ENCRYPT, 1>(self.kernel, planes, blocks);
+                in_groups::<P, N, 1>(self.rounds, self.encrypt, planes, blocks);
             }
         }
     }
 }
 
-/// Groups that a kernel is given at once.
-pub(super) const fn at_once<P: Planes, K: Kernel<P, N>, const N: usize>() -> usize {
-    if K::IN_PAIRS { 2 } else { 1 }
-}
-
 /// Encrypts or decrypts at most `G` groups of blocks in place.
 #[inline(always)]
-fn in_groups<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool, const G: usize>(
-    kernel: &K,
+fn in_groups<P: Planes, const N: usize, const G: usize>(
+    rounds: &dyn Rounds<P, N>,
+    encrypt: bool,
     planes: P,
     blocks: &mut [[u8; N]],
 ) {
@@ -176,7 +254,7 @@ fn in_groups<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool, co
     for (row, bytes) in groups.as_flattened_mut().iter_mut().zip(bytes) {
         *row = planes.load(bytes);
     }
-    crypt::<P, K, N, ENCRYPT, G>(kernel, planes, &mut groups);
+    rounds.crypt(encrypt, &mut groups);
     let bytes = used.as_flattened_mut().chunks_mut(P::WIDE);
     for (&row, bytes) in groups.as_flattened().iter().zip(bytes) {
         planes.store(row, bytes);
@@ -187,30 +265,32 @@ fn in_groups<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool, co
 }
 
 /// Encrypts or decrypts whole sectors in place in XTS mode; `starts` has the
-/// first tweak of each. Half a group always belongs to one sector.
-struct Xts<'a, K, const ENCRYPT: bool> {
-    kernel: &'a K,
-    starts: &'a [Block],
+/// first tweak of each. Eight registers always belong to one sector.
+///
+/// XTS is for blocks of 16 bytes: nobody calls it for others.
+struct Xts<'a, P, const N: usize> {
+    rounds: &'a dyn Rounds<P, N>,
+    encrypt: bool,
+    starts: &'a [[u8; N]],
     sector_bytes: usize,
     data: &'a mut [u8],
 }
 
-impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Xts<'_, K, ENCRYPT> {
+impl<P: Planes, const N: usize> Work<P> for Xts<'_, P, N> {
     #[inline(always)]
     fn run(self, planes: P) {
-        let group_bytes = 16 * P::WIDE;
+        let group_bytes = N * P::WIDE;
         let mut tweaks = Tweaks {
-            starts: self.starts,
-            sector_halves: self.sector_bytes / (group_bytes / 2),
-            nth_half: 0,
+            starts: self.starts.as_flattened().as_chunks().0,
+            sector_eights: self.sector_bytes / (8 * P::WIDE),
+            nth_eight: 0,
             last: [planes.splat(0); 8],
         };
-        let at_once = at_once::<P, K, 16>() * group_bytes;
-        for data in self.data.chunks_mut(at_once) {
+        for data in self.data.chunks_mut(self.rounds.at_once() * group_bytes) {
             if data.len() > group_bytes {
-                xts::<P, K, ENCRYPT, 2>(self.kernel, planes, &mut tweaks, data);
+                xts::<P, N, 2>(self.rounds, self.encrypt, planes, &mut tweaks, data);
             } else {
-                xts::<P, K, ENCRYPT, 1>(self.kernel, planes, &mut tweaks, data);
+                xts::<P, N, 1>(self.rounds, self.encrypt, planes, &mut tweaks, data);
             }
         }
     }
@@ -218,48 +298,49 @@ impl<P: Planes, K: Kernel<P>, const ENCRYPT: bool> Work<P> for Xts<'_, K, ENCRYP
 
 /// Encrypts or decrypts at most `G` groups in place.
 #[inline(always)]
-fn xts<P: Planes, K: Kernel<P>, const ENCRYPT: bool, const G: usize>(
-    kernel: &K,
+fn xts<P: Planes, const N: usize, const G: usize>(
+    rounds: &dyn Rounds<P, N>,
+    encrypt: bool,
     planes: P,
     tweaks: &mut Tweaks<P>,
     data: &mut [u8],
 ) {
     let zero = planes.splat(0);
-    let mut sums = [[zero; 16]; G];
-    let (halves, _) = sums.as_flattened_mut().as_chunks_mut::<8>();
-    for half in &mut halves[..data.len() / (8 * P::WIDE)] {
-        *half = tweaks.next(planes);
+    let mut sums = [[zero; N]; G];
+    let (eights, _) = sums.as_flattened_mut().as_chunks_mut::<8>();
+    for eight in &mut eights[..data.len() / (8 * P::WIDE)] {
+        *eight = tweaks.next(planes);
     }
     let sums = sums.as_flattened();
-    let mut groups = [[zero; 16]; G];
+    let mut groups = [[zero; N]; G];
     let rows = groups.as_flattened_mut().iter_mut().zip(sums);
     for ((row, &sum), bytes) in rows.zip(data.chunks(P::WIDE)) {
         *row = planes.xor(planes.load(bytes), sum);
     }
-    crypt::<P, K, 16, ENCRYPT, G>(kernel, planes, &mut groups);
+    rounds.crypt(encrypt, &mut groups);
     let rows = groups.as_flattened().iter().zip(sums);
     for ((&row, &sum), bytes) in rows.zip(data.chunks_mut(P::WIDE)) {
         planes.store(planes.xor(row, sum), bytes);
     }
 }
 
-/// The tweaks of sectors, half a group at a time.
+/// The tweaks of sectors, eight registers at a time.
 struct Tweaks<'a, P: Planes> {
     starts: &'a [Block],
-    sector_halves: usize,
-    nth_half: usize,
+    sector_eights: usize,
+    nth_eight: usize,
     last: [P::Vector; 8],
 }
 
 impl<P: Planes> Tweaks<'_, P> {
     #[inline(always)]
     fn next(&mut self, planes: P) -> [P::Vector; 8] {
-        self.last = if self.nth_half.is_multiple_of(self.sector_halves) {
-            planes.first_tweaks(&self.starts[self.nth_half / self.sector_halves])
+        self.last = if self.nth_eight.is_multiple_of(self.sector_eights) {
+            planes.first_tweaks(&self.starts[self.nth_eight / self.sector_eights])
         } else {
             planes.next_tweaks(self.last)
         };
-        self.nth_half += 1;
+        self.nth_eight += 1;
         self.last
     }
 }
@@ -268,79 +349,114 @@ impl<P: Planes> Tweaks<'_, P> {
 /// are bytes in a register; `ivs` has one for each.
 ///
 /// Sectors lie a power of two apart, where blocks of many of them would share a
-/// few sets of the cache: so whole lines are taken.
-struct EncryptCbc<'a, K> {
-    kernel: &'a K,
-    ivs: &'a [Block],
+/// few sets of the cache: so whole lines are taken. Of shorter blocks their halves
+/// of 16 bytes come from two registers of lines:
+///
+/// ```text
+/// lines of sectors a, b, …   a₀ a₁  b₀ b₁  …       a₀ p₀  b₀ q₀  …   row of block 0
+/// lines of sectors p, q, …   p₀ p₁  q₀ q₁  …   ▶   a₁ p₁  b₁ q₁  …   row of block 1
+/// ```
+struct EncryptCbc<'a, P, const N: usize> {
+    rounds: &'a dyn Rounds<P, N>,
+    ivs: &'a [[u8; N]],
     sector_bytes: usize,
     data: &'a mut [u8],
 }
 
-impl<P: Planes, K: Kernel<P>> Work<P> for EncryptCbc<'_, K> {
+impl<P: Planes, const N: usize> Work<P> for EncryptCbc<'_, P, N> {
     #[inline(always)]
     fn run(self, planes: P) {
-        let sectors = at_once::<P, K, 16>() * P::WIDE;
+        let sectors = self.rounds.at_once() * P::WIDE;
         let groups = self.data.chunks_mut(sectors * self.sector_bytes);
         for (ivs, data) in self.ivs.chunks(sectors).zip(groups) {
             if ivs.len() > P::WIDE {
-                encrypt_cbc::<P, K, 2>(self.kernel, planes, ivs, self.sector_bytes, data);
+                encrypt_cbc::<P, N, 2>(self.rounds, planes, ivs, self.sector_bytes, data);
             } else {
-                encrypt_cbc::<P, K, 1>(self.kernel, planes, ivs, self.sector_bytes, data);
+                encrypt_cbc::<P, N, 1>(self.rounds, planes, ivs, self.sector_bytes, data);
             }
         }
     }
 }
 
+/// Most blocks in a line.
+const LINE_BLOCKS: usize = LINE / 8;
+
 /// Encrypts as many sectors in place as fill `G` groups at most.
 #[inline(always)]
-fn encrypt_cbc<P: Planes, K: Kernel<P>, const G: usize>(
-    kernel: &K,
+fn encrypt_cbc<P: Planes, const N: usize, const G: usize>(
+    rounds: &dyn Rounds<P, N>,
     planes: P,
-    ivs: &[Block],
+    ivs: &[[u8; N]],
     sector_bytes: usize,
     data: &mut [u8],
 ) {
     let lanes = P::WIDE / 16;
+    // Registers of lines for one of blocks.
+    let parts = 16 / N;
     let zero = planes.splat(0);
     // Row i of block j of every sector's line.
-    let mut rows = [[[zero; 16]; G]; LINE / 16];
-    let mut chain = [[zero; 16]; G];
-    let mut lines = [[[0; 4]; 16]; G];
+    let mut rows = [[[zero; N]; G]; LINE_BLOCKS];
+    let rows = &mut rows[..LINE / N];
+    let mut chain = [[zero; N]; G];
+    let mut lines = [[[[0; 4]; 2]; N]; G];
     let lines = lines.as_flattened_mut();
     // Places without a sector repeat the last one and are not written.
     let places = chain.as_flattened_mut().iter_mut().zip(&mut *lines);
     for (i, (row, lines)) in places.enumerate() {
-        let mut starts = [[0; 16]; 4];
-        for (lane, start) in starts[..lanes].iter_mut().enumerate() {
-            let sector = (i * lanes + lane).min(ivs.len() - 1);
-            *start = ivs[sector];
-            lines[lane] = sector * sector_bytes;
+        let mut starts = [[0; N]; LINE_BLOCKS];
+        for lane in 0..lanes {
+            for part in 0..parts {
+                let sector = (parts * i + part) * lanes + lane;
+                let sector = sector.min(ivs.len() - 1);
+                starts[parts * lane + part] = ivs[sector];
+                lines[part][lane] = sector * sector_bytes;
+            }
         }
         *row = planes.load(starts.as_flattened());
     }
-    let used = ivs.len().div_ceil(lanes);
+    let used = ivs.len().div_ceil(parts * lanes);
     for _ in 0..sector_bytes / LINE {
-        for (i, lines) in lines[..used].iter().enumerate() {
-            let line = planes.load_lines(data, lines);
-            for (rows, x) in rows.iter_mut().zip(line) {
-                rows.as_flattened_mut()[i] = x;
+        for (i, [first, second]) in lines[..used].iter().enumerate() {
+            let x = planes.load_lines(data, first);
+            let y = match parts {
+                2 => planes.load_lines(data, second),
+                _ => x,
+            };
+            for j in 0..4 {
+                if parts == 2 {
+                    let [even, odd] = planes.interleave_halves(x[j], y[j]);
+                    rows[2 * j].as_flattened_mut()[i] = even;
+                    rows[2 * j + 1].as_flattened_mut()[i] = odd;
+                } else {
+                    rows[j].as_flattened_mut()[i] = x[j];
+                }
             }
         }
-        for rows in &mut rows {
+        for rows in &mut *rows {
             let sums = chain.as_flattened_mut().iter_mut();
             for (x, &row) in sums.zip(rows.as_flattened()) {
                 *x = planes.xor(*x, row);
             }
-            crypt::<P, K, 16, true, G>(kernel, planes, &mut chain);
+            rounds.crypt(true, &mut chain);
             *rows = chain;
         }
         for (i, lines) in lines[..used].iter_mut().enumerate() {
-            let mut x = [zero; 4];
-            for (x, rows) in x.iter_mut().zip(&rows) {
-                *x = rows.as_flattened()[i];
+            let (mut x, mut y) = ([zero; 4], [zero; 4]);
+            for j in 0..4 {
+                if parts == 2 {
+                    let even = rows[2 * j].as_flattened()[i];
+                    let odd = rows[2 * j + 1].as_flattened()[i];
+                    [x[j], y[j]] = planes.interleave_halves(even, odd);
+                } else {
+                    x[j] = rows[j].as_flattened()[i];
+                }
             }
-            planes.store_lines(x, data, lines, ivs.len() - i * lanes);
-            for line in lines {
+            let count = ivs.len() - parts * i * lanes;
+            planes.store_lines(x, data, &lines[0], count);
+            if parts == 2 {
+                planes.store_lines(y, data, &lines[1], count.saturating_sub(lanes));
+            }
+            for line in lines.as_flattened_mut() {
                 *line += LINE;
             }
         }
@@ -348,110 +464,81 @@ fn encrypt_cbc<P: Planes, K: Kernel<P>, const G: usize>(
 }
 
 /// Decrypts whole sectors in place in CBC mode; `ivs` has one for each.
-struct DecryptCbc<'a, K> {
-    kernel: &'a K,
-    ivs: &'a [Block],
+struct DecryptCbc<'a, P, const N: usize> {
+    rounds: &'a dyn Rounds<P, N>,
+    ivs: &'a [[u8; N]],
     sector_bytes: usize,
     data: &'a mut [u8],
 }
 
-impl<P: Planes, K: Kernel<P>> Work<P> for DecryptCbc<'_, K> {
+impl<P: Planes, const N: usize> Work<P> for DecryptCbc<'_, P, N> {
     #[inline(always)]
     fn run(self, planes: P) {
-        let group_bytes = 16 * P::WIDE;
+        let group_bytes = N * P::WIDE;
         let mut chains = Chains {
             ivs: self.ivs,
             sector_rows: self.sector_bytes / P::WIDE,
             nth_row: 0,
-            last: [0; 16],
+            last: [0; N],
         };
-        let at_once = at_once::<P, K, 16>() * group_bytes;
-        for data in self.data.chunks_mut(at_once) {
+        for data in self.data.chunks_mut(self.rounds.at_once() * group_bytes) {
             if data.len() > group_bytes {
-                decrypt_cbc::<P, K, 2>(self.kernel, planes, &mut chains, data);
+                decrypt_cbc::<P, N, 2>(self.rounds, planes, &mut chains, data);
             } else {
-                decrypt_cbc::<P, K, 1>(self.kernel, planes, &mut chains, data);
+                decrypt_cbc::<P, N, 1>(self.rounds, planes, &mut chains, data);
             }
         }
     }
 }
 
 /// What the blocks of sectors are added to.
-struct Chains<'a> {
-    ivs: &'a [Block],
+struct Chains<'a, const N: usize> {
+    ivs: &'a [[u8; N]],
     sector_rows: usize,
     nth_row: usize,
     /// The ciphertext before them.
-    last: Block,
+    last: [u8; N],
 }
+
+/// Most bytes in a register.
+const MOST_WIDE: usize = 64;
 
 /// Decrypts at most `G` groups in place.
 #[inline(always)]
-fn decrypt_cbc<P: Planes, K: Kernel<P>, const G: usize>(
-    kernel: &K,
+fn decrypt_cbc<P: Planes, const N: usize, const G: usize>(
+    rounds: &dyn Rounds<P, N>,
     planes: P,
-    chains: &mut Chains,
+    chains: &mut Chains<N>,
     data: &mut [u8],
 ) {
-    let mut groups = [[planes.splat(0); 16]; G];
+    let mut groups = [[planes.splat(0); N]; G];
     let rows = groups.as_flattened_mut();
     for (row, bytes) in rows.iter_mut().zip(data.chunks(P::WIDE)) {
         *row = planes.load(bytes);
     }
-    crypt::<P, K, 16, false, G>(kernel, planes, &mut groups);
+    rounds.crypt(false, &mut groups);
     let next = *data.last_chunk().expect("a group of whole blocks");
     let used = data.len() / P::WIDE;
     // Backwards, so that the ciphertext before a row is still there.
     for (i, &row) in groups.as_flattened()[..used].iter().enumerate().rev() {
         let at = i * P::WIDE;
         let nth_row = chains.nth_row + i;
-        let before = if nth_row.is_multiple_of(chains.sector_rows) {
-            let iv = &chains.ivs[nth_row / chains.sector_rows];
-            planes.shift_in(iv, planes.load(&data[at..]))
-        } else if i == 0 {
-            planes.shift_in(&chains.last, planes.load(data))
-        } else {
-            planes.load(&data[at - 16..])
+        let first = match nth_row.is_multiple_of(chains.sector_rows) {
+            true => Some(&chains.ivs[nth_row / chains.sector_rows]),
+            false if i == 0 => Some(&chains.last),
+            false => None,
+        };
+        let before = match first {
+            Some(first) => {
+                let mut before = [0; MOST_WIDE];
+                before[..N].copy_from_slice(first);
+                before[N..P::WIDE].copy_from_slice(&data[at..at + P::WIDE - N]);
+                planes.load(&before)
+            }
+            None => planes.load(&data[at - N..]),
         };
         planes.store(planes.xor(row, before), &mut data[at..]);
     }
     chains.last = next;
     chains.nth_row += used;
-}
-
-/// Encrypts or decrypts `groups` in place: the cipher, compiled once for all
-/// modes.
-#[inline(always)]
-pub(super) fn crypt<
-    P: Planes,
-    K: Kernel<P, N>,
-    const N: usize,
-    const ENCRYPT: bool,
-    const G: usize,
->(
-    kernel: &K,
-    planes: P,
-    groups: &mut [[P::Vector; N]; G],
-) {
-    planes.enter(Groups::<P, K, N, ENCRYPT, G> { kernel, groups });
-}
-
-struct Groups<'a, P: Planes, K, const N: usize, const ENCRYPT: bool, const G: usize> {
-    kernel: &'a K,
-    groups: &'a mut [[P::Vector; N]; G],
-}
-
-impl<P: Planes, K: Kernel<P, N>, const N: usize, const ENCRYPT: bool, const G: usize> Work<P>
-    for Groups<'_, P, K, N, ENCRYPT, G>
-{
-    #[inline(always)]
-    fn run(self, planes: P) {
-        match &mut self.groups[..] {
-            [rows] if ENCRYPT => *rows = self.kernel.encrypt(planes, *rows),
-            [rows] => *rows = self.kernel.decrypt(planes, *rows),
-            [a, b] if ENCRYPT => [*a, *b] = self.kernel.encrypt_pair(planes, [*a, *b]),
-            [a, b] => [*a, *b] = self.kernel.decrypt_pair(planes, [*a, *b]),
-            _ => unreachable!("one group or two"),
-        }
-    }
 }

@@ -10,7 +10,6 @@ pub(crate) mod planes;
 use zeroize::Zeroize;
 
 use super::{Block, BlockCipher, scan};
-use crate::Backend;
 
 const ROUNDS: usize = 16;
 
@@ -66,9 +65,6 @@ impl Seed {
 }
 
 impl BlockCipher<16> for Seed {
-    const BACKEND: Backend = Backend::Portable;
-    const CONSTANT_TIME: bool = false;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         let (groups, rest) = blocks.as_chunks_mut::<LANES>();
         for group in groups {

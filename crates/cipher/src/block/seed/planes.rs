@@ -23,16 +23,21 @@ const FIELD: u16 = 0x163;
 pub(crate) struct InWords<P: Planes> {
     into: P::Map,
     after: [P::InverseMap; 2],
-    round_keys: [[u32; 2]; ROUNDS],
+    encryption: [[u32; 2]; ROUNDS],
+    decryption: [[u32; 2]; ROUNDS],
 }
 
 /// The cipher under a key of 16 bytes.
 pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, InWords<P>> {
+    let encryption = round_keys(key);
+    let mut decryption = encryption;
+    decryption.reverse();
     let kernel = InWords {
         into: P::map(&compose(&P::FROM_AES_FIELD, &to_aes_field(FIELD))),
         after: [0, 1]
             .map(|i| P::inverse_map(&after_inversion(&SBOXES[i], &to_aes_field(FIELD), 0).0)),
-        round_keys: round_keys(key),
+        encryption,
+        decryption,
     };
     InPlanes { planes, kernel }
 }
@@ -42,23 +47,17 @@ type Word<P, const N: usize> = [<P as Planes>::Vector; N];
 
 impl<P: Planes> Kernel<P> for InWords<P> {
     #[inline(always)]
-    fn encrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
+    fn crypt(&self, planes: P, encrypt: bool, rows: [P::Vector; 16]) -> [P::Vector; 16] {
+        let keys = match encrypt {
+            true => &self.encryption,
+            false => &self.decryption,
+        };
         let [mut a, mut b, mut c, mut d] = load(planes, rows);
-        for keys in self.round_keys.as_chunks::<2>().0 {
+        for keys in keys.as_chunks::<2>().0 {
             self.round(planes, &mut a, &mut b, &c, &d, keys[0]);
             self.round(planes, &mut c, &mut d, &a, &b, keys[1]);
         }
         // The last round does not swap.
-        store(planes, [c, d, a, b])
-    }
-
-    #[inline(always)]
-    fn decrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
-        let [mut a, mut b, mut c, mut d] = load(planes, rows);
-        for keys in self.round_keys.as_chunks::<2>().0.iter().rev() {
-            self.round(planes, &mut a, &mut b, &c, &d, keys[1]);
-            self.round(planes, &mut c, &mut d, &a, &b, keys[0]);
-        }
         store(planes, [c, d, a, b])
     }
 }
@@ -140,7 +139,8 @@ fn swap_bytes<P: Planes, const N: usize>(planes: P, mut words: [Word<P, N>; 4]) 
 
 impl<P: Planes> Drop for InWords<P> {
     fn drop(&mut self) {
-        self.round_keys.as_flattened_mut().zeroize();
+        self.encryption.as_flattened_mut().zeroize();
+        self.decryption.as_flattened_mut().zeroize();
     }
 }
 

@@ -23,7 +23,6 @@ pub(crate) use self::sbox::Words;
 use self::sbox::{COMPLEMENTS, forward};
 use self::words::{add, mix};
 use super::{Block, BlockCipher};
-use crate::Backend;
 use crate::mode::{cbc, xts};
 
 const ROUNDS: usize = 32;
@@ -33,9 +32,6 @@ pub(crate) type RoundKeys = [Words; ROUNDS + 1];
 
 /// Who encrypts and decrypts, on which CPU.
 pub(crate) trait Cpu: Copy + Send + Sync + 'static {
-    /// What does the work.
-    const BACKEND: Backend;
-
     /// What the circuits add to the true output of each S-box.
     const COMPLEMENTS: [Words; 8] = COMPLEMENTS;
 
@@ -47,28 +43,28 @@ pub(crate) trait Cpu: Copy + Send + Sync + 'static {
 
     /// Does [`BlockCipher::encrypt_xts`].
     fn encrypt_xts(self, keys: &RoundKeys, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        xts::run(starts, sector_bytes, data, |blocks| {
+        xts::run(starts, sector_bytes, data, &|blocks| {
             self.encrypt(keys, blocks);
         });
     }
 
     /// Does [`BlockCipher::decrypt_xts`].
     fn decrypt_xts(self, keys: &RoundKeys, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        xts::run(starts, sector_bytes, data, |blocks| {
+        xts::run(starts, sector_bytes, data, &|blocks| {
             self.decrypt(keys, blocks);
         });
     }
 
     /// Does [`BlockCipher::encrypt_cbc`].
     fn encrypt_cbc(self, keys: &RoundKeys, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        cbc::encrypt(ivs, sector_bytes, data, |blocks| {
+        cbc::encrypt(ivs, sector_bytes, data, &|blocks| {
             self.encrypt(keys, blocks);
         });
     }
 
     /// Does [`BlockCipher::decrypt_cbc`].
     fn decrypt_cbc(self, keys: &RoundKeys, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        cbc::decrypt(ivs, sector_bytes, data, |blocks| {
+        cbc::decrypt(ivs, sector_bytes, data, &|blocks| {
             self.decrypt(keys, blocks);
         });
     }
@@ -84,8 +80,6 @@ impl AnyCpu {
 }
 
 impl Cpu for AnyCpu {
-    const BACKEND: Backend = Backend::Portable;
-
     fn encrypt(self, keys: &RoundKeys, blocks: &mut [Block]) {
         encrypt::<{ Self::LANES }>(keys, blocks);
     }
@@ -134,9 +128,6 @@ impl<C: Cpu> Serpent<C> {
 }
 
 impl<C: Cpu> BlockCipher<16> for Serpent<C> {
-    const BACKEND: Backend = C::BACKEND;
-    const CONSTANT_TIME: bool = true;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         self.cpu.encrypt(&self.round_keys, blocks);
     }

@@ -10,7 +10,6 @@ pub(crate) mod sbox;
 use zeroize::Zeroize;
 
 use super::{Block, BlockCipher, scan};
-use crate::Backend;
 
 const ROUNDS: usize = 32;
 
@@ -67,9 +66,6 @@ impl Sm4 {
 }
 
 impl BlockCipher<16> for Sm4 {
-    const BACKEND: Backend = Backend::Portable;
-    const CONSTANT_TIME: bool = false;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         let (groups, rest) = blocks.as_chunks_mut::<LANES>();
         for group in groups {

@@ -93,15 +93,13 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, InWords<P>>
 
 impl<P: Planes> Kernel<P> for InWords<P> {
     #[inline(always)]
-    fn encrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
+    fn crypt(&self, planes: P, encrypt: bool, rows: [P::Vector; 16]) -> [P::Vector; 16] {
+        let keys = match encrypt {
+            true => &self.encryption,
+            false => &self.decryption,
+        };
         let words = planes.rows_to_words(rows);
-        planes.words_to_rows(self.crypt(planes, &self.encryption, words))
-    }
-
-    #[inline(always)]
-    fn decrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
-        let words = planes.rows_to_words(rows);
-        planes.words_to_rows(self.crypt(planes, &self.decryption, words))
+        planes.words_to_rows(self.rounds(planes, keys, words))
     }
 
     const FEW: usize = P::WIDE / 2;
@@ -210,7 +208,7 @@ impl<P: Planes> InWords<P> {
     }
 
     #[inline(always)]
-    fn crypt<const N: usize>(
+    fn rounds<const N: usize>(
         &self,
         planes: P,
         keys: &[u32; ROUNDS],

@@ -11,7 +11,6 @@ pub(crate) mod planes;
 use zeroize::Zeroize;
 
 use super::{Block, BlockCipher};
-use crate::Backend;
 
 const ROUNDS: usize = 16;
 
@@ -136,9 +135,6 @@ impl Drop for Subkeys {
 }
 
 impl BlockCipher<16> for Twofish {
-    const BACKEND: Backend = Backend::Portable;
-    const CONSTANT_TIME: bool = false;
-
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         let (groups, rest) = blocks.as_chunks_mut::<LANES>();
         for group in groups {

@@ -150,6 +150,30 @@ const FEW_PAIRS: usize = 2;
 type Word<P> = [<P as Planes>::Vector; 4];
 
 impl<P: Planes> Kernel<P> for InTables<P> {
+    const SAME_BOTH_WAYS: bool = false;
+
+    #[inline(always)]
+    fn crypt(&self, planes: P, encrypt: bool, rows: [P::Vector; 16]) -> [P::Vector; 16] {
+        if encrypt {
+            self.encrypt(planes, rows)
+        } else {
+            self.decrypt(planes, rows)
+        }
+    }
+
+    const FEW: usize = FEW_PAIRS * P::WIDE / 8;
+
+    #[inline(always)]
+    fn encrypt_few(&self, planes: P, blocks: &mut [Block]) {
+        if blocks.len() <= P::WIDE / 8 {
+            self.encrypt_pairs::<1>(planes, blocks);
+        } else {
+            self.encrypt_pairs::<FEW_PAIRS>(planes, blocks);
+        }
+    }
+}
+
+impl<P: Planes> InTables<P> {
     #[inline(always)]
     fn encrypt(&self, planes: P, rows: [P::Vector; 16]) -> [P::Vector; 16] {
         let keys = &self.subkeys;
@@ -175,19 +199,6 @@ impl<P: Planes> Kernel<P> for InTables<P> {
         planes.half_turned_words_to_rows(add_keys(planes, [a, b, c, d], &keys.input_whitening))
     }
 
-    const FEW: usize = FEW_PAIRS * P::WIDE / 8;
-
-    #[inline(always)]
-    fn encrypt_few(&self, planes: P, blocks: &mut [Block]) {
-        if blocks.len() <= P::WIDE / 8 {
-            self.encrypt_pairs::<1>(planes, blocks);
-        } else {
-            self.encrypt_pairs::<FEW_PAIRS>(planes, blocks);
-        }
-    }
-}
-
-impl<P: Planes> InTables<P> {
     #[inline(always)]
     fn round(
         &self,

@@ -10,7 +10,6 @@ use std::arch::is_aarch64_feature_detected;
 
 use super::super::{Engine, Lines, Work};
 use super::{WHOLE_REGISTER, line, line_mut};
-use crate::Backend;
 use crate::arch::Neon;
 use crate::block::Block;
 
@@ -28,7 +27,6 @@ impl AesCe {
 }
 
 impl Engine for AesCe {
-    const BACKEND: Backend = Backend::AesCe;
     const LANES: usize = 1;
     type Vector = uint8x16_t;
 

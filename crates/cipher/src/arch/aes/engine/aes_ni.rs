@@ -4,7 +4,6 @@ use std::arch::x86_64::*;
 
 use super::super::{Engine, Lines, Work};
 use super::{POLYNOMIAL, WHOLE_REGISTER, line, line_mut};
-use crate::Backend;
 use crate::block::Block;
 
 /// Proof that this CPU has AES-NI and PCLMULQDQ.
@@ -20,7 +19,6 @@ impl AesNi {
 }
 
 impl Engine for AesNi {
-    const BACKEND: Backend = Backend::AesNi;
     const LANES: usize = 1;
     type Vector = __m128i;
 

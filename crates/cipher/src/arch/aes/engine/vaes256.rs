@@ -4,7 +4,6 @@ use std::arch::x86_64::*;
 
 use super::super::{Engine, Lines, Work};
 use super::{POLYNOMIAL, WHOLE_REGISTER, line, line_mut};
-use crate::Backend;
 use crate::block::Block;
 
 /// Proof that this CPU has AVX2, VAES and VPCLMULQDQ on 256-bit registers.
@@ -22,7 +21,6 @@ impl Vaes256 {
 }
 
 impl Engine for Vaes256 {
-    const BACKEND: Backend = Backend::Vaes256;
     const LANES: usize = 2;
     const TWEAKS_BETWEEN_ROUNDS: bool = false;
     type Vector = __m256i;

@@ -4,7 +4,6 @@ use std::arch::x86_64::*;
 
 use super::super::{Engine, Lines, Work};
 use super::{POLYNOMIAL, WHOLE_REGISTER, line, line_mut};
-use crate::Backend;
 use crate::block::Block;
 
 /// Proof that this CPU has VAES and VPCLMULQDQ on 512-bit registers.
@@ -23,7 +22,6 @@ impl Vaes512 {
 }
 
 impl Engine for Vaes512 {
-    const BACKEND: Backend = Backend::Vaes512;
     const LANES: usize = 4;
     type Vector = __m512i;
 

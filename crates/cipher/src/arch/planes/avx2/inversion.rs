@@ -1,41 +1,51 @@
-//! Two ways to invert bytes.
+//! Three ways to map and to invert bytes.
 
 use std::arch::x86_64::*;
-use std::hint::black_box;
-use std::mem::MaybeUninit;
+
+use zeroize::Zeroize;
 
 use super::Avx2Planes;
+use crate::arch::planes::matrix;
 use crate::arch::{AesNi, Avx2};
 use crate::block::planes::linear::{
     IDENTITY, Linear, Nibbles, apply, compose, inverse, of_nibbles,
 };
-use crate::block::planes::{Planes, Work, tower};
+use crate::block::planes::{Planes, Products, Work, tower};
+use crate::stack::on_one_page;
 
-/// A way to invert bytes: what [`Planes`] has of it, for a way that moves nothing
-/// unless it says so.
+/// A way to map and to invert bytes: what [`Planes`] has of it, for a way that moves
+/// nothing unless it says so.
 pub(crate) trait Inversion: Copy + Send + Sync + 'static {
     const FROM_AES_FIELD: Linear;
+    const INVERTS_AT_ONCE: bool = false;
     const MOVES: bool = false;
     const FROM_AES_FIELD_BACK: Linear = Self::FROM_AES_FIELD;
     const BACK_ADDS: u8 = 0;
 
     fn enter<W: Work<Avx2Planes<Self>>>(planes: Avx2Planes<Self>, work: W);
 
-    fn inverse_map(map: &Linear) -> [Nibbles; 2];
+    /// A linear map of bytes, or of their inverses.
+    type Map: Copy + Zeroize + Send + Sync;
 
-    fn inverse_map_back(map: &Linear) -> [Nibbles; 2] {
+    fn map(map: &Linear) -> Self::Map;
+
+    fn inverse_map(map: &Linear) -> Self::Map;
+
+    fn inverse_map_back(map: &Linear) -> Self::Map {
         Self::inverse_map(map)
     }
 
-    fn invert(planes: Avx2Planes<Self>, map: &[Nibbles; 2], x: __m256i) -> __m256i;
+    fn linear(planes: Avx2Planes<Self>, map: &Self::Map, x: __m256i) -> __m256i;
+
+    fn invert(planes: Avx2Planes<Self>, map: &Self::Map, x: __m256i) -> __m256i;
 
     #[inline(always)]
-    fn invert_moving(planes: Avx2Planes<Self>, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+    fn invert_moving(planes: Avx2Planes<Self>, map: &Self::Map, x: __m256i) -> __m256i {
         Self::invert(planes, map, x)
     }
 
     #[inline(always)]
-    fn invert_back(planes: Avx2Planes<Self>, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+    fn invert_back(planes: Avx2Planes<Self>, map: &Self::Map, x: __m256i) -> __m256i {
         Self::invert(planes, map, x)
     }
 
@@ -66,6 +76,7 @@ impl Avx2Planes<ByNibbles> {
 
 impl Inversion for ByNibbles {
     const FROM_AES_FIELD: Linear = tower::FROM_AES;
+    type Map = [Nibbles; 2];
 
     fn enter<W: Work<Avx2Planes<Self>>>(planes: Avx2Planes<Self>, work: W) {
         #[target_feature(enable = "avx2")]
@@ -77,8 +88,17 @@ impl Inversion for ByNibbles {
         on_one_page(|| unsafe { enabled(planes, work) });
     }
 
+    fn map(map: &Linear) -> [Nibbles; 2] {
+        of_nibbles(map)
+    }
+
     fn inverse_map(map: &Linear) -> [Nibbles; 2] {
         tower::after_inversion(map)
+    }
+
+    #[inline(always)]
+    fn linear(planes: Avx2Planes<Self>, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+        by_nibbles(planes, map, x)
     }
 
     #[inline(always)]
@@ -125,6 +145,7 @@ impl Inversion for ByAes {
     const MOVES: bool = true;
     const FROM_AES_FIELD_BACK: Linear = AFTER;
     const BACK_ADDS: u8 = CONSTANT;
+    type Map = [Nibbles; 2];
 
     fn enter<W: Work<Avx2Planes<Self>>>(planes: Avx2Planes<Self>, work: W) {
         #[target_feature(enable = "avx2,aes")]
@@ -134,6 +155,15 @@ impl Inversion for ByAes {
         }
         // SAFETY: `planes` proves AVX2 and AES-NI.
         on_one_page(|| unsafe { enabled(planes, work) });
+    }
+
+    fn map(map: &Linear) -> [Nibbles; 2] {
+        of_nibbles(map)
+    }
+
+    #[inline(always)]
+    fn linear(planes: Avx2Planes<Self>, map: &[Nibbles; 2], x: __m256i) -> __m256i {
+        by_nibbles(planes, map, x)
     }
 
     fn inverse_map(map: &Linear) -> [Nibbles; 2] {
@@ -189,30 +219,75 @@ impl Inversion for ByAes {
     }
 }
 
-/// Does `work` on a stack that has most of a page left before it comes to the next.
-///
-/// Zen 4 takes up to half as long again for kernels that keep vectors on a stack where
-/// that lies on two pages, and where it begins differs from run to run.
+/// A linear map by a look-up of each nibble.
 #[inline(always)]
-fn on_one_page(work: impl FnOnce()) {
-    let here = 0_u8;
-    match (&raw const here).addr() % 4096 / 512 {
-        0 => further_on::<512>(work),
-        1 => further_on::<1024>(work),
-        2 => further_on::<1536>(work),
-        3 => further_on::<2048>(work),
-        4 => further_on::<2560>(work),
-        5 => further_on::<3072>(work),
-        6 => further_on::<3584>(work),
-        _ => work(),
+fn by_nibbles<I: Inversion>(
+    planes: Avx2Planes<I>,
+    [lower, upper]: &[Nibbles; 2],
+    x: __m256i,
+) -> __m256i {
+    planes.xor(
+        planes.look_up_nibble(lower, planes.lower_nibble(x)),
+        planes.look_up_nibble(upper, planes.upper_nibble(x)),
+    )
+}
+
+/// By GFNI's instructions, which map a byte and its inverse in the field of AES by a
+/// matrix of bits.
+#[derive(Clone, Copy)]
+pub(crate) struct ByGfni(());
+
+impl Avx2Planes<ByGfni> {
+    /// The proof, if it is true.
+    pub(crate) fn detect() -> Option<Self> {
+        let cpu = Avx2::detect()?;
+        is_x86_feature_detected!("gfni").then_some(Self {
+            cpu,
+            _inversion: ByGfni(()),
+        })
     }
 }
 
-/// Leaves `BYTES` of the stack out.
-#[inline(never)]
-fn further_on<const BYTES: usize>(work: impl FnOnce()) {
-    let left_out = [MaybeUninit::<u8>::uninit(); BYTES];
-    work();
-    // What is used after the work is there during it.
-    black_box(&left_out);
+impl Inversion for ByGfni {
+    const FROM_AES_FIELD: Linear = IDENTITY;
+    const INVERTS_AT_ONCE: bool = true;
+    type Map = u64;
+
+    fn enter<W: Work<Avx2Planes<Self>>>(planes: Avx2Planes<Self>, work: W) {
+        #[target_feature(enable = "avx2,gfni")]
+        #[inline(never)]
+        fn enabled<W: Work<Avx2Planes<ByGfni>>>(planes: Avx2Planes<ByGfni>, work: W) {
+            work.run(planes);
+        }
+        // SAFETY: `planes` proves AVX2 and GFNI.
+        on_one_page(|| unsafe { enabled(planes, work) });
+    }
+
+    fn map(map: &Linear) -> u64 {
+        matrix(map)
+    }
+
+    fn inverse_map(map: &Linear) -> u64 {
+        matrix(map)
+    }
+
+    #[inline(always)]
+    fn linear(_: Avx2Planes<Self>, &map: &u64, x: __m256i) -> __m256i {
+        // SAFETY: `planes` proves AVX2 and GFNI.
+        unsafe { _mm256_gf2p8affine_epi64_epi8::<0>(x, _mm256_set1_epi64x(map as i64)) }
+    }
+
+    #[inline(always)]
+    fn invert(_: Avx2Planes<Self>, &map: &u64, x: __m256i) -> __m256i {
+        // SAFETY: `planes` proves AVX2 and GFNI.
+        unsafe { _mm256_gf2p8affineinv_epi64_epi8::<0>(x, _mm256_set1_epi64x(map as i64)) }
+    }
+}
+
+impl Products for Avx2Planes<ByGfni> {
+    #[inline(always)]
+    fn multiply(self, x: __m256i, y: __m256i) -> __m256i {
+        // SAFETY: `self` proves AVX2 and GFNI.
+        unsafe { _mm256_gf2p8mul_epi8(x, y) }
+    }
 }

@@ -54,13 +54,8 @@ type Rows = [<Avx512Bytes as Planes>::Vector; 16];
 
 impl Kernel<Avx512Bytes> for WithSerial {
     #[inline(always)]
-    fn encrypt(&self, planes: Avx512Bytes, rows: Rows) -> Rows {
-        self.many.encrypt(planes, rows)
-    }
-
-    #[inline(always)]
-    fn decrypt(&self, planes: Avx512Bytes, rows: Rows) -> Rows {
-        self.many.decrypt(planes, rows)
+    fn crypt(&self, planes: Avx512Bytes, encrypt: bool, rows: Rows) -> Rows {
+        self.many.crypt(planes, encrypt, rows)
     }
 
     const FEW: usize = <Maps<Avx512Bytes> as Kernel<Avx512Bytes>>::FEW;

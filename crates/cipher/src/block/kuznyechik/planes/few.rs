@@ -64,14 +64,11 @@ fn words(block: Block) -> [u32; 4] {
 }
 
 impl<P: Products> Kernel<P> for WithFew<P> {
-    #[inline(always)]
-    fn encrypt(&self, planes: P, rows: State<P>) -> State<P> {
-        self.many.encrypt(planes, rows)
-    }
+    const SAME_BOTH_WAYS: bool = false;
 
     #[inline(always)]
-    fn decrypt(&self, planes: P, rows: State<P>) -> State<P> {
-        self.many.decrypt(planes, rows)
+    fn crypt(&self, planes: P, encrypt: bool, rows: State<P>) -> State<P> {
+        self.many.crypt(planes, encrypt, rows)
     }
 
     const FEW: usize = P::WIDE / 4;
