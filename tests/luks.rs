@@ -5,103 +5,56 @@ use cipher::{Key, SectorSize};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use testkit::{CHEAP, Sandbox};
 use volume::luks2::{Header, Keys, KeyslotOptions, Target};
 use volume::{Hash, Kdf, Limits, Secret};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
-/// Cheap key derivations: what is tested is something else.
-const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
-
-/// A folder with passphrases, and some data in `plain`.
-struct Desk {
-    folder: tempfile::TempDir,
+/// A sandbox with passphrases, and some data in `plain`.
+fn desk() -> Sandbox {
+    let plain: Vec<u8> = (0..5_u32 << 20)
+        .map(|at| ((at / 3) ^ (at >> 9)) as u8)
+        .collect();
+    Sandbox::new(PROGRAM)
+        .with_file("one", "passphrase one\n")
+        .with_file("two", "passphrase two\n")
+        .with_file("plain", plain)
 }
 
-impl Desk {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["one", "two"] {
-            fs::write(folder.path().join(name), format!("passphrase {name}\n")).unwrap();
+/// A volume with `plain` at its start, which `one` opens.
+fn filled(desk: &Sandbox, image: &str, kind: &str) {
+    desk.volume(&format!(
+        "create {image} --type {kind} --size 24MiB {CHEAP} --passphrase-file one"
+    ));
+    desk.volume(&format!(
+        "import {image} --input plain --passphrase-file one"
+    ));
+}
+
+/// Whether the volume opens, and holds what it should.
+fn holds(desk: &Sandbox, image: &str, passphrase: &str) -> bool {
+    let export = format!("export {image} --passphrase-file {passphrase} --output -");
+    let output = desk.volume_command(&export).output().unwrap();
+    match output.status.code() {
+        Some(0) => {
+            assert!(output.stdout.starts_with(&desk.read("plain")));
+            true
         }
-        let plain: Vec<u8> = (0..5_u32 << 20)
-            .map(|at| ((at / 3) ^ (at >> 9)) as u8)
-            .collect();
-        fs::write(folder.path().join("plain"), plain).unwrap();
-        Self { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).unwrap()
-    }
-
-    fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command
-            .arg("volume")
-            .args(arguments.split_whitespace())
-            .current_dir(self.folder.path())
-            .env("XDG_STATE_HOME", self.folder.path().join("state"))
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn volume(&self, arguments: &str) -> Vec<u8> {
-        let output = self.command(arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments}\n{said}");
-        output.stdout
-    }
-
-    /// Runs what must be refused, and must change nothing of `image`.
-    fn refused(&self, code: i32, image: &str, arguments: &str) -> Output {
-        let before = self.read(image);
-        let output = self.command(arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
-        assert_eq!(said.lines().count(), 2, "{arguments}\n{said}");
-        assert!(self.read(image) == before, "{arguments}");
-        output
-    }
-
-    /// A volume with `plain` at its start, which `one` opens.
-    fn filled(&self, image: &str, kind: &str) {
-        self.volume(&format!(
-            "create {image} --type {kind} --size 24MiB {CHEAP} --passphrase-file one"
-        ));
-        self.volume(&format!(
-            "import {image} --input plain --passphrase-file one"
-        ));
-    }
-
-    /// Whether the volume opens, and holds what it should.
-    fn holds(&self, image: &str, passphrase: &str) -> bool {
-        let export = format!("export {image} --passphrase-file {passphrase} --output -");
-        let output = self.command(&export).output().unwrap();
-        match output.status.code() {
-            Some(0) => {
-                assert!(output.stdout.starts_with(&self.read("plain")));
-                true
-            }
-            Some(3) => false,
-            other => panic!("{other:?}"),
-        }
+        Some(3) => false,
+        other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn no_volume_opens_without_a_passphrase() {
-    let desk = Desk::new();
+    let desk = desk();
     for secret in ["", "--passphrase-file empty", "--new-passphrase-file one"] {
-        fs::write(desk.path("empty"), "").unwrap();
+        desk.write("empty", "");
         let create = format!("create x.img --size 20MiB {secret} {CHEAP}");
-        let output = desk.command(&create).output().unwrap();
+        let output = desk.volume_command(&create).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{create}");
         assert!(!desk.path("x.img").exists(), "{create}");
     }
@@ -110,10 +63,10 @@ fn no_volume_opens_without_a_passphrase() {
 #[cfg(unix)]
 #[test]
 fn plaintext_comes_and_goes_by_named_pipes() {
-    let desk = Desk::new();
-    desk.filled("v.img", "luks2");
+    let desk = desk();
+    filled(&desk, "v.img", "luks2");
     let plain: Vec<u8> = desk.read("plain").iter().rev().copied().collect();
-    fs::write(desk.path("other"), &plain).unwrap();
+    desk.write("other", &plain);
     for (feeding, command) in [
         ("cat other > pipe", "import v.img --yes --input pipe"),
         ("cat pipe > out", "export v.img --output pipe"),
@@ -123,7 +76,7 @@ fn plaintext_comes_and_goes_by_named_pipes() {
                 "-c",
                 &format!("rm -f pipe; mkfifo pipe; touch made; {feeding}"),
             ])
-            .current_dir(desk.folder.path())
+            .current_dir(desk.directory())
             .spawn()
             .unwrap();
         while fs::remove_file(desk.path("made")).is_err() {
@@ -137,10 +90,10 @@ fn plaintext_comes_and_goes_by_named_pipes() {
 
 #[test]
 fn headers_are_saved_and_come_back() {
-    let desk = Desk::new();
+    let desk = desk();
     for kind in ["luks1", "luks2"] {
         let image = &format!("{kind}.img");
-        desk.filled(image, kind);
+        filled(&desk, image, kind);
         desk.volume(&format!("header backup {image} --output {kind}.header"));
         desk.refused(
             2,
@@ -150,39 +103,39 @@ fn headers_are_saved_and_come_back() {
         desk.volume(&format!(
             "passwd {image} {CHEAP} --passphrase-file one --new-passphrase-file two"
         ));
-        assert!(!desk.holds(image, "one") && desk.holds(image, "two"));
+        assert!(!holds(&desk, image, "one") && holds(&desk, image, "two"));
         // What opens it now would be lost.
         let restore = format!("header restore {image} --input {kind}.header");
         desk.refused(4, image, &restore);
         desk.volume(&format!("{restore} --yes"));
-        assert!(desk.holds(image, "one") && !desk.holds(image, "two"));
+        assert!(holds(&desk, image, "one") && !holds(&desk, image, "two"));
 
         // Over another volume, or none, only if that is meant.
         let other = &format!("{kind}-other.img");
-        desk.filled(other, kind);
+        filled(&desk, other, kind);
         let restore = format!("header restore {other} --input {kind}.header");
         desk.refused(4, other, &restore);
         desk.refused(2, image, &format!("header restore {image} --input plain"));
         let mut bytes = desk.read(image);
         bytes[..1 << 20].fill(0);
-        fs::write(desk.path(image), bytes).unwrap();
+        desk.write(image, bytes);
         let restore = format!("header restore {image} --input {kind}.header");
         desk.refused(4, image, &restore);
         desk.volume(&format!("{restore} --yes"));
-        assert!(desk.holds(image, "one"));
+        assert!(holds(&desk, image, "one"));
     }
 }
 
 /// With the header alone somebody knows how far the data are, and has both keys.
 #[test]
 fn no_header_comes_back_while_the_data_move() {
-    let desk = Desk::new();
-    desk.filled("v.img", "luks2");
+    let desk = desk();
+    filled(&desk, "v.img", "luks2");
     desk.volume("header backup v.img --output saved");
     begin_reencryption(&desk.path("v.img"));
     desk.refused(4, "v.img", "header restore v.img --input saved");
     desk.volume("reencrypt v.img --passphrase-file one");
-    assert!(desk.holds("v.img", "one"));
+    assert!(holds(&desk, "v.img", "one"));
 }
 
 /// Begins to change the volume key, and goes no further.
@@ -216,8 +169,8 @@ fn begin_reencryption(image: &Path) {
 
 #[test]
 fn names_and_sizes_change() {
-    let desk = Desk::new();
-    desk.filled("v.img", "luks2");
+    let desk = desk();
+    filled(&desk, "v.img", "luks2");
     desk.volume("header set v.img --label mine --uuid 11111111-2222-3333-4444-555555555555");
     let info = String::from_utf8(desk.volume("info v.img")).unwrap();
     assert!(
@@ -226,18 +179,18 @@ fn names_and_sizes_change() {
     );
     desk.volume("resize v.img --to 32MiB");
     assert_eq!(desk.read("v.img").len(), 32 << 20);
-    assert!(desk.holds("v.img", "one"));
+    assert!(holds(&desk, "v.img", "one"));
     desk.refused(4, "v.img", "resize v.img --to 24MiB");
     desk.refused(2, "v.img", "resize v.img --to 15MiB");
     desk.volume("resize v.img --to 24MiB --yes");
-    assert!(desk.holds("v.img", "one"));
+    assert!(holds(&desk, "v.img", "one"));
     let mut bytes = desk.read("v.img");
     bytes[..4096].fill(0);
-    fs::write(desk.path("v.img"), bytes).unwrap();
-    assert!(desk.holds("v.img", "one"));
+    desk.write("v.img", bytes);
+    assert!(holds(&desk, "v.img", "one"));
     let said = String::from_utf8(desk.volume("header repair v.img")).unwrap();
     assert!(said.contains("good again"), "{said}");
-    desk.filled("w.img", "luks1");
+    filled(&desk, "w.img", "luks1");
     desk.refused(2, "w.img", "header set w.img --label mine");
 }
 
@@ -260,11 +213,11 @@ fn fix_size(image: &Path, size: &[u8; 7]) {
 
 #[test]
 fn a_size_in_the_header_changes_with_the_file() {
-    let desk = Desk::new();
-    desk.filled("v.img", "luks2");
-    let length = |desk: &Desk| {
+    let desk = desk();
+    filled(&desk, "v.img", "luks2");
+    let length = |desk: &Sandbox| {
         let export = "export v.img --passphrase-file one --output -";
-        assert!(desk.holds("v.img", "one"));
+        assert!(holds(desk, "v.img", "one"));
         desk.volume(export).len()
     };
     // The file is longer than header and data.
@@ -298,7 +251,7 @@ fn a_size_in_the_header_changes_with_the_file() {
     let mut longer = desk.read("v.img");
     longer.resize(40 << 20, 0);
     longer[39 << 20] = 1;
-    fs::write(desk.path("v.img"), longer).unwrap();
+    desk.write("v.img", longer);
     desk.refused(4, "v.img", "resize v.img --to 26MiB");
     desk.volume("resize v.img --to 26MiB --yes");
 }
@@ -306,15 +259,15 @@ fn a_size_in_the_header_changes_with_the_file() {
 /// Whether it would be taken into the volume or cut off.
 #[test]
 fn nothing_behind_a_fixed_size_goes_unasked() {
-    let desk = Desk::new();
-    desk.filled("v.img", "luks2");
+    let desk = desk();
+    filled(&desk, "v.img", "luks2");
     fix_size(&desk.path("v.img"), b"1048576");
     let at = |end: usize, bytes: &[u8]| {
         let mut image = desk.read("v.img");
         image.truncate(17 << 20);
         image.resize(end, 0);
         image.extend_from_slice(bytes);
-        fs::write(desk.path("v.img"), image).unwrap();
+        desk.write("v.img", image);
     };
     at(18 << 20, &[b'p'; 4096]);
     for to in ["17MiB", "18MiB", "19MiB", "24MiB"] {
@@ -331,15 +284,14 @@ fn nothing_behind_a_fixed_size_goes_unasked() {
 
 #[test]
 fn a_luks1_volume_becomes_luks2_and_is_reencrypted() {
-    let desk = Desk::new();
-    desk.filled("v.img", "luks1");
+    let desk = desk();
+    filled(&desk, "v.img", "luks1");
     desk.volume(&format!(
         "key add v.img {CHEAP} --passphrase-file one --new-passphrase-file two --new-key-slot 5"
     ));
     desk.volume("header backup v.img --output saved");
     let reencrypt = format!("reencrypt v.img {CHEAP} --passphrase-file two --yes");
-    let refused = desk.refused(2, "v.img", &reencrypt);
-    let said = String::from_utf8(refused.stderr).unwrap();
+    let said = desk.refused(2, "v.img", &reencrypt);
     assert!(
         said.contains("cryptmark volume convert v.img --type luks2"),
         "{said}"
@@ -348,7 +300,7 @@ fn a_luks1_volume_becomes_luks2_and_is_reencrypted() {
     desk.refused(2, "plain", "convert plain --type luks2");
     desk.volume("convert v.img --type luks2");
     for passphrase in ["one", "two"] {
-        assert!(desk.holds("v.img", passphrase));
+        assert!(holds(&desk, "v.img", passphrase));
     }
     let info = desk.volume("info v.img --json");
     let info: serde_json::Value = serde_json::from_slice(&info).unwrap();
@@ -366,15 +318,15 @@ fn a_luks1_volume_becomes_luks2_and_is_reencrypted() {
 
     // The way back.
     desk.volume("header restore v.img --input saved");
-    assert!(desk.holds("v.img", "one"));
+    assert!(holds(&desk, "v.img", "one"));
     desk.volume("convert v.img --type luks2");
     desk.volume(&reencrypt);
-    assert!(desk.holds("v.img", "two") && !desk.holds("v.img", "one"));
+    assert!(holds(&desk, "v.img", "two") && !holds(&desk, "v.img", "one"));
 }
 
 #[test]
 fn a_detached_luks1_header_becomes_one_of_luks2() {
-    let desk = Desk::new();
+    let desk = desk();
     let detached = "--header h.img --passphrase-file one";
     desk.volume(&format!(
         "create v.img --type luks1 --size 8MiB {CHEAP} {detached}"
@@ -388,9 +340,9 @@ fn a_detached_luks1_header_becomes_one_of_luks2() {
 }
 
 /// A volume that `one`, `two` and the key file `plain-key` open.
-fn with_three_keyslots(desk: &Desk) {
-    desk.filled("v.img", "luks2");
-    fs::write(desk.path("plain-key"), [7; 40]).unwrap();
+fn with_three_keyslots(desk: &Sandbox) {
+    filled(desk, "v.img", "luks2");
+    desk.write("plain-key", [7; 40]);
     for new in ["--new-passphrase-file two", "--new-key-file plain-key"] {
         desk.volume(&format!(
             "key add v.img {CHEAP} --passphrase-file one {new}"
@@ -400,7 +352,7 @@ fn with_three_keyslots(desk: &Desk) {
 
 #[test]
 fn keyslots_that_are_opened_survive_another_volume_key() {
-    let desk = Desk::new();
+    let desk = desk();
     with_three_keyslots(&desk);
     let reencrypt = format!("reencrypt v.img {CHEAP} --passphrase-file one");
     desk.refused(4, "v.img", &reencrypt);
@@ -415,7 +367,7 @@ fn keyslots_that_are_opened_survive_another_volume_key() {
         "v.img",
         &format!("{reencrypt} --keep-passphrase-file two"),
     );
-    fs::write(desk.path("three"), "three\n").unwrap();
+    desk.write("three", "three\n");
     for wrong in ["three", "two --keep-passphrase-file two"] {
         desk.refused(
             3,
@@ -425,13 +377,13 @@ fn keyslots_that_are_opened_survive_another_volume_key() {
     }
     let keep = "--keep-passphrase-file two --keep-key-file plain-key";
     desk.volume(&format!("{reencrypt} {keep}"));
-    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
+    assert!(holds(&desk, "v.img", "one") && holds(&desk, "v.img", "two"));
     let export = "export v.img --key-file plain-key --output -";
     assert!(desk.volume(export).starts_with(&desk.read("plain")));
     // One stays, the other goes.
     desk.volume(&format!("{reencrypt} --keep-passphrase-file two --yes"));
-    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
-    let gone = desk.command(export).output().unwrap();
+    assert!(holds(&desk, "v.img", "one") && holds(&desk, "v.img", "two"));
+    let gone = desk.volume_command(export).output().unwrap();
     assert_eq!(gone.status.code(), Some(3));
 }
 
@@ -442,13 +394,13 @@ fn keyslots_are_opened_at_a_terminal() {
         println!("skipped: script is not installed");
         return;
     }
-    let desk = Desk::new();
+    let desk = desk();
     with_three_keyslots(&desk);
     let typed = |lines: &str| {
         let command = format!("{PROGRAM} volume reencrypt v.img {CHEAP}");
         let mut script = Command::new("script")
             .args(["--quiet", "--return", "--command", &command, "/dev/null"])
-            .current_dir(desk.folder.path())
+            .current_dir(desk.directory())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -467,7 +419,7 @@ fn keyslots_are_opened_at_a_terminal() {
     let (code, said) = typed("passphrase one\npassphrase two\n\n");
     assert_eq!(code, Some(4), "{said}");
     assert!(said.contains("1 more keyslot would be lost"), "{said}");
-    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
+    assert!(holds(&desk, "v.img", "one") && holds(&desk, "v.img", "two"));
 
     desk.volume("key kill v.img --key-slot 2 --passphrase-file one");
     let (code, said) = typed("passphrase one\nwrong\nwrong\nwrong\n");
@@ -475,16 +427,16 @@ fn keyslots_are_opened_at_a_terminal() {
     let (code, said) = typed("passphrase one\nwrong\npassphrase two\n");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("keyslot 1"), "{said}");
-    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
+    assert!(holds(&desk, "v.img", "one") && holds(&desk, "v.img", "two"));
 }
 
 #[test]
 fn an_image_is_encrypted_and_decrypted_where_it_is() {
-    let desk = Desk::new();
+    let desk = desk();
     fs::copy(desk.path("plain"), desk.path("v.img")).unwrap();
     let encrypt = format!("reencrypt v.img --encrypt {CHEAP} --passphrase-file one");
     desk.volume(&encrypt);
-    assert!(desk.holds("v.img", "one"));
+    assert!(holds(&desk, "v.img", "one"));
     assert!(!desk.path("v.img.cryptmark-header").exists());
     desk.refused(4, "v.img", &encrypt);
     desk.refused(
@@ -506,15 +458,15 @@ fn an_image_is_encrypted_and_decrypted_where_it_is() {
 
 #[test]
 fn killed_while_the_data_move_it_opens_and_goes_on() {
-    let desk = Desk::new();
+    let desk = desk();
     let plain = desk.read("plain").repeat(6);
-    fs::write(desk.path("plain"), &plain).unwrap();
+    desk.write("plain", &plain);
     let mut cut = 0;
     for pause in (0..20).map(|step| step * 15) {
-        fs::write(desk.path("v.img"), &plain).unwrap();
+        desk.write("v.img", &plain);
         let encrypt = format!("reencrypt v.img --encrypt {CHEAP} --passphrase-file one");
         let mut child = desk
-            .command(&encrypt)
+            .volume_command(&encrypt)
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
@@ -526,7 +478,7 @@ fn killed_while_the_data_move_it_opens_and_goes_on() {
         if side.exists() {
             // Before the header says anything there is nothing to go on with.
             let begun = desk
-                .command("info v.img")
+                .volume_command("info v.img")
                 .output()
                 .unwrap()
                 .status
@@ -534,7 +486,7 @@ fn killed_while_the_data_move_it_opens_and_goes_on() {
             if begun {
                 // There may be no room for the header yet: the data are as they were.
                 let export = "export v.img --passphrase-file one --output -";
-                let output = desk.command(export).output().unwrap();
+                let output = desk.volume_command(export).output().unwrap();
                 let data = match output.status.code() {
                     Some(0) => output.stdout,
                     Some(4) => desk.read("v.img"),
@@ -549,12 +501,12 @@ fn killed_while_the_data_move_it_opens_and_goes_on() {
             }
         }
         if !desk.read("v.img").starts_with(&plain) {
-            assert!(desk.holds("v.img", "one"), "after {pause} ms");
+            assert!(holds(&desk, "v.img", "one"), "after {pause} ms");
             assert!(!side.exists());
             desk.volume(&format!(
                 "reencrypt v.img --passphrase-file one --yes {CHEAP}"
             ));
-            assert!(desk.holds("v.img", "one"), "after {pause} ms");
+            assert!(holds(&desk, "v.img", "one"), "after {pause} ms");
         }
     }
     println!("{cut} encryptions were cut");
@@ -564,7 +516,7 @@ fn killed_while_the_data_move_it_opens_and_goes_on() {
 /// Bytes behind the last sector are no data, whatever size sectors have.
 #[test]
 fn a_tail_stays_what_it_is_when_sectors_become_smaller() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.volume(&format!(
         "create v.img --size 8MiB --offset 2MiB --sector-size 4096 --passphrase-file one {CHEAP}"
     ));
@@ -587,7 +539,7 @@ fn a_tail_stays_what_it_is_when_sectors_become_smaller() {
 
 #[test]
 fn a_volume_without_a_header_is_noise() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.volume("create v.img --type plain --size 6MiB");
     let bytes = desk.read("v.img");
     assert!(bytes.len() == 6 << 20 && !bytes.chunks(512).any(|part| part == [0; 512]));

@@ -1,14 +1,15 @@
 //! VeraCrypt: two headers that look like noise, and which of them are mended.
 
-use crate::desk::{Desk, noise};
+use crate::sandbox::{create, desk, ends, spoil};
+use testkit::Sandbox;
 
 const V: &str = "--type veracrypt --veracrypt-pim 1 --hash sha512";
 const SIZE: usize = 2 << 20;
 const COPIES: usize = SIZE - (128 << 10);
 
 /// A volume with a hidden one in it: `one` and `two` open them.
-fn volumes() -> Desk {
-    let desk = Desk::new();
+fn volumes() -> Sandbox {
+    let desk = desk();
     desk.volume(&format!(
         "create v {V} --size 2MiB --quick --no-progress --key-file one"
     ));
@@ -18,14 +19,17 @@ fn volumes() -> Desk {
     desk
 }
 
-fn opens(desk: &Desk, secret: &str) -> [i32; 2] {
+fn opens(desk: &Sandbox, secret: &str) -> [i32; 2] {
     let hidden = if secret == "two" {
         "--tcrypt-hidden"
     } else {
         ""
     };
     ["", "--tcrypt-backup"].map(|copy| {
-        let output = desk.try_to(&format!("open v {V} {hidden} {copy} --key-file {secret}"));
+        let output = desk
+            .volume_command(&format!("open v {V} {hidden} {copy} --key-file {secret}"))
+            .output()
+            .unwrap();
         output.status.code().unwrap()
     })
 }
@@ -42,18 +46,26 @@ fn whichever_is_good_mends_the_other() {
     let sound = desk.read("v");
     for (name, offset, secret) in cases {
         let mut image = sound.clone();
-        noise(&mut image[offset..][..512]);
+        spoil(&mut image[offset..][..512]);
         desk.write("v", &image);
         let before = opens(&desk, secret);
         assert_eq!(before.iter().sum::<i32>(), 3, "{name}: {before:?}");
         desk.refused(3, "v", &format!("header repair v {V} --key-file three"));
-        let said = desk.volume(&format!("header repair v {V} --key-file {secret}"));
+        let said = ends(
+            &desk,
+            0,
+            &format!("header repair v {V} --key-file {secret}"),
+        );
         assert!(said.contains("anew"), "{name}: {said}");
         assert_eq!(opens(&desk, secret), [0, 0], "{name}");
         let after = desk.read("v");
         let elsewhere = |image: &[u8]| [&image[..offset], &image[offset + 512..]].concat();
         assert!(elsewhere(&after) == elsewhere(&image), "{name}");
-        let said = desk.volume(&format!("header repair v {V} --key-file {secret}"));
+        let said = ends(
+            &desk,
+            0,
+            &format!("header repair v {V} --key-file {secret}"),
+        );
         assert!(said.contains("good"), "{name}: {said}");
         assert!(desk.read("v") == after, "{name}: nothing is to be mended");
     }
@@ -62,7 +74,7 @@ fn whichever_is_good_mends_the_other() {
 /// The keys are the same after a resize, and what is behind the old end has no other loss.
 #[test]
 fn a_backup_from_before_a_resize_is_told_by_the_size() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.volume(&format!(
         "create v {V} --size 2MiB --quick --no-progress --key-file one"
     ));
@@ -109,7 +121,7 @@ fn a_backup_goes_over_nothing_unasked() {
     desk.volume(&format!(
         "create x {V} --size 2MiB --quick --no-progress --key-file two"
     ));
-    desk.create("luks", "luks2");
+    create(&desk, "luks", "luks2");
     desk.write("empty", &vec![0; SIZE]);
     for (image, word) in [
         ("w", "keys of its data"),
@@ -125,7 +137,7 @@ fn a_backup_goes_over_nothing_unasked() {
     let restore = format!("header restore v {V} --input saved --key-file one");
     desk.volume(&restore);
     let mut image = desk.read("v");
-    noise(&mut image[..512]);
+    spoil(&mut image[..512]);
     desk.write("v", &image);
     desk.volume(&restore);
     assert_eq!(opens(&desk, "one"), [0, 0]);

@@ -2,12 +2,13 @@
 //!
 //! No distribution brings it: these tests run where somebody has installed it.
 
-use super::Desk;
+use super::desk;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use testkit::Sandbox;
 
 /// Its ciphers, as it names them; lower case gives this program's names.
 const CIPHERS: [&str; 15] = [
@@ -46,7 +47,7 @@ const HIDDEN: &str = "another one of twenty characters";
 static SLOT: AtomicU32 = AtomicU32::new(0);
 
 /// Writes the passphrases; `false` where VeraCrypt cannot be had.
-fn is_there(desk: &Desk) -> bool {
+fn is_there(desk: &Sandbox) -> bool {
     let version = Command::new("veracrypt")
         .args(["--text", "--version"])
         .output();
@@ -55,17 +56,17 @@ fn is_there(desk: &Desk) -> bool {
         println!("skipped: no veracrypt, no /dev/fuse, or not root");
         return false;
     }
-    fs::write(desk.path().join("long"), PASSPHRASE).unwrap();
-    fs::write(desk.path().join("hidden"), HIDDEN).unwrap();
+    desk.write("long", PASSPHRASE);
+    desk.write("hidden", HIDDEN);
     true
 }
 
-fn veracrypt(desk: &Desk, words: &[&str], passphrase: &str) -> Output {
+fn veracrypt(desk: &Sandbox, words: &[&str], passphrase: &str) -> Output {
     let mut child = Command::new("veracrypt")
         .args(["--text", "--non-interactive"])
         .args(words)
-        .current_dir(desk.path())
-        .env("TMPDIR", desk.path())
+        .current_dir(desk.directory())
+        .env("TMPDIR", desk.directory())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -79,12 +80,12 @@ fn veracrypt(desk: &Desk, words: &[&str], passphrase: &str) -> Output {
 
 /// A volume that VeraCrypt has opened.
 struct Open<'a> {
-    desk: &'a Desk,
+    desk: &'a Sandbox,
     file: PathBuf,
 }
 
 impl<'a> Open<'a> {
-    fn new(desk: &'a Desk, passphrase: &str, more: &[&str]) -> Result<Self, String> {
+    fn new(desk: &'a Sandbox, passphrase: &str, more: &[&str]) -> Result<Self, String> {
         let slot = 1 + SLOT.fetch_add(1, Ordering::Relaxed) % 64;
         let slot = format!("--slot={slot}");
         let words = [
@@ -101,7 +102,7 @@ impl<'a> Open<'a> {
         match output.status.success() {
             true => Ok(Self {
                 desk,
-                file: desk.path().join(".veracrypt_aux_mnt1/volume"),
+                file: desk.path(".veracrypt_aux_mnt1/volume"),
             }),
             false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
         }
@@ -110,7 +111,7 @@ impl<'a> Open<'a> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        let image = self.desk.path().join("v.img");
+        let image = self.desk.path("v.img");
         veracrypt(self.desk, &["--dismount", image.to_str().unwrap()], "");
     }
 }
@@ -124,7 +125,7 @@ fn content(seed: u8, length: usize) -> Vec<u8> {
 
 /// What VeraCrypt reads of the volume is what this program does, and what it
 /// writes is read here.
-fn is_read_by_both(desk: &Desk, passphrase: &str, ours: &str, theirs: &[&str]) {
+fn is_read_by_both(desk: &Sandbox, passphrase: &str, ours: &str, theirs: &[&str]) {
     let export = format!("export v.img --type veracrypt --veracrypt-pim 1 {ours} --output -");
     let seen = desk.volume(&export);
     let open = Open::new(desk, passphrase, theirs).unwrap_or_else(|said| panic!("{ours}: {said}"));
@@ -141,7 +142,7 @@ fn is_read_by_both(desk: &Desk, passphrase: &str, ours: &str, theirs: &[&str]) {
 
 #[test]
 fn it_opens_what_is_made_here() {
-    let desk = Desk::new();
+    let desk = desk();
     if !is_there(&desk) {
         return;
     }
@@ -153,7 +154,7 @@ fn it_opens_what_is_made_here() {
             "create v.img --size 2MiB --type veracrypt --cipher {cipher} --hash {ours} \
              --veracrypt-pim 1 --passphrase-file long --yes --no-progress"
         ));
-        fs::write(desk.path().join("content"), content(number as u8, 300_000)).unwrap();
+        desk.write("content", content(number as u8, 300_000));
         let opened = format!("--hash {ours} --passphrase-file long");
         desk.volume(&format!(
             "import v.img --type veracrypt --veracrypt-pim 1 {opened} --input content"
@@ -170,11 +171,11 @@ fn it_opens_what_is_made_here() {
 
 #[test]
 fn its_volumes_are_opened_here() {
-    let desk = Desk::new();
+    let desk = desk();
     if !is_there(&desk) {
         return;
     }
-    fs::write(desk.path().join("key"), content(3, 2000)).unwrap();
+    desk.write("key", content(3, 2000));
     let sha512 = CIPHERS.map(|cipher| (cipher, HASHES[0]));
     let others = HASHES[1..].iter().map(|hash| ("Serpent", *hash));
     for (cipher, (theirs, ours)) in sha512.into_iter().chain(others) {
@@ -195,7 +196,7 @@ fn its_volumes_are_opened_here() {
             &encryption,
             &hash,
         ];
-        let _ = fs::remove_file(desk.path().join("v.img"));
+        let _ = fs::remove_file(desk.path("v.img"));
         let made = veracrypt(&desk, &create, PASSPHRASE);
         let said = String::from_utf8_lossy(&made.stderr);
         assert!(made.status.success(), "{cipher}: {said}");
@@ -209,7 +210,7 @@ fn its_volumes_are_opened_here() {
 
 #[test]
 fn a_hidden_volume_is_the_same_to_both() {
-    let desk = Desk::new();
+    let desk = desk();
     if !is_there(&desk) {
         return;
     }
