@@ -1,11 +1,12 @@
 //! Advice on machines that are not here, on this one, and what is not to be had.
 
-use super::Desk;
+use super::desk;
 use serde_json::Value;
+use testkit::Sandbox;
 
 /// Measures what was proposed by the command that the advice gives; every
 /// workload must lie where it was expected.
-fn expectations_are_met(desk: &Desk, advice: &Value) {
+fn expectations_are_met(desk: &Sandbox, advice: &Value) {
     let check = advice["check"].as_str().unwrap();
     let words: Vec<&str> = check.split(' ').skip(1).collect();
     let run = desk.json(&[&words[..], &["--seed", "7", "--json", "-"]].concat());
@@ -46,7 +47,7 @@ fn choice<'a>(advice: &'a Value, what: &str) -> (&'a str, &'a str) {
 
 #[test]
 fn a_fast_disk_behind_a_fast_processor_gets_aes_without_workers() {
-    let desk = Desk::new();
+    let desk = desk();
     let machine = ["advise", "--system", &nvme(), "--cpu", FAST, "--cores", "4"];
     let advice = desk.json(&[&machine[..], &["--json"]].concat());
     let setup = &advice["setup"];
@@ -101,7 +102,7 @@ fn a_fast_disk_behind_a_fast_processor_gets_aes_without_workers() {
 
 #[test]
 fn flash_behind_a_processor_without_aes_gets_adiantum_by_figures() {
-    let desk = Desk::new();
+    let desk = desk();
     let machine = ["advise", "--system", "drive:tlc-1t", "--json", "--cpu"];
     let advice = desk.json(&[&machine[..], &[SLOW]].concat());
     let setup = &advice["setup"];
@@ -147,7 +148,7 @@ fn flash_behind_a_processor_without_aes_gets_adiantum_by_figures() {
 
 #[test]
 fn a_disk_that_turns_gets_aes_since_nothing_is_slower() {
-    let desk = Desk::new();
+    let desk = desk();
     let machine = ["advise", "--system", "drive:hdd-wd", "--cpu", FAST];
     let advice = desk.json(&[&machine[..], &["--json"]].concat());
     let setup = &advice["setup"];
@@ -169,7 +170,7 @@ fn a_disk_that_turns_gets_aes_since_nothing_is_slower() {
 /// Of a drive that is smaller than what is measured elsewhere, all is.
 #[test]
 fn a_small_drive_is_asked_for_all_of_it() {
-    let desk = Desk::new();
+    let desk = desk();
     let key = ["advise", "--system", "drive:flash-key-128m", "--json"];
     let cipher = ["--cpu", "aes=60MB/s", "--cipher", "aes-xts-plain64"];
     let advice = desk.json(&[key, cipher].concat());
@@ -184,7 +185,7 @@ fn a_small_drive_is_asked_for_all_of_it() {
 /// was measured; nothing else stays there.
 #[test]
 fn this_machine_gets_a_set_up_that_can_be_made() {
-    let desk = Desk::new();
+    let desk = desk();
     let one = ["advise", "--at", "at", "--cipher", "aes-xts-plain64"];
     let advice = desk.json(&[&one[..], &["--json"]].concat());
     assert_eq!(std::fs::read_dir(desk.path("at")).unwrap().count(), 0);
@@ -194,7 +195,7 @@ fn this_machine_gets_a_set_up_that_can_be_made() {
     assert!(desk.ok(&["list"]).contains(advice["run"].as_str().unwrap()));
 
     let image = desk.path("at/volume.img");
-    std::fs::write(desk.path("passphrase"), "correct horse\n").unwrap();
+    desk.write("passphrase", "correct horse\n");
     let create = advice["commands"]["cryptmark"][0].as_str().unwrap();
     assert!(create.contains(image.to_str().unwrap()), "{create}");
     // The same, cheap to open, and smaller.
@@ -217,7 +218,7 @@ fn this_machine_gets_a_set_up_that_can_be_made() {
 
 #[test]
 fn what_is_weak_or_impossible_is_refused() {
-    let desk = Desk::new();
+    let desk = desk();
     let refused: [(&[&str], &str); 8] = [
         (&["--cipher", "aes-cbc-plain64"], "watermarking"),
         (&["--cipher", "aes-ecb"], "equal blocks"),

@@ -1,12 +1,12 @@
 //! Plans that print what people know from other programs, in their short form.
 
-use super::Desk;
+use super::desk;
 use serde_json::Value;
 
 /// The table of cryptsetup, in its order; what reads cryptsetup's reads this too.
 #[test]
 fn the_table_of_cryptsetup_is_where_it_was() {
-    let desk = Desk::new();
+    let desk = desk();
     let short = ["run", "cryptsetup-benchmark", "--quick", "--repeat", "1"];
     let table = desk.ok(&short);
     let rows: Vec<Vec<&str>> = table
@@ -42,7 +42,7 @@ fn the_table_of_cryptsetup_is_where_it_was() {
         let line = table.lines().find(|line| line.starts_with(name)).unwrap();
         assert!(line.ends_with("(requested 200 ms time)"), "{line}");
     }
-    std::fs::write(desk.path("table.txt"), &table).unwrap();
+    desk.write("table.txt", &table);
     let said = desk.ok(&["import", "table.txt"]);
     assert!(said.contains("24 cells of cryptsetup benchmark"), "{said}");
 }
@@ -68,13 +68,12 @@ fn score(text: &str, heading: &str, label: &str) -> f64 {
 /// The published formula on the rates of the same run.
 #[test]
 fn scores_of_as_ssd_follow_from_the_rates() {
-    let desk = Desk::new();
+    let desk = desk();
     let arguments = ["--quick", "--repeat", "1", "--json", "run.json"];
     let drive = ["--system", "drive:mlc-128g", "--cpu", "aes=300MB/s"];
     let cipher = ["--cipher", "aes-xts-plain64"];
     let text = desk.ok(&[&["run", "as-ssd"], &arguments[..], &drive, &cipher].concat());
-    let run = std::fs::read_to_string(desk.path("run.json")).unwrap();
-    let run: Value = serde_json::from_str(&run).unwrap();
+    let run = desk.read_json("run.json");
     let encrypted = Value::from("aes-xts-plain64");
     for (label, cipher) in [("plain", &Value::Null), ("AES-256", &encrypted)] {
         let rate = |workload| rate(&run, workload, cipher);
@@ -104,13 +103,12 @@ fn scores_of_as_ssd_follow_from_the_rates() {
 /// The whitepaper's composite beside what it prints, on a disk as slow as its own.
 #[test]
 fn the_disk_mark_stands_beside_the_published_one() {
-    let desk = Desk::new();
+    let desk = desk();
     let plan = ["run", "fde-passmark", "--quick", "--json", "run.json"];
     let drive = ["--system", "drive:hdd-desktop-2003", "--cpu", "aes=50MB/s"];
     let cipher = ["--cipher", "aes-xts-plain64"];
     let text = desk.ok(&[&plan[..], &drive, &cipher].concat());
-    let run = std::fs::read_to_string(desk.path("run.json")).unwrap();
-    let run: Value = serde_json::from_str(&run).unwrap();
+    let run = desk.read_json("run.json");
     let rate = |workload| rate(&run, workload, &Value::Null);
     let mean = (rate("seq-16k-read") + rate("seq-16k-write") + rate("rand-16k-rw")) / 3.0;
     let printed = score(&text, "Disk Mark", "plain");
@@ -142,14 +140,13 @@ fn small_drive() -> String {
 
 #[test]
 fn snias_tests_run_in_short() {
-    let desk = Desk::new();
+    let desk = desk();
     let drive = small_drive();
     let short = [
         "run", "snia", "--quick", "--size", "64MB", "--json", "run.json",
     ];
     let text = desk.ok(&[&short[..], &["--system", &drive, "--cpu", "aes=500MB/s"]].concat());
-    let run = std::fs::read_to_string(desk.path("run.json")).unwrap();
-    let run: Value = serde_json::from_str(&run).unwrap();
+    let run = desk.read_json("run.json");
     assert_eq!(run["conditioning"]["precondition"], 2);
     assert_eq!(run["conditioning"]["purged"], true);
     let trials = run["trials"].as_array().unwrap();
@@ -169,7 +166,7 @@ fn snias_tests_run_in_short() {
     let plan = desk
         .ok(&["plans", "show", "snia"])
         .replace("2.0\n", "0.01\n");
-    std::fs::write(desk.path("brief.toml"), plan).unwrap();
+    desk.write("brief.toml", plan);
     let brief = [
         "run",
         "brief.toml",
@@ -215,15 +212,11 @@ seconds = 0.2
 /// until it is steady.
 #[test]
 fn a_drive_is_measured_when_it_is_steady() {
-    let desk = Desk::new();
-    std::fs::write(desk.path("steady.toml"), WRITES).unwrap();
+    let desk = desk();
+    desk.write("steady.toml", WRITES);
     let (head, tail) = WRITES.split_once("[steady]").unwrap();
     let workload = tail.split_once("[[workload]]").unwrap().1;
-    std::fs::write(
-        desk.path("fresh.toml"),
-        format!("{head}[[workload]]{workload}"),
-    )
-    .unwrap();
+    desk.write("fresh.toml", format!("{head}[[workload]]{workload}"));
     let drive = small_drive();
     let run = |plan, rounds| {
         let arguments = [
@@ -273,7 +266,7 @@ fn every_plan_runs_in_short() {
         ("file-systems", "tests/file_systems/short.rs"),
         ("dm-crypt-options", "tests/file_systems/short.rs"),
     ];
-    let desk = Desk::new();
+    let desk = desk();
     let listed = desk.ok(&["plans"]);
     let names = listed.lines().take_while(|line| !line.is_empty());
     let names: Vec<&str> = names.filter_map(|line| line.split(' ').next()).collect();

@@ -1,23 +1,13 @@
 //! What is said of volumes that open, rightly or not.
 
-use crate::{Desk, PROGRAM};
-use std::fs;
-use std::process::{Command, Stdio};
+use crate::desk;
+use testkit::{Expect as _, Sandbox};
 
 /// Standard output and standard error of `cryptmark volume`, which succeeds.
-fn done(desk: &Desk, arguments: &str) -> (String, String) {
-    let output = Command::new(PROGRAM)
-        .arg("volume")
-        .args(arguments.split(' '))
-        .current_dir(desk.path(""))
-        .env("XDG_STATE_HOME", desk.path("state"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+fn done(desk: &Sandbox, arguments: &str) -> (String, String) {
+    let output = desk.volume_command(arguments).succeeds();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    let said = text(output.stderr);
-    assert!(output.status.success(), "{arguments}\n{said}");
-    (text(output.stdout), said)
+    (text(output.stdout), text(output.stderr))
 }
 
 /// Blocks, the magic, and extents among the features: the superblock of ext4 at 1024.
@@ -33,8 +23,8 @@ fn ext4() -> Vec<u8> {
 /// header says so.
 #[test]
 fn what_a_volume_holds_is_said() {
-    let desk = Desk::new();
-    fs::write(desk.path("content"), ext4()).unwrap();
+    let desk = desk();
+    desk.write("content", ext4());
     let plain = "--type plain --passphrase-file pass";
     done(
         &desk,

@@ -2,6 +2,7 @@
 
 use crate::expect::error;
 use crate::{Arguments, Expect};
+use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -95,6 +96,12 @@ impl Sandbox {
         String::from_utf8(self.read(name)).unwrap()
     }
 
+    /// The value of a file of JSON.
+    #[track_caller]
+    pub fn read_json(&self, name: impl AsRef<Path>) -> Value {
+        serde_json::from_slice(&self.read(name)).unwrap()
+    }
+
     /// Makes a file of these bytes.
     #[track_caller]
     pub fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
@@ -146,6 +153,12 @@ impl Sandbox {
         self.command(&self.program, arguments)
     }
 
+    /// Runs another program, which must succeed; returns its standard output.
+    #[track_caller]
+    pub fn tool(&self, program: &str, arguments: &(impl Arguments + ?Sized)) -> String {
+        String::from_utf8(self.command(program, arguments).succeeds().stdout).unwrap()
+    }
+
     /// Runs the tested program.
     #[track_caller]
     pub fn run(&self, arguments: &(impl Arguments + ?Sized)) -> Output {
@@ -156,6 +169,12 @@ impl Sandbox {
     #[track_caller]
     pub fn ok(&self, arguments: &(impl Arguments + ?Sized)) -> String {
         String::from_utf8(self.cryptmark(arguments).succeeds().stdout).unwrap()
+    }
+
+    /// Runs the tested program, which must succeed and print JSON; returns that.
+    #[track_caller]
+    pub fn json(&self, arguments: &(impl Arguments + ?Sized)) -> Value {
+        serde_json::from_str(&self.ok(arguments)).unwrap()
     }
 
     /// Runs the tested program, which must fail as [`Expect::fails`] says; returns its error.
