@@ -8,7 +8,7 @@
 //!
 //! A job has one request under way, so a step is done when a line follows it.
 
-use crate::{Desk, MIB, PROGRAM, given, have};
+use crate::{MIB, create, desk, given, uri};
 use block::BlockDevice;
 use serve::nbd::{NbdDevice, Place};
 use std::fs;
@@ -16,6 +16,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
+use testkit::{Sandbox, have};
 
 const JOBS: usize = 4;
 const BLOCK: usize = 4096;
@@ -66,7 +67,7 @@ fn follow(log: &Path, seen: &mut [Seen]) {
 /// A server that leaves nothing behind when a test fails.
 struct Server<'a> {
     child: Child,
-    desk: &'a Desk,
+    desk: &'a Sandbox,
 }
 
 impl Server<'_> {
@@ -76,7 +77,7 @@ impl Server<'_> {
     }
 
     fn umount(mut self) {
-        self.desk.run(PROGRAM, "volume umount x.img");
+        self.desk.ok("volume umount x.img");
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
     }
 }
@@ -86,7 +87,7 @@ impl Drop for Server<'_> {
         if std::thread::panicking() {
             let _ = self.child.kill();
             let _ = self.child.wait();
-            let _ = self.desk.command(PROGRAM, "volume umount x.img").output();
+            let _ = self.desk.cryptmark("volume umount x.img").output();
         }
     }
 }
@@ -99,14 +100,14 @@ enum Way {
 }
 
 impl Way {
-    fn serve(self, desk: &Desk) -> Server<'_> {
+    fn serve(self, desk: &Sandbox) -> Server<'_> {
         let way = match self {
             Self::Nbd => "--nbd disk.sock",
             Self::Fuse => "--fuse disk.raw",
         };
         let arguments = format!("volume serve x.img --passphrase-file line {way}");
         let mut child = desk
-            .command(PROGRAM, &arguments)
+            .cryptmark(&arguments)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -119,13 +120,13 @@ impl Way {
     }
 
     /// fio, which writes every block once.
-    fn fio(self, desk: &Desk, round: u64) -> Command {
+    fn fio(self, desk: &Sandbox, round: u64) -> Command {
         let mut fio = desk.command("fio", "--rw=randwrite --bs=4k --fsync=4 --do_verify=0");
         fio.args(["--iodepth=1", "--verify=pattern", "--output=/dev/null"])
             .arg(format!("--verify_pattern=\"r{round:05}\"%o"))
             .arg(format!("--randseed={round}"));
         match self {
-            Self::Nbd => fio.args(["--ioengine=nbd", &format!("--uri={}", desk.uri())]),
+            Self::Nbd => fio.args(["--ioengine=nbd", &format!("--uri={}", uri(desk))]),
             Self::Fuse => fio
                 .args(["--ioengine=psync", "--filename=disk.raw"])
                 .args(["--allow_file_create=0", "--fallocate=none"])
@@ -142,19 +143,19 @@ impl Way {
         fio
     }
 
-    fn read(self, desk: &Desk) -> Vec<u8> {
+    fn read(self, desk: &Sandbox) -> Vec<u8> {
         let mut bytes = vec![0; SIZE as usize];
         match self {
             Self::Nbd => NbdDevice::connect(&Place::Unix(desk.path("disk.sock")), "")
                 .unwrap()
                 .read_at(0, &mut bytes)
                 .unwrap(),
-            Self::Fuse => bytes = fs::read(desk.path("disk.raw")).unwrap(),
+            Self::Fuse => bytes = desk.read("disk.raw"),
         }
         bytes
     }
 
-    fn write(self, desk: &Desk, bytes: &[u8]) {
+    fn write(self, desk: &Sandbox, bytes: &[u8]) {
         match self {
             Self::Nbd => NbdDevice::connect(&Place::Unix(desk.path("disk.sock")), "")
                 .unwrap()
@@ -170,7 +171,7 @@ impl Way {
 }
 
 /// When the volume was written last.
-fn written(desk: &Desk) -> SystemTime {
+fn written(desk: &Sandbox) -> SystemTime {
     fs::metadata(desk.path("x.img"))
         .unwrap()
         .modified()
@@ -178,7 +179,7 @@ fn written(desk: &Desk) -> SystemTime {
 }
 
 /// Mounts on the file of a desk.
-fn mounts(desk: &Desk) -> usize {
+fn mounts(desk: &Sandbox) -> usize {
     let mounts = block::signature::mounts().unwrap();
     let file = desk.path("disk.raw");
     mounts
@@ -188,8 +189,8 @@ fn mounts(desk: &Desk) -> usize {
 }
 
 fn survives(way: Way, kills: u64) {
-    let desk = Desk::new();
-    desk.create("x.img", 16 + SIZE / MIB);
+    let desk = desk();
+    create(&desk, "x.img", 16 + SIZE / MIB);
     // The round that wrote what each block holds.
     let mut holds = vec![0_u64; BLOCKS];
     let server = way.serve(&desk);

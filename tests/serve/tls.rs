@@ -1,18 +1,19 @@
 //! `volume serve --tls`: who gets in, and who does not.
 
-use crate::{Desk, MIB, PROGRAM, Serving, have, noise};
+use crate::{MIB, Serving, create, desk, served};
 use serve::nbd::{ClientTls, NbdDevice, Place};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
+use testkit::{Sandbox, have, noise};
 
 /// Makes an authority in `folder`, and what it vouches for.
-fn certificates(desk: &Desk, folder: &str) {
+fn certificates(desk: &Sandbox, folder: &str) {
     fs::create_dir(desk.path(folder)).unwrap();
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
     let place = |name: &str| format!("{folder}/{name}");
-    desk.run(
+    desk.tool(
         "openssl",
         &format!(
             "req -x509 {key} -subj /CN=authority -keyout {} -out {}",
@@ -21,18 +22,17 @@ fn certificates(desk: &Desk, folder: &str) {
         ),
     );
     for (name, subject) in [("server", "/CN=localhost"), ("client", "/CN=someone")] {
-        fs::write(
-            desk.path(&place("names")),
+        desk.write(
+            &place("names"),
             "subjectAltName=DNS:localhost,IP:127.0.0.1\n",
-        )
-        .unwrap();
+        );
         let [request, signed, private] =
             ["request", "cert", "key"].map(|what| place(&format!("{name}-{what}.pem")));
-        desk.run(
+        desk.tool(
             "openssl",
             &format!("req -new {key} -subj {subject} -keyout {private} -out {request}"),
         );
-        desk.run(
+        desk.tool(
             "openssl",
             &format!(
                 "x509 -req -days 2 -in {request} -CA {} -CAkey {} -CAcreateserial \
@@ -46,7 +46,7 @@ fn certificates(desk: &Desk, folder: &str) {
 }
 
 /// A client's own directory: with a certificate, or without.
-fn client(desk: &Desk, from: &str, name: &str, files: &[&str]) {
+fn client(desk: &Sandbox, from: &str, name: &str, files: &[&str]) {
     fs::create_dir(desk.path(name)).unwrap();
     for file in files {
         let from = desk.path(from).join(file);
@@ -56,12 +56,12 @@ fn client(desk: &Desk, from: &str, name: &str, files: &[&str]) {
 
 const ALL: [&str; 3] = ["ca-cert.pem", "client-cert.pem", "client-key.pem"];
 
-fn desk() -> Option<Desk> {
+fn prepared() -> Option<Sandbox> {
     if !have(&["openssl", "nbdinfo", "nbdcopy", "qemu-img"]) {
         return None;
     }
-    let desk = Desk::new();
-    desk.create("x.img", 22);
+    let desk = desk();
+    create(&desk, "x.img", 22);
     certificates(&desk, "pki");
     certificates(&desk, "foreign");
     client(&desk, "pki", "known", &ALL);
@@ -76,7 +76,7 @@ fn desk() -> Option<Desk> {
 /// libnbd looks at a server's certificate over TCP only.
 #[test]
 fn who_gets_in() {
-    let Some(desk) = desk() else { return };
+    let Some(desk) = prepared() else { return };
     for (options, expected) in [
         // Plain, known, without a certificate, who does not trust the server,
         // with a certificate of somebody else.
@@ -93,7 +93,7 @@ fn who_gets_in() {
              --tls-certificates pki {options}"
         );
         let mut server = desk
-            .command(PROGRAM, &arguments)
+            .cryptmark(&arguments)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -119,7 +119,7 @@ fn who_gets_in() {
             let mut info = desk.command("nbdinfo", "--size");
             info.arg(uri).output().unwrap().status.success()
         });
-        desk.run(PROGRAM, "volume umount x.img");
+        desk.ok("volume umount x.img");
         assert_eq!(server.wait().unwrap().code(), Some(0));
         assert_eq!(found, expected, "{options}");
     }
@@ -127,28 +127,28 @@ fn who_gets_in() {
 
 #[test]
 fn other_programs_copy_over_tls() {
-    let Some(desk) = desk() else { return };
+    let Some(desk) = prepared() else { return };
     let secure = "--tls require --tls-certificates pki --tls-verify-peer";
-    let serving = desk.serve("x.img", &format!("{secure} --trim pass"));
+    let serving = served(&desk, "x.img", &format!("{secure} --trim pass"));
     let size = 6 * MIB;
-    fs::write(desk.path("plain"), noise(size, 5)).unwrap();
+    desk.write("plain", noise(size as usize, 5));
     let known = format!(
         "nbds+unix:///?socket={}&tls-certificates={}",
         serving.socket.display(),
         desk.path("known").display()
     );
-    desk.run("nbdcopy", &format!("plain {known}"));
-    desk.run("nbdcopy", &format!("--no-extents {known} copy"));
-    assert!(fs::read(desk.path("copy")).unwrap() == fs::read(desk.path("plain")).unwrap());
-    let json = desk.run("nbdinfo", &format!("--json {known}")).stdout;
-    let told: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    desk.tool("nbdcopy", &format!("plain {known}"));
+    desk.tool("nbdcopy", &format!("--no-extents {known} copy"));
+    assert!(desk.read("copy") == desk.read("plain"));
+    let json = desk.tool("nbdinfo", &format!("--json {known}"));
+    let told: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(told["TLS"], true);
     let socket = desk.path("disk.sock");
     let image = format!(
         "driver=nbd,server.type=unix,server.path={},tls-creds=tls,tls-hostname=localhost",
         socket.display()
     );
-    desk.run(
+    desk.tool(
         "qemu-img",
         &format!(
             "compare --object tls-creds-x509,id=tls,endpoint=client,dir={} \
@@ -167,9 +167,9 @@ fn connect(serving: &Serving, folder: &Path, host: &str) -> Option<NbdDevice> {
 /// The same by our own client, with many requests under way.
 #[test]
 fn our_client_over_tls() {
-    let Some(desk) = desk() else { return };
+    let Some(desk) = prepared() else { return };
     let secure = "--tls require --tls-certificates pki --tls-verify-peer";
-    let serving = desk.serve("x.img", secure);
+    let serving = served(&desk, "x.img", secure);
     for (folder, host, in_) in [
         ("known", "localhost", true),
         ("known", "127.0.0.1", true),
@@ -196,7 +196,7 @@ fn our_client_over_tls() {
 
 #[test]
 fn certificates_that_cannot_be_used_are_said() {
-    let Some(desk) = desk() else { return };
+    let Some(desk) = prepared() else { return };
     fs::create_dir(desk.path("empty")).unwrap();
     fs::create_dir(desk.path("mixed")).unwrap();
     fs::copy(
@@ -231,11 +231,11 @@ fn certificates_that_cannot_be_used_are_said() {
     ] {
         let arguments =
             format!("volume serve x.img --passphrase-file line --nbd disk.sock {options}");
-        let output = desk.command(PROGRAM, &arguments).output().unwrap();
+        let output = desk.run(&arguments);
         assert_eq!(output.status.code(), Some(2), "{options}");
         assert!(!desk.path("disk.sock").exists());
     }
     let file = "volume serve x.img --fuse f --tls require --tls-certificates pki";
-    let output = desk.command(PROGRAM, file).output().unwrap();
+    let output = desk.run(file);
     assert_eq!(output.status.code(), Some(2), "a file has no TLS");
 }
