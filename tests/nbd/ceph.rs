@@ -2,8 +2,8 @@
 //! monitor, one manager, three OSDs. OSDs are killed under verified load, and so
 //! is qemu-nbd, with what librbd has in its cache.
 
-use crate::desk::{Back, Desk, MIB, PROGRAM, given, have};
 use crate::killed::{is_same, model, opened};
+use crate::sandbox::{MIB, create, desk, given, start};
 use block::BlockDevice;
 use serve::nbd::{NbdDevice, Uri};
 use std::fs;
@@ -11,6 +11,7 @@ use std::net::TcpListener;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use testkit::{Running, Sandbox, have};
 
 const OSDS: usize = 3;
 const IMAGE_MIB: u64 = 18;
@@ -20,13 +21,13 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A cluster in a desk's folder; it ends with the test.
 struct Ceph<'a> {
-    desk: &'a Desk,
+    desk: &'a Sandbox,
     daemons: Vec<Child>,
     osds: Vec<Child>,
 }
 
 impl<'a> Ceph<'a> {
-    fn start(desk: &'a Desk) -> Self {
+    fn start(desk: &'a Sandbox) -> Self {
         let ports: Vec<TcpListener> = (0..2)
             .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
             .collect();
@@ -71,16 +72,16 @@ osd memory target = 939524096
 rbd default features = 1
 "
         );
-        fs::write(desk.path("ceph.conf"), configuration).unwrap();
-        desk.run(
+        desk.write("ceph.conf", configuration);
+        desk.tool(
             "ceph-authtool",
             "--create-keyring keyring --gen-key -n mon. --cap mon allow*",
         );
-        desk.run(
+        desk.tool(
             "monmaptool",
             &format!("--create --fsid {fsid} --addv a {monitor} monmap"),
         );
-        desk.run(
+        desk.tool(
             "ceph-mon",
             "-c ceph.conf -i a --mkfs --monmap monmap --keyring keyring",
         );
@@ -98,16 +99,16 @@ rbd default features = 1
             let number = ceph.says(&format!("osd new {uuid}")).unwrap();
             assert_eq!(number.trim(), osd.to_string());
             fs::create_dir(desk.path(&format!("osd.{osd}"))).unwrap();
-            desk.run(
+            desk.tool(
                 "ceph-osd",
                 &format!("-c ceph.conf -i {osd} --mkfs --osd-uuid {uuid}"),
             );
             ceph.osds.push(daemon(desk, "ceph-osd", &osd.to_string()));
         }
         ceph.await_osds(OSDS);
-        desk.run("ceph", "-c ceph.conf osd pool create rbd 8 8");
-        desk.run("rbd", "-c ceph.conf pool init rbd");
-        desk.run(
+        desk.tool("ceph", "-c ceph.conf osd pool create rbd 8 8");
+        desk.tool("rbd", "-c ceph.conf pool init rbd");
+        desk.tool(
             "rbd",
             &format!("-c ceph.conf create --size {IMAGE_MIB}M rbd/disk"),
         );
@@ -152,14 +153,14 @@ rbd default features = 1
     }
 
     /// qemu-nbd with the image, at the socket `back`.
-    fn export(&self) -> Back {
+    fn export(&self) -> Running {
         let words = format!(
             "--persistent --shared=4 --cache=writeback --format=raw --socket={} \
              rbd:rbd/disk:conf={}",
             self.desk.path("back").display(),
             self.desk.path("ceph.conf").display()
         );
-        Back::start(
+        start(
             self.desk.command("qemu-nbd", &words),
             &self.desk.path("back"),
         )
@@ -175,7 +176,7 @@ impl Drop for Ceph<'_> {
     }
 }
 
-fn daemon(desk: &Desk, program: &str, name: &str) -> Child {
+fn daemon(desk: &Sandbox, program: &str, name: &str) -> Child {
     desk.command(program, &format!("-c ceph.conf -i {name} -f"))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -192,12 +193,12 @@ fn an_osd_killed_under_load_loses_nothing() {
         return;
     }
     let rounds = given("CEPH_KILLS", 3) as usize;
-    let desk = Desk::new();
+    let desk = desk();
     let mut ceph = Ceph::start(&desk);
     println!("{}", ceph.says("status").unwrap());
     let back = ceph.export();
     let place = format!("nbd+unix:///?socket={}", desk.path("back").display());
-    desk.create(&place);
+    create(&desk, &place);
     let device = NbdDevice::open(&Uri::parse(place.as_ref()).unwrap()).unwrap();
     let plain = opened(&device);
     let over = AtomicBool::new(false);
@@ -218,7 +219,7 @@ fn an_osd_killed_under_load_loses_nothing() {
             // Without one of three it goes on.
             std::thread::sleep(Duration::from_secs(2));
             if let Some(back) = back.take() {
-                back.kill();
+                drop(back);
             }
             back = Some(ceph.export());
             std::thread::sleep(Duration::from_secs(1));
@@ -233,17 +234,14 @@ fn an_osd_killed_under_load_loses_nothing() {
         plain.read_at(0, &mut expected).unwrap();
         plain.flush().unwrap();
         if let Some(back) = back.take() {
-            back.kill();
+            drop(back);
         }
-        fs::write(desk.path("expected"), expected).unwrap();
+        desk.write("expected", expected);
     });
     drop(plain);
-    desk.run("rbd", "-c ceph.conf export rbd/disk image --no-progress");
-    desk.run(
-        PROGRAM,
-        "volume export image --passphrase-file line --output out",
-    );
-    let found = fs::read(desk.path("out")).unwrap();
+    desk.tool("rbd", "-c ceph.conf export rbd/disk image --no-progress");
+    desk.ok("volume export image --passphrase-file line --output out");
+    let found = desk.read("out");
     assert_eq!(found.len() as u64, (IMAGE_MIB - 16) * MIB);
-    assert!(is_same(&found, &fs::read(desk.path("expected")).unwrap()));
+    assert!(is_same(&found, &desk.read("expected")));
 }

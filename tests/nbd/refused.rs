@@ -1,10 +1,11 @@
 //! What cannot be opened over NBD is said in two lines, by its exit code.
 
-use crate::desk::{Back, Desk, Kind, have};
+use crate::sandbox::{Kind, MIB, create, desk, start};
 use std::fs;
+use testkit::{Sandbox, have};
 
-fn refused(desk: &Desk, code: i32, arguments: &str, words: &str) {
-    let output = desk.try_to(arguments);
+fn refused(desk: &Sandbox, code: i32, arguments: &str, words: &str) {
+    let output = desk.run(arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
     assert!(
@@ -16,8 +17,8 @@ fn refused(desk: &Desk, code: i32, arguments: &str, words: &str) {
 
 #[test]
 fn bad_input_is_told() {
-    let desk = Desk::new();
-    desk.file("disk", 20);
+    let desk = desk();
+    desk.write_zeros("disk", 20 * MIB);
     let _back = Kind::Ours.start(&desk);
     let unreachable = "cannot reach an NBD server";
     for (code, place, words) in [
@@ -71,7 +72,7 @@ fn bad_input_is_told() {
         &format!("advise --at {place} --store runs.db"),
         "not for NBD exports",
     );
-    desk.create(place);
+    create(&desk, place);
     refused(
         &desk,
         4,
@@ -84,7 +85,7 @@ fn bad_input_is_told() {
         &format!("run --at {place} --size 40MB --store runs.db"),
         "a LUKS",
     );
-    fs::write(desk.path("wrong"), "wrong\n").unwrap();
+    desk.write("wrong", "wrong\n");
     refused(
         &desk,
         3,
@@ -105,11 +106,11 @@ fn an_export_that_is_only_read_is_not_written() {
     if !have(&["nbdkit"]) {
         return;
     }
-    let desk = Desk::new();
-    desk.file("disk", 20);
-    desk.create("disk --yes");
+    let desk = desk();
+    desk.write_zeros("disk", 20 * MIB);
+    create(&desk, "disk --yes");
     let command = desk.command("nbdkit", "--foreground --readonly --unix back file disk");
-    let _back = Back::start(command, &desk.path("back"));
+    let _back = start(command, &desk.path("back"));
     let place = "nbd+unix:///?socket=back";
     let only = "open for reading only";
     refused(
@@ -136,14 +137,14 @@ fn an_export_that_is_only_read_is_not_written() {
         &format!("run --at {place} --size 40MB --yes --store runs.db"),
         only,
     );
-    let opened = desk.try_to(&format!("volume open {place} --passphrase-file line"));
+    let opened = desk.run(&format!("volume open {place} --passphrase-file line"));
     assert!(opened.status.success());
 }
 
 #[test]
 fn tls_that_is_not_there_is_said() {
-    let desk = Desk::new();
-    desk.file("disk", 20);
+    let desk = desk();
+    desk.write_zeros("disk", 20 * MIB);
     let _back = Kind::Ours.start(&desk);
     fs::create_dir(desk.path("pki")).unwrap();
     let place = "nbds+unix:///?socket=back";
@@ -168,9 +169,9 @@ fn tls_that_is_not_there_is_said() {
 
 #[test]
 fn names_are_as_long_as_the_protocol_has_them() {
-    let desk = Desk::new();
-    desk.file("disk", 20);
-    desk.create("disk --yes");
+    let desk = desk();
+    desk.write_zeros("disk", 20 * MIB);
+    create(&desk, "disk --yes");
     let name = "x".repeat(4097);
     refused(
         &desk,
