@@ -32,19 +32,22 @@ impl Expect for Command {
 
     #[track_caller]
     fn fails(&mut self, code: i32) -> String {
-        let output = self.ends(code);
-        error(self, output)
+        let output = self.output();
+        let output = output.unwrap_or_else(|error| panic!("{self:?}: {error}"));
+        two_lines(&output, code, &format!("{self:?}"))
     }
 }
 
-/// The error that `command` ended with, which must have two lines.
+/// The error of a command, `what`, that must have exited with `code` and said in two lines what
+/// happened and what to do.
 #[track_caller]
-pub(crate) fn error(command: &Command, output: Output) -> String {
-    let said = String::from_utf8(output.stderr).unwrap();
+pub fn two_lines(output: &Output, code: i32, what: &str) -> String {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{what}\n{said}");
     let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 2, "{command:?}\n{said}");
-    assert!(lines[0].starts_with("error: "), "{command:?}\n{said}");
-    assert!(lines[1].starts_with("  "), "{command:?}\n{said}");
-    assert!(lines[1].len() > 10, "{command:?}\n{said}");
+    assert_eq!(lines.len(), 2, "{what}\n{said}");
+    assert!(lines[0].starts_with("error: "), "{what}\n{said}");
+    assert!(lines[1].starts_with("  "), "{what}\n{said}");
+    assert!(lines[1].len() > 10, "{what}\n{said}");
     said
 }

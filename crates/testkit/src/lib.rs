@@ -9,7 +9,7 @@ mod running;
 mod sandbox;
 
 pub use arguments::Arguments;
-pub use expect::Expect;
+pub use expect::{Expect, two_lines};
 pub use running::Running;
 pub use sandbox::Sandbox;
 

@@ -1,7 +1,6 @@
 //! A directory of a test's own.
 
-use crate::expect::error;
-use crate::{Arguments, Expect};
+use crate::{Arguments, Expect, two_lines};
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -207,9 +206,10 @@ impl Sandbox {
     ) -> String {
         let before = self.read(&image);
         let mut command = self.volume_command(arguments);
-        let output = command.ends(code);
+        let output = command.output().unwrap();
+        let said = two_lines(&output, code, &format!("{command:?}"));
         assert!(output.stdout.is_empty(), "{command:?} printed something");
         assert!(self.read(image) == before, "{command:?} changed the volume");
-        error(&command, output)
+        said
     }
 }
