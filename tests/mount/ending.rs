@@ -1,15 +1,16 @@
 //! How mounts end: by signals, by `umount`, by themselves, and by force.
 
-use crate::desk::{Desk, MIB, kill, soon};
+use crate::mounts::{MIB, Mounts, kill};
 use crate::read_and_write;
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
+use testkit::{Expect as _, wait_until};
 
 #[test]
 fn signals_end_it_and_leave_nothing() {
-    let Some(desk) = Desk::new(20) else { return };
+    let Some(desk) = Mounts::new(20) else { return };
     for signal in [Signal::INT, Signal::TERM] {
         let mut server = desk.in_foreground(&["--as", "file"]);
         let file = read_and_write(&desk.path("d/volume"));
@@ -30,11 +31,11 @@ fn signals_end_it_and_leave_nothing() {
 
 #[test]
 fn what_is_in_use_stays() {
-    let Some(desk) = Desk::new(20) else { return };
+    let Some(desk) = Mounts::new(20) else { return };
     let mut server = desk.in_foreground(&["--as", "file"]);
     let file = read_and_write(&desk.path("d/volume"));
-    desk.refused(desk.volume("umount").arg("d"), 4);
-    desk.refused(desk.volume("umount").arg("x.img"), 4);
+    desk.subcommand("umount").arg("d").fails(4);
+    desk.subcommand("umount").arg("x.img").fails(4);
     kill(desk.pid(), Signal::TERM);
     std::thread::sleep(Duration::from_millis(800));
     file.write_all_at(b"still there", 0).unwrap();
@@ -62,16 +63,18 @@ fn what_is_in_use_stays() {
 
 #[test]
 fn an_unmount_from_outside_ends_it() {
-    let Some(desk) = Desk::new(20) else { return };
+    let Some(desk) = Mounts::new(20) else { return };
     let mut server = desk.in_foreground(&["--as", "file"]);
-    desk.done(std::process::Command::new("umount").arg(desk.path("d")));
+    std::process::Command::new("umount")
+        .arg(desk.path("d"))
+        .succeeds();
     assert_eq!(server.wait().unwrap().code(), Some(0));
     assert!(desk.is_tidy());
 }
 
 #[test]
 fn idle_volumes_are_locked() {
-    let Some(desk) = Desk::new(20) else { return };
+    let Some(desk) = Mounts::new(20) else { return };
     let mut server = desk.in_foreground(&["--as", "file", "--lock-after", "1"]);
     let file = read_and_write(&desk.path("d/volume"));
     std::thread::sleep(Duration::from_millis(2500));
@@ -85,7 +88,7 @@ fn idle_volumes_are_locked() {
 /// What was synced is there after `kill -9`, and the mount is no obstacle.
 #[test]
 fn killed_servers_are_tidied_up() {
-    let Some(desk) = Desk::new(40) else { return };
+    let Some(desk) = Mounts::new(40) else { return };
     for round in 0..6_u8 {
         desk.mount(&["--as", "file"]);
         let pid = desk.pid();
@@ -105,7 +108,9 @@ fn killed_servers_are_tidied_up() {
         std::thread::sleep(Duration::from_millis(50 + 30 * u64::from(round)));
         kill(pid, Signal::KILL);
         let synced = writer.join().unwrap();
-        soon(|| desk.status().unwrap()["alive"] == false);
+        wait_until("it does not happen", || {
+            desk.status().unwrap()["alive"] == false
+        });
         assert!(fs::read_dir(desk.path("d")).is_err(), "the mount is stuck");
         // Both ways out of it.
         if round % 2 == 0 {
@@ -123,72 +128,69 @@ fn killed_servers_are_tidied_up() {
 
 #[test]
 fn loop_devices_of_killed_servers_go() {
-    let Some(desk) = Desk::new(48) else { return };
+    let Some(desk) = Mounts::new(48) else { return };
     desk.mount(&["--as", "file"]);
     let volume = desk.path("d/volume");
-    desk.done(
-        std::process::Command::new("mkfs.ext4")
-            .arg("-q")
-            .arg(volume),
-    );
+    std::process::Command::new("mkfs.ext4")
+        .arg("-q")
+        .arg(volume)
+        .succeeds();
     desk.umount();
     desk.mount(&[]);
-    fs::write(desk.path("d/kept"), vec![9; MIB as usize]).unwrap();
-    desk.done(
-        std::process::Command::new("sync")
-            .arg("-f")
-            .arg(desk.path("d/kept")),
-    );
+    desk.write("d/kept", vec![9; MIB as usize]);
+    std::process::Command::new("sync")
+        .arg("-f")
+        .arg(desk.path("d/kept"))
+        .succeeds();
     kill(desk.pid(), Signal::KILL);
-    soon(|| desk.status().unwrap()["alive"] == false);
+    wait_until("it does not happen", || {
+        desk.status().unwrap()["alive"] == false
+    });
     let status = desk.status().unwrap();
     let device = status["places"].as_array().unwrap().iter();
     let device = device.filter_map(|place| place["loop"].as_str()).next();
     let device = std::path::PathBuf::from(device.unwrap());
     assert!(block::LoopDevice::backing_of(&device).is_some());
-    let said = desk.refused(desk.volume("umount").arg("d"), 1);
+    let said = desk.subcommand("umount").arg("d").fails(1);
     assert!(said.contains("was killed"), "{said}");
     assert!(desk.is_tidy());
     let private = |path: &std::path::Path| path.to_string_lossy().contains("cryptmark");
     let left = block::LoopDevice::backing_of(&device).filter(|path| private(path));
     assert_eq!(left, None);
     desk.mount(&[]);
-    assert_eq!(
-        fs::read(desk.path("d/kept")).unwrap(),
-        vec![9; MIB as usize]
-    );
+    assert_eq!(desk.read("d/kept"), vec![9; MIB as usize]);
     desk.umount();
 }
 
 /// What a killed server had, another one may have by now.
 #[test]
 fn the_place_of_a_killed_server_is_not_taken_from_another() {
-    let Some(desk) = Desk::new(48) else { return };
+    let Some(desk) = Mounts::new(48) else { return };
     desk.mount(&["--as", "file"]);
-    desk.done(
-        std::process::Command::new("mkfs.ext4")
-            .arg("-q")
-            .arg(desk.path("d/volume")),
-    );
+    std::process::Command::new("mkfs.ext4")
+        .arg("-q")
+        .arg(desk.path("d/volume"))
+        .succeeds();
     desk.umount();
     fs::copy(desk.path("x.img"), desk.path("y.img")).unwrap();
     for (how, seen) in [("file", "d/volume"), ("fs", "d/lost+found")] {
         desk.mount(&["--as", how]);
         kill(desk.pid(), Signal::KILL);
-        soon(|| desk.status().unwrap()["alive"] == false);
-        desk.done(
-            std::process::Command::new("umount")
-                .arg("-l")
-                .arg(desk.path("d")),
-        );
+        wait_until("it does not happen", || {
+            desk.status().unwrap()["alive"] == false
+        });
+        std::process::Command::new("umount")
+            .arg("-l")
+            .arg(desk.path("d"))
+            .succeeds();
         let mount = ["y.img", "d", "--daemon", "--as", how];
-        desk.done(desk.volume("mount").args(mount));
-        let ended = desk.volume("umount").arg("x.img").output().unwrap();
+        desk.subcommand("mount").args(mount).succeeds();
+        let ended = desk.subcommand("umount").arg("x.img").output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);
         // Of a file system, what may be missing is said.
         assert_eq!(ended.status.code(), Some(i32::from(how == "fs")), "{said}");
         let there = desk.path(seen).exists();
-        desk.done(desk.volume("umount").arg("y.img"));
+        desk.subcommand("umount").arg("y.img").succeeds();
         assert!(there, "as {how}: it is taken away");
         assert!(desk.is_tidy(), "as {how}");
     }

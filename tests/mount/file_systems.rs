@@ -1,7 +1,7 @@
 //! File systems in volumes: made, filled, checked, and there again after a
 //! restart.
 
-use crate::desk::{Desk, MIB, has};
+use crate::mounts::{MIB, Mounts};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
+use testkit::{Expect as _, have};
 
 /// Files of many sizes, some of them removed again.
 fn fill(folder: &Path, seed: u64) -> BTreeMap<String, Vec<u8>> {
@@ -41,14 +42,19 @@ fn compare(folder: &Path, files: &BTreeMap<String, Vec<u8>>) {
 
 /// Makes a file system, fills and checks it, in two lives of the server.
 fn stays_whole(size: u64, make: &[&str], check: &[&str]) {
-    if !has(make[0]) || !has(check[0]) {
+    if !have(&[make[0], check[0]]) {
         return;
     }
-    let Some(desk) = Desk::new(size) else { return };
+    let Some(desk) = Mounts::new(size) else {
+        return;
+    };
     let on_file = |program: &[&str]| {
         desk.mount(&["--as", "file"]);
         let mut command = Command::new(program[0]);
-        desk.done(command.args(&program[1..]).arg(desk.path("d/volume")));
+        command
+            .args(&program[1..])
+            .arg(desk.path("d/volume"))
+            .succeeds();
         desk.umount();
     };
     let folder = desk.path("d");
@@ -89,29 +95,34 @@ fn xfs() {
 /// `fstrim` in the file system reaches the image, if it may.
 #[test]
 fn trimming_a_file_system() {
-    let Some(desk) = Desk::new(80) else { return };
-    if !has("fstrim") || !has("mkfs.ext4") {
+    let Some(desk) = Mounts::new(80) else { return };
+    if !have(&["fstrim", "mkfs.ext4"]) {
         return;
     }
     desk.mount(&["--as", "file"]);
-    desk.done(
-        Command::new("mkfs.ext4")
-            .arg("-q")
-            .arg(desk.path("d/volume")),
-    );
+    Command::new("mkfs.ext4")
+        .arg("-q")
+        .arg(desk.path("d/volume"))
+        .succeeds();
     desk.umount();
     let taken = || fs::metadata(desk.path("x.img")).unwrap().blocks() * 512;
     for policy in ["pass", "zero", "block"] {
         desk.mount(&["--trim", policy]);
         let kept = fill(&desk.path("d"), 3);
-        fs::write(desk.path("d/large"), vec![5; 30 * MIB as usize]).unwrap();
-        desk.done(Command::new("sync").arg("-f").arg(desk.path("d")));
+        desk.write("d/large", vec![5; 30 * MIB as usize]);
+        Command::new("sync")
+            .arg("-f")
+            .arg(desk.path("d"))
+            .succeeds();
         let full = taken();
         fs::remove_file(desk.path("d/large")).unwrap();
         // What was freed in a transaction that is open is not trimmed.
-        desk.done(Command::new("sync").arg("-f").arg(desk.path("d")));
+        Command::new("sync")
+            .arg("-f")
+            .arg(desk.path("d"))
+            .succeeds();
         // A loop device says that it has discarded what was refused.
-        desk.done(Command::new("fstrim").arg(desk.path("d")));
+        Command::new("fstrim").arg(desk.path("d")).succeeds();
         match policy {
             "pass" => assert!(taken() <= full - 25 * MIB, "{full} bytes are still taken"),
             _ => assert!(taken() >= full, "{policy}"),
@@ -124,16 +135,16 @@ fn trimming_a_file_system() {
 /// A user gets at ext4 by `fuse2fs`, and at the rest by the file.
 #[test]
 fn without_root() {
-    if !has("setpriv") || !has("fusermount3") {
+    if !have(&["setpriv", "fusermount3"]) {
         return;
     }
-    let Some(desk) = Desk::of_user(60) else {
+    let Some(desk) = Mounts::of_user(60) else {
         return;
     };
     desk.mount(&[]);
     assert!(desk.has_mounts_at("d"));
-    desk.refused(desk.volume("mount").args(["x.img", "d"]), 4);
-    let program = if has("mkfs.ext4") {
+    desk.subcommand("mount").args(["x.img", "d"]).fails(4);
+    let program = if have(&["mkfs.ext4"]) {
         "mkfs.ext4"
     } else {
         return;
@@ -147,9 +158,9 @@ fn without_root() {
         "-q",
     ]);
     make.args(["-E", "root_owner=65534:65534"]);
-    desk.done(make.arg(desk.path("d/volume")));
+    make.arg(desk.path("d/volume")).succeeds();
     desk.umount();
-    if !has("fuse2fs") {
+    if !have(&["fuse2fs"]) {
         return;
     }
     for round in 0..2 {
@@ -166,7 +177,7 @@ fn without_root() {
             0 => "mkdir d/m && echo content > d/m/file",
             _ => "test \"$(cat d/m/file)\" = content",
         };
-        desk.done(shell.arg(script).current_dir(desk.path("")));
+        shell.arg(script).current_dir(desk.path("")).succeeds();
         desk.umount();
     }
 }
@@ -174,16 +185,15 @@ fn without_root() {
 /// Who has written the volume elsewhere is not root here, unless root says so.
 #[test]
 fn programs_of_root_and_devices_are_none_in_a_volume() {
-    if !has("mkfs.ext4") {
+    if !have(&["mkfs.ext4"]) {
         return;
     }
-    let Some(desk) = Desk::new(20) else { return };
+    let Some(desk) = Mounts::new(20) else { return };
     desk.mount(&["--as", "file"]);
-    desk.done(
-        Command::new("mkfs.ext4")
-            .arg("-q")
-            .arg(desk.path("d/volume")),
-    );
+    Command::new("mkfs.ext4")
+        .arg("-q")
+        .arg(desk.path("d/volume"))
+        .succeeds();
     desk.umount();
     let folder = desk.path("d").canonicalize().unwrap();
     let options = || {

@@ -1,21 +1,22 @@
 //! Volumes that are mounted, as files and as file systems: what is in them
 //! stays in them, and nothing is left behind.
 
-mod desk;
 mod ending;
 mod file_systems;
+mod mounts;
 mod served;
 mod suites;
 
 use block::model::{Discarded, Model};
 use block::{BlockDevice, FileDevice, FileOptions};
-use desk::{Desk, MIB};
+use mounts::{MIB, Mounts, PROGRAM};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use testkit::{Expect as _, have};
 
 fn read_and_write(path: &Path) -> File {
     File::options().read(true).write(true).open(path).unwrap()
@@ -24,7 +25,7 @@ fn read_and_write(path: &Path) -> File {
 #[test]
 fn the_file_equals_the_model() {
     // LUKS2's header takes 16 MiB.
-    let Some(desk) = Desk::new(18) else { return };
+    let Some(desk) = Mounts::new(18) else { return };
     for (seed, policy) in (0..).zip(["block", "pass", "zero"]) {
         desk.mount(&["--as", "file", "--trim", policy]);
         for direct in [false, true] {
@@ -56,7 +57,7 @@ fn the_file_equals_the_model() {
 /// they read as, then and later.
 #[test]
 fn discards_follow_the_policy() {
-    let Some(desk) = Desk::new(40) else { return };
+    let Some(desk) = Mounts::new(40) else { return };
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     let (start, length) = (4 * MIB, 8 * MIB);
     let image = desk.path("x.img");
@@ -106,7 +107,7 @@ fn discards_follow_the_policy() {
 
 #[test]
 fn who_only_reads_changes_nothing() {
-    let Some(desk) = Desk::new(20) else { return };
+    let Some(desk) = Mounts::new(20) else { return };
     desk.mount(&["--as", "file", "--read-only"]);
     let path = desk.path("d/volume");
     let refused = File::options().write(true).open(&path).unwrap_err();
@@ -114,33 +115,30 @@ fn who_only_reads_changes_nothing() {
     // Two may read.
     fs::create_dir(desk.path("second")).unwrap();
     let read_only = ["x.img", "second", "--daemon", "--as", "file", "--read-only"];
-    desk.done(desk.volume("mount").args(read_only));
-    assert_eq!(
-        fs::read(&path).unwrap(),
-        fs::read(desk.path("second/volume")).unwrap()
-    );
-    desk.done(desk.volume("umount").arg("second"));
+    desk.subcommand("mount").args(read_only).succeeds();
+    assert_eq!(fs::read(&path).unwrap(), desk.read("second/volume"));
+    desk.subcommand("umount").arg("second").succeeds();
     desk.umount();
 }
 
 #[test]
 fn what_cannot_be_mounted_is_said() {
-    let Some(desk) = Desk::new(20) else { return };
-    fs::write(desk.path("wrong"), "another passphrase\n").unwrap();
-    fs::write(desk.path("file"), "").unwrap();
+    let Some(desk) = Mounts::new(20) else { return };
+    desk.write("wrong", "another passphrase\n");
+    desk.write("file", "");
     fs::create_dir(desk.path("full")).unwrap();
-    fs::write(desk.path("full/x"), "").unwrap();
+    desk.write("full/x", "");
     let mount = |arguments: &[&str]| {
-        let mut command = desk.volume("mount");
+        let mut command = desk.subcommand("mount");
         command.args(arguments).args(["--as", "file"]);
         command
     };
     for daemon in [&[][..], &["--daemon"]] {
         for (directory, code) in [("nowhere", 2), ("file", 2), ("full", 4)] {
-            desk.refused(&mut mount(&[&["x.img", directory], daemon].concat()), code);
+            mount(&[&["x.img", directory], daemon].concat()).fails(code);
         }
-        desk.refused(&mut mount(&[&["nothing.img", "d"], daemon].concat()), 2);
-        let mut wrong = std::process::Command::new(desk::PROGRAM);
+        mount(&[&["nothing.img", "d"], daemon].concat()).fails(2);
+        let mut wrong = std::process::Command::new(PROGRAM);
         wrong.args([
             "volume",
             "mount",
@@ -149,46 +147,45 @@ fn what_cannot_be_mounted_is_said() {
             "--passphrase-file",
             "wrong",
         ]);
-        desk.refused(wrong.args(daemon).current_dir(desk.path("")), 3);
+        wrong.args(daemon).current_dir(desk.path("")).fails(3);
         // A fresh volume has no file system.
-        let mut empty = desk.volume("mount");
-        desk.refused(empty.args(["x.img", "d"]).args(daemon), 1);
+        let mut empty = desk.subcommand("mount");
+        empty.args(["x.img", "d"]).args(daemon).fails(1);
         assert!(desk.is_tidy());
     }
-    desk.refused(desk.volume("umount").arg("d"), 2);
-    desk.refused(mount(&["x.img", "d"]).args(["--fs-type", "ext4"]), 2);
+    desk.subcommand("umount").arg("d").fails(2);
+    mount(&["x.img", "d"]).args(["--fs-type", "ext4"]).fails(2);
 
     desk.mount(&["--as", "file"]);
     fs::create_dir(desk.path("second")).unwrap();
     for options in [&[][..], &["--read-only"]] {
-        desk.refused(mount(&["x.img", "second"]).args(options), 4);
+        mount(&["x.img", "second"]).args(options).fails(4);
     }
     desk.umount();
 }
 
 /// Moves the volume to a disk that is too small for all of it.
-fn to_a_small_disk(desk: &Desk) -> Unmounted {
+fn to_a_small_disk(desk: &Mounts) -> Unmounted {
     let small = desk.path("small");
     fs::create_dir(&small).unwrap();
     let mut tmpfs = std::process::Command::new("mount");
     let options = ["-t", "tmpfs", "-o", "size=24m", "none"];
-    desk.done(tmpfs.args(options).arg(&small));
+    tmpfs.args(options).arg(&small).succeeds();
     let unmounted = Unmounted(small.clone());
     // Sparse, as it was made.
     let mut copy = std::process::Command::new("cp");
-    desk.done(
-        copy.arg("--sparse=always")
-            .arg(desk.path("x.img"))
-            .arg(&small),
-    );
+    copy.arg("--sparse=always")
+        .arg(desk.path("x.img"))
+        .arg(&small)
+        .succeeds();
     fs::remove_file(desk.path("x.img")).unwrap();
     std::os::unix::fs::symlink(small.join("x.img"), desk.path("x.img")).unwrap();
     unmounted
 }
 
 /// Who unmounts hears that there were writes that failed.
-fn umount_after_failures(desk: &Desk) {
-    let said = desk.refused(desk.volume("umount").arg("d"), 1);
+fn umount_after_failures(desk: &Mounts) {
+    let said = desk.subcommand("umount").arg("d").fails(1);
     for words in [
         "writes and flushes of",
         "their data may be missing",
@@ -204,7 +201,7 @@ fn umount_after_failures(desk: &Desk) {
 /// server goes on.
 #[test]
 fn a_full_disk_below_is_told() {
-    let Some(desk) = Desk::new(64) else { return };
+    let Some(desk) = Mounts::new(64) else { return };
     let _unmounted = to_a_small_disk(&desk);
     desk.mount(&["--as", "file"]);
     let file = read_and_write(&desk.path("d/volume"));
@@ -233,25 +230,25 @@ fn a_full_disk_below_is_told() {
 /// What a file system writes later has nobody who could be told, but for who unmounts.
 #[test]
 fn writes_of_a_file_system_that_came_too_late_are_told() {
-    if !desk::has("mkfs.ext4") {
+    if !have(&["mkfs.ext4"]) {
         return;
     }
-    let Some(desk) = Desk::new(64) else { return };
+    let Some(desk) = Mounts::new(64) else { return };
     let _unmounted = to_a_small_disk(&desk);
     desk.mount(&["--as", "file"]);
     let mut make = std::process::Command::new("mkfs.ext4");
     make.args(["-q", "-O", "^has_journal", "-E", "nodiscard"]);
-    desk.done(make.arg(desk.path("d/volume")));
+    make.arg(desk.path("d/volume")).succeeds();
     desk.umount();
     desk.mount(&[]);
-    fs::write(desk.path("d/large"), vec![7; 30 * MIB as usize]).unwrap();
+    desk.write("d/large", vec![7; 30 * MIB as usize]);
     umount_after_failures(&desk);
 }
 
 /// A server that nobody unmounts says it in its end.
 #[test]
 fn a_server_in_the_foreground_that_could_not_write_ends_with_1() {
-    let Some(desk) = Desk::new(64) else { return };
+    let Some(desk) = Mounts::new(64) else { return };
     let _unmounted = to_a_small_disk(&desk);
     let mut server = desk.in_foreground(&["--as", "file"]);
     let file = read_and_write(&desk.path("d/volume"));
@@ -259,7 +256,7 @@ fn a_server_in_the_foreground_that_could_not_write_ends_with_1() {
     let full = (0..40).filter(|at| file.write_all_at(&data, at * MIB).is_err());
     assert!(full.count() > 2);
     drop(file);
-    desk::kill(desk.pid(), rustix::process::Signal::TERM);
+    mounts::kill(desk.pid(), rustix::process::Signal::TERM);
     assert_eq!(server.wait().unwrap().code(), Some(1));
     assert!(desk.is_tidy());
 }
