@@ -1,29 +1,27 @@
 //! Commands at once, and one file by two names.
 
-use crate::kit::{CHEAP, Desk, Format, PROGRAM};
+use crate::kit::{Format, Volumes};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Child, Stdio};
+use testkit::CHEAP;
 
 /// New passphrases, added at the same time.
 const NEW: [&str; 4] = ["new0", "new1", "new2", "new3"];
 
 /// Adds all of them at once; what each program has said, if it failed.
-fn add(desk: &Desk, theirs: &[&str]) -> Vec<Option<String>> {
+fn add(desk: &Volumes, theirs: &[&str]) -> Vec<Option<String>> {
     desk.write_key("pass");
     let start = |name: &&str| -> Child {
-        fs::write(desk.path(name), format!("passphrase {name}")).unwrap();
+        desk.write(name, format!("passphrase {name}"));
         let mut command = match theirs.contains(name) {
             true => desk.command(
                 "cryptsetup",
                 &format!("--batch-mode luksAddKey {CHEAP} --key-file key image {name}"),
             ),
-            false => desk.command(
-                PROGRAM,
-                &format!(
-                    "volume key add image --passphrase-file pass --new-key-file {name} {CHEAP}"
-                ),
-            ),
+            false => desk.cryptmark(&format!(
+                "volume key add image --passphrase-file pass --new-key-file {name} {CHEAP}"
+            )),
         };
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         command.spawn().unwrap()
@@ -37,19 +35,15 @@ fn add(desk: &Desk, theirs: &[&str]) -> Vec<Option<String>> {
     ended.collect()
 }
 
-fn opens(desk: &Desk, name: &str) -> bool {
+fn opens(desk: &Volumes, name: &str) -> bool {
     let open = format!("volume open image --key-file {name}");
-    desk.command(PROGRAM, &open)
-        .output()
-        .unwrap()
-        .status
-        .success()
+    desk.cryptmark(&open).output().unwrap().status.success()
 }
 
 #[test]
 fn passphrases_added_at_once_all_open() {
     for kind in ["luks1", "luks2"] {
-        let desk = Desk::new(Format::Luks2);
+        let desk = Volumes::new(Format::Luks2);
         if kind == "luks1" {
             fs::remove_file(desk.path("image")).unwrap();
             let create =
@@ -70,7 +64,7 @@ fn passphrases_added_at_once_all_open() {
 /// cryptsetup gives up where it would have to wait, and says so.
 #[test]
 fn passphrases_added_beside_cryptsetup_open_or_are_refused() {
-    let desk = Desk::new(Format::Luks2);
+    let desk = Volumes::new(Format::Luks2);
     let theirs = &NEW[2..];
     for (name, failed) in NEW.iter().zip(add(&desk, theirs)) {
         if failed.is_none() || !theirs.contains(name) {
@@ -97,7 +91,7 @@ const TWO_FILES: &[&str] = &[
 
 #[test]
 fn two_names_of_one_file_are_refused() {
-    let desk = Desk::new(Format::Luks2);
+    let desk = Volumes::new(Format::Luks2);
     let before = desk.read("image");
     fs::hard_link(desk.path("image"), desk.path("hard")).unwrap();
     symlink("image", desk.path("soft")).unwrap();
@@ -105,7 +99,7 @@ fn two_names_of_one_file_are_refused() {
     for link in ["image", "hard", "soft", "folder/image"] {
         for line in TWO_FILES {
             let line = line.replace("LINK", link);
-            let volume = desk.command(PROGRAM, &format!("volume {line}")).output();
+            let volume = desk.cryptmark(&format!("volume {line}")).output();
             let output = volume.unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{line}\n{said}");
@@ -118,10 +112,10 @@ fn two_names_of_one_file_are_refused() {
 /// The kernel writes to its blocks, whatever the name.
 #[test]
 fn a_swap_file_is_in_use_by_its_other_name_too() {
-    let desk = Desk::new(Format::Luks2);
+    let desk = Volumes::new(Format::Luks2);
     let file = fs::File::create(desk.path("swap")).unwrap();
     file.set_len(0).unwrap();
-    fs::write(desk.path("swap"), vec![0; 2 << 20]).unwrap();
+    desk.write("swap", vec![0; 2 << 20]);
     fs::hard_link(desk.path("swap"), desk.path("other-name")).unwrap();
     let swapped = desk
         .try_run("mkswap", "swap")
@@ -138,7 +132,7 @@ fn a_swap_file_is_in_use_by_its_other_name_too() {
         "volume import other-name --type plain --passphrase-file pass --input plain --yes"
             .to_owned(),
     ];
-    let ended = lines.map(|line| desk.command(PROGRAM, &line).output().unwrap());
+    let ended = lines.map(|line| desk.cryptmark(&line).output().unwrap());
     let after = desk.read("swap");
     desk.try_run("swapoff", "swap").unwrap();
     for output in ended {

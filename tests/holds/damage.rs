@@ -1,14 +1,15 @@
 //! The states of a volume: what has become of its bytes, and of the disk below.
 
 use crate::commands::{Command, Use};
-use crate::kit::{CHEAP, COPY, Desk, Format, PATIENCE, PROGRAM, seal};
+use crate::kit::{COPY, Format, PATIENCE, PROGRAM, Volumes, seal};
 use crate::states::{Outcome, REFUSED, Set, done, kill};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
 use std::process::{self, Child, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+use testkit::{CHEAP, wait_until};
 
 /// Its size is what it is, and no other file takes its place.
 pub fn on_a_fixed_size(command: &Command) -> Outcome {
@@ -69,7 +70,7 @@ pub fn foreign(command: &Command) -> Outcome {
 }
 
 /// A disk that does not give these bytes before they are written: nbdkit, as a file.
-fn unread(desk: &Desk, from: usize) -> Result<Set, String> {
+fn unread(desk: &Volumes, from: usize) -> Result<Set, String> {
     let folder = desk.path("");
     let (folder, to) = (folder.display(), from + COPY);
     let touches = format!(r#"[ "$4" -lt {to} ] && [ $(($4 + $3)) -gt {from} ]"#);
@@ -81,7 +82,7 @@ fn unread(desk: &Desk, from: usize) -> Result<Set, String> {
         r#"pwrite=cd {folder}; if {touches}; then touch healed; fi;
            dd of=image seek="$4" oflag=seek_bytes conv=notrunc status=none"#
     );
-    fs::write(desk.path("disk"), "").unwrap();
+    desk.write("disk", "");
     let mut command = desk.command(
         "nbdfuse",
         "disk --command nbdkit --single --exit-with-parent eval",
@@ -100,38 +101,32 @@ fn unread(desk: &Desk, from: usize) -> Result<Set, String> {
     let unmount = move || {
         let mut child = child;
         // What a program had open may be closed a little after its end.
-        let begun = Instant::now();
         let gone = || {
             let mut unmount = process::Command::new("fusermount3");
             let done = unmount.arg("-u").arg(&end).stderr(Stdio::null()).status();
             done.unwrap().success()
         };
-        while !gone() {
-            assert!(begun.elapsed() < PATIENCE, "the disk is in use");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until("the disk is in use", gone);
         child.wait().unwrap();
     };
     let set = Set::at("disk").then(unmount);
-    let begun = Instant::now();
-    while fs::metadata(&disk).unwrap().len() == 0 {
-        assert!(begun.elapsed() < PATIENCE, "nbdfuse does not begin");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("nbdfuse does not begin", || {
+        fs::metadata(&disk).unwrap().len() > 0
+    });
     Ok(set)
 }
 
-pub fn first_copy_unread(desk: &Desk) -> Result<Set, String> {
+pub fn first_copy_unread(desk: &Volumes) -> Result<Set, String> {
     unread(desk, desk.copies()[0])
 }
 
-pub fn second_copy_unread(desk: &Desk) -> Result<Set, String> {
+pub fn second_copy_unread(desk: &Volumes) -> Result<Set, String> {
     unread(desk, desk.copies()[1])
 }
 
 /// Starts a reencryption; whether it has come to the data when it is sent the signal `name`.
 fn stopped(
-    desk: &Desk,
+    desk: &Volumes,
     program: &str,
     arguments: &str,
     name: &str,
@@ -162,7 +157,7 @@ fn signal(child: &Child, name: &str) {
 }
 
 /// Whether both copies of the header say that it is in the middle of a write.
-fn is_half_done(desk: &Desk) -> bool {
+fn is_half_done(desk: &Volumes) -> bool {
     let image = desk.read("image");
     let is_hot = |copy: &[u8]| String::from_utf8_lossy(copy).contains("in-reencryption");
     image[..2 * COPY].chunks(COPY).all(is_hot)
@@ -176,11 +171,11 @@ const THEIRS: &str = "reencrypt image --batch-mode --force-offline-reencrypt --h
 
 /// Stopped where it has not locked the file, which it does for moments only: what protects
 /// it is the lock of the reencryption, of which the header tells.
-pub fn reencrypted_by_them(desk: &Desk) -> Result<Set, String> {
+pub fn reencrypted_by_them(desk: &Volumes) -> Result<Set, String> {
     desk.write_key("pass");
     let before = desk.read("image");
     for _ in 0..TRIES {
-        fs::write(desk.path("image"), &before).unwrap();
+        desk.write("image", &before);
         let Some(mut child) = stopped(desk, "cryptsetup", THEIRS, "STOP")? else {
             continue;
         };
@@ -200,14 +195,14 @@ pub fn reencrypted_by_them(desk: &Desk) -> Result<Set, String> {
 
 /// Kills a reencryption before it ends; once, and copies what is left of the volume.
 fn interrupted(
-    desk: &Desk,
+    desk: &Volumes,
     once: &OnceLock<Result<Vec<u8>, String>>,
     program: &str,
     arguments: &str,
 ) -> Result<Set, String> {
     let bytes = once.get_or_init(|| {
         for _ in 0..TRIES {
-            let desk = Desk::new(Format::Luks2);
+            let desk = Volumes::new(Format::Luks2);
             desk.write_key("pass");
             if let Some(mut child) = stopped(&desk, program, arguments, "KILL")? {
                 child.wait().unwrap();
@@ -218,23 +213,23 @@ fn interrupted(
         }
         panic!("{program} is always done before it can be killed");
     });
-    fs::write(desk.path("image"), bytes.clone()?).unwrap();
+    desk.write("image", bytes.clone()?);
     Ok(Set::at("image"))
 }
 
-pub fn interrupted_by_us(desk: &Desk) -> Result<Set, String> {
+pub fn interrupted_by_us(desk: &Volumes) -> Result<Set, String> {
     static BYTES: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
     let arguments = format!("volume reencrypt image --passphrase-file pass {CHEAP} --yes");
     interrupted(desk, &BYTES, PROGRAM, &arguments)
 }
 
-pub fn interrupted_by_them(desk: &Desk) -> Result<Set, String> {
+pub fn interrupted_by_them(desk: &Volumes) -> Result<Set, String> {
     static BYTES: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
     interrupted(desk, &BYTES, "cryptsetup", THEIRS)
 }
 
 /// A file with holes, on a disk that has no room for what they become.
-pub fn on_full_disk(desk: &Desk) -> Result<Set, String> {
+pub fn on_full_disk(desk: &Volumes) -> Result<Set, String> {
     let at = desk.path("full");
     fs::create_dir(&at).unwrap();
     desk.try_run(
@@ -264,7 +259,7 @@ pub fn on_full_disk(desk: &Desk) -> Result<Set, String> {
 }
 
 /// Changes the JSON of both copies.
-fn edit(desk: &Desk, edit: impl Fn(&mut Value)) {
+fn edit(desk: &Volumes, edit: impl Fn(&mut Value)) {
     let mut bytes = desk.read("image");
     for at in [0, COPY] {
         let copy = &mut bytes[at..][..COPY];
@@ -276,11 +271,11 @@ fn edit(desk: &Desk, edit: impl Fn(&mut Value)) {
         copy[4096..][..text.len()].copy_from_slice(text.as_bytes());
         seal(copy);
     }
-    fs::write(desk.path("image"), bytes).unwrap();
+    desk.write("image", bytes);
 }
 
 /// It says where its material is, and nothing else that this program knows.
-pub fn with_foreign_keyslot(desk: &Desk) -> Result<Set, String> {
+pub fn with_foreign_keyslot(desk: &Volumes) -> Result<Set, String> {
     edit(desk, |json| {
         let area = json!({ "type": "raw", "offset": "1048576", "size": "4096" });
         json["keyslots"]["5"] = json!({ "type": "foreign", "key_size": 64, "area": area });
@@ -289,7 +284,7 @@ pub fn with_foreign_keyslot(desk: &Desk) -> Result<Set, String> {
 }
 
 /// Taken away in the end, so that both programs can open it again.
-pub fn with_foreign_requirement(desk: &Desk) -> Result<Set, String> {
+pub fn with_foreign_requirement(desk: &Volumes) -> Result<Set, String> {
     let (path, before) = (desk.path("image"), desk.read("image"));
     edit(desk, |json| {
         json["config"]["requirements"] = json!({ "mandatory": ["foreign"] });
@@ -304,13 +299,13 @@ pub fn with_foreign_requirement(desk: &Desk) -> Result<Set, String> {
 }
 
 /// It has bytes behind its last sector.
-pub fn with_a_tail(desk: &Desk) -> Result<Set, String> {
+pub fn with_a_tail(desk: &Volumes) -> Result<Set, String> {
     let file = fs::File::options().append(true).open(desk.path("image"));
     file.unwrap().write_all(&[0x55; 100]).unwrap();
     Ok(Set::at("image"))
 }
 
-fn spoilt_at(desk: &Desk, offset: usize) -> Result<Set, String> {
+fn spoilt_at(desk: &Volumes, offset: usize) -> Result<Set, String> {
     let mut bytes = desk.read("image");
     // Within the JSON, or within what is encrypted.
     let within = match desk.format {
@@ -318,23 +313,23 @@ fn spoilt_at(desk: &Desk, offset: usize) -> Result<Set, String> {
         Format::Veracrypt => 100,
     };
     bytes[offset + within] ^= 1;
-    fs::write(desk.path("image"), bytes).unwrap();
+    desk.write("image", bytes);
     Ok(Set::at("image"))
 }
 
-pub fn first_copy_spoilt(desk: &Desk) -> Result<Set, String> {
+pub fn first_copy_spoilt(desk: &Volumes) -> Result<Set, String> {
     spoilt_at(desk, desk.copies()[0])
 }
 
-pub fn second_copy_spoilt(desk: &Desk) -> Result<Set, String> {
+pub fn second_copy_spoilt(desk: &Volumes) -> Result<Set, String> {
     spoilt_at(desk, desk.copies()[1])
 }
 
-pub fn wiped(desk: &Desk) -> Result<Set, String> {
+pub fn wiped(desk: &Volumes) -> Result<Set, String> {
     let mut bytes = desk.read("image");
     for at in desk.copies() {
         bytes[at..][..COPY].fill(0);
     }
-    fs::write(desk.path("image"), bytes).unwrap();
+    desk.write("image", bytes);
     Ok(Set::at("image"))
 }

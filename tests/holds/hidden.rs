@@ -1,37 +1,28 @@
 //! Who is in the way, where this user may not look.
 
-use crate::kit::{Desk, Format, PROGRAM};
+use crate::kit::{Format, PROGRAM, Volumes};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::chown;
 use std::process::{Command, Output, Stdio};
+use testkit::Running;
 
 /// A user who is nobody in particular.
 const NOBODY: u32 = 65534;
 
-/// Something that ends with the test.
-struct Running(std::process::Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// A desk whose files are nobody's; nothing, and a word about it, where that cannot be.
-fn desk() -> Option<Desk> {
+fn prepared() -> Option<Volumes> {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: what other users see: it needs root");
         return None;
     }
-    let desk = Desk::new(Format::Luks2);
+    let desk = Volumes::new(Format::Luks2);
     for name in ["", "image", "pass"] {
         chown(desk.path(name), Some(NOBODY), Some(NOBODY)).unwrap();
     }
     Some(desk)
 }
 
-fn as_nobody(desk: &Desk, arguments: &str) -> Command {
+fn as_nobody(desk: &Volumes, arguments: &str) -> Command {
     let user = format!("--reuid={NOBODY} --regid={NOBODY} --clear-groups {PROGRAM} {arguments}");
     let mut command = desk.command("setpriv", &user);
     command.env("XDG_RUNTIME_DIR", desk.path(""));
@@ -39,7 +30,7 @@ fn as_nobody(desk: &Desk, arguments: &str) -> Command {
     command
 }
 
-fn set(desk: &Desk) -> (Option<i32>, String) {
+fn set(desk: &Volumes) -> (Option<i32>, String) {
     let Output { status, stderr, .. } = as_nobody(desk, "volume header set image --label x")
         .output()
         .unwrap();
@@ -49,10 +40,10 @@ fn set(desk: &Desk) -> (Option<i32>, String) {
 /// This program hides from its own user what it has open.
 #[test]
 fn a_server_of_the_same_user_is_another_process() {
-    let Some(desk) = desk() else { return };
+    let Some(desk) = prepared() else { return };
     let serve = "volume serve image --nbd s.sock --passphrase-file pass";
     let mut server = as_nobody(&desk, serve);
-    let mut server = Running(server.stdout(Stdio::piped()).spawn().unwrap());
+    let mut server = Running::start(server.stdout(Stdio::piped()));
     let mut line = String::new();
     let told = server.0.stdout.take().unwrap();
     BufReader::new(told).read_line(&mut line).unwrap();
@@ -68,7 +59,7 @@ fn a_server_of_the_same_user_is_another_process() {
 /// Root's processes cannot be looked at, and the kernel's list of locks can.
 #[test]
 fn a_lock_of_root_has_a_name() {
-    let Some(desk) = desk() else { return };
+    let Some(desk) = prepared() else { return };
     let mut flock = desk.command("flock", "-x image sh -c");
     flock
         .arg("echo locked; exec sleep 60")

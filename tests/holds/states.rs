@@ -1,13 +1,13 @@
 //! The states of a volume: who else has it.
 
 use crate::commands::{Command, Use};
-use crate::kit::{Desk, Format, PATIENCE, PROGRAM};
+use crate::kit::{Format, Volumes};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{self, Child, Stdio};
-use std::time::{Duration, Instant};
+use testkit::wait_until;
 
 /// What becomes of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct State {
     /// What the volume is.
     pub format: Format,
     /// Brings `image` of a desk into it, or says why that cannot be here.
-    pub set_up: fn(&Desk) -> Result<Set, String>,
+    pub set_up: fn(&Volumes) -> Result<Set, String>,
     /// What becomes of commands.
     pub expected: fn(&Command) -> Outcome,
     /// What every refusal says, among other things.
@@ -120,27 +120,27 @@ pub fn headless(command: &Command) -> Outcome {
     }
 }
 
-pub fn free(_: &Desk) -> Result<Set, String> {
+pub fn free(_: &Volumes) -> Result<Set, String> {
     Ok(Set::at("image"))
 }
 
-fn served_with(desk: &Desk, options: &str) -> Result<Set, String> {
+fn served_with(desk: &Volumes, options: &str) -> Result<Set, String> {
     let pass = desk.pass();
     let arguments = format!("serve image {pass} --nbd disk.sock --daemon {options}");
     desk.volume(&arguments);
-    let mut umount = desk.command(PROGRAM, "volume umount image");
+    let mut umount = desk.cryptmark("volume umount image");
     Ok(Set::at("image").then(move || assert!(umount.status().unwrap().success())))
 }
 
-pub fn served(desk: &Desk) -> Result<Set, String> {
+pub fn served(desk: &Volumes) -> Result<Set, String> {
     served_with(desk, "")
 }
 
-pub fn served_read_only(desk: &Desk) -> Result<Set, String> {
+pub fn served_read_only(desk: &Volumes) -> Result<Set, String> {
     served_with(desk, "--read-only")
 }
 
-fn mounted_with(desk: &Desk, options: &str) -> Result<Set, String> {
+fn mounted_with(desk: &Volumes, options: &str) -> Result<Set, String> {
     let fuse = fs::File::options().read(true).write(true).open("/dev/fuse");
     fuse.map_err(|error| format!("/dev/fuse: {error}"))?;
     let at = desk.path("d");
@@ -149,24 +149,24 @@ fn mounted_with(desk: &Desk, options: &str) -> Result<Set, String> {
     desk.volume(&format!(
         "mount image d --as file {pass} --daemon {options}"
     ));
-    let mut umount = desk.command(PROGRAM, "volume umount d");
+    let mut umount = desk.cryptmark("volume umount d");
     Ok(Set::at("image").then(move || assert!(umount.status().unwrap().success())))
 }
 
-pub fn mounted(desk: &Desk) -> Result<Set, String> {
+pub fn mounted(desk: &Volumes) -> Result<Set, String> {
     mounted_with(desk, "")
 }
 
-pub fn mounted_read_only(desk: &Desk) -> Result<Set, String> {
+pub fn mounted_read_only(desk: &Volumes) -> Result<Set, String> {
     mounted_with(desk, "--read-only")
 }
 
 /// Another command has begun to write, and is not done.
-pub fn imported(desk: &Desk) -> Result<Set, String> {
+pub fn imported(desk: &Volumes) -> Result<Set, String> {
     let pass = desk.pass();
     let arguments = format!("volume import image {pass} --input - --yes --no-progress");
     let mut child = desk
-        .command(PROGRAM, &arguments)
+        .cryptmark(&arguments)
         .stdin(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -180,11 +180,11 @@ pub fn imported(desk: &Desk) -> Result<Set, String> {
     }))
 }
 
-pub fn exported(desk: &Desk) -> Result<Set, String> {
+pub fn exported(desk: &Volumes) -> Result<Set, String> {
     let pass = desk.pass();
     let arguments = format!("volume export image {pass} --output - --no-progress");
     let mut child = desk
-        .command(PROGRAM, &arguments)
+        .cryptmark(&arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -198,7 +198,7 @@ pub fn exported(desk: &Desk) -> Result<Set, String> {
 }
 
 fn linked(
-    desk: &Desk,
+    desk: &Volumes,
     link: impl Fn(PathBuf, PathBuf) -> std::io::Result<()>,
 ) -> Result<Set, String> {
     link(desk.path("image"), desk.path("link")).unwrap();
@@ -207,16 +207,16 @@ fn linked(
     Ok(set)
 }
 
-pub fn hard_linked(desk: &Desk) -> Result<Set, String> {
+pub fn hard_linked(desk: &Volumes) -> Result<Set, String> {
     linked(desk, fs::hard_link)
 }
 
-pub fn soft_linked(desk: &Desk) -> Result<Set, String> {
+pub fn soft_linked(desk: &Volumes) -> Result<Set, String> {
     linked(desk, std::os::unix::fs::symlink)
 }
 
 /// Seen by another mount of its folder, and served by the first.
-pub fn bound(desk: &Desk) -> Result<Set, String> {
+pub fn bound(desk: &Volumes) -> Result<Set, String> {
     let at = desk.path("bound");
     fs::create_dir(&at).unwrap();
     let folder = desk.path("");
@@ -237,7 +237,7 @@ pub fn bound(desk: &Desk) -> Result<Set, String> {
     Ok(set)
 }
 
-pub fn locked(desk: &Desk) -> Result<Set, String> {
+pub fn locked(desk: &Volumes) -> Result<Set, String> {
     let mut child = desk
         .command("flock", "--exclusive image cat")
         .stdin(Stdio::piped())
@@ -255,7 +255,7 @@ pub fn locked(desk: &Desk) -> Result<Set, String> {
 }
 
 /// A loop device on the file `name`, which the command is given or not.
-fn looped(desk: &Desk, name: &str) -> Result<(Set, PathBuf), String> {
+fn looped(desk: &Volumes, name: &str) -> Result<(Set, PathBuf), String> {
     let device = desk.try_run("losetup", &format!("--find --show {name}"))?;
     let device = PathBuf::from(device.trim());
     let end = device.clone();
@@ -269,18 +269,18 @@ fn looped(desk: &Desk, name: &str) -> Result<(Set, PathBuf), String> {
     Ok((Set::at("image").then(detach), device))
 }
 
-pub fn below_a_loop(desk: &Desk) -> Result<Set, String> {
+pub fn below_a_loop(desk: &Volumes) -> Result<Set, String> {
     Ok(looped(desk, "image")?.0)
 }
 
 /// By a link: the loop device has another name for it.
-pub fn below_a_loop_by_a_link(desk: &Desk) -> Result<Set, String> {
+pub fn below_a_loop_by_a_link(desk: &Volumes) -> Result<Set, String> {
     fs::hard_link(desk.path("image"), desk.path("link")).unwrap();
     Ok(looped(desk, "link")?.0)
 }
 
 /// The file is served, and the command is given a loop device on it.
-pub fn served_below_a_loop(desk: &Desk) -> Result<Set, String> {
+pub fn served_below_a_loop(desk: &Volumes) -> Result<Set, String> {
     let mut served = served(desk)?;
     let (mut set, device) = looped(desk, "image")?;
     served.ends.append(&mut set.ends);
@@ -289,18 +289,18 @@ pub fn served_below_a_loop(desk: &Desk) -> Result<Set, String> {
 }
 
 /// A loop device that is served.
-pub fn served_loop(desk: &Desk) -> Result<Set, String> {
+pub fn served_loop(desk: &Volumes) -> Result<Set, String> {
     let (mut set, device) = looped(desk, "image")?;
     let shown = device.display().to_string();
     let pass = desk.pass();
     desk.volume(&format!("serve {shown} {pass} --nbd disk.sock --daemon"));
-    let mut umount = desk.command(PROGRAM, &format!("volume umount {shown}"));
+    let mut umount = desk.cryptmark(&format!("volume umount {shown}"));
     set.target = shown;
     Ok(set.then(move || assert!(umount.status().unwrap().success())))
 }
 
 /// A loop device that another program has for itself.
-pub fn held_loop(desk: &Desk) -> Result<Set, String> {
+pub fn held_loop(desk: &Volumes) -> Result<Set, String> {
     let (mut set, device) = looped(desk, "image")?;
     let alone = fs::File::options()
         .read(true)
@@ -313,14 +313,14 @@ pub fn held_loop(desk: &Desk) -> Result<Set, String> {
 }
 
 /// A loop device that cannot be written to.
-pub fn read_only_loop(desk: &Desk) -> Result<Set, String> {
+pub fn read_only_loop(desk: &Volumes) -> Result<Set, String> {
     let (mut set, device) = looped(desk, "--read-only image")?;
     set.target = device.display().to_string();
     Ok(set)
 }
 
 /// Another program serves it, and locks it in its own way.
-pub fn served_by_qemu(desk: &Desk) -> Result<Set, String> {
+pub fn served_by_qemu(desk: &Volumes) -> Result<Set, String> {
     let socket = desk.path("disk.sock");
     let arguments = format!(
         "--persistent --format=raw --socket={} image",
@@ -331,19 +331,15 @@ pub fn served_by_qemu(desk: &Desk) -> Result<Set, String> {
         .spawn()
         .map_err(|error| format!("qemu-nbd: {error}"))?;
     let set = Set::at("image").then(move || kill(child));
-    let begun = Instant::now();
-    while !socket.exists() {
-        assert!(begun.elapsed() < PATIENCE, "qemu-nbd does not serve");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("qemu-nbd does not serve", || socket.exists());
     Ok(set)
 }
 
 /// A reencryption that has begun to look for its key derivation.
-pub fn reencrypted(desk: &Desk) -> Result<Set, String> {
+pub fn reencrypted(desk: &Volumes) -> Result<Set, String> {
     let arguments = "volume reencrypt image --passphrase-file pass --iter-time 600000 --yes";
     let child = desk
-        .command(PROGRAM, arguments)
+        .cryptmark(arguments)
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
@@ -352,10 +348,10 @@ pub fn reencrypted(desk: &Desk) -> Result<Set, String> {
 }
 
 /// Its header is in a file of its own, by which it is served.
-pub fn served_apart(desk: &Desk) -> Result<Set, String> {
+pub fn served_apart(desk: &Volumes) -> Result<Set, String> {
     let arguments = "serve apart --header header --passphrase-file pass --nbd disk.sock --daemon";
     desk.volume(arguments);
-    let mut umount = desk.command(PROGRAM, "volume umount apart");
+    let mut umount = desk.cryptmark("volume umount apart");
     let end = move || assert!(umount.status().unwrap().success());
     Ok(Set::at("apart --header header").then(end))
 }
