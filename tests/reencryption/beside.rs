@@ -1,21 +1,21 @@
 //! The file with the header beside a volume, and what it is to the start of the data.
 
-use crate::kit::{CHEAP, Desk, SIDE, Task, have};
+use crate::kit::{SIDE, Task, Volume};
 use std::fs;
-use std::process::Command;
+use testkit::{CHEAP, Expect as _, have};
 
 /// The end of a file that is within a sector is not known by the digest of its start.
 #[test]
 fn files_of_less_than_a_sector_are_copied_once() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
     let command = format!("reencrypt v --encrypt {CHEAP}");
     let wholes = [1, 100, 511, 512, 700].map(|bytes| {
-        let mut desk = Desk::empty();
+        let mut desk = Volume::empty();
         desk.plain.truncate(bytes);
-        fs::write(desk.path("plain"), &desk.plain).unwrap();
-        fs::write(desk.path("v"), &desk.plain).unwrap();
+        desk.write("plain", &desk.plain);
+        desk.write("v", &desk.plain);
         desk
     });
     for whole in &wholes {
@@ -41,7 +41,7 @@ fn files_of_less_than_a_sector_are_copied_once() {
                     let (code, said) = desk.ends("export v --output out");
                     match code {
                         Some(0) => {
-                            let there = fs::read(desk.path("out")).unwrap();
+                            let there = desk.read("out");
                             assert!(there.starts_with(&desk.plain), "{when}");
                         }
                         code => assert_eq!(code, Some(4), "{when}: {said}"),
@@ -58,23 +58,23 @@ fn files_of_less_than_a_sector_are_copied_once() {
 }
 
 /// Killed before a decryption has begun: the header beside the volume is a copy of its own.
-fn decryption_that_has_not_begun() -> Desk {
-    let desk = Desk::new(Task::Decrypt);
-    let volume = fs::read(desk.path("v")).unwrap();
-    fs::write(desk.path(SIDE), &volume[..4 << 20]).unwrap();
+fn decryption_that_has_not_begun() -> Volume {
+    let desk = Volume::new(Task::Decrypt);
+    let volume = desk.read("v");
+    desk.write(SIDE, &volume[..4 << 20]);
     desk
 }
 
 /// The header beside would not be known for the volume's own any more.
 #[test]
 fn a_header_that_goes_back_is_not_changed() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
     let desk = decryption_that_has_not_begun();
-    fs::write(desk.path("new"), "another passphrase").unwrap();
-    let side = fs::read(desk.path(SIDE)).unwrap();
-    fs::write(desk.path("backup"), &side).unwrap();
+    desk.write("new", "another passphrase");
+    let side = desk.read(SIDE);
+    desk.write("backup", &side);
     for command in [
         &format!("key add v --new-passphrase-file new {CHEAP}"),
         &format!("passwd v --new-passphrase-file new {CHEAP}"),
@@ -84,7 +84,7 @@ fn a_header_that_goes_back_is_not_changed() {
     ] {
         let said = desk.refused("v", 4, command);
         assert!(said.contains("volume reencrypt"), "{command}: {said}");
-        assert!(fs::read(desk.path(SIDE)).unwrap() == side, "{command}");
+        assert!(desk.read(SIDE) == side, "{command}");
     }
     desk.ours("reencrypt v");
     assert!(!desk.path(SIDE).exists());
@@ -95,11 +95,11 @@ fn a_header_that_goes_back_is_not_changed() {
 /// One that was changed all the same goes back with its new passphrase.
 #[test]
 fn a_header_that_was_changed_beside_the_volume_goes_back() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
     let desk = decryption_that_has_not_begun();
-    fs::write(desk.path("new"), "another passphrase").unwrap();
+    desk.write("new", "another passphrase");
     let add = format!("key add v --header {SIDE} --new-passphrase-file new {CHEAP}");
     desk.ours(&add);
     desk.ours("reencrypt v");
@@ -115,45 +115,37 @@ fn a_header_that_was_changed_beside_the_volume_goes_back() {
 /// The data begin behind more than the process may have in memory.
 #[test]
 fn a_large_header_goes_back() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
     const OFFSET: u64 = 256 << 20;
-    let desk = Desk::empty();
+    let desk = Volume::empty();
     desk.make((OFFSET + (1 << 20)) as usize);
     let format = format!("luksFormat {CHEAP} --offset {} v", OFFSET / 512);
     desk.theirs(&format);
-    let volume = fs::read(desk.path("v")).unwrap();
-    fs::write(desk.path(SIDE), &volume[..OFFSET as usize]).unwrap();
+    let volume = desk.read("v");
+    desk.write(SIDE, &volume[..OFFSET as usize]);
     let ours = desk.our_command("reencrypt v");
-    let mut limited = Command::new("sh");
-    limited
-        .args(["-c", "ulimit -v 500000; exec \"$@\"", "sh"])
-        .arg(ours.get_program())
-        .args(ours.get_args())
-        .current_dir(desk.path(""))
-        .env("XDG_STATE_HOME", desk.path("state"));
-    let output = limited.output().unwrap();
-    assert!(output.status.success(), "{output:?}");
+    let mut limited = desk.command("sh", &["-c", "ulimit -v 500000; exec \"$@\"", "sh"]);
+    limited.arg(ours.get_program()).args(ours.get_args());
+    limited.succeeds();
     assert!(!desk.path(SIDE).exists());
-    assert!(fs::read(desk.path("v")).unwrap() == volume);
+    assert!(desk.read("v") == volume);
 }
 
 /// The power may be cut while a header goes back, and any part of it may be on the disk.
 #[test]
 fn a_header_that_went_back_in_part_goes_back() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
     const COPY: usize = 16 << 10;
     let desk = decryption_that_has_not_begun();
-    fs::write(desk.path("new"), "another passphrase").unwrap();
+    desk.write("new", "another passphrase");
     let change = format!("passwd v --header {SIDE} --new-passphrase-file new {CHEAP}");
     desk.ours(&change);
     fs::copy(desk.path("new"), desk.path("line")).unwrap();
-    let (old, new) = ["v", SIDE]
-        .map(|name| fs::read(desk.path(name)).unwrap())
-        .into();
+    let (old, new) = ["v", SIDE].map(|name| desk.read(name)).into();
     let mixed = |from_new: &dyn Fn(usize) -> bool| -> Vec<u8> {
         let mut bytes = old.clone();
         for at in (0..new.len()).step_by(512).filter(|at| from_new(*at)) {
@@ -173,7 +165,7 @@ fn a_header_that_went_back_in_part_goes_back() {
     ];
     for (number, from_new) in states.into_iter().enumerate() {
         let desk = desk.copy();
-        fs::write(desk.path("v"), mixed(from_new)).unwrap();
+        desk.write("v", mixed(from_new));
         desk.ours("reencrypt v");
         assert!(!desk.path(SIDE).exists(), "{number}");
         desk.holds(&format!("state {number}"));

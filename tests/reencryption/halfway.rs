@@ -1,17 +1,18 @@
 //! What a reencryption leaves when it is stopped, fails, or has ended a moment ago: whatever the
 //! user does next, no byte is lost, and it can be brought to its end.
 
-use crate::kit::{CHEAP, Desk, SIDE, Task, have};
+use crate::kit::{SIDE, Task, Volume};
 use std::fs;
+use testkit::{CHEAP, have};
 
 const VERACRYPT: &str = "--type veracrypt --hash sha512 --veracrypt-pim 1";
 
 /// A volume of the first `bytes` of the data.
-fn small(bytes: usize) -> Desk {
-    let desk = Desk::empty();
+fn small(bytes: usize) -> Volume {
+    let desk = Volume::empty();
     desk.make((16 << 20) + bytes);
     desk.ours(&format!("create v {CHEAP} --yes"));
-    fs::write(desk.path("small"), &desk.plain[..bytes]).unwrap();
+    desk.write("small", &desk.plain[..bytes]);
     desk.ours("import v --input small --yes");
     desk
 }
@@ -19,7 +20,7 @@ fn small(bytes: usize) -> Desk {
 /// The journal has the old data of its window, whatever data stand there now.
 #[test]
 fn a_journal_vouches_for_no_other_data() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
     for (task, begin, go_on) in [
@@ -41,8 +42,8 @@ fn a_journal_vouches_for_no_other_data() {
     ] {
         let mut hot = 0;
         for at in 1..60 {
-            let desk = Desk::new(task);
-            let before = fs::read(desk.path("v")).unwrap();
+            let desk = Volume::new(task);
+            let before = desk.read("v");
             if !desk.ours_killed_at(begin, "fdatasync", at) {
                 break;
             }
@@ -50,12 +51,12 @@ fn a_journal_vouches_for_no_other_data() {
                 continue;
             }
             hot += 1;
-            let killed = fs::read(desk.path("v")).unwrap();
+            let killed = desk.read("v");
             let mut other = killed.clone();
             other.iter_mut().for_each(|byte| *byte ^= 0x5a);
-            fs::write(desk.path("v"), &other).unwrap();
+            desk.write("v", &other);
             desk.refused_as_other("v", go_on);
-            fs::write(desk.path("v"), &killed).unwrap();
+            desk.write("v", &killed);
             let copy = desk.copy();
             copy.ours(go_on);
             copy.ended(task, true);
@@ -66,7 +67,7 @@ fn a_journal_vouches_for_no_other_data() {
             let after = fs::read(copy.path("v")).unwrap();
             let both = before.chunks(512).zip(after.chunks(512)).enumerate();
             let mixed = both.flat_map(|(at, (old, new))| if at % 3 == 1 { new } else { old });
-            fs::write(desk.path("v"), mixed.copied().collect::<Vec<u8>>()).unwrap();
+            desk.write("v", mixed.copied().collect::<Vec<u8>>());
             desk.ours(go_on);
             desk.ended(task, true);
         }
@@ -78,7 +79,7 @@ fn a_journal_vouches_for_no_other_data() {
 /// Kills at all that a decryption of little data does.
 #[test]
 fn little_data_are_decrypted_whenever_it_is_killed() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
     let wholes = [512, 1536, 4608].map(|bytes| (bytes, small(bytes)));
@@ -96,7 +97,7 @@ fn little_data_are_decrypted_whenever_it_is_killed() {
                 let when = format!("{bytes} bytes, killed at {name} {at}");
                 let (code, said) = desk.ends("reencrypt v --decrypt");
                 // All may have been done but for the exit.
-                let there = fs::read(desk.path("v")).unwrap();
+                let there = desk.read("v");
                 assert!(there == desk.plain[..bytes], "{when}: {code:?} {said}");
                 assert!(!desk.path(SIDE).exists(), "{when}: {code:?} {said}");
             }
@@ -109,18 +110,18 @@ fn little_data_are_decrypted_whenever_it_is_killed() {
 /// A block of the header that was half written is of neither the header nor the data.
 #[test]
 fn a_sector_is_what_a_disk_writes_as_a_whole() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
-    let desk = Desk::new(Task::Encrypt);
+    let desk = Volume::new(Task::Encrypt);
     let encrypt = format!("reencrypt v --encrypt {CHEAP}");
     assert!(desk.ours_killed_at(&encrypt, "unlink,unlinkat", 1));
-    let mut torn = fs::read(desk.path("v")).unwrap();
+    let mut torn = desk.read("v");
     let sectors = desk.plain.chunks(512).enumerate().take(64);
     for (at, old) in sectors.filter(|(at, _)| at % 3 == 1) {
         torn[at * 512..][..512].copy_from_slice(old);
     }
-    fs::write(desk.path("v"), torn).unwrap();
+    desk.write("v", torn);
     desk.ours(&encrypt);
     desk.holds("torn");
 }
@@ -128,17 +129,17 @@ fn a_sector_is_what_a_disk_writes_as_a_whole() {
 /// A header with so much text that not every state of a reencryption has room in it.
 #[test]
 fn a_full_header_is_not_reencrypted_half() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let whole = Desk::new(Task::Reencrypt);
+    let whole = Volume::new(Task::Reencrypt);
     let mut refusals = 0;
     for filling in (9_000..11_400).step_by(100) {
         for mode in ["", "--decrypt"] {
             let desk = whole.copy();
             let text = "x".repeat(filling);
             let token = format!(r#"{{"type":"of-a-user","keyslots":[],"text":"{text}"}}"#);
-            fs::write(desk.path("token"), token).unwrap();
+            desk.write("token", token);
             desk.theirs("token import --json-file token v");
             let (code, said) = desk.ends(&format!("reencrypt v {mode} {CHEAP}"));
             let when = format!("{filling} {mode}: {said}");
@@ -165,11 +166,11 @@ fn a_full_header_is_not_reencrypted_half() {
 /// Without room for what the data are known by, nobody begins.
 #[test]
 fn thirty_two_tokens_leave_no_room_for_another() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new(Task::DecryptDetached);
-    fs::write(desk.path("token"), r#"{"type":"of-a-user","keyslots":[]}"#).unwrap();
+    let desk = Volume::new(Task::DecryptDetached);
+    desk.write("token", r#"{"type":"of-a-user","keyslots":[]}"#);
     for _ in 0..32 {
         desk.theirs("token import --json-file token h");
     }
@@ -185,7 +186,7 @@ fn thirty_two_tokens_leave_no_room_for_another() {
 /// The same command once more, because nobody saw the first one end.
 #[test]
 fn what_is_done_is_done() {
-    let desk = Desk::new(Task::EncryptDetached);
+    let desk = Volume::new(Task::EncryptDetached);
     let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
     desk.ours(&encrypt);
     let said = desk.refused("v", 4, &encrypt);
@@ -198,20 +199,20 @@ fn what_is_done_is_done() {
     assert!(desk.is_plain());
     // It knows the data that it has decrypted, and no others.
     let other = vec![7; desk.plain.len()];
-    fs::write(desk.path("v"), other).unwrap();
+    desk.write("v", other);
     desk.refused("v", 4, decrypt);
 }
 
 /// Killed when all is decrypted, and the file with the header still there.
-fn decrypted_but_for_the_file() -> Option<Desk> {
-    if !have("strace") || !have("cryptsetup") {
+fn decrypted_but_for_the_file() -> Option<Volume> {
+    if !have(&["strace", "cryptsetup"]) {
         return None;
     }
-    let untouched = Desk::new(Task::Decrypt);
+    let untouched = Volume::new(Task::Decrypt);
     let desk = (1..10).find_map(|at| {
         let desk = untouched.copy();
         let killed = desk.ours_killed_at("reencrypt v --decrypt", "unlink,unlinkat", at);
-        let whole = fs::read(desk.path("v")).unwrap() == desk.plain;
+        let whole = desk.read("v") == desk.plain;
         (killed && whole && desk.path(SIDE).exists()).then_some(desk)
     });
     let desk = desk.expect("the file is removed at the end");
@@ -235,21 +236,21 @@ fn a_decrypted_file_that_has_grown_is_not_cut() {
     };
     let mut longer = desk.plain.clone();
     longer.extend([9; 8192]);
-    fs::write(desk.path("v"), &longer).unwrap();
+    desk.write("v", &longer);
     desk.refused("v", 4, "reencrypt v --decrypt");
 }
 
 /// The file with the header belongs beside the volume, also when that has another name now.
 #[test]
 fn a_volume_with_another_name_is_not_encrypted_without_its_start() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
     let encrypt = format!("reencrypt v --encrypt {CHEAP}");
     let mut tries = 0;
     for name in ["pwrite64", "fallocate", "unlink,unlinkat"] {
         for at in (1..60).step_by(3) {
-            let desk = Desk::new(Task::Encrypt);
+            let desk = Volume::new(Task::Encrypt);
             if !desk.ours_killed_at(&encrypt, name, at) {
                 break;
             }
@@ -273,7 +274,7 @@ fn a_volume_with_another_name_is_not_encrypted_without_its_start() {
 /// What is written while the file with the header is there would not be known again.
 #[test]
 fn nobody_writes_while_the_header_moves() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
     let encrypt = format!("reencrypt v --encrypt {CHEAP}");
@@ -283,13 +284,13 @@ fn nobody_writes_while_the_header_moves() {
     ] {
         let mut tries = 0;
         for at in 1..last {
-            let desk = Desk::new(task);
+            let desk = Volume::new(task);
             if !desk.ours_killed_at(command, name, at) || !desk.path(SIDE).exists() {
                 continue;
             }
             tries += 1;
             let other: Vec<u8> = desk.plain.iter().map(|byte| byte ^ 1).collect();
-            fs::write(desk.path("other"), other).unwrap();
+            desk.write("other", other);
             let said = desk.refused("v", 4, "import v --input other --yes");
             assert!(said.contains("volume reencrypt"), "{said}");
             desk.ours(command);
@@ -302,10 +303,10 @@ fn nobody_writes_while_the_header_moves() {
 /// A name that its folder may lose in a power cut keeps nothing yet.
 #[test]
 fn a_journal_is_on_the_disk_before_the_volume_changes() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
-    let whole = Desk::empty();
+    let whole = Volume::empty();
     whole.ours(&format!("create v {VERACRYPT} --size 2MiB --quick --yes"));
     let before = fs::read(whole.path("v")).unwrap();
     let reencrypt = format!("reencrypt v {VERACRYPT} --header J {CHEAP} --yes");
@@ -315,10 +316,10 @@ fn a_journal_is_on_the_disk_before_the_volume_changes() {
         desk.path("J").exists().then_some(desk)
     });
     let desk = desk.expect("the journal has a name before anything else happens");
-    assert!(fs::read(desk.path("v")).unwrap() == before);
+    assert!(desk.read("v") == before);
     let failed = desk.injected(&desk.our_command(&reencrypt), "fsync", "error=EIO");
     assert_eq!(failed.status.code(), Some(1));
-    assert!(fs::read(desk.path("v")).unwrap() == before);
+    assert!(desk.read("v") == before);
     desk.ours(&reencrypt);
     desk.ours(&format!("open v {VERACRYPT}"));
 }
@@ -326,10 +327,10 @@ fn a_journal_is_on_the_disk_before_the_volume_changes() {
 /// A small volume is worked on as a whole, so that it has one part all the time.
 #[test]
 fn a_small_volume_that_was_put_back_keeps_its_data() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
-    let desk = Desk::empty();
+    let desk = Volume::empty();
     desk.ours(&format!("create v {VERACRYPT} --size 2MiB --quick --yes"));
     let newer = desk.copy();
     fs::write(newer.path("small"), &desk.plain[..1 << 20]).unwrap();

@@ -1,13 +1,13 @@
 //! Two headers of one volume, or two reencryptions of one: neither is gone on with where that
 //! would change the data twice.
 
-use crate::kit::{CHEAP, Desk, OTHER, SIDE, Task, have};
+use crate::kit::{OTHER, SIDE, Task, Volume};
 use serde_json::Value;
 use std::fs;
-use std::process::Command;
+use testkit::{CHEAP, have};
 
 /// Whether the header says that all the data are new, and that the old key is still to go.
-fn says_done(desk: &Desk) -> bool {
+fn says_done(desk: &Volume) -> bool {
     let metadata: Value = serde_json::from_str(&desk.metadata()).unwrap_or_default();
     let Some(segments) = metadata["segments"].as_object() else {
         return false;
@@ -26,7 +26,7 @@ fn says_done(desk: &Desk) -> bool {
 /// What was put back from a backup is other data also where the header says that all is done.
 #[test]
 fn done_is_done_with_its_own_data_alone() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
     for (task, begin, header, go_on) in [
@@ -43,7 +43,7 @@ fn done_is_done_with_its_own_data_alone() {
             "reencrypt v --header h",
         ),
     ] {
-        let untouched = Desk::new(task);
+        let untouched = Volume::new(task);
         let begun = (4..20).find_map(|at| {
             let desk = untouched.copy();
             assert!(desk.ours_killed_at(begin, "fdatasync", at), "{task:?}");
@@ -76,17 +76,17 @@ fn done_is_done_with_its_own_data_alone() {
 }
 
 /// Copies the header of the volume to a file of its own.
-fn keep_header(desk: &Desk, name: &str) {
-    let volume = fs::read(desk.path("v")).unwrap();
-    fs::write(desk.path(name), &volume[..4 << 20]).unwrap();
+fn keep_header(desk: &Volume, name: &str) {
+    let volume = desk.read("v");
+    desk.write(name, &volume[..4 << 20]);
 }
 
 #[test]
 fn a_copy_of_the_header_is_none_to_change_the_data_by() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
-    let untouched = Desk::new(Task::Reencrypt);
+    let untouched = Volume::new(Task::Reencrypt);
     keep_header(&untouched, "bak");
     for mode in ["--decrypt", CHEAP] {
         let desk = untouched.copy();
@@ -107,20 +107,20 @@ fn a_copy_of_the_header_is_none_to_change_the_data_by() {
     desk.holds("by its own");
     // Without a header of its own it has the one that is named.
     let desk = untouched.copy();
-    let mut bytes = fs::read(desk.path("v")).unwrap();
+    let mut bytes = desk.read("v");
     bytes[..4 << 20].fill(0);
-    fs::write(desk.path("v"), bytes).unwrap();
+    desk.write("v", bytes);
     desk.ours("reencrypt v --header bak --decrypt");
-    let there = fs::read(desk.path("v")).unwrap();
+    let there = desk.read("v");
     assert!(there[4 << 20..] == desk.plain);
 }
 
 /// By the old key nobody writes into what has a new one.
 #[test]
 fn an_older_header_is_none_to_write_by() {
-    let desk = Desk::new(Task::Reencrypt);
-    let volume = fs::read(desk.path("v")).unwrap();
-    fs::write(desk.path("older"), &volume[..4 << 20]).unwrap();
+    let desk = Volume::new(Task::Reencrypt);
+    let volume = desk.read("v");
+    desk.write("older", &volume[..4 << 20]);
     // As long as it says the same, it is as good as the other.
     desk.ours("import v --header older --input plain --yes");
     desk.ours(&format!("reencrypt v {CHEAP}"));
@@ -137,10 +137,10 @@ fn an_older_header_is_none_to_write_by() {
 /// The rest of the data would be changed another time.
 #[test]
 fn a_copy_from_the_middle_is_none_when_the_volume_has_ended() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
-    let untouched = Desk::new(Task::Reencrypt);
+    let untouched = Volume::new(Task::Reencrypt);
     let reencrypt = format!("reencrypt v {CHEAP}");
     let mut copies = 0;
     for at in 5..60 {
@@ -170,10 +170,10 @@ fn a_copy_from_the_middle_is_none_when_the_volume_has_ended() {
 /// The header that is named is the right one, and the volume's own is what must not be used.
 #[test]
 fn the_newer_header_can_be_put_into_the_volume() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let untouched = Desk::new(Task::Reencrypt);
+    let untouched = Volume::new(Task::Reencrypt);
     keep_header(&untouched, "newer");
     let theirs = format!("reencrypt --force-offline-reencrypt {CHEAP} v --header newer");
     let desk = untouched.copy();
@@ -209,17 +209,12 @@ fn the_newer_header_can_be_put_into_the_volume() {
 
 #[test]
 fn an_own_header_of_luks1_counts() {
-    let desk = Desk::empty();
+    let desk = Volume::empty();
     let create = "create v --type luks1 --size 20MiB --pbkdf-force-iterations 1000 --yes";
     desk.ours(create);
     desk.ours("import v --input plain --yes");
     fs::copy(desk.path("v"), desk.path("copy")).unwrap();
-    let converted = Command::new(env!("CARGO_BIN_EXE_cryptmark"))
-        .args(["volume", "convert", "--type", "luks2"])
-        .arg(desk.path("copy"))
-        .env("XDG_STATE_HOME", desk.path("state"))
-        .status();
-    assert!(converted.unwrap().success());
+    desk.volume("convert --type luks2 copy");
     for mode in ["--decrypt", CHEAP] {
         let said = desk.refused("v", 4, &format!("reencrypt v --header copy {mode}"));
         assert!(said.contains("a header of its own"), "{said}");
@@ -230,10 +225,10 @@ fn an_own_header_of_luks1_counts() {
 /// The volume was made anew, and the header of before has the same passphrase.
 #[test]
 fn a_header_of_another_volume_is_asked_about() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new(Task::Reencrypt);
+    let desk = Volume::new(Task::Reencrypt);
     keep_header(&desk, "before");
     desk.theirs(&format!("luksFormat {CHEAP} --offset 8192 v"));
     desk.ours("import v --input plain --yes");
@@ -249,32 +244,32 @@ fn a_header_of_another_volume_is_asked_about() {
 /// A header that was erased after it was copied elsewhere leaves the copy as the only one.
 #[test]
 fn a_header_without_key_slots_does_not_count() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new(Task::Reencrypt);
+    let desk = Volume::new(Task::Reencrypt);
     keep_header(&desk, "h");
     desk.ours("key kill v --key-slot 0 --yes");
     desk.ours(&format!("reencrypt v --header h {CHEAP}"));
     desk.holds("another key");
     desk.ours("import v --header h --input plain --yes");
     desk.ours("reencrypt v --header h --decrypt");
-    let there = fs::read(desk.path("v")).unwrap();
+    let there = desk.read("v");
     assert!(there[4 << 20..] == desk.plain);
 }
 
 /// One that has no passphrase any more still tells that the data have another key.
 #[test]
 fn an_erased_header_of_a_newer_key_counts() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new(Task::Reencrypt);
+    let desk = Volume::new(Task::Reencrypt);
     keep_header(&desk, "older");
     desk.ours(&format!("reencrypt v {CHEAP}"));
     keep_header(&desk, "newer");
     desk.ours("key kill v --key-slot 1 --yes");
-    let before = fs::read(desk.path("v")).unwrap();
+    let before = desk.read("v");
     for command in [
         "import v --header older --input plain --yes",
         &format!("reencrypt v --header older {CHEAP}"),
@@ -282,7 +277,7 @@ fn an_erased_header_of_a_newer_key_counts() {
     ] {
         let said = desk.refused("v", 4, command);
         assert!(said.contains("a header of its own"), "{said}");
-        assert!(fs::read(desk.path("v")).unwrap() == before, "{command}");
+        assert!(desk.read("v") == before, "{command}");
     }
     desk.ours("import v --header newer --input plain --yes");
     desk.ours("header restore v --input newer --yes");
@@ -292,10 +287,10 @@ fn an_erased_header_of_a_newer_key_counts() {
 /// Half of the data are of another reencryption, whose header would be forgotten.
 #[test]
 fn what_is_half_decrypted_is_not_encrypted_beside_that() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
-    let untouched = Desk::new(Task::Decrypt);
+    let untouched = Volume::new(Task::Decrypt);
     let half = (6..40).find_map(|at| {
         let desk = untouched.copy();
         assert!(desk.ours_killed_at("reencrypt v --decrypt", "fdatasync", at));
@@ -311,7 +306,7 @@ fn what_is_half_decrypted_is_not_encrypted_beside_that() {
 
 #[test]
 fn what_is_decrypted_is_not_called_encrypted() {
-    let desk = Desk::new(Task::EncryptDetached);
+    let desk = Volume::new(Task::EncryptDetached);
     let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
     desk.ours(&encrypt);
     desk.ours("reencrypt v --decrypt --header h");
@@ -320,7 +315,7 @@ fn what_is_decrypted_is_not_called_encrypted() {
         assert!(said.contains("decrypted"), "{command}: {said}");
     }
     fs::remove_file(desk.path("h")).unwrap();
-    fs::write(desk.path(SIDE), "").unwrap();
+    desk.write(SIDE, "");
     let said = desk.refused("v", 2, &format!("reencrypt v --encrypt {CHEAP}"));
     assert!(said.contains(SIDE), "{said}");
 }
@@ -328,12 +323,12 @@ fn what_is_decrypted_is_not_called_encrypted() {
 /// cryptsetup moves more than there is, or goes on in blocks that the data are not made of.
 #[test]
 fn little_data_that_move_are_ours_alone() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
-    let up = Desk::empty();
+    let up = Volume::empty();
     fs::write(up.path("v"), &up.plain).unwrap();
-    let down = Desk::empty();
+    let down = Volume::empty();
     down.make((16 << 20) + 3072);
     down.ours(&format!("create v --sector-size 1024 {CHEAP} --yes"));
     fs::write(down.path("small"), &down.plain[..3072]).unwrap();
@@ -353,7 +348,7 @@ fn little_data_that_move_are_ours_alone() {
                 continue;
             }
             begun += 1;
-            let before = fs::read(desk.path("v")).unwrap();
+            let before = desk.read("v");
             let header = match desk.path(SIDE).exists() {
                 true => format!("--header {SIDE}"),
                 false => String::new(),
@@ -362,14 +357,11 @@ fn little_data_that_move_are_ours_alone() {
             for theirs in [format!("repair v {header}"), resume] {
                 let output = desk.their_command(&theirs).output().unwrap();
                 assert!(!output.status.success(), "{at}: {theirs}");
-                assert!(
-                    fs::read(desk.path("v")).unwrap() == before,
-                    "{at}: {theirs}"
-                );
+                assert!(desk.read("v") == before, "{at}: {theirs}");
             }
             desk.ours(end);
             match end == command {
-                true => assert!(fs::read(desk.path("v")).unwrap() == desk.plain[..3072]),
+                true => assert!(desk.read("v") == desk.plain[..3072]),
                 false => desk.holds("ended"),
             }
         }

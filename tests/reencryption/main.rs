@@ -11,7 +11,7 @@ mod meanwhile;
 mod rules;
 mod strangers;
 
-use kit::{By, Desk, Task};
+use kit::{By, Task, Volume};
 
 /// Kills of one test, unless the environment says otherwise.
 const KILLS: u32 = 2;
@@ -22,7 +22,7 @@ fn kills() -> u32 {
 }
 
 /// The data are all there after a kill, and when the program has finished what has begun.
-fn go_on(desk: &Desk, task: Task, by: By, begun: bool, when: &str) {
+fn go_on(desk: &Volume, task: Task, by: By, begun: bool, when: &str) {
     if task.decrypts() && desk.is_said_to_be_decrypted(when) {
         // The old keyslots are wiped before the header says that nothing is left to do.
         assert!(desk.is_plain(), "{when}");
@@ -38,7 +38,7 @@ fn go_on(desk: &Desk, task: Task, by: By, begun: bool, when: &str) {
 /// Begins the task by one program, kills it, reads the data, lets the other one finish it, and
 /// reads the data again.
 fn both_ways(task: Task, resiliences: &[&str]) {
-    if !kit::have("cryptsetup") {
+    if !testkit::have(&["cryptsetup"]) {
         return;
     }
     let mut seen = kit::Seen::default();
@@ -53,7 +53,7 @@ fn both_ways(task: Task, resiliences: &[&str]) {
             for resilience in choices {
                 let when = format!("{task:?} by {by:?}, {resilience}, killed");
                 let in_time = kit::delays().any(|within| {
-                    let desk = Desk::new(task);
+                    let desk = Volume::new(task);
                     let begun = desk.begin_and_kill(task, by, resilience, within);
                     seen.count(by, &desk, begun);
                     go_on(&desk, task, by.other(), begun, &when);
@@ -94,12 +94,12 @@ fn decryption_over_the_header() {
 /// Without protection a volume survives only what it is told of beforehand.
 #[test]
 fn a_reencryption_without_protection_that_was_stopped() {
-    if !kit::have("cryptsetup") {
+    if !testkit::have(&["cryptsetup"]) {
         return;
     }
     for _ in 0..kills() {
         let in_time = kit::delays().any(|within| {
-            let desk = Desk::new(Task::Reencrypt);
+            let desk = Volume::new(Task::Reencrypt);
             let begun = desk.begin_and_interrupt(Task::Reencrypt, "none", within);
             if begun {
                 desk.holds("stopped");
@@ -115,10 +115,10 @@ fn a_reencryption_without_protection_that_was_stopped() {
 /// After a kill at any write of theirs the data are all there, and we finish it; also where they
 /// do not, because the old keyslots are gone already.
 fn at_every_write(task: Task, resilience: &str) {
-    if !(kit::have("cryptsetup") && kit::have("strace")) {
+    if !testkit::have(&["cryptsetup", "strace"]) {
         return;
     }
-    let untouched = Desk::new(task);
+    let untouched = Volume::new(task);
     if task == Task::Reencrypt {
         // Each is removed by itself at the end.
         untouched.add_keyslot();

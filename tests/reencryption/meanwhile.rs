@@ -1,14 +1,15 @@
 //! What others do to the file of a volume while a reencryption asks or works.
 
-use crate::kit::{By, CHEAP, Desk, SIDE, Task, have};
+use crate::kit::{By, SIDE, Task, Volume};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io::Write;
+use testkit::{CHEAP, have};
 
 /// The file that is looked at before the passphrase is the one that is encrypted after it.
 #[test]
 fn nobody_encrypts_what_another_is_about_to() {
-    let desk = Desk::new(Task::Encrypt);
+    let desk = Volume::new(Task::Encrypt);
     let encrypt = format!("reencrypt v --encrypt {CHEAP}");
     let (child, mut pipe) = desk.asking(&encrypt);
     desk.refused("v", 4, &encrypt);
@@ -17,15 +18,15 @@ fn nobody_encrypts_what_another_is_about_to() {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
     desk.ours("reencrypt v --decrypt");
-    assert!(fs::read(desk.path("v")).unwrap() == desk.plain);
+    assert!(desk.read("v") == desk.plain);
 }
 
 #[test]
 fn a_file_that_grows_while_the_passphrase_is_typed_is_not_encrypted() {
     for (length, more) in [(3 << 20, 1 << 20), (1000, 100_000), (100_000, 1)] {
         for header in ["", "--header h"] {
-            let desk = Desk::empty();
-            fs::write(desk.path("v"), &desk.plain[..length]).unwrap();
+            let desk = Volume::empty();
+            desk.write("v", &desk.plain[..length]);
             let (child, mut pipe) = desk.asking(&format!("reencrypt v --encrypt {header} {CHEAP}"));
             let mut file = File::options().append(true).open(desk.path("v")).unwrap();
             file.write_all(&desk.plain[length..][..more]).unwrap();
@@ -34,7 +35,7 @@ fn a_file_that_grows_while_the_passphrase_is_typed_is_not_encrypted() {
             let output = child.wait_with_output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(4), "{length} {header}: {said}");
-            let there = fs::read(desk.path("v")).unwrap();
+            let there = desk.read("v");
             assert!(there == desk.plain[..length + more], "{length} {header}");
             for name in ["h", SIDE] {
                 assert!(!desk.path(name).exists(), "{length} {header}: {name}");
@@ -47,7 +48,7 @@ fn a_file_that_grows_while_the_passphrase_is_typed_is_not_encrypted() {
 #[test]
 fn the_file_that_has_the_name_at_the_end_may_be_another() {
     let stopped = (0..20).find_map(|_| {
-        let desk = Desk::new(Task::Encrypt);
+        let desk = Volume::new(Task::Encrypt);
         let mut child = desk.begun(Task::Encrypt, By::Us, "");
         // Until it works on the file that it has opened.
         while !desk.metadata().contains("in-reencryption") {
@@ -67,12 +68,12 @@ fn the_file_that_has_the_name_at_the_end_may_be_another() {
     fs::rename(desk.path("v"), desk.path("renamed")).unwrap();
     desk.make(70 << 20);
     desk.ours(&format!("create v {CHEAP} --yes"));
-    let other = fs::read(desk.path("v")).unwrap();
+    let other = desk.read("v");
     kill_process(Pid::from_child(&child), Signal::CONT).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{said}");
-    assert!(fs::read(desk.path("v")).unwrap() == other, "{said}");
+    assert!(desk.read("v") == other, "{said}");
     fs::rename(desk.path("renamed"), desk.path("v")).unwrap();
     desk.holds("renamed");
 }
@@ -81,13 +82,13 @@ fn the_file_that_has_the_name_at_the_end_may_be_another() {
 #[test]
 fn what_is_added_at_the_end_stays() {
     let stopped = (0..20).find_map(|_| {
-        let desk = Desk::new(Task::Encrypt);
+        let desk = Volume::new(Task::Encrypt);
         let mut child = desk.begun(Task::Encrypt, By::Us, "");
         let running = child.try_wait().unwrap().is_none();
         let mut file = File::options().append(true).open(desk.path("v")).unwrap();
         file.write_all(b"added").unwrap();
         let output = child.wait_with_output().unwrap();
-        let there = fs::read(desk.path("v")).unwrap();
+        let there = desk.read("v");
         assert!(there.ends_with(b"added"), "{output:?}");
         // The room may have been cut off before.
         (running && !output.status.success()).then_some((desk, output))
@@ -100,7 +101,7 @@ fn what_is_added_at_the_end_stays() {
 }
 
 /// Appends to the file.
-fn append(desk: &Desk, bytes: &[u8]) {
+fn append(desk: &Volume, bytes: &[u8]) {
     let file = File::options().append(true).open(desk.path("v"));
     file.unwrap().write_all(bytes).unwrap();
 }
@@ -108,11 +109,11 @@ fn append(desk: &Desk, bytes: &[u8]) {
 /// What is added to a file while its encryption is stopped is encrypted, or said to be not.
 #[test]
 fn a_file_that_grows_while_its_encryption_is_stopped() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
     // More than is worked on at a time.
-    let mut whole = Desk::empty();
+    let mut whole = Volume::empty();
     let more = whole.plain[..8 << 20].to_vec();
     whole.plain.extend(more);
     fs::write(whole.path("v"), &whole.plain).unwrap();

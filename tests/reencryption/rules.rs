@@ -1,24 +1,14 @@
 //! What must hold of every reencryption, whoever began it.
 
-use super::kit::{By, CHEAP, Desk, Task, delays, have};
+use crate::kit::{By, Task, Volume, delays};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fs;
-use std::process::Output;
-
-/// Refused with this exit code, and no byte of the volume changed.
-fn refused(desk: &Desk, code: i32, arguments: &str) -> String {
-    let before = fs::read(desk.path("v")).unwrap();
-    let output: Output = desk.our_command(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
-    assert!(fs::read(desk.path("v")).unwrap() == before, "{arguments}");
-    said
-}
+use testkit::{CHEAP, have};
 
 /// Changes the JSON of both copies as somebody can who has the disk and no key.
-fn forge(desk: &Desk, edit: impl Fn(&mut Value)) {
-    let mut bytes = fs::read(desk.path("v")).unwrap();
+fn forge(desk: &Volume, edit: impl Fn(&mut Value)) {
+    let mut bytes = desk.read("v");
     for at in [0, 16 << 10] {
         let copy = &mut bytes[at..][..16 << 10];
         let end = copy[4096..].iter().position(|byte| *byte == 0).unwrap();
@@ -31,18 +21,18 @@ fn forge(desk: &Desk, edit: impl Fn(&mut Value)) {
         let checksum = Sha256::digest(&*copy);
         copy[448..480].copy_from_slice(&checksum);
     }
-    fs::write(desk.path("v"), bytes).unwrap();
+    desk.write("v", bytes);
 }
 
 /// CVE-2021-4122: a header that says that the volume is being decrypted would have the next
 /// opening write what stands in the "journal" into the volume, and plaintext after it.
 #[test]
 fn a_forged_decryption_is_not_gone_on_with() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
     for hot in [false, true] {
-        let desk = Desk::new(Task::Reencrypt);
+        let desk = Volume::new(Task::Reencrypt);
         forge(&desk, |json| {
             let mut segment = json["segments"]["0"].clone();
             segment["flags"] = json!(["backup-previous"]);
@@ -79,7 +69,7 @@ fn a_forged_decryption_is_not_gone_on_with() {
             "reencrypt v",
             "reencrypt v --decrypt",
         ] {
-            let said = refused(&desk, 4, arguments);
+            let said = desk.refused("v", 4, arguments);
             assert!(said.contains("not bound to the volume's keys"), "{said}");
         }
         let theirs = desk.their_command("reencrypt --resume-only --force-offline-reencrypt v");
@@ -91,17 +81,17 @@ fn a_forged_decryption_is_not_gone_on_with() {
 /// Nothing is replayed because somebody opens the volume for writing.
 #[test]
 fn a_write_does_not_replay() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
     for by in [By::Us, By::Them] {
         let hot = (0..50).find_map(|_| {
-            let desk = Desk::killed(Task::Reencrypt, by, "journal");
+            let desk = Volume::killed(Task::Reencrypt, by, "journal");
             desk.metadata().contains("in-reencryption").then_some(desk)
         });
         let desk = hot.expect("a kill in the middle of a write");
         desk.holds("hot");
-        let said = refused(&desk, 4, "import v --input plain --yes");
+        let said = desk.refused("v", 4, "import v --input plain --yes");
         assert!(said.contains("cryptmark volume reencrypt"), "{said}");
         desk.finish(Task::Reencrypt, By::Us);
         desk.ended(Task::Reencrypt, true);
@@ -111,11 +101,11 @@ fn a_write_does_not_replay() {
 /// While it lasts, nothing else changes the header.
 #[test]
 fn the_header_is_left_alone_meanwhile() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
     for by in [By::Us, By::Them] {
-        let desk = Desk::killed(Task::Reencrypt, by, "checksum");
+        let desk = Volume::killed(Task::Reencrypt, by, "checksum");
         for arguments in [
             "key kill v --key-slot 0 --yes",
             "key add v --new-passphrase-file plain",
@@ -124,14 +114,14 @@ fn the_header_is_left_alone_meanwhile() {
             "reencrypt v --decrypt",
             "reencrypt v --encrypt",
         ] {
-            refused(&desk, 4, arguments);
+            desk.refused("v", 4, arguments);
         }
-        let before = fs::read(desk.path("v")).unwrap();
+        let before = desk.read("v");
         let mut label = std::process::Command::new(env!("CARGO_BIN_EXE_cryptmark"));
         label.args(["volume", "header", "set", "--label", "x"]);
         let set = label.arg(desk.path("v")).output().unwrap();
         assert_eq!(set.status.code(), Some(4));
-        assert!(fs::read(desk.path("v")).unwrap() == before);
+        assert!(desk.read("v") == before);
         // They refuse on ours what they refuse on theirs.
         for arguments in [
             "luksAddKey v line",
@@ -149,10 +139,10 @@ fn the_header_is_left_alone_meanwhile() {
 /// Numbers of digests are free to choose: theirs goes on at 1 after a whole reencryption.
 #[test]
 fn reencryptions_of_both_follow_one_another() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new(Task::Reencrypt);
+    let desk = Volume::new(Task::Reencrypt);
     for round in 0..3 {
         desk.theirs(&format!(
             "reencrypt --force-offline-reencrypt {CHEAP} --resilience journal v"
@@ -166,10 +156,10 @@ fn reencryptions_of_both_follow_one_another() {
 /// A key that belongs to no data belongs to the user all the same.
 #[test]
 fn an_unbound_key_survives() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new(Task::Reencrypt);
+    let desk = Volume::new(Task::Reencrypt);
     desk.theirs(&format!(
         "luksAddKey {CHEAP} --unbound --key-size 256 --key-slot 5 v line"
     ));
@@ -189,14 +179,14 @@ fn a_tail_is_kept() {
         (100, "--sector-size 4096"),
     ] {
         for header in ["", "--header h"] {
-            let desk = Desk::empty();
-            fs::write(desk.path("v"), &desk.plain[..bytes]).unwrap();
+            let desk = Volume::empty();
+            desk.write("v", &desk.plain[..bytes]);
             desk.ours(&format!("reencrypt v --encrypt {CHEAP} {options} {header}"));
             let there = desk.ours(&format!("export v {header} --output -")).stdout;
             assert!(there.starts_with(&desk.plain[..bytes]), "{bytes} {options}");
             assert!(there.len() < bytes + 4096);
             desk.ours(&format!("reencrypt v --decrypt {header}"));
-            let again = fs::read(desk.path("v")).unwrap();
+            let again = desk.read("v");
             assert!(again.starts_with(&desk.plain[..bytes]), "{bytes} {options}");
             assert!(again[bytes..].iter().all(|byte| *byte == 0));
             assert!(again.len() < bytes + 4096);
@@ -207,11 +197,11 @@ fn a_tail_is_kept() {
 /// A volume that ends before its device does is ours alone to finish, and cryptsetup knows.
 #[test]
 fn what_they_could_not_finish_they_do_not_touch() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
     let desk = delays().find_map(|within| {
-        let desk = Desk::new(Task::Reencrypt);
+        let desk = Volume::new(Task::Reencrypt);
         let file = fs::File::options().write(true).open(desk.path("v"));
         let file = file.unwrap();
         let length = file.metadata().unwrap().len();

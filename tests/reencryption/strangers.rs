@@ -1,20 +1,21 @@
 //! A header or a journal in a file of its own, and data that are not those with which it began:
 //! another volume's, or put back from a backup.
 
-use crate::kit::{By, CHEAP, Desk, SIDE, Task, have};
+use crate::kit::{By, SIDE, Task, Volume};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::process::Command;
+use testkit::{CHEAP, have};
 
 #[test]
 fn a_volume_that_was_put_back_is_not_decrypted_twice() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
     let mut refusals = 0;
     for at in 1..40 {
-        let desk = Desk::new(Task::Decrypt);
+        let desk = Volume::new(Task::Decrypt);
         fs::copy(desk.path("v"), desk.path("backup")).unwrap();
         let ended = !desk.ours_killed_at("reencrypt v --decrypt", "pwrite64", at);
         if ended {
@@ -28,7 +29,7 @@ fn a_volume_that_was_put_back_is_not_decrypted_twice() {
         // Before anything was copied, the volume is what it was.
         let (code, said) = desk.ends("export v --output out");
         match code {
-            Some(0) => assert!(fs::read(desk.path("out")).unwrap().starts_with(&desk.plain)),
+            Some(0) => assert!(desk.read("out").starts_with(&desk.plain)),
             code => {
                 assert_eq!(code, Some(4), "{at}: {said}");
                 desk.refused_as_other("v", "reencrypt v --decrypt");
@@ -45,25 +46,25 @@ fn a_volume_that_was_put_back_is_not_decrypted_twice() {
 /// Killed when the header is before the data, and the file with it still there.
 #[test]
 fn data_that_were_put_back_are_not_overwritten() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
-    let desk = Desk::new(Task::Encrypt);
+    let desk = Volume::new(Task::Encrypt);
     assert!(desk.ours_killed_at("reencrypt v --encrypt", "unlink,unlinkat", 1));
     assert!(desk.path(SIDE).exists());
-    let killed = fs::read(desk.path("v")).unwrap();
+    let killed = desk.read("v");
     // Other data of the same length, and shorter data.
     let mut other = killed.clone();
     other[100] ^= 1;
-    fs::write(desk.path("v"), &other).unwrap();
+    desk.write("v", &other);
     desk.refused_as_other("v", "reencrypt v --encrypt");
-    fs::write(desk.path("v"), &other[..1 << 20]).unwrap();
+    desk.write("v", &other[..1 << 20]);
     desk.refused_as_other("v", "reencrypt v --encrypt");
     let said = desk.refused("v", 4, "create v --yes");
     assert!(said.contains("has the header of a reencryption"), "{said}");
     // The data themselves can be encrypted, and what was begun goes on.
     for there in [&desk.plain, &killed] {
-        fs::write(desk.path("v"), there).unwrap();
+        desk.write("v", there);
         let copy = desk.copy();
         copy.ours("reencrypt v --encrypt");
         copy.holds("put back");
@@ -73,53 +74,53 @@ fn data_that_were_put_back_are_not_overwritten() {
 /// What fails before it has begun has not made the file longer.
 #[test]
 fn an_encryption_that_cannot_begin_leaves_the_file_as_it_is() {
-    let desk = Desk::new(Task::Encrypt);
+    let desk = Volume::new(Task::Encrypt);
     symlink("/nowhere", desk.path(SIDE)).unwrap();
     let (code, said) = desk.ends("reencrypt v --encrypt");
     assert_eq!(code, Some(4), "{said}");
-    assert!(fs::read(desk.path("v")).unwrap() == desk.plain);
+    assert!(desk.read("v") == desk.plain);
     let long = "a".repeat(245);
     fs::rename(desk.path("v"), desk.path(&long)).unwrap();
     let (code, said) = desk.ends(&format!("reencrypt {long} --encrypt"));
     assert_eq!(code, Some(1), "{said}");
-    assert!(fs::read(desk.path(&long)).unwrap() == desk.plain);
+    assert!(desk.read(&long) == desk.plain);
 }
 
 /// The second copy of the header would be taken for the header, and the data for damage.
 #[test]
 fn no_header_is_left_where_data_move() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
-    let desk = Desk::empty();
+    let desk = Volume::empty();
     desk.make(18 << 20);
     desk.theirs(&format!(
         "luksFormat {CHEAP} --luks2-metadata-size 4m --luks2-keyslots-size 8m --offset 32768 v"
     ));
     let small = &desk.plain[..2 << 20];
-    fs::write(desk.path("small"), small).unwrap();
+    desk.write("small", small);
     desk.ours("import v --input small --yes");
     let by_link = desk.path("link");
     symlink("v", &by_link).unwrap();
     // It is one volume by any of its names.
     assert!(desk.ours_killed_at("reencrypt link --decrypt", "pwrite64", 12));
     assert!(desk.path(SIDE).exists());
-    let before = fs::read(desk.path("v")).unwrap();
+    let before = desk.read("v");
     let dump = desk.their_command("luksDump v").output().unwrap();
     assert!(!dump.status.success());
-    assert!(fs::read(desk.path("v")).unwrap() == before);
+    assert!(desk.read("v") == before);
     desk.ours("reencrypt v --decrypt");
-    assert!(fs::read(desk.path("v")).unwrap() == small);
+    assert!(desk.read("v") == small);
 }
 
 /// All of the data is within what moves first, and the file ends later.
 #[test]
 fn little_data_before_a_tail_are_decrypted() {
-    let desk = Desk::empty();
+    let desk = Volume::empty();
     desk.make((16 << 20) + (1 << 20));
     desk.ours(&format!("create v --sector-size 4096 {CHEAP} --yes"));
     let small = &desk.plain[..1 << 20];
-    fs::write(desk.path("small"), small).unwrap();
+    desk.write("small", small);
     desk.ours("import v --input small --yes");
     let file = File::options().write(true).open(desk.path("v")).unwrap();
     let length = file.metadata().unwrap().len();
@@ -130,27 +131,27 @@ fn little_data_before_a_tail_are_decrypted() {
     assert!(fs::read(copy.path("v")).unwrap() == small);
     file.set_len(length + 1000).unwrap();
     drop(file);
-    let mut bytes = fs::read(desk.path("v")).unwrap();
+    let mut bytes = desk.read("v");
     bytes[length as usize..].fill(7);
-    fs::write(desk.path("v"), bytes).unwrap();
+    desk.write("v", bytes);
     let said = desk.refused("v", 4, "reencrypt v --decrypt");
     assert!(said.contains("bytes behind the data"), "{said}");
     desk.ours("reencrypt v --decrypt --yes");
-    assert!(fs::read(desk.path("v")).unwrap() == small);
+    assert!(desk.read("v") == small);
 }
 
 /// The same header for another file: as soon as anything is encrypted, it goes with no other.
 /// While the start of the data is being worked on, the header itself has what it was.
 #[test]
 fn a_detached_header_encrypts_the_file_with_which_it_began() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
     // More than is worked on at a time.
     const LENGTH: usize = 20 << 20;
     let (mut at_the_start, mut behind) = (0, 0);
     for at in 1..60 {
-        let desk = Desk::new(Task::EncryptDetached);
+        let desk = Volume::new(Task::EncryptDetached);
         let file = File::options().write(true).open(desk.path("v")).unwrap();
         file.set_len(LENGTH as u64).unwrap();
         let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
@@ -174,7 +175,7 @@ fn a_detached_header_encrypts_the_file_with_which_it_began() {
         let mut other = desk.plain.clone();
         other[..4096].fill(9);
         other.resize(LENGTH, 0);
-        fs::write(desk.path("other"), &other).unwrap();
+        desk.write("other", &other);
         for command in [
             "reencrypt other --header h",
             "export other --header h --output -",
@@ -196,10 +197,10 @@ const VERACRYPT: &str = "--type veracrypt --hash sha512 --veracrypt-pim 1";
 /// A VeraCrypt volume and its journal: neither goes on with another.
 #[test]
 fn a_journal_of_another_format_belongs_to_its_volume() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
-    let desk = Desk::empty();
+    let desk = Volume::empty();
     for name in ["v", "other"] {
         desk.ours(&format!(
             "create {name} {VERACRYPT} --size 16MiB --quick --yes"
@@ -220,20 +221,16 @@ fn a_journal_of_another_format_belongs_to_its_volume() {
     assert!(exported.stdout.starts_with(&desk.plain));
     // Without its journal nobody takes it for a volume that is whole.
     let new = "--new-passphrase-file plain-new";
-    fs::write(
-        desk.path("plain-new"),
-        "another passphrase, of many letters",
-    )
-    .unwrap();
+    desk.write("plain-new", "another passphrase, of many letters");
     for command in [
         format!("open v {VERACRYPT}"),
         format!("passwd v {VERACRYPT} {new}"),
         format!("reencrypt v {VERACRYPT} {CHEAP} --yes"),
     ] {
-        let before = fs::read(desk.path("v")).unwrap();
+        let before = desk.read("v");
         let (code, said) = desk.ends(&command);
         assert_eq!(code, Some(3), "{command}\n{said}");
-        assert!(fs::read(desk.path("v")).unwrap() == before, "{command}");
+        assert!(desk.read("v") == before, "{command}");
     }
     desk.ours(&reencrypt("v"));
     let exported = desk.ours(&format!("export v {VERACRYPT} --output -"));
@@ -244,10 +241,10 @@ fn a_journal_of_another_format_belongs_to_its_volume() {
 /// What cryptsetup has ended leaves nothing that stands in the way of the next reencryption.
 #[test]
 fn what_another_program_has_ended_is_forgotten() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
-    let desk = Desk::new(Task::EncryptDetached);
+    let desk = Volume::new(Task::EncryptDetached);
     let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
     assert!(desk.ours_killed_at(&encrypt, "fdatasync", 7));
     assert!(desk.is_begun());
@@ -262,7 +259,7 @@ fn what_another_program_has_ended_is_forgotten() {
 
     // With its header before the data, and where the other program can go on.
     let desk = (8..40).find_map(|at| {
-        let desk = Desk::new(Task::Encrypt);
+        let desk = Volume::new(Task::Encrypt);
         let encrypt = format!("reencrypt v --encrypt {CHEAP}");
         let killed = desk.ours_killed_at(&encrypt, "fdatasync", at);
         let alone = desk.metadata().contains("reencrypt-alone");
@@ -280,30 +277,30 @@ fn what_another_program_has_ended_is_forgotten() {
 /// put back while the first window was worked on is what its journal has, and is gone on with.
 #[test]
 fn a_copy_of_the_header_in_the_volume_vouches_for_nothing() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
     let reencrypt = format!("reencrypt v --header h {CHEAP}");
     let (mut same, mut other) = (0, 0);
     for at in 9..60 {
-        let desk = Desk::new(Task::Reencrypt);
-        let volume = fs::read(desk.path("v")).unwrap();
-        fs::write(desk.path("h"), &volume[..4 << 20]).unwrap();
+        let desk = Volume::new(Task::Reencrypt);
+        let volume = desk.read("v");
+        desk.write("h", &volume[..4 << 20]);
         // With a header of its own nobody begins by another.
         let mut bare = volume.clone();
         bare[..4 << 20].fill(0);
-        fs::write(desk.path("v"), &bare).unwrap();
+        desk.write("v", &bare);
         if !desk.ours_killed_at(&reencrypt, "fdatasync", at) {
             break;
         }
-        if fs::read(desk.path("v")).unwrap() == bare {
+        if desk.read("v") == bare {
             continue;
         }
         // A header that says that all is done is no help against what is put back later.
         if !desk.is_begun() {
             break;
         }
-        fs::write(desk.path("v"), &volume).unwrap();
+        desk.write("v", &volume);
         let export = "export v --header h --output -";
         if desk.ends(export).0 == Some(0) {
             same += 1;
@@ -322,7 +319,7 @@ fn a_copy_of_the_header_in_the_volume_vouches_for_nothing() {
 /// Without room for its journal a reencryption has not begun.
 #[test]
 fn a_journal_without_room_leaves_the_volume() {
-    let desk = Desk::empty();
+    let desk = Volume::empty();
     let small = desk.path("small");
     fs::create_dir(&small).unwrap();
     let mounted = Command::new("mount")
@@ -349,7 +346,7 @@ fn a_journal_without_room_leaves_the_volume() {
 /// The name that a reencryption would take for itself.
 #[test]
 fn a_header_has_another_name_than_the_file_beside() {
-    let desk = Desk::new(Task::EncryptDetached);
+    let desk = Volume::new(Task::EncryptDetached);
     let (code, said) = desk.ends(&format!("reencrypt v --encrypt --header {SIDE}"));
     assert_eq!(code, Some(2), "{said}");
     assert!(desk.is_plain() && !desk.path(SIDE).exists());
@@ -358,10 +355,10 @@ fn a_header_has_another_name_than_the_file_beside() {
 /// What is refused has changed nothing: the volume still opens with VeraCrypt.
 #[test]
 fn a_wrong_passphrase_takes_no_headers_away() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
-    let whole = Desk::empty();
+    let whole = Volume::empty();
     whole.ours(&format!("create v {VERACRYPT} --size 16MiB --quick --yes"));
     whole.ours(&format!("import v {VERACRYPT} --input plain --yes"));
     let before = fs::read(whole.path("v")).unwrap();
@@ -369,13 +366,13 @@ fn a_wrong_passphrase_takes_no_headers_away() {
     let desk = (1..60).find_map(|at| {
         let desk = whole.copy();
         assert!(desk.ours_killed_at(&reencrypt, "pwrite64", at), "{at}");
-        let untouched = fs::read(desk.path("v")).unwrap() == before;
+        let untouched = desk.read("v") == before;
         (desk.path(SIDE).exists() && untouched).then_some(desk)
     });
     let desk = desk.expect("the file with the keys comes before the headers go");
-    fs::write(desk.path("line"), "a wrong one").unwrap();
+    desk.write("line", "a wrong one");
     desk.refused("v", 3, &reencrypt);
-    fs::write(desk.path("line"), "a passphrase").unwrap();
+    desk.write("line", "a passphrase");
     desk.ours(&reencrypt);
     let exported = desk.ours(&format!("export v {VERACRYPT} --output -"));
     assert!(exported.stdout.starts_with(&desk.plain));
