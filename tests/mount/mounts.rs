@@ -73,8 +73,10 @@ impl Mounts {
         let mut run = match self.user {
             false => self.volume_command(name),
             true => {
-                let user = "--reuid=65534 --regid=65534 --clear-groups";
-                self.command("setpriv", &format!("{user} {PROGRAM} volume {name}"))
+                let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+                let mut run = self.command("setpriv", &user);
+                run.args([PROGRAM, "volume", name]);
+                run
             }
         };
         if ["create", "mount", "serve", "export"].contains(&name) {
