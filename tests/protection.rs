@@ -276,7 +276,7 @@ fn files_that_hold_keys_are_their_owners_alone() {
             desk.tool("sh", &["-c", &script, PROGRAM]);
         }
         for what in ["image", "header", "backup"] {
-            let mode = fs::metadata(desk.path(&name(what))).unwrap().mode();
+            let mode = fs::metadata(desk.path(name(what))).unwrap().mode();
             assert_eq!(mode & 0o777, 0o600, "{} {mode:o}", name(what));
         }
     }

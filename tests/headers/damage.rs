@@ -273,7 +273,7 @@ fn a_stray_second_copy_is_no_reason_to_write() {
         return;
     }
     create(&desk, "luks", "luks2");
-    desk.write("fs", &vec![0; 24 << 20]);
+    desk.write("fs", vec![0; 24 << 20]);
     let made = desk.command("mkfs.ext4", "-q fs").status().unwrap();
     assert!(made.success());
     let mut image = desk.read("fs");
@@ -302,7 +302,7 @@ fn what_can_be_mended_is_said() {
         let said = desk.refused(2, kind, &format!("info {kind}"));
         assert!(said.contains("header repair"), "{said}");
     }
-    desk.write("noise", &[0x5a; 1 << 20]);
+    desk.write("noise", [0x5a; 1 << 20]);
     let said = desk.refused(2, "noise", "info noise");
     assert!(!said.contains("header repair"), "{said}");
 }

@@ -235,7 +235,7 @@ fn a_backup_can_be_tested_alone() {
             "{said}"
         );
         ends(&desk, 3, &format!("open {kind}.saved --key-file two"));
-        let mut cut = desk.read(&format!("{kind}.saved"));
+        let mut cut = desk.read(format!("{kind}.saved"));
         cut.truncate(100 << 10);
         desk.write("cut", &cut);
         ends(&desk, 2, "open cut --key-file one");

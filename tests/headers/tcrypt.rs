@@ -122,7 +122,7 @@ fn a_backup_goes_over_nothing_unasked() {
         "create x {V} --size 2MiB --quick --no-progress --key-file two"
     ));
     create(&desk, "luks", "luks2");
-    desk.write("empty", &vec![0; SIZE]);
+    desk.write("empty", vec![0; SIZE]);
     for (image, word) in [
         ("w", "keys of its data"),
         ("x", "no header there opens"),

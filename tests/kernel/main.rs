@@ -204,7 +204,7 @@ fn dm_crypt_reads_what_is_written_here_and_the_other_way_round() {
     }
     let log = desk.read_text("log");
     for (name, digest) in &expected {
-        let sum = read(&desk.path(&format!("{name}.sum")));
+        let sum = read(&desk.path(format!("{name}.sum")));
         assert_eq!(
             sum.split(' ').next(),
             Some(digest.as_str()),
@@ -250,7 +250,7 @@ fn write_back(desk: &Sandbox) {
     fs::remove_file(desk.path("end")).unwrap();
     boot::run(desk.directory(), &script);
     for name in &names {
-        let sum = read(&desk.path(&format!("{name}.back")));
+        let sum = read(&desk.path(format!("{name}.back")));
         let expected = digest(&noise(DATA, 2));
         let log = read(&desk.path("log"));
         assert_eq!(

@@ -70,7 +70,7 @@ fn cryptoloop_dm_crypt_and_the_engine_write_the_same() {
     let mut script = format!("cd out\n{CRYPT}");
     for cipher in CIPHERS {
         for writer in ["cryptoloop", "dm-crypt", "engine"] {
-            let image = desk.path(&format!("out/{cipher}.{writer}"));
+            let image = desk.path(format!("out/{cipher}.{writer}"));
             fs::write(&image, vec![0; DATA]).unwrap();
             if writer == "engine" {
                 engine(
@@ -107,11 +107,11 @@ fn cryptoloop_dm_crypt_and_the_engine_write_the_same() {
     assert_eq!(said, expected);
     for cipher in CIPHERS {
         for writer in ["cryptoloop", "dm-crypt"] {
-            let image = desk.path(&format!("out/{cipher}.{writer}"));
+            let image = desk.path(format!("out/{cipher}.{writer}"));
             let plain = engine("export", &desk, &image, cipher, &["--output", "-"]);
             assert!(plain == data, "{cipher} by {writer}");
         }
-        let count = desk.read_text(&format!("out/{cipher}.count"));
+        let count = desk.read_text(format!("out/{cipher}.count"));
         assert_eq!(number(&count, "bytes"), DATA as u64, "{cipher}");
         assert_eq!(number(&count, "transforms"), DATA as u64 / 512, "{cipher}");
         assert!(
@@ -253,7 +253,7 @@ fn the_engine_computes_the_same_inside_with_two_processes_at_once() {
     desk.write("out/key", noise(KEY, 3));
     let images: Vec<PathBuf> = CIPHERS
         .iter()
-        .map(|cipher| desk.path(&format!("{cipher}.img")))
+        .map(|cipher| desk.path(format!("{cipher}.img")))
         .collect();
     let mut script = String::from("cd out; set -e\n");
     let mut expected = String::new();

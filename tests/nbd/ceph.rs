@@ -98,7 +98,7 @@ rbd default features = 1
             let uuid = format!("c3f1a6de-0000-4000-8000-{osd:012}");
             let number = ceph.says(&format!("osd new {uuid}")).unwrap();
             assert_eq!(number.trim(), osd.to_string());
-            fs::create_dir(desk.path(&format!("osd.{osd}"))).unwrap();
+            fs::create_dir(desk.path(format!("osd.{osd}"))).unwrap();
             desk.tool(
                 "ceph-osd",
                 &format!("-c ceph.conf -i {osd} --mkfs --osd-uuid {uuid}"),

@@ -202,7 +202,7 @@ fn survives(way: Way, kills: u64) {
     for round in 1..=kills {
         for job in 0..JOBS {
             // There is none in the first round.
-            let _ = fs::remove_file(desk.path(&format!("job{job}.log")));
+            let _ = fs::remove_file(desk.path(format!("job{job}.log")));
         }
         // What a killed server has left is no obstacle.
         let server = way.serve(&desk);
@@ -228,7 +228,7 @@ fn survives(way: Way, kills: u64) {
         cut += u64::from(!ended.success());
         let mut seen = vec![Seen::Nothing; BLOCKS];
         for job in 0..JOBS {
-            follow(&desk.path(&format!("job{job}.log")), &mut seen);
+            follow(&desk.path(format!("job{job}.log")), &mut seen);
         }
         flushed += seen.iter().filter(|&&seen| seen == Seen::Flushed).count();
         assert!(mounts(&desk) <= 1);

@@ -23,7 +23,7 @@ fn certificates(desk: &Sandbox, folder: &str) {
     );
     for (name, subject) in [("server", "/CN=localhost"), ("client", "/CN=someone")] {
         desk.write(
-            &place("names"),
+            place("names"),
             "subjectAltName=DNS:localhost,IP:127.0.0.1\n",
         );
         let [request, signed, private] =
