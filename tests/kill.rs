@@ -12,21 +12,21 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 const KILLS: u32 = 50;
 const SIZE: &str = "64MiB";
 
-fn volume(desk: &Sandbox, arguments: &str) -> Command {
-    desk.volume_command(&format!("{arguments} --passphrase-file line"))
+fn volume(sandbox: &Sandbox, arguments: &str) -> Command {
+    sandbox.volume_command(&format!("{arguments} --passphrase-file line"))
 }
 
-fn digest(desk: &Sandbox) -> Vec<u8> {
-    let export = volume(desk, "export x.img --output -").succeeds();
+fn digest(sandbox: &Sandbox) -> Vec<u8> {
+    let export = volume(sandbox, "export x.img --output -").succeeds();
     Sha256::digest(&export.stdout).to_vec()
 }
 
 #[test]
 fn killed_fifty_times() {
-    let desk = Sandbox::new(PROGRAM).with_file("line", "a passphrase\n");
-    volume(&desk, &format!("create x.img --size {SIZE} {CHEAP}")).succeeds();
+    let sandbox = Sandbox::new(PROGRAM).with_file("line", "a passphrase\n");
+    volume(&sandbox, &format!("create x.img --size {SIZE} {CHEAP}")).succeeds();
     // A fresh volume decrypts to noise: data enough.
-    let expected = digest(&desk);
+    let expected = digest(&sandbox);
 
     let ciphers = ["aes-cbc-essiv:sha256", "aes-xts-plain64"];
     let mut state = 1_u64;
@@ -34,7 +34,7 @@ fn killed_fifty_times() {
     while kills < KILLS {
         let cipher = ciphers[finished % 2];
         let reencrypt = format!("reencrypt x.img --cipher {cipher} {CHEAP}");
-        let mut child = volume(&desk, &reencrypt)
+        let mut child = volume(&sandbox, &reencrypt)
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
@@ -52,19 +52,19 @@ fn killed_fifty_times() {
             }
             None => kills += 1,
         }
-        assert!(digest(&desk) == expected, "after {kills} kills");
+        assert!(digest(&sandbox) == expected, "after {kills} kills");
     }
     println!("{kills} kills, {finished} reencryptions finished");
-    while cipher_of(&desk) != "aes-xts-plain64" {
+    while cipher_of(&sandbox) != "aes-xts-plain64" {
         let reencrypt = format!("reencrypt x.img --cipher aes-xts-plain64 {CHEAP}");
-        volume(&desk, &reencrypt).succeeds();
+        volume(&sandbox, &reencrypt).succeeds();
     }
-    assert!(digest(&desk) == expected);
+    assert!(digest(&sandbox) == expected);
 }
 
 /// The cipher of the only segment; nothing while there are two.
-fn cipher_of(desk: &Sandbox) -> String {
-    let info = desk.json("volume info x.img --json");
+fn cipher_of(sandbox: &Sandbox) -> String {
+    let info = sandbox.json("volume info x.img --json");
     match info["segments"].as_object() {
         Some(segments) if segments.len() == 1 => {
             segments["0"]["cipher"].as_str().unwrap().to_owned()

@@ -9,19 +9,19 @@ const PASSPHRASE: &str = "a passphrase, with spaces and ümlauts";
 const OTHER: &str = "another one";
 
 /// A sandbox with the two passphrases, as lines and as they are.
-fn desk() -> Sandbox {
-    let desk = Sandbox::new(env!("CARGO_BIN_EXE_cryptmark"));
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_cryptmark"));
     for (name, text) in [("one", PASSPHRASE), ("two", OTHER), ("wrong", "no")] {
-        desk.write(name, text);
-        desk.write(format!("{name}.line"), format!("{text}\n"));
+        sandbox.write(name, text);
+        sandbox.write(format!("{name}.line"), format!("{text}\n"));
     }
-    desk
+    sandbox
 }
 
 /// Whether cryptsetup opens `image` with the passphrase in `file`.
-fn cryptsetup_opens(desk: &Sandbox, image: &str, file: &str) -> bool {
+fn cryptsetup_opens(sandbox: &Sandbox, image: &str, file: &str) -> bool {
     let arguments = ["open", "--test-passphrase", image, "--key-file", file];
-    let output = desk.command("cryptsetup", &arguments).output().unwrap();
+    let output = sandbox.command("cryptsetup", &arguments).output().unwrap();
     match output.status.code() {
         Some(0) => true,
         Some(2) => false,
@@ -29,19 +29,23 @@ fn cryptsetup_opens(desk: &Sandbox, image: &str, file: &str) -> bool {
     }
 }
 
-fn we_open(desk: &Sandbox, image: &str, file: &str) -> bool {
+fn we_open(sandbox: &Sandbox, image: &str, file: &str) -> bool {
     let line = format!("{file}.line");
     let arguments = ["volume", "open", image, "--passphrase-file", &line];
-    match desk.run(&arguments).status.code() {
+    match sandbox.run(&arguments).status.code() {
         Some(0) => true,
         Some(3) => false,
         other => panic!("{other:?}"),
     }
 }
 
-fn both_open(desk: &Sandbox, image: &str, file: &str) -> bool {
-    let ours = we_open(desk, image, file);
-    assert_eq!(cryptsetup_opens(desk, image, file), ours, "{image} {file}");
+fn both_open(sandbox: &Sandbox, image: &str, file: &str) -> bool {
+    let ours = we_open(sandbox, image, file);
+    assert_eq!(
+        cryptsetup_opens(sandbox, image, file),
+        ours,
+        "{image} {file}"
+    );
     ours
 }
 
@@ -54,7 +58,7 @@ fn cryptsetup_opens_what_is_created_here() {
     if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = desk();
+    let sandbox = sandbox();
     let argon2i: Vec<&str> = [CHEAP_ARGON2, &["--pbkdf", "argon2i"]].concat();
     let cases: &[(&str, &[&str], &[&str])] = &[
         ("luks2", &[], CHEAP_ARGON2),
@@ -102,11 +106,11 @@ fn cryptsetup_opens_what_is_created_here() {
             kdf,
             &["--passphrase-file", "one.line"],
         ];
-        desk.volume(&create.concat());
-        assert!(both_open(&desk, &image, "one"), "{kind} {options:?}");
-        assert!(!both_open(&desk, &image, "wrong"), "{kind} {options:?}");
+        sandbox.volume(&create.concat());
+        assert!(both_open(&sandbox, &image, "one"), "{kind} {options:?}");
+        assert!(!both_open(&sandbox, &image, "wrong"), "{kind} {options:?}");
     }
-    let dump = desk.tool("cryptsetup", &["luksDump", "1.img"]);
+    let dump = sandbox.tool("cryptsetup", &["luksDump", "1.img"]);
     assert!(dump.contains("mine") && dump.contains("argon2i"), "{dump}");
 }
 
@@ -115,7 +119,7 @@ fn what_cryptsetup_creates_opens_here() {
     if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = desk();
+    let sandbox = sandbox();
     let cases: &[&[&str]] = &[
         &["--type", "luks1"],
         &[
@@ -146,7 +150,7 @@ fn what_cryptsetup_creates_opens_here() {
     ];
     for (number, options) in cases.iter().enumerate() {
         let image = format!("{number}.img");
-        desk.write_zeros(&image, 24 << 20);
+        sandbox.write_zeros(&image, 24 << 20);
         let argon2 = options.contains(&"argon2id");
         let cheap = if argon2 {
             CHEAP_ARGON2
@@ -163,9 +167,9 @@ fn what_cryptsetup_creates_opens_here() {
             cheap,
             pbkdf2,
         ];
-        desk.tool("cryptsetup", &format.concat());
-        assert!(both_open(&desk, &image, "one"), "{options:?}");
-        assert!(!both_open(&desk, &image, "wrong"), "{options:?}");
+        sandbox.tool("cryptsetup", &format.concat());
+        assert!(both_open(&sandbox, &image, "one"), "{options:?}");
+        assert!(!both_open(&sandbox, &image, "wrong"), "{options:?}");
     }
 }
 
@@ -174,39 +178,39 @@ fn keys_and_labels_are_edited_by_turns() {
     if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = desk();
+    let sandbox = sandbox();
     for kind in ["luks1", "luks2"] {
         let image = format!("{kind}.img");
         let ours = ["--passphrase-file", "one.line"];
         let create = ["create", &image, "--type", kind, "--size", "24MiB"];
-        desk.volume(&[&create, CHEAP_PBKDF2, &ours].concat());
+        sandbox.volume(&[&create, CHEAP_PBKDF2, &ours].concat());
         // A key of ours, killed by them.
         let add = ["key", "add", &image, "--new-passphrase-file", "two.line"];
-        desk.volume(&[&add, CHEAP_PBKDF2, &ours].concat());
-        assert!(both_open(&desk, &image, "two"));
-        desk.tool(
+        sandbox.volume(&[&add, CHEAP_PBKDF2, &ours].concat());
+        assert!(both_open(&sandbox, &image, "two"));
+        sandbox.tool(
             "cryptsetup",
             &["luksKillSlot", "-q", &image, "0", "--key-file", "two"],
         );
-        assert!(!both_open(&desk, &image, "one"));
+        assert!(!both_open(&sandbox, &image, "one"));
         // A key of theirs, changed by us.
         let theirs = ["luksAddKey", &image, "one", "--key-file", "two"];
-        desk.tool("cryptsetup", &[&theirs, CHEAP_PBKDF2].concat());
-        assert!(both_open(&desk, &image, "one"));
-        desk.write("three.line", "a third\n");
-        desk.write("three", "a third");
+        sandbox.tool("cryptsetup", &[&theirs, CHEAP_PBKDF2].concat());
+        assert!(both_open(&sandbox, &image, "one"));
+        sandbox.write("three.line", "a third\n");
+        sandbox.write("three", "a third");
         let passwd = ["passwd", &image, "--new-passphrase-file", "three.line"];
-        desk.volume(&[&passwd, CHEAP_PBKDF2, &ours].concat());
-        assert!(!both_open(&desk, &image, "one") && both_open(&desk, &image, "three"));
+        sandbox.volume(&[&passwd, CHEAP_PBKDF2, &ours].concat());
+        assert!(!both_open(&sandbox, &image, "one") && both_open(&sandbox, &image, "three"));
         // One of ours, changed by them, and killed by us.
         let change = ["luksChangeKey", &image, "one", "--key-file", "three"];
-        desk.tool("cryptsetup", &[&change, CHEAP_PBKDF2].concat());
-        assert!(both_open(&desk, &image, "one") && !both_open(&desk, &image, "three"));
-        desk.volume(&[&["key", "kill", &image], &ours[..]].concat());
-        assert!(!both_open(&desk, &image, "one") && both_open(&desk, &image, "two"));
+        sandbox.tool("cryptsetup", &[&change, CHEAP_PBKDF2].concat());
+        assert!(both_open(&sandbox, &image, "one") && !both_open(&sandbox, &image, "three"));
+        sandbox.volume(&[&["key", "kill", &image], &ours[..]].concat());
+        assert!(!both_open(&sandbox, &image, "one") && both_open(&sandbox, &image, "two"));
     }
-    desk.tool("cryptsetup", &["config", "luks2.img", "--label", "theirs"]);
-    let info = desk.volume(&["info", "luks2.img", "--json"]);
+    sandbox.tool("cryptsetup", &["config", "luks2.img", "--label", "theirs"]);
+    let info = sandbox.volume(&["info", "luks2.img", "--json"]);
     let info: serde_json::Value = serde_json::from_slice(&info).unwrap();
     assert_eq!(info["label"], "theirs");
     assert_eq!(info["copies"], "both are good");
@@ -218,7 +222,7 @@ fn converted_volumes_open_on_both_sides() {
     if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = desk();
+    let sandbox = sandbox();
     let cases: &[&[&str]] = &[
         &[],
         &["--hash", "sha512", "--key-size", "256"],
@@ -229,22 +233,22 @@ fn converted_volumes_open_on_both_sides() {
         let image = format!("{number}.img");
         let create = ["create", &image, "--type", "luks1", "--size", "8MiB"];
         let ours = ["--passphrase-file", "one.line"];
-        desk.volume(&[&create, *options, CHEAP_PBKDF2, &ours].concat());
+        sandbox.volume(&[&create, *options, CHEAP_PBKDF2, &ours].concat());
         let theirs = ["luksAddKey", &image, "two", "--key-file", "one"];
-        desk.tool("cryptsetup", &[&theirs, CHEAP_PBKDF2].concat());
+        sandbox.tool("cryptsetup", &[&theirs, CHEAP_PBKDF2].concat());
         let twin = format!("{number}-twin.img");
-        fs::copy(desk.path(&image), desk.path(&twin)).unwrap();
-        desk.volume(&["convert", &image, "--type", "luks2"]);
-        desk.tool("cryptsetup", &["convert", "-q", &twin, "--type", "luks2"]);
+        fs::copy(sandbox.path(&image), sandbox.path(&twin)).unwrap();
+        sandbox.volume(&["convert", &image, "--type", "luks2"]);
+        sandbox.tool("cryptsetup", &["convert", "-q", &twin, "--type", "luks2"]);
         for file in ["one", "two"] {
-            assert!(both_open(&desk, &image, file), "{options:?}");
-            assert!(both_open(&desk, &twin, file), "{options:?}");
+            assert!(both_open(&sandbox, &image, file), "{options:?}");
+            assert!(both_open(&sandbox, &twin, file), "{options:?}");
         }
-        assert!(!both_open(&desk, &image, "wrong"), "{options:?}");
+        assert!(!both_open(&sandbox, &image, "wrong"), "{options:?}");
         // But for the places of key material, which are free to choose.
         let [of_ours, of_theirs] = [&image, &twin].map(|image| {
             let json = ["luksDump", "--dump-json-metadata", image];
-            let json = desk.tool("cryptsetup", &json);
+            let json = sandbox.tool("cryptsetup", &json);
             let mut json: serde_json::Value = serde_json::from_str(&json).unwrap();
             for keyslot in json["keyslots"].as_object_mut().unwrap().values_mut() {
                 keyslot["area"]["offset"].take();
@@ -254,8 +258,8 @@ fn converted_volumes_open_on_both_sides() {
         assert_eq!(of_ours, of_theirs, "{options:?}");
         // What is converted is kept by either side.
         let add = ["luksAddKey", &image, "wrong", "--key-file", "two"];
-        desk.tool("cryptsetup", &[&add, CHEAP_PBKDF2].concat());
-        assert!(both_open(&desk, &image, "wrong"), "{options:?}");
+        sandbox.tool("cryptsetup", &[&add, CHEAP_PBKDF2].concat());
+        assert!(both_open(&sandbox, &image, "wrong"), "{options:?}");
     }
 }
 
@@ -264,10 +268,10 @@ fn qemu_img_reads_and_writes_the_same_luks1() {
     if !have(&["qemu-img"]) {
         return;
     }
-    let desk = desk();
+    let sandbox = sandbox();
     let mut plain = vec![0; 3 << 20];
     TestFile::content(1, 0, &mut plain);
-    desk.write("plain", &plain);
+    sandbox.write("plain", &plain);
     let secret = ["--object", "secret,id=s,file=one"];
     let options = |image: &str| format!("driver=luks,key-secret=s,file.filename={image}");
 
@@ -282,9 +286,9 @@ fn qemu_img_reads_and_writes_the_same_luks1() {
         let image = format!("ours{number}.img");
         let passphrase = ["--passphrase-file", "one.line"];
         let create = ["create", &image, "--type", "luks1", "--size", "5MiB"];
-        desk.volume(&[&create, *cipher, CHEAP_PBKDF2, &passphrase].concat());
+        sandbox.volume(&[&create, *cipher, CHEAP_PBKDF2, &passphrase].concat());
         let import = ["import", &image, "--input", "plain"];
-        desk.volume(&[&import[..], &passphrase].concat());
+        sandbox.volume(&[&import[..], &passphrase].concat());
         let convert = [
             "convert",
             "--image-opts",
@@ -293,11 +297,11 @@ fn qemu_img_reads_and_writes_the_same_luks1() {
             "raw",
             "out",
         ];
-        desk.tool(
+        sandbox.tool(
             "qemu-img",
             &[&convert[..1], &secret, &convert[1..]].concat(),
         );
-        let out = desk.read("out");
+        let out = sandbox.read("out");
         assert!(out[..plain.len()] == plain[..], "{cipher:?}");
     }
 
@@ -312,7 +316,7 @@ fn qemu_img_reads_and_writes_the_same_luks1() {
         let image = format!("theirs{number}.img");
         let format = format!("key-secret=s,iter-time=10,{made_of}");
         let create = ["create", "-f", "luks", "-o", &format, &image, "4M"];
-        desk.tool("qemu-img", &[&create[..1], &secret, &create[1..]].concat());
+        sandbox.tool("qemu-img", &[&create[..1], &secret, &create[1..]].concat());
         let target = options(&image);
         let convert = [
             "convert",
@@ -323,20 +327,20 @@ fn qemu_img_reads_and_writes_the_same_luks1() {
             "--target-image-opts",
             &target,
         ];
-        desk.tool(
+        sandbox.tool(
             "qemu-img",
             &[&convert[..1], &secret, &convert[1..]].concat(),
         );
         let passphrase = ["--passphrase-file", "one.line"];
         let export = ["export", &image, "--output", "-"];
-        let out = desk.volume(&[&export[..], &passphrase].concat());
+        let out = sandbox.volume(&[&export[..], &passphrase].concat());
         assert!(out[..plain.len()] == plain[..], "{made_of}");
     }
 }
 
 #[test]
 fn nothing_is_left_of_what_failed() {
-    let desk = desk();
+    let sandbox = sandbox();
     let create = [
         "volume",
         "create",
@@ -346,7 +350,7 @@ fn nothing_is_left_of_what_failed() {
         "--passphrase-file",
         "one.line",
     ];
-    let output = desk.run(&create);
+    let output = sandbox.run(&create);
     assert_eq!(output.status.code(), Some(2));
-    assert!(!desk.path("x.img").exists());
+    assert!(!sandbox.path("x.img").exists());
 }

@@ -22,30 +22,30 @@ fn is_root() -> bool {
 }
 
 /// A sandbox with a LUKS2 volume in `image`, its volume key in `key`, and its passphrase in `line`.
-fn desk() -> Sandbox {
+fn sandbox() -> Sandbox {
     let mut key = [0; 64];
     let mut random = File::open("/dev/urandom").unwrap();
     random.read_exact(&mut key).unwrap();
-    let desk = Sandbox::new(PROGRAM)
+    let sandbox = Sandbox::new(PROGRAM)
         .with_file("key", key)
         .with_file("line", PASSPHRASE);
-    desk.volume(&format!(
+    sandbox.volume(&format!(
         "create image --size 20MiB --volume-key-file key --passphrase-file line {CHEAP}"
     ));
-    desk
+    sandbox
 }
 
 /// The part of the volume key with which a key schedule of AES begins.
-fn key_part(desk: &Sandbox) -> Vec<u8> {
-    desk.read("key")[..16].to_vec()
+fn key_part(sandbox: &Sandbox) -> Vec<u8> {
+    sandbox.read("key")[..16].to_vec()
 }
 
 /// Serves the image, allowed to dump cores of any size; the passphrase comes through
 /// a pipe.
-fn serve(desk: &Sandbox, change: impl FnOnce(&mut Command)) -> Running {
+fn serve(sandbox: &Sandbox, change: impl FnOnce(&mut Command)) -> Running {
     let script = "ulimit -c unlimited; \
                   exec \"$0\" volume serve image --nbd disk.sock --passphrase-file -";
-    let mut command = desk.command("sh", &["-c", script, PROGRAM]);
+    let mut command = sandbox.command("sh", &["-c", script, PROGRAM]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     change(&mut command);
     let mut serving = Running::start(&mut command);
@@ -83,17 +83,17 @@ fn has(bytes: &[u8], wanted: &[u8]) -> bool {
 
 #[test]
 fn no_core_is_dumped() {
-    let desk = desk();
+    let sandbox = sandbox();
     let control = ["-c", "ulimit -c unlimited; kill -QUIT $$"];
-    let control = desk.command("sh", &control).status().unwrap();
+    let control = sandbox.command("sh", &control).status().unwrap();
     if !control.core_dumped() {
         return println!("skipped: this machine dumps no cores at all");
     }
     for signal in ["-QUIT", "-ABRT", "-ILL"] {
-        let mut serving = serve(&desk, |_| ());
+        let mut serving = serve(&sandbox, |_| ());
         if is_root() {
             assert!(
-                holds(&serving, &key_part(&desk)),
+                holds(&serving, &key_part(&sandbox)),
                 "the key is nowhere: the search is wrong"
             );
         }
@@ -103,19 +103,19 @@ fn no_core_is_dumped() {
             status.signal().is_some() && !status.core_dumped(),
             "{signal}: {status}"
         );
-        for entry in fs::read_dir(desk.directory()).unwrap() {
+        for entry in fs::read_dir(sandbox.directory()).unwrap() {
             let path = entry.unwrap().path();
             if path.is_file() && !path.ends_with("key") {
                 let bytes = fs::read(&path).unwrap();
                 assert!(
-                    !has(&bytes, &key_part(&desk)),
+                    !has(&bytes, &key_part(&sandbox)),
                     "{signal}: {}",
                     path.display()
                 );
             }
         }
         // Nobody was there any more to remove it.
-        let _ = fs::remove_file(desk.path("disk.sock"));
+        let _ = fs::remove_file(sandbox.path("disk.sock"));
     }
 }
 
@@ -124,10 +124,10 @@ fn a_passphrase_is_gone_when_the_volume_is_open() {
     if !is_root() {
         return println!("skipped: only root sees the memory of the server");
     }
-    let desk = desk();
-    let serving = serve(&desk, |_| ());
+    let sandbox = sandbox();
+    let serving = serve(&sandbox, |_| ());
     assert!(
-        holds(&serving, &key_part(&desk)),
+        holds(&serving, &key_part(&sandbox)),
         "the key is nowhere: the search is wrong"
     );
     assert!(!holds(&serving, PASSPHRASE.as_bytes()));
@@ -138,16 +138,20 @@ fn processes_of_the_same_user_cannot_look() {
     if !is_root() {
         return println!("skipped: only root starts processes of another user");
     }
-    let desk = desk();
-    for path in [desk.directory(), &desk.path("image"), &desk.path("line")] {
+    let sandbox = sandbox();
+    for path in [
+        sandbox.directory(),
+        &sandbox.path("image"),
+        &sandbox.path("line"),
+    ] {
         chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     }
-    fs::set_permissions(desk.directory(), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(sandbox.directory(), fs::Permissions::from_mode(0o700)).unwrap();
     let by_nobody = |command: &mut Command| {
         command
             .uid(NOBODY)
             .gid(NOBODY)
-            .env("XDG_RUNTIME_DIR", desk.directory());
+            .env("XDG_RUNTIME_DIR", sandbox.directory());
     };
     let look = |process: u32, file: &str| {
         let mut look = Command::new("sh");
@@ -165,7 +169,7 @@ fn processes_of_the_same_user_cannot_look() {
     {
         return println!("skipped: no process of the same user may look here");
     }
-    let serving = serve(&desk, by_nobody);
+    let serving = serve(&sandbox, by_nobody);
     for file in ["mem", "environ", "auxv"] {
         assert!(!look(serving.0.id(), file), "{file}");
     }
@@ -173,9 +177,9 @@ fn processes_of_the_same_user_cannot_look() {
 
 #[test]
 fn what_follows_the_passphrase_is_left_to_others() {
-    let desk = desk();
+    let sandbox = sandbox();
     let script = "\"$0\" volume open image --passphrase-file - >&2 && cat";
-    let mut shell = desk
+    let mut shell = sandbox
         .command("sh", &["-c", script, PROGRAM])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -199,15 +203,15 @@ fn no_secret_is_written_or_handed_on() {
     if Command::new("strace").arg("-V").output().is_err() {
         return println!("skipped: strace is not installed");
     }
-    let desk = desk();
-    desk.write("second", "another passphrase 1147");
+    let sandbox = sandbox();
+    sandbox.write("second", "another passphrase 1147");
     for arguments in [
         format!("volume create fresh --size 20MiB --passphrase-file - {CHEAP}"),
         "volume open image --passphrase-file -".to_owned(),
         format!("volume key add image --passphrase-file - --new-key-file second {CHEAP}"),
         "volume info image".to_owned(),
     ] {
-        let mut traced = desk.command("strace", "-f -qq -xx -s 65536 -o trace");
+        let mut traced = sandbox.command("strace", "-f -qq -xx -s 65536 -o trace");
         let mut traced = traced
             .arg(PROGRAM)
             .args(arguments.split_whitespace())
@@ -224,11 +228,11 @@ fn no_secret_is_written_or_handed_on() {
             return println!("skipped: strace may not trace here");
         }
         assert!(output.status.success(), "{arguments}: {said}");
-        let trace = desk.read_text("trace");
+        let trace = sandbox.read_text("trace");
         // Byte by byte, a passphrase is never whole in a call that reads it; four
         // letters together are in no other call.
         let passphrase = in_hexadecimal(&PASSPHRASE.as_bytes()[..4]);
-        let key = in_hexadecimal(&key_part(&desk)[..8]);
+        let key = in_hexadecimal(&key_part(&sandbox)[..8]);
         let second = in_hexadecimal(b"another passphrase");
         let reads = |line: &&str| line.contains(" read(") || line.contains(" pread64(");
         for line in trace.lines().filter(|line| !reads(line)) {
@@ -247,10 +251,10 @@ fn no_secret_is_written_or_handed_on() {
     }
     // What the ring writes is in no call.
     for image in ["image", "fresh"] {
-        let bytes = desk.read(image);
+        let bytes = sandbox.read(image);
         for secret in [
             PASSPHRASE.as_bytes(),
-            &key_part(&desk),
+            &key_part(&sandbox),
             b"another passphrase",
         ] {
             assert!(!has(&bytes, secret), "{image}");
@@ -260,7 +264,7 @@ fn no_secret_is_written_or_handed_on() {
 
 #[test]
 fn files_that_hold_keys_are_their_owners_alone() {
-    let desk = desk();
+    let sandbox = sandbox();
     for umask in ["000", "022", "077"] {
         let name = |what: &str| format!("{what}-{umask}");
         let arguments = [
@@ -273,10 +277,10 @@ fn files_that_hold_keys_are_their_owners_alone() {
         ];
         for arguments in arguments {
             let script = format!("umask {umask}; exec \"$0\" {arguments}");
-            desk.tool("sh", &["-c", &script, PROGRAM]);
+            sandbox.tool("sh", &["-c", &script, PROGRAM]);
         }
         for what in ["image", "header", "backup"] {
-            let mode = fs::metadata(desk.path(name(what))).unwrap().mode();
+            let mode = fs::metadata(sandbox.path(name(what))).unwrap().mode();
             assert_eq!(mode & 0o777, 0o600, "{} {mode:o}", name(what));
         }
     }
@@ -287,10 +291,10 @@ fn root_runs_no_program_of_somebody_elses() {
     if !is_root() {
         return println!("skipped: root's programs are looked for by root alone");
     }
-    let desk = desk();
-    let folder = desk.path("evil");
+    let sandbox = sandbox();
+    let folder = sandbox.path("evil");
     fs::create_dir(&folder).unwrap();
-    let marker = desk.path("marker");
+    let marker = sandbox.path("marker");
     let put = |name: &str| {
         let text = format!("#!/bin/sh\necho {name} >> {}\nexit 1\n", marker.display());
         fs::write(folder.join(name), text).unwrap();
@@ -314,13 +318,13 @@ fn root_runs_no_program_of_somebody_elses() {
         put(name);
     }
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-    fs::create_dir(desk.path("mnt")).unwrap();
+    fs::create_dir(sandbox.path("mnt")).unwrap();
     for arguments in [
         "doctor",
         "volume mount image mnt --as fs --passphrase-file line",
     ] {
         // Whether it can be done here is not the question.
-        let _ = desk
+        let _ = sandbox
             .cryptmark(arguments)
             .env("PATH", &path)
             .output()
@@ -337,7 +341,7 @@ fn root_runs_no_program_of_somebody_elses() {
     );
     for (name, value) in [by_path, by_name] {
         let arguments = "volume mount image mnt --as file --passphrase-file line";
-        desk.cryptmark(arguments).env(name, value).ends(1);
+        sandbox.cryptmark(arguments).env(name, value).ends(1);
         assert!(!marker.exists(), "{name}");
     }
     // The programs there are ones that would have said so.
@@ -400,13 +404,14 @@ fn no_bare_name_is_run() {
 
 #[test]
 fn volumes_are_not_mounted_over_the_system_or_over_files() {
-    let desk = desk();
+    let sandbox = sandbox();
     let mount = |place: &str, more: &str| {
-        desk.run(&format!(
-            "volume mount image {place} --as file --passphrase-file line {more}"
-        ))
-        .status
-        .code()
+        sandbox
+            .run(&format!(
+                "volume mount image {place} --as file --passphrase-file line {more}"
+            ))
+            .status
+            .code()
     };
     for place in [
         "/", "/usr", "/usr/bin", "/etc", "/home", "/tmp", "/var/lib", "/dev",
@@ -415,29 +420,29 @@ fn volumes_are_not_mounted_over_the_system_or_over_files() {
             assert_eq!(mount(place, more), Some(4), "{place} {more}");
         }
     }
-    std::os::unix::fs::symlink("/etc", desk.path("link")).unwrap();
+    std::os::unix::fs::symlink("/etc", sandbox.path("link")).unwrap();
     assert_eq!(mount("link", "--yes"), Some(4));
-    fs::create_dir(desk.path("full")).unwrap();
-    desk.write("full/mine", "mine");
+    fs::create_dir(sandbox.path("full")).unwrap();
+    sandbox.write("full/mine", "mine");
     assert_eq!(mount("full", ""), Some(4));
     assert_eq!(mount("absent", ""), Some(2));
     let over_file = "volume serve image --fuse /etc/cryptmark-test --passphrase-file line";
-    assert_eq!(desk.run(over_file).status.code(), Some(4));
+    assert_eq!(sandbox.run(over_file).status.code(), Some(4));
     assert!(!Path::new("/etc/cryptmark-test").exists());
     if is_root() && File::open("/dev/fuse").is_ok() {
         assert_eq!(mount("full", "--yes --daemon"), Some(0));
-        assert!(!desk.path("full/mine").exists() && desk.path("full/volume").exists());
-        desk.ok("volume umount full");
-        assert_eq!(desk.read("full/mine"), b"mine");
+        assert!(!sandbox.path("full/mine").exists() && sandbox.path("full/volume").exists());
+        sandbox.ok("volume umount full");
+        assert_eq!(sandbox.read("full/mine"), b"mine");
     }
 }
 
 #[test]
 fn plaintext_for_other_machines_is_asked_for() {
-    let desk = desk();
+    let sandbox = sandbox();
     for place in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
         let serve = format!("volume serve image --passphrase-file line --nbd {place}");
-        let output = desk.cryptmark(&serve).ends(4);
+        let output = sandbox.cryptmark(&serve).ends(4);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
             said.contains("read and change") && said.contains("--yes"),
@@ -446,7 +451,7 @@ fn plaintext_for_other_machines_is_asked_for() {
     }
     let start = |place: &str| {
         let arguments = format!("volume serve image --passphrase-file line --nbd {place}");
-        let mut command = desk.cryptmark(&arguments);
+        let mut command = sandbox.cryptmark(&arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut serving = Running::start(&mut command);
         let mut line = String::new();
@@ -472,9 +477,9 @@ fn plaintext_for_other_machines_is_asked_for() {
 
 #[test]
 fn clients_learn_nothing_of_where_the_image_is() {
-    let desk = desk();
-    let _serving = serve(&desk, |_| ());
-    let mut client = UnixStream::connect(desk.path("disk.sock")).unwrap();
+    let sandbox = sandbox();
+    let _serving = serve(&sandbox, |_| ());
+    let mut client = UnixStream::connect(sandbox.path("disk.sock")).unwrap();
     client.read_exact(&mut [0; 18]).unwrap();
     client.write_all(&3_u32.to_be_bytes()).unwrap();
     // NBD_OPT_LIST, then NBD_OPT_INFO of the default export: name and description.
@@ -487,6 +492,6 @@ fn clients_learn_nothing_of_where_the_image_is() {
     let mut said = Vec::new();
     client.read_to_end(&mut said).unwrap();
     assert!(said.len() > 100, "{said:02x?}");
-    let folder = desk.directory().to_str().unwrap().as_bytes();
+    let folder = sandbox.directory().to_str().unwrap().as_bytes();
     assert!(!has(&said, folder) && !has(&said, b"image"), "{said:02x?}");
 }

@@ -56,7 +56,7 @@ bytes = "8 MiB"
 "#;
 
 /// A sandbox for both programs, each with a store.
-fn desk() -> Sandbox {
+fn sandbox() -> Sandbox {
     Sandbox::within(env!("CARGO_TARGET_TMPDIR"), NATIVE)
         .with_variable("CRYPTMARK_STORE", "linux.db")
         .with_directory("at")
@@ -66,16 +66,16 @@ fn desk() -> Sandbox {
 }
 
 /// The program for Windows.
-fn windows_command(desk: &Sandbox, arguments: &(impl Arguments + ?Sized)) -> Command {
-    let mut command = desk.command(windows(), arguments);
+fn windows_command(sandbox: &Sandbox, arguments: &(impl Arguments + ?Sized)) -> Command {
+    let mut command = sandbox.command(windows(), arguments);
     command.env("CRYPTMARK_STORE", "windows.db");
     command
 }
 
 /// Runs the program for Windows, which must succeed; its standard output.
 #[track_caller]
-fn on_windows(desk: &Sandbox, arguments: &(impl Arguments + ?Sized)) -> String {
-    String::from_utf8(windows_command(desk, arguments).succeeds().stdout).unwrap()
+fn on_windows(sandbox: &Sandbox, arguments: &(impl Arguments + ?Sized)) -> String {
+    String::from_utf8(windows_command(sandbox, arguments).succeeds().stdout).unwrap()
 }
 
 /// What runs the program for Windows.
@@ -89,7 +89,7 @@ fn windows() -> PathBuf {
 #[test]
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn doctor_says_what_is_here_and_what_needs_linux() {
-    let text = on_windows(&desk(), &["doctor"]);
+    let text = on_windows(&sandbox(), &["doctor"]);
     for words in [
         "Windows",
         "time-stamp counter",
@@ -110,7 +110,7 @@ fn doctor_says_what_is_here_and_what_needs_linux() {
 #[test]
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn what_needs_linux_says_so_in_two_lines() {
-    let desk = desk();
+    let sandbox = sandbox();
     for arguments in [
         &["volume", "mount", "v.img", "at", "--as", "file"][..],
         &["volume", "umount", "at"],
@@ -123,24 +123,25 @@ fn what_needs_linux_says_so_in_two_lines() {
         &["lab", "run", "--memory", "1GiB", "uname"],
         &["run", "--tier", "fs", "--quick"],
     ] {
-        let said = windows_command(&desk, arguments).fails(2);
+        let said = windows_command(&sandbox, arguments).fails(2);
         assert!(said.contains("needs Linux"), "{said}");
     }
     let said = windows_command(
-        &desk,
+        &sandbox,
         &["run", "tiny.toml", "--system", "dm-crypt", "--at", "at"],
     )
     .fails(2);
     assert!(said.contains("dm-crypt (it needs Linux)"), "{said}");
     assert!(
-        on_windows(&desk, &["--help"]).contains("mount") == desk.ok(&["--help"]).contains("mount")
+        on_windows(&sandbox, &["--help"]).contains("mount")
+            == sandbox.ok(&["--help"]).contains("mount")
     );
 }
 
 #[test]
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn files_are_measured_around_the_cache_by_threads_and_leave_nothing_behind() {
-    let desk = desk();
+    let sandbox = sandbox();
     let run = [
         "run",
         "tiny.toml",
@@ -151,12 +152,12 @@ fn files_are_measured_around_the_cache_by_threads_and_leave_nothing_behind() {
         "--html",
         "page.html",
     ];
-    let table = on_windows(&desk, &run);
+    let table = on_windows(&sandbox, &run);
     assert!(
         table.contains("rand-4k-read") && table.contains("Stored as"),
         "{table}"
     );
-    let record = desk.read_json("run.json");
+    let record = sandbox.read_json("run.json");
     assert_eq!(record["partial"], false);
     let host = &record["host"];
     assert!(host["os"].as_str().unwrap().contains("Windows"), "{host}");
@@ -171,17 +172,20 @@ fn files_are_measured_around_the_cache_by_threads_and_leave_nothing_behind() {
         let time = &trial["time_s"];
         assert!(time["user"].is_f64() && time["sys"].is_f64(), "{time}");
     }
-    assert_eq!(fs::read_dir(desk.path("at")).unwrap().count(), 0);
-    assert!(desk.read_text("page.html").contains("rand-4k-read"));
+    assert_eq!(fs::read_dir(sandbox.path("at")).unwrap().count(), 0);
+    assert!(sandbox.read_text("page.html").contains("rand-4k-read"));
     for file in ["report.md", "report.csv", "report.json"] {
-        on_windows(&desk, &["report", "latest", "-o", file]);
-        assert!(fs::metadata(desk.path(file)).unwrap().len() > 500, "{file}");
+        on_windows(&sandbox, &["report", "latest", "-o", file]);
+        assert!(
+            fs::metadata(sandbox.path(file)).unwrap().len() > 500,
+            "{file}"
+        );
     }
     // A file of the user's own is not overwritten unasked, and is when asked.
-    desk.write("own", vec![7; 16 << 20]);
-    let said = windows_command(&desk, &["run", "tiny.toml", "--at", "own"]).fails(4);
+    sandbox.write("own", vec![7; 16 << 20]);
+    let said = windows_command(&sandbox, &["run", "tiny.toml", "--at", "own"]).fails(4);
     assert!(said.contains("--yes"), "{said}");
-    on_windows(&desk, &["run", "tiny.toml", "--at", "own", "--yes"]);
+    on_windows(&sandbox, &["run", "tiny.toml", "--at", "own", "--yes"]);
 }
 
 /// The Java comparison's procedure: the same plan on both systems, one run carried
@@ -189,10 +193,10 @@ fn files_are_measured_around_the_cache_by_threads_and_leave_nothing_behind() {
 #[test]
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn runs_of_both_systems_are_compared_when_that_is_said() {
-    let desk = desk();
+    let sandbox = sandbox();
     let plan = ["run", "java-os", "--quick", "--cipher", "aes-ecb", "--json"];
-    on_windows(&desk, &[&plan[..], &["windows.json"]].concat());
-    let record = desk.read_json("windows.json");
+    on_windows(&sandbox, &[&plan[..], &["windows.json"]].concat());
+    let record = sandbox.read_json("windows.json");
     let warnings = record["warnings"].to_string();
     let java = |trial: &&Value| trial["system"] == "java";
     let trials = record["trials"].as_array().unwrap();
@@ -203,11 +207,11 @@ fn runs_of_both_systems_are_compared_when_that_is_said() {
             println!("skipped: Java on Windows (there is none)");
         }
     }
-    desk.ok(&[&plan[..], &["linux.json", "--system", "builtin"]].concat());
-    desk.ok(&["import", "windows.json"]);
-    let id = |file: &str| desk.read_json(file)["run"].as_str().unwrap().to_owned();
+    sandbox.ok(&[&plan[..], &["linux.json", "--system", "builtin"]].concat());
+    sandbox.ok(&["import", "windows.json"]);
+    let id = |file: &str| sandbox.read_json(file)["run"].as_str().unwrap().to_owned();
     let (windows, linux) = (id("windows.json"), id("linux.json"));
-    let mixed = desk.run(&["compare", &windows, &linux]);
+    let mixed = sandbox.run(&["compare", &windows, &linux]);
     assert_eq!(mixed.status.code(), Some(2));
     let both = [
         "compare",
@@ -217,14 +221,14 @@ fn runs_of_both_systems_are_compared_when_that_is_said() {
         "--normalise",
         "cycles",
     ];
-    let text = desk.ok(&both);
+    let text = sandbox.ok(&both);
     assert!(text.contains("encrypt-400k"), "{text}");
 }
 
 #[test]
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn simulated_drives_do_the_same_on_both_systems() {
-    let desk = desk();
+    let sandbox = sandbox();
     for arguments in [
         &[
             "run",
@@ -243,7 +247,7 @@ fn simulated_drives_do_the_same_on_both_systems() {
         ],
     ] {
         let arguments = [&["drive"], arguments, &["--json", "-"]].concat();
-        let (one, other) = (on_windows(&desk, &arguments), desk.ok(&arguments));
+        let (one, other) = (on_windows(&sandbox, &arguments), sandbox.ok(&arguments));
         assert!(one.len() > 100 && one == other, "{arguments:?}");
     }
 }
@@ -252,13 +256,13 @@ fn simulated_drives_do_the_same_on_both_systems() {
 #[test]
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn sweeps_find_the_same_on_both_systems_and_are_shared() {
-    let desk = desk();
-    let small = on_windows(&desk, &["drive", "show", "mlc-128g"])
+    let sandbox = sandbox();
+    let small = on_windows(&sandbox, &["drive", "show", "mlc-128g"])
         .replace("\"128 GB\"", "\"256 MB\"")
         .replace("pages_per_block = 256", "pages_per_block = 64")
         .replace("channels = 8", "channels = 2")
         .replace("chips_per_channel = 4", "chips_per_channel = 1");
-    desk.write("small.toml", small);
+    sandbox.write("small.toml", small);
     let trials = |json: String| serde_json::from_str::<Value>(&json).unwrap()["trials"].clone();
     let sweep = [
         "drive",
@@ -268,7 +272,10 @@ fn sweeps_find_the_same_on_both_systems_and_are_shared() {
         "--json",
         "-",
     ];
-    let (one, other) = (trials(on_windows(&desk, &sweep)), trials(desk.ok(&sweep)));
+    let (one, other) = (
+        trials(on_windows(&sandbox, &sweep)),
+        trials(sandbox.ok(&sweep)),
+    );
     assert_eq!(one.as_array().unwrap().len(), 6);
     assert_eq!(one, other);
     let cut = [
@@ -280,14 +287,14 @@ fn sweeps_find_the_same_on_both_systems_and_are_shared() {
         "-o",
         "shared.toml",
     ];
-    on_windows(&desk, &cut);
+    on_windows(&sandbox, &cut);
     for shard in ["1/2", "2/2"] {
         on_windows(
-            &desk,
+            &sandbox,
             &["run", "shared.toml", "--shard", shard, "--no-progress"],
         );
     }
-    let shared = trials(on_windows(&desk, &["show", "sweep", "--json"]));
+    let shared = trials(on_windows(&sandbox, &["show", "sweep", "--json"]));
     assert_eq!(shared, one);
 }
 
@@ -295,13 +302,13 @@ fn sweeps_find_the_same_on_both_systems_and_are_shared() {
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn volumes_made_on_one_system_hold_the_same_on_the_other() {
     const SIZE: usize = 3 << 20;
-    let desk = desk();
+    let sandbox = sandbox();
     let content: Vec<u8> = (0..SIZE).map(|at| (at * 7 / 5 + at / 4096) as u8).collect();
-    desk.write("content", &content);
+    sandbox.write("content", &content);
     // Volumes are in no store, so both may have the same here.
     let (wine, native) = (windows(), PathBuf::from(NATIVE));
     let ok =
-        |program: &Path, arguments: &[&str]| desk.command(program, arguments).succeeds().stdout;
+        |program: &Path, arguments: &[&str]| sandbox.command(program, arguments).succeeds().stdout;
     for (kind, extra) in [
         ("luks1", &["--pbkdf-force-iterations", "1000"][..]),
         (
@@ -313,7 +320,7 @@ fn volumes_made_on_one_system_hold_the_same_on_the_other() {
     ] {
         for (maker, reader) in [(&wine, &native), (&native, &wine)] {
             for old in ["v.img", "out"] {
-                let _ = fs::remove_file(desk.path(old));
+                let _ = fs::remove_file(sandbox.path(old));
             }
             let secret = ["--type", kind, "--passphrase-file", "line"];
             let pim = match kind {
@@ -335,13 +342,13 @@ fn volumes_made_on_one_system_hold_the_same_on_the_other() {
             ok(maker, &[&import[..], &secret, pim].concat());
             let export = ["volume", "export", "v.img", "--output", "out"];
             ok(reader, &[&export[..], &secret, pim].concat());
-            let read = desk.read("out");
+            let read = sandbox.read("out");
             assert!(read.len() > SIZE && read[..SIZE] == content[..], "{kind}");
         }
     }
     let open = "volume open v.img --type veracrypt --veracrypt-pim 1 --passphrase-file";
-    windows_command(&desk, &format!("{open} tiny.toml")).ends(3);
+    windows_command(&sandbox, &format!("{open} tiny.toml")).ends(3);
     // As an editor of Windows ends a line.
-    desk.write("line", "velvet juniper\r\n");
-    on_windows(&desk, &format!("{open} line"));
+    sandbox.write("line", "velvet juniper\r\n");
+    on_windows(&sandbox, &format!("{open} line"));
 }

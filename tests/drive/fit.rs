@@ -1,6 +1,6 @@
 //! `cryptmark drive fit` as a user meets it, and filling a drive that is not here.
 
-use crate::desk;
+use crate::sandbox;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use std::time::Duration;
 /// are, nobody can say, but every command takes them.
 #[test]
 fn a_fitted_drive_is_a_drive() {
-    let desk = desk();
-    let fit = desk.run(&[
+    let sandbox = sandbox();
+    let fit = sandbox.run(&[
         "drive",
         "fit",
         "--at",
@@ -25,7 +25,7 @@ fn a_fitted_drive_is_a_drive() {
     for words in ["measured", "rand-4k-q32-read", "interface_mb_s", "error"] {
         assert!(text.contains(words), "{words} in\n{text}");
     }
-    let shown = desk.run(&["drive", "show", "mine.toml"]).stdout;
+    let shown = sandbox.run(&["drive", "show", "mine.toml"]).stdout;
     let shown = String::from_utf8(shown).unwrap();
     assert!(shown.contains("fitted from tlc-1t"), "{shown}");
     assert!(shown.contains("fitted to what"), "{shown}");
@@ -41,7 +41,7 @@ fn a_fitted_drive_is_a_drive() {
         "--cpu",
         "aes=500MB/s",
     ];
-    let predicted = desk.run(&predict);
+    let predicted = sandbox.run(&predict);
     assert!(predicted.status.success());
     let of_a_run = [
         "run",
@@ -56,9 +56,9 @@ fn a_fitted_drive_is_a_drive() {
         "--cpu",
         "aes=500MB/s",
     ];
-    assert!(desk.run(&of_a_run).status.success());
+    assert!(sandbox.run(&of_a_run).status.success());
     // The test file had no name.
-    let mut names: Vec<_> = std::fs::read_dir(desk.directory())
+    let mut names: Vec<_> = std::fs::read_dir(sandbox.directory())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| !name.starts_with("runs.db"))
@@ -69,8 +69,8 @@ fn a_fitted_drive_is_a_drive() {
 
 #[test]
 fn what_cannot_be_fitted_is_told_in_two_lines() {
-    let desk = desk();
-    desk.write("data", vec![7; 130_000_000]);
+    let sandbox = sandbox();
+    sandbox.write("data", vec![7; 130_000_000]);
     for (arguments, code, says) in [
         // What somebody keeps there.
         (vec!["--at", "data", "--size", "128MB"], 4, "data"),
@@ -89,20 +89,20 @@ fn what_cannot_be_fitted_is_told_in_two_lines() {
             "the drive holds 10000000000 bytes",
         ),
     ] {
-        let output = desk.run(&[&["drive", "fit"], &arguments[..]].concat());
+        let output = sandbox.run(&[&["drive", "fit"], &arguments[..]].concat());
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
         assert!(errors.contains(says), "{arguments:?}: {errors}");
         assert_eq!(errors.lines().count(), 2, "{errors}");
     }
-    assert_eq!(desk.read("data"), vec![7; 130_000_000]);
+    assert_eq!(sandbox.read("data"), vec![7; 130_000_000]);
 }
 
 /// Ctrl-C while a large drive is filled: 130, and nothing is left of it.
 #[test]
 fn filling_a_drive_can_be_ended() {
-    let desk = desk();
-    let mut child = desk
+    let sandbox = sandbox();
+    let mut child = sandbox
         .cryptmark(&["run", "anvil", "--size", "200GB"])
         .args(["--system", "drive:tlc-1t", "--cipher", "aes-xts-plain64"])
         .args(["--cpu", "aes=500MB/s"])
@@ -121,10 +121,10 @@ fn filling_a_drive_can_be_ended() {
     let errors = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(130), "{errors}");
     assert!(errors.contains("Nothing was measured"), "{errors}");
-    let list = desk.run(&["list"]);
+    let list = sandbox.run(&["list"]);
     let list = String::from_utf8(list.stdout).unwrap();
     assert!(!list.contains("anvil"), "{list}");
-    for entry in std::fs::read_dir(desk.directory()).unwrap() {
+    for entry in std::fs::read_dir(sandbox.directory()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(name.starts_with("runs.db"), "{name}");
     }

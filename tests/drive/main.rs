@@ -13,7 +13,7 @@ use testkit::Sandbox;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
 /// A sandbox whose store is `runs.db`.
-fn desk() -> Sandbox {
+fn sandbox() -> Sandbox {
     Sandbox::new(PROGRAM).with_path("CRYPTMARK_STORE", "runs.db")
 }
 

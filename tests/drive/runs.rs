@@ -11,7 +11,7 @@ use volume::{CryptDevice, Mapping};
 /// A run's figures and remarks; not the machine and the time of day.
 fn figures(arguments: &[&str]) -> Value {
     let run = ["run", "--json", "-", "--no-progress"];
-    let mut record = crate::desk().json(&[&run, arguments].concat());
+    let mut record = crate::sandbox().json(&[&run, arguments].concat());
     let run = record.as_object_mut().unwrap();
     for changing in ["run", "started", "host"] {
         run.remove(changing).unwrap();
@@ -105,7 +105,7 @@ fn drives_are_systems_of_a_run() {
 fn a_simulated_run_says_what_it_would_do() {
     let run = "run anvil --dry-run --repeat 2 --system drive:mlc-128g --system drive:tlc-1t \
                --cipher aes-xts-plain64";
-    let output = crate::desk().run(run);
+    let output = crate::sandbox().run(run);
     let text = String::from_utf8(output.stdout).unwrap();
     // 4 workloads, 2 repetitions, 2 drives: plain, with a cipher, and plain again.
     assert!(text.contains("48 visits in virtual time"), "{text}");
@@ -321,7 +321,7 @@ fn drives_that_cannot_be_measured_are_told_in_two_lines() {
             "one core",
         ),
     ] {
-        let output = crate::desk()
+        let output = crate::sandbox()
             .cryptmark("run")
             .args(arguments[0].starts_with("--").then_some("anvil"))
             .args(&arguments)

@@ -24,7 +24,7 @@ bytes = "8 MiB"
 "#;
 
 /// A sandbox with the specification and the drive.
-fn desk() -> Sandbox {
+fn sandbox() -> Sandbox {
     let shown = String::from_utf8(crate::run_drive(&["show", "mlc-128g"]).stdout).unwrap();
     let small = shown
         .replace("\"128 GB\"", "\"256 MB\"")
@@ -32,7 +32,7 @@ fn desk() -> Sandbox {
         .replace("pages_per_block = 256", "pages_per_block = 64")
         .replace("channels = 8", "channels = 2")
         .replace("chips_per_channel = 4", "chips_per_channel = 1");
-    crate::desk()
+    crate::sandbox()
         .with_file("small.toml", small)
         .with_file("small-sweep.toml", SWEEP)
 }
@@ -44,29 +44,29 @@ fn trials(json: &str) -> Value {
 
 #[test]
 fn a_sweep_is_stored_and_read_like_any_run() {
-    let desk = desk();
-    let told = desk.ok(&["drive", "sweep", "small-sweep.toml", "--dry-run"]);
+    let sandbox = sandbox();
+    let told = sandbox.ok(&["drive", "sweep", "small-sweep.toml", "--dry-run"]);
     assert!(told.contains("2 fills, 3 seeds: 2 places"), "{told}");
     assert!(
         told.contains("12 lives") && told.contains("about "),
         "{told}"
     );
-    assert!(desk.ok(&["list"]).contains("No runs"));
+    assert!(sandbox.ok(&["list"]).contains("No runs"));
 
     let sweep = ["drive", "sweep", "small-sweep.toml", "--no-progress"];
-    let json = desk.ok(&[&sweep[..], &["--json", "-"]].concat());
+    let json = sandbox.ok(&[&sweep[..], &["--json", "-"]].concat());
     let all = trials(&json);
     assert_eq!(all.as_array().unwrap().len(), 2 * 3);
     assert_eq!(all[2]["life"]["policy"], "block");
     assert_eq!(all[2]["life"]["lifetime_years"]["n"], 3);
-    let text = desk.ok(&sweep);
+    let text = sandbox.ok(&sweep);
     for words in ["Stored as", "flash writes", "TRIM blocked", "90 % full"] {
         assert!(text.contains(words), "{words} in\n{text}");
     }
-    let again = desk.ok(&["show", "latest", "--json"]);
+    let again = sandbox.ok(&["show", "latest", "--json"]);
     assert_eq!(trials(&again), all, "the same seeds, the same lives");
 
-    let list = desk.ok(&["list"]);
+    let list = sandbox.ok(&["list"]);
     let ids: Vec<&str> = list
         .lines()
         .filter_map(|l| l.split_whitespace().next())
@@ -77,18 +77,18 @@ fn a_sweep_is_stored_and_read_like_any_run() {
         ("lives.md", "How long the drives last"),
         ("lives.csv", "lifetime_years"),
     ] {
-        desk.ok(&["report", ids[0], "-o", file]);
-        let page = desk.read_text(file);
+        sandbox.ok(&["report", ids[0], "-o", file]);
+        let page = sandbox.read_text(file);
         assert!(page.contains(words), "{file}");
     }
-    let compared = desk.ok(&["compare", ids[0], ids[1]]);
+    let compared = sandbox.ok(&["compare", ids[0], ids[1]]);
     assert!(compared.contains("Of 6 cells in both runs"), "{compared}");
     assert!(compared.contains("small.toml, 60"), "{compared}");
 }
 
 #[test]
 fn hosts_share_a_sweep() {
-    let desk = desk();
+    let sandbox = sandbox();
     let cut = [
         "fleet",
         "plan",
@@ -98,14 +98,14 @@ fn hosts_share_a_sweep() {
         "--seed",
         "5",
     ];
-    let told = desk.ok(&[&cut[..], &["-o", "shared.toml"]].concat());
+    let told = sandbox.ok(&[&cut[..], &["-o", "shared.toml"]].concat());
     assert!(told.contains("small-sweep has 2 shards"), "{told}");
     for shard in ["2/2", "1/2"] {
-        desk.ok(&["run", "shared.toml", "--shard", shard, "--no-progress"]);
+        sandbox.ok(&["run", "shared.toml", "--shard", shard, "--no-progress"]);
     }
-    let again = desk.ok(&["run", "shared.toml", "--shard", "1/2"]);
+    let again = sandbox.ok(&["run", "shared.toml", "--shard", "1/2"]);
     assert!(again.contains("stored already"), "{again}");
-    let shared = desk.ok(&["show", "small-sweep", "--json"]);
+    let shared = sandbox.ok(&["show", "small-sweep", "--json"]);
     let sweep = [
         "drive",
         "sweep",
@@ -114,10 +114,10 @@ fn hosts_share_a_sweep() {
         "5",
         "--no-progress",
     ];
-    let single = desk.ok(&[&sweep[..], &["--json", "-"]].concat());
+    let single = sandbox.ok(&[&sweep[..], &["--json", "-"]].concat());
     assert_eq!(trials(&shared), trials(&single));
 
-    let refused = desk.run(&["fleet", "plan", "small-sweep.toml", "--hosts", "3"]);
+    let refused = sandbox.run(&["fleet", "plan", "small-sweep.toml", "--hosts", "3"]);
     let errors = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{errors}");
     assert!(errors.contains("Ask for at most 2"), "{errors}");
@@ -125,10 +125,10 @@ fn hosts_share_a_sweep() {
 
 #[test]
 fn faults_of_sweeps_are_told_in_two_lines() {
-    let desk = desk();
-    desk.write("wrong.toml", SWEEP.replace("fills", "fill"));
-    desk.write("disk.toml", SWEEP.replace("small.toml", "hdd-wd"));
-    desk.write("huge.toml", SWEEP.replace("seeds = 3", "seeds = 1000001"));
+    let sandbox = sandbox();
+    sandbox.write("wrong.toml", SWEEP.replace("fills", "fill"));
+    sandbox.write("disk.toml", SWEEP.replace("small.toml", "hdd-wd"));
+    sandbox.write("huge.toml", SWEEP.replace("seeds = 3", "seeds = 1000001"));
     for (arguments, says) in [
         (vec!["drive", "sweep", "wrong.toml"], "line 5"),
         (vec!["drive", "sweep", "disk.toml"], "hdd-wd is a disk"),
@@ -144,7 +144,7 @@ fn faults_of_sweeps_are_told_in_two_lines() {
             "no interrupted run",
         ),
     ] {
-        let output = desk.run(&arguments);
+        let output = sandbox.run(&arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
         assert!(

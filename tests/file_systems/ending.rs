@@ -1,7 +1,7 @@
 //! However a run is ended, and whoever of its processes is killed: nothing
 //! stays mounted, attached or running.
 
-use crate::sandbox::{PLAN, desk, is_clean, measure, processes, temporary};
+use crate::sandbox::{PLAN, is_clean, measure, processes, sandbox, temporary};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
@@ -27,8 +27,8 @@ fn signal(process: i32, signal: Signal) {
     }
 }
 
-fn begun(desk: &Sandbox) -> Child {
-    let mut run = measure(desk, PLAN);
+fn begun(sandbox: &Sandbox) -> Child {
+    let mut run = measure(sandbox, PLAN);
     run.args(["--repeat", "1000"]);
     run.stdout(Stdio::null()).stderr(Stdio::null());
     let child = run.spawn().unwrap();
@@ -68,10 +68,10 @@ fn of_run(child: &Child, words: &[&str]) -> Vec<i32> {
 
 #[test]
 fn nothing_stays_whoever_is_killed_at_whatever_stage() {
-    let Some(desk) = desk() else { return };
+    let Some(sandbox) = sandbox() else { return };
     for (who, words) in VICTIMS {
         for step in 0..STEPS {
-            let mut child = begun(&desk);
+            let mut child = begun(&sandbox);
             std::thread::sleep(STEP * step);
             for process in of_run(&child, words) {
                 signal(process, Signal::KILL);
@@ -81,32 +81,32 @@ fn nothing_stays_whoever_is_killed_at_whatever_stage() {
                 signal(child.id() as i32, Signal::TERM);
             }
             ended(&mut child, &format!("{who}, step {step}"));
-            assert_eq!(is_clean(&desk), Ok(()), "{who}, step {step}");
+            assert_eq!(is_clean(&sandbox), Ok(()), "{who}, step {step}");
         }
     }
     // What two killed at a time would leave is removed by the next run.
-    let stale = desk.path("tmp/cryptmark-fs-999999999-x");
+    let stale = sandbox.path("tmp/cryptmark-fs-999999999-x");
     std::fs::create_dir_all(stale.join("scratch")).unwrap();
     std::fs::write(stale.join("job"), "{}").unwrap();
-    let output = measure(&desk, PLAN)
+    let output = measure(&sandbox, PLAN)
         .args(["--repeat", "1"])
         .output()
         .unwrap();
     assert!(output.status.success());
     assert!(!stale.exists());
-    assert_eq!(temporary(&desk), 0);
+    assert_eq!(temporary(&sandbox), 0);
 }
 
 #[test]
 fn a_run_that_is_interrupted_keeps_what_it_has() {
-    let Some(desk) = desk() else { return };
-    let mut child = begun(&desk);
+    let Some(sandbox) = sandbox() else { return };
+    let mut child = begun(&sandbox);
     std::thread::sleep(Duration::from_secs(4));
     signal(child.id() as i32, Signal::INT);
     assert_eq!(ended(&mut child, "interrupted").code(), Some(130));
-    assert_eq!(is_clean(&desk), Ok(()));
-    assert_eq!(temporary(&desk), 0);
-    let shown = desk.run("show latest");
+    assert_eq!(is_clean(&sandbox), Ok(()));
+    assert_eq!(temporary(&sandbox), 0);
+    let shown = sandbox.run("show latest");
     let shown = String::from_utf8_lossy(&shown.stdout);
     assert!(
         shown.contains("PARTIAL") && shown.contains("ext2"),

@@ -2,7 +2,7 @@
 //! nothing stays when the run or the kernel is killed.
 
 use crate::record;
-use crate::sandbox::{desk, is_clean, measure};
+use crate::sandbox::{is_clean, measure, sandbox};
 use lab::kernel::{Lab, standard_cache};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
@@ -54,7 +54,7 @@ struct InLab {
 
 impl InLab {
     fn new() -> Option<Self> {
-        let sandbox = desk()?;
+        let sandbox = sandbox()?;
         let kernel = match Lab::find() {
             Ok(lab) => lab.path().to_owned(),
             Err(error) => {
@@ -125,9 +125,9 @@ fn kill(process: i32) {
 
 #[test]
 fn tags_lie_under_dm_crypt_and_what_is_read_through_them_is_what_was_written() {
-    let Some(desk) = InLab::new() else { return };
-    let run = record(&desk.run(TAGGED).args(["--json", "-"]).output().unwrap());
-    assert_eq!(desk.is_clean(), Ok(()));
+    let Some(lab) = InLab::new() else { return };
+    let run = record(&lab.run(TAGGED).args(["--json", "-"]).output().unwrap());
+    assert_eq!(lab.is_clean(), Ok(()));
     assert!(!run["warnings"].to_string().contains("absent"), "{run}");
     let trials = run["trials"].as_array().unwrap();
     // Plain, two ciphers with two rows each, and plain again; under jffs2, no array.
@@ -161,29 +161,29 @@ fn tags_lie_under_dm_crypt_and_what_is_read_through_them_is_what_was_written() {
 
 #[test]
 fn nothing_stays_when_a_run_in_the_lab_kernel_is_killed() {
-    let Some(desk) = InLab::new() else { return };
+    let Some(lab) = InLab::new() else { return };
     // While it boots, while the first job begins, in the midst of it.
     for delay in [0, 900, 2500] {
-        let mut child = desk.begun(TAGGED);
+        let mut child = lab.begun(TAGGED);
         std::thread::sleep(Duration::from_millis(delay));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(desk.is_clean(), Ok(()), "after {delay} ms");
+        assert_eq!(lab.is_clean(), Ok(()), "after {delay} ms");
     }
 }
 
 #[test]
 fn a_lab_kernel_that_dies_is_told_and_what_was_measured_is_kept() {
-    let Some(desk) = InLab::new() else { return };
-    let child = desk.begun(TAGGED);
+    let Some(lab) = InLab::new() else { return };
+    let child = lab.begun(TAGGED);
     let shown = || {
-        let output = desk.sandbox.run("show latest");
+        let output = lab.sandbox.run("show latest");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     wait_until("nothing is stored", || shown().contains("ext2"));
-    kill(desk.processes()[0]);
+    kill(lab.processes()[0]);
     let output = child.wait_with_output().unwrap();
-    assert_eq!(desk.is_clean(), Ok(()));
+    assert_eq!(lab.is_clean(), Ok(()));
     let said = two_lines(&output, 1, "the run");
     assert!(said.contains("kernel"), "{said}");
     let shown = shown();

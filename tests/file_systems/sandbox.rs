@@ -61,7 +61,7 @@ command = "touch a && sleep 0.05"
 "#;
 
 /// A sandbox; nothing, and a word about it, where nothing can be mounted.
-pub fn desk() -> Option<Sandbox> {
+pub fn sandbox() -> Option<Sandbox> {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: file systems: they need root");
         return None;
@@ -78,29 +78,29 @@ pub fn desk() -> Option<Sandbox> {
             return None;
         }
     }
-    let desk = Sandbox::new(PROGRAM)
+    let sandbox = Sandbox::new(PROGRAM)
         .with_directory("at")
         .with_directory("tmp")
         .with_path("TMPDIR", "tmp")
         .with_path("CRYPTMARK_STORE", "store");
-    Some(desk)
+    Some(sandbox)
 }
 
 /// `cryptmark run` with a plan of this text.
-pub fn measure(desk: &Sandbox, plan: &str) -> Command {
-    desk.write("plan.toml", plan);
+pub fn measure(sandbox: &Sandbox, plan: &str) -> Command {
+    sandbox.write("plan.toml", plan);
     // By the path of the store its processes are told from others'.
-    let store = desk.path("store");
-    let mut command = desk.cryptmark(&["--store".as_ref(), store.as_os_str()]);
+    let store = sandbox.path("store");
+    let mut command = sandbox.cryptmark(&["--store".as_ref(), store.as_os_str()]);
     command.args(["run", "plan.toml", "--no-progress", "--at", "at"]);
     command
 }
 
 /// What is left of runs in this folder: nothing, given a moment.
-pub fn is_clean(desk: &Sandbox) -> Result<(), String> {
+pub fn is_clean(sandbox: &Sandbox) -> Result<(), String> {
     let begun = Instant::now();
     loop {
-        match left(desk) {
+        match left(sandbox) {
             None => return Ok(()),
             Some(left) if begun.elapsed() > Duration::from_secs(90) => return Err(left),
             Some(_) => std::thread::sleep(Duration::from_millis(20)),
@@ -108,8 +108,8 @@ pub fn is_clean(desk: &Sandbox) -> Result<(), String> {
     }
 }
 
-fn left(desk: &Sandbox) -> Option<String> {
-    let folder = desk.directory().to_str().unwrap();
+fn left(sandbox: &Sandbox) -> Option<String> {
+    let folder = sandbox.directory().to_str().unwrap();
     let processes = processes(&[folder]);
     if !processes.is_empty() {
         return Some(format!("processes {processes:?}"));
@@ -125,13 +125,13 @@ fn left(desk: &Sandbox) -> Option<String> {
     if let Some(mount) = mounts.lines().find(|line| line.contains(folder)) {
         return Some(mount.to_owned());
     }
-    let files = fs::read_dir(desk.path("at")).unwrap().flatten();
+    let files = fs::read_dir(sandbox.path("at")).unwrap().flatten();
     files.map(|entry| entry.path().display().to_string()).next()
 }
 
 /// What runs have left in the folder for temporary files.
-pub fn temporary(desk: &Sandbox) -> usize {
-    fs::read_dir(desk.path("tmp")).unwrap().count()
+pub fn temporary(sandbox: &Sandbox) -> usize {
+    fs::read_dir(sandbox.path("tmp")).unwrap().count()
 }
 
 /// Processes whose command line holds all of `words`.

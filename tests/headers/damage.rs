@@ -1,6 +1,6 @@
 //! Each way to damage a header, and what each command makes of it.
 
-use crate::sandbox::{create, cryptsetup, desk, ends, opens, spoil, text};
+use crate::sandbox::{create, cryptsetup, ends, opens, sandbox, spoil, text};
 use testkit::CHEAP;
 
 const KIB: usize = 1 << 10;
@@ -212,9 +212,9 @@ fn luks1() {
 }
 
 fn run(kind: &str, cases: &[Case]) {
-    let desk = desk();
-    create(&desk, "sound", kind);
-    let sound = desk.read("sound");
+    let sandbox = sandbox();
+    create(&sandbox, "sound", kind);
+    let sound = sandbox.read("sound");
     let mut wrong = Vec::new();
     for case in cases {
         let mut damaged = sound.clone();
@@ -230,15 +230,15 @@ fn run(kind: &str, cases: &[Case]) {
             ("header repair v --yes", insisted),
         ];
         for (command, code) in commands {
-            desk.write("v", &damaged);
-            let output = desk.volume_command(command).output().unwrap();
+            sandbox.write("v", &damaged);
+            let output = sandbox.volume_command(command).output().unwrap();
             let said = text(&output);
             let place = format!("{kind}: {}: {command}: {said}", case.name);
             if output.status.code() != Some(code) {
                 wrong.push(format!("not {code}: {place}"));
                 continue;
             }
-            let after = desk.read("v");
+            let after = sandbox.read("v");
             if code != 0 || command.starts_with("open") {
                 assert!(after == damaged, "changed: {place}");
                 continue;
@@ -250,13 +250,13 @@ fn run(kind: &str, cases: &[Case]) {
             } else {
                 "one"
             };
-            assert!(opens(&desk, "v", secret), "{place}");
+            assert!(opens(&sandbox, "v", secret), "{place}");
             assert!(
-                cryptsetup(&desk, "luksDump v").is_none_or(|well| well),
+                cryptsetup(&sandbox, "luksDump v").is_none_or(|well| well),
                 "{place}"
             );
             if kind == "luks2" {
-                let info = ends(&desk, 0, "info v");
+                let info = ends(&sandbox, 0, "info v");
                 assert!(info.contains("both"), "{place}{info}");
             }
         }
@@ -268,23 +268,23 @@ fn run(kind: &str, cases: &[Case]) {
 /// of that.
 #[test]
 fn a_stray_second_copy_is_no_reason_to_write() {
-    let desk = desk();
+    let sandbox = sandbox();
     if !testkit::have(&["mkfs.ext4"]) {
         return;
     }
-    create(&desk, "luks", "luks2");
-    desk.write("fs", vec![0; 24 << 20]);
-    let made = desk.command("mkfs.ext4", "-q fs").status().unwrap();
+    create(&sandbox, "luks", "luks2");
+    sandbox.write("fs", vec![0; 24 << 20]);
+    let made = sandbox.command("mkfs.ext4", "-q fs").status().unwrap();
     assert!(made.success());
-    let mut image = desk.read("fs");
-    image[16 * KIB..32 * KIB].copy_from_slice(&desk.read("luks")[16 * KIB..32 * KIB]);
-    desk.write("fs", &image);
+    let mut image = sandbox.read("fs");
+    image[16 * KIB..32 * KIB].copy_from_slice(&sandbox.read("luks")[16 * KIB..32 * KIB]);
+    sandbox.write("fs", &image);
     for command in [
         "header repair fs",
         "header set fs --label x",
         "header restore fs --input luks",
     ] {
-        let said = desk.refused(4, "fs", command);
+        let said = sandbox.refused(4, "fs", command);
         assert!(said.contains("ext"), "{said}");
     }
 }
@@ -292,43 +292,43 @@ fn a_stray_second_copy_is_no_reason_to_write() {
 /// What `wipefs` leaves is told from what never was a header.
 #[test]
 fn what_can_be_mended_is_said() {
-    let desk = desk();
+    let sandbox = sandbox();
     for kind in ["luks1", "luks2"] {
-        create(&desk, kind, kind);
-        let mut image = desk.read(kind);
+        create(&sandbox, kind, kind);
+        let mut image = sandbox.read(kind);
         image[..6].fill(0);
         image[16 * KIB..][..6].fill(0);
-        desk.write(kind, &image);
-        let said = desk.refused(2, kind, &format!("info {kind}"));
+        sandbox.write(kind, &image);
+        let said = sandbox.refused(2, kind, &format!("info {kind}"));
         assert!(said.contains("header repair"), "{said}");
     }
-    desk.write("noise", [0x5a; 1 << 20]);
-    let said = desk.refused(2, "noise", "info noise");
+    sandbox.write("noise", [0x5a; 1 << 20]);
+    let said = sandbox.refused(2, "noise", "info noise");
     assert!(!said.contains("header repair"), "{said}");
 }
 
 /// A rebuilt header says what is lost for good.
 #[test]
 fn what_is_lost_is_said() {
-    let desk = desk();
-    create(&desk, "v", "luks2");
-    desk.volume(&format!(
+    let sandbox = sandbox();
+    create(&sandbox, "v", "luks2");
+    sandbox.volume(&format!(
         "key add v {CHEAP} --key-file one --new-key-file two"
     ));
-    let mut image = desk.read("v");
+    let mut image = sandbox.read("v");
     spoil(&mut image[..4 * KIB]);
     spoil(&mut image[16 * KIB..20 * KIB]);
     image[32 * KIB + 1024..][..512].fill(0);
-    desk.write("v", &image);
+    sandbox.write("v", &image);
     let uuid = "11111111-2222-3333-4444-555555555555";
     let said = ends(
-        &desk,
+        &sandbox,
         0,
         &format!("header repair v --key-file two --uuid {uuid}"),
     );
     assert!(said.contains("keyslot 0 is gone"), "{said}");
     assert!(said.contains("keyslot 1 opens"), "{said}");
     assert!(said.contains(uuid), "{said}");
-    assert!(ends(&desk, 0, "info v").contains(uuid));
-    assert!(opens(&desk, "v", "two"));
+    assert!(ends(&sandbox, 0, "info v").contains(uuid));
+    assert!(opens(&sandbox, "v", "two"));
 }

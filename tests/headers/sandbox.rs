@@ -7,24 +7,24 @@ use testkit::{CHEAP, Sandbox};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
 /// With `a long passphrase one` in `one`, and so on.
-pub fn desk() -> Sandbox {
+pub fn sandbox() -> Sandbox {
     // Without a newline: cryptsetup takes it for the passphrase as well.
     let passphrase = |name| format!("a long passphrase {name}");
     ["one", "two", "three"]
         .into_iter()
-        .fold(Sandbox::new(PROGRAM), |desk, name| {
-            desk.with_file(name, passphrase(name))
+        .fold(Sandbox::new(PROGRAM), |sandbox, name| {
+            sandbox.with_file(name, passphrase(name))
         })
 }
 
 /// Where the program keeps headers.
-pub fn kept(desk: &Sandbox) -> PathBuf {
-    desk.path("state/cryptmark/headers")
+pub fn kept(sandbox: &Sandbox) -> PathBuf {
+    sandbox.path("state/cryptmark/headers")
 }
 
 /// The files that it has kept, in their order.
-pub fn all_kept(desk: &Sandbox) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(kept(desk)) else {
+pub fn all_kept(sandbox: &Sandbox) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(kept(sandbox)) else {
         return Vec::new();
     };
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -37,8 +37,8 @@ pub fn all_kept(desk: &Sandbox) -> Vec<PathBuf> {
 
 /// Runs what has to end with `code`; what it said.
 #[track_caller]
-pub fn ends(desk: &Sandbox, code: i32, arguments: &str) -> String {
-    let output = desk.volume_command(arguments).output().unwrap();
+pub fn ends(sandbox: &Sandbox, code: i32, arguments: &str) -> String {
+    let output = sandbox.volume_command(arguments).output().unwrap();
     let said = text(&output);
     assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
     said
@@ -46,24 +46,24 @@ pub fn ends(desk: &Sandbox, code: i32, arguments: &str) -> String {
 
 /// Makes a volume that `one` opens.
 #[track_caller]
-pub fn create(desk: &Sandbox, image: &str, kind: &str) {
-    desk.volume(&format!(
+pub fn create(sandbox: &Sandbox, image: &str, kind: &str) {
+    sandbox.volume(&format!(
         "create {image} --type {kind} --size 20MiB {CHEAP} --key-file one"
     ));
 }
 
 /// Whether `secret` opens the volume, by this program and by cryptsetup.
 #[track_caller]
-pub fn opens(desk: &Sandbox, image: &str, secret: &str) -> bool {
+pub fn opens(sandbox: &Sandbox, image: &str, secret: &str) -> bool {
     let open = format!("open {image} --key-file {secret}");
-    let output = desk.volume_command(&open).output().unwrap();
+    let output = sandbox.volume_command(&open).output().unwrap();
     let ours = match output.status.code() {
         Some(0) => true,
         Some(3) => false,
         _ => panic!("{}", text(&output)),
     };
     let theirs = cryptsetup(
-        desk,
+        sandbox,
         &format!("open --test-passphrase {image} --key-file {secret}"),
     );
     assert!(
@@ -74,9 +74,9 @@ pub fn opens(desk: &Sandbox, image: &str, secret: &str) -> bool {
 }
 
 /// Whether cryptsetup does that; nothing where there is none.
-pub fn cryptsetup(desk: &Sandbox, arguments: &str) -> Option<bool> {
+pub fn cryptsetup(sandbox: &Sandbox, arguments: &str) -> Option<bool> {
     let arguments = format!("-q --disable-locks {arguments}");
-    let mut command = desk.command("cryptsetup", &arguments);
+    let mut command = sandbox.command("cryptsetup", &arguments);
     match command.output() {
         Ok(output) => Some(output.status.success()),
         Err(_) => {

@@ -1,6 +1,6 @@
 //! A disk that does not give some of its bytes: one good copy is enough.
 
-use crate::sandbox::{create, desk, ends, opens};
+use crate::sandbox::{create, ends, opens, sandbox};
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use testkit::{CHEAP, Running, Sandbox, have, wait_until};
@@ -9,10 +9,10 @@ const PLACE: &str = "nbd+unix:///?socket=back";
 
 /// nbdkit over `v`, which cannot read a range until it is written: so disks do it
 /// that have sectors to spare.
-fn served(desk: &Sandbox, from: u64, to: u64) -> Running {
-    let _ = std::fs::remove_file(desk.path("back"));
-    let _ = std::fs::remove_file(desk.path("healed"));
-    let folder = desk.path("");
+fn served(sandbox: &Sandbox, from: u64, to: u64) -> Running {
+    let _ = std::fs::remove_file(sandbox.path("back"));
+    let _ = std::fs::remove_file(sandbox.path("healed"));
+    let folder = sandbox.path("");
     let folder = folder.display();
     let touches = format!(r#"[ "$4" -lt {to} ] && [ $(($4 + $3)) -gt {from} ]"#);
     let read = format!(
@@ -23,7 +23,7 @@ fn served(desk: &Sandbox, from: u64, to: u64) -> Running {
         r#"pwrite=cd {folder}; if {touches}; then touch healed; fi;
                dd of=v seek="$4" oflag=seek_bytes conv=notrunc status=none"#
     );
-    let mut command = desk.command("nbdkit", "--foreground --unix back eval");
+    let mut command = sandbox.command("nbdkit", "--foreground --unix back eval");
     command
         .arg(format!("get_size=stat -c %s {folder}/v"))
         .args([&read, &write])
@@ -32,7 +32,7 @@ fn served(desk: &Sandbox, from: u64, to: u64) -> Running {
         .stderr(Stdio::null());
     let back = Running::start(&mut command);
     wait_until("nbdkit does not begin", || {
-        UnixStream::connect(desk.path("back")).is_ok()
+        UnixStream::connect(sandbox.path("back")).is_ok()
     });
     back
 }
@@ -53,10 +53,10 @@ fn one_copy_that_can_be_read_is_enough() {
         ("veracrypt", 0, 512),
         ("veracrypt", (2 << 20) - 128 * KIB, (2 << 20) - 127 * KIB),
     ] {
-        let desk = desk();
+        let sandbox = sandbox();
         let (options, opened) = match kind {
             "veracrypt" => {
-                desk.volume(&format!(
+                sandbox.volume(&format!(
                     "create v {vera} --size 2MiB --quick --no-progress --key-file one"
                 ));
                 (
@@ -65,34 +65,34 @@ fn one_copy_that_can_be_read_is_enough() {
                 )
             }
             _ => {
-                create(&desk, "v", kind);
+                create(&sandbox, "v", kind);
                 (String::new(), "open v --key-file one".to_owned())
             }
         };
-        let sound = desk.read("v");
-        let back = served(&desk, from, to);
+        let sound = sandbox.read("v");
+        let back = served(&sandbox, from, to);
         let place = format!("{kind} without {from} to {to}");
         let open = match kind {
             "veracrypt" => format!("open {PLACE} {options}"),
             _ => format!("open {PLACE} --key-file one"),
         };
-        desk.volume(&open);
+        sandbox.volume(&open);
         if kind == "luks2" {
-            let info = ends(&desk, 0, &format!("info {PLACE}"));
+            let info = ends(&sandbox, 0, &format!("info {PLACE}"));
             let which = if from < 16 * KIB { "second" } else { "first" };
             assert!(
                 info.contains(&format!("only the {which}")),
                 "{place}: {info}"
             );
         }
-        assert!(desk.read("v") == sound, "{place}");
-        let said = ends(&desk, 0, &format!("header repair {PLACE} {options}"));
+        assert!(sandbox.read("v") == sound, "{place}");
+        let said = ends(&sandbox, 0, &format!("header repair {PLACE} {options}"));
         assert!(!said.contains("are good\n"), "{place}: {said}");
         drop(back);
-        desk.volume(&opened);
+        sandbox.volume(&opened);
         if kind == "luks2" {
-            assert!(opens(&desk, "v", "one"), "{place}");
-            assert!(ends(&desk, 0, "info v").contains("both"), "{place}");
+            assert!(opens(&sandbox, "v", "one"), "{place}");
+            assert!(ends(&sandbox, 0, "info v").contains("both"), "{place}");
         }
     }
 }
@@ -105,14 +105,14 @@ fn a_keyslot_that_cannot_be_read_does_not_close_the_others() {
         return;
     }
     for (kind, material) in [("luks2", 32 << 10), ("luks1", 4096)] {
-        let desk = desk();
-        create(&desk, "v", kind);
-        desk.volume(&format!(
+        let sandbox = sandbox();
+        create(&sandbox, "v", kind);
+        sandbox.volume(&format!(
             "key add v {CHEAP} --key-file one --new-key-file two"
         ));
-        let _back = served(&desk, material, material + 4096);
-        let said = ends(&desk, 0, &format!("open {PLACE} --key-file two"));
+        let _back = served(&sandbox, material, material + 4096);
+        let said = ends(&sandbox, 0, &format!("open {PLACE} --key-file two"));
         assert!(said.contains("keyslot     1"), "{kind}: {said}");
-        ends(&desk, 1, &format!("open {PLACE} --key-file one"));
+        ends(&sandbox, 1, &format!("open {PLACE} --key-file one"));
     }
 }

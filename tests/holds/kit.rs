@@ -70,11 +70,11 @@ impl Volumes {
         };
         let sandbox = Sandbox::new(PROGRAM).with_directory("mounted");
         sandbox.copy_files(first);
-        let desk = Self { sandbox, format };
+        let sandbox = Self { sandbox, format };
         if format == Format::Luks2 {
-            desk.renumber();
+            sandbox.renumber();
         }
-        desk
+        sandbox
     }
 
     /// Without volumes.
@@ -209,7 +209,7 @@ impl Volumes {
     }
 
     /// Gives `image` and its backup a UUID of their own: cryptsetup's lock of a
-    /// reencryption is by that, and all desks are copies of one.
+    /// reencryption is by that, and all sandboxes are copies of one.
     fn renumber(&self) {
         let uuid = fs::read("/proc/sys/kernel/random/uuid").unwrap();
         for name in ["image", "saved"] {
@@ -260,9 +260,9 @@ pub fn seal(copy: &mut [u8]) {
 }
 
 /// The exit code of `tried` on `target`, and what it said.
-fn start(desk: &Volumes, tried: &Tried, target: &str) -> (Option<i32>, String) {
+fn start(sandbox: &Volumes, tried: &Tried, target: &str) -> (Option<i32>, String) {
     let arguments = tried.arguments.replace("IMAGE", target);
-    let output = desk.cryptmark(&arguments).output().unwrap();
+    let output = sandbox.cryptmark(&arguments).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     (output.status.code(), said)
 }
@@ -306,43 +306,43 @@ fn refusals(state: &State, refused: &[&Tried]) -> Vec<String> {
     if refused.is_empty() {
         return Vec::new();
     }
-    let desk = Volumes::new(state.format);
-    let set = (state.set_up)(&desk).expect("it was possible just now");
-    let before = desk.read("image");
+    let sandbox = Volumes::new(state.format);
+    let set = (state.set_up)(&sandbox).expect("it was possible just now");
+    let before = sandbox.read("image");
     let mut wrong = Vec::new();
     for tried in refused {
-        let (code, said) = start(&desk, tried, &set.target);
+        let (code, said) = start(&sandbox, tried, &set.target);
         let named = state.says.iter().all(|name| said.contains(name));
         let expected = (state.expected)(tried);
         if let (Some(place), Some(0)) = (tried.serves, code) {
-            desk.volume(&format!("umount {}", desk.path(place).display()));
+            sandbox.volume(&format!("umount {}", sandbox.path(place).display()));
         }
         if expected != Outcome::Fails(code.unwrap_or(-1)) || said.lines().count() != 2 || !named {
             let name = tried.name;
             wrong.push(format!("{name}: {code:?} instead of {expected:?}\n{said}"));
         }
-        if desk.read("image") != before {
+        if sandbox.read("image") != before {
             wrong.push(format!("{}: has changed the volume", tried.name));
             break;
         }
     }
     drop(set);
     let opens = state.opens.iter();
-    wrong.extend(opens.filter_map(|passphrase| desk.is_sound("image", passphrase).err()));
+    wrong.extend(opens.filter_map(|passphrase| sandbox.is_sound("image", passphrase).err()));
     wrong
 }
 
 /// What is done, or begun, is so on a volume of its own.
 fn success(state: &State, tried: &Tried) -> Option<String> {
-    let desk = Volumes::new(state.format);
-    let set = (state.set_up)(&desk).expect("it was possible just now");
-    let before = desk.read("image");
-    let (code, said) = start(&desk, tried, &set.target);
+    let sandbox = Volumes::new(state.format);
+    let set = (state.set_up)(&sandbox).expect("it was possible just now");
+    let before = sandbox.read("image");
+    let (code, said) = start(&sandbox, tried, &set.target);
     if let (Some(place), Some(0)) = (tried.serves, code) {
-        desk.volume(&format!("umount {}", desk.path(place).display()));
+        sandbox.volume(&format!("umount {}", sandbox.path(place).display()));
     }
     // The end of a state may undo it.
-    let after = desk.read("image");
+    let after = sandbox.read("image");
     drop(set);
     let name = tried.name;
     let expected = (state.expected)(tried);
@@ -364,7 +364,7 @@ fn success(state: &State, tried: &Tried) -> Option<String> {
     if !tried.replaces && after.get(kept..) != Some(&before[kept..]) {
         return Some(format!("{name}: has lost the end of the volume"));
     }
-    let sound = opens.map_or(Ok(()), |passphrase| desk.is_sound("image", passphrase));
+    let sound = opens.map_or(Ok(()), |passphrase| sandbox.is_sound("image", passphrase));
     sound.err().map(|error| format!("{name}: {error}"))
 }
 

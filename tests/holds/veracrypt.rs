@@ -70,10 +70,10 @@ fn before_a_tail(command: &Command) -> Outcome {
 }
 
 /// Where the salt is: no key comes of it.
-fn salt_spoilt(desk: &Volumes) -> Result<Set, String> {
-    let mut bytes = desk.read("image");
+fn salt_spoilt(sandbox: &Volumes) -> Result<Set, String> {
+    let mut bytes = sandbox.read("image");
     bytes[10] ^= 1;
-    desk.write("image", bytes);
+    sandbox.write("image", bytes);
     Ok(Set::at("image"))
 }
 

@@ -140,7 +140,7 @@ const THEIRS: &[(&str, &str)] = &[
 const DATA: usize = 1 << 20;
 
 /// A sandbox with secrets.
-fn desk() -> Sandbox {
+fn sandbox() -> Sandbox {
     let lines: String = (0..65)
         .map(|line| format!("{line:02}-{:060}\n", line * 7919))
         .collect();
@@ -159,26 +159,26 @@ fn digest(bytes: &[u8]) -> String {
 
 #[test]
 fn dm_crypt_reads_what_is_written_here_and_the_other_way_round() {
-    let desk = desk();
+    let sandbox = sandbox();
     let mut script = String::new();
     let mut expected = Vec::new();
     for (seed, case) in (100..).zip(CASES) {
         let image = format!("{}.img", case.name);
-        desk.write("data", noise(DATA, seed));
+        sandbox.write("data", noise(DATA, seed));
         if case.create.is_empty() {
-            desk.write(&image, noise(DATA + (1 << 20), seed));
+            sandbox.write(&image, noise(DATA + (1 << 20), seed));
         } else {
             let luks = case.name.starts_with("luks");
             let cheap = if luks { CHEAP } else { "" };
             let options = format!("{} {cheap} --passphrase-file line", case.create);
-            desk.volume(&format!("create {image} {options}"));
+            sandbox.volume(&format!("create {image} {options}"));
         }
-        desk.volume(&format!("import {image} {} --input data --yes", case.ours));
+        sandbox.volume(&format!("import {image} {} --input data --yes", case.ours));
         if case.name == "veracrypt" {
             let other = format!("{} --cipher serpent-twofish-aes --yes {CHEAP}", case.ours);
-            desk.volume(&format!("reencrypt {image} {other}"));
+            sandbox.volume(&format!("reencrypt {image} {other}"));
         }
-        let plain = desk.volume(&format!("export {image} {} --output -", case.ours));
+        let plain = sandbox.volume(&format!("export {image} {} --output -", case.ours));
         assert!(plain[..DATA] == noise(DATA, seed)[..], "{}", case.name);
         expected.push((case.name, digest(&plain)));
         let _ = writeln!(
@@ -187,10 +187,10 @@ fn dm_crypt_reads_what_is_written_here_and_the_other_way_round() {
             case.theirs, case.name
         );
     }
-    desk.write("data", noise(DATA, 1));
+    sandbox.write("data", noise(DATA, 1));
     for (name, options) in THEIRS {
         let image = format!("{name}.img");
-        desk.write_zeros(&image, 20 << 20);
+        sandbox.write_zeros(&image, 20 << 20);
         let _ = writeln!(
             script,
             "cryptsetup luksFormat -q {image} {} --iter-time 10 --key-file raw && \
@@ -199,12 +199,12 @@ fn dm_crypt_reads_what_is_written_here_and_the_other_way_round() {
             options.replace('(', "\\(").replace(')', "\\)")
         );
     }
-    if boot::run(desk.directory(), &script).is_none() {
+    if boot::run(sandbox.directory(), &script).is_none() {
         return;
     }
-    let log = desk.read_text("log");
+    let log = sandbox.read_text("log");
     for (name, digest) in &expected {
-        let sum = read(&desk.path(format!("{name}.sum")));
+        let sum = read(&sandbox.path(format!("{name}.sum")));
         assert_eq!(
             sum.split(' ').next(),
             Some(digest.as_str()),
@@ -212,12 +212,12 @@ fn dm_crypt_reads_what_is_written_here_and_the_other_way_round() {
         );
     }
     for (name, _) in THEIRS {
-        let plain = desk.volume(&format!(
+        let plain = sandbox.volume(&format!(
             "export {name}.img --passphrase-file line --output -"
         ));
         assert!(plain[..DATA] == noise(DATA, 1)[..], "{name}\n{log}");
     }
-    write_back(&desk);
+    write_back(&sandbox);
     println!(
         "{} volumes of ours, {} of cryptsetup's",
         expected.len(),
@@ -227,11 +227,11 @@ fn dm_crypt_reads_what_is_written_here_and_the_other_way_round() {
 
 /// Writes into what cryptsetup formatted, and lets it read that; one volume as
 /// it is, and once more after it has become LUKS2 here.
-fn write_back(desk: &Sandbox) {
+fn write_back(sandbox: &Sandbox) {
     let mut script = String::new();
-    desk.write("data", noise(DATA, 2));
-    fs::copy(desk.path("f-luks1.img"), desk.path("converted.img")).unwrap();
-    desk.volume("convert converted.img --type luks2");
+    sandbox.write("data", noise(DATA, 2));
+    fs::copy(sandbox.path("f-luks1.img"), sandbox.path("converted.img")).unwrap();
+    sandbox.volume("convert converted.img --type luks2");
     let names: Vec<&str> = THEIRS
         .iter()
         .map(|(name, _)| *name)
@@ -240,19 +240,19 @@ fn write_back(desk: &Sandbox) {
     for name in &names {
         let image = format!("{name}.img");
         let import = "--passphrase-file line --input data --yes";
-        desk.volume(&format!("import {image} {import}"));
+        sandbox.volume(&format!("import {image} {import}"));
         let _ = writeln!(
             script,
             "cryptsetup open {image} x --key-file raw && head -c {DATA} /dev/mapper/x | sha256sum >{name}.back; \
              cryptsetup close x"
         );
     }
-    fs::remove_file(desk.path("end")).unwrap();
-    boot::run(desk.directory(), &script);
+    fs::remove_file(sandbox.path("end")).unwrap();
+    boot::run(sandbox.directory(), &script);
     for name in &names {
-        let sum = read(&desk.path(format!("{name}.back")));
+        let sum = read(&sandbox.path(format!("{name}.back")));
         let expected = digest(&noise(DATA, 2));
-        let log = read(&desk.path("log"));
+        let log = read(&sandbox.path("log"));
         assert_eq!(
             sum.split(' ').next(),
             Some(expected.as_str()),

@@ -1,6 +1,6 @@
 //! The kernel's dm-crypt as a system of the block tier: the lab kernel has it.
 
-use crate::sandbox::{PROGRAM, desk, run, succeed};
+use crate::sandbox::{PROGRAM, run, sandbox, succeed};
 
 /// The quick plan, as short as it gets, in a file system in memory.
 fn script(options: &str) -> String {
@@ -13,15 +13,15 @@ fn script(options: &str) -> String {
 
 #[test]
 fn dm_crypt_is_measured_on_a_bare_extent_and_goes() {
-    let Some(desk) = desk() else { return };
+    let Some(sandbox) = sandbox() else { return };
     succeed(
-        &desk,
+        &sandbox,
         &[],
         &script(
             "--system dm-crypt --cipher aes-xts-plain64 --cipher serpent-cbc-essiv:sha256 --json $OLDPWD/out/run.json",
         ),
     );
-    let run = desk.read_text("out/run.json");
+    let run = sandbox.read_text("out/run.json");
     let run: serde_json::Value = serde_json::from_str(&run).unwrap();
     let trials = run["trials"].as_array().unwrap();
     for cipher in ["aes-xts-plain64", "serpent-cbc-essiv:sha256"] {
@@ -41,15 +41,15 @@ fn dm_crypt_is_measured_on_a_bare_extent_and_goes() {
             assert!(ratio.is_some_and(|ratio| ratio > 0.0), "{trial}");
         }
     }
-    let devices = desk.read_text("out/devices");
+    let devices = sandbox.read_text("out/devices");
     assert!(!devices.contains("dm-"), "{devices}");
 }
 
 #[test]
 fn a_cipher_that_the_kernel_lacks_is_named() {
-    let Some(desk) = desk() else { return };
+    let Some(sandbox) = sandbox() else { return };
     let output = run(
-        &desk,
+        &sandbox,
         &[],
         &script("--system dm-crypt --cipher kuznyechik-xts-plain64"),
     );

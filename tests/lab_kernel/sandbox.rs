@@ -9,7 +9,7 @@ pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
 /// A sandbox with a copy of the kernel, so that its processes are told from others'; nothing, with
 /// the reason printed, where there is no kernel.
-pub fn desk() -> Option<Sandbox> {
+pub fn sandbox() -> Option<Sandbox> {
     let kernel = match Lab::find() {
         Ok(lab) => lab.path().to_owned(),
         Err(error) => {
@@ -18,7 +18,7 @@ pub fn desk() -> Option<Sandbox> {
         }
     };
     // Without a folder for data, all that the program keeps lies in `home`, which stays empty.
-    let desk = Sandbox::new(PROGRAM)
+    let sandbox = Sandbox::new(PROGRAM)
         .with_path("HOME", "home")
         .without_variable("XDG_DATA_HOME")
         .with_path("TMPDIR", "temporary")
@@ -27,30 +27,30 @@ pub fn desk() -> Option<Sandbox> {
         .with_directory("temporary")
         .with_directory("out");
     let inside = kernel.strip_prefix(standard_cache().unwrap()).unwrap();
-    let copy = desk.path("cache/cryptmark/lab-kernel").join(inside);
+    let copy = sandbox.path("cache/cryptmark/lab-kernel").join(inside);
     fs::create_dir_all(copy.parent().unwrap()).unwrap();
     fs::copy(kernel, copy).unwrap();
-    Some(desk)
+    Some(sandbox)
 }
 
 /// `cryptmark lab ARGUMENTS` in the sandbox.
-pub fn lab(desk: &Sandbox, arguments: &[&str]) -> Command {
-    desk.cryptmark(&[&["lab"], arguments].concat())
+pub fn lab(sandbox: &Sandbox, arguments: &[&str]) -> Command {
+    sandbox.cryptmark(&[&["lab"], arguments].concat())
 }
 
 /// Runs a script in the kernel, which may write to `out`.
-pub fn run(desk: &Sandbox, options: &[&str], script: &str) -> Output {
+pub fn run(sandbox: &Sandbox, options: &[&str], script: &str) -> Output {
     let arguments = [
         &["run", "--writable", "out"],
         options,
         &["--", "sh", "-c", script],
     ];
-    lab(desk, &arguments.concat()).output().unwrap()
+    lab(sandbox, &arguments.concat()).output().unwrap()
 }
 
 /// The same, of a script that must succeed; its output.
-pub fn succeed(desk: &Sandbox, options: &[&str], script: &str) -> String {
-    let output = run(desk, options, script);
+pub fn succeed(sandbox: &Sandbox, options: &[&str], script: &str) -> String {
+    let output = run(sandbox, options, script);
     let errors = String::from_utf8_lossy(&output.stderr);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{script}\n{said}\n{errors}");
@@ -61,19 +61,19 @@ pub fn succeed(desk: &Sandbox, options: &[&str], script: &str) -> String {
 ///
 /// # Panics
 /// If one stays.
-pub fn assert_nothing_runs(desk: &Sandbox) {
+pub fn assert_nothing_runs(sandbox: &Sandbox) {
     wait_until("processes of the kernel are still there", || {
-        processes(desk).is_empty()
+        processes(sandbox).is_empty()
     });
     for name in ["home", "temporary"] {
-        let left: Vec<_> = fs::read_dir(desk.path(name)).unwrap().collect();
+        let left: Vec<_> = fs::read_dir(sandbox.path(name)).unwrap().collect();
         assert!(left.is_empty(), "{name}: {left:?}");
     }
 }
 
 /// Whatever runs the copy of the kernel, what is inside included.
-pub fn processes(desk: &Sandbox) -> Vec<u32> {
-    let cache = desk.path("cache");
+pub fn processes(sandbox: &Sandbox) -> Vec<u32> {
+    let cache = sandbox.path("cache");
     let ours = |entry: &fs::DirEntry| {
         fs::read_link(entry.path().join("exe")).is_ok_and(|exe| exe.starts_with(&cache))
     };

@@ -55,17 +55,17 @@ impl Mounts {
 
     /// The same for a user without rights.
     pub fn of_user(size: u64) -> Option<Self> {
-        let mut desk = Self::new(size)?;
+        let mut sandbox = Self::new(size)?;
         let device = fs::metadata("/dev/fuse").unwrap();
         if device.permissions().mode() & 0o006 != 0o006 {
             println!("skipped: mounts by a user: /dev/fuse is not open to all users");
             return None;
         }
-        desk.user = true;
-        for path in ["", "x.img", "line", "d"].map(|name| desk.path(name)) {
+        sandbox.user = true;
+        for path in ["", "x.img", "line", "d"].map(|name| sandbox.path(name)) {
             std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        Some(desk)
+        Some(sandbox)
     }
 
     /// `cryptmark volume NAME`, by the user.
@@ -112,7 +112,7 @@ impl Mounts {
         child
     }
 
-    /// What is said of this desk's volume; nothing where it is not served.
+    /// What is said of this sandbox's volume; nothing where it is not served.
     pub fn status(&self) -> Option<serde_json::Value> {
         let output = self.subcommand("status").arg("--json").succeeds();
         let list: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
@@ -126,7 +126,7 @@ impl Mounts {
         self.status().unwrap()["pid"].as_u64().unwrap() as u32
     }
 
-    /// The mounts and loop devices that this desk has; private ones are said
+    /// The mounts and loop devices that this sandbox has; private ones are said
     /// to be there by the status.
     pub fn is_tidy(&self) -> bool {
         let empty = fs::read_dir(self.path("d")).is_ok_and(|mut entries| entries.next().is_none());

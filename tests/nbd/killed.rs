@@ -3,7 +3,7 @@
 //! Every read is compared with what was written; in the end the file behind the
 //! server is opened without it.
 
-use crate::sandbox::{Kind, MIB, create, desk, given, start};
+use crate::sandbox::{Kind, MIB, create, given, sandbox, start};
 use block::BlockDevice;
 use block::model::{Discarded, Model};
 use cipher::Key;
@@ -22,14 +22,14 @@ const DATA: u64 = 2 * MIB;
 /// LUKS2's header.
 const HEADER: u64 = 16 * MIB;
 
-fn uri(desk: &Sandbox) -> String {
-    format!("nbd+unix:///?socket={}", desk.path("back").display())
+fn uri(sandbox: &Sandbox) -> String {
+    format!("nbd+unix:///?socket={}", sandbox.path("back").display())
 }
 
 /// Has `load` done while the server is killed `kills` times; how often that was.
 fn killing(
     kind: Kind,
-    desk: &Sandbox,
+    sandbox: &Sandbox,
     back: Running,
     kills: u64,
     load: impl Fn(u64) + Sync,
@@ -51,7 +51,7 @@ fn killing(
             assert!(!loading.is_finished(), "{kind:?}: the load has failed");
             drop(back);
             std::thread::sleep(Duration::from_millis(kill * 31 % 60));
-            back = kind.start(desk);
+            back = kind.start(sandbox);
         }
         over.store(true, Ordering::SeqCst);
         let rounds = loading.join().unwrap();
@@ -82,15 +82,15 @@ pub fn model(seed: u64) -> Model {
 }
 
 /// Serves the volume on the export, at the socket `front`.
-fn serve(desk: &Sandbox) -> (Running, NbdDevice) {
+fn serve(sandbox: &Sandbox) -> (Running, NbdDevice) {
     let arguments = format!(
         "volume serve {} --passphrase-file line --trim pass --nbd front",
-        uri(desk)
+        uri(sandbox)
     );
-    let mut command = desk.cryptmark(&arguments);
+    let mut command = sandbox.cryptmark(&arguments);
     command.stdout(Stdio::piped());
-    let front = start(command, &desk.path("front"));
-    let client = NbdDevice::connect(&Place::Unix(desk.path("front")), "").unwrap();
+    let front = start(command, &sandbox.path("front"));
+    let client = NbdDevice::connect(&Place::Unix(sandbox.path("front")), "").unwrap();
     (front, client)
 }
 
@@ -112,19 +112,19 @@ fn survives(kind: Kind) {
         return;
     }
     let kills = given("NBD_KILLS", 3);
-    let desk = desk();
-    desk.write_zeros("disk", HEADER + DATA);
-    let back = kind.start(&desk);
-    create(&desk, &uri(&desk));
+    let sandbox = sandbox();
+    sandbox.write_zeros("disk", HEADER + DATA);
+    let back = kind.start(&sandbox);
+    create(&sandbox, &uri(&sandbox));
 
     // In this process, by the device itself.
-    let device = NbdDevice::open(&Uri::parse(uri(&desk).as_ref()).unwrap()).unwrap();
+    let device = NbdDevice::open(&Uri::parse(uri(&sandbox).as_ref()).unwrap()).unwrap();
     let plain = opened(&device);
     assert_eq!(plain.geometry().size, DATA);
     let over = AtomicBool::new(false);
     let back = std::thread::scope(|scope| {
         let watching = scope.spawn(|| no_hang(&device, &over));
-        let back = killing(kind, &desk, back, kills, |round| {
+        let back = killing(kind, &sandbox, back, kills, |round| {
             model(round + 1).run(&plain)
         });
         over.store(true, Ordering::SeqCst);
@@ -141,13 +141,13 @@ fn survives(kind: Kind) {
     drop(device);
     drop(back);
     let reading = "volume export disk --passphrase-file line --yes --output out";
-    desk.ok(reading);
-    assert!(is_same(&desk.read("out"), &expected), "{kind:?}");
+    sandbox.ok(reading);
+    assert!(is_same(&sandbox.read("out"), &expected), "{kind:?}");
 
     // By the program, which serves it to somebody else.
-    let back = kind.start(&desk);
-    let (front, client) = serve(&desk);
-    let back = killing(kind, &desk, back, kills, |round| {
+    let back = kind.start(&sandbox);
+    let (front, client) = serve(&sandbox);
+    let back = killing(kind, &sandbox, back, kills, |round| {
         model(round + 100).run(&client)
     });
     client.read_at(0, &mut expected).unwrap();
@@ -155,8 +155,8 @@ fn survives(kind: Kind) {
     drop(client);
     drop(back);
     drop(front);
-    desk.ok(reading);
-    assert!(is_same(&desk.read("out"), &expected), "{kind:?}");
+    sandbox.ok(reading);
+    assert!(is_same(&sandbox.read("out"), &expected), "{kind:?}");
 }
 
 /// Whether both have the same bytes where the first has no hole: what was
@@ -186,14 +186,14 @@ fn our_server_killed_under_load_loses_nothing() {
 /// The program says what it is, and ends as it should.
 #[test]
 fn a_volume_on_an_export_is_served_in_the_background() {
-    let desk = desk();
-    desk.write_zeros("disk", HEADER + DATA);
-    let back = Kind::Ours.start(&desk);
+    let sandbox = sandbox();
+    sandbox.write_zeros("disk", HEADER + DATA);
+    let back = Kind::Ours.start(&sandbox);
     let place = "nbd+unix:///?socket=back";
-    create(&desk, place);
+    create(&sandbox, place);
     let serving =
         "volume serve nbd+unix:///?socket=back --passphrase-file line --nbd front --daemon";
-    let mut child = desk
+    let mut child = sandbox
         .cryptmark(serving)
         .stdout(Stdio::piped())
         .spawn()
@@ -203,19 +203,19 @@ fn a_volume_on_an_export_is_served_in_the_background() {
     told.read_line(&mut line).unwrap();
     assert!(child.wait().unwrap().success());
     assert!(line.starts_with(&format!("{place} is served: ")), "{line}");
-    let client = NbdDevice::connect(&Place::Unix(desk.path("front")), "").unwrap();
+    let client = NbdDevice::connect(&Place::Unix(sandbox.path("front")), "").unwrap();
     client.write_at(0, &[5; 4096]).unwrap();
     client.flush().unwrap();
     // It works in another folder now, and finds the server all the same.
     drop(back);
-    let _back = Kind::Ours.start(&desk);
+    let _back = Kind::Ours.start(&sandbox);
     let mut bytes = [0; 4096];
     client.read_at(0, &mut bytes).unwrap();
     assert_eq!(bytes, [5; 4096]);
     let refused =
-        desk.run("volume serve nbd+unix:///?socket=./back --passphrase-file line --nbd other");
+        sandbox.run("volume serve nbd+unix:///?socket=./back --passphrase-file line --nbd other");
     assert_eq!(refused.status.code(), Some(4), "it is the same place");
     drop(client);
-    desk.ok(&format!("volume umount {place}"));
-    assert!(!desk.path("front").exists());
+    sandbox.ok(&format!("volume umount {place}"));
+    assert!(!sandbox.path("front").exists());
 }

@@ -9,17 +9,17 @@ use testkit::{CHEAP, Running, Sandbox, have, wait_until};
 pub const MIB: u64 = 1 << 20;
 
 /// A sandbox with a passphrase in `line`.
-pub fn desk() -> Sandbox {
+pub fn sandbox() -> Sandbox {
     Sandbox::new(env!("CARGO_BIN_EXE_cryptmark")).with_file("line", "a passphrase\n")
 }
 
 /// Makes a LUKS2 volume that opens quickly.
 #[track_caller]
-pub fn create(desk: &Sandbox, place: &str) {
-    desk.volume(&format!("create {place} --passphrase-file line {CHEAP}"));
+pub fn create(sandbox: &Sandbox, place: &str) {
+    sandbox.volume(&format!("create {place} --passphrase-file line {CHEAP}"));
 }
 
-/// A server over the file `disk` of a desk, at the socket `back`.
+/// A server over the file `disk` of a sandbox, at the socket `back`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// nbdkit with its file plugin.
@@ -42,19 +42,19 @@ impl Kind {
         }
     }
 
-    fn command(self, desk: &Sandbox) -> Command {
+    fn command(self, sandbox: &Sandbox) -> Command {
         match self {
-            Self::NbdkitFile => desk.command("nbdkit", "--foreground --unix back file disk"),
-            Self::NbdkitMemory => desk.command("nbdkit", "--foreground --unix back memory 40M"),
+            Self::NbdkitFile => sandbox.command("nbdkit", "--foreground --unix back file disk"),
+            Self::NbdkitMemory => sandbox.command("nbdkit", "--foreground --unix back memory 40M"),
             Self::Qemu => {
-                let socket = desk.path("back");
+                let socket = sandbox.path("back");
                 let arguments = format!(
                     "--persistent --format=raw --cache=writeback --socket={} disk",
                     socket.display()
                 );
-                desk.command("qemu-nbd", &arguments)
+                sandbox.command("qemu-nbd", &arguments)
             }
-            Self::Ours => desk.cryptmark(
+            Self::Ours => sandbox.cryptmark(
                 "volume serve disk --type plain --cipher cipher_null-ecb --passphrase-file line \
                  --trim pass --nbd back",
             ),
@@ -62,8 +62,8 @@ impl Kind {
     }
 
     /// Starts it, and returns when it listens.
-    pub fn start(self, desk: &Sandbox) -> Running {
-        start(self.command(desk), &desk.path("back"))
+    pub fn start(self, sandbox: &Sandbox) -> Running {
+        start(self.command(sandbox), &sandbox.path("back"))
     }
 }
 

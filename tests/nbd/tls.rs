@@ -1,29 +1,29 @@
 //! Volumes on exports that are reached by TLS.
 
-use crate::sandbox::{Kind, MIB, create, desk, start};
+use crate::sandbox::{Kind, MIB, create, sandbox, start};
 use std::fs;
 use testkit::{Sandbox, have};
 
 /// Makes an authority in `folder`, and what it vouches for, for `localhost`.
-fn certificates(desk: &Sandbox, folder: &str) {
-    fs::create_dir(desk.path(folder)).unwrap();
+fn certificates(sandbox: &Sandbox, folder: &str) {
+    fs::create_dir(sandbox.path(folder)).unwrap();
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
     let at = |name: &str| format!("{folder}/{name}");
     let (authority, names) = (at("ca-cert.pem"), at("names"));
-    desk.write(&names, "subjectAltName=DNS:localhost\n");
+    sandbox.write(&names, "subjectAltName=DNS:localhost\n");
     let ca = at("ca-key.pem");
-    desk.tool(
+    sandbox.tool(
         "openssl",
         &format!("req -x509 {key} -subj /CN=authority -keyout {ca} -out {authority}"),
     );
     for name in ["server", "client"] {
         let [request, signed, private] =
             ["request", "cert", "key"].map(|what| at(&format!("{name}-{what}.pem")));
-        desk.tool(
+        sandbox.tool(
             "openssl",
             &format!("req -new {key} -subj /CN={name} -keyout {private} -out {request}"),
         );
-        desk.tool(
+        sandbox.tool(
             "openssl",
             &format!(
                 "x509 -req -days 2 -in {request} -CA {authority} -CAkey {ca} -CAcreateserial \
@@ -38,26 +38,26 @@ fn volumes_lie_behind_tls() {
     if !have(&["openssl"]) {
         return;
     }
-    let desk = desk();
-    desk.write_zeros("disk", 20 * MIB);
-    certificates(&desk, "pki");
-    certificates(&desk, "foreign");
+    let sandbox = sandbox();
+    sandbox.write_zeros("disk", 20 * MIB);
+    certificates(&sandbox, "pki");
+    certificates(&sandbox, "foreign");
     let serving = "volume serve disk --type plain --cipher cipher_null-ecb --passphrase-file line \
                    --nbd back --tls require --tls-certificates pki --tls-verify-peer";
-    let start = || start(desk.cryptmark(serving), &desk.path("back"));
+    let start = || start(sandbox.cryptmark(serving), &sandbox.path("back"));
     let back = start();
     let place = "nbds+unix:///?socket=back&tls-certificates=pki";
-    create(&desk, place);
-    desk.write("plain", vec![7; 1 << 20]);
-    desk.ok(&format!(
+    create(&sandbox, place);
+    sandbox.write("plain", vec![7; 1 << 20]);
+    sandbox.ok(&format!(
         "volume import {place} --input plain --passphrase-file line --no-progress"
     ));
     // A device that lasts greets again.
     let uri = serve::nbd::Uri::parse(
         format!(
             "nbds+unix:///?socket={}&tls-certificates={}",
-            desk.path("back").display(),
-            desk.path("pki").display()
+            sandbox.path("back").display(),
+            sandbox.path("pki").display()
         )
         .as_ref(),
     );
@@ -70,11 +70,11 @@ fn volumes_lie_behind_tls() {
     block::BlockDevice::read_at(&device, 0, &mut again).unwrap();
     assert_eq!(bytes, again);
     drop(device);
-    desk.ok(&format!(
+    sandbox.ok(&format!(
         "volume export {place} --output out --passphrase-file line --no-progress"
     ));
-    assert_eq!(desk.read("out")[..1 << 20], vec![7; 1 << 20][..]);
-    let open = |place: &str| desk.run(&format!("volume open {place} --passphrase-file line"));
+    assert_eq!(sandbox.read("out")[..1 << 20], vec![7; 1 << 20][..]);
+    let open = |place: &str| sandbox.run(&format!("volume open {place} --passphrase-file line"));
     for (code, place, words) in [
         (2, "nbd+unix:///?socket=back", "gives nothing without TLS"),
         (
@@ -95,7 +95,7 @@ fn volumes_lie_behind_tls() {
     }
     drop(back);
     // TLS is asked for, and there is none.
-    let _back = Kind::Ours.start(&desk);
+    let _back = Kind::Ours.start(&sandbox);
     let output = open(place);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");

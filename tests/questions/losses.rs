@@ -1,6 +1,6 @@
 //! Every kind of content against every command that would write over it.
 
-use super::{desk, file, nothing_wrong, refused, run};
+use super::{file, nothing_wrong, refused, run, sandbox};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use testkit::{CHEAP, Sandbox};
@@ -134,13 +134,13 @@ fn kinds() -> Vec<Kind> {
     ]
 }
 
-fn hold(desk: &Sandbox, kind: &Kind) {
+fn hold(sandbox: &Sandbox, kind: &Kind) {
     let pieces: Vec<(u64, &[u8])> = kind
         .pieces
         .iter()
         .map(|(at, bytes)| (*at, bytes.as_slice()))
         .collect();
-    file(desk, "x", SIZE, &pieces);
+    file(sandbox, "x", SIZE, &pieces);
 }
 
 /// Commands that write over all of `x`, whatever it holds.
@@ -167,24 +167,24 @@ fn encrypting() -> Vec<String> {
     ]
 }
 
-/// A desk with a small volume, a detached header, key files and something to import.
+/// A sandbox with a small volume, a detached header, key files and something to import.
 fn prepared() -> Sandbox {
-    let desk = desk();
-    desk.write("letter", [b'l'; 4096]);
+    let sandbox = sandbox();
+    sandbox.write("letter", [b'l'; 4096]);
     let lines: String = (0..64).map(|line| format!("{line:032}\n")).collect();
-    desk.write("key64", lines);
-    desk.volume(&format!(
+    sandbox.write("key64", lines);
+    sandbox.volume(&format!(
         "create small --size 17M --passphrase-file pass {CHEAP}"
     ));
-    desk.volume(&format!(
+    sandbox.volume(&format!(
         "create away --size 24M --header detached --passphrase-file pass {CHEAP}"
     ));
-    desk
+    sandbox
 }
 
 #[test]
 fn nothing_is_overwritten_unasked() {
-    let desk = prepared();
+    let sandbox = prepared();
     let mut wrong = Vec::new();
     for kind in kinds() {
         let mut commands = overwriting();
@@ -192,9 +192,9 @@ fn nothing_is_overwritten_unasked() {
             commands.extend(encrypting());
         }
         for command in commands {
-            hold(&desk, &kind);
+            hold(&sandbox, &kind);
             let of = format!("{}: ", kind.name);
-            let refused = refused(&desk, &command, b"", 4, kind.words);
+            let refused = refused(&sandbox, &command, b"", 4, kind.words);
             wrong.extend(refused.into_iter().map(|wrong| of.clone() + &wrong));
         }
     }
@@ -203,18 +203,18 @@ fn nothing_is_overwritten_unasked() {
 
 #[test]
 fn who_confirms_gets_it_done() {
-    let desk = prepared();
+    let sandbox = prepared();
     let mut kinds = kinds();
     kinds.retain(|kind| ["ext4", "from-16"].contains(&kind.name));
     assert_eq!(kinds.len(), 2);
     let mut wrong = Vec::new();
     for command in overwriting().into_iter().chain(encrypting()) {
         for kind in &kinds {
-            hold(&desk, kind);
-            let _ = fs::remove_file(desk.path("fresh"));
-            let before = desk.read("x");
-            let answer = run(&desk, &format!("{command} --yes"), b"");
-            if answer.code != Some(0) || desk.read("x") == before {
+            hold(&sandbox, kind);
+            let _ = fs::remove_file(sandbox.path("fresh"));
+            let before = sandbox.read("x");
+            let answer = run(&sandbox, &format!("{command} --yes"), b"");
+            if answer.code != Some(0) || sandbox.read("x") == before {
                 wrong.push(format!("{}: {command}: {answer:?}", kind.name));
             }
         }
@@ -224,20 +224,26 @@ fn who_confirms_gets_it_done() {
 
 #[test]
 fn a_luks_volume_is_told_by_name_and_key_slots() {
-    let desk = prepared();
+    let sandbox = prepared();
     let uuid = "b0a4c2e6-3f5d-4a1b-9c8e-7d6f5a4b3c2d";
     let mut wrong = Vec::new();
     for kind in ["luks1", "luks2"] {
-        let _ = fs::remove_file(desk.path("x"));
+        let _ = fs::remove_file(sandbox.path("x"));
         let label = if kind == "luks2" { "--label home" } else { "" };
-        desk.volume(&format!(
+        sandbox.volume(&format!(
             "create x --size 24M --type {kind} --uuid {uuid} {label} --passphrase-file pass {CHEAP}"
         ));
-        desk.volume(&format!(
+        sandbox.volume(&format!(
             "key add x --passphrase-file pass --new-passphrase-file other --new-key-slot 3 {CHEAP}"
         ));
         for command in overwriting().into_iter().chain(encrypting()) {
-            wrong.extend(refused(&desk, &command, b"", 4, &[uuid, "key slots 0, 3"]));
+            wrong.extend(refused(
+                &sandbox,
+                &command,
+                b"",
+                4,
+                &[uuid, "key slots 0, 3"],
+            ));
         }
     }
     nothing_wrong(&wrong);
@@ -245,8 +251,8 @@ fn a_luks_volume_is_told_by_name_and_key_slots() {
 
 #[test]
 fn what_a_volume_holds_inside_is_asked_for() {
-    let desk = prepared();
-    file(&desk, "ext4", 64 << 10, &[(0, &ext4())]);
+    let sandbox = prepared();
+    file(&sandbox, "ext4", 64 << 10, &[(0, &ext4())]);
     let mut wrong = Vec::new();
     for (make, open) in [
         (
@@ -260,43 +266,43 @@ fn what_a_volume_holds_inside_is_asked_for() {
         ),
         ("create v --size 4M --type plain".into(), "--type plain"),
     ] {
-        let _ = fs::remove_file(desk.path("v"));
-        desk.volume(&make);
+        let _ = fs::remove_file(sandbox.path("v"));
+        sandbox.volume(&make);
         let import = format!("import v {open} --passphrase-file pass -i");
         // The noise of a volume without a header is asked for as well.
-        desk.volume(&format!("{import} ext4 --yes"));
+        sandbox.volume(&format!("{import} ext4 --yes"));
         let again = format!("{import} letter");
         wrong.extend(refused(
-            &desk,
+            &sandbox,
             &again,
             b"",
             4,
             &["ext4 file system \"letters\""],
         ));
-        desk.volume(&format!("{again} --yes"));
+        sandbox.volume(&format!("{again} --yes"));
     }
     nothing_wrong(&wrong);
 }
 
 #[test]
 fn what_is_no_noise_is_no_volume_without_a_header() {
-    let desk = prepared();
+    let sandbox = prepared();
     let text = b"Dear reader, this is no noise. ".repeat(200);
     let mut wrong = Vec::new();
     for place in [0, 5 * MIB, 20 * MIB] {
-        file(&desk, "x", SIZE, &[(place, &text)]);
+        file(&sandbox, "x", SIZE, &[(place, &text)]);
         let words = format!("at byte {place} that are not encrypted");
         for command in encrypting() {
-            wrong.extend(refused(&desk, &command, b"", 4, &[&words]));
+            wrong.extend(refused(&sandbox, &command, b"", 4, &[&words]));
         }
     }
     nothing_wrong(&wrong);
     // What is blank is nobody's.
     for command in encrypting() {
-        file(&desk, "x", SIZE, &[]);
-        desk.volume(&command);
-        wrong.extend(refused(&desk, &command, b"", 4, &["x holds", "--yes"]));
-        desk.volume(&format!("{command} --yes"));
+        file(&sandbox, "x", SIZE, &[]);
+        sandbox.volume(&command);
+        wrong.extend(refused(&sandbox, &command, b"", 4, &["x holds", "--yes"]));
+        sandbox.volume(&format!("{command} --yes"));
     }
     nothing_wrong(&wrong);
 }
@@ -304,9 +310,9 @@ fn what_is_no_noise_is_no_volume_without_a_header() {
 /// Without a header, nothing says whose noise it is.
 #[test]
 fn noise_is_asked_for_where_no_header_is() {
-    let desk = prepared();
+    let sandbox = prepared();
     let words = &["x holds data from byte ", "encrypted data looks like this"];
-    desk.volume(
+    sandbox.volume(
         "create x --size 24M --type veracrypt --veracrypt-pim 1 --quick --passphrase-file other",
     );
     let mut wrong = Vec::new();
@@ -314,24 +320,24 @@ fn noise_is_asked_for_where_no_header_is() {
         .iter()
         .filter(|line| !line.contains("--header"))
     {
-        wrong.extend(refused(&desk, command, b"", 4, words));
+        wrong.extend(refused(&sandbox, command, b"", 4, words));
     }
     // A volume with a file system in it, under another passphrase.
-    let _ = fs::remove_file(desk.path("x"));
-    file(&desk, "ext4", 64 << 10, &[(0, &ext4())]);
-    desk.volume("create x --size 4M --type plain");
-    desk.volume("import x --type plain --passphrase-file pass -i ext4 --yes");
+    let _ = fs::remove_file(sandbox.path("x"));
+    file(&sandbox, "ext4", 64 << 10, &[(0, &ext4())]);
+    sandbox.volume("create x --size 4M --type plain");
+    sandbox.volume("import x --type plain --passphrase-file pass -i ext4 --yes");
     let import = "import x --type plain -i letter --passphrase-file";
-    wrong.extend(refused(&desk, &format!("{import} other"), b"", 4, words));
+    wrong.extend(refused(&sandbox, &format!("{import} other"), b"", 4, words));
     let named = &["ext4 file system \"letters\""];
-    wrong.extend(refused(&desk, &format!("{import} pass"), b"", 4, named));
+    wrong.extend(refused(&sandbox, &format!("{import} pass"), b"", 4, named));
     nothing_wrong(&wrong);
 }
 
 #[test]
 fn what_a_volume_holds_without_a_name_is_asked_for() {
-    let desk = prepared();
-    desk.write("diary", b"my diary, day one\n".repeat(20_000));
+    let sandbox = prepared();
+    sandbox.write("diary", b"my diary, day one\n".repeat(20_000));
     let mut wrong = Vec::new();
     for (make, open) in [
         (format!("create v --size 20M {CHEAP}"), ""),
@@ -346,14 +352,14 @@ fn what_a_volume_holds_without_a_name_is_asked_for() {
             "--type veracrypt --veracrypt-pim 1 --hash sha512",
         ),
     ] {
-        let _ = fs::remove_file(desk.path("v"));
-        desk.volume(&format!("{make} --passphrase-file pass"));
+        let _ = fs::remove_file(sandbox.path("v"));
+        sandbox.volume(&format!("{make} --passphrase-file pass"));
         let import = format!("import v {open} --passphrase-file pass -i");
-        desk.volume(&format!("{import} diary"));
+        sandbox.volume(&format!("{import} diary"));
         let again = format!("{import} letter");
         let words = &["the volume in v holds readable data at byte 0", "--yes"];
-        wrong.extend(refused(&desk, &again, b"", 4, words));
-        desk.volume(&format!("{again} --yes"));
+        wrong.extend(refused(&sandbox, &again, b"", 4, words));
+        sandbox.volume(&format!("{again} --yes"));
     }
     nothing_wrong(&wrong);
 }
@@ -361,8 +367,8 @@ fn what_a_volume_holds_without_a_name_is_asked_for() {
 /// What only shows when the new header is made.
 #[test]
 fn what_cannot_be_created_leaves_what_was_there() {
-    let desk = desk();
-    desk.volume(&format!(
+    let sandbox = sandbox();
+    sandbox.volume(&format!(
         "create x --size 20M --passphrase-file pass {CHEAP}"
     ));
     let long = "n".repeat(60);
@@ -389,38 +395,38 @@ fn what_cannot_be_created_leaves_what_was_there() {
         (2, "--type tcrypt --quick --cipher camellia".into()),
     ] {
         let line = format!("create x --yes --passphrase-file other {options}");
-        wrong.extend(refused(&desk, &line, b"", code, &[]));
+        wrong.extend(refused(&sandbox, &line, b"", code, &[]));
     }
     nothing_wrong(&wrong);
-    desk.volume("open x --passphrase-file pass");
+    sandbox.volume("open x --passphrase-file pass");
 }
 
 #[test]
 fn shrinking_says_what_is_cut_off() {
-    let desk = prepared();
+    let sandbox = prepared();
     let wanted = &["the last 524288 bytes", "from byte 17301504 on"];
-    let wrong = refused(&desk, "resize small --to 16896K", b"", 4, wanted);
+    let wrong = refused(&sandbox, "resize small --to 16896K", b"", 4, wanted);
     nothing_wrong(&wrong);
-    let answer = run(&desk, "resize small --to 99999999TiB", b"");
+    let answer = run(&sandbox, "resize small --to 99999999TiB", b"");
     assert_eq!(answer.code, Some(2));
     assert!(
         !answer.said.contains("18446744073709551615"),
         "{}",
         answer.said
     );
-    desk.volume("resize small --to 16896K --yes");
+    sandbox.volume("resize small --to 16896K --yes");
 }
 
 #[test]
 fn a_hidden_volume_is_made_only_where_the_user_says_that_there_is_none() {
-    let desk = prepared();
-    desk.volume(
+    let sandbox = prepared();
+    sandbox.volume(
         "create v --size 4M --type veracrypt --veracrypt-pim 1 --quick --passphrase-file pass",
     );
     let create = "create v --type veracrypt --veracrypt-pim 1 --outer-pim 1 --tcrypt-hidden 1M --passphrase-file pass \
                   --new-passphrase-file";
     let mut wrong = refused(
-        &desk,
+        &sandbox,
         &format!("{create} other"),
         b"",
         4,
@@ -428,45 +434,45 @@ fn a_hidden_volume_is_made_only_where_the_user_says_that_there_is_none() {
     );
     // With what opens the outer one it could never be opened.
     wrong.extend(refused(
-        &desk,
+        &sandbox,
         &format!("{create} pass --yes"),
         b"",
         2,
         &["outer one"],
     ));
-    desk.volume(&format!("{create} other --yes"));
+    sandbox.volume(&format!("{create} other --yes"));
     wrong.extend(refused(
-        &desk,
+        &sandbox,
         &format!("{create} other"),
         b"",
         4,
         &["hidden volume already"],
     ));
     nothing_wrong(&wrong);
-    desk.volume("open v --type veracrypt --veracrypt-pim 1 --hash sha512 --tcrypt-hidden --passphrase-file other");
+    sandbox.volume("open v --type veracrypt --veracrypt-pim 1 --hash sha512 --tcrypt-hidden --passphrase-file other");
 }
 
 #[test]
 fn key_material_of_a_replaced_volume_is_gone() {
-    let desk = desk();
+    let sandbox = sandbox();
     for (old, new) in [
         ("luks2", format!("--type luks2 {CHEAP}")),
         ("luks1", format!("--type luks2 {CHEAP}")),
         ("luks2", "--type luks1 --pbkdf-force-iterations 1000".into()),
         ("luks2", "--type veracrypt --veracrypt-pim 1 --quick".into()),
     ] {
-        let _ = fs::remove_file(desk.path("x"));
-        desk.volume(&format!(
+        let _ = fs::remove_file(sandbox.path("x"));
+        sandbox.volume(&format!(
             "create x --size 24M --type {old} --passphrase-file pass {CHEAP}"
         ));
         for slot in 1..6 {
-            desk.volume(&format!(
+            sandbox.volume(&format!(
                 "key add x --passphrase-file pass --new-passphrase-file other --new-key-slot {slot} {CHEAP}"
             ));
         }
-        let before = desk.read("x");
-        desk.volume(&format!("create x --yes --passphrase-file other {new}"));
-        let after = desk.read("x");
+        let before = sandbox.read("x");
+        sandbox.volume(&format!("create x --yes --passphrase-file other {new}"));
+        let after = sandbox.read("x");
         let sectors = before.chunks(512).zip(after.chunks(512));
         let kept = sectors
             .filter(|(before, after)| before == after && before.iter().any(|&byte| byte != 0))
@@ -477,7 +483,7 @@ fn key_material_of_a_replaced_volume_is_gone() {
 
 #[test]
 fn new_files_are_their_owners_and_go_again_on_failure() {
-    let desk = desk();
+    let sandbox = sandbox();
     let created: [(String, &[&str]); 3] = [
         (
             format!("create x --size 24M --header h --passphrase-file pass {CHEAP}"),
@@ -491,11 +497,14 @@ fn new_files_are_their_owners_and_go_again_on_failure() {
         ("create x --size 4M --type plain".into(), &["x"]),
     ];
     for (command, names) in created {
-        desk.volume(&command);
+        sandbox.volume(&command);
         for name in names {
-            let mode = fs::metadata(desk.path(name)).unwrap().permissions().mode();
+            let mode = fs::metadata(sandbox.path(name))
+                .unwrap()
+                .permissions()
+                .mode();
             assert_eq!(mode & 0o777, 0o600, "{command}: {name}");
-            fs::remove_file(desk.path(name)).unwrap();
+            fs::remove_file(sandbox.path(name)).unwrap();
         }
     }
     let failing = [
@@ -536,10 +545,10 @@ fn new_files_are_their_owners_and_go_again_on_failure() {
             "create x --size 24M --type veracrypt --veracrypt-pim 5 --passphrase-file short".into(),
         ),
     ];
-    desk.write("short", "too short for it\n");
+    sandbox.write("short", "too short for it\n");
     let mut wrong = Vec::new();
     for (code, command) in failing {
-        wrong.extend(refused(&desk, &command, b"", code, &[]));
+        wrong.extend(refused(&sandbox, &command, b"", code, &[]));
     }
     nothing_wrong(&wrong);
 }
@@ -547,47 +556,47 @@ fn new_files_are_their_owners_and_go_again_on_failure() {
 #[test]
 fn input_that_reaches_a_protected_volume_is_refused_before_it_is_written() {
     const BEFORE: usize = 2_879_488;
-    let desk = desk();
-    desk.volume(
+    let sandbox = sandbox();
+    sandbox.volume(
         "create v --size 4M --type veracrypt --veracrypt-pim 1 --quick --passphrase-file pass",
     );
-    desk.volume(
+    sandbox.volume(
         "create v --type veracrypt --veracrypt-pim 1 --outer-pim 1 --tcrypt-hidden 1M --passphrase-file pass \
          --new-passphrase-file other --yes",
     );
     let import = "import v --type veracrypt --veracrypt-pim 1 --hash sha512 --passphrase-file pass --yes \
                   --protect-hidden --protection-pim 1 --protection-passphrase-file other -i";
     let input = vec![b'l'; BEFORE + 1];
-    desk.write("long", &input);
-    desk.write("fits", &input[..BEFORE]);
+    sandbox.write("long", &input);
+    sandbox.write("fits", &input[..BEFORE]);
     let words = &["would reach the hidden volume in v", "2879488 bytes before"];
-    let wrong = refused(&desk, &format!("{import} long"), b"", 4, words);
+    let wrong = refused(&sandbox, &format!("{import} long"), b"", 4, words);
     nothing_wrong(&wrong);
-    desk.volume(&format!("{import} fits"));
+    sandbox.volume(&format!("{import} fits"));
     // How long a pipe is shows too late: what was lost is said.
-    let answer = run(&desk, &format!("{import} -"), &input);
+    let answer = run(&sandbox, &format!("{import} -"), &input);
     assert_eq!(answer.code, Some(4), "{}", answer.said);
     let said = ["reaches the hidden volume in v", "bytes had been written"];
     for words in said {
         assert!(answer.said.contains(words), "{}", answer.said);
     }
-    desk.volume("open v --type veracrypt --veracrypt-pim 1 --hash sha512 --tcrypt-hidden --passphrase-file other");
+    sandbox.volume("open v --type veracrypt --veracrypt-pim 1 --hash sha512 --tcrypt-hidden --passphrase-file other");
 }
 
 #[test]
 fn a_hidden_volume_is_protected_while_the_outer_one_is_served() {
-    let desk = desk();
-    desk.volume(
+    let sandbox = sandbox();
+    sandbox.volume(
         "create v --size 8M --type veracrypt --veracrypt-pim 1 --quick --passphrase-file pass",
     );
-    desk.volume(
+    sandbox.volume(
         "create v --type veracrypt --veracrypt-pim 1 --outer-pim 1 --tcrypt-hidden 1M --passphrase-file pass \
          --new-passphrase-file other --yes",
     );
     let hidden = "v --type veracrypt --veracrypt-pim 1 --hash sha512 --tcrypt-hidden --passphrase-file other";
-    file(&desk, "secret", 1 << 20, &[(0, &[b's'; 4096])]);
-    desk.volume(&format!("import {hidden} -i secret"));
-    fs::create_dir(desk.path("d")).unwrap();
+    file(&sandbox, "secret", 1 << 20, &[(0, &[b's'; 4096])]);
+    sandbox.volume(&format!("import {hidden} -i secret"));
+    fs::create_dir(sandbox.path("d")).unwrap();
     let serving = "--type veracrypt --veracrypt-pim 1 --hash sha512 --passphrase-file pass \
                    --protect-hidden --protection-pim 1 --protection-passphrase-file other --daemon";
     let fuse = fs::File::options().read(true).write(true).open("/dev/fuse");
@@ -595,18 +604,18 @@ fn a_hidden_volume_is_protected_while_the_outer_one_is_served() {
         println!("skipped: mounts: /dev/fuse: {error}");
         return;
     }
-    desk.volume(&format!("mount v d --as file {serving}"));
-    let written = fs::write(desk.path("d/volume"), vec![b'x'; 7 << 20]);
-    let ended = run(&desk, "umount v", b"");
-    desk.volume(&format!("export {hidden} -o out"));
+    sandbox.volume(&format!("mount v d --as file {serving}"));
+    let written = fs::write(sandbox.path("d/volume"), vec![b'x'; 7 << 20]);
+    let ended = run(&sandbox, "umount v", b"");
+    sandbox.volume(&format!("export {hidden} -o out"));
     assert!(written.is_err(), "what would destroy it is refused");
     assert!(ended.code.is_some());
-    assert_eq!(desk.read("out"), desk.read("secret"));
+    assert_eq!(sandbox.read("out"), sandbox.read("secret"));
     // A protection that cannot be had is no serving without it.
-    desk.write("wrong", "wrong\n");
+    sandbox.write("wrong", "wrong\n");
     let serving = serving.replace("-file other", "-file wrong");
     for command in ["mount v d --as file", "serve v --fuse seen"] {
-        let answer = run(&desk, &format!("{command} {serving}"), b"");
+        let answer = run(&sandbox, &format!("{command} {serving}"), b"");
         assert_eq!(answer.code, Some(3), "{command}: {}", answer.said);
     }
 }
@@ -614,13 +623,13 @@ fn a_hidden_volume_is_protected_while_the_outer_one_is_served() {
 /// What is not written reads as before, to the byte, whether it was ever written or not.
 #[test]
 fn an_import_changes_no_byte_behind_its_input() {
-    let desk = desk();
-    desk.volume(&format!(
+    let sandbox = sandbox();
+    sandbox.volume(&format!(
         "create v --size 24M --sector-size 4096 --passphrase-file pass {CHEAP}"
     ));
     let open = "v --passphrase-file pass";
-    desk.volume(&format!("export {open} -o before"));
-    let mut expected = desk.read("before");
+    sandbox.volume(&format!("export {open} -o before"));
+    let mut expected = sandbox.read("before");
     for (how, length) in [
         ("-i input", 4096 * 5 + 100),
         ("-i input --yes", 4096 * 9 + 512),
@@ -628,13 +637,13 @@ fn an_import_changes_no_byte_behind_its_input() {
         ("-i - --yes", 4096 * 11 + 7),
     ] {
         let input = vec![b'x'; length];
-        desk.write("input", &input);
+        sandbox.write("input", &input);
         let line = format!("import {open} {how}");
-        let answer = run(&desk, &line, &input);
+        let answer = run(&sandbox, &line, &input);
         assert_eq!(answer.code, Some(0), "{line}: {}", answer.said);
         expected[..length].copy_from_slice(&input);
-        desk.volume(&format!("export {open} -o after --yes"));
-        let after = desk.read("after");
+        sandbox.volume(&format!("export {open} -o after --yes"));
+        let after = sandbox.read("after");
         let differs = expected.iter().zip(&after).position(|(a, b)| a != b);
         assert_eq!((differs, expected.len()), (None, after.len()), "{line}");
     }

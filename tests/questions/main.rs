@@ -27,15 +27,15 @@ struct Answer {
 }
 
 /// A sandbox with a passphrase in `pass`, and another in `other`; long enough for a small PIM.
-fn desk() -> Sandbox {
+fn sandbox() -> Sandbox {
     Sandbox::new(PROGRAM)
         .with_file("pass", "a passphrase of many letters\n")
         .with_file("other", "another passphrase of many letters\n")
 }
 
 /// A file of `size` bytes with these pieces in it.
-fn file(desk: &Sandbox, name: &str, size: u64, pieces: &[(u64, &[u8])]) {
-    let file = File::create(desk.path(name)).unwrap();
+fn file(sandbox: &Sandbox, name: &str, size: u64, pieces: &[(u64, &[u8])]) {
+    let file = File::create(sandbox.path(name)).unwrap();
     file.set_len(size).unwrap();
     for (offset, bytes) in pieces {
         file.write_all_at(bytes, *offset).unwrap();
@@ -43,8 +43,8 @@ fn file(desk: &Sandbox, name: &str, size: u64, pieces: &[(u64, &[u8])]) {
 }
 
 /// `cryptmark volume` with the words of `line`, and `input` on standard input.
-fn run(desk: &Sandbox, line: &str, input: &[u8]) -> Answer {
-    let mut child = desk
+fn run(sandbox: &Sandbox, line: &str, input: &[u8]) -> Answer {
+    let mut child = sandbox
         .volume_command(line)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -61,9 +61,9 @@ fn run(desk: &Sandbox, line: &str, input: &[u8]) -> Answer {
 }
 
 /// Runs what has to be refused, and has to leave everything as it is.
-fn refused(desk: &Sandbox, line: &str, input: &[u8], code: i32, wanted: &[&str]) -> Vec<String> {
-    let before = files(desk);
-    let answer = run(desk, line, input);
+fn refused(sandbox: &Sandbox, line: &str, input: &[u8], code: i32, wanted: &[&str]) -> Vec<String> {
+    let before = files(sandbox);
+    let answer = run(sandbox, line, input);
     let mut wrong = Vec::new();
     if answer.code != Some(code) {
         wrong.push(format!(
@@ -83,15 +83,15 @@ fn refused(desk: &Sandbox, line: &str, input: &[u8], code: i32, wanted: &[&str])
     if lines.count() != 2 {
         wrong.push(format!("{line}: not two lines: {}", answer.said));
     }
-    if files(desk) != before {
+    if files(sandbox) != before {
         wrong.push(format!("{line}: changed a file"));
     }
     wrong
 }
 
 /// All files: their lengths, and of those that commands are about what they hold.
-fn files(desk: &Sandbox) -> BTreeMap<PathBuf, (u64, Vec<u8>)> {
-    let entries = fs::read_dir(desk.directory()).unwrap();
+fn files(sandbox: &Sandbox) -> BTreeMap<PathBuf, (u64, Vec<u8>)> {
+    let entries = fs::read_dir(sandbox.directory()).unwrap();
     let files = entries.map(|entry| entry.unwrap().path());
     files
         .filter(|path| path.is_file())

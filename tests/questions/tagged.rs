@@ -1,6 +1,6 @@
 //! Volumes whose sectors have tags: what does not fit its tag hides nothing.
 
-use super::{desk, nothing_wrong, refused};
+use super::{nothing_wrong, refused, sandbox};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use testkit::{CHEAP, Sandbox};
@@ -16,8 +16,8 @@ const ENTRIES: usize = 8 * (504 / ENTRY);
 
 /// Makes the LUKS2 volume `v` one with tags, as cryptsetup does with `--integrity aead` and
 /// `--integrity-no-wipe`; where its data begin.
-fn seal(desk: &Sandbox) -> usize {
-    let mut bytes = desk.read("v");
+fn seal(sandbox: &Sandbox) -> usize {
+    let mut bytes = sandbox.read("v");
     let size = u64::from_be_bytes(bytes[8..16].try_into().unwrap()) as usize;
     let mut offset = 0;
     for at in [0, size] {
@@ -59,49 +59,49 @@ fn seal(desk: &Sandbox) -> usize {
         }
     }
     bytes[offset..][..out.len()].copy_from_slice(&out);
-    desk.write("v", bytes);
+    sandbox.write("v", bytes);
     // Tags are for all that an area could have: 2^20 sectors.
     offset + out.len() + (TAG << 20).next_multiple_of(4096)
 }
 
 #[test]
 fn damaged_sectors_hide_nothing() {
-    let desk = desk();
-    desk.volume(&format!(
+    let sandbox = sandbox();
+    sandbox.volume(&format!(
         "create v --size 60M --key-size 256 -c aes-cbc-essiv:sha256 --yes --passphrase-file pass {CHEAP}"
     ));
-    let data = seal(&desk);
-    desk.write("letter", [b'l'; 4096]);
+    let data = seal(&sandbox);
+    sandbox.write("letter", [b'l'; 4096]);
     // Whole sectors: the rest of one that was never written cannot be kept.
     let diary = b"my diary, day one\n".repeat(1 << 16);
-    desk.write("diary", &diary[..1 << 20]);
-    desk.write("blank", vec![0; SECTORS * 512]);
+    sandbox.write("diary", &diary[..1 << 20]);
+    sandbox.write("blank", vec![0; SECTORS * 512]);
     let import = "import v --passphrase-file pass --no-progress -i";
     let again = format!("{import} letter");
     // Nothing was ever written.
-    desk.volume(&format!("{import} diary"));
+    sandbox.volume(&format!("{import} diary"));
     let words = &["the volume in v holds readable data at byte 0", "--yes"];
-    let mut wrong = refused(&desk, &again, b"", 4, words);
+    let mut wrong = refused(&sandbox, &again, b"", 4, words);
 
     // All has tags that fit, but for one sector.
     let damage = |sector: usize| {
-        let mut bytes = desk.read("v");
+        let mut bytes = sandbox.read("v");
         bytes[data + sector * 512] ^= 1;
-        desk.write("v", bytes);
+        sandbox.write("v", bytes);
     };
-    desk.volume(&format!("{import} blank --yes"));
-    desk.volume(&format!("{import} blank"));
+    sandbox.volume(&format!("{import} blank --yes"));
+    sandbox.volume(&format!("{import} blank"));
     damage(40);
     let words = &[
         "sectors that cannot be read (the first at byte 20480",
         "--yes",
     ];
-    wrong.extend(refused(&desk, &again, b"", 4, words));
-    desk.volume(&format!("{import} blank --yes"));
-    desk.volume(&format!("{import} diary"));
+    wrong.extend(refused(&sandbox, &again, b"", 4, words));
+    sandbox.volume(&format!("{import} blank --yes"));
+    sandbox.volume(&format!("{import} diary"));
     damage(0);
     let words = &["the volume in v holds readable data at byte 512"];
-    wrong.extend(refused(&desk, &again, b"", 4, words));
-    desk.volume(&format!("{again} --yes"));
+    wrong.extend(refused(&sandbox, &again, b"", 4, words));
+    sandbox.volume(&format!("{again} --yes"));
     nothing_wrong(&wrong);
 }

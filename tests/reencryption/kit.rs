@@ -73,10 +73,10 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub fn count(&mut self, by: By, desk: &Volume, begun: bool) {
+    pub fn count(&mut self, by: By, sandbox: &Volume, begun: bool) {
         let counts = match begun {
             false => &mut self.over,
-            true if desk.metadata().contains("in-reencryption") => &mut self.hot,
+            true if sandbox.metadata().contains("in-reencryption") => &mut self.hot,
             true => &mut self.clean,
         };
         counts[usize::from(by == By::Them)] += 1;
@@ -99,28 +99,28 @@ impl std::ops::Deref for Volume {
 
 impl Volume {
     pub fn new(task: Task) -> Self {
-        let desk = match task {
+        let sandbox = match task {
             // cryptsetup cannot go on with less than a header has.
             Task::Encrypt => Self::of(MOVED),
             _ => Self::empty(),
         };
         match task {
             Task::Reencrypt | Task::Decrypt => {
-                desk.make(OFFSET + DATA);
+                sandbox.make(OFFSET + DATA);
                 let format = format!("luksFormat {CHEAP} --offset {} v", OFFSET / 512);
-                desk.theirs(&format);
-                desk.ours("import v --input plain --yes");
+                sandbox.theirs(&format);
+                sandbox.ours("import v --input plain --yes");
             }
             Task::DecryptDetached => {
-                desk.make(DATA);
-                desk.theirs(&format!("luksFormat {CHEAP} --header h v"));
-                desk.ours("import v --header h --input plain --yes");
+                sandbox.make(DATA);
+                sandbox.theirs(&format!("luksFormat {CHEAP} --header h v"));
+                sandbox.ours("import v --header h --input plain --yes");
             }
             Task::EncryptDetached | Task::Encrypt => {
-                fs::copy(desk.path("plain"), desk.path("v")).unwrap();
+                fs::copy(sandbox.path("plain"), sandbox.path("v")).unwrap();
             }
         }
-        desk
+        sandbox
     }
 
     /// With a passphrase and data, and no volume.
@@ -218,9 +218,9 @@ impl Volume {
     #[track_caller]
     pub fn killed(task: Task, by: By, resilience: &str) -> Self {
         let killed = delays().find_map(|within| {
-            let desk = Self::new(task);
-            let begun = desk.begin_and_kill(task, by, resilience, within);
-            begun.then_some(desk)
+            let sandbox = Self::new(task);
+            let begun = sandbox.begin_and_kill(task, by, resilience, within);
+            begun.then_some(sandbox)
         });
         killed.expect("a kill before the end")
     }
@@ -337,7 +337,7 @@ impl Volume {
 
     /// Whether the volume has the bytes of another one, which may be shorter.
     pub fn is_as(&self, other: &Self) -> bool {
-        let [ours, others] = [self, other].map(|desk| desk.read("v"));
+        let [ours, others] = [self, other].map(|sandbox| sandbox.read("v"));
         ours.starts_with(&others)
     }
 

@@ -15,8 +15,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
 /// A sandbox with volumes, whose passphrase is in `pass` and whose key file is
 /// `key`, and with what is none.
-fn desk() -> Sandbox {
-    let desk = Sandbox::new(PROGRAM);
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new(PROGRAM);
     let files: [(&str, &[u8]); 8] = [
         ("pass", b"a passphrase\n"),
         ("wrong", b"another\n"),
@@ -28,9 +28,9 @@ fn desk() -> Sandbox {
         ("noise", &[0x5a; 1 << 20]),
     ];
     for (name, bytes) in files {
-        desk.write(name, bytes);
+        sandbox.write(name, bytes);
     }
-    fs::create_dir(desk.path("folder")).unwrap();
+    fs::create_dir(sandbox.path("folder")).unwrap();
     let cheap = ["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"];
     for (name, more) in [
         ("luks1", ["--type", "luks1"].as_slice()),
@@ -40,32 +40,32 @@ fn desk() -> Sandbox {
     ] {
         let size = ["--size", "24MiB", "--passphrase-file", "pass"];
         let create = [&["create", name], more, &size, &cheap].concat();
-        let (code, said) = start(&desk, &create);
+        let (code, said) = start(&sandbox, &create);
         assert_eq!(code, Some(0), "{create:?}\n{said}");
     }
-    let luks2 = desk.read("luks2");
-    desk.write("luks2-cut", &luks2[..20_000]);
-    desk.write("luks2-cut-early", &luks2[..1000]);
-    desk.write("luks2-without-data", &luks2[..16 << 20]);
-    let luks1 = desk.read("luks1");
-    desk.write("luks1-cut", &luks1[..5000]);
+    let luks2 = sandbox.read("luks2");
+    sandbox.write("luks2-cut", &luks2[..20_000]);
+    sandbox.write("luks2-cut-early", &luks2[..1000]);
+    sandbox.write("luks2-without-data", &luks2[..16 << 20]);
+    let luks1 = sandbox.read("luks1");
+    sandbox.write("luks1-cut", &luks1[..5000]);
     let mut spoilt = luks2;
     spoilt[100] ^= 1;
     spoilt[(16 << 10) + 100] ^= 1;
-    desk.write("luks2-spoilt", spoilt);
-    desk
+    sandbox.write("luks2-spoilt", spoilt);
+    sandbox
 }
 
 /// Exit code and standard error of `cryptmark volume`.
-fn start(desk: &Sandbox, arguments: &[&str]) -> (Option<i32>, String) {
-    let output = desk.volume_command(arguments).output().unwrap();
+fn start(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = sandbox.volume_command(arguments).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     (output.status.code(), said)
 }
 
 /// All files and what they hold.
-fn files(desk: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
-    let entries = fs::read_dir(desk.directory()).unwrap();
+fn files(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(sandbox.directory()).unwrap();
     let files = entries.map(|entry| entry.unwrap().path());
     files
         .filter(|path| path.is_file())
@@ -98,13 +98,13 @@ impl Refuses for Sandbox {
 
 #[test]
 fn a_file_that_may_not_be_written() {
-    let desk = desk();
-    let mut permissions = fs::metadata(desk.path("luks2")).unwrap().permissions();
+    let sandbox = sandbox();
+    let mut permissions = fs::metadata(sandbox.path("luks2")).unwrap().permissions();
     permissions.set_readonly(true);
-    fs::set_permissions(desk.path("luks2"), permissions).unwrap();
+    fs::set_permissions(sandbox.path("luks2"), permissions).unwrap();
     if fs::File::options()
         .write(true)
-        .open(desk.path("luks2"))
+        .open(sandbox.path("luks2"))
         .is_ok()
     {
         println!("skipped: this user may write files that are read-only");
@@ -112,7 +112,7 @@ fn a_file_that_may_not_be_written() {
     }
     let what = "cannot open luks2: Permission denied (os error 13)";
     let remedy = "Run as a user who may access it, or choose another place.";
-    desk.refuses(&[
+    sandbox.refuses(&[
         (
             "passwd luks2 --passphrase-file pass --new-passphrase-file wrong",
             2,
@@ -138,10 +138,10 @@ fn a_file_that_may_not_be_written() {
 #[cfg(target_os = "linux")]
 #[test]
 fn standard_streams_that_are_closed() {
-    let desk = desk();
+    let sandbox = sandbox();
     let export = "export luks2 --passphrase-file pass --output -";
     let import = "import luks2 --passphrase-file pass --yes --input -";
-    let before = desk.read("luks2");
+    let before = sandbox.read("luks2");
     for (line, code, words) in [
         (
             format!("{export} >&-"),
@@ -157,10 +157,10 @@ fn standard_streams_that_are_closed() {
         (format!("{import} </dev/null"), 0, ""),
     ] {
         let shell = ["-c", &format!("exec {PROGRAM} volume {line}")];
-        let output = desk.command("sh", &shell).output().unwrap();
+        let output = sandbox.command("sh", &shell).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{line}\n{said}");
         assert!(said.contains(words), "{line}\n{said}");
     }
-    assert!(desk.read("luks2") == before);
+    assert!(sandbox.read("luks2") == before);
 }

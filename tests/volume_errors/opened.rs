@@ -1,11 +1,11 @@
 //! What is said of volumes that open, rightly or not.
 
-use crate::desk;
+use crate::sandbox;
 use testkit::{Expect as _, Sandbox};
 
 /// Standard output and standard error of `cryptmark volume`, which succeeds.
-fn done(desk: &Sandbox, arguments: &str) -> (String, String) {
-    let output = desk.volume_command(arguments).succeeds();
+fn done(sandbox: &Sandbox, arguments: &str) -> (String, String) {
+    let output = sandbox.volume_command(arguments).succeeds();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (text(output.stdout), text(output.stderr))
 }
@@ -23,14 +23,17 @@ fn ext4() -> Vec<u8> {
 /// header says so.
 #[test]
 fn what_a_volume_holds_is_said() {
-    let desk = desk();
-    desk.write("content", ext4());
+    let sandbox = sandbox();
+    sandbox.write("content", ext4());
     let plain = "--type plain --passphrase-file pass";
     done(
-        &desk,
+        &sandbox,
         &format!("import noise {plain} --input content --yes"),
     );
-    done(&desk, "import luks2 --passphrase-file pass --input content");
+    done(
+        &sandbox,
+        "import luks2 --passphrase-file pass --input content",
+    );
     let nothing = "is it the right passphrase, cipher and hash?";
     let defaults = "aes-cbc-essiv:sha256";
     for (arguments, holds, warned) in [
@@ -55,7 +58,7 @@ fn what_a_volume_holds_is_said() {
             [false; 2],
         ),
     ] {
-        let (told, said) = done(&desk, &arguments);
+        let (told, said) = done(&sandbox, &arguments);
         assert!(
             told.contains(&format!("holds       {holds}")),
             "{arguments}\n{told}"
@@ -67,6 +70,6 @@ fn what_a_volume_holds_is_said() {
         );
     }
     // What has a header is right if it opens; nothing need be in it.
-    let (told, said) = done(&desk, "open luks1 --passphrase-file pass");
+    let (told, said) = done(&sandbox, "open luks1 --passphrase-file pass");
     assert!(!told.contains("holds") && said.is_empty(), "{told}{said}");
 }
