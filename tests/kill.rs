@@ -2,10 +2,9 @@
 //! with all of its data, and ends as it should.
 
 use sha2::{Digest, Sha256};
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
+use testkit::{CHEAP, Expect as _, Sandbox};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
@@ -13,49 +12,29 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 const KILLS: u32 = 50;
 const SIZE: &str = "64MiB";
 
-fn volume(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command
-        .arg("volume")
-        .args(arguments)
-        .args(["--passphrase-file", "line"])
-        .current_dir(folder)
-        .stdin(Stdio::null());
-    command
+fn volume(sandbox: &Sandbox, arguments: &str) -> Command {
+    sandbox.volume_command(&format!("{arguments} --passphrase-file line"))
 }
 
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    let output = volume(folder, arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}\n{said}");
-    output
-}
-
-fn digest(folder: &Path) -> Vec<u8> {
-    let output = run(folder, &["export", "x.img", "--output", "-"]);
-    Sha256::digest(&output.stdout).to_vec()
+fn digest(sandbox: &Sandbox) -> Vec<u8> {
+    let export = volume(sandbox, "export x.img --output -").succeeds();
+    Sha256::digest(&export.stdout).to_vec()
 }
 
 #[test]
 fn killed_fifty_times() {
-    let desk = tempfile::tempdir().unwrap();
-    let folder = desk.path();
-    fs::write(folder.join("line"), "a passphrase\n").unwrap();
-    let cheap = ["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"];
-    run(
-        folder,
-        &[&["create", "x.img", "--size", SIZE], &cheap[..]].concat(),
-    );
+    let sandbox = Sandbox::new(PROGRAM).with_file("line", "a passphrase\n");
+    volume(&sandbox, &format!("create x.img --size {SIZE} {CHEAP}")).succeeds();
     // A fresh volume decrypts to noise: data enough.
-    let expected = digest(folder);
+    let expected = digest(&sandbox);
 
     let ciphers = ["aes-cbc-essiv:sha256", "aes-xts-plain64"];
     let mut state = 1_u64;
     let (mut kills, mut finished) = (0, 0);
     while kills < KILLS {
         let cipher = ciphers[finished % 2];
-        let reencrypt = ["reencrypt", "x.img", "--cipher", cipher];
-        let mut child = volume(folder, &[&reencrypt, &cheap[..]].concat())
+        let reencrypt = format!("reencrypt x.img --cipher {cipher} {CHEAP}");
+        let mut child = volume(&sandbox, &reencrypt)
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
@@ -73,24 +52,19 @@ fn killed_fifty_times() {
             }
             None => kills += 1,
         }
-        assert!(digest(folder) == expected, "after {kills} kills");
+        assert!(digest(&sandbox) == expected, "after {kills} kills");
     }
     println!("{kills} kills, {finished} reencryptions finished");
-    while cipher_of(folder) != "aes-xts-plain64" {
-        let reencrypt = ["reencrypt", "x.img", "--cipher", "aes-xts-plain64"];
-        run(folder, &[&reencrypt, &cheap[..]].concat());
+    while cipher_of(&sandbox) != "aes-xts-plain64" {
+        let reencrypt = format!("reencrypt x.img --cipher aes-xts-plain64 {CHEAP}");
+        volume(&sandbox, &reencrypt).succeeds();
     }
-    assert!(digest(folder) == expected);
+    assert!(digest(&sandbox) == expected);
 }
 
 /// The cipher of the only segment; nothing while there are two.
-fn cipher_of(folder: &Path) -> String {
-    let output = Command::new(PROGRAM)
-        .args(["volume", "info", "x.img", "--json"])
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let info: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+fn cipher_of(sandbox: &Sandbox) -> String {
+    let info = sandbox.json("volume info x.img --json");
     match info["segments"].as_object() {
         Some(segments) if segments.len() == 1 => {
             segments["0"]["cipher"].as_str().unwrap().to_owned()

@@ -5,115 +5,68 @@ use cipher::{Key, SectorSize};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use testkit::{CHEAP, Sandbox};
 use volume::luks2::{Header, Keys, KeyslotOptions, Target};
 use volume::{Hash, Kdf, Limits, Secret};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
-/// Cheap key derivations: what is tested is something else.
-const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
-
-/// A folder with passphrases, and some data in `plain`.
-struct Desk {
-    folder: tempfile::TempDir,
+/// A sandbox with passphrases, and some data in `plain`.
+fn sandbox() -> Sandbox {
+    let plain: Vec<u8> = (0..5_u32 << 20)
+        .map(|at| ((at / 3) ^ (at >> 9)) as u8)
+        .collect();
+    Sandbox::new(PROGRAM)
+        .with_file("one", "passphrase one\n")
+        .with_file("two", "passphrase two\n")
+        .with_file("plain", plain)
 }
 
-impl Desk {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["one", "two"] {
-            fs::write(folder.path().join(name), format!("passphrase {name}\n")).unwrap();
+/// A volume with `plain` at its start, which `one` opens.
+fn filled(sandbox: &Sandbox, image: &str, kind: &str) {
+    sandbox.volume(&format!(
+        "create {image} --type {kind} --size 24MiB {CHEAP} --passphrase-file one"
+    ));
+    sandbox.volume(&format!(
+        "import {image} --input plain --passphrase-file one"
+    ));
+}
+
+/// Whether the volume opens, and holds what it should.
+fn holds(sandbox: &Sandbox, image: &str, passphrase: &str) -> bool {
+    let export = format!("export {image} --passphrase-file {passphrase} --output -");
+    let output = sandbox.volume_command(&export).output().unwrap();
+    match output.status.code() {
+        Some(0) => {
+            assert!(output.stdout.starts_with(&sandbox.read("plain")));
+            true
         }
-        let plain: Vec<u8> = (0..5_u32 << 20)
-            .map(|at| ((at / 3) ^ (at >> 9)) as u8)
-            .collect();
-        fs::write(folder.path().join("plain"), plain).unwrap();
-        Self { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).unwrap()
-    }
-
-    fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command
-            .arg("volume")
-            .args(arguments.split_whitespace())
-            .current_dir(self.folder.path())
-            .env("XDG_STATE_HOME", self.folder.path().join("state"))
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn volume(&self, arguments: &str) -> Vec<u8> {
-        let output = self.command(arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments}\n{said}");
-        output.stdout
-    }
-
-    /// Runs what must be refused, and must change nothing of `image`.
-    fn refused(&self, code: i32, image: &str, arguments: &str) -> Output {
-        let before = self.read(image);
-        let output = self.command(arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
-        assert_eq!(said.lines().count(), 2, "{arguments}\n{said}");
-        assert!(self.read(image) == before, "{arguments}");
-        output
-    }
-
-    /// A volume with `plain` at its start, which `one` opens.
-    fn filled(&self, image: &str, kind: &str) {
-        self.volume(&format!(
-            "create {image} --type {kind} --size 24MiB {CHEAP} --passphrase-file one"
-        ));
-        self.volume(&format!(
-            "import {image} --input plain --passphrase-file one"
-        ));
-    }
-
-    /// Whether the volume opens, and holds what it should.
-    fn holds(&self, image: &str, passphrase: &str) -> bool {
-        let export = format!("export {image} --passphrase-file {passphrase} --output -");
-        let output = self.command(&export).output().unwrap();
-        match output.status.code() {
-            Some(0) => {
-                assert!(output.stdout.starts_with(&self.read("plain")));
-                true
-            }
-            Some(3) => false,
-            other => panic!("{other:?}"),
-        }
+        Some(3) => false,
+        other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn no_volume_opens_without_a_passphrase() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     for secret in ["", "--passphrase-file empty", "--new-passphrase-file one"] {
-        fs::write(desk.path("empty"), "").unwrap();
+        sandbox.write("empty", "");
         let create = format!("create x.img --size 20MiB {secret} {CHEAP}");
-        let output = desk.command(&create).output().unwrap();
+        let output = sandbox.volume_command(&create).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{create}");
-        assert!(!desk.path("x.img").exists(), "{create}");
+        assert!(!sandbox.path("x.img").exists(), "{create}");
     }
 }
 
 #[cfg(unix)]
 #[test]
 fn plaintext_comes_and_goes_by_named_pipes() {
-    let desk = Desk::new();
-    desk.filled("v.img", "luks2");
-    let plain: Vec<u8> = desk.read("plain").iter().rev().copied().collect();
-    fs::write(desk.path("other"), &plain).unwrap();
+    let sandbox = sandbox();
+    filled(&sandbox, "v.img", "luks2");
+    let plain: Vec<u8> = sandbox.read("plain").iter().rev().copied().collect();
+    sandbox.write("other", &plain);
     for (feeding, command) in [
         ("cat other > pipe", "import v.img --yes --input pipe"),
         ("cat pipe > out", "export v.img --output pipe"),
@@ -123,66 +76,66 @@ fn plaintext_comes_and_goes_by_named_pipes() {
                 "-c",
                 &format!("rm -f pipe; mkfifo pipe; touch made; {feeding}"),
             ])
-            .current_dir(desk.folder.path())
+            .current_dir(sandbox.directory())
             .spawn()
             .unwrap();
-        while fs::remove_file(desk.path("made")).is_err() {
+        while fs::remove_file(sandbox.path("made")).is_err() {
             std::thread::yield_now();
         }
-        desk.volume(&format!("{command} --passphrase-file one"));
+        sandbox.volume(&format!("{command} --passphrase-file one"));
         assert!(feeder.wait().unwrap().success());
     }
-    assert!(desk.read("out").starts_with(&plain));
+    assert!(sandbox.read("out").starts_with(&plain));
 }
 
 #[test]
 fn headers_are_saved_and_come_back() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     for kind in ["luks1", "luks2"] {
         let image = &format!("{kind}.img");
-        desk.filled(image, kind);
-        desk.volume(&format!("header backup {image} --output {kind}.header"));
-        desk.refused(
+        filled(&sandbox, image, kind);
+        sandbox.volume(&format!("header backup {image} --output {kind}.header"));
+        sandbox.refused(
             2,
             image,
             &format!("header backup {image} --output {kind}.header"),
         );
-        desk.volume(&format!(
+        sandbox.volume(&format!(
             "passwd {image} {CHEAP} --passphrase-file one --new-passphrase-file two"
         ));
-        assert!(!desk.holds(image, "one") && desk.holds(image, "two"));
+        assert!(!holds(&sandbox, image, "one") && holds(&sandbox, image, "two"));
         // What opens it now would be lost.
         let restore = format!("header restore {image} --input {kind}.header");
-        desk.refused(4, image, &restore);
-        desk.volume(&format!("{restore} --yes"));
-        assert!(desk.holds(image, "one") && !desk.holds(image, "two"));
+        sandbox.refused(4, image, &restore);
+        sandbox.volume(&format!("{restore} --yes"));
+        assert!(holds(&sandbox, image, "one") && !holds(&sandbox, image, "two"));
 
         // Over another volume, or none, only if that is meant.
         let other = &format!("{kind}-other.img");
-        desk.filled(other, kind);
+        filled(&sandbox, other, kind);
         let restore = format!("header restore {other} --input {kind}.header");
-        desk.refused(4, other, &restore);
-        desk.refused(2, image, &format!("header restore {image} --input plain"));
-        let mut bytes = desk.read(image);
+        sandbox.refused(4, other, &restore);
+        sandbox.refused(2, image, &format!("header restore {image} --input plain"));
+        let mut bytes = sandbox.read(image);
         bytes[..1 << 20].fill(0);
-        fs::write(desk.path(image), bytes).unwrap();
+        sandbox.write(image, bytes);
         let restore = format!("header restore {image} --input {kind}.header");
-        desk.refused(4, image, &restore);
-        desk.volume(&format!("{restore} --yes"));
-        assert!(desk.holds(image, "one"));
+        sandbox.refused(4, image, &restore);
+        sandbox.volume(&format!("{restore} --yes"));
+        assert!(holds(&sandbox, image, "one"));
     }
 }
 
 /// With the header alone somebody knows how far the data are, and has both keys.
 #[test]
 fn no_header_comes_back_while_the_data_move() {
-    let desk = Desk::new();
-    desk.filled("v.img", "luks2");
-    desk.volume("header backup v.img --output saved");
-    begin_reencryption(&desk.path("v.img"));
-    desk.refused(4, "v.img", "header restore v.img --input saved");
-    desk.volume("reencrypt v.img --passphrase-file one");
-    assert!(desk.holds("v.img", "one"));
+    let sandbox = sandbox();
+    filled(&sandbox, "v.img", "luks2");
+    sandbox.volume("header backup v.img --output saved");
+    begin_reencryption(&sandbox.path("v.img"));
+    sandbox.refused(4, "v.img", "header restore v.img --input saved");
+    sandbox.volume("reencrypt v.img --passphrase-file one");
+    assert!(holds(&sandbox, "v.img", "one"));
 }
 
 /// Begins to change the volume key, and goes no further.
@@ -216,29 +169,29 @@ fn begin_reencryption(image: &Path) {
 
 #[test]
 fn names_and_sizes_change() {
-    let desk = Desk::new();
-    desk.filled("v.img", "luks2");
-    desk.volume("header set v.img --label mine --uuid 11111111-2222-3333-4444-555555555555");
-    let info = String::from_utf8(desk.volume("info v.img")).unwrap();
+    let sandbox = sandbox();
+    filled(&sandbox, "v.img", "luks2");
+    sandbox.volume("header set v.img --label mine --uuid 11111111-2222-3333-4444-555555555555");
+    let info = String::from_utf8(sandbox.volume("info v.img")).unwrap();
     assert!(
         info.contains("mine") && info.contains("11111111-2222"),
         "{info}"
     );
-    desk.volume("resize v.img --to 32MiB");
-    assert_eq!(desk.read("v.img").len(), 32 << 20);
-    assert!(desk.holds("v.img", "one"));
-    desk.refused(4, "v.img", "resize v.img --to 24MiB");
-    desk.refused(2, "v.img", "resize v.img --to 15MiB");
-    desk.volume("resize v.img --to 24MiB --yes");
-    assert!(desk.holds("v.img", "one"));
-    let mut bytes = desk.read("v.img");
+    sandbox.volume("resize v.img --to 32MiB");
+    assert_eq!(sandbox.read("v.img").len(), 32 << 20);
+    assert!(holds(&sandbox, "v.img", "one"));
+    sandbox.refused(4, "v.img", "resize v.img --to 24MiB");
+    sandbox.refused(2, "v.img", "resize v.img --to 15MiB");
+    sandbox.volume("resize v.img --to 24MiB --yes");
+    assert!(holds(&sandbox, "v.img", "one"));
+    let mut bytes = sandbox.read("v.img");
     bytes[..4096].fill(0);
-    fs::write(desk.path("v.img"), bytes).unwrap();
-    assert!(desk.holds("v.img", "one"));
-    let said = String::from_utf8(desk.volume("header repair v.img")).unwrap();
+    sandbox.write("v.img", bytes);
+    assert!(holds(&sandbox, "v.img", "one"));
+    let said = String::from_utf8(sandbox.volume("header repair v.img")).unwrap();
     assert!(said.contains("good again"), "{said}");
-    desk.filled("w.img", "luks1");
-    desk.refused(2, "w.img", "header set w.img --label mine");
+    filled(&sandbox, "w.img", "luks1");
+    sandbox.refused(2, "w.img", "header set w.img --label mine");
 }
 
 /// Writes the size of the data, which has 7 digits, into the header.
@@ -260,97 +213,96 @@ fn fix_size(image: &Path, size: &[u8; 7]) {
 
 #[test]
 fn a_size_in_the_header_changes_with_the_file() {
-    let desk = Desk::new();
-    desk.filled("v.img", "luks2");
-    let length = |desk: &Desk| {
+    let sandbox = sandbox();
+    filled(&sandbox, "v.img", "luks2");
+    let length = |sandbox: &Sandbox| {
         let export = "export v.img --passphrase-file one --output -";
-        assert!(desk.holds("v.img", "one"));
-        desk.volume(export).len()
+        assert!(holds(sandbox, "v.img", "one"));
+        sandbox.volume(export).len()
     };
     // The file is longer than header and data.
-    fix_size(&desk.path("v.img"), b"7340032");
-    assert_eq!(length(&desk), 7 << 20);
-    desk.refused(4, "v.img", "resize v.img --to 22MiB");
-    desk.refused(2, "v.img", "resize v.img --to 16MiB");
-    desk.volume("resize v.img --to 32MiB");
+    fix_size(&sandbox.path("v.img"), b"7340032");
+    assert_eq!(length(&sandbox), 7 << 20);
+    sandbox.refused(4, "v.img", "resize v.img --to 22MiB");
+    sandbox.refused(2, "v.img", "resize v.img --to 16MiB");
+    sandbox.volume("resize v.img --to 32MiB");
     assert_eq!(
-        (desk.read("v.img").len(), length(&desk)),
+        (sandbox.read("v.img").len(), length(&sandbox)),
         (32 << 20, 16 << 20)
     );
-    desk.volume("resize v.img --to 22MiB --yes");
+    sandbox.volume("resize v.img --to 22MiB --yes");
     assert_eq!(
-        (desk.read("v.img").len(), length(&desk)),
+        (sandbox.read("v.img").len(), length(&sandbox)),
         (22 << 20, 6 << 20)
     );
-    desk.volume("resize v.img --to 22MiB");
+    sandbox.volume("resize v.img --to 22MiB");
     // What is behind the data may go without a question if it is nothing.
     fs::File::options()
         .write(true)
-        .open(desk.path("v.img"))
+        .open(sandbox.path("v.img"))
         .unwrap()
         .set_len(40 << 20)
         .unwrap();
-    desk.volume("resize v.img --to 24MiB");
+    sandbox.volume("resize v.img --to 24MiB");
     assert_eq!(
-        (desk.read("v.img").len(), length(&desk)),
+        (sandbox.read("v.img").len(), length(&sandbox)),
         (24 << 20, 8 << 20)
     );
-    let mut longer = desk.read("v.img");
+    let mut longer = sandbox.read("v.img");
     longer.resize(40 << 20, 0);
     longer[39 << 20] = 1;
-    fs::write(desk.path("v.img"), longer).unwrap();
-    desk.refused(4, "v.img", "resize v.img --to 26MiB");
-    desk.volume("resize v.img --to 26MiB --yes");
+    sandbox.write("v.img", longer);
+    sandbox.refused(4, "v.img", "resize v.img --to 26MiB");
+    sandbox.volume("resize v.img --to 26MiB --yes");
 }
 
 /// Whether it would be taken into the volume or cut off.
 #[test]
 fn nothing_behind_a_fixed_size_goes_unasked() {
-    let desk = Desk::new();
-    desk.filled("v.img", "luks2");
-    fix_size(&desk.path("v.img"), b"1048576");
+    let sandbox = sandbox();
+    filled(&sandbox, "v.img", "luks2");
+    fix_size(&sandbox.path("v.img"), b"1048576");
     let at = |end: usize, bytes: &[u8]| {
-        let mut image = desk.read("v.img");
+        let mut image = sandbox.read("v.img");
         image.truncate(17 << 20);
         image.resize(end, 0);
         image.extend_from_slice(bytes);
-        fs::write(desk.path("v.img"), image).unwrap();
+        sandbox.write("v.img", image);
     };
     at(18 << 20, &[b'p'; 4096]);
     for to in ["17MiB", "18MiB", "19MiB", "24MiB"] {
-        desk.refused(4, "v.img", &format!("resize v.img --to {to}"));
+        sandbox.refused(4, "v.img", &format!("resize v.img --to {to}"));
     }
     // Bytes behind the last whole block are bytes.
     at(20 << 20, &[b'p'; 100]);
     for to in ["18MiB", "20MiB", "24MiB"] {
-        desk.refused(4, "v.img", &format!("resize v.img --to {to}"));
+        sandbox.refused(4, "v.img", &format!("resize v.img --to {to}"));
     }
-    desk.volume("resize v.img --to 18MiB --yes");
-    assert_eq!(desk.read("v.img").len(), 18 << 20);
+    sandbox.volume("resize v.img --to 18MiB --yes");
+    assert_eq!(sandbox.read("v.img").len(), 18 << 20);
 }
 
 #[test]
 fn a_luks1_volume_becomes_luks2_and_is_reencrypted() {
-    let desk = Desk::new();
-    desk.filled("v.img", "luks1");
-    desk.volume(&format!(
+    let sandbox = sandbox();
+    filled(&sandbox, "v.img", "luks1");
+    sandbox.volume(&format!(
         "key add v.img {CHEAP} --passphrase-file one --new-passphrase-file two --new-key-slot 5"
     ));
-    desk.volume("header backup v.img --output saved");
+    sandbox.volume("header backup v.img --output saved");
     let reencrypt = format!("reencrypt v.img {CHEAP} --passphrase-file two --yes");
-    let refused = desk.refused(2, "v.img", &reencrypt);
-    let said = String::from_utf8(refused.stderr).unwrap();
+    let said = sandbox.refused(2, "v.img", &reencrypt);
     assert!(
         said.contains("cryptmark volume convert v.img --type luks2"),
         "{said}"
     );
-    desk.refused(2, "v.img", "convert v.img --type veracrypt");
-    desk.refused(2, "plain", "convert plain --type luks2");
-    desk.volume("convert v.img --type luks2");
+    sandbox.refused(2, "v.img", "convert v.img --type veracrypt");
+    sandbox.refused(2, "plain", "convert plain --type luks2");
+    sandbox.volume("convert v.img --type luks2");
     for passphrase in ["one", "two"] {
-        assert!(desk.holds("v.img", passphrase));
+        assert!(holds(&sandbox, "v.img", passphrase));
     }
-    let info = desk.volume("info v.img --json");
+    let info = sandbox.volume("info v.img --json");
     let info: serde_json::Value = serde_json::from_slice(&info).unwrap();
     assert_eq!(info["format"], "luks2");
     let slots: Vec<&str> = info["keyslots"]
@@ -360,39 +312,39 @@ fn a_luks1_volume_becomes_luks2_and_is_reencrypted() {
         .map(|key| &**key)
         .collect();
     assert_eq!(slots, ["0", "5"]);
-    let converted = desk.read("v.img");
-    desk.volume("convert v.img --type luks2");
-    assert!(desk.read("v.img") == converted);
+    let converted = sandbox.read("v.img");
+    sandbox.volume("convert v.img --type luks2");
+    assert!(sandbox.read("v.img") == converted);
 
     // The way back.
-    desk.volume("header restore v.img --input saved");
-    assert!(desk.holds("v.img", "one"));
-    desk.volume("convert v.img --type luks2");
-    desk.volume(&reencrypt);
-    assert!(desk.holds("v.img", "two") && !desk.holds("v.img", "one"));
+    sandbox.volume("header restore v.img --input saved");
+    assert!(holds(&sandbox, "v.img", "one"));
+    sandbox.volume("convert v.img --type luks2");
+    sandbox.volume(&reencrypt);
+    assert!(holds(&sandbox, "v.img", "two") && !holds(&sandbox, "v.img", "one"));
 }
 
 #[test]
 fn a_detached_luks1_header_becomes_one_of_luks2() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let detached = "--header h.img --passphrase-file one";
-    desk.volume(&format!(
+    sandbox.volume(&format!(
         "create v.img --type luks1 --size 8MiB {CHEAP} {detached}"
     ));
-    desk.volume(&format!("import v.img {detached} --input plain"));
-    let before = desk.read("v.img");
-    desk.volume("convert v.img --header h.img --type luks2");
-    assert!(desk.read("v.img") == before);
-    let out = desk.volume(&format!("export v.img {detached} --output -"));
-    assert!(out.starts_with(&desk.read("plain")));
+    sandbox.volume(&format!("import v.img {detached} --input plain"));
+    let before = sandbox.read("v.img");
+    sandbox.volume("convert v.img --header h.img --type luks2");
+    assert!(sandbox.read("v.img") == before);
+    let out = sandbox.volume(&format!("export v.img {detached} --output -"));
+    assert!(out.starts_with(&sandbox.read("plain")));
 }
 
 /// A volume that `one`, `two` and the key file `plain-key` open.
-fn with_three_keyslots(desk: &Desk) {
-    desk.filled("v.img", "luks2");
-    fs::write(desk.path("plain-key"), [7; 40]).unwrap();
+fn with_three_keyslots(sandbox: &Sandbox) {
+    filled(sandbox, "v.img", "luks2");
+    sandbox.write("plain-key", [7; 40]);
     for new in ["--new-passphrase-file two", "--new-key-file plain-key"] {
-        desk.volume(&format!(
+        sandbox.volume(&format!(
             "key add v.img {CHEAP} --passphrase-file one {new}"
         ));
     }
@@ -400,38 +352,38 @@ fn with_three_keyslots(desk: &Desk) {
 
 #[test]
 fn keyslots_that_are_opened_survive_another_volume_key() {
-    let desk = Desk::new();
-    with_three_keyslots(&desk);
+    let sandbox = sandbox();
+    with_three_keyslots(&sandbox);
     let reencrypt = format!("reencrypt v.img {CHEAP} --passphrase-file one");
-    desk.refused(4, "v.img", &reencrypt);
+    sandbox.refused(4, "v.img", &reencrypt);
     // Before anything is asked of the new keyslots, whose costs take seconds to find.
-    desk.refused(
+    sandbox.refused(
         4,
         "v.img",
         "reencrypt v.img --passphrase-file one --pbkdf pbkdf2 --pbkdf-force-iterations 1",
     );
-    desk.refused(
+    sandbox.refused(
         4,
         "v.img",
         &format!("{reencrypt} --keep-passphrase-file two"),
     );
-    fs::write(desk.path("three"), "three\n").unwrap();
+    sandbox.write("three", "three\n");
     for wrong in ["three", "two --keep-passphrase-file two"] {
-        desk.refused(
+        sandbox.refused(
             3,
             "v.img",
             &format!("{reencrypt} --keep-passphrase-file {wrong}"),
         );
     }
     let keep = "--keep-passphrase-file two --keep-key-file plain-key";
-    desk.volume(&format!("{reencrypt} {keep}"));
-    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
+    sandbox.volume(&format!("{reencrypt} {keep}"));
+    assert!(holds(&sandbox, "v.img", "one") && holds(&sandbox, "v.img", "two"));
     let export = "export v.img --key-file plain-key --output -";
-    assert!(desk.volume(export).starts_with(&desk.read("plain")));
+    assert!(sandbox.volume(export).starts_with(&sandbox.read("plain")));
     // One stays, the other goes.
-    desk.volume(&format!("{reencrypt} --keep-passphrase-file two --yes"));
-    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
-    let gone = desk.command(export).output().unwrap();
+    sandbox.volume(&format!("{reencrypt} --keep-passphrase-file two --yes"));
+    assert!(holds(&sandbox, "v.img", "one") && holds(&sandbox, "v.img", "two"));
+    let gone = sandbox.volume_command(export).output().unwrap();
     assert_eq!(gone.status.code(), Some(3));
 }
 
@@ -442,13 +394,13 @@ fn keyslots_are_opened_at_a_terminal() {
         println!("skipped: script is not installed");
         return;
     }
-    let desk = Desk::new();
-    with_three_keyslots(&desk);
+    let sandbox = sandbox();
+    with_three_keyslots(&sandbox);
     let typed = |lines: &str| {
         let command = format!("{PROGRAM} volume reencrypt v.img {CHEAP}");
         let mut script = Command::new("script")
             .args(["--quiet", "--return", "--command", &command, "/dev/null"])
-            .current_dir(desk.folder.path())
+            .current_dir(sandbox.directory())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -467,66 +419,66 @@ fn keyslots_are_opened_at_a_terminal() {
     let (code, said) = typed("passphrase one\npassphrase two\n\n");
     assert_eq!(code, Some(4), "{said}");
     assert!(said.contains("1 more keyslot would be lost"), "{said}");
-    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
+    assert!(holds(&sandbox, "v.img", "one") && holds(&sandbox, "v.img", "two"));
 
-    desk.volume("key kill v.img --key-slot 2 --passphrase-file one");
+    sandbox.volume("key kill v.img --key-slot 2 --passphrase-file one");
     let (code, said) = typed("passphrase one\nwrong\nwrong\nwrong\n");
     assert_eq!(code, Some(3), "{said}");
     let (code, said) = typed("passphrase one\nwrong\npassphrase two\n");
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("keyslot 1"), "{said}");
-    assert!(desk.holds("v.img", "one") && desk.holds("v.img", "two"));
+    assert!(holds(&sandbox, "v.img", "one") && holds(&sandbox, "v.img", "two"));
 }
 
 #[test]
 fn an_image_is_encrypted_and_decrypted_where_it_is() {
-    let desk = Desk::new();
-    fs::copy(desk.path("plain"), desk.path("v.img")).unwrap();
+    let sandbox = sandbox();
+    fs::copy(sandbox.path("plain"), sandbox.path("v.img")).unwrap();
     let encrypt = format!("reencrypt v.img --encrypt {CHEAP} --passphrase-file one");
-    desk.volume(&encrypt);
-    assert!(desk.holds("v.img", "one"));
-    assert!(!desk.path("v.img.cryptmark-header").exists());
-    desk.refused(4, "v.img", &encrypt);
-    desk.refused(
+    sandbox.volume(&encrypt);
+    assert!(holds(&sandbox, "v.img", "one"));
+    assert!(!sandbox.path("v.img.cryptmark-header").exists());
+    sandbox.refused(4, "v.img", &encrypt);
+    sandbox.refused(
         3,
         "v.img",
         "reencrypt v.img --cipher serpent-xts-plain64 --passphrase-file two",
     );
-    desk.volume("reencrypt v.img --decrypt --passphrase-file one");
-    assert!(desk.read("v.img") == desk.read("plain"));
-    assert!(!desk.path("v.img.cryptmark-header").exists());
+    sandbox.volume("reencrypt v.img --decrypt --passphrase-file one");
+    assert!(sandbox.read("v.img") == sandbox.read("plain"));
+    assert!(!sandbox.path("v.img.cryptmark-header").exists());
 
     // With a header of its own for good, nothing moves.
     let detached = "--header h.img --passphrase-file one";
-    desk.volume(&format!("reencrypt v.img --encrypt {CHEAP} {detached}"));
-    assert_eq!(desk.read("v.img").len(), desk.read("plain").len());
-    let out = desk.volume(&format!("export v.img {detached} --output -"));
-    assert!(out == desk.read("plain"));
+    sandbox.volume(&format!("reencrypt v.img --encrypt {CHEAP} {detached}"));
+    assert_eq!(sandbox.read("v.img").len(), sandbox.read("plain").len());
+    let out = sandbox.volume(&format!("export v.img {detached} --output -"));
+    assert!(out == sandbox.read("plain"));
 }
 
 #[test]
 fn killed_while_the_data_move_it_opens_and_goes_on() {
-    let desk = Desk::new();
-    let plain = desk.read("plain").repeat(6);
-    fs::write(desk.path("plain"), &plain).unwrap();
+    let sandbox = sandbox();
+    let plain = sandbox.read("plain").repeat(6);
+    sandbox.write("plain", &plain);
     let mut cut = 0;
     for pause in (0..20).map(|step| step * 15) {
-        fs::write(desk.path("v.img"), &plain).unwrap();
+        sandbox.write("v.img", &plain);
         let encrypt = format!("reencrypt v.img --encrypt {CHEAP} --passphrase-file one");
-        let mut child = desk
-            .command(&encrypt)
+        let mut child = sandbox
+            .volume_command(&encrypt)
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
         std::thread::sleep(std::time::Duration::from_millis(pause));
         child.kill().unwrap();
         let ended = child.wait().unwrap().success();
-        let side = desk.path("v.img.cryptmark-header");
-        cut += u32::from(!ended && (side.exists() || !desk.read("v.img").starts_with(&plain)));
+        let side = sandbox.path("v.img.cryptmark-header");
+        cut += u32::from(!ended && (side.exists() || !sandbox.read("v.img").starts_with(&plain)));
         if side.exists() {
             // Before the header says anything there is nothing to go on with.
-            let begun = desk
-                .command("info v.img")
+            let begun = sandbox
+                .volume_command("info v.img")
                 .output()
                 .unwrap()
                 .status
@@ -534,27 +486,30 @@ fn killed_while_the_data_move_it_opens_and_goes_on() {
             if begun {
                 // There may be no room for the header yet: the data are as they were.
                 let export = "export v.img --passphrase-file one --output -";
-                let output = desk.command(export).output().unwrap();
+                let output = sandbox.volume_command(export).output().unwrap();
                 let data = match output.status.code() {
                     Some(0) => output.stdout,
-                    Some(4) => desk.read("v.img"),
+                    Some(4) => sandbox.read("v.img"),
                     other => panic!("after {pause} ms: {other:?}"),
                 };
                 assert!(data.starts_with(&plain), "after {pause} ms");
-                desk.volume("reencrypt v.img --passphrase-file one");
+                sandbox.volume("reencrypt v.img --passphrase-file one");
             } else {
-                assert!(desk.read("v.img").starts_with(&plain), "after {pause} ms");
+                assert!(
+                    sandbox.read("v.img").starts_with(&plain),
+                    "after {pause} ms"
+                );
                 fs::remove_file(&side).unwrap();
                 continue;
             }
         }
-        if !desk.read("v.img").starts_with(&plain) {
-            assert!(desk.holds("v.img", "one"), "after {pause} ms");
+        if !sandbox.read("v.img").starts_with(&plain) {
+            assert!(holds(&sandbox, "v.img", "one"), "after {pause} ms");
             assert!(!side.exists());
-            desk.volume(&format!(
+            sandbox.volume(&format!(
                 "reencrypt v.img --passphrase-file one --yes {CHEAP}"
             ));
-            assert!(desk.holds("v.img", "one"), "after {pause} ms");
+            assert!(holds(&sandbox, "v.img", "one"), "after {pause} ms");
         }
     }
     println!("{cut} encryptions were cut");
@@ -564,38 +519,38 @@ fn killed_while_the_data_move_it_opens_and_goes_on() {
 /// Bytes behind the last sector are no data, whatever size sectors have.
 #[test]
 fn a_tail_stays_what_it_is_when_sectors_become_smaller() {
-    let desk = Desk::new();
-    desk.volume(&format!(
+    let sandbox = sandbox();
+    sandbox.volume(&format!(
         "create v.img --size 8MiB --offset 2MiB --sector-size 4096 --passphrase-file one {CHEAP}"
     ));
-    desk.volume("import v.img --passphrase-file one --input plain");
+    sandbox.volume("import v.img --passphrase-file one --input plain");
     let mut file = fs::File::options()
         .append(true)
-        .open(desk.path("v.img"))
+        .open(sandbox.path("v.img"))
         .unwrap();
     file.write_all(&[0x55; 1000]).unwrap();
     let export = "export v.img --passphrase-file one --output -";
-    let before = desk.volume(export);
+    let before = sandbox.volume(export);
     for size in [512, 4096, 512] {
-        desk.volume(&format!(
+        sandbox.volume(&format!(
             "reencrypt v.img --passphrase-file one --sector-size {size} {CHEAP}"
         ));
-        assert!(desk.volume(export) == before, "{size}");
-        assert!(desk.read("v.img").ends_with(&[0x55; 1000]), "{size}");
+        assert!(sandbox.volume(export) == before, "{size}");
+        assert!(sandbox.read("v.img").ends_with(&[0x55; 1000]), "{size}");
     }
 }
 
 #[test]
 fn a_volume_without_a_header_is_noise() {
-    let desk = Desk::new();
-    desk.volume("create v.img --type plain --size 6MiB");
-    let bytes = desk.read("v.img");
+    let sandbox = sandbox();
+    sandbox.volume("create v.img --type plain --size 6MiB");
+    let bytes = sandbox.read("v.img");
     assert!(bytes.len() == 6 << 20 && !bytes.chunks(512).any(|part| part == [0; 512]));
     let open = "v.img --type plain --passphrase-file one";
-    desk.refused(4, "v.img", &format!("import {open} --input plain"));
-    desk.volume(&format!("import {open} --input plain --yes"));
-    let out = desk.volume(&format!("export {open} --output -"));
-    assert!(out.starts_with(&desk.read("plain")));
-    desk.refused(4, "v.img", "create v.img --type plain --size 6MiB");
-    desk.refused(2, "v.img", "create v.img --type plain --label mine --yes");
+    sandbox.refused(4, "v.img", &format!("import {open} --input plain"));
+    sandbox.volume(&format!("import {open} --input plain --yes"));
+    let out = sandbox.volume(&format!("export {open} --output -"));
+    assert!(out.starts_with(&sandbox.read("plain")));
+    sandbox.refused(4, "v.img", "create v.img --type plain --size 6MiB");
+    sandbox.refused(2, "v.img", "create v.img --type plain --label mine --yes");
 }

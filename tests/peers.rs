@@ -3,97 +3,50 @@
 
 use block::TestFile;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+use testkit::{Sandbox, have};
 
 const PASSPHRASE: &str = "a passphrase, with spaces and ümlauts";
 const OTHER: &str = "another one";
 
-/// A folder with the two passphrases, as lines and as they are.
-struct Desk {
-    folder: tempfile::TempDir,
+/// A sandbox with the two passphrases, as lines and as they are.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_cryptmark"));
+    for (name, text) in [("one", PASSPHRASE), ("two", OTHER), ("wrong", "no")] {
+        sandbox.write(name, text);
+        sandbox.write(format!("{name}.line"), format!("{text}\n"));
+    }
+    sandbox
 }
 
-impl Desk {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for (name, text) in [("one", PASSPHRASE), ("two", OTHER), ("wrong", "no")] {
-            fs::write(folder.path().join(name), text).unwrap();
-            fs::write(
-                folder.path().join(format!("{name}.line")),
-                format!("{text}\n"),
-            )
-            .unwrap();
-        }
-        Self { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn start(&self, program: &str, arguments: &[&str]) -> Output {
-        Command::new(program)
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap_or_else(|error| panic!("{program}: {error}"))
-    }
-
-    /// Runs a program that must succeed.
-    fn run(&self, program: &str, arguments: &[&str]) -> Vec<u8> {
-        let output = self.start(program, arguments);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{program} {arguments:?}\n{said}");
-        output.stdout
-    }
-
-    fn volume(&self, arguments: &[&str]) -> Vec<u8> {
-        self.run(PROGRAM, &[&["volume"], arguments].concat())
-    }
-
-    /// Whether cryptsetup opens `image` with the passphrase in `file`.
-    fn cryptsetup_opens(&self, image: &str, file: &str) -> bool {
-        let arguments = ["open", "--test-passphrase", image, "--key-file", file];
-        let output = self.start("cryptsetup", &arguments);
-        match output.status.code() {
-            Some(0) => true,
-            Some(2) => false,
-            _ => panic!("{}", String::from_utf8_lossy(&output.stderr)),
-        }
-    }
-
-    fn we_open(&self, image: &str, file: &str) -> bool {
-        let line = format!("{file}.line");
-        let arguments = ["volume", "open", image, "--passphrase-file", &line];
-        match self.start(PROGRAM, &arguments).status.code() {
-            Some(0) => true,
-            Some(3) => false,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn both_open(&self, image: &str, file: &str) -> bool {
-        let ours = self.we_open(image, file);
-        assert_eq!(self.cryptsetup_opens(image, file), ours, "{image} {file}");
-        ours
+/// Whether cryptsetup opens `image` with the passphrase in `file`.
+fn cryptsetup_opens(sandbox: &Sandbox, image: &str, file: &str) -> bool {
+    let arguments = ["open", "--test-passphrase", image, "--key-file", file];
+    let output = sandbox.command("cryptsetup", &arguments).output().unwrap();
+    match output.status.code() {
+        Some(0) => true,
+        Some(2) => false,
+        _ => panic!("{}", String::from_utf8_lossy(&output.stderr)),
     }
 }
 
-fn present(program: &str) -> bool {
-    let found = Command::new(program)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !found {
-        println!("skipped: {program} is not installed");
+fn we_open(sandbox: &Sandbox, image: &str, file: &str) -> bool {
+    let line = format!("{file}.line");
+    let arguments = ["volume", "open", image, "--passphrase-file", &line];
+    match sandbox.run(&arguments).status.code() {
+        Some(0) => true,
+        Some(3) => false,
+        other => panic!("{other:?}"),
     }
-    found
+}
+
+fn both_open(sandbox: &Sandbox, image: &str, file: &str) -> bool {
+    let ours = we_open(sandbox, image, file);
+    assert_eq!(
+        cryptsetup_opens(sandbox, image, file),
+        ours,
+        "{image} {file}"
+    );
+    ours
 }
 
 /// Cheap key derivations: what is tested is the format.
@@ -102,10 +55,10 @@ const CHEAP_ARGON2: &[&str] = &["--pbkdf-force-iterations", "4", "--pbkdf-memory
 
 #[test]
 fn cryptsetup_opens_what_is_created_here() {
-    if !present("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let argon2i: Vec<&str> = [CHEAP_ARGON2, &["--pbkdf", "argon2i"]].concat();
     let cases: &[(&str, &[&str], &[&str])] = &[
         ("luks2", &[], CHEAP_ARGON2),
@@ -153,21 +106,20 @@ fn cryptsetup_opens_what_is_created_here() {
             kdf,
             &["--passphrase-file", "one.line"],
         ];
-        desk.volume(&create.concat());
-        assert!(desk.both_open(&image, "one"), "{kind} {options:?}");
-        assert!(!desk.both_open(&image, "wrong"), "{kind} {options:?}");
+        sandbox.volume(&create.concat());
+        assert!(both_open(&sandbox, &image, "one"), "{kind} {options:?}");
+        assert!(!both_open(&sandbox, &image, "wrong"), "{kind} {options:?}");
     }
-    let dump = desk.run("cryptsetup", &["luksDump", "1.img"]);
-    let dump = String::from_utf8(dump).unwrap();
+    let dump = sandbox.tool("cryptsetup", &["luksDump", "1.img"]);
     assert!(dump.contains("mine") && dump.contains("argon2i"), "{dump}");
 }
 
 #[test]
 fn what_cryptsetup_creates_opens_here() {
-    if !present("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let cases: &[&[&str]] = &[
         &["--type", "luks1"],
         &[
@@ -198,10 +150,7 @@ fn what_cryptsetup_creates_opens_here() {
     ];
     for (number, options) in cases.iter().enumerate() {
         let image = format!("{number}.img");
-        fs::File::create(desk.path(&image))
-            .unwrap()
-            .set_len(24 << 20)
-            .unwrap();
+        sandbox.write_zeros(&image, 24 << 20);
         let argon2 = options.contains(&"argon2id");
         let cheap = if argon2 {
             CHEAP_ARGON2
@@ -218,50 +167,50 @@ fn what_cryptsetup_creates_opens_here() {
             cheap,
             pbkdf2,
         ];
-        desk.run("cryptsetup", &format.concat());
-        assert!(desk.both_open(&image, "one"), "{options:?}");
-        assert!(!desk.both_open(&image, "wrong"), "{options:?}");
+        sandbox.tool("cryptsetup", &format.concat());
+        assert!(both_open(&sandbox, &image, "one"), "{options:?}");
+        assert!(!both_open(&sandbox, &image, "wrong"), "{options:?}");
     }
 }
 
 #[test]
 fn keys_and_labels_are_edited_by_turns() {
-    if !present("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new();
+    let sandbox = sandbox();
     for kind in ["luks1", "luks2"] {
         let image = format!("{kind}.img");
         let ours = ["--passphrase-file", "one.line"];
         let create = ["create", &image, "--type", kind, "--size", "24MiB"];
-        desk.volume(&[&create, CHEAP_PBKDF2, &ours].concat());
+        sandbox.volume(&[&create, CHEAP_PBKDF2, &ours].concat());
         // A key of ours, killed by them.
         let add = ["key", "add", &image, "--new-passphrase-file", "two.line"];
-        desk.volume(&[&add, CHEAP_PBKDF2, &ours].concat());
-        assert!(desk.both_open(&image, "two"));
-        desk.run(
+        sandbox.volume(&[&add, CHEAP_PBKDF2, &ours].concat());
+        assert!(both_open(&sandbox, &image, "two"));
+        sandbox.tool(
             "cryptsetup",
             &["luksKillSlot", "-q", &image, "0", "--key-file", "two"],
         );
-        assert!(!desk.both_open(&image, "one"));
+        assert!(!both_open(&sandbox, &image, "one"));
         // A key of theirs, changed by us.
         let theirs = ["luksAddKey", &image, "one", "--key-file", "two"];
-        desk.run("cryptsetup", &[&theirs, CHEAP_PBKDF2].concat());
-        assert!(desk.both_open(&image, "one"));
-        fs::write(desk.path("three.line"), "a third\n").unwrap();
-        fs::write(desk.path("three"), "a third").unwrap();
+        sandbox.tool("cryptsetup", &[&theirs, CHEAP_PBKDF2].concat());
+        assert!(both_open(&sandbox, &image, "one"));
+        sandbox.write("three.line", "a third\n");
+        sandbox.write("three", "a third");
         let passwd = ["passwd", &image, "--new-passphrase-file", "three.line"];
-        desk.volume(&[&passwd, CHEAP_PBKDF2, &ours].concat());
-        assert!(!desk.both_open(&image, "one") && desk.both_open(&image, "three"));
+        sandbox.volume(&[&passwd, CHEAP_PBKDF2, &ours].concat());
+        assert!(!both_open(&sandbox, &image, "one") && both_open(&sandbox, &image, "three"));
         // One of ours, changed by them, and killed by us.
         let change = ["luksChangeKey", &image, "one", "--key-file", "three"];
-        desk.run("cryptsetup", &[&change, CHEAP_PBKDF2].concat());
-        assert!(desk.both_open(&image, "one") && !desk.both_open(&image, "three"));
-        desk.volume(&[&["key", "kill", &image], &ours[..]].concat());
-        assert!(!desk.both_open(&image, "one") && desk.both_open(&image, "two"));
+        sandbox.tool("cryptsetup", &[&change, CHEAP_PBKDF2].concat());
+        assert!(both_open(&sandbox, &image, "one") && !both_open(&sandbox, &image, "three"));
+        sandbox.volume(&[&["key", "kill", &image], &ours[..]].concat());
+        assert!(!both_open(&sandbox, &image, "one") && both_open(&sandbox, &image, "two"));
     }
-    desk.run("cryptsetup", &["config", "luks2.img", "--label", "theirs"]);
-    let info = desk.volume(&["info", "luks2.img", "--json"]);
+    sandbox.tool("cryptsetup", &["config", "luks2.img", "--label", "theirs"]);
+    let info = sandbox.volume(&["info", "luks2.img", "--json"]);
     let info: serde_json::Value = serde_json::from_slice(&info).unwrap();
     assert_eq!(info["label"], "theirs");
     assert_eq!(info["copies"], "both are good");
@@ -270,10 +219,10 @@ fn keys_and_labels_are_edited_by_turns() {
 /// A LUKS1 volume of either side, made LUKS2 by either side, says the same.
 #[test]
 fn converted_volumes_open_on_both_sides() {
-    if !present("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let cases: &[&[&str]] = &[
         &[],
         &["--hash", "sha512", "--key-size", "256"],
@@ -284,23 +233,23 @@ fn converted_volumes_open_on_both_sides() {
         let image = format!("{number}.img");
         let create = ["create", &image, "--type", "luks1", "--size", "8MiB"];
         let ours = ["--passphrase-file", "one.line"];
-        desk.volume(&[&create, *options, CHEAP_PBKDF2, &ours].concat());
+        sandbox.volume(&[&create, *options, CHEAP_PBKDF2, &ours].concat());
         let theirs = ["luksAddKey", &image, "two", "--key-file", "one"];
-        desk.run("cryptsetup", &[&theirs, CHEAP_PBKDF2].concat());
+        sandbox.tool("cryptsetup", &[&theirs, CHEAP_PBKDF2].concat());
         let twin = format!("{number}-twin.img");
-        fs::copy(desk.path(&image), desk.path(&twin)).unwrap();
-        desk.volume(&["convert", &image, "--type", "luks2"]);
-        desk.run("cryptsetup", &["convert", "-q", &twin, "--type", "luks2"]);
+        fs::copy(sandbox.path(&image), sandbox.path(&twin)).unwrap();
+        sandbox.volume(&["convert", &image, "--type", "luks2"]);
+        sandbox.tool("cryptsetup", &["convert", "-q", &twin, "--type", "luks2"]);
         for file in ["one", "two"] {
-            assert!(desk.both_open(&image, file), "{options:?}");
-            assert!(desk.both_open(&twin, file), "{options:?}");
+            assert!(both_open(&sandbox, &image, file), "{options:?}");
+            assert!(both_open(&sandbox, &twin, file), "{options:?}");
         }
-        assert!(!desk.both_open(&image, "wrong"), "{options:?}");
+        assert!(!both_open(&sandbox, &image, "wrong"), "{options:?}");
         // But for the places of key material, which are free to choose.
         let [of_ours, of_theirs] = [&image, &twin].map(|image| {
             let json = ["luksDump", "--dump-json-metadata", image];
-            let json = desk.run("cryptsetup", &json);
-            let mut json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+            let json = sandbox.tool("cryptsetup", &json);
+            let mut json: serde_json::Value = serde_json::from_str(&json).unwrap();
             for keyslot in json["keyslots"].as_object_mut().unwrap().values_mut() {
                 keyslot["area"]["offset"].take();
             }
@@ -309,20 +258,20 @@ fn converted_volumes_open_on_both_sides() {
         assert_eq!(of_ours, of_theirs, "{options:?}");
         // What is converted is kept by either side.
         let add = ["luksAddKey", &image, "wrong", "--key-file", "two"];
-        desk.run("cryptsetup", &[&add, CHEAP_PBKDF2].concat());
-        assert!(desk.both_open(&image, "wrong"), "{options:?}");
+        sandbox.tool("cryptsetup", &[&add, CHEAP_PBKDF2].concat());
+        assert!(both_open(&sandbox, &image, "wrong"), "{options:?}");
     }
 }
 
 #[test]
 fn qemu_img_reads_and_writes_the_same_luks1() {
-    if !present("qemu-img") {
+    if !have(&["qemu-img"]) {
         return;
     }
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let mut plain = vec![0; 3 << 20];
     TestFile::content(1, 0, &mut plain);
-    fs::write(desk.path("plain"), &plain).unwrap();
+    sandbox.write("plain", &plain);
     let secret = ["--object", "secret,id=s,file=one"];
     let options = |image: &str| format!("driver=luks,key-secret=s,file.filename={image}");
 
@@ -337,9 +286,9 @@ fn qemu_img_reads_and_writes_the_same_luks1() {
         let image = format!("ours{number}.img");
         let passphrase = ["--passphrase-file", "one.line"];
         let create = ["create", &image, "--type", "luks1", "--size", "5MiB"];
-        desk.volume(&[&create, *cipher, CHEAP_PBKDF2, &passphrase].concat());
+        sandbox.volume(&[&create, *cipher, CHEAP_PBKDF2, &passphrase].concat());
         let import = ["import", &image, "--input", "plain"];
-        desk.volume(&[&import[..], &passphrase].concat());
+        sandbox.volume(&[&import[..], &passphrase].concat());
         let convert = [
             "convert",
             "--image-opts",
@@ -348,11 +297,11 @@ fn qemu_img_reads_and_writes_the_same_luks1() {
             "raw",
             "out",
         ];
-        desk.run(
+        sandbox.tool(
             "qemu-img",
             &[&convert[..1], &secret, &convert[1..]].concat(),
         );
-        let out = fs::read(desk.path("out")).unwrap();
+        let out = sandbox.read("out");
         assert!(out[..plain.len()] == plain[..], "{cipher:?}");
     }
 
@@ -367,7 +316,7 @@ fn qemu_img_reads_and_writes_the_same_luks1() {
         let image = format!("theirs{number}.img");
         let format = format!("key-secret=s,iter-time=10,{made_of}");
         let create = ["create", "-f", "luks", "-o", &format, &image, "4M"];
-        desk.run("qemu-img", &[&create[..1], &secret, &create[1..]].concat());
+        sandbox.tool("qemu-img", &[&create[..1], &secret, &create[1..]].concat());
         let target = options(&image);
         let convert = [
             "convert",
@@ -378,20 +327,20 @@ fn qemu_img_reads_and_writes_the_same_luks1() {
             "--target-image-opts",
             &target,
         ];
-        desk.run(
+        sandbox.tool(
             "qemu-img",
             &[&convert[..1], &secret, &convert[1..]].concat(),
         );
         let passphrase = ["--passphrase-file", "one.line"];
         let export = ["export", &image, "--output", "-"];
-        let out = desk.volume(&[&export[..], &passphrase].concat());
+        let out = sandbox.volume(&[&export[..], &passphrase].concat());
         assert!(out[..plain.len()] == plain[..], "{made_of}");
     }
 }
 
 #[test]
 fn nothing_is_left_of_what_failed() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let create = [
         "volume",
         "create",
@@ -401,7 +350,7 @@ fn nothing_is_left_of_what_failed() {
         "--passphrase-file",
         "one.line",
     ];
-    let output = desk.start(PROGRAM, &create);
+    let output = sandbox.run(&create);
     assert_eq!(output.status.code(), Some(2));
-    assert!(!Path::new(&desk.path("x.img")).exists());
+    assert!(!sandbox.path("x.img").exists());
 }

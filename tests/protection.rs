@@ -9,11 +9,11 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Stdio};
+use testkit::{CHEAP, Expect as _, Running, Sandbox};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 const PASSPHRASE: &str = "correct horse battery staple 4711";
-const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 /// A user who is nobody in particular.
 const NOBODY: u32 = 65534;
 
@@ -21,122 +21,60 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// A folder with a LUKS2 volume in `image`, its volume key in `key`, and its passphrase in `line`.
-struct Desk {
-    folder: tempfile::TempDir,
-    key: Vec<u8>,
+/// A sandbox with a LUKS2 volume in `image`, its volume key in `key`, and its passphrase in `line`.
+fn sandbox() -> Sandbox {
+    let mut key = [0; 64];
+    let mut random = File::open("/dev/urandom").unwrap();
+    random.read_exact(&mut key).unwrap();
+    let sandbox = Sandbox::new(PROGRAM)
+        .with_file("key", key)
+        .with_file("line", PASSPHRASE);
+    sandbox.volume(&format!(
+        "create image --size 20MiB --volume-key-file key --passphrase-file line {CHEAP}"
+    ));
+    sandbox
 }
 
-impl Desk {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut key = vec![0; 64];
-        File::open("/dev/urandom")
-            .unwrap()
-            .read_exact(&mut key)
-            .unwrap();
-        fs::write(folder.path().join("key"), &key).unwrap();
-        fs::write(folder.path().join("line"), PASSPHRASE).unwrap();
-        let desk = Self { folder, key };
-        desk.ok(&format!(
-            "volume create image --size 20MiB --volume-key-file key --passphrase-file line {CHEAP}"
-        ));
-        desk
-    }
-
-    /// The part of the volume key with which a key schedule of AES begins.
-    fn part(&self) -> &[u8] {
-        &self.key[..16]
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn command(&self, program: &str, arguments: &str) -> Command {
-        let mut command = Command::new(program);
-        command
-            .args(arguments.split_whitespace())
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn output(&self, arguments: &str) -> Output {
-        self.command(PROGRAM, arguments).output().unwrap()
-    }
-
-    fn ok(&self, arguments: &str) {
-        let output = self.output(arguments);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments}: {said}");
-    }
-
-    fn code(&self, arguments: &str) -> Option<i32> {
-        self.output(arguments).status.code()
-    }
-
-    /// Serves the image, allowed to dump cores of any size; the passphrase comes through
-    /// a pipe.
-    fn serve(&self, change: impl FnOnce(&mut Command)) -> Serving {
-        let mut command = self.command("sh", "-c");
-        command
-            .arg("ulimit -c unlimited; exec \"$0\" volume serve image --nbd disk.sock --passphrase-file -")
-            .arg(PROGRAM)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        change(&mut command);
-        let mut child = command.spawn().unwrap();
-        let mut stdin = child.stdin.take().unwrap();
-        writeln!(stdin, "{PASSPHRASE}").unwrap();
-        let mut line = String::new();
-        let mut told = BufReader::new(child.stdout.take().unwrap());
-        told.read_line(&mut line).unwrap();
-        assert!(line.contains("is served"), "{line}");
-        Serving(child)
-    }
+/// The part of the volume key with which a key schedule of AES begins.
+fn key_part(sandbox: &Sandbox) -> Vec<u8> {
+    sandbox.read("key")[..16].to_vec()
 }
 
-struct Serving(Child);
-
-impl Serving {
-    fn kill(&self, signal: &str) {
-        let id = self.0.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args([signal, &id])
-                .status()
-                .unwrap()
-                .success()
-        );
-    }
-
-    /// Whether some memory of it that may be read holds `wanted`: root sees all of it.
-    fn holds(&self, wanted: &[u8]) -> bool {
-        let id = self.0.id();
-        let maps = fs::read_to_string(format!("/proc/{id}/maps")).unwrap();
-        let memory = File::open(format!("/proc/{id}/mem")).unwrap();
-        maps.lines().any(|line| {
-            let mut words = line.split_whitespace();
-            let (range, rights) = (words.next().unwrap(), words.next().unwrap());
-            let (start, end) = range.split_once('-').unwrap();
-            let number = |text| u64::from_str_radix(text, 16).unwrap();
-            if !rights.starts_with("rw") || number(end) - number(start) > 1 << 30 {
-                return false;
-            }
-            let mut bytes = vec![0; (number(end) - number(start)) as usize];
-            let read = memory.read_at(&mut bytes, number(start)).unwrap_or(0);
-            has(&bytes[..read], wanted)
-        })
-    }
+/// Serves the image, allowed to dump cores of any size; the passphrase comes through
+/// a pipe.
+fn serve(sandbox: &Sandbox, change: impl FnOnce(&mut Command)) -> Running {
+    let script = "ulimit -c unlimited; \
+                  exec \"$0\" volume serve image --nbd disk.sock --passphrase-file -";
+    let mut command = sandbox.command("sh", &["-c", script, PROGRAM]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    change(&mut command);
+    let mut serving = Running::start(&mut command);
+    let mut stdin = serving.0.stdin.take().unwrap();
+    writeln!(stdin, "{PASSPHRASE}").unwrap();
+    let mut line = String::new();
+    let mut told = BufReader::new(serving.0.stdout.take().unwrap());
+    told.read_line(&mut line).unwrap();
+    assert!(line.contains("is served"), "{line}");
+    serving
 }
 
-impl Drop for Serving {
-    fn drop(&mut self) {
-        // It has ended, unless a test failed.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Whether some memory of it that may be read holds `wanted`: root sees all of it.
+fn holds(serving: &Running, wanted: &[u8]) -> bool {
+    let id = serving.0.id();
+    let maps = fs::read_to_string(format!("/proc/{id}/maps")).unwrap();
+    let memory = File::open(format!("/proc/{id}/mem")).unwrap();
+    maps.lines().any(|line| {
+        let mut words = line.split_whitespace();
+        let (range, rights) = (words.next().unwrap(), words.next().unwrap());
+        let (start, end) = range.split_once('-').unwrap();
+        let number = |text| u64::from_str_radix(text, 16).unwrap();
+        if !rights.starts_with("rw") || number(end) - number(start) > 1 << 30 {
+            return false;
+        }
+        let mut bytes = vec![0; (number(end) - number(start)) as usize];
+        let read = memory.read_at(&mut bytes, number(start)).unwrap_or(0);
+        has(&bytes[..read], wanted)
+    })
 }
 
 fn has(bytes: &[u8], wanted: &[u8]) -> bool {
@@ -145,38 +83,39 @@ fn has(bytes: &[u8], wanted: &[u8]) -> bool {
 
 #[test]
 fn no_core_is_dumped() {
-    let desk = Desk::new();
-    let mut control = desk.command("sh", "-c");
-    let control = control
-        .arg("ulimit -c unlimited; kill -QUIT $$")
-        .status()
-        .unwrap();
+    let sandbox = sandbox();
+    let control = ["-c", "ulimit -c unlimited; kill -QUIT $$"];
+    let control = sandbox.command("sh", &control).status().unwrap();
     if !control.core_dumped() {
         return println!("skipped: this machine dumps no cores at all");
     }
     for signal in ["-QUIT", "-ABRT", "-ILL"] {
-        let mut serving = desk.serve(|_| ());
+        let mut serving = serve(&sandbox, |_| ());
         if is_root() {
             assert!(
-                serving.holds(desk.part()),
+                holds(&serving, &key_part(&sandbox)),
                 "the key is nowhere: the search is wrong"
             );
         }
-        serving.kill(signal);
+        serving.signal(signal);
         let status = serving.0.wait().unwrap();
         assert!(
             status.signal().is_some() && !status.core_dumped(),
             "{signal}: {status}"
         );
-        for entry in fs::read_dir(desk.folder.path()).unwrap() {
+        for entry in fs::read_dir(sandbox.directory()).unwrap() {
             let path = entry.unwrap().path();
             if path.is_file() && !path.ends_with("key") {
                 let bytes = fs::read(&path).unwrap();
-                assert!(!has(&bytes, desk.part()), "{signal}: {}", path.display());
+                assert!(
+                    !has(&bytes, &key_part(&sandbox)),
+                    "{signal}: {}",
+                    path.display()
+                );
             }
         }
         // Nobody was there any more to remove it.
-        let _ = fs::remove_file(desk.path("disk.sock"));
+        let _ = fs::remove_file(sandbox.path("disk.sock"));
     }
 }
 
@@ -185,13 +124,13 @@ fn a_passphrase_is_gone_when_the_volume_is_open() {
     if !is_root() {
         return println!("skipped: only root sees the memory of the server");
     }
-    let desk = Desk::new();
-    let serving = desk.serve(|_| ());
+    let sandbox = sandbox();
+    let serving = serve(&sandbox, |_| ());
     assert!(
-        serving.holds(desk.part()),
+        holds(&serving, &key_part(&sandbox)),
         "the key is nowhere: the search is wrong"
     );
-    assert!(!serving.holds(PASSPHRASE.as_bytes()));
+    assert!(!holds(&serving, PASSPHRASE.as_bytes()));
 }
 
 #[test]
@@ -199,16 +138,20 @@ fn processes_of_the_same_user_cannot_look() {
     if !is_root() {
         return println!("skipped: only root starts processes of another user");
     }
-    let desk = Desk::new();
-    for path in [desk.folder.path(), &desk.path("image"), &desk.path("line")] {
+    let sandbox = sandbox();
+    for path in [
+        sandbox.directory(),
+        &sandbox.path("image"),
+        &sandbox.path("line"),
+    ] {
         chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     }
-    fs::set_permissions(desk.folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(sandbox.directory(), fs::Permissions::from_mode(0o700)).unwrap();
     let by_nobody = |command: &mut Command| {
         command
             .uid(NOBODY)
             .gid(NOBODY)
-            .env("XDG_RUNTIME_DIR", desk.folder.path());
+            .env("XDG_RUNTIME_DIR", sandbox.directory());
     };
     let look = |process: u32, file: &str| {
         let mut look = Command::new("sh");
@@ -219,14 +162,14 @@ fn processes_of_the_same_user_cannot_look() {
     let mut control = Command::new("sleep");
     control.arg("60");
     by_nobody(&mut control);
-    let control = Serving(control.spawn().unwrap());
+    let control = Running::start(&mut control);
     if !["mem", "environ", "auxv"]
         .iter()
         .all(|file| look(control.0.id(), file))
     {
         return println!("skipped: no process of the same user may look here");
     }
-    let serving = desk.serve(by_nobody);
+    let serving = serve(&sandbox, by_nobody);
     for file in ["mem", "environ", "auxv"] {
         assert!(!look(serving.0.id(), file), "{file}");
     }
@@ -234,11 +177,10 @@ fn processes_of_the_same_user_cannot_look() {
 
 #[test]
 fn what_follows_the_passphrase_is_left_to_others() {
-    let desk = Desk::new();
-    let mut shell = desk.command("sh", "-c");
-    let mut shell = shell
-        .arg("\"$0\" volume open image --passphrase-file - >&2 && cat")
-        .arg(PROGRAM)
+    let sandbox = sandbox();
+    let script = "\"$0\" volume open image --passphrase-file - >&2 && cat";
+    let mut shell = sandbox
+        .command("sh", &["-c", script, PROGRAM])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -261,15 +203,15 @@ fn no_secret_is_written_or_handed_on() {
     if Command::new("strace").arg("-V").output().is_err() {
         return println!("skipped: strace is not installed");
     }
-    let desk = Desk::new();
-    fs::write(desk.path("second"), "another passphrase 1147").unwrap();
+    let sandbox = sandbox();
+    sandbox.write("second", "another passphrase 1147");
     for arguments in [
         format!("volume create fresh --size 20MiB --passphrase-file - {CHEAP}"),
         "volume open image --passphrase-file -".to_owned(),
         format!("volume key add image --passphrase-file - --new-key-file second {CHEAP}"),
         "volume info image".to_owned(),
     ] {
-        let mut traced = desk.command("strace", "-f -qq -xx -s 65536 -o trace");
+        let mut traced = sandbox.command("strace", "-f -qq -xx -s 65536 -o trace");
         let mut traced = traced
             .arg(PROGRAM)
             .args(arguments.split_whitespace())
@@ -286,11 +228,11 @@ fn no_secret_is_written_or_handed_on() {
             return println!("skipped: strace may not trace here");
         }
         assert!(output.status.success(), "{arguments}: {said}");
-        let trace = fs::read_to_string(desk.path("trace")).unwrap();
+        let trace = sandbox.read_text("trace");
         // Byte by byte, a passphrase is never whole in a call that reads it; four
         // letters together are in no other call.
         let passphrase = in_hexadecimal(&PASSPHRASE.as_bytes()[..4]);
-        let key = in_hexadecimal(&desk.key[..8]);
+        let key = in_hexadecimal(&key_part(&sandbox)[..8]);
         let second = in_hexadecimal(b"another passphrase");
         let reads = |line: &&str| line.contains(" read(") || line.contains(" pread64(");
         for line in trace.lines().filter(|line| !reads(line)) {
@@ -309,10 +251,10 @@ fn no_secret_is_written_or_handed_on() {
     }
     // What the ring writes is in no call.
     for image in ["image", "fresh"] {
-        let bytes = fs::read(desk.path(image)).unwrap();
+        let bytes = sandbox.read(image);
         for secret in [
             PASSPHRASE.as_bytes(),
-            &desk.key[..16],
+            &key_part(&sandbox),
             b"another passphrase",
         ] {
             assert!(!has(&bytes, secret), "{image}");
@@ -322,7 +264,7 @@ fn no_secret_is_written_or_handed_on() {
 
 #[test]
 fn files_that_hold_keys_are_their_owners_alone() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     for umask in ["000", "022", "077"] {
         let name = |what: &str| format!("{what}-{umask}");
         let arguments = [
@@ -334,16 +276,11 @@ fn files_that_hold_keys_are_their_owners_alone() {
             format!("volume header backup image --output {}", name("backup")),
         ];
         for arguments in arguments {
-            let mut shell = desk.command("sh", "-c");
-            shell
-                .arg(format!("umask {umask}; exec \"$0\" {arguments}"))
-                .arg(PROGRAM);
-            let output = shell.output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{arguments}: {said}");
+            let script = format!("umask {umask}; exec \"$0\" {arguments}");
+            sandbox.tool("sh", &["-c", &script, PROGRAM]);
         }
         for what in ["image", "header", "backup"] {
-            let mode = fs::metadata(desk.path(&name(what))).unwrap().mode();
+            let mode = fs::metadata(sandbox.path(name(what))).unwrap().mode();
             assert_eq!(mode & 0o777, 0o600, "{} {mode:o}", name(what));
         }
     }
@@ -354,10 +291,10 @@ fn root_runs_no_program_of_somebody_elses() {
     if !is_root() {
         return println!("skipped: root's programs are looked for by root alone");
     }
-    let desk = Desk::new();
-    let folder = desk.path("evil");
+    let sandbox = sandbox();
+    let folder = sandbox.path("evil");
     fs::create_dir(&folder).unwrap();
-    let marker = desk.path("marker");
+    let marker = sandbox.path("marker");
     let put = |name: &str| {
         let text = format!("#!/bin/sh\necho {name} >> {}\nexit 1\n", marker.display());
         fs::write(folder.join(name), text).unwrap();
@@ -381,14 +318,14 @@ fn root_runs_no_program_of_somebody_elses() {
         put(name);
     }
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-    fs::create_dir(desk.path("mnt")).unwrap();
+    fs::create_dir(sandbox.path("mnt")).unwrap();
     for arguments in [
         "doctor",
         "volume mount image mnt --as fs --passphrase-file line",
     ] {
         // Whether it can be done here is not the question.
-        let _ = desk
-            .command(PROGRAM, arguments)
+        let _ = sandbox
+            .cryptmark(arguments)
             .env("PATH", &path)
             .output()
             .unwrap();
@@ -404,12 +341,7 @@ fn root_runs_no_program_of_somebody_elses() {
     );
     for (name, value) in [by_path, by_name] {
         let arguments = "volume mount image mnt --as file --passphrase-file line";
-        let output = desk
-            .command(PROGRAM, arguments)
-            .env(name, value)
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(1), "{name}");
+        sandbox.cryptmark(arguments).env(name, value).ends(1);
         assert!(!marker.exists(), "{name}");
     }
     // The programs there are ones that would have said so.
@@ -430,7 +362,7 @@ fn no_bare_name_is_run() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() && !["tests", "benches", "fuzz"].contains(&name.as_str()) {
+            if path.is_dir() && !["tests", "testkit", "benches", "fuzz"].contains(&name.as_str()) {
                 sources(&path, found);
             } else if name.ends_with(".rs") && name != "tests.rs" {
                 found.push(path);
@@ -472,11 +404,14 @@ fn no_bare_name_is_run() {
 
 #[test]
 fn volumes_are_not_mounted_over_the_system_or_over_files() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let mount = |place: &str, more: &str| {
-        desk.code(&format!(
-            "volume mount image {place} --as file --passphrase-file line {more}"
-        ))
+        sandbox
+            .run(&format!(
+                "volume mount image {place} --as file --passphrase-file line {more}"
+            ))
+            .status
+            .code()
     };
     for place in [
         "/", "/usr", "/usr/bin", "/etc", "/home", "/tmp", "/var/lib", "/dev",
@@ -485,31 +420,29 @@ fn volumes_are_not_mounted_over_the_system_or_over_files() {
             assert_eq!(mount(place, more), Some(4), "{place} {more}");
         }
     }
-    std::os::unix::fs::symlink("/etc", desk.path("link")).unwrap();
+    std::os::unix::fs::symlink("/etc", sandbox.path("link")).unwrap();
     assert_eq!(mount("link", "--yes"), Some(4));
-    fs::create_dir(desk.path("full")).unwrap();
-    fs::write(desk.path("full/mine"), "mine").unwrap();
+    fs::create_dir(sandbox.path("full")).unwrap();
+    sandbox.write("full/mine", "mine");
     assert_eq!(mount("full", ""), Some(4));
     assert_eq!(mount("absent", ""), Some(2));
     let over_file = "volume serve image --fuse /etc/cryptmark-test --passphrase-file line";
-    assert_eq!(desk.code(over_file), Some(4));
+    assert_eq!(sandbox.run(over_file).status.code(), Some(4));
     assert!(!Path::new("/etc/cryptmark-test").exists());
     if is_root() && File::open("/dev/fuse").is_ok() {
         assert_eq!(mount("full", "--yes --daemon"), Some(0));
-        assert!(!desk.path("full/mine").exists() && desk.path("full/volume").exists());
-        desk.ok("volume umount full");
-        assert_eq!(fs::read(desk.path("full/mine")).unwrap(), b"mine");
+        assert!(!sandbox.path("full/mine").exists() && sandbox.path("full/volume").exists());
+        sandbox.ok("volume umount full");
+        assert_eq!(sandbox.read("full/mine"), b"mine");
     }
 }
 
 #[test]
 fn plaintext_for_other_machines_is_asked_for() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     for place in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
-        let output = desk.output(&format!(
-            "volume serve image --passphrase-file line --nbd {place}"
-        ));
-        assert_eq!(output.status.code(), Some(4), "{place}");
+        let serve = format!("volume serve image --passphrase-file line --nbd {place}");
+        let output = sandbox.cryptmark(&serve).ends(4);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
             said.contains("read and change") && said.contains("--yes"),
@@ -518,27 +451,17 @@ fn plaintext_for_other_machines_is_asked_for() {
     }
     let start = |place: &str| {
         let arguments = format!("volume serve image --passphrase-file line --nbd {place}");
-        let mut command = desk.command(PROGRAM, &arguments);
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = sandbox.cryptmark(&arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut serving = Running::start(&mut command);
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        let mut told = BufReader::new(serving.0.stdout.take().unwrap());
+        told.read_line(&mut line).unwrap();
         assert!(line.contains("is served"), "{place}: {line}");
-        let mut serving = Serving(child);
-        serving.kill("-TERM");
+        serving.signal("-TERM");
         let mut said = String::new();
-        serving
-            .0
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut said)
-            .unwrap();
+        let mut errors = serving.0.stderr.take().unwrap();
+        errors.read_to_string(&mut said).unwrap();
         assert!(serving.0.wait().unwrap().success());
         said
     };
@@ -554,9 +477,9 @@ fn plaintext_for_other_machines_is_asked_for() {
 
 #[test]
 fn clients_learn_nothing_of_where_the_image_is() {
-    let desk = Desk::new();
-    let _serving = desk.serve(|_| ());
-    let mut client = UnixStream::connect(desk.path("disk.sock")).unwrap();
+    let sandbox = sandbox();
+    let _serving = serve(&sandbox, |_| ());
+    let mut client = UnixStream::connect(sandbox.path("disk.sock")).unwrap();
     client.read_exact(&mut [0; 18]).unwrap();
     client.write_all(&3_u32.to_be_bytes()).unwrap();
     // NBD_OPT_LIST, then NBD_OPT_INFO of the default export: name and description.
@@ -569,6 +492,6 @@ fn clients_learn_nothing_of_where_the_image_is() {
     let mut said = Vec::new();
     client.read_to_end(&mut said).unwrap();
     assert!(said.len() > 100, "{said:02x?}");
-    let folder = desk.folder.path().to_str().unwrap().as_bytes();
+    let folder = sandbox.directory().to_str().unwrap().as_bytes();
     assert!(!has(&said, folder) && !has(&said, b"image"), "{said:02x?}");
 }

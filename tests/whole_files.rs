@@ -7,10 +7,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use testkit::{CHEAP, Sandbox};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
-const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
-
 /// Sources that name files themselves, and why they may.
 const OTHERS: [(&str, &str); 5] = [
     ("src/cli/whole.rs", "what all others use"),
@@ -63,15 +62,11 @@ fn one_place_gives_names() {
 }
 
 /// What a command asks the kernel for, line by line; nothing where that cannot be seen.
-fn traced(folder: &Path, arguments: &str) -> Option<Vec<String>> {
-    let output = Command::new("strace")
-        .args(["-f", "-y", "-o", "trace", "-e"])
-        .arg("trace=fsync,fdatasync,rename,renameat,renameat2,link,linkat")
-        .arg(PROGRAM)
+fn traced(sandbox: &Sandbox, arguments: &str) -> Option<Vec<String>> {
+    let calls = "trace=fsync,fdatasync,rename,renameat,renameat2,link,linkat";
+    let output = sandbox
+        .command("strace", &["-f", "-y", "-o", "trace", "-e", calls, PROGRAM])
         .args(arguments.split(' '))
-        .current_dir(folder)
-        .env("XDG_STATE_HOME", folder.join("state/of"))
-        .stdin(Stdio::null())
         .output();
     let Ok(output) = output else {
         println!("skipped: what the kernel is asked for: there is no strace");
@@ -83,30 +78,19 @@ fn traced(folder: &Path, arguments: &str) -> Option<Vec<String>> {
         return None;
     }
     assert!(output.status.success(), "{arguments}: {said}");
-    let trace = fs::read_to_string(folder.join("trace")).unwrap();
+    let trace = sandbox.read_text("trace");
     Some(trace.lines().map(str::to_owned).collect())
 }
 
-/// `cryptmark` with the words of `line`.
-fn command(folder: &Path, line: &str) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command
-        .args(line.split_whitespace())
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    command
-}
-
-/// A folder with a volume, whose passphrase is in `pass`.
-fn desk() -> tempfile::TempDir {
-    let desk = tempfile::tempdir().unwrap();
-    fs::write(desk.path().join("pass"), "a passphrase\n").unwrap();
-    let create = format!("volume create v --size 20MiB --passphrase-file pass {CHEAP}");
-    let made = command(desk.path(), &create).output().unwrap();
-    assert!(made.status.success(), "{made:?}");
-    desk
+/// A sandbox with a volume, whose passphrase is in `pass`; headers are kept in a folder to be made.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new(PROGRAM)
+        .with_path("XDG_STATE_HOME", "state/of")
+        .with_file("pass", "a passphrase\n");
+    sandbox.volume(&format!(
+        "create v --size 20MiB --passphrase-file pass {CHEAP}"
+    ));
+    sandbox
 }
 
 const EXPORT: &str = "volume export v --passphrase-file pass --output";
@@ -114,17 +98,16 @@ const EXPORT: &str = "volume export v --passphrase-file pass --output";
 /// The file that is replaced is left to its other names, and the user is told.
 #[test]
 fn hard_links_keep_the_old_content() {
-    let desk = desk();
-    fs::write(desk.path().join("out"), "old").unwrap();
-    fs::hard_link(desk.path().join("out"), desk.path().join("other")).unwrap();
-    let done = command(desk.path(), &format!("{EXPORT} out --yes")).output();
-    let done = done.unwrap();
+    let sandbox = sandbox();
+    sandbox.write("out", "old");
+    fs::hard_link(sandbox.path("out"), sandbox.path("other")).unwrap();
+    let done = sandbox.run(&format!("{EXPORT} out --yes"));
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(
         done.status.success() && said.contains("hard link"),
         "{said}"
     );
-    assert_eq!(fs::read(desk.path().join("other")).unwrap(), b"old");
+    assert_eq!(sandbox.read("other"), b"old");
 }
 
 /// Who may not keep the owner of what is replaced keeps its group, or lets no other one read it.
@@ -134,8 +117,8 @@ fn no_other_group_reads_what_is_replaced() {
     if !rustix::process::geteuid().is_root() {
         return println!("skipped: files of other users: they need root");
     }
-    let desk = desk();
-    let path = |name: &str| desk.path().join(name);
+    let sandbox = sandbox();
+    let path = |name| sandbox.path(name);
     fs::create_dir(path("home")).unwrap();
     for name in ["", "v", "pass", "home"] {
         chown(path(name), Some(1001), Some(3001)).unwrap();
@@ -154,7 +137,7 @@ fn no_other_group_reads_what_is_replaced() {
         export
             .args(["--reuid=1001", "--regid=2001", "--groups=3001", PROGRAM])
             .args(format!("{EXPORT} out --yes").split_whitespace())
-            .current_dir(desk.path())
+            .current_dir(sandbox.directory())
             .env("XDG_RUNTIME_DIR", path("home"))
             .env("XDG_STATE_HOME", path("home"));
         let ended = export.output().unwrap();
@@ -178,8 +161,8 @@ fn no_other_group_reads_what_is_replaced() {
 fn an_access_control_list_stays() {
     use rustix::fs::{XattrFlags, getxattr, setxattr};
     use std::os::unix::fs::PermissionsExt;
-    let desk = desk();
-    let out = desk.path().join("out");
+    let sandbox = sandbox();
+    let out = sandbox.path("out");
     fs::write(&out, "old").unwrap();
     // Its version; then kind, rights and user: the owner and one user may do all, the group
     // nothing.
@@ -199,8 +182,7 @@ fn an_access_control_list_stays() {
     if let Err(error) = setxattr(&out, name, &list, XattrFlags::empty()) {
         return println!("skipped: access control lists: {error}");
     }
-    let done = command(desk.path(), &format!("{EXPORT} out --yes")).output();
-    assert!(done.as_ref().unwrap().status.success(), "{done:?}");
+    sandbox.ok(&format!("{EXPORT} out --yes"));
     let mut found = [0; 1024];
     let length = getxattr(&out, name, &mut found[..]).unwrap();
     assert_eq!(found[..length], list);
@@ -213,10 +195,17 @@ fn an_access_control_list_stays() {
 /// One of them makes the file, and the other one does not replace it.
 #[test]
 fn of_two_exports_to_a_new_file_one_is_refused() {
-    let desk = desk();
+    let sandbox = sandbox();
     for round in 0..5 {
         let export = format!("{EXPORT} out{round}");
-        let both = [(); 2].map(|()| command(desk.path(), &export).spawn().unwrap());
+        let both = [(); 2].map(|()| {
+            sandbox
+                .cryptmark(&export)
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        });
         let ended = both.map(|export| export.wait_with_output().unwrap());
         let mut codes = ended.each_ref().map(|output| output.status.code());
         codes.sort();
@@ -229,12 +218,9 @@ fn of_two_exports_to_a_new_file_one_is_refused() {
 /// What is written is what links lead to, and they stay.
 #[test]
 fn links_stay_links() {
-    let desk = desk();
-    let path = |name: &str| desk.path().join(name);
-    let done = |line: &str| {
-        let output = command(desk.path(), line).output().unwrap();
-        assert!(output.status.success(), "{line}: {output:?}");
-    };
+    let sandbox = sandbox();
+    let path = |name| sandbox.path(name);
+    let done = |line: &str| sandbox.ok(line);
     done(&format!("{EXPORT} plain"));
     symlink("end", path("link")).unwrap();
     for (before, line) in [
@@ -250,9 +236,7 @@ fn links_stay_links() {
     }
     // Without --yes, what the link leads to is asked for.
     fs::write(path("end"), "old").unwrap();
-    let refused = command(desk.path(), &format!("{EXPORT} link"))
-        .output()
-        .unwrap();
+    let refused = sandbox.run(&format!("{EXPORT} link"));
     assert_eq!(refused.status.code(), Some(4), "{refused:?}");
 
     fs::write(path("trace"), "fio version 2 iolog\nf write 0 12288\n").unwrap();
@@ -271,8 +255,8 @@ fn links_stay_links() {
 /// What is made under its name has it on the disk at the end.
 #[test]
 fn volumes_headers_and_folders_of_backups_have_their_names_on_the_disk() {
-    let desk = desk();
-    let folder = desk.path().canonicalize().unwrap();
+    let sandbox = sandbox();
+    let folder = sandbox.directory().canonicalize().unwrap();
     for name in ["data", "headers"] {
         fs::create_dir(folder.join(name)).unwrap();
     }
@@ -287,7 +271,7 @@ fn volumes_headers_and_folders_of_backups_have_their_names_on_the_disk() {
             &["", "/state", "/state/of", "/state/of/cryptmark/headers"],
         ),
     ] {
-        let Some(calls) = traced(&folder, &command) else {
+        let Some(calls) = traced(&sandbox, &command) else {
             return;
         };
         for name in folders {
@@ -301,9 +285,9 @@ fn volumes_headers_and_folders_of_backups_have_their_names_on_the_disk() {
 /// A file on a network, or a failing disk, says only then that it has not got all.
 #[test]
 fn what_is_given_to_standard_output_is_synced() {
-    let desk = desk();
+    let sandbox = sandbox();
     let export = "volume export v --passphrase-file pass --output -";
-    let Some(calls) = traced(desk.path(), export) else {
+    let Some(calls) = traced(&sandbox, export) else {
         return;
     };
     assert!(
@@ -314,8 +298,8 @@ fn what_is_given_to_standard_output_is_synced() {
 
 #[test]
 fn content_then_name_then_folder() {
-    let desk = desk();
-    let folder = desk.path().canonicalize().unwrap();
+    let sandbox = sandbox();
+    let folder = sandbox.directory().canonicalize().unwrap();
     for (command, name) in [
         ("volume export v --passphrase-file pass --output out", "out"),
         // Over another file.
@@ -325,7 +309,7 @@ fn content_then_name_then_folder() {
         ),
         ("volume header backup v --output saved", "saved"),
     ] {
-        let Some(calls) = traced(&folder, command) else {
+        let Some(calls) = traced(&sandbox, command) else {
             return;
         };
         let named = calls.iter().position(|call| {

@@ -8,7 +8,8 @@
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
+use testkit::{Arguments, Expect as _, Sandbox};
 
 const NATIVE: &str = env!("CARGO_BIN_EXE_cryptmark");
 
@@ -54,69 +55,27 @@ block_size = "4 KiB"
 bytes = "8 MiB"
 "#;
 
-/// A place of the test's own, for both programs.
-struct Desk(tempfile::TempDir);
+/// A sandbox for both programs, each with a store.
+fn sandbox() -> Sandbox {
+    Sandbox::within(env!("CARGO_TARGET_TMPDIR"), NATIVE)
+        .with_variable("CRYPTMARK_STORE", "linux.db")
+        .with_directory("at")
+        .with_file("tiny.toml", TINY)
+        .with_file("sweep.toml", SWEEP)
+        .with_file("line", "velvet juniper\n")
+}
 
-impl Desk {
-    fn new() -> Self {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        fs::create_dir(folder.path().join("at")).unwrap();
-        fs::write(folder.path().join("tiny.toml"), TINY).unwrap();
-        fs::write(folder.path().join("sweep.toml"), SWEEP).unwrap();
-        fs::write(folder.path().join("line"), "velvet juniper\n").unwrap();
-        Self(folder)
-    }
+/// The program for Windows.
+fn windows_command(sandbox: &Sandbox, arguments: &(impl Arguments + ?Sized)) -> Command {
+    let mut command = sandbox.command(windows(), arguments);
+    command.env("CRYPTMARK_STORE", "windows.db");
+    command
+}
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn run(&self, program: &Path, arguments: &[&str]) -> Output {
-        let store = match program == Path::new(NATIVE) {
-            true => "linux.db",
-            false => "windows.db",
-        };
-        Command::new(program)
-            .args(arguments)
-            .current_dir(self.0.path())
-            .env("CRYPTMARK_STORE", store)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
-    }
-
-    #[track_caller]
-    fn ok(&self, program: &Path, arguments: &[&str]) -> Vec<u8> {
-        let output = self.run(program, arguments);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {said}");
-        output.stdout
-    }
-
-    /// By the program for Windows.
-    #[track_caller]
-    fn windows(&self, arguments: &[&str]) -> String {
-        String::from_utf8(self.ok(&windows(), arguments)).unwrap()
-    }
-
-    #[track_caller]
-    fn native(&self, arguments: &[&str]) -> String {
-        String::from_utf8(self.ok(Path::new(NATIVE), arguments)).unwrap()
-    }
-
-    #[track_caller]
-    fn refused(&self, code: i32, arguments: &[&str]) -> String {
-        let output = self.run(&windows(), arguments);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
-        assert_eq!(said.lines().count(), 2, "{arguments:?}: {said}");
-        said
-    }
-
-    #[track_caller]
-    fn record(&self, name: &str) -> Value {
-        serde_json::from_slice(&fs::read(self.path(name)).unwrap()).unwrap()
-    }
+/// Runs the program for Windows, which must succeed; its standard output.
+#[track_caller]
+fn on_windows(sandbox: &Sandbox, arguments: &(impl Arguments + ?Sized)) -> String {
+    String::from_utf8(windows_command(sandbox, arguments).succeeds().stdout).unwrap()
 }
 
 /// What runs the program for Windows.
@@ -130,7 +89,7 @@ fn windows() -> PathBuf {
 #[test]
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn doctor_says_what_is_here_and_what_needs_linux() {
-    let text = Desk::new().windows(&["doctor"]);
+    let text = on_windows(&sandbox(), &["doctor"]);
     for words in [
         "Windows",
         "time-stamp counter",
@@ -151,7 +110,7 @@ fn doctor_says_what_is_here_and_what_needs_linux() {
 #[test]
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn what_needs_linux_says_so_in_two_lines() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     for arguments in [
         &["volume", "mount", "v.img", "at", "--as", "file"][..],
         &["volume", "umount", "at"],
@@ -164,23 +123,25 @@ fn what_needs_linux_says_so_in_two_lines() {
         &["lab", "run", "--memory", "1GiB", "uname"],
         &["run", "--tier", "fs", "--quick"],
     ] {
-        let said = desk.refused(2, arguments);
+        let said = windows_command(&sandbox, arguments).fails(2);
         assert!(said.contains("needs Linux"), "{said}");
     }
-    let said = desk.refused(
-        2,
+    let said = windows_command(
+        &sandbox,
         &["run", "tiny.toml", "--system", "dm-crypt", "--at", "at"],
-    );
+    )
+    .fails(2);
     assert!(said.contains("dm-crypt (it needs Linux)"), "{said}");
     assert!(
-        desk.windows(&["--help"]).contains("mount") == desk.native(&["--help"]).contains("mount")
+        on_windows(&sandbox, &["--help"]).contains("mount")
+            == sandbox.ok(&["--help"]).contains("mount")
     );
 }
 
 #[test]
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn files_are_measured_around_the_cache_by_threads_and_leave_nothing_behind() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let run = [
         "run",
         "tiny.toml",
@@ -191,12 +152,12 @@ fn files_are_measured_around_the_cache_by_threads_and_leave_nothing_behind() {
         "--html",
         "page.html",
     ];
-    let table = desk.windows(&run);
+    let table = on_windows(&sandbox, &run);
     assert!(
         table.contains("rand-4k-read") && table.contains("Stored as"),
         "{table}"
     );
-    let record = desk.record("run.json");
+    let record = sandbox.read_json("run.json");
     assert_eq!(record["partial"], false);
     let host = &record["host"];
     assert!(host["os"].as_str().unwrap().contains("Windows"), "{host}");
@@ -211,21 +172,20 @@ fn files_are_measured_around_the_cache_by_threads_and_leave_nothing_behind() {
         let time = &trial["time_s"];
         assert!(time["user"].is_f64() && time["sys"].is_f64(), "{time}");
     }
-    assert_eq!(fs::read_dir(desk.path("at")).unwrap().count(), 0);
-    assert!(
-        fs::read_to_string(desk.path("page.html"))
-            .unwrap()
-            .contains("rand-4k-read")
-    );
+    assert_eq!(fs::read_dir(sandbox.path("at")).unwrap().count(), 0);
+    assert!(sandbox.read_text("page.html").contains("rand-4k-read"));
     for file in ["report.md", "report.csv", "report.json"] {
-        desk.windows(&["report", "latest", "-o", file]);
-        assert!(fs::metadata(desk.path(file)).unwrap().len() > 500, "{file}");
+        on_windows(&sandbox, &["report", "latest", "-o", file]);
+        assert!(
+            fs::metadata(sandbox.path(file)).unwrap().len() > 500,
+            "{file}"
+        );
     }
     // A file of the user's own is not overwritten unasked, and is when asked.
-    fs::write(desk.path("own"), vec![7; 16 << 20]).unwrap();
-    let said = desk.refused(4, &["run", "tiny.toml", "--at", "own"]);
+    sandbox.write("own", vec![7; 16 << 20]);
+    let said = windows_command(&sandbox, &["run", "tiny.toml", "--at", "own"]).fails(4);
     assert!(said.contains("--yes"), "{said}");
-    desk.windows(&["run", "tiny.toml", "--at", "own", "--yes"]);
+    on_windows(&sandbox, &["run", "tiny.toml", "--at", "own", "--yes"]);
 }
 
 /// The Java comparison's procedure: the same plan on both systems, one run carried
@@ -233,10 +193,10 @@ fn files_are_measured_around_the_cache_by_threads_and_leave_nothing_behind() {
 #[test]
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn runs_of_both_systems_are_compared_when_that_is_said() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let plan = ["run", "java-os", "--quick", "--cipher", "aes-ecb", "--json"];
-    desk.windows(&[&plan[..], &["windows.json"]].concat());
-    let record = desk.record("windows.json");
+    on_windows(&sandbox, &[&plan[..], &["windows.json"]].concat());
+    let record = sandbox.read_json("windows.json");
     let warnings = record["warnings"].to_string();
     let java = |trial: &&Value| trial["system"] == "java";
     let trials = record["trials"].as_array().unwrap();
@@ -247,12 +207,11 @@ fn runs_of_both_systems_are_compared_when_that_is_said() {
             println!("skipped: Java on Windows (there is none)");
         }
     }
-    desk.native(&[&plan[..], &["linux.json", "--system", "builtin"]].concat());
-    desk.native(&["import", "windows.json"]);
-    let id = |file: &str| desk.record(file)["run"].as_str().unwrap().to_owned();
+    sandbox.ok(&[&plan[..], &["linux.json", "--system", "builtin"]].concat());
+    sandbox.ok(&["import", "windows.json"]);
+    let id = |file: &str| sandbox.read_json(file)["run"].as_str().unwrap().to_owned();
     let (windows, linux) = (id("windows.json"), id("linux.json"));
-    let native = Path::new(NATIVE);
-    let mixed = desk.run(native, &["compare", &windows, &linux]);
+    let mixed = sandbox.run(&["compare", &windows, &linux]);
     assert_eq!(mixed.status.code(), Some(2));
     let both = [
         "compare",
@@ -262,14 +221,14 @@ fn runs_of_both_systems_are_compared_when_that_is_said() {
         "--normalise",
         "cycles",
     ];
-    let text = desk.native(&both);
+    let text = sandbox.ok(&both);
     assert!(text.contains("encrypt-400k"), "{text}");
 }
 
 #[test]
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn simulated_drives_do_the_same_on_both_systems() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     for arguments in [
         &[
             "run",
@@ -288,7 +247,7 @@ fn simulated_drives_do_the_same_on_both_systems() {
         ],
     ] {
         let arguments = [&["drive"], arguments, &["--json", "-"]].concat();
-        let (one, other) = (desk.windows(&arguments), desk.native(&arguments));
+        let (one, other) = (on_windows(&sandbox, &arguments), sandbox.ok(&arguments));
         assert!(one.len() > 100 && one == other, "{arguments:?}");
     }
 }
@@ -297,14 +256,13 @@ fn simulated_drives_do_the_same_on_both_systems() {
 #[test]
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn sweeps_find_the_same_on_both_systems_and_are_shared() {
-    let desk = Desk::new();
-    let small = desk
-        .windows(&["drive", "show", "mlc-128g"])
+    let sandbox = sandbox();
+    let small = on_windows(&sandbox, &["drive", "show", "mlc-128g"])
         .replace("\"128 GB\"", "\"256 MB\"")
         .replace("pages_per_block = 256", "pages_per_block = 64")
         .replace("channels = 8", "channels = 2")
         .replace("chips_per_channel = 4", "chips_per_channel = 1");
-    fs::write(desk.path("small.toml"), small).unwrap();
+    sandbox.write("small.toml", small);
     let trials = |json: String| serde_json::from_str::<Value>(&json).unwrap()["trials"].clone();
     let sweep = [
         "drive",
@@ -314,7 +272,10 @@ fn sweeps_find_the_same_on_both_systems_and_are_shared() {
         "--json",
         "-",
     ];
-    let (one, other) = (trials(desk.windows(&sweep)), trials(desk.native(&sweep)));
+    let (one, other) = (
+        trials(on_windows(&sandbox, &sweep)),
+        trials(sandbox.ok(&sweep)),
+    );
     assert_eq!(one.as_array().unwrap().len(), 6);
     assert_eq!(one, other);
     let cut = [
@@ -326,11 +287,14 @@ fn sweeps_find_the_same_on_both_systems_and_are_shared() {
         "-o",
         "shared.toml",
     ];
-    desk.windows(&cut);
+    on_windows(&sandbox, &cut);
     for shard in ["1/2", "2/2"] {
-        desk.windows(&["run", "shared.toml", "--shard", shard, "--no-progress"]);
+        on_windows(
+            &sandbox,
+            &["run", "shared.toml", "--shard", shard, "--no-progress"],
+        );
     }
-    let shared = trials(desk.windows(&["show", "sweep", "--json"]));
+    let shared = trials(on_windows(&sandbox, &["show", "sweep", "--json"]));
     assert_eq!(shared, one);
 }
 
@@ -338,10 +302,13 @@ fn sweeps_find_the_same_on_both_systems_and_are_shared() {
 #[ignore = "cargo xtask windows builds the program for Windows"]
 fn volumes_made_on_one_system_hold_the_same_on_the_other() {
     const SIZE: usize = 3 << 20;
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let content: Vec<u8> = (0..SIZE).map(|at| (at * 7 / 5 + at / 4096) as u8).collect();
-    fs::write(desk.path("content"), &content).unwrap();
+    sandbox.write("content", &content);
+    // Volumes are in no store, so both may have the same here.
     let (wine, native) = (windows(), PathBuf::from(NATIVE));
+    let ok =
+        |program: &Path, arguments: &[&str]| sandbox.command(program, arguments).succeeds().stdout;
     for (kind, extra) in [
         ("luks1", &["--pbkdf-force-iterations", "1000"][..]),
         (
@@ -353,7 +320,7 @@ fn volumes_made_on_one_system_hold_the_same_on_the_other() {
     ] {
         for (maker, reader) in [(&wine, &native), (&native, &wine)] {
             for old in ["v.img", "out"] {
-                let _ = fs::remove_file(desk.path(old));
+                let _ = fs::remove_file(sandbox.path(old));
             }
             let secret = ["--type", kind, "--passphrase-file", "line"];
             let pim = match kind {
@@ -361,7 +328,7 @@ fn volumes_made_on_one_system_hold_the_same_on_the_other() {
                 _ => &[],
             };
             let make = ["volume", "create", "v.img", "--size", "24MiB"];
-            desk.ok(maker, &[&make[..], &secret, extra].concat());
+            ok(maker, &[&make[..], &secret, extra].concat());
             let info = ["volume", "info", "v.img"];
             // Nothing of such a volume shows without its passphrase.
             let secret_of_info = if kind == "veracrypt" {
@@ -369,42 +336,19 @@ fn volumes_made_on_one_system_hold_the_same_on_the_other() {
             } else {
                 &secret[..2]
             };
-            let info = desk.ok(reader, &[&info[..], secret_of_info, pim].concat());
+            let info = ok(reader, &[&info[..], secret_of_info, pim].concat());
             assert!(!info.is_empty());
             let import = ["volume", "import", "v.img", "--input", "content"];
-            desk.ok(maker, &[&import[..], &secret, pim].concat());
+            ok(maker, &[&import[..], &secret, pim].concat());
             let export = ["volume", "export", "v.img", "--output", "out"];
-            desk.ok(reader, &[&export[..], &secret, pim].concat());
-            let read = fs::read(desk.path("out")).unwrap();
+            ok(reader, &[&export[..], &secret, pim].concat());
+            let read = sandbox.read("out");
             assert!(read.len() > SIZE && read[..SIZE] == content[..], "{kind}");
         }
     }
-    let said = desk.run(
-        &wine,
-        &[
-            "volume",
-            "open",
-            "v.img",
-            "--type",
-            "veracrypt",
-            "--veracrypt-pim",
-            "1",
-            "--passphrase-file",
-            "tiny.toml",
-        ],
-    );
-    assert_eq!(said.status.code(), Some(3));
+    let open = "volume open v.img --type veracrypt --veracrypt-pim 1 --passphrase-file";
+    windows_command(&sandbox, &format!("{open} tiny.toml")).ends(3);
     // As an editor of Windows ends a line.
-    fs::write(desk.path("line"), "velvet juniper\r\n").unwrap();
-    desk.windows(&[
-        "volume",
-        "open",
-        "v.img",
-        "--type",
-        "veracrypt",
-        "--veracrypt-pim",
-        "1",
-        "--passphrase-file",
-        "line",
-    ]);
+    sandbox.write("line", "velvet juniper\r\n");
+    on_windows(&sandbox, &format!("{open} line"));
 }

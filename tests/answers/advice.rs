@@ -1,14 +1,15 @@
 //! Advice on machines that are not here, on this one, and what is not to be had.
 
-use super::Desk;
+use super::sandbox;
 use serde_json::Value;
+use testkit::Sandbox;
 
 /// Measures what was proposed by the command that the advice gives; every
 /// workload must lie where it was expected.
-fn expectations_are_met(desk: &Desk, advice: &Value) {
+fn expectations_are_met(sandbox: &Sandbox, advice: &Value) {
     let check = advice["check"].as_str().unwrap();
     let words: Vec<&str> = check.split(' ').skip(1).collect();
-    let run = desk.json(&[&words[..], &["--seed", "7", "--json", "-"]].concat());
+    let run = sandbox.json(&[&words[..], &["--seed", "7", "--json", "-"]].concat());
     let expected = advice["expected"].as_array().unwrap();
     assert_eq!(expected.len(), 4, "{expected:?}");
     for expected in expected {
@@ -46,9 +47,9 @@ fn choice<'a>(advice: &'a Value, what: &str) -> (&'a str, &'a str) {
 
 #[test]
 fn a_fast_disk_behind_a_fast_processor_gets_aes_without_workers() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let machine = ["advise", "--system", &nvme(), "--cpu", FAST, "--cores", "4"];
-    let advice = desk.json(&[&machine[..], &["--json"]].concat());
+    let advice = sandbox.json(&[&machine[..], &["--json"]].concat());
     let setup = &advice["setup"];
     assert_eq!(setup["cipher"], "aes-xts-plain64", "{advice:#}");
     assert_eq!(setup["key_size"], 512);
@@ -85,9 +86,9 @@ fn a_fast_disk_behind_a_fast_processor_gets_aes_without_workers() {
         advice["commands"]["crypttab"],
         "data /dev/DISK none luks,discard,no-read-workqueue,no-write-workqueue"
     );
-    expectations_are_met(&desk, &advice);
+    expectations_are_met(&sandbox, &advice);
     // The same for a person.
-    let text = desk.ok(&machine);
+    let text = sandbox.ok(&machine);
     assert!(
         text.starts_with("Choose AES-256 XTS: it keeps up with your disk"),
         "{text}"
@@ -101,9 +102,9 @@ fn a_fast_disk_behind_a_fast_processor_gets_aes_without_workers() {
 
 #[test]
 fn flash_behind_a_processor_without_aes_gets_adiantum_by_figures() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let machine = ["advise", "--system", "drive:tlc-1t", "--json", "--cpu"];
-    let advice = desk.json(&[&machine[..], &[SLOW]].concat());
+    let advice = sandbox.json(&[&machine[..], &[SLOW]].concat());
     let setup = &advice["setup"];
     assert_eq!(
         setup["cipher"], "xchacha12,aes-adiantum-plain64",
@@ -122,18 +123,18 @@ fn flash_behind_a_processor_without_aes_gets_adiantum_by_figures() {
         reason.contains("320 MB/s") && reason.contains("AES-256 XTS costs"),
         "{reason}"
     );
-    expectations_are_met(&desk, &advice);
+    expectations_are_met(&sandbox, &advice);
 
     // By figures: with others another cipher is reached.
     let serpent = "aes=60MB/s,xchacha12=80MB/s,xchacha20=70MB/s,serpent=300MB/s,twofish=85MB/s";
-    let advice = desk.json(&[&machine[..], &[serpent]].concat());
+    let advice = sandbox.json(&[&machine[..], &[serpent]].concat());
     assert_eq!(
         advice["setup"]["cipher"], "serpent-xts-plain64",
         "{advice:#}"
     );
     // And what was measured of portable code decides where nobody gives figures.
     let portable = ["--backend", "portable"];
-    let advice = desk.json(&[&machine[..4], &portable].concat());
+    let advice = sandbox.json(&[&machine[..4], &portable].concat());
     let rates = advice["rates"].as_array().unwrap();
     let rate = |cipher: &str| {
         let found = rates.iter().find(|rate| rate["cipher"] == cipher);
@@ -142,14 +143,14 @@ fn flash_behind_a_processor_without_aes_gets_adiantum_by_figures() {
     let cipher = advice["setup"]["cipher"].as_str().unwrap();
     assert_ne!(cipher, "aes-xts-plain64", "{advice:#}");
     assert!(rate(cipher) > rate("aes-xts-plain64"), "{rates:?}");
-    expectations_are_met(&desk, &advice);
+    expectations_are_met(&sandbox, &advice);
 }
 
 #[test]
 fn a_disk_that_turns_gets_aes_since_nothing_is_slower() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let machine = ["advise", "--system", "drive:hdd-wd", "--cpu", FAST];
-    let advice = desk.json(&[&machine[..], &["--json"]].concat());
+    let advice = sandbox.json(&[&machine[..], &["--json"]].concat());
     let setup = &advice["setup"];
     assert_eq!(setup["cipher"], "aes-xts-plain64");
     assert_eq!(setup["sector_size"], 512);
@@ -163,20 +164,20 @@ fn a_disk_that_turns_gets_aes_since_nothing_is_slower() {
     let (_, reason) = choice(&advice, "TRIM");
     assert!(reason.contains("turning disk"), "{reason}");
     assert_eq!(advice["commands"]["crypttab"], "data /dev/DISK none luks");
-    expectations_are_met(&desk, &advice);
+    expectations_are_met(&sandbox, &advice);
 }
 
 /// Of a drive that is smaller than what is measured elsewhere, all is.
 #[test]
 fn a_small_drive_is_asked_for_all_of_it() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let key = ["advise", "--system", "drive:flash-key-128m", "--json"];
     let cipher = ["--cpu", "aes=60MB/s", "--cipher", "aes-xts-plain64"];
-    let advice = desk.json(&[key, cipher].concat());
+    let advice = sandbox.json(&[key, cipher].concat());
     let check = advice["check"].as_str().unwrap();
     assert!(check.contains("--size 128000000"), "{check}");
     let words: Vec<&str> = check.split(' ').skip(1).collect();
-    let said = desk.ok(&[&words[..], &["--dry-run"]].concat());
+    let said = sandbox.ok(&[&words[..], &["--dry-run"]].concat());
     assert!(said.contains("the first 128.0 MB"), "{said}");
 }
 
@@ -184,17 +185,21 @@ fn a_small_drive_is_asked_for_all_of_it() {
 /// was measured; nothing else stays there.
 #[test]
 fn this_machine_gets_a_set_up_that_can_be_made() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let one = ["advise", "--at", "at", "--cipher", "aes-xts-plain64"];
-    let advice = desk.json(&[&one[..], &["--json"]].concat());
-    assert_eq!(std::fs::read_dir(desk.path("at")).unwrap().count(), 0);
+    let advice = sandbox.json(&[&one[..], &["--json"]].concat());
+    assert_eq!(std::fs::read_dir(sandbox.path("at")).unwrap().count(), 0);
     assert_eq!(advice["setup"]["cipher"], "aes-xts-plain64");
     // A key of half the size and the other sectors are measured in memory.
     assert_eq!(advice["rates"].as_array().unwrap().len(), 3);
-    assert!(desk.ok(&["list"]).contains(advice["run"].as_str().unwrap()));
+    assert!(
+        sandbox
+            .ok(&["list"])
+            .contains(advice["run"].as_str().unwrap())
+    );
 
-    let image = desk.path("at/volume.img");
-    std::fs::write(desk.path("passphrase"), "correct horse\n").unwrap();
+    let image = sandbox.path("at/volume.img");
+    sandbox.write("passphrase", "correct horse\n");
     let create = advice["commands"]["cryptmark"][0].as_str().unwrap();
     assert!(create.contains(image.to_str().unwrap()), "{create}");
     // The same, cheap to open, and smaller.
@@ -203,12 +208,12 @@ fn this_machine_gets_a_set_up_that_can_be_made() {
         .replace("--iter-time 2000", "--iter-time 1");
     assert_ne!(cheap, create);
     let words: Vec<&str> = cheap.split(' ').skip(1).collect();
-    let said = desk.ok(&[&words[..], &["--passphrase-file", "passphrase"]].concat());
+    let said = sandbox.ok(&[&words[..], &["--passphrase-file", "passphrase"]].concat());
     assert!(
         said.contains("luks2 volume") && said.contains("argon2id"),
         "{said}"
     );
-    let info = desk.ok(&["volume", "info", "at/volume.img"]);
+    let info = sandbox.ok(&["volume", "info", "at/volume.img"]);
     let sector = advice["setup"]["sector_size"].to_string();
     for word in ["aes-xts-plain64", "512", &sector] {
         assert!(info.contains(word), "{word} is not in\n{info}");
@@ -217,7 +222,7 @@ fn this_machine_gets_a_set_up_that_can_be_made() {
 
 #[test]
 fn what_is_weak_or_impossible_is_refused() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let refused: [(&[&str], &str); 8] = [
         (&["--cipher", "aes-cbc-plain64"], "watermarking"),
         (&["--cipher", "aes-ecb"], "equal blocks"),
@@ -229,7 +234,7 @@ fn what_is_weak_or_impossible_is_refused() {
         (&["--system", "builtin"], "no simulated drive"),
     ];
     for (arguments, word) in refused {
-        let error = desk.fails(2, &[&["advise"], arguments].concat());
+        let error = sandbox.fails(2, &[&["advise"], arguments].concat());
         assert!(error.contains(word), "{arguments:?}: {error}");
     }
     let unused = [
@@ -239,5 +244,5 @@ fn what_is_weak_or_impossible_is_refused() {
         "--cpu",
         "camellia=1MB/s",
     ];
-    assert!(desk.fails(2, &unused).contains("camellia"));
+    assert!(sandbox.fails(2, &unused).contains("camellia"));
 }

@@ -1,14 +1,14 @@
 //! Plans that print what people know from other programs, in their short form.
 
-use super::Desk;
+use super::sandbox;
 use serde_json::Value;
 
 /// The table of cryptsetup, in its order; what reads cryptsetup's reads this too.
 #[test]
 fn the_table_of_cryptsetup_is_where_it_was() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let short = ["run", "cryptsetup-benchmark", "--quick", "--repeat", "1"];
-    let table = desk.ok(&short);
+    let table = sandbox.ok(&short);
     let rows: Vec<Vec<&str>> = table
         .lines()
         .filter(|line| line.ends_with("MiB/s") && !line.starts_with('#'))
@@ -42,8 +42,8 @@ fn the_table_of_cryptsetup_is_where_it_was() {
         let line = table.lines().find(|line| line.starts_with(name)).unwrap();
         assert!(line.ends_with("(requested 200 ms time)"), "{line}");
     }
-    std::fs::write(desk.path("table.txt"), &table).unwrap();
-    let said = desk.ok(&["import", "table.txt"]);
+    sandbox.write("table.txt", &table);
+    let said = sandbox.ok(&["import", "table.txt"]);
     assert!(said.contains("24 cells of cryptsetup benchmark"), "{said}");
 }
 
@@ -68,13 +68,12 @@ fn score(text: &str, heading: &str, label: &str) -> f64 {
 /// The published formula on the rates of the same run.
 #[test]
 fn scores_of_as_ssd_follow_from_the_rates() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let arguments = ["--quick", "--repeat", "1", "--json", "run.json"];
     let drive = ["--system", "drive:mlc-128g", "--cpu", "aes=300MB/s"];
     let cipher = ["--cipher", "aes-xts-plain64"];
-    let text = desk.ok(&[&["run", "as-ssd"], &arguments[..], &drive, &cipher].concat());
-    let run = std::fs::read_to_string(desk.path("run.json")).unwrap();
-    let run: Value = serde_json::from_str(&run).unwrap();
+    let text = sandbox.ok(&[&["run", "as-ssd"], &arguments[..], &drive, &cipher].concat());
+    let run = sandbox.read_json("run.json");
     let encrypted = Value::from("aes-xts-plain64");
     for (label, cipher) in [("plain", &Value::Null), ("AES-256", &encrypted)] {
         let rate = |workload| rate(&run, workload, cipher);
@@ -104,13 +103,12 @@ fn scores_of_as_ssd_follow_from_the_rates() {
 /// The whitepaper's composite beside what it prints, on a disk as slow as its own.
 #[test]
 fn the_disk_mark_stands_beside_the_published_one() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let plan = ["run", "fde-passmark", "--quick", "--json", "run.json"];
     let drive = ["--system", "drive:hdd-desktop-2003", "--cpu", "aes=50MB/s"];
     let cipher = ["--cipher", "aes-xts-plain64"];
-    let text = desk.ok(&[&plan[..], &drive, &cipher].concat());
-    let run = std::fs::read_to_string(desk.path("run.json")).unwrap();
-    let run: Value = serde_json::from_str(&run).unwrap();
+    let text = sandbox.ok(&[&plan[..], &drive, &cipher].concat());
+    let run = sandbox.read_json("run.json");
     let rate = |workload| rate(&run, workload, &Value::Null);
     let mean = (rate("seq-16k-read") + rate("seq-16k-write") + rate("rand-16k-rw")) / 3.0;
     let printed = score(&text, "Disk Mark", "plain");
@@ -142,14 +140,13 @@ fn small_drive() -> String {
 
 #[test]
 fn snias_tests_run_in_short() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let drive = small_drive();
     let short = [
         "run", "snia", "--quick", "--size", "64MB", "--json", "run.json",
     ];
-    let text = desk.ok(&[&short[..], &["--system", &drive, "--cpu", "aes=500MB/s"]].concat());
-    let run = std::fs::read_to_string(desk.path("run.json")).unwrap();
-    let run: Value = serde_json::from_str(&run).unwrap();
+    let text = sandbox.ok(&[&short[..], &["--system", &drive, "--cpu", "aes=500MB/s"]].concat());
+    let run = sandbox.read_json("run.json");
     assert_eq!(run["conditioning"]["precondition"], 2);
     assert_eq!(run["conditioning"]["purged"], true);
     let trials = run["trials"].as_array().unwrap();
@@ -166,10 +163,10 @@ fn snias_tests_run_in_short() {
         assert!(text.contains(word), "{word} is not in\n{text}");
     }
     // On a file of this machine as well, whatever it does there.
-    let plan = desk
+    let plan = sandbox
         .ok(&["plans", "show", "snia"])
         .replace("2.0\n", "0.01\n");
-    std::fs::write(desk.path("brief.toml"), plan).unwrap();
+    sandbox.write("brief.toml", plan);
     let brief = [
         "run",
         "brief.toml",
@@ -180,11 +177,12 @@ fn snias_tests_run_in_short() {
         "--at",
         "at",
     ];
-    let text = desk.ok(&brief);
+    let text = sandbox.ok(&brief);
     assert!(text.contains("in the last 5 of 5 rounds"), "{text}");
-    assert_eq!(std::fs::read_dir(desk.path("at")).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(sandbox.path("at")).unwrap().count(), 0);
     assert!(
-        desk.fails(2, &["run", "snia", "--repeat", "4"])
+        sandbox
+            .fails(2, &["run", "snia", "--repeat", "4"])
             .contains("5")
     );
 }
@@ -215,21 +213,17 @@ seconds = 0.2
 /// until it is steady.
 #[test]
 fn a_drive_is_measured_when_it_is_steady() {
-    let desk = Desk::new();
-    std::fs::write(desk.path("steady.toml"), WRITES).unwrap();
+    let sandbox = sandbox();
+    sandbox.write("steady.toml", WRITES);
     let (head, tail) = WRITES.split_once("[steady]").unwrap();
     let workload = tail.split_once("[[workload]]").unwrap().1;
-    std::fs::write(
-        desk.path("fresh.toml"),
-        format!("{head}[[workload]]{workload}"),
-    )
-    .unwrap();
+    sandbox.write("fresh.toml", format!("{head}[[workload]]{workload}"));
     let drive = small_drive();
     let run = |plan, rounds| {
         let arguments = [
             "run", plan, "--repeat", rounds, "--seed", "1", "--json", "-",
         ];
-        desk.json(
+        sandbox.json(
             &[
                 &arguments[..],
                 &["--system", &drive, "--cpu", "aes=500MB/s"],
@@ -273,8 +267,8 @@ fn every_plan_runs_in_short() {
         ("file-systems", "tests/file_systems/short.rs"),
         ("dm-crypt-options", "tests/file_systems/short.rs"),
     ];
-    let desk = Desk::new();
-    let listed = desk.ok(&["plans"]);
+    let sandbox = sandbox();
+    let listed = sandbox.ok(&["plans"]);
     let names = listed.lines().take_while(|line| !line.is_empty());
     let names: Vec<&str> = names.filter_map(|line| line.split(' ').next()).collect();
     let mut run = Vec::new();
@@ -292,7 +286,7 @@ fn every_plan_runs_in_short() {
             "--at",
             "at",
         ];
-        let record = desk.json(&[&short[..], &one].concat());
+        let record = sandbox.json(&[&short[..], &one].concat());
         let trials = record["trials"].as_array().unwrap();
         let encrypted = |trial: &&Value| trial["cipher"] == "aes-xts-plain64";
         assert!(trials.iter().any(|trial| encrypted(&trial)), "{name}");

@@ -3,11 +3,11 @@
 //! is tested beside them (`src/cli/book.rs`).
 
 mod compare;
-mod desk;
 mod page;
+mod shell;
 
-use desk::Desk;
 use page::{Block, Page, Step, calls, pages, root};
+use shell::Shell;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
@@ -62,17 +62,17 @@ fn commands_do_what_their_page_says() {
 /// Runs a page's commands in an empty folder, in their order.
 fn try_page(page: &Page) -> Outcome {
     let mut outcome = Outcome::default();
-    let desk = Desk::new();
+    let shell = Shell::new();
     let mut missing: Option<String> = None;
     for block in page.blocks() {
-        missing = missing.or_else(|| desk::missing(&block.needs));
+        missing = missing.or_else(|| shell::missing(&block.needs));
         let why = block.not_run.as_ref().or(missing.as_ref());
         if let Some(why) = why {
             *outcome.left.entry(why.clone()).or_default() += block.steps.len();
-            outcome.faults.extend(try_dry(page, &block, &desk));
+            outcome.faults.extend(try_dry(page, &block, &shell));
             continue;
         }
-        match try_block(page, &block, &desk) {
+        match try_block(page, &block, &shell) {
             Ok(()) => outcome.run += block.steps.len(),
             Err(fault) => {
                 // What follows may build on it.
@@ -85,13 +85,13 @@ fn try_page(page: &Page) -> Outcome {
 }
 
 /// Runs a block's commands. One may fail where the next one is `echo $?`.
-fn try_block(page: &Page, block: &Block, desk: &Desk) -> Result<(), String> {
+fn try_block(page: &Page, block: &Block, shell: &Shell) -> Result<(), String> {
     let mut before = 0;
     for (index, step) in block.steps.iter().enumerate() {
         let asked = block.steps.get(index + 1);
         let may_fail = asked.is_some_and(|next| next.command == "echo $?");
         let told = |what: &str| format!("{}: {}\n{what}", page.place(step.line), step.command);
-        let (code, output) = desk.shell(&step.command, before);
+        let (code, output) = shell.shell(&step.command, before);
         before = code;
         if code != 0 && !may_fail {
             return Err(told(&format!("exit code {code}\n{output}")));
@@ -102,14 +102,14 @@ fn try_block(page: &Page, block: &Block, desk: &Desk) -> Result<(), String> {
 }
 
 /// Of what is not run, at least its plan is asked for.
-fn try_dry(page: &Page, block: &Block, desk: &Desk) -> Vec<String> {
+fn try_dry(page: &Page, block: &Block, shell: &Shell) -> Vec<String> {
     let mut faults = Vec::new();
     for Step { line, command, .. } in &block.steps {
         for call in calls(command, "cryptmark") {
             if call.get(1).is_none_or(|word| word != "run") {
                 continue;
             }
-            let (code, said) = desk.program(&[&call[1..], &["--dry-run".into()]].concat());
+            let (code, said) = shell.program(&[&call[1..], &["--dry-run".into()]].concat());
             if code != 0 {
                 faults.push(format!("{}: {command}\n{said}", page.place(*line)));
             }

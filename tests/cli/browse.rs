@@ -1,12 +1,13 @@
 //! `report --serve`: what a browser on this machine gets, and what everybody
 //! else does not.
 
-use super::Sandbox;
+use super::sandbox;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::Duration;
+use testkit::Sandbox;
 
 /// A server of a sandbox's store.
 struct Server {
@@ -20,7 +21,7 @@ struct Server {
 impl Server {
     fn start(sandbox: &Sandbox) -> Self {
         let mut child = sandbox
-            .command(&["report", "--serve"])
+            .cryptmark(&["report", "--serve"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -108,7 +109,7 @@ fn runs(sandbox: &Sandbox) -> Vec<String> {
 
 #[test]
 fn runs_are_listed_searched_shown_and_compared() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     for _ in 0..2 {
         sandbox.ok(&["run", "tiny.toml", "--at", "at", "--no-progress"]);
     }
@@ -143,7 +144,7 @@ fn runs_are_listed_searched_shown_and_compared() {
     assert!(compared.contains("Of 4 cells in both runs"), "{compared}");
 
     // Where the store lies is nobody's business, wherever one looks.
-    let folder = sandbox.folder.path().to_str().unwrap();
+    let folder = sandbox.directory().to_str().unwrap();
     let (_, nothing) = server.asked("GET /run?id=nothing", "");
     for page in [list, found, page, compared, nothing] {
         assert!(!page.contains(folder), "{page}");
@@ -158,19 +159,12 @@ fn runs_are_listed_searched_shown_and_compared() {
 fn reports_follow_the_umask() {
     use std::os::unix::fs::MetadataExt;
 
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     sandbox.ok(&["run", "tiny.toml", "--at", "at", "--no-progress"]);
     for (umask, mode) in [("022", 0o644), ("027", 0o640), ("077", 0o600)] {
         let report = format!("report-{umask}.html");
         let line = format!("umask {umask}; exec \"$0\" report latest -o {report}");
-        let program = sandbox.command(&[]).get_program().to_owned();
-        let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", &line]).arg(program);
-        shell.current_dir(sandbox.folder.path());
-        shell
-            .env("XDG_DATA_HOME", sandbox.path("data"))
-            .env_remove("CRYPTMARK_STORE");
-        assert!(shell.status().unwrap().success());
+        sandbox.tool("sh", &["-c", &line, super::PROGRAM]);
         let found = std::fs::metadata(sandbox.path(&report)).unwrap().mode();
         assert_eq!(found & 0o777, mode, "{umask}");
     }
@@ -178,7 +172,7 @@ fn reports_follow_the_umask() {
 
 #[test]
 fn other_users_get_nothing_without_the_secret() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     sandbox.ok(&["run", "tiny.toml", "--at", "at", "--no-progress"]);
     let id = runs(&sandbox).remove(0);
     let server = Server::start(&sandbox);
@@ -216,7 +210,7 @@ fn other_users_get_nothing_without_the_secret() {
 
 #[test]
 fn hostile_requests_get_nothing() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let server = Server::start(&sandbox);
     assert!(server.get("/").contains("No runs are stored yet"));
     let port = server.address.split(':').next_back().unwrap();
@@ -339,7 +333,7 @@ fn hostile_requests_get_nothing() {
 
 #[test]
 fn slow_clients_keep_nobody_waiting() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let server = Server::start(&sandbox);
     // Some say nothing, some half a request, some never listen to the answer.
     let first = server.behind_secret("GET /");
@@ -375,7 +369,7 @@ fn slow_clients_keep_nobody_waiting() {
 
 #[test]
 fn a_port_that_is_taken_is_told() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let server = Server::start(&sandbox);
     let port = server.address.split(':').next_back().unwrap();
     let said = sandbox.fails(1, &["report", "--serve", "--port", port]);

@@ -1,8 +1,8 @@
 //! Runs of an earlier version: `earlier/runs.db.zst` is its store, made by commit a27e72a
 //! in a virtual machine, and `earlier/shown.json.zst` is what it has printed of both runs.
 
-use super::{Sandbox, two_lines};
 use std::path::Path;
+use testkit::{Sandbox, two_lines};
 
 fn sample(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -21,11 +21,9 @@ fn figures(record: &str) -> impl Iterator<Item = &str> {
 
 /// A user's folder with the store of an earlier version.
 fn sandbox() -> Sandbox {
-    let sandbox = Sandbox::new();
-    let folder = sandbox.path("data/cryptmark");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("runs.db"), sample("runs.db.zst")).unwrap();
-    sandbox
+    super::sandbox()
+        .with_directory("data/cryptmark")
+        .with_file("data/cryptmark/runs.db", sample("runs.db.zst"))
 }
 
 #[test]
@@ -41,7 +39,7 @@ fn a_store_of_an_earlier_version_is_told_and_left_alone() {
     );
     let named = sandbox.run(&["list", "--store", "data/cryptmark/runs.db"]);
     assert!(two_lines(&named, 2, "a file").contains("store take-over"));
-    let file = std::fs::read(sandbox.path("data/cryptmark/runs.db")).unwrap();
+    let file = sandbox.read("data/cryptmark/runs.db");
     assert_eq!(file, sample("runs.db.zst"));
 }
 
@@ -64,7 +62,7 @@ fn a_store_of_an_earlier_version_is_taken_over_run_by_run() {
             .ok(&take)
             .starts_with("2 run(s) and 0 baseline(s) of ")
     );
-    let file = std::fs::read(sandbox.path("data/cryptmark/runs.db")).unwrap();
+    let file = sandbox.read("data/cryptmark/runs.db");
     assert_eq!(file, sample("runs.db.zst"));
     let wrong = sandbox.fails(2, &["store", "take-over", "tiny.toml"]);
     assert!(

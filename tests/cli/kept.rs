@@ -1,14 +1,14 @@
 //! What was measured is kept, whatever the store or the output cannot take.
 
-use super::{Sandbox, in_small_tmpfs};
+use super::{STORE, in_small_tmpfs, sandbox};
 use lab::record::Run;
 use lab::store::{Location, Store};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use testkit::{Sandbox, wait_until};
 
 /// Files in the sandbox that runs were put into because nothing else took them.
 fn rescued(sandbox: &Sandbox) -> Vec<String> {
-    let files = std::fs::read_dir(sandbox.folder.path()).unwrap().flatten();
+    let files = std::fs::read_dir(sandbox.directory()).unwrap().flatten();
     files
         .map(|file| file.file_name().to_string_lossy().into_owned())
         .filter(|name| name.starts_with("cryptmark-") && name.ends_with(".json"))
@@ -16,7 +16,7 @@ fn rescued(sandbox: &Sandbox) -> Vec<String> {
 }
 
 fn store(sandbox: &Sandbox) -> Store {
-    Store::open(&Location::Folder(sandbox.store())).unwrap()
+    Store::open(&Location::Folder(sandbox.path(STORE))).unwrap()
 }
 
 fn ids(sandbox: &Sandbox) -> Vec<String> {
@@ -28,20 +28,18 @@ fn ids(sandbox: &Sandbox) -> Vec<String> {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_run_that_neither_store_nor_output_takes_is_beside_the_user() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let long = super::TINY.replace("repetitions = 5", "repetitions = 1000");
-    std::fs::write(sandbox.path("long.toml"), long).unwrap();
+    sandbox.write("long.toml", long);
     let child = sandbox
-        .command(&["run", "long.toml", "--at", "at"])
+        .cryptmark(&["run", "long.toml", "--at", "at"])
         .stdout(std::fs::File::create("/dev/full").unwrap())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let start = Instant::now();
-    while !String::from_utf8_lossy(&sandbox.run(&["show"]).stdout).contains("seq-64k-write") {
-        assert!(start.elapsed() < Duration::from_secs(120), "nothing stored");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until("nothing stored", || {
+        String::from_utf8_lossy(&sandbox.run(&["show"]).stdout).contains("seq-64k-write")
+    });
     let id = store(&sandbox).delete("latest").unwrap();
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -64,7 +62,7 @@ fn a_run_that_neither_store_nor_output_takes_is_beside_the_user() {
 /// An output that cannot be written is no reason to write nothing else, and to judge nothing.
 #[test]
 fn one_output_that_fails_is_not_all_of_them() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     sandbox.ok(&["run", "tiny.toml", "--tier", "cipher"]);
     super::store_scaled(&sandbox, "zz-fast", 1e3);
     let run = ["run", "tiny.toml", "--tier", "cipher", "--repeat", "30"];
@@ -73,16 +71,12 @@ fn one_output_that_fails_is_not_all_of_them() {
     // There when the run begins, and not when it ends.
     std::fs::create_dir(sandbox.path("gone")).unwrap();
     let child = sandbox
-        .command(&[&run[..], &judged, &files].concat())
+        .cryptmark(&[&run[..], &judged, &files].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let start = Instant::now();
-    while ids(&sandbox).len() < 3 {
-        assert!(start.elapsed() < Duration::from_secs(120), "nothing begun");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("nothing begun", || ids(&sandbox).len() >= 3);
     std::fs::remove_dir(sandbox.path("gone")).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -100,7 +94,7 @@ fn one_output_that_fails_is_not_all_of_them() {
 /// Of a rescued run the store has had the beginning.
 #[test]
 fn a_run_that_was_cut_short_in_the_store_is_imported() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     sandbox.ok(&[
         "run",
         "tiny.toml",
@@ -110,7 +104,7 @@ fn a_run_that_was_cut_short_in_the_store_is_imported() {
         "--json",
         "run.json",
     ]);
-    let text = std::fs::read_to_string(sandbox.path("run.json")).unwrap();
+    let text = sandbox.read_text("run.json");
     let run: Run = serde_json::from_str(&text).unwrap();
     let id = store(&sandbox).delete(&run.run).unwrap();
     store(&sandbox).begin(&run).unwrap();
@@ -127,7 +121,7 @@ fn a_run_that_was_cut_short_in_the_store_is_imported() {
 /// Those that are there are passed over, wherever they stand.
 #[test]
 fn runs_are_imported_beside_those_that_are_there() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     for _ in 0..3 {
         sandbox.ok(&["run", "tiny.toml", "--tier", "cipher", "--quick"]);
     }
@@ -152,9 +146,9 @@ fn runs_are_imported_beside_those_that_are_there() {
     );
 
     // Another run under an id that is there is refused, and with it those before it.
-    let text = std::fs::read_to_string(sandbox.path("all.json")).unwrap();
+    let text = sandbox.read_text("all.json");
     let changed = text.replacen("\"seed\": ", "\"seed\": 1", 3);
-    std::fs::write(sandbox.path("changed.json"), changed).unwrap();
+    sandbox.write("changed.json", changed);
     sandbox.ok(&["--store", "third.db", "import", "second.json"]);
     let import = ["--store", "third.db", "import", "changed.json"];
     assert!(sandbox.fails(1, &import).contains(&**second));
@@ -165,11 +159,11 @@ fn runs_are_imported_beside_those_that_are_there() {
 /// It is JSON and a page, whatever they are called.
 #[test]
 fn the_names_of_outputs_do_not_choose_their_formats() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let run = ["run", "tiny.toml", "--tier", "cipher", "--quick"];
     for (json, html) in [("record", "page"), ("page.html", "record.json")] {
         sandbox.ok(&[&run[..], &["--json", json, "--html", html]].concat());
-        let read = |name: &str| std::fs::read_to_string(sandbox.path(name)).unwrap();
+        let read = |name: &str| sandbox.read_text(name);
         serde_json::from_str::<Run>(&read(json)).unwrap();
         assert!(read(html).starts_with("<!DOCTYPE html>"));
     }
@@ -190,22 +184,15 @@ fn the_names_of_outputs_do_not_choose_their_formats() {
             super::PROGRAM,
             run.join(" ")
         );
-        let output = std::process::Command::new("sh")
-            .args(["-c", &script])
-            .current_dir(sandbox.folder.path())
-            .env("XDG_DATA_HOME", sandbox.path("data"))
-            .stderr(Stdio::inherit())
-            .output()
-            .unwrap();
-        assert!(output.status.success());
-        serde_json::from_slice::<Run>(&output.stdout).unwrap();
+        let printed = sandbox.tool("sh", &["-c", &script]);
+        serde_json::from_str::<Run>(&printed).unwrap();
     }
 }
 
 /// The store is too full for the run; room enough is here.
 #[test]
 fn advice_is_given_and_its_run_kept_although_the_store_is_full() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let script = "$PROGRAM --store at/runs.db store >/dev/null; \
                   dd if=/dev/zero of=at/filler bs=1k 2>/dev/null; \
                   $PROGRAM --store at/runs.db advise --system drive:tlc-1t --cpu aes=500MB/s \

@@ -8,8 +8,8 @@ mod refused;
 mod stopped;
 
 use lab::store::{Location, Store};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
+use testkit::{Sandbox, two_lines};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
@@ -36,86 +36,29 @@ queue_depth = 4
 seconds = 0.02
 "#;
 
-/// A data directory and a place to measure of the test's own.
-struct Sandbox {
-    folder: tempfile::TempDir,
+/// Where a sandbox's runs are.
+const STORE: &str = "data/cryptmark/runs";
+
+/// A sandbox with a plan, and a place to measure.
+fn sandbox() -> Sandbox {
+    // Not the default folder: that may be memory-backed, and disks are meant here.
+    Sandbox::within(env!("CARGO_TARGET_TMPDIR"), PROGRAM)
+        .with_directory("at")
+        .with_file("tiny.toml", TINY)
 }
 
-impl Sandbox {
-    fn new() -> Self {
-        // Not the default folder: that may be memory-backed, and disks are meant here.
-        let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let folder = tempfile::tempdir_in(base).unwrap();
-        std::fs::create_dir(folder.path().join("at")).unwrap();
-        std::fs::write(folder.path().join("tiny.toml"), TINY).unwrap();
-        Self { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn store(&self) -> PathBuf {
-        self.path("data/cryptmark/runs")
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .env("XDG_DATA_HOME", self.path("data"))
-            .env_remove("CRYPTMARK_STORE")
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    /// Runs what must succeed; its standard output.
-    fn ok(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        assert!(
-            output.status.success(),
-            "{arguments:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// Runs what must fail with `code` and two lines; the lines.
-    fn fails(&self, code: i32, arguments: &[&str]) -> String {
-        two_lines(&self.run(arguments), code, &format!("{arguments:?}"))
-    }
-
-    /// The place to measure must be as empty as it was.
-    fn assert_no_litter(&self) {
-        let left: Vec<_> = std::fs::read_dir(self.path("at")).unwrap().collect();
-        assert!(left.is_empty(), "{left:?}");
-    }
-}
-
-fn two_lines(output: &Output, code: i32, what: &str) -> String {
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{what}: {error}");
-    assert_eq!(error.lines().count(), 2, "{what}: {error}");
-    assert!(error.starts_with("error: "), "{what}: {error}");
-    assert!(error.lines().nth(1).unwrap().len() > 10, "{what}: {error}");
-    error
+/// The place to measure must be as empty as it was.
+fn assert_no_litter(sandbox: &Sandbox) {
+    let left: Vec<_> = std::fs::read_dir(sandbox.path("at")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// Runs a shell script in a mount namespace of its own, with a small tmpfs on
 /// `at`; `None` where the system does not allow that.
 fn in_small_tmpfs(sandbox: &Sandbox, options: &str, script: &str) -> Option<Output> {
     let script = format!("mount -t tmpfs -o {options} none at && {script}");
-    let mut command = Command::new("unshare");
-    command
-        .args(["-Urm", "sh", "-c", &script])
-        .current_dir(sandbox.folder.path())
-        .env("XDG_DATA_HOME", sandbox.path("data"))
-        .env("PROGRAM", PROGRAM);
+    let mut command = sandbox.command("unshare", &["-Urm", "sh", "-c", &script]);
+    command.env("PROGRAM", PROGRAM);
     let probe = Command::new("unshare")
         .args(["-Urm", "mount", "-t", "tmpfs", "none", "/mnt"])
         .output();
@@ -130,7 +73,7 @@ fn in_small_tmpfs(sandbox: &Sandbox, options: &str, script: &str) -> Option<Outp
 
 #[test]
 fn a_run_is_printed_stored_shown_and_reported() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let table = sandbox.ok(&[
         "run",
         "tiny.toml",
@@ -153,10 +96,9 @@ fn a_run_is_printed_stored_shown_and_reported() {
     ] {
         assert!(table.contains(word), "{word} is not in\n{table}");
     }
-    sandbox.assert_no_litter();
+    assert_no_litter(&sandbox);
 
-    let json: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(sandbox.path("run.json")).unwrap()).unwrap();
+    let json = sandbox.read_json("run.json");
     assert_eq!(json["schema"], "cryptmark/2");
     assert_eq!(json["partial"], false);
     assert_eq!(json["seed"], 7);
@@ -176,7 +118,7 @@ fn a_run_is_printed_stored_shown_and_reported() {
         ("r.json", "{"),
     ] {
         sandbox.ok(&["report", "latest", "-o", file]);
-        let text = std::fs::read_to_string(sandbox.path(file)).unwrap();
+        let text = sandbox.read_text(file);
         assert!(
             text.to_lowercase().starts_with(&start.to_lowercase()),
             "{file}: {}",
@@ -210,7 +152,7 @@ fn a_run_is_printed_stored_shown_and_reported() {
 
 #[test]
 fn the_record_goes_to_standard_output_when_asked() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let json = sandbox.ok(&["run", "tiny.toml", "--at", "at", "--json", "-", "--quick"]);
     let record: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(record["trials"][0]["repetitions"], 3);
@@ -220,7 +162,7 @@ fn the_record_goes_to_standard_output_when_asked() {
 /// behind its own file; and nothing is said of its cipher.
 #[test]
 fn mounted_systems_and_files_of_our_own_are_measured() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     std::fs::create_dir(sandbox.path("vault")).unwrap();
     let systems = [
         "--system",
@@ -240,7 +182,7 @@ fn mounted_systems_and_files_of_our_own_are_measured() {
     );
     std::fs::create_dir(sandbox.path("tmp")).unwrap();
     let arguments = [&run[..], &systems, &["--json", "-"]].concat();
-    let mut command = sandbox.command(&arguments);
+    let mut command = sandbox.cryptmark(&arguments);
     let output = command.env("TMPDIR", sandbox.path("tmp")).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
@@ -270,7 +212,7 @@ fn mounted_systems_and_files_of_our_own_are_measured() {
     );
     assert!(warnings.contains("absent: path:tiny.toml"), "{warnings}");
     assert_eq!(std::fs::read_dir(sandbox.path("vault")).unwrap().count(), 0);
-    sandbox.assert_no_litter();
+    assert_no_litter(&sandbox);
     // The baseline of another run knows it by its name.
     sandbox.ok(&["baseline", "set", "before"]);
     let again = [
@@ -288,20 +230,12 @@ fn mounted_systems_and_files_of_our_own_are_measured() {
 /// Of slices the first is under way before who watches hears of it.
 #[test]
 fn who_watches_sees_rounds_and_costs() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let run = format!("{PROGRAM} run --at at --size 64MB --time 8 --cipher aes > out.txt");
-    let mut terminal = sandbox.command(&[]);
-    let script = Command::new("script")
-        .args(["-qec", &format!("stty cols 100; {run}"), "/dev/null"])
-        .current_dir(sandbox.folder.path())
-        .envs(
-            terminal
-                .env_remove("TERM")
-                .get_envs()
-                .filter_map(|(key, value)| Some((key, value?))),
-        )
+    let terminal = format!("stty cols 100; {run}");
+    let script = sandbox
+        .command("script", &["-qec", &terminal, "/dev/null"])
         .env("TERM", "xterm")
-        .stdin(Stdio::null())
         .output();
     let shown = match script {
         Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -322,14 +256,14 @@ fn who_watches_sees_rounds_and_costs() {
     let costs =
         |four: &[&str]| four[0].ends_with("AES-256") && four[1..] == ["XTS", "large", "transfers"];
     assert!(words.windows(4).any(costs), "{shown}");
-    let answer = std::fs::read_to_string(sandbox.path("out.txt")).unwrap();
+    let answer = sandbox.read_text("out.txt");
     assert!(answer.contains("Noise floor"), "{shown}{answer}");
 }
 
 /// A cipher that is named alone is what disks have.
 #[test]
 fn a_name_alone_is_xts() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     for (given, expected) in [
         ("aes", "builtin aes-xts-plain64"),
         ("aes-cbc-essiv:sha256", "builtin aes-cbc-essiv:sha256"),
@@ -344,7 +278,7 @@ fn a_name_alone_is_xts() {
 
 #[test]
 fn memory_is_measured_with_a_warning() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let Some(output) = in_small_tmpfs(
         &sandbox,
         "size=128m",
@@ -363,7 +297,7 @@ fn memory_is_measured_with_a_warning() {
 
 #[test]
 fn the_cipher_tier_needs_no_disk() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let table = sandbox.ok(&["run", "tiny.toml", "--tier", "cipher", "--quick"]);
     assert!(table.contains("AES-256"), "{table}");
     let plan = sandbox.ok(&["run", "tiny.toml", "--tier", "cipher", "--dry-run"]);
@@ -384,7 +318,7 @@ fn the_cipher_tier_needs_no_disk() {
 
 /// Stores the latest run again as `id`, with every encrypted rate times `factor`.
 fn store_scaled(sandbox: &Sandbox, id: &str, factor: f64) {
-    let store = Store::open(&Location::Folder(sandbox.store())).unwrap();
+    let store = Store::open(&Location::Folder(sandbox.path(STORE))).unwrap();
     let mut run = store.load("latest").unwrap();
     run.run = id.to_owned();
     for trial in run.trials.iter_mut().filter(|t| t.cipher.is_some()) {
@@ -401,7 +335,7 @@ fn store_scaled(sandbox: &Sandbox, id: &str, factor: f64) {
 
 #[test]
 fn a_threshold_that_is_exceeded_is_exit_code_5() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     sandbox.ok(&["run", "tiny.toml", "--tier", "cipher"]);
     // Far beyond what any noise does to an interval.
     store_scaled(&sandbox, "zz-slow", 1e-3);
@@ -422,7 +356,7 @@ fn a_threshold_that_is_exceeded_is_exit_code_5() {
 
 #[test]
 fn derivations_are_described_and_take_no_cipher() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let text = sandbox.ok(&["run", "kdf", "--dry-run"]);
     assert!(
         text.contains("luks2-argon2id, calibrated to 2000 ms"),
@@ -435,13 +369,13 @@ fn derivations_are_described_and_take_no_cipher() {
     }
     sandbox.fails(2, &["run", "kdf", "--repeat", "0"]);
     sandbox.fails(2, &["run", "--cores", "0"]);
-    assert!(!sandbox.store().exists());
+    assert!(!sandbox.path(STORE).exists());
     assert!(sandbox.ok(&["plans"]).contains("kdf"));
 }
 
 #[test]
 fn help_man_completions_and_dry_run_need_no_store() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     assert!(sandbox.ok(&["--help"]).contains("compare"));
     assert!(sandbox.ok(&["man"]).contains("cryptmark"));
     for shell in ["bash", "zsh", "fish"] {
@@ -462,17 +396,17 @@ fn help_man_completions_and_dry_run_need_no_store() {
     let quick = sandbox.ok(&["run", "crypto-fs", "--quick", "--dry-run"]);
     assert!(quick.starts_with("plan crypto-fs-short: "), "{quick}");
     let toml = sandbox.ok(&["plans", "show", "quick"]);
-    std::fs::write(sandbox.path("mine.toml"), toml).unwrap();
+    sandbox.write("mine.toml", toml);
     sandbox.ok(&["run", "mine.toml", "--dry-run"]);
     std::fs::create_dir(sandbox.path("man")).unwrap();
     sandbox.ok(&["man", "--out-dir", "man"]);
     assert!(sandbox.path("man/cryptmark-run.1").exists());
-    assert!(!sandbox.store().exists());
+    assert!(!sandbox.path(STORE).exists());
 }
 
 #[test]
 fn a_dry_run_counts_every_size_of_sectors_and_keys() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let one = [
         "run",
         "--dry-run",
@@ -504,8 +438,8 @@ fn a_dry_run_counts_every_size_of_sectors_and_keys() {
 /// A library is present if it can be loaded, and Java if it is found.
 #[test]
 fn doctor_looks_before_it_says_present() {
-    let sandbox = Sandbox::new();
-    let mut command = sandbox.command(&["doctor"]);
+    let sandbox = sandbox();
+    let mut command = sandbox.cryptmark(&["doctor"]);
     // Whatever root's PATH says, root finds the system's.
     if rustix::process::geteuid().is_root() {
         std::os::unix::process::CommandExt::uid(&mut command, 65534).current_dir("/");
@@ -524,7 +458,7 @@ fn doctor_looks_before_it_says_present() {
 
 #[test]
 fn doctor_says_what_is_there_and_what_is_missing() {
-    let text = Sandbox::new().ok(&["doctor"]);
+    let text = sandbox().ok(&["doctor"]);
     for word in [
         "clock",
         "ciphers",

@@ -1,14 +1,15 @@
 //! What others have measured: published figures beside ours, and their results
 //! as runs.
 
-use super::{Sandbox, two_lines};
+use super::{assert_no_litter, sandbox};
 use std::path::Path;
+use testkit::two_lines;
 
 /// Before and after by a program that knows nothing of this one, and a run that
 /// comes from another machine.
 #[test]
 fn results_of_others_are_imported() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let samples = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/crates/lab/tests/import/samples"
@@ -56,7 +57,7 @@ fn results_of_others_are_imported() {
 /// beside it in every kind of report. Memory is enough: speed is not asked here.
 #[test]
 fn published_experiments_run_in_short_and_stand_beside_their_papers() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let one_cipher = &["--cipher", "aes-xts-plain64", "--key-size", "512"][..];
     for (plan, narrowed, cells, words) in [
         (
@@ -83,7 +84,7 @@ fn published_experiments_run_in_short_and_stand_beside_their_papers() {
         for file in ["r.md", "r.html", "r.csv"] {
             sandbox.ok(&["report", "latest", "-o", file]);
         }
-        let read = |file: &str| std::fs::read_to_string(sandbox.path(file)).unwrap();
+        let read = |file: &str| sandbox.read_text(file);
         // Lines of a terminal break where they are full.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for (report, kind) in [
@@ -114,14 +115,14 @@ fn published_experiments_run_in_short_and_stand_beside_their_papers() {
             "{plan}: {of_trials}, {in_csv}"
         );
     }
-    sandbox.assert_no_litter();
+    assert_no_litter(&sandbox);
 }
 
 /// The shortest of the Java comparison's texts, two ciphers: its two systems
 /// stand beside Java here, and beside nothing else.
 #[test]
 fn the_java_comparison_stands_beside_its_paper() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let shipped = sandbox.ok(&["plans", "show", "java-os"]);
     let (plan, published) = shipped.split_once("# Rows of").unwrap();
     let mut workloads = plan.split("[[workload]]");
@@ -133,7 +134,7 @@ fn the_java_comparison_stands_beside_its_paper() {
     let kept = |line: &&str| !line.contains("{ workload") || line.contains("\"encrypt-400k");
     let published: Vec<&str> = published.lines().skip(1).filter(kept).collect();
     let short = format!("{short}\n{}\n", published.join("\n"));
-    std::fs::write(sandbox.path("java.toml"), short).unwrap();
+    sandbox.write("java.toml", short);
     let ciphers = ["--cipher", "aes-ecb", "--cipher", "des3_ede-ecb"];
     let run = ["run", "java.toml", "--quick", "--json", "run.json"];
     let text = sandbox.ok(&[&run[..], &ciphers].concat());
@@ -150,8 +151,7 @@ fn the_java_comparison_stands_beside_its_paper() {
     ] {
         assert!(text.contains(word), "{word} is not in {text}");
     }
-    let json = std::fs::read_to_string(sandbox.path("run.json")).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let json = sandbox.read_json("run.json");
     for trial in json["trials"].as_array().unwrap() {
         let expected = if trial["system"] == "java" { 2 } else { 0 };
         assert_eq!(
@@ -164,7 +164,7 @@ fn the_java_comparison_stands_beside_its_paper() {
 
 #[test]
 fn papercheck_names_the_claims_that_do_not_follow() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans/published");
     let check = |file: &str| sandbox.run(&["papercheck", published.join(file).to_str().unwrap()]);
     let output = check("storage-ciphers.csv");
@@ -216,11 +216,11 @@ fn papercheck_names_the_claims_that_do_not_follow() {
             "line 3: \"much\"",
         ),
     ] {
-        std::fs::write(sandbox.path("bad.csv"), text).unwrap();
+        sandbox.write("bad.csv", text);
         let error = sandbox.fails(2, &["papercheck", "bad.csv"]);
         assert!(error.contains("bad.csv") && error.contains(told), "{error}");
     }
-    std::fs::write(sandbox.path("bad.csv"), b"\xff\xfe").unwrap();
+    sandbox.write("bad.csv", b"\xff\xfe");
     sandbox.fails(2, &["papercheck", "bad.csv"]);
     sandbox.fails(2, &["papercheck", "nowhere.csv"]);
     sandbox.fails(2, &["papercheck", "at"]);

@@ -1,18 +1,15 @@
 //! What is refused before anything is measured, and what a disk refuses.
 
-use super::{Sandbox, TINY, in_small_tmpfs, two_lines};
+use super::{STORE, TINY, assert_no_litter, in_small_tmpfs, sandbox};
 use std::path::Path;
 use std::process::Command;
+use testkit::two_lines;
 
 #[test]
 fn bad_arguments_are_refused_before_anything_happens() {
-    let sandbox = Sandbox::new();
-    std::fs::write(
-        sandbox.path("unknown.toml"),
-        TINY.replace("queue_depth", "que_depth"),
-    )
-    .unwrap();
-    std::fs::write(sandbox.path("torn.toml"), &TINY[..40]).unwrap();
+    let sandbox = sandbox();
+    sandbox.write("unknown.toml", TINY.replace("queue_depth", "que_depth"));
+    sandbox.write("torn.toml", &TINY[..40]);
     let cases: &[(&[&str], &str)] = &[
         (&["run", "--cipher", "ase-xts-plain64"], "ase"),
         (&["run", "--cipher", "aes-xts-plain65"], "plain65"),
@@ -49,7 +46,7 @@ fn bad_arguments_are_refused_before_anything_happens() {
         (&["doctor", "--at", "nowhere"], "nowhere"),
     ];
     for (arguments, word) in cases {
-        let error = sandbox.fails(2, arguments);
+        let error = sandbox.fails(2, *arguments);
         assert!(error.contains(word), "{arguments:?}: {error}");
     }
     assert!(sandbox.fails(2, &["run", "quik"]).contains("quick"));
@@ -84,12 +81,12 @@ fn bad_arguments_are_refused_before_anything_happens() {
         "{none}"
     );
     assert!(!sandbox.path("mistyped.db").exists());
-    sandbox.assert_no_litter();
+    assert_no_litter(&sandbox);
 }
 
 #[test]
 fn data_is_not_overwritten_unasked() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let file = sandbox.path("precious");
     std::fs::write(&file, vec![7; 16 << 20]).unwrap();
     let error = sandbox.fails(4, &["run", "tiny.toml", "--at", "precious"]);
@@ -104,10 +101,10 @@ fn data_is_not_overwritten_unasked() {
 
 #[test]
 fn a_broken_store_is_refused_and_left_alone() {
-    let sandbox = Sandbox::new();
-    std::fs::create_dir_all(sandbox.store().parent().unwrap()).unwrap();
+    let sandbox = sandbox();
+    std::fs::create_dir_all(sandbox.path(STORE).parent().unwrap()).unwrap();
     let garbage = b"these are not the records you are looking for".repeat(100);
-    std::fs::write(sandbox.store(), &garbage).unwrap();
+    sandbox.write(STORE, &garbage);
     for arguments in [
         &["list"][..],
         &["show"],
@@ -116,13 +113,13 @@ fn a_broken_store_is_refused_and_left_alone() {
         let error = sandbox.fails(2, arguments);
         assert!(error.contains("cryptmark/runs"), "{error}");
     }
-    assert_eq!(std::fs::read(sandbox.store()).unwrap(), garbage);
-    sandbox.assert_no_litter();
+    assert_eq!(sandbox.read(STORE), garbage);
+    assert_no_litter(&sandbox);
 }
 
 #[test]
 fn a_place_without_space_is_refused_with_both_numbers() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let Some(output) = in_small_tmpfs(
         &sandbox,
         "size=4m",
@@ -140,7 +137,7 @@ fn a_place_without_space_is_refused_with_both_numbers() {
 
 #[test]
 fn a_read_only_place_is_refused() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let Some(output) = in_small_tmpfs(&sandbox, "size=64m,ro", "$PROGRAM run tiny.toml --at at")
     else {
         return;
@@ -151,7 +148,7 @@ fn a_read_only_place_is_refused() {
 
 #[test]
 fn a_store_that_fills_up_in_mid_run_is_a_failure_and_what_was_shown_stays() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let script = "$PROGRAM --store at/runs.db store >/dev/null; \
                   dd if=/dev/zero of=at/filler bs=1k 2>/dev/null; \
                   $PROGRAM --store at/runs.db run tiny.toml --at .; c=$?; exit $c";
@@ -195,7 +192,7 @@ impl Drop for Loop {
 
 #[test]
 fn a_block_device_is_measured_when_it_is_empty_and_refused_when_it_is_not() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let image = sandbox.path("image");
     std::fs::File::create(&image)
         .unwrap()

@@ -1,46 +1,41 @@
 //! Measurements that are stopped: what was measured is stored, and no litter is left.
 
-use super::{Sandbox, TINY, two_lines};
+use super::{TINY, assert_no_litter, sandbox};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use testkit::{Sandbox, two_lines, wait_until};
 
 #[test]
 fn an_interrupted_run_is_stored_as_partial_and_leaves_no_litter() {
-    let sandbox = Sandbox::new();
-    std::fs::write(
-        sandbox.path("long.toml"),
+    let sandbox = sandbox();
+    sandbox.write(
+        "long.toml",
         TINY.replace("repetitions = 5", "repetitions = 1000"),
-    )
-    .unwrap();
+    );
     is_stored_as_partial(
         &sandbox,
         &["run", "long.toml", "--at", "at"],
         "seq-64k-write",
     );
-    sandbox.assert_no_litter();
+    assert_no_litter(&sandbox);
 }
 
 #[test]
 fn interrupted_derivations_are_stored_as_partial() {
-    is_stored_as_partial(&Sandbox::new(), &["run", "kdf"], "sha512 × 500,000");
+    is_stored_as_partial(&sandbox(), &["run", "kdf"], "sha512 × 500,000");
 }
 
 /// Interrupts a run as soon as `word` is shown of it, however slow the machine is.
 fn is_stored_as_partial(sandbox: &Sandbox, run: &[&str], word: &str) {
     let child = sandbox
-        .command(run)
+        .cryptmark(run)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let start = Instant::now();
-    while !String::from_utf8_lossy(&sandbox.run(&["show"]).stdout).contains(word) {
-        assert!(
-            start.elapsed() < Duration::from_secs(120),
-            "no {word} was stored"
-        );
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    wait_until(&format!("no {word} was stored"), || {
+        String::from_utf8_lossy(&sandbox.run(&["show"]).stdout).contains(word)
+    });
     let killed = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status()
@@ -57,7 +52,7 @@ fn is_stored_as_partial(sandbox: &Sandbox, run: &[&str], word: &str) {
 #[test]
 fn ctrl_c_among_javas_repetitions_is_no_failure_of_java() {
     use std::os::unix::process::CommandExt;
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let plan = r#"
 title = "Java alone, for long"
 tier = "cipher"
@@ -73,9 +68,9 @@ ciphers = ["aes-ecb"]
         )
     });
     let plan: String = std::iter::once(plan.to_owned()).chain(workloads).collect();
-    std::fs::write(sandbox.path("java.toml"), plan).unwrap();
+    sandbox.write("java.toml", plan);
     let mut child = sandbox
-        .command(&["run", "java.toml"])
+        .cryptmark(&["run", "java.toml"])
         .process_group(0)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

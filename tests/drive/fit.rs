@@ -1,51 +1,31 @@
 //! `cryptmark drive fit` as a user meets it, and filling a drive that is not here.
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use crate::sandbox;
+use std::process::{Command, Stdio};
 use std::time::Duration;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
-
-fn cryptmark(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .env("CRYPTMARK_STORE", folder.join("runs.db"))
-        .stdin(Stdio::null());
-    command
-}
-
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    cryptmark(folder, arguments).output().unwrap()
-}
 
 /// Measures whatever is under the folder for temporary files: what the numbers
 /// are, nobody can say, but every command takes them.
 #[test]
 fn a_fitted_drive_is_a_drive() {
-    let desk = tempfile::tempdir().unwrap();
-    let folder = desk.path();
-    let fit = run(
-        folder,
-        &[
-            "drive",
-            "fit",
-            "--at",
-            ".",
-            "--size",
-            "128MB",
-            "--out",
-            "mine.toml",
-        ],
-    );
+    let sandbox = sandbox();
+    let fit = sandbox.run(&[
+        "drive",
+        "fit",
+        "--at",
+        ".",
+        "--size",
+        "128MB",
+        "--out",
+        "mine.toml",
+    ]);
     let errors = String::from_utf8_lossy(&fit.stderr);
     assert!(fit.status.success(), "{errors}");
     let text = String::from_utf8(fit.stdout).unwrap();
     for words in ["measured", "rand-4k-q32-read", "interface_mb_s", "error"] {
         assert!(text.contains(words), "{words} in\n{text}");
     }
-    let shown = run(folder, &["drive", "show", "mine.toml"]).stdout;
+    let shown = sandbox.run(&["drive", "show", "mine.toml"]).stdout;
     let shown = String::from_utf8(shown).unwrap();
     assert!(shown.contains("fitted from tlc-1t"), "{shown}");
     assert!(shown.contains("fitted to what"), "{shown}");
@@ -61,7 +41,7 @@ fn a_fitted_drive_is_a_drive() {
         "--cpu",
         "aes=500MB/s",
     ];
-    let predicted = run(folder, &predict);
+    let predicted = sandbox.run(&predict);
     assert!(predicted.status.success());
     let of_a_run = [
         "run",
@@ -76,9 +56,9 @@ fn a_fitted_drive_is_a_drive() {
         "--cpu",
         "aes=500MB/s",
     ];
-    assert!(run(folder, &of_a_run).status.success());
+    assert!(sandbox.run(&of_a_run).status.success());
     // The test file had no name.
-    let mut names: Vec<_> = std::fs::read_dir(folder)
+    let mut names: Vec<_> = std::fs::read_dir(sandbox.directory())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| !name.starts_with("runs.db"))
@@ -89,9 +69,8 @@ fn a_fitted_drive_is_a_drive() {
 
 #[test]
 fn what_cannot_be_fitted_is_told_in_two_lines() {
-    let desk = tempfile::tempdir().unwrap();
-    let folder = desk.path();
-    std::fs::write(folder.join("data"), vec![7; 130_000_000]).unwrap();
+    let sandbox = sandbox();
+    sandbox.write("data", vec![7; 130_000_000]);
     for (arguments, code, says) in [
         // What somebody keeps there.
         (vec!["--at", "data", "--size", "128MB"], 4, "data"),
@@ -110,24 +89,21 @@ fn what_cannot_be_fitted_is_told_in_two_lines() {
             "the drive holds 10000000000 bytes",
         ),
     ] {
-        let output = run(folder, &[&["drive", "fit"], &arguments[..]].concat());
+        let output = sandbox.run(&[&["drive", "fit"], &arguments[..]].concat());
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
         assert!(errors.contains(says), "{arguments:?}: {errors}");
         assert_eq!(errors.lines().count(), 2, "{errors}");
     }
-    assert_eq!(
-        std::fs::read(folder.join("data")).unwrap(),
-        vec![7; 130_000_000]
-    );
+    assert_eq!(sandbox.read("data"), vec![7; 130_000_000]);
 }
 
 /// Ctrl-C while a large drive is filled: 130, and nothing is left of it.
 #[test]
 fn filling_a_drive_can_be_ended() {
-    let desk = tempfile::tempdir().unwrap();
-    let folder = desk.path();
-    let mut child = cryptmark(folder, &["run", "anvil", "--size", "200GB"])
+    let sandbox = sandbox();
+    let mut child = sandbox
+        .cryptmark(&["run", "anvil", "--size", "200GB"])
         .args(["--system", "drive:tlc-1t", "--cipher", "aes-xts-plain64"])
         .args(["--cpu", "aes=500MB/s"])
         .stdout(Stdio::null())
@@ -145,10 +121,10 @@ fn filling_a_drive_can_be_ended() {
     let errors = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(130), "{errors}");
     assert!(errors.contains("Nothing was measured"), "{errors}");
-    let list = run(folder, &["list"]);
+    let list = sandbox.run(&["list"]);
     let list = String::from_utf8(list.stdout).unwrap();
     assert!(!list.contains("anvil"), "{list}");
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(sandbox.directory()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(name.starts_with("runs.db"), "{name}");
     }

@@ -8,10 +8,18 @@ mod traces;
 mod uniform;
 
 use std::process::{Command, Output};
+use testkit::Sandbox;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+
+/// A sandbox whose store is `runs.db`.
+fn sandbox() -> Sandbox {
+    Sandbox::new(PROGRAM).with_path("CRYPTMARK_STORE", "runs.db")
+}
 
 /// `cryptmark drive` with these arguments.
 fn run_drive(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_cryptmark"))
+    Command::new(PROGRAM)
         .arg("drive")
         .args(arguments)
         .output()

@@ -6,22 +6,12 @@ use cipher::{CipherSpec, IvSector, Key, SectorLayout};
 use drive::SimulatedDevice;
 use drive::preset::Preset;
 use serde_json::Value;
-use std::process::Command;
 use volume::{CryptDevice, Mapping};
 
 /// A run's figures and remarks; not the machine and the time of day.
 fn figures(arguments: &[&str]) -> Value {
-    let folder = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_cryptmark"))
-        .args(["run", "--json", "-", "--no-progress"])
-        .args(arguments)
-        .current_dir(folder.path())
-        .env("CRYPTMARK_STORE", folder.path().join("runs.db"))
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    let mut record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let run = ["run", "--json", "-", "--no-progress"];
+    let mut record = crate::sandbox().json(&[&run, arguments].concat());
     let run = record.as_object_mut().unwrap();
     for changing in ["run", "started", "host"] {
         run.remove(changing).unwrap();
@@ -113,12 +103,9 @@ fn drives_are_systems_of_a_run() {
 
 #[test]
 fn a_simulated_run_says_what_it_would_do() {
-    let output = Command::new(env!("CARGO_BIN_EXE_cryptmark"))
-        .args(["run", "anvil", "--dry-run", "--repeat", "2"])
-        .args(["--system", "drive:mlc-128g", "--system", "drive:tlc-1t"])
-        .args(["--cipher", "aes-xts-plain64"])
-        .output()
-        .unwrap();
+    let run = "run anvil --dry-run --repeat 2 --system drive:mlc-128g --system drive:tlc-1t \
+               --cipher aes-xts-plain64";
+    let output = crate::sandbox().run(run);
     let text = String::from_utf8(output.stdout).unwrap();
     // 4 workloads, 2 repetitions, 2 drives: plain, with a cipher, and plain again.
     assert!(text.contains("48 visits in virtual time"), "{text}");
@@ -334,13 +321,10 @@ fn drives_that_cannot_be_measured_are_told_in_two_lines() {
             "one core",
         ),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let output = Command::new(env!("CARGO_BIN_EXE_cryptmark"))
-            .arg("run")
+        let output = crate::sandbox()
+            .cryptmark("run")
             .args(arguments[0].starts_with("--").then_some("anvil"))
             .args(&arguments)
-            .current_dir(folder.path())
-            .env("CRYPTMARK_STORE", folder.path().join("runs.db"))
             .output()
             .unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);

@@ -1,8 +1,7 @@
 //! `cryptmark drive sweep`: lives of many drives as a user meets them.
 
 use serde_json::Value;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use testkit::Sandbox;
 
 /// A drive of which a life takes a moment, and two fills of it.
 const SWEEP: &str = r#"
@@ -24,9 +23,8 @@ block_size = "4 KiB"
 bytes = "8 MiB"
 "#;
 
-/// A folder with the specification, the drive and a store.
-fn desk() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+/// A sandbox with the specification and the drive.
+fn sandbox() -> Sandbox {
     let shown = String::from_utf8(crate::run_drive(&["show", "mlc-128g"]).stdout).unwrap();
     let small = shown
         .replace("\"128 GB\"", "\"256 MB\"")
@@ -34,27 +32,9 @@ fn desk() -> tempfile::TempDir {
         .replace("pages_per_block = 256", "pages_per_block = 64")
         .replace("channels = 8", "channels = 2")
         .replace("chips_per_channel = 4", "chips_per_channel = 1");
-    std::fs::write(folder.path().join("small.toml"), small).unwrap();
-    std::fs::write(folder.path().join("small-sweep.toml"), SWEEP).unwrap();
-    folder
-}
-
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_cryptmark"))
-        .args(arguments)
-        .current_dir(folder)
-        .env("CRYPTMARK_STORE", folder.join("runs.db"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
-}
-
-#[track_caller]
-fn ok(folder: &Path, arguments: &[&str]) -> String {
-    let output = run(folder, arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
+    crate::sandbox()
+        .with_file("small.toml", small)
+        .with_file("small-sweep.toml", SWEEP)
 }
 
 /// What is the same in two runs: neither their names nor the machine.
@@ -64,30 +44,29 @@ fn trials(json: &str) -> Value {
 
 #[test]
 fn a_sweep_is_stored_and_read_like_any_run() {
-    let desk = desk();
-    let folder = desk.path();
-    let told = ok(folder, &["drive", "sweep", "small-sweep.toml", "--dry-run"]);
+    let sandbox = sandbox();
+    let told = sandbox.ok(&["drive", "sweep", "small-sweep.toml", "--dry-run"]);
     assert!(told.contains("2 fills, 3 seeds: 2 places"), "{told}");
     assert!(
         told.contains("12 lives") && told.contains("about "),
         "{told}"
     );
-    assert!(ok(folder, &["list"]).contains("No runs"));
+    assert!(sandbox.ok(&["list"]).contains("No runs"));
 
     let sweep = ["drive", "sweep", "small-sweep.toml", "--no-progress"];
-    let json = ok(folder, &[&sweep[..], &["--json", "-"]].concat());
+    let json = sandbox.ok(&[&sweep[..], &["--json", "-"]].concat());
     let all = trials(&json);
     assert_eq!(all.as_array().unwrap().len(), 2 * 3);
     assert_eq!(all[2]["life"]["policy"], "block");
     assert_eq!(all[2]["life"]["lifetime_years"]["n"], 3);
-    let text = ok(folder, &sweep);
+    let text = sandbox.ok(&sweep);
     for words in ["Stored as", "flash writes", "TRIM blocked", "90 % full"] {
         assert!(text.contains(words), "{words} in\n{text}");
     }
-    let again = ok(folder, &["show", "latest", "--json"]);
+    let again = sandbox.ok(&["show", "latest", "--json"]);
     assert_eq!(trials(&again), all, "the same seeds, the same lives");
 
-    let list = ok(folder, &["list"]);
+    let list = sandbox.ok(&["list"]);
     let ids: Vec<&str> = list
         .lines()
         .filter_map(|l| l.split_whitespace().next())
@@ -98,19 +77,18 @@ fn a_sweep_is_stored_and_read_like_any_run() {
         ("lives.md", "How long the drives last"),
         ("lives.csv", "lifetime_years"),
     ] {
-        ok(folder, &["report", ids[0], "-o", file]);
-        let page = std::fs::read_to_string(folder.join(file)).unwrap();
+        sandbox.ok(&["report", ids[0], "-o", file]);
+        let page = sandbox.read_text(file);
         assert!(page.contains(words), "{file}");
     }
-    let compared = ok(folder, &["compare", ids[0], ids[1]]);
+    let compared = sandbox.ok(&["compare", ids[0], ids[1]]);
     assert!(compared.contains("Of 6 cells in both runs"), "{compared}");
     assert!(compared.contains("small.toml, 60"), "{compared}");
 }
 
 #[test]
 fn hosts_share_a_sweep() {
-    let desk = desk();
-    let folder = desk.path();
+    let sandbox = sandbox();
     let cut = [
         "fleet",
         "plan",
@@ -120,17 +98,14 @@ fn hosts_share_a_sweep() {
         "--seed",
         "5",
     ];
-    let told = ok(folder, &[&cut[..], &["-o", "shared.toml"]].concat());
+    let told = sandbox.ok(&[&cut[..], &["-o", "shared.toml"]].concat());
     assert!(told.contains("small-sweep has 2 shards"), "{told}");
     for shard in ["2/2", "1/2"] {
-        ok(
-            folder,
-            &["run", "shared.toml", "--shard", shard, "--no-progress"],
-        );
+        sandbox.ok(&["run", "shared.toml", "--shard", shard, "--no-progress"]);
     }
-    let again = ok(folder, &["run", "shared.toml", "--shard", "1/2"]);
+    let again = sandbox.ok(&["run", "shared.toml", "--shard", "1/2"]);
     assert!(again.contains("stored already"), "{again}");
-    let shared = ok(folder, &["show", "small-sweep", "--json"]);
+    let shared = sandbox.ok(&["show", "small-sweep", "--json"]);
     let sweep = [
         "drive",
         "sweep",
@@ -139,13 +114,10 @@ fn hosts_share_a_sweep() {
         "5",
         "--no-progress",
     ];
-    let single = ok(folder, &[&sweep[..], &["--json", "-"]].concat());
+    let single = sandbox.ok(&[&sweep[..], &["--json", "-"]].concat());
     assert_eq!(trials(&shared), trials(&single));
 
-    let refused = run(
-        folder,
-        &["fleet", "plan", "small-sweep.toml", "--hosts", "3"],
-    );
+    let refused = sandbox.run(&["fleet", "plan", "small-sweep.toml", "--hosts", "3"]);
     let errors = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{errors}");
     assert!(errors.contains("Ask for at most 2"), "{errors}");
@@ -153,19 +125,10 @@ fn hosts_share_a_sweep() {
 
 #[test]
 fn faults_of_sweeps_are_told_in_two_lines() {
-    let desk = desk();
-    let folder = desk.path();
-    std::fs::write(folder.join("wrong.toml"), SWEEP.replace("fills", "fill")).unwrap();
-    std::fs::write(
-        folder.join("disk.toml"),
-        SWEEP.replace("small.toml", "hdd-wd"),
-    )
-    .unwrap();
-    std::fs::write(
-        folder.join("huge.toml"),
-        SWEEP.replace("seeds = 3", "seeds = 1000001"),
-    )
-    .unwrap();
+    let sandbox = sandbox();
+    sandbox.write("wrong.toml", SWEEP.replace("fills", "fill"));
+    sandbox.write("disk.toml", SWEEP.replace("small.toml", "hdd-wd"));
+    sandbox.write("huge.toml", SWEEP.replace("seeds = 3", "seeds = 1000001"));
     for (arguments, says) in [
         (vec!["drive", "sweep", "wrong.toml"], "line 5"),
         (vec!["drive", "sweep", "disk.toml"], "hdd-wd is a disk"),
@@ -181,7 +144,7 @@ fn faults_of_sweeps_are_told_in_two_lines() {
             "no interrupted run",
         ),
     ] {
-        let output = run(folder, &arguments);
+        let output = sandbox.run(&arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
         assert!(

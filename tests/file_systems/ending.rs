@@ -1,10 +1,11 @@
 //! However a run is ended, and whoever of its processes is killed: nothing
 //! stays mounted, attached or running.
 
-use crate::desk::{Desk, PLAN};
+use crate::sandbox::{PLAN, is_clean, measure, processes, sandbox, temporary};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::{Child, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use testkit::{Sandbox, wait_until};
 
 /// Who of a run is killed, by the words of its command line.
 const VICTIMS: [(&str, &[&str]); 4] = [
@@ -26,39 +27,27 @@ fn signal(process: i32, signal: Signal) {
     }
 }
 
-fn begun(desk: &Desk) -> Child {
-    let mut run = desk.run(PLAN);
+fn begun(sandbox: &Sandbox) -> Child {
+    let mut run = measure(sandbox, PLAN);
     run.args(["--repeat", "1000"]);
     run.stdout(Stdio::null()).stderr(Stdio::null());
     let child = run.spawn().unwrap();
-    let begun = Instant::now();
-    while of_run(desk, &child, &["engine-file"]).is_empty() {
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "it does not begin"
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("it does not begin", || {
+        !of_run(&child, &["engine-file"]).is_empty()
+    });
     child
 }
 
 fn ended(child: &mut Child, what: &str) -> ExitStatus {
-    let begun = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        assert!(
-            begun.elapsed() < Duration::from_secs(120),
-            "it does not end: {what}"
-        );
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until(&format!("it does not end: {what}"), || {
+        child.try_wait().unwrap().is_some()
+    });
+    child.wait().unwrap()
 }
 
 /// Processes of this test's run alone: servers are found by who started them.
-fn of_run(desk: &Desk, child: &Child, words: &[&str]) -> Vec<i32> {
-    let all = desk.processes(words);
+fn of_run(child: &Child, words: &[&str]) -> Vec<i32> {
+    let all = processes(words);
     let ours = |process: &i32| {
         let mut process = *process;
         while process > 1 {
@@ -79,12 +68,12 @@ fn of_run(desk: &Desk, child: &Child, words: &[&str]) -> Vec<i32> {
 
 #[test]
 fn nothing_stays_whoever_is_killed_at_whatever_stage() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     for (who, words) in VICTIMS {
         for step in 0..STEPS {
-            let mut child = begun(&desk);
+            let mut child = begun(&sandbox);
             std::thread::sleep(STEP * step);
-            for process in of_run(&desk, &child, words) {
+            for process in of_run(&child, words) {
                 signal(process, Signal::KILL);
             }
             if who == "the engine's server" {
@@ -92,33 +81,32 @@ fn nothing_stays_whoever_is_killed_at_whatever_stage() {
                 signal(child.id() as i32, Signal::TERM);
             }
             ended(&mut child, &format!("{who}, step {step}"));
-            assert_eq!(desk.is_clean(), Ok(()), "{who}, step {step}");
+            assert_eq!(is_clean(&sandbox), Ok(()), "{who}, step {step}");
         }
     }
     // What two killed at a time would leave is removed by the next run.
-    let stale = desk.path("tmp/cryptmark-fs-999999999-x");
+    let stale = sandbox.path("tmp/cryptmark-fs-999999999-x");
     std::fs::create_dir_all(stale.join("scratch")).unwrap();
     std::fs::write(stale.join("job"), "{}").unwrap();
-    let output = desk.run(PLAN).args(["--repeat", "1"]).output().unwrap();
+    let output = measure(&sandbox, PLAN)
+        .args(["--repeat", "1"])
+        .output()
+        .unwrap();
     assert!(output.status.success());
     assert!(!stale.exists());
-    assert_eq!(desk.temporary(), 0);
+    assert_eq!(temporary(&sandbox), 0);
 }
 
 #[test]
 fn a_run_that_is_interrupted_keeps_what_it_has() {
-    let Some(desk) = Desk::new() else { return };
-    let mut child = begun(&desk);
+    let Some(sandbox) = sandbox() else { return };
+    let mut child = begun(&sandbox);
     std::thread::sleep(Duration::from_secs(4));
     signal(child.id() as i32, Signal::INT);
     assert_eq!(ended(&mut child, "interrupted").code(), Some(130));
-    assert_eq!(desk.is_clean(), Ok(()));
-    assert_eq!(desk.temporary(), 0);
-    let mut show = std::process::Command::new(crate::desk::PROGRAM);
-    show.arg("--store")
-        .arg(desk.path("store"))
-        .args(["show", "latest"]);
-    let shown = show.output().unwrap();
+    assert_eq!(is_clean(&sandbox), Ok(()));
+    assert_eq!(temporary(&sandbox), 0);
+    let shown = sandbox.run("show latest");
     let shown = String::from_utf8_lossy(&shown.stdout);
     assert!(
         shown.contains("PARTIAL") && shown.contains("ext2"),

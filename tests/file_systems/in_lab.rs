@@ -1,8 +1,8 @@
 //! Runs in the lab kernel: what of dm-crypt can be tested there alone, and that
 //! nothing stays when the run or the kernel is killed.
 
-use crate::desk::{Desk, refused};
 use crate::record;
+use crate::sandbox::{is_clean, measure, sandbox};
 use lab::kernel::{Lab, standard_cache};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
@@ -10,6 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use testkit::{Sandbox, two_lines, wait_until};
 
 /// Every row has tags; an operation of the test's own fails where there are none.
 const TAGGED: &str = r#"
@@ -45,15 +46,15 @@ op = "read"
 file_size = "3 MB"
 "#;
 
-/// A desk with a copy of the kernel, so that its processes are told from others'.
-struct LabDesk {
-    desk: Desk,
+/// A sandbox with a copy of the kernel, so that its processes are told from others'.
+struct InLab {
+    sandbox: Sandbox,
     kernel: PathBuf,
 }
 
-impl LabDesk {
+impl InLab {
     fn new() -> Option<Self> {
-        let desk = Desk::new()?;
+        let sandbox = sandbox()?;
         let kernel = match Lab::find() {
             Ok(lab) => lab.path().to_owned(),
             Err(error) => {
@@ -64,15 +65,18 @@ impl LabDesk {
             }
         };
         let inside = kernel.strip_prefix(standard_cache().unwrap()).unwrap();
-        let copy = desk.path("cache/cryptmark/lab-kernel").join(inside);
+        let copy = sandbox.path("cache/cryptmark/lab-kernel").join(inside);
         fs::create_dir_all(copy.parent().unwrap()).unwrap();
         fs::copy(kernel, &copy).unwrap();
-        Some(Self { desk, kernel: copy })
+        Some(Self {
+            sandbox,
+            kernel: copy,
+        })
     }
 
     fn run(&self, plan: &str) -> Command {
-        let mut command = self.desk.run(plan);
-        command.env("XDG_CACHE_HOME", self.desk.path("cache"));
+        let mut command = measure(&self.sandbox, plan);
+        command.env("XDG_CACHE_HOME", self.sandbox.path("cache"));
         command
     }
 
@@ -96,11 +100,7 @@ impl LabDesk {
         run.args(["--repeat", "1000"]);
         run.stdout(Stdio::null()).stderr(Stdio::piped());
         let child = run.spawn().unwrap();
-        let begun = Instant::now();
-        while self.processes().is_empty() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "no kernel");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("no kernel", || !self.processes().is_empty());
         child
     }
 
@@ -112,7 +112,7 @@ impl LabDesk {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        self.desk.is_clean()
+        is_clean(&self.sandbox)
     }
 }
 
@@ -125,9 +125,9 @@ fn kill(process: i32) {
 
 #[test]
 fn tags_lie_under_dm_crypt_and_what_is_read_through_them_is_what_was_written() {
-    let Some(desk) = LabDesk::new() else { return };
-    let run = record(&desk.run(TAGGED).args(["--json", "-"]).output().unwrap());
-    assert_eq!(desk.is_clean(), Ok(()));
+    let Some(lab) = InLab::new() else { return };
+    let run = record(&lab.run(TAGGED).args(["--json", "-"]).output().unwrap());
+    assert_eq!(lab.is_clean(), Ok(()));
     assert!(!run["warnings"].to_string().contains("absent"), "{run}");
     let trials = run["trials"].as_array().unwrap();
     // Plain, two ciphers with two rows each, and plain again; under jffs2, no array.
@@ -161,40 +161,30 @@ fn tags_lie_under_dm_crypt_and_what_is_read_through_them_is_what_was_written() {
 
 #[test]
 fn nothing_stays_when_a_run_in_the_lab_kernel_is_killed() {
-    let Some(desk) = LabDesk::new() else { return };
+    let Some(lab) = InLab::new() else { return };
     // While it boots, while the first job begins, in the midst of it.
     for delay in [0, 900, 2500] {
-        let mut child = desk.begun(TAGGED);
+        let mut child = lab.begun(TAGGED);
         std::thread::sleep(Duration::from_millis(delay));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(desk.is_clean(), Ok(()), "after {delay} ms");
+        assert_eq!(lab.is_clean(), Ok(()), "after {delay} ms");
     }
 }
 
 #[test]
 fn a_lab_kernel_that_dies_is_told_and_what_was_measured_is_kept() {
-    let Some(desk) = LabDesk::new() else { return };
-    let child = desk.begun(TAGGED);
-    let store = desk.desk.path("store");
+    let Some(lab) = InLab::new() else { return };
+    let child = lab.begun(TAGGED);
     let shown = || {
-        let mut show = Command::new(crate::desk::PROGRAM);
-        show.arg("--store").arg(&store);
-        let output = show.args(["show", "latest"]).output().unwrap();
+        let output = lab.sandbox.run("show latest");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    let begun = Instant::now();
-    while !shown().contains("ext2") {
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "nothing is stored"
-        );
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    kill(desk.processes()[0]);
+    wait_until("nothing is stored", || shown().contains("ext2"));
+    kill(lab.processes()[0]);
     let output = child.wait_with_output().unwrap();
-    assert_eq!(desk.is_clean(), Ok(()));
-    let said = refused(&output, 1);
+    assert_eq!(lab.is_clean(), Ok(()));
+    let said = two_lines(&output, 1, "the run");
     assert!(said.contains("kernel"), "{said}");
     let shown = shown();
     assert!(

@@ -1,15 +1,16 @@
 //! File systems on encrypted devices, measured on this kernel as root: what a
 //! run records, how it fails, and that nothing of it stays.
 
-mod desk;
 mod ending;
 mod in_lab;
 mod paper;
+mod sandbox;
 mod short;
 
-use desk::{Desk, PLAN, kernel_has, refused};
+use sandbox::{PLAN, PROGRAM, is_clean, kernel_has, measure, sandbox, temporary};
 use serde_json::Value;
 use std::process::{Command, Output};
+use testkit::{Expect as _, Sandbox, two_lines};
 
 fn record(output: &Output) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
@@ -23,10 +24,15 @@ fn record(output: &Output) -> Value {
 
 #[test]
 fn a_run_times_every_operation_plain_and_encrypted() {
-    let Some(desk) = Desk::new() else { return };
-    let run = record(&desk.run(PLAN).args(["--json", "-"]).output().unwrap());
-    assert_eq!(desk.is_clean(), Ok(()));
-    assert_eq!(desk.temporary(), 0);
+    let Some(sandbox) = sandbox() else { return };
+    let run = record(
+        &measure(&sandbox, PLAN)
+            .args(["--json", "-"])
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(is_clean(&sandbox), Ok(()));
+    assert_eq!(temporary(&sandbox), 0);
 
     let trials = run["trials"].as_array().unwrap();
     let operations = PLAN.matches("[[operation]]").count();
@@ -85,11 +91,11 @@ fn a_run_times_every_operation_plain_and_encrypted() {
     assert_eq!(of("copy")["bytes"], 6_000_000);
     assert_eq!(of("stat")["requests"], 40);
     assert!(of("own")["latency_us"]["p50"].as_f64().unwrap() >= 50_000.0);
-    advised(&desk, operations);
+    advised(&sandbox, operations);
 }
 
 /// What `advise` makes of the run in the store.
-fn advised(desk: &Desk, operations: usize) {
+fn advised(sandbox: &Sandbox, operations: usize) {
     let spec = r#"
 title = "a slow box"
 clock_mhz = 1000
@@ -107,12 +113,10 @@ name = "aes-cbc-plain"
 key_size = 256
 "#;
     let advise = |spec: &str, json: bool| {
-        std::fs::write(desk.path("spec.toml"), spec).unwrap();
-        let mut command = Command::new(desk::PROGRAM);
-        command.arg("--store").arg(desk.path("store"));
-        command.args(["advise", "--target", "spec.toml"]);
+        sandbox.write("spec.toml", spec);
+        let mut command = sandbox.cryptmark("advise --target spec.toml");
         command.args(json.then_some("--json"));
-        desk.prepared(command).output().unwrap()
+        command.output().unwrap()
     };
     let answer = record(&advise(spec, true));
     let estimates = answer["estimates"].as_array().unwrap();
@@ -149,7 +153,7 @@ key_size = 256
         ("serpent-cbc", "snake-cbc", "snake"),
         ("speed", "run = \"nothing\"\nspeed", "nothing"),
     ] {
-        let said = refused(&advise(&spec.replacen(from, to, 1), false), 2);
+        let said = two_lines(&advise(&spec.replacen(from, to, 1), false), 2, from);
         assert!(said.contains(told), "{said}");
     }
 }
@@ -157,20 +161,20 @@ key_size = 256
 /// Every ratio is known to half of all there is as soon as there is an interval.
 #[test]
 fn rounds_end_when_all_is_decided() {
-    let Some(desk) = Desk::new() else { return };
-    let mut run = desk.run(PLAN);
+    let Some(sandbox) = sandbox() else { return };
+    let mut run = measure(&sandbox, PLAN);
     run.args(["--op", "sleep 0.2", "--precision", "50", "--time", "86400"]);
     let run = record(&run.args(["--json", "-"]).output().unwrap());
-    assert_eq!(desk.is_clean(), Ok(()));
+    assert_eq!(is_clean(&sandbox), Ok(()));
     assert_eq!(run["partial"], false);
     for trial in run["trials"].as_array().unwrap() {
         let rounds = trial["repetitions"].as_u64().unwrap();
         assert!((8..1000).contains(&rounds), "{trial}");
     }
-    let mut short = desk.run(PLAN);
+    let mut short = measure(&sandbox, PLAN);
     short.args(["--op", "sleep 0.1", "--precision", "0.1", "--time", "1"]);
     let run = record(&short.args(["--json", "-"]).output().unwrap());
-    assert_eq!(desk.is_clean(), Ok(()));
+    assert_eq!(is_clean(&sandbox), Ok(()));
     let trials = run["trials"].as_array().unwrap();
     assert_eq!((trials.len(), &run["partial"]), (3, &false.into()));
     assert!(trials.iter().all(|trial| trial["repetitions"] != 1000));
@@ -178,11 +182,11 @@ fn rounds_end_when_all_is_decided() {
 
 #[test]
 fn several_do_the_same_at_a_time_in_a_warm_cache() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     let plan = PLAN.replacen("repetitions = 2", "repetitions = 1\ncache = \"warm\"", 1);
-    let mut run = desk.run(&plan);
+    let mut run = measure(&sandbox, &plan);
     let run = record(&run.args(["--jobs", "3", "--json", "-"]).output().unwrap());
-    assert_eq!(desk.is_clean(), Ok(()));
+    assert_eq!(is_clean(&sandbox), Ok(()));
     let trials = run["trials"].as_array().unwrap();
     let write = trials.iter().find(|trial| trial["workload"] == "write");
     assert_eq!(write.unwrap()["bytes"], 9_000_000);
@@ -195,23 +199,25 @@ fn several_do_the_same_at_a_time_in_a_warm_cache() {
 
 #[test]
 fn an_own_command_is_an_operation() {
-    let Some(desk) = Desk::new() else { return };
-    let mut run = desk.run(PLAN);
+    let Some(sandbox) = sandbox() else { return };
+    let mut run = measure(&sandbox, PLAN);
     let run = run.args(["--op", "echo x > y", "--repeat", "1", "--json", "-"]);
     let run = record(&run.output().unwrap());
     let trials = run["trials"].as_array().unwrap();
     assert_eq!(trials.len(), 3);
     assert!(trials.iter().all(|trial| trial["workload"] == "echo x > y"));
 
-    let failing = desk.run(PLAN).args(["--op", "echo no >&2; false"]).output();
-    let said = refused(&failing.unwrap(), 1);
+    let failing = measure(&sandbox, PLAN)
+        .args(["--op", "echo no >&2; false"])
+        .output();
+    let said = two_lines(&failing.unwrap(), 1, "--op");
     assert!(said.contains("failed: no"), "{said}");
-    assert_eq!(desk.is_clean(), Ok(()));
+    assert_eq!(is_clean(&sandbox), Ok(()));
 }
 
 #[test]
 fn other_file_systems_are_made_where_the_host_has_them() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     for (name, size) in [
         ("ext4", "32 MiB"),
         ("xfs", "320 MiB"),
@@ -230,22 +236,27 @@ fn other_file_systems_are_made_where_the_host_has_them() {
             .replacen("ext2", name, 1)
             .replacen("32 MiB", size, 1)
             .replacen("repetitions = 2", "repetitions = 1", 1);
-        let run = record(&desk.run(&plan).args(["--json", "-"]).output().unwrap());
+        let run = record(
+            &measure(&sandbox, &plan)
+                .args(["--json", "-"])
+                .output()
+                .unwrap(),
+        );
         assert_eq!(run["trials"][0]["operation"]["fs"], name);
-        assert_eq!(desk.is_clean(), Ok(()), "{name}");
+        assert_eq!(is_clean(&sandbox), Ok(()), "{name}");
     }
 }
 
 #[test]
 fn failures_say_what_and_what_to_do() {
-    let Some(desk) = Desk::new() else { return };
-    let said = |command: &mut Command, code: i32| refused(&command.output().unwrap(), code);
+    let Some(sandbox) = sandbox() else { return };
+    let said = |command: &mut Command, code: i32| command.fails(code);
 
     let small = PLAN
         .replacen("ext2", "ext4", 1)
         .replacen("32 MiB", "4 MiB", 1);
     let small = small.replace("3 MB", "100 kB").replace("1 MB", "100 kB");
-    let told = said(&mut desk.run(&small), 1);
+    let told = said(&mut measure(&sandbox, &small), 1);
     assert!(
         told.contains("at least 8388608") && told.contains("--size"),
         "{told}"
@@ -253,10 +264,13 @@ fn failures_say_what_and_what_to_do() {
 
     // As much as the device has, and no room for the file system's own.
     let full = PLAN.replacen("\"3 MB\"", "\"32 MiB\"", 1);
-    let told = said(&mut desk.run(&full), 1);
+    let told = said(&mut measure(&sandbox, &full), 1);
     assert!(told.contains("\"write\" do not fit into ext2"), "{told}");
 
-    let told = said(&mut desk.run(&PLAN.replacen("\"3 MB\"", "\"40 MB\"", 1)), 2);
+    let told = said(
+        &mut measure(&sandbox, &PLAN.replacen("\"3 MB\"", "\"40 MB\"", 1)),
+        2,
+    );
     assert!(told.contains("test extent"), "{told}");
 
     // Root looks in the system's folders alone: there it is missing for a while.
@@ -266,16 +280,16 @@ fn failures_say_what_and_what_to_do() {
         "mount --bind /usr/sbin /mnt && mount -t tmpfs none /usr/sbin && ln -s /mnt/* /usr/sbin/ \
          && rm /usr/sbin/mkfs.ext2 && exec \"$0\" \"$@\"",
     );
-    let whole = desk.run(PLAN);
+    let whole = measure(&sandbox, PLAN);
     without.arg(whole.get_program()).args(whole.get_args());
-    let told = said(&mut desk.prepared(without), 1);
+    let told = said(&mut sandbox.prepare(without), 1);
     assert!(
         told.contains("mkfs.ext2 is not installed") && told.contains("e2fsprogs"),
         "{told}"
     );
 
     if !std::path::Path::new("/sys/module/dm_crypt").exists() {
-        let told = said(desk.run(PLAN).args(["--system", "dm-crypt"]), 2);
+        let told = said(measure(&sandbox, PLAN).args(["--system", "dm-crypt"]), 2);
         assert!(
             told.contains("no dm-crypt") && told.contains("modprobe dm-crypt"),
             "{told}"
@@ -285,7 +299,7 @@ fn failures_say_what_and_what_to_do() {
     let f2fs = PLAN.replacen("ext2", "f2fs", 1);
     let f2fs = f2fs.replacen("32 MiB", "64 MiB", 1);
     if Command::new("mkfs.f2fs").arg("-V").output().is_ok() && !kernel_has("f2fs") {
-        let told = said(&mut desk.run(&f2fs), 1);
+        let told = said(&mut measure(&sandbox, &f2fs), 1);
         assert!(
             told.contains("no f2fs") && told.contains("modprobe f2fs"),
             "{told}"
@@ -293,33 +307,33 @@ fn failures_say_what_and_what_to_do() {
     }
     let jffs2 = PLAN.replacen("ext2", "jffs2", 1);
     if Command::new("mkfs.jffs2").arg("-V").output().is_ok() && kernel_has("jffs2") {
-        let told = said(&mut desk.run(&jffs2), 2);
+        let told = said(&mut measure(&sandbox, &jffs2), 2);
         assert!(told.contains("lab kernel"), "{told}");
     }
-    let told = said(desk.run(PLAN).args(["--system", "qemu"]), 2);
+    let told = said(measure(&sandbox, PLAN).args(["--system", "qemu"]), 2);
     assert!(
         told.contains("qemu is not measured in the tier fs"),
         "{told}"
     );
-    let told = said(desk.run(PLAN).args(["--threads", "2"]), 2);
+    let told = said(measure(&sandbox, PLAN).args(["--threads", "2"]), 2);
     assert!(told.contains("--threads"), "{told}");
 
     let mut user = Command::new("setpriv");
     user.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
-    user.args([desk::PROGRAM, "--store", "/dev/null/x", "run", "plan.toml"]);
-    let mut permissions = std::fs::metadata(desk.path("")).unwrap().permissions();
+    user.args([PROGRAM, "--store", "/dev/null/x", "run", "plan.toml"]);
+    let mut permissions = std::fs::metadata(sandbox.path("")).unwrap().permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o777);
     for path in ["", "tmp", "at"] {
-        std::fs::set_permissions(desk.path(path), permissions.clone()).unwrap();
+        std::fs::set_permissions(sandbox.path(path), permissions.clone()).unwrap();
     }
-    let mut user = desk.prepared(user);
+    let mut user = sandbox.prepare(user);
     user.args(["--no-progress", "--at", "at", "--store"])
-        .arg(desk.path("tmp/store"));
+        .arg(sandbox.path("tmp/store"));
     let output = user.output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(
         told.contains("root only") || told.contains("Permission denied"),
         "{told}"
     );
-    assert_eq!(desk.is_clean(), Ok(()));
+    assert_eq!(is_clean(&sandbox), Ok(()));
 }

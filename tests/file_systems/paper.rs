@@ -1,7 +1,7 @@
 //! The file-system paper's experiment in the lab kernel, in its short form.
 
-use crate::desk::Desk;
 use crate::record;
+use crate::sandbox::{is_clean, measure, sandbox};
 use lab::kernel::Lab;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -12,13 +12,18 @@ const SHORT: &str = include_str!("../../plans/crypto-fs-short.toml");
 /// itself can tell.
 #[test]
 fn the_paper_is_repeated_in_short() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     if let Err(error) = Lab::find() {
         println!("skipped: file systems in the lab kernel: {error} (cargo xtask lab-kernel)");
         return;
     }
-    let run = record(&desk.run(SHORT).args(["--json", "-"]).output().unwrap());
-    assert_eq!(desk.is_clean(), Ok(()));
+    let run = record(
+        &measure(&sandbox, SHORT)
+            .args(["--json", "-"])
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(is_clean(&sandbox), Ok(()));
     let warnings = run["warnings"].to_string();
     assert!(!warnings.contains("absent"), "{warnings}");
     assert_eq!(run["partial"], false);

@@ -1,20 +1,25 @@
 //! The plans of file systems that ship, in short.
 
-use crate::desk::Desk;
 use crate::record;
+use crate::sandbox::{is_clean, measure, sandbox};
 use lab::kernel::Lab;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use testkit::Sandbox;
 
 const FILE_SYSTEMS: &str = include_str!("../../plans/file-systems.toml");
 const OPTIONS: &str = include_str!("../../plans/dm-crypt-options.toml");
 
 /// The systems that were measured, each with its options.
-fn systems(desk: &Desk, plan: &str, arguments: &[&str]) -> BTreeSet<(String, String)> {
+fn systems(sandbox: &Sandbox, plan: &str, arguments: &[&str]) -> BTreeSet<(String, String)> {
     let short = ["--quick", "--repeat", "1", "--json", "-"];
-    let output = desk.run(plan).args(short).args(arguments).output().unwrap();
+    let output = measure(sandbox, plan)
+        .args(short)
+        .args(arguments)
+        .output()
+        .unwrap();
     let run = record(&output);
-    assert_eq!(desk.is_clean(), Ok(()));
+    assert_eq!(is_clean(sandbox), Ok(()));
     assert_eq!(run["partial"], false);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let trials = run["trials"].as_array().unwrap().iter();
@@ -25,9 +30,9 @@ fn systems(desk: &Desk, plan: &str, arguments: &[&str]) -> BTreeSet<(String, Str
 
 #[test]
 fn what_file_systems_cost_here() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     let one = ["--cipher", "aes-xts-plain64", "--size", "128MB"];
-    let systems = systems(&desk, FILE_SYSTEMS, &one);
+    let systems = systems(&sandbox, FILE_SYSTEMS, &one);
     for system in ["none", "builtin-fuse"] {
         let measured = systems.iter().any(|(measured, _)| measured == system);
         assert!(measured, "{systems:?}");
@@ -36,12 +41,12 @@ fn what_file_systems_cost_here() {
 
 #[test]
 fn what_options_of_dm_crypt_cost_in_the_lab() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     if let Err(error) = Lab::find() {
         println!("skipped: file systems in the lab kernel: {error} (cargo xtask lab-kernel)");
         return;
     }
-    let systems = systems(&desk, OPTIONS, &["--system", "lab:dm-crypt"]);
+    let systems = systems(&sandbox, OPTIONS, &["--system", "lab:dm-crypt"]);
     // Plain, and ten rows of options, the first without any.
     assert_eq!(systems.len(), 11, "{systems:?}");
 }

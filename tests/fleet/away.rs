@@ -1,16 +1,16 @@
 //! A store that is away, full or closed: two lines, and nothing lost.
 
-use crate::{Sandbox, server};
+use crate::{on, sandbox, server};
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn runs_wait_for_a_server_that_is_away() {
     let Some(server) = server() else { return };
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let url = server.url("runs");
     let with = |arguments: &[&str]| {
         let arguments = [&["--store", &url], arguments].concat();
-        sandbox.run("host", &arguments)
+        sandbox.run(&arguments)
     };
     let told = |output: &std::process::Output| String::from_utf8_lossy(&output.stderr).into_owned();
     server.stop("fast").unwrap();
@@ -65,29 +65,29 @@ fn runs_wait_for_a_server_that_is_away() {
 #[test]
 fn a_store_that_cannot_be_used_is_told_in_two_lines() {
     let Some(server) = server() else { return };
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let url = server.url("runs");
     server.sql(
         "runs",
         "CREATE ROLE guest LOGIN PASSWORD 'secret' VALID UNTIL '2020-01-01'",
     );
     let guest = server.url_of("guest:secret", "runs");
-    let told = sandbox.fails("host", &["--store", &guest, "run", "drives.toml"], 1);
+    let told = sandbox.fails(1, &["--store", &guest, "run", "drives.toml"]);
     assert!(
         told.contains("does not let this user in") && !told.contains("secret"),
         "{told}"
     );
 
-    sandbox.ok("host", &["--store", &url, "list"]);
+    sandbox.ok(&["--store", &url, "list"]);
     server.sql("runs", "UPDATE cryptmark.schema_version SET version = 99");
-    let told = sandbox.fails("host", &["--store", &url, "run", "drives.toml"], 2);
+    let told = sandbox.fails(2, &["--store", &url, "run", "drives.toml"]);
     assert!(told.contains("version 99"), "{told}");
     server.sql("runs", "UPDATE cryptmark.schema_version SET version = 2");
-    sandbox.ok("host", &["--store", &url, "store", "migrate", "--to", "1"]);
+    sandbox.ok(&["--store", &url, "store", "migrate", "--to", "1"]);
     // An older one is brought up.
     assert!(
         sandbox
-            .ok("host", &["--store", &url, "store"])
+            .ok(&["--store", &url, "store"])
             .contains("store version 2")
     );
 
@@ -100,7 +100,7 @@ fn a_store_that_cannot_be_used_is_told_in_two_lines() {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     };
     configure(format!("store = \"{url}\"\nspool_size = \"12 kB\"\n"));
-    assert!(sandbox.ok("host", &["store"]).contains("store version 2"));
+    assert!(sandbox.ok(&["store"]).contains("store version 2"));
     server.stop("fast").unwrap();
     let run = [
         "run",
@@ -112,8 +112,8 @@ fn a_store_that_cannot_be_used_is_told_in_two_lines() {
         "drive:hdd-wd",
     ];
     // A run is kept whole, however little room there is, and the next one does not begin.
-    sandbox.ok("host", &run);
-    let output = sandbox.run("host", &run);
+    sandbox.ok(&run);
+    let output = sandbox.run(&run);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(
@@ -121,16 +121,16 @@ fn a_store_that_cannot_be_used_is_told_in_two_lines() {
         "{told}"
     );
     server.go().unwrap();
-    sandbox.ok("host", &["store", "hand-over"]);
-    sandbox.ok("host", &run);
-    let listed = sandbox.ok("elsewhere", &["--store", &url, "list"]);
+    sandbox.ok(&["store", "hand-over"]);
+    sandbox.ok(&run);
+    let listed = on(&sandbox, "elsewhere", &["--store", &url, "list"]);
     assert_eq!(listed.matches("drives").count(), 2, "{listed}");
 
     configure("stoer = \"x\"\n".to_owned());
-    assert!(sandbox.fails("host", &["list"], 2).contains("config.toml"));
+    assert!(sandbox.fails(2, &["list"]).contains("config.toml"));
     configure("store = \"postgres://me:secret@host/db\"\n".to_owned());
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let told = sandbox.fails("host", &["list"], 2);
+    let told = sandbox.fails(2, &["list"]);
     assert!(
         told.contains("chmod 600") && !told.contains("secret"),
         "{told}"

@@ -18,8 +18,8 @@ mod synthetic;
 mod tables;
 
 use postgres_server::Server;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use testkit::{Expect as _, Sandbox};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
@@ -73,59 +73,21 @@ block_size = "64 KiB"
 bytes = "8 MiB"
 "#;
 
-/// A folder with the plan, and data directories of hosts.
-struct Sandbox {
-    folder: tempfile::TempDir,
+/// A sandbox with the plan; its programs run on `host`, where the folder of this name has all data.
+fn sandbox() -> Sandbox {
+    Sandbox::new(PROGRAM)
+        .with_path("XDG_DATA_HOME", "host")
+        .with_path("XDG_CONFIG_HOME", "host")
+        .with_file("drives.toml", DRIVES)
 }
 
-impl Sandbox {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("drives.toml"), DRIVES).unwrap();
-        Self { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// The program on `host`, whose data are its own.
-    fn command(&self, host: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .env("XDG_DATA_HOME", self.path(host))
-            .env("XDG_CONFIG_HOME", self.path(host))
-            .env_remove("CRYPTMARK_STORE")
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, host: &str, arguments: &[&str]) -> Output {
-        self.command(host, arguments).output().unwrap()
-    }
-
-    /// Runs what must succeed; its standard output.
-    fn ok(&self, host: &str, arguments: &[&str]) -> String {
-        let output = self.run(host, arguments);
-        assert!(
-            output.status.success(),
-            "{arguments:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    /// Runs what must fail with `code` and two lines; those.
-    fn fails(&self, host: &str, arguments: &[&str], code: i32) -> String {
-        let output = self.run(host, arguments);
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
-        assert!(told.starts_with("error: "), "{arguments:?}: {told}");
-        assert_eq!(told.trim_end().lines().count(), 2, "{arguments:?}: {told}");
-        told
-    }
+/// Runs what must succeed on another host; its standard output.
+#[track_caller]
+fn on(sandbox: &Sandbox, host: &str, arguments: &[&str]) -> String {
+    let mut command = sandbox.cryptmark(arguments);
+    command.env("XDG_DATA_HOME", sandbox.path(host));
+    command.env("XDG_CONFIG_HOME", sandbox.path(host));
+    String::from_utf8(command.succeeds().stdout).unwrap()
 }
 
 /// A server with an empty database `runs`, or the reason why there is none, which

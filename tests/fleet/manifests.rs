@@ -1,7 +1,7 @@
 //! Manifests: what Kubernetes' own schemas say of them, and that scripts hold
 //! nothing but what was meant.
 
-use crate::Sandbox;
+use crate::sandbox;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -23,14 +23,14 @@ fn kubernetes_accepts_the_manifests() {
         println!("skipped: kubernetes-validate is not installed (PyPI: kubernetes-validate)");
         return;
     };
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let cut = |plan: &str, hosts: &str, name: &str| {
         let cut = ["fleet", "plan", plan, "--hosts", hosts, "--name", name];
-        sandbox.ok("host", &[&cut[..], &["-o", "experiment.toml"]].concat());
+        sandbox.ok(&[&cut[..], &["-o", "experiment.toml"]].concat());
     };
     let manifest = |options: &[&str]| {
         let manifest = ["fleet", "manifest", "experiment.toml", "--kubernetes"];
-        sandbox.ok("host", &[&manifest[..], options].concat())
+        sandbox.ok(&[&manifest[..], options].concat())
     };
     let valid = |text: &str, release: &str| {
         let file = sandbox.path("manifest.yaml");
@@ -75,7 +75,7 @@ fn kubernetes_accepts_the_manifests() {
     let mapped = "title = \"dm-crypt\"\nsize = \"64 MiB\"\nsystems = [\"dm-crypt\"]\n\
                   ciphers = [\"aes-xts-plain64\"]\n[[workload]]\nname = \"r\"\n\
                   pattern = \"random\"\nop = \"read\"\nblock_size = \"4 KiB\"\nseconds = 1.0\n";
-    std::fs::write(sandbox.path("mapped.toml"), mapped).unwrap();
+    sandbox.write("mapped.toml", mapped);
     cut("mapped.toml", "3", "mapped");
     let mapped = manifest(&[]);
     assert!(mapped.contains("\"privileged\": true"));
@@ -108,7 +108,7 @@ fn items(list: &str) -> String {
 
 #[test]
 fn scripts_hold_what_was_meant() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let cut = [
         "fleet",
         "plan",
@@ -118,24 +118,21 @@ fn scripts_hold_what_was_meant() {
         "-o",
         "experiment.toml",
     ];
-    sandbox.ok("host", &cut);
+    sandbox.ok(&cut);
     fn with<'a>(options: &[&'a str]) -> Vec<&'a str> {
         let slurm = ["fleet", "manifest", "experiment.toml", "--slurm"];
         [&slurm[..], options].concat()
     }
-    let script = sandbox.ok(
-        "host",
-        &with(&[
-            "--partition",
-            "disks",
-            "--time",
-            "1:30:00",
-            "--memory",
-            "2G",
-            "--at-once",
-            "8",
-        ]),
-    );
+    let script = sandbox.ok(&with(&[
+        "--partition",
+        "disks",
+        "--time",
+        "1:30:00",
+        "--memory",
+        "2G",
+        "--at-once",
+        "8",
+    ]));
     for line in [
         "#SBATCH --array=1-40%8",
         "#SBATCH --requeue",
@@ -167,9 +164,9 @@ fn scripts_hold_what_was_meant() {
         &["--at", "/mnt/'; rm -rf /; '"],
         &["--program", ""],
     ] {
-        sandbox.fails("host", &with(wrong), 2);
+        sandbox.fails(2, &with(wrong));
     }
-    let told = sandbox.fails("host", &["fleet", "manifest", "drives.toml", "--slurm"], 2);
+    let told = sandbox.fails(2, &["fleet", "manifest", "drives.toml", "--slurm"]);
     assert!(told.contains("not cut into shards"), "{told}");
     // More shards than an array has tasks: every task takes several.
     let many = [
@@ -181,8 +178,8 @@ fn scripts_hold_what_was_meant() {
         "-o",
         "experiment.toml",
     ];
-    sandbox.ok("host", &many);
-    let script = sandbox.ok("host", &with(&["--at", "/mnt/a disk"]));
+    sandbox.ok(&many);
+    let script = sandbox.ok(&with(&["--at", "/mnt/a disk"]));
     assert!(script.contains("#SBATCH --array=1-1000\n") && script.contains("shard += 1000"));
     assert!(script.contains("#SBATCH --exclusive") && script.contains("--at '/mnt/a disk'"));
 }

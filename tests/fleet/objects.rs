@@ -3,17 +3,18 @@
 
 use crate::synthetic::put;
 use crate::tables::{ask, python, store, tool};
-use crate::{PROGRAM, Sandbox, sample};
+use crate::{PROGRAM, sample, sandbox};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
+use testkit::{Running, Sandbox, wait_until};
 
 /// A server of objects on a port of its own; ended when dropped.
 struct Server {
-    child: Child,
+    _program: Running,
     address: String,
 }
 
@@ -26,21 +27,18 @@ impl Server {
             .local_addr()
             .unwrap()
             .port();
-        let child = command(port)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut command = command(port);
+        command.stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let program = Running::start(&mut command);
         let address = format!("127.0.0.1:{port}");
-        let server = Self { child, address };
-        for _ in 0..600 {
-            if TcpStream::connect(&server.address).is_ok() {
-                return server;
-            }
-            std::thread::sleep(Duration::from_millis(100));
+        wait_until(&format!("nobody listens on {address}"), || {
+            TcpStream::connect(&address).is_ok()
+        });
+        Self {
+            _program: program,
+            address,
         }
-        panic!("nobody listens on {}", server.address);
     }
 
     /// moto, which looks at credentials after the first `open` requests.
@@ -56,19 +54,11 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// The program with credentials for a server that speaks S3.
 fn with(sandbox: &Sandbox, address: &str, id: &str, secret: &str, arguments: &[&str]) -> Output {
     assert!(Path::new(PROGRAM).is_file());
     sandbox
-        .command("host", arguments)
+        .cryptmark(arguments)
         .env("AWS_ENDPOINT_URL", format!("http://{address}"))
         .env("AWS_ALLOW_HTTP", "true")
         .env("AWS_REGION", "us-east-1")
@@ -89,7 +79,7 @@ fn refused(output: &Output, word: &str) {
 #[test]
 fn a_bucket_is_a_folder_elsewhere() {
     let Some(python) = python() else { return };
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     put(&store(&sandbox, "host"), &sample::run());
     put(
         &store(&sandbox, "host"),
@@ -172,7 +162,7 @@ print(json.dumps([object['Key'] for object in s3.list_objects_v2(Bucket='lab')['
 /// What S3 says of a token whose time is over: 400, and only words tell why.
 #[test]
 fn expired_credentials_are_told_as_such() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     put(&store(&sandbox, "host"), &sample::run());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -199,7 +189,7 @@ fn expired_credentials_are_told_as_such() {
 
 #[test]
 fn a_server_that_is_away_is_told_soon() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     put(&store(&sandbox, "host"), &sample::run());
     // Nobody listens on a port that was just given back.
     let address = TcpListener::bind("127.0.0.1:0")
@@ -211,7 +201,7 @@ fn a_server_that_is_away_is_told_soon() {
     let output = with(&sandbox, &address, "id", "s3cret", &export);
     refused(&output, "s3://lab/a failed");
     // Nothing says where the account is.
-    let told = sandbox.fails("host", &["export", "--parquet", "az://lab/a"], 2);
+    let told = sandbox.fails(2, &["export", "--parquet", "az://lab/a"]);
     assert!(told.contains("cannot use az://lab/a"), "{told}");
 }
 
@@ -234,7 +224,7 @@ fn a_container_of_azure_is_a_folder_elsewhere() {
     let (Some(azurite), Some(python)) = (azurite, python) else {
         return;
     };
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     put(&store(&sandbox, "host"), &sample::run());
     let kept = sandbox.path("kept");
     let server = Server::start(|port| {
@@ -257,7 +247,7 @@ client = BlobServiceClient.from_connection_string(
     ask(&python, &sandbox, &make, &json!(null));
     let export = |key: &str, place: &str| {
         sandbox
-            .command("host", &["export", "--parquet", place])
+            .cryptmark(&["export", "--parquet", place])
             .env("AZURE_STORAGE_ENDPOINT", &endpoint)
             .env("AZURE_ALLOW_HTTP", "true")
             .env("AZURE_STORAGE_ACCOUNT_NAME", ACCOUNT)

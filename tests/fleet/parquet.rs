@@ -2,10 +2,10 @@
 
 use crate::synthetic::put;
 use crate::tables::{ask, files, python, store, tool};
-use crate::{PROGRAM, Sandbox, sample};
+use crate::{PROGRAM, on, sample, sandbox};
 use lab::record::{Detail, Life, Run, Shard, TrimPolicy};
 use serde_json::{Value, json};
-use std::process::Command;
+use testkit::Sandbox;
 
 /// Runs of three days and plans, one of them with a name that paths do not take.
 fn runs() -> Vec<Run> {
@@ -67,13 +67,13 @@ fn lived(mut run: Run) -> Run {
 
 /// A sandbox whose host `host` has these runs, exported to `trials`.
 fn exported(runs: &[Run]) -> (Sandbox, String) {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let store = store(&sandbox, "host");
     for run in runs {
         put(&store, run);
     }
     drop(store);
-    let said = sandbox.ok("host", &["export", "--parquet", "trials"]);
+    let said = sandbox.ok(&["export", "--parquet", "trials"]);
     (sandbox, said)
 }
 
@@ -141,7 +141,7 @@ fn a_run_is_a_file_and_stays_it() {
     let contents =
         || expected.map(|file| std::fs::read(sandbox.path("trials").join(file)).unwrap());
     let first = contents();
-    sandbox.ok("host", &["export", "--parquet", "trials"]);
+    sandbox.ok(&["export", "--parquet", "trials"]);
     assert_eq!(files(&sandbox, "trials"), expected);
     assert!(first == contents(), "the same run is another file");
 }
@@ -149,7 +149,7 @@ fn a_run_is_a_file_and_stays_it() {
 /// The host of the first attempt was lost, and a second one has finished the shard.
 #[test]
 fn an_attempt_that_was_dropped_is_exported_no_more() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let attempt = |id: &str, partial| Run {
         run: id.into(),
         partial,
@@ -168,11 +168,11 @@ fn an_attempt_that_was_dropped_is_exported_no_more() {
     // Another host exports to the same place what is only there.
     put(&store(&sandbox, "other"), &runs()[0]);
     let export = ["export", "--parquet", "trials"];
-    sandbox.ok("other", &export);
-    sandbox.ok("host", &export);
+    on(&sandbox, "other", &export);
+    sandbox.ok(&export);
     assert_eq!(files(&sandbox, "trials").len(), 3);
     put(&host, &attempt("20261121-b", false));
-    let said = sandbox.ok("host", &export);
+    let said = sandbox.ok(&export);
     assert!(said.contains("Removed 1 file(s) of attempts"), "{said}");
     let left = files(&sandbox, "trials");
     assert_eq!(left.len(), 3, "{left:?}");
@@ -180,7 +180,7 @@ fn an_attempt_that_was_dropped_is_exported_no_more() {
         left.iter()
             .any(|file| file.ends_with("/20261121-b.parquet"))
     );
-    assert!(!sandbox.ok("host", &export).contains("Removed"));
+    assert!(!sandbox.ok(&export).contains("Removed"));
 }
 
 #[test]
@@ -304,7 +304,7 @@ print(json.dumps([[str(date), cipher, trials] for date, cpu, cipher, ratio, tria
 #[test]
 fn run_files_are_a_table() {
     let Some(python) = python() else { return };
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     for run in runs() {
         put(&store(&sandbox, "host"), &run);
     }
@@ -330,12 +330,12 @@ print(json.dumps(duckdb.sql(given).fetchall()))";
 
 #[test]
 fn what_cannot_be_exported_is_told() {
-    let sandbox = Sandbox::new();
-    let fails = |place: &str, code| sandbox.fails("host", &["export", "--parquet", place], code);
+    let sandbox = sandbox();
+    let fails = |place: &str, code| sandbox.fails(code, &["export", "--parquet", place]);
     assert!(fails("trials", 2).contains("holds no runs"));
     assert!(!sandbox.path("trials").exists(), "a folder for nothing");
     put(&store(&sandbox, "host"), &sample::run());
-    std::fs::write(sandbox.path("file"), "").unwrap();
+    sandbox.write("file", "");
     assert!(fails("file", 2).contains("cannot use the folder file"));
     assert!(fails("file/below", 2).contains("cannot use the folder"));
     let told = fails("ftp://me:s3cret@host/x", 2);
@@ -356,7 +356,7 @@ fn what_cannot_be_exported_is_told() {
 
 #[test]
 fn a_full_disk_leaves_no_half_file() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let host = store(&sandbox, "host");
     for day in 10..20 {
         let run = Run {
@@ -370,10 +370,8 @@ fn a_full_disk_leaves_no_half_file() {
     let script = "mount -t tmpfs -o size=300k none at && $PROGRAM export --parquet at; c=$?; \
                   cp -r at kept; exit $c";
     std::fs::create_dir(sandbox.path("at")).unwrap();
-    let output = Command::new("unshare")
-        .args(["-Urm", "sh", "-c", script])
-        .current_dir(sandbox.folder.path())
-        .env("XDG_DATA_HOME", sandbox.path("host"))
+    let output = sandbox
+        .command("unshare", &["-Urm", "sh", "-c", script])
         .env("PROGRAM", PROGRAM)
         .output();
     let output = match output {

@@ -3,9 +3,10 @@
 
 use crate::synthetic::{self, put};
 use crate::tables::{ask, python, store};
-use crate::{Sandbox, sample};
+use crate::{sample, sandbox};
 use lab::record::{Run, Trial, Verdict};
 use serde_json::{Value, json};
+use testkit::Sandbox;
 
 /// A run of trials of one workload and cipher with these ratios to plain.
 fn run(id: &str, cpu: &str, version: &str, cipher: &str, ratios: &[f64]) -> Run {
@@ -28,12 +29,12 @@ fn ratios(thousandths: impl Iterator<Item = u32>) -> Vec<f64> {
 
 fn report(sandbox: &Sandbox, from: &[&str]) -> Value {
     let arguments = [&["fleet", "report", "--json"], from].concat();
-    serde_json::from_str(&sandbox.ok("host", &arguments)).unwrap()
+    sandbox.json(&arguments)
 }
 
 #[test]
 fn values_are_those_that_were_counted_by_hand() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let host = store(&sandbox, "host");
     // 0.810, 0.820 … 1.000
     let even = ratios((81..=100).map(|number| number * 10));
@@ -143,7 +144,7 @@ fn values_are_those_that_were_counted_by_hand() {
     }
     drop(host);
 
-    sandbox.ok("host", &["export", "--parquet", "trials"]);
+    sandbox.ok(&["export", "--parquet", "trials"]);
     let report = report(&sandbox, &["trials"]);
     let counted = (22 + 10 + 10 + 5 + 5 + 20 + 20 + 10, 12);
     assert_eq!(
@@ -205,10 +206,7 @@ fn values_are_those_that_were_counted_by_hand() {
     assert_ne!(of_store["place"], "trials");
     of_store["place"] = json!("trials");
     assert_eq!(of_store, report);
-    let text = sandbox.ok(
-        "host",
-        &["fleet", "report", "trials", "--html", "fleet.html"],
-    );
+    let text = sandbox.ok(&["fleet", "report", "trials", "--html", "fleet.html"]);
     assert!(
         text.contains("1 → 2: −9.6 % → −19.6 % (10 and 10 trials)"),
         "{text}"
@@ -224,7 +222,7 @@ fn values_are_those_that_were_counted_by_hand() {
 #[test]
 fn duckdb_answers_the_same() {
     let Some(python) = python() else { return };
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let host = store(&sandbox, "host");
     // Of 800 runs those on one kind of host, of which one is ill: 9 of the first version
     // and 8 of the second. Ten workloads are enough here.
@@ -234,7 +232,7 @@ fn duckdb_answers_the_same() {
         put(&host, &run);
     }
     drop(host);
-    sandbox.ok("host", &["export", "--parquet", "trials"]);
+    sandbox.ok(&["export", "--parquet", "trials"]);
     let report = report(&sandbox, &["trials"]);
     let script = "
 import duckdb
@@ -291,21 +289,21 @@ print(json.dumps([answer for answer in answers if answer is not None]))";
 
 #[test]
 fn what_cannot_be_reported_on_is_told() {
-    let sandbox = Sandbox::new();
-    let fails = |from: &str, code| sandbox.fails("host", &["fleet", "report", from], code);
+    let sandbox = sandbox();
+    let fails = |from: &str, code| sandbox.fails(code, &["fleet", "report", from]);
     assert!(
         sandbox
-            .fails("host", &["fleet", "report"], 2)
+            .fails(2, &["fleet", "report"])
             .contains("holds no runs")
     );
     assert!(fails("absent", 2).contains("cannot use the folder absent"));
     std::fs::create_dir(sandbox.path("empty")).unwrap();
     assert!(fails("empty", 2).contains("empty has no trials"));
-    std::fs::write(sandbox.path("text"), "no database").unwrap();
+    sandbox.write("text", "no database");
     assert!(fails("text", 2).contains("it is not a folder"));
 
     put(&store(&sandbox, "host"), &sample::run());
-    sandbox.ok("host", &["export", "--parquet", "trials"]);
+    sandbox.ok(&["export", "--parquet", "trials"]);
     let file = sandbox.path("trials/date=2026-11-21/plan=quick/broken.parquet");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     let whole = crate::tables::files(&sandbox, "trials").remove(0);
@@ -317,7 +315,7 @@ fn what_cannot_be_reported_on_is_told() {
         "{told}"
     );
     std::fs::remove_file(&file).unwrap();
-    sandbox.ok("host", &["fleet", "report", "trials"]);
+    sandbox.ok(&["fleet", "report", "trials"]);
 
     let Some(python) = python() else { return };
     // Another program's table, with a column of ours that is something else there; then ours, by a newer cryptmark.

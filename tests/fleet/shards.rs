@@ -1,10 +1,10 @@
 //! Shards on one machine and a store in a file.
 
-use crate::{Sandbox, server};
+use crate::{on, sandbox, server};
 
 #[test]
 fn shards_are_stored_once_and_are_the_run_of_one_machine() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let plan = [
         "fleet",
         "plan",
@@ -14,24 +14,16 @@ fn shards_are_stored_once_and_are_the_run_of_one_machine() {
         "--seed",
         "7",
     ];
-    let said = sandbox.ok("host", &[&plan[..], &["-o", "experiment.toml"]].concat());
+    let said = sandbox.ok(&[&plan[..], &["-o", "experiment.toml"]].concat());
     assert!(said.contains("drives has 3 shards"), "{said}");
 
-    let shard = |number: &str| {
-        sandbox.ok(
-            "host",
-            &["run", "experiment.toml", "--shard", number, "--no-progress"],
-        )
-    };
+    let shard =
+        |number: &str| sandbox.ok(&["run", "experiment.toml", "--shard", number, "--no-progress"]);
     assert!(shard("2/3").contains("Stored as"));
-    let told = sandbox.ok("host", &["fleet", "status", "drives"]);
+    let told = sandbox.ok(&["fleet", "status", "drives"]);
     assert!(told.contains("1 of 3 shards are stored"), "{told}");
     assert!(told.contains("missing: 1,3"), "{told}");
-    assert!(
-        sandbox
-            .ok("host", &["show", "drives"])
-            .contains("1 of 3 shards")
-    );
+    assert!(sandbox.ok(&["show", "drives"]).contains("1 of 3 shards"));
     shard("1/3");
     // Counted from zero, as Kubernetes does.
     shard("2+1/3");
@@ -40,12 +32,13 @@ fn shards_are_stored_once_and_are_the_run_of_one_machine() {
         again.contains("Shard 2/3 of drives is stored already"),
         "{again}"
     );
-    let told = sandbox.ok("host", &["fleet", "status", "drives"]);
+    let told = sandbox.ok(&["fleet", "status", "drives"]);
     assert!(told.contains("3 of 3 shards are stored\n"), "{told}");
-    assert_eq!(sandbox.ok("host", &["list"]).lines().count(), 3);
+    assert_eq!(sandbox.ok(&["list"]).lines().count(), 3);
 
     let single = ["run", "drives.toml", "--seed", "7", "--no-progress"];
-    let single = sandbox.ok(
+    let single = on(
+        &sandbox,
         "single",
         &[&single[..], &["--json", "single.json"]].concat(),
     );
@@ -56,8 +49,8 @@ fn shards_are_stored_once_and_are_the_run_of_one_machine() {
         .split(';')
         .next()
         .unwrap();
-    sandbox.ok("host", &["report", "drives", "-o", "many.csv"]);
-    sandbox.ok("single", &["report", id, "-o", "one.csv"]);
+    sandbox.ok(&["report", "drives", "-o", "many.csv"]);
+    on(&sandbox, "single", &["report", id, "-o", "one.csv"]);
     let rows = |name: &str| crate::rows(&crate::read(&sandbox.path(name)));
     let (many, one) = (rows("many.csv"), rows("one.csv"));
     assert_eq!(many.len(), 8 * 5 * 4);
@@ -69,12 +62,9 @@ fn shards_are_stored_once_and_are_the_run_of_one_machine() {
 
 #[test]
 fn what_does_not_belong_together_is_refused() {
-    let sandbox = Sandbox::new();
-    let refused = |arguments: &[&str]| sandbox.fails("host", arguments, 2);
-    sandbox.ok(
-        "host",
-        &["run", "drives.toml", "--shard", "40/40", "--no-progress"],
-    );
+    let sandbox = sandbox();
+    let refused = |arguments: &[&str]| sandbox.fails(2, arguments);
+    sandbox.ok(&["run", "drives.toml", "--shard", "40/40", "--no-progress"]);
 
     // Another plan, another seed and another number of shards under the same name.
     for other in [
@@ -96,11 +86,7 @@ fn what_does_not_belong_together_is_refused() {
         );
     }
     let plan = crate::read(&sandbox.path("drives.toml"));
-    std::fs::write(
-        sandbox.path("drives.toml"),
-        plan.replace("145MB/s", "146MB/s"),
-    )
-    .unwrap();
+    sandbox.write("drives.toml", plan.replace("145MB/s", "146MB/s"));
     refused(&["run", "drives.toml", "--shard", "1/40", "--no-progress"]);
     let renamed = [
         "fleet",
@@ -111,11 +97,8 @@ fn what_does_not_belong_together_is_refused() {
         "--name",
         "drives-2",
     ];
-    sandbox.ok("host", &[&renamed[..], &["-o", "other.toml"]].concat());
-    sandbox.ok(
-        "host",
-        &["run", "other.toml", "--shard", "40/40", "--no-progress"],
-    );
+    sandbox.ok(&[&renamed[..], &["-o", "other.toml"]].concat());
+    sandbox.ok(&["run", "other.toml", "--shard", "40/40", "--no-progress"]);
 
     let told = refused(&["run", "other.toml", "--shard", "41/40"]);
     assert!(told.contains("no shard 41/40"), "{told}");
@@ -127,13 +110,13 @@ fn what_does_not_belong_together_is_refused() {
     refused(&["fleet", "plan", "drives.toml", "--hosts", "41"]);
     refused(&["fleet", "plan", "drives.toml", "--matrix", "colour=red"]);
     // clap's words on what excludes each other.
-    let output = sandbox.run("host", &["run", "other.toml", "--shard", "1/40", "--quick"]);
+    let output = sandbox.run(&["run", "other.toml", "--shard", "1/40", "--quick"]);
     assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]
 fn a_matrix_is_runs_of_their_own() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     let matrix = [
         "fleet",
         "plan",
@@ -142,27 +125,20 @@ fn a_matrix_is_runs_of_their_own() {
         "system=drive:hdd-wd",
     ];
     let seeds = ["--matrix", "seed=1..2", "-o", "matrix.toml"];
-    sandbox.ok("host", &[&matrix[..], &seeds].concat());
+    sandbox.ok(&[&matrix[..], &seeds].concat());
     for number in ["1/2", "2/2"] {
-        sandbox.ok(
-            "host",
-            &["run", "matrix.toml", "--shard", number, "--no-progress"],
-        );
+        sandbox.ok(&["run", "matrix.toml", "--shard", number, "--no-progress"]);
     }
-    let told = sandbox.ok("host", &["fleet", "status", "drives"]);
+    let told = sandbox.ok(&["fleet", "status", "drives"]);
     assert!(told.contains("2 of 2"), "{told}");
-    assert!(
-        sandbox
-            .fails("host", &["show", "drives"], 2)
-            .contains("2 runs")
-    );
+    assert!(sandbox.fails(2, &["show", "drives"]).contains("2 runs"));
     let ids: Vec<&str> = told
         .lines()
         .skip(1)
         .filter_map(|l| l.split_whitespace().nth(1))
         .collect();
     let seed = |id: &str| {
-        let json = sandbox.ok("host", &["show", id, "--json"]);
+        let json = sandbox.ok(&["show", id, "--json"]);
         json.lines()
             .find(|line| line.contains("\"seed\""))
             .unwrap()
@@ -174,18 +150,18 @@ fn a_matrix_is_runs_of_their_own() {
 /// File systems and key derivations are a whole run on each host: nothing of one is another's.
 #[test]
 fn file_systems_and_key_derivations_are_shared_host_by_host() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     for (plan, tells) in [("file-systems", "each with"), ("kdf", "veracrypt")] {
         let cut = ["fleet", "plan", plan, "--hosts", "5", "--name", "hosts"];
-        let said = sandbox.ok("host", &[&cut[..], &["-o", "hosts.toml"]].concat());
+        let said = sandbox.ok(&[&cut[..], &["-o", "hosts.toml"]].concat());
         assert!(said.contains("hosts has 5 shards"), "{said}");
         let shard = ["run", "hosts.toml", "--shard", "5/5", "--dry-run"];
-        let would = sandbox.ok("host", &shard);
+        let would = sandbox.ok(&shard);
         assert!(would.contains(tells), "{would}");
-        let told = sandbox.fails("host", &["run", "hosts.toml", "--shard", "6/5"], 2);
+        let told = sandbox.fails(2, &["run", "hosts.toml", "--shard", "6/5"]);
         assert!(told.contains("no shard 6/5"), "{told}");
         let matrix = ["fleet", "plan", plan, "--matrix", "seed=1..2"];
-        let told = sandbox.fails("host", &matrix, 2);
+        let told = sandbox.fails(2, &matrix);
         assert!(
             told.contains("have no matrix") && told.contains("--hosts N"),
             "{told}"
@@ -194,8 +170,8 @@ fn file_systems_and_key_derivations_are_shared_host_by_host() {
     // Host by host they need what a run of them needs.
     for (plan, privileged) in [("file-systems", true), ("kdf", false)] {
         let cut = ["fleet", "plan", plan, "--hosts", "2"];
-        sandbox.ok("host", &[&cut[..], &["-o", "hosts.toml"]].concat());
-        let manifest = sandbox.ok("host", &["fleet", "manifest", "hosts.toml", "--kubernetes"]);
+        sandbox.ok(&[&cut[..], &["-o", "hosts.toml"]].concat());
+        let manifest = sandbox.ok(&["fleet", "manifest", "hosts.toml", "--kubernetes"]);
         assert_eq!(
             manifest.contains("\"privileged\": true"),
             privileged,
@@ -207,17 +183,17 @@ fn file_systems_and_key_derivations_are_shared_host_by_host() {
 
 #[test]
 fn tables_go_down_for_an_older_program() {
-    let sandbox = Sandbox::new();
+    let sandbox = sandbox();
     // A folder has none.
-    let said = sandbox.fails("host", &["store", "migrate"], 2);
+    let said = sandbox.fails(2, &["store", "migrate"]);
     assert!(said.contains("is a folder"), "{said}");
-    let said = sandbox.ok("host", &["store", "hand-over"]);
+    let said = sandbox.ok(&["store", "hand-over"]);
     assert!(said.contains("Nothing waits"), "{said}");
-    assert!(sandbox.ok("host", &["store"]).ends_with("0 run(s)\n"));
+    assert!(sandbox.ok(&["store"]).ends_with("0 run(s)\n"));
 
     let Some(server) = server() else { return };
     let url = server.url("runs");
-    let ok = |arguments: &[&str]| sandbox.ok("host", &[&["--store", &url], arguments].concat());
+    let ok = |arguments: &[&str]| sandbox.ok(&[&["--store", &url], arguments].concat());
     let said = ok(&["store", "migrate"]);
     assert!(said.contains("is new"), "{said}");
     let said = ok(&["store", "migrate", "--to", "1"]);
@@ -226,7 +202,7 @@ fn tables_go_down_for_an_older_program() {
         "{said}"
     );
     let newer = ["--store", &url, "store", "migrate", "--to", "99"];
-    sandbox.fails("host", &newer, 2);
+    sandbox.fails(2, &newer);
     assert!(ok(&["store"]).contains("0 run(s), store version 2"));
     assert!(ok(&["store", "hand-over"]).contains("Nothing waits"));
 }

@@ -1,7 +1,7 @@
 //! A real Slurm on this machine: four nodes, of which one is killed while a job
 //! array of 40 shards runs.
 
-use crate::{PROGRAM, Sandbox, server};
+use crate::{PROGRAM, on, sandbox, server};
 use rustix::process::{Pid, Signal, kill_process};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -293,8 +293,8 @@ fn wait_for(what: &str, done: impl Fn() -> bool) -> Result<(), String> {
 #[test]
 fn an_array_of_forty_shards_survives_the_loss_of_a_node() {
     let Some(postgres) = server() else { return };
-    let sandbox = Sandbox::new();
-    let mut cluster = match Cluster::start(sandbox.folder.path()) {
+    let sandbox = sandbox();
+    let mut cluster = match Cluster::start(sandbox.directory()) {
         Ok(cluster) => cluster,
         Err(reason) => {
             println!("skipped: Slurm: {reason}");
@@ -303,7 +303,7 @@ fn an_array_of_forty_shards_survives_the_loss_of_a_node() {
     };
     // Long enough that one is caught half done.
     let plan = crate::DRIVES.replace("repetitions = 3", "repetitions = 15");
-    std::fs::write(sandbox.path("drives.toml"), &plan).unwrap();
+    sandbox.write("drives.toml", &plan);
     let cut = [
         "fleet",
         "plan",
@@ -313,7 +313,7 @@ fn an_array_of_forty_shards_survives_the_loss_of_a_node() {
         "--seed",
         "7",
     ];
-    sandbox.ok("host", &[&cut[..], &["-o", "experiment.toml"]].concat());
+    sandbox.ok(&[&cut[..], &["-o", "experiment.toml"]].concat());
     let script = [
         "fleet",
         "manifest",
@@ -322,18 +322,18 @@ fn an_array_of_forty_shards_survives_the_loss_of_a_node() {
         "--program",
         PROGRAM,
     ];
-    sandbox.ok("host", &[&script[..], &["-o", "drives.sbatch"]].concat());
+    sandbox.ok(&[&script[..], &["-o", "drives.sbatch"]].concat());
     // It carries the experiment with it.
     std::fs::remove_file(sandbox.path("experiment.toml")).unwrap();
 
     let url = postgres.url("runs");
     let submitted = cluster
         .command("sbatch", &["drives.sbatch"])
-        .current_dir(sandbox.folder.path())
+        .current_dir(sandbox.directory())
         .env("CRYPTMARK_STORE", &url)
         .env("XDG_DATA_HOME", sandbox.path("nodes"))
         // Where a killed task leaves its copy of the experiment.
-        .env("TMPDIR", sandbox.folder.path())
+        .env("TMPDIR", sandbox.directory())
         .output()
         .unwrap();
     assert!(
@@ -410,12 +410,12 @@ fn an_array_of_forty_shards_survives_the_loss_of_a_node() {
         "node {node} was killed with shard {shard} under way and {before} of 40 stored; \
          40 stored after {attempts} attempts"
     );
-    let status = sandbox.ok("host", &["--store", &url, "fleet", "status", "drives"]);
+    let status = sandbox.ok(&["--store", &url, "fleet", "status", "drives"]);
     assert!(status.contains("40 of 40 shards are stored"), "{status}");
 
     // The same as one machine makes of it.
     let single = ["run", "drives.toml", "--seed", "7", "--no-progress"];
-    let single = sandbox.ok("single", &single);
+    let single = on(&sandbox, "single", &single);
     let id = single
         .split("Stored as ")
         .nth(1)
@@ -423,11 +423,8 @@ fn an_array_of_forty_shards_survives_the_loss_of_a_node() {
         .split(';')
         .next()
         .unwrap();
-    sandbox.ok("single", &["report", id, "-o", "one.csv"]);
-    sandbox.ok(
-        "host",
-        &["--store", &url, "report", "drives", "-o", "many.csv"],
-    );
+    on(&sandbox, "single", &["report", id, "-o", "one.csv"]);
+    sandbox.ok(&["--store", &url, "report", "drives", "-o", "many.csv"]);
     let rows = |name: &str| crate::rows(&crate::read(&sandbox.path(name)));
     assert!(rows("many.csv") == rows("one.csv"), "the reports differ");
 }

@@ -1,11 +1,11 @@
 //! DuckDB, pandas and a server that speaks S3: what reads and keeps tables elsewhere.
 
-use crate::Sandbox;
 use lab::store::{Location, Store};
 use serde_json::Value;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use testkit::Sandbox;
 
 /// Python with duckdb, pandas, pyarrow and moto, where the tests' tools are; or word
 /// that it is not there.
@@ -32,7 +32,7 @@ pub fn ask(python: &PathBuf, sandbox: &Sandbox, script: &str, input: &Value) -> 
     let script = format!("import json, sys\ngiven = json.load(sys.stdin)\n{script}");
     let mut child = Command::new(python)
         .args(["-c", &script])
-        .current_dir(sandbox.folder.path())
+        .current_dir(sandbox.directory())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,6 +1,7 @@
 //! Each way to damage a header, and what each command makes of it.
 
-use crate::desk::{CHEAP, Desk, noise};
+use crate::sandbox::{create, cryptsetup, ends, opens, sandbox, spoil, text};
+use testkit::CHEAP;
 
 const KIB: usize = 1 << 10;
 
@@ -32,7 +33,7 @@ const LUKS2: [Case; 16] = [
     },
     Case {
         name: "noise over the first binary header",
-        damage: |image| noise(&mut image[..4 * KIB]),
+        damage: |image| spoil(&mut image[..4 * KIB]),
         open: 0,
         passwd: 0,
         repair: [0, 0, 3, 0],
@@ -46,7 +47,7 @@ const LUKS2: [Case; 16] = [
     },
     Case {
         name: "noise over the second copy",
-        damage: |image| noise(&mut image[16 * KIB..32 * KIB]),
+        damage: |image| spoil(&mut image[16 * KIB..32 * KIB]),
         open: 0,
         passwd: 0,
         repair: [0, 0, 3, 0],
@@ -71,8 +72,8 @@ const LUKS2: [Case; 16] = [
     Case {
         name: "noise over both binary headers",
         damage: |image| {
-            noise(&mut image[..4 * KIB]);
-            noise(&mut image[16 * KIB..20 * KIB]);
+            spoil(&mut image[..4 * KIB]);
+            spoil(&mut image[16 * KIB..20 * KIB]);
         },
         open: 2,
         passwd: 2,
@@ -92,7 +93,7 @@ const LUKS2: [Case; 16] = [
         name: "the whole first copy and the second binary header",
         damage: |image| {
             image[..16 * KIB].fill(0);
-            noise(&mut image[16 * KIB..20 * KIB]);
+            spoil(&mut image[16 * KIB..20 * KIB]);
         },
         open: 2,
         passwd: 2,
@@ -155,7 +156,7 @@ const LUKS2: [Case; 16] = [
     },
     Case {
         name: "noise over both copies",
-        damage: |image| noise(&mut image[..32 * KIB]),
+        damage: |image| spoil(&mut image[..32 * KIB]),
         open: 2,
         passwd: 2,
         repair: [2, 2, 2, 2],
@@ -186,7 +187,7 @@ const LUKS1: [Case; 4] = [
     },
     Case {
         name: "noise over the header",
-        damage: |image| noise(&mut image[..592]),
+        damage: |image| spoil(&mut image[..592]),
         open: 2,
         passwd: 2,
         repair: [2, 2, 2, 2],
@@ -211,9 +212,9 @@ fn luks1() {
 }
 
 fn run(kind: &str, cases: &[Case]) {
-    let desk = Desk::new();
-    desk.create("sound", kind);
-    let sound = desk.read("sound");
+    let sandbox = sandbox();
+    create(&sandbox, "sound", kind);
+    let sound = sandbox.read("sound");
     let mut wrong = Vec::new();
     for case in cases {
         let mut damaged = sound.clone();
@@ -229,15 +230,15 @@ fn run(kind: &str, cases: &[Case]) {
             ("header repair v --yes", insisted),
         ];
         for (command, code) in commands {
-            desk.write("v", &damaged);
-            let output = desk.try_to(command);
-            let said = crate::desk::text(&output);
+            sandbox.write("v", &damaged);
+            let output = sandbox.volume_command(command).output().unwrap();
+            let said = text(&output);
             let place = format!("{kind}: {}: {command}: {said}", case.name);
             if output.status.code() != Some(code) {
                 wrong.push(format!("not {code}: {place}"));
                 continue;
             }
-            let after = desk.read("v");
+            let after = sandbox.read("v");
             if code != 0 || command.starts_with("open") {
                 assert!(after == damaged, "changed: {place}");
                 continue;
@@ -249,13 +250,13 @@ fn run(kind: &str, cases: &[Case]) {
             } else {
                 "one"
             };
-            assert!(desk.opens("v", secret), "{place}");
+            assert!(opens(&sandbox, "v", secret), "{place}");
             assert!(
-                desk.cryptsetup("luksDump v").is_none_or(|well| well),
+                cryptsetup(&sandbox, "luksDump v").is_none_or(|well| well),
                 "{place}"
             );
             if kind == "luks2" {
-                let info = desk.volume("info v");
+                let info = ends(&sandbox, 0, "info v");
                 assert!(info.contains("both"), "{place}{info}");
             }
         }
@@ -267,23 +268,23 @@ fn run(kind: &str, cases: &[Case]) {
 /// of that.
 #[test]
 fn a_stray_second_copy_is_no_reason_to_write() {
-    let desk = Desk::new();
-    if !crate::desk::have("mkfs.ext4") {
+    let sandbox = sandbox();
+    if !testkit::have(&["mkfs.ext4"]) {
         return;
     }
-    desk.create("luks", "luks2");
-    desk.write("fs", &vec![0; 24 << 20]);
-    let made = desk.command("mkfs.ext4", "-q fs").status().unwrap();
+    create(&sandbox, "luks", "luks2");
+    sandbox.write("fs", vec![0; 24 << 20]);
+    let made = sandbox.command("mkfs.ext4", "-q fs").status().unwrap();
     assert!(made.success());
-    let mut image = desk.read("fs");
-    image[16 * KIB..32 * KIB].copy_from_slice(&desk.read("luks")[16 * KIB..32 * KIB]);
-    desk.write("fs", &image);
+    let mut image = sandbox.read("fs");
+    image[16 * KIB..32 * KIB].copy_from_slice(&sandbox.read("luks")[16 * KIB..32 * KIB]);
+    sandbox.write("fs", &image);
     for command in [
         "header repair fs",
         "header set fs --label x",
         "header restore fs --input luks",
     ] {
-        let said = desk.refused(4, "fs", command);
+        let said = sandbox.refused(4, "fs", command);
         assert!(said.contains("ext"), "{said}");
     }
 }
@@ -291,39 +292,43 @@ fn a_stray_second_copy_is_no_reason_to_write() {
 /// What `wipefs` leaves is told from what never was a header.
 #[test]
 fn what_can_be_mended_is_said() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     for kind in ["luks1", "luks2"] {
-        desk.create(kind, kind);
-        let mut image = desk.read(kind);
+        create(&sandbox, kind, kind);
+        let mut image = sandbox.read(kind);
         image[..6].fill(0);
         image[16 * KIB..][..6].fill(0);
-        desk.write(kind, &image);
-        let said = desk.refused(2, kind, &format!("info {kind}"));
+        sandbox.write(kind, &image);
+        let said = sandbox.refused(2, kind, &format!("info {kind}"));
         assert!(said.contains("header repair"), "{said}");
     }
-    desk.write("noise", &[0x5a; 1 << 20]);
-    let said = desk.refused(2, "noise", "info noise");
+    sandbox.write("noise", [0x5a; 1 << 20]);
+    let said = sandbox.refused(2, "noise", "info noise");
     assert!(!said.contains("header repair"), "{said}");
 }
 
 /// A rebuilt header says what is lost for good.
 #[test]
 fn what_is_lost_is_said() {
-    let desk = Desk::new();
-    desk.create("v", "luks2");
-    desk.volume(&format!(
+    let sandbox = sandbox();
+    create(&sandbox, "v", "luks2");
+    sandbox.volume(&format!(
         "key add v {CHEAP} --key-file one --new-key-file two"
     ));
-    let mut image = desk.read("v");
-    noise(&mut image[..4 * KIB]);
-    noise(&mut image[16 * KIB..20 * KIB]);
+    let mut image = sandbox.read("v");
+    spoil(&mut image[..4 * KIB]);
+    spoil(&mut image[16 * KIB..20 * KIB]);
     image[32 * KIB + 1024..][..512].fill(0);
-    desk.write("v", &image);
+    sandbox.write("v", &image);
     let uuid = "11111111-2222-3333-4444-555555555555";
-    let said = desk.volume(&format!("header repair v --key-file two --uuid {uuid}"));
+    let said = ends(
+        &sandbox,
+        0,
+        &format!("header repair v --key-file two --uuid {uuid}"),
+    );
     assert!(said.contains("keyslot 0 is gone"), "{said}");
     assert!(said.contains("keyslot 1 opens"), "{said}");
     assert!(said.contains(uuid), "{said}");
-    assert!(desk.volume("info v").contains(uuid));
-    assert!(desk.opens("v", "two"));
+    assert!(ends(&sandbox, 0, "info v").contains(uuid));
+    assert!(opens(&sandbox, "v", "two"));
 }

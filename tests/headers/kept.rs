@@ -1,7 +1,8 @@
 //! The header of before is kept by whatever changes one.
 
-use crate::desk::{CHEAP, Desk, text};
+use crate::sandbox::{all_kept, create, ends, kept, opens, sandbox, text};
 use std::fs;
+use testkit::{CHEAP, Expect as _, Sandbox};
 
 const V: &str = "--type veracrypt --veracrypt-pim 1 --hash sha512";
 
@@ -60,17 +61,17 @@ const CHANGES: [(&str, &str, &str); 18] = [
 ];
 
 /// Makes `v`, and `other`, a backup of another volume's header.
-fn prepare(desk: &Desk, kind: &str) {
+fn prepare(sandbox: &Sandbox, kind: &str) {
     match kind {
-        "veracrypt" => drop(desk.volume(&format!(
+        "veracrypt" => drop(sandbox.volume(&format!(
             "create v {V} --size 20MiB --quick --no-progress --key-file one"
         ))),
-        _ => desk.create("v", kind),
+        _ => create(sandbox, "v", kind),
     }
-    desk.create("other-volume", "luks2");
-    desk.volume("header backup other-volume --output other");
+    create(sandbox, "other-volume", "luks2");
+    sandbox.volume("header backup other-volume --output other");
     assert!(
-        desk.all_kept().is_empty(),
+        all_kept(sandbox).is_empty(),
         "a new file has no header to keep"
     );
 }
@@ -82,16 +83,16 @@ fn whole(command: &str) -> String {
 #[test]
 fn each_change_keeps_the_header_and_it_comes_back() {
     for (kind, reason, command) in CHANGES {
-        let desk = Desk::new();
-        prepare(&desk, kind);
+        let sandbox = sandbox();
+        prepare(&sandbox, kind);
         let command = whole(command);
-        desk.volume(&command);
-        let kept = desk.all_kept();
+        sandbox.volume(&command);
+        let kept = all_kept(&sandbox);
         assert_eq!(kept.len(), 1, "{kind}: {command}: {kept:?}");
         let name = kept[0].file_name().unwrap().to_str().unwrap();
         assert!(name.contains(&format!("_{reason}.")), "{command}: {name}");
-        private(&desk);
-        let list = desk.volume("header backups v");
+        private(&sandbox);
+        let list = ends(&sandbox, 0, "header backups v");
         assert!(
             list.contains(name) && list.contains("header restore v"),
             "{list}"
@@ -109,35 +110,35 @@ fn each_change_keeps_the_header_and_it_comes_back() {
             _ => (String::new(), "open v --key-file one".to_owned()),
         };
         let saved = kept[0].display();
-        desk.volume(&format!("header restore v {options} --input {saved} --yes"));
-        desk.volume(&opened);
+        sandbox.volume(&format!("header restore v {options} --input {saved} --yes"));
+        sandbox.volume(&opened);
     }
 }
 
 /// Nobody else may read them.
 #[cfg(unix)]
-fn private(desk: &Desk) {
+fn private(sandbox: &Sandbox) {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&desk.kept()), 0o700);
-    for file in desk.all_kept() {
+    assert_eq!(mode(&kept(sandbox)), 0o700);
+    for file in all_kept(sandbox) {
         assert_eq!(mode(&file), 0o600);
     }
 }
 
 #[cfg(not(unix))]
-fn private(_: &Desk) {}
+fn private(_: &Sandbox) {}
 
 #[test]
 fn nothing_is_kept_where_nothing_is_to_be() {
     for (kind, _, command) in CHANGES {
-        let desk = Desk::new();
-        prepare(&desk, kind);
-        desk.volume(&format!("{} --no-header-backup", whole(command)));
-        assert!(desk.all_kept().is_empty(), "{kind}: {command}");
+        let sandbox = sandbox();
+        prepare(&sandbox, kind);
+        sandbox.volume(&format!("{} --no-header-backup", whole(command)));
+        assert!(all_kept(&sandbox).is_empty(), "{kind}: {command}");
     }
-    let desk = Desk::new();
-    prepare(&desk, "luks2");
+    let sandbox = sandbox();
+    prepare(&sandbox, "luks2");
     for command in [
         "info v",
         "open v --key-file one",
@@ -145,8 +146,8 @@ fn nothing_is_kept_where_nothing_is_to_be() {
         "header backups v",
         "export v --key-file one --output plain --no-progress",
     ] {
-        desk.volume(command);
-        assert!(desk.all_kept().is_empty(), "{command}");
+        sandbox.volume(command);
+        assert!(all_kept(&sandbox).is_empty(), "{command}");
     }
 }
 
@@ -155,49 +156,39 @@ fn nothing_is_kept_where_nothing_is_to_be() {
 #[test]
 fn what_cannot_be_kept_is_not_changed() {
     for (kind, _, command) in CHANGES {
-        let desk = Desk::new();
-        prepare(&desk, kind);
+        let sandbox = sandbox();
+        prepare(&sandbox, kind);
         // A file where the folder belongs.
-        desk.write("state", b"");
+        sandbox.write("state", b"");
         let command = whole(command);
-        let said = desk.refused(1, "v", &command);
+        let said = sandbox.refused(1, "v", &command);
         assert!(said.contains("--no-header-backup"), "{command}: {said}");
         // No home.
-        let output = desk
-            .command(
-                env!("CARGO_BIN_EXE_cryptmark"),
-                &format!("volume {command}"),
-            )
+        sandbox
+            .volume_command(&command)
             .env_remove("XDG_STATE_HOME")
             .env("HOME", "/dev/null/nowhere")
-            .output()
-            .unwrap();
-        assert_eq!(
-            output.status.code(),
-            Some(1),
-            "{command}: {}",
-            text(&output)
-        );
+            .ends(1);
     }
 }
 
 #[test]
 fn the_last_three_of_each_volume_are_left() {
-    let desk = Desk::new();
-    desk.create("v", "luks2");
-    desk.create("w", "luks2");
-    desk.volume("header set w --label w");
+    let sandbox = sandbox();
+    create(&sandbox, "v", "luks2");
+    create(&sandbox, "w", "luks2");
+    sandbox.volume("header set w --label w");
     for label in ["a", "b", "c", "d", "e"] {
-        desk.volume(&format!("header set v --label {label}"));
+        sandbox.volume(&format!("header set v --label {label}"));
     }
     // A change that does not come about keeps nothing.
     for _ in 0..4 {
-        desk.ends(3, "key kill v --key-file two");
+        ends(&sandbox, 3, "key kill v --key-file two");
     }
-    desk.ends(3, "passwd v --key-file two --new-key-file one");
-    let kept = desk.all_kept();
+    ends(&sandbox, 3, "passwd v --key-file two --new-key-file one");
+    let kept = all_kept(&sandbox);
     assert_eq!(kept.len(), 1 + 3, "{kept:?}");
-    let list = desk.volume("header backups v");
+    let list = ends(&sandbox, 0, "header backups v");
     assert_eq!(list.matches(" UTC ").count(), 3, "{list}");
     let labels: Vec<bool> = ["b", "c", "d"]
         .map(|label| {
@@ -209,71 +200,71 @@ fn the_last_three_of_each_volume_are_left() {
     assert_eq!(labels, [true, true, true]);
 
     // Where the header is gone, the place tells which they are.
-    let mut image = desk.read("v");
+    let mut image = sandbox.read("v");
     image[..1 << 20].fill(0);
-    desk.write("v", &image);
-    assert_eq!(desk.volume("header backups v"), list);
+    sandbox.write("v", &image);
+    assert_eq!(ends(&sandbox, 0, "header backups v"), list);
     let newest = kept.last().unwrap().display();
-    desk.volume(&format!("header restore v --input {newest} --yes"));
-    assert!(desk.opens("v", "one"));
+    sandbox.volume(&format!("header restore v --input {newest} --yes"));
+    assert!(opens(&sandbox, "v", "one"));
 }
 
 /// A restore that is refused must not remove the backup that it was about to restore.
 /// A VeraCrypt volume has no name that its header tells: what has its place later is another.
 #[test]
 fn backups_of_a_volume_stay_when_another_one_takes_its_place() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let renew = |first: &str| {
-        desk.volume(&format!(
+        sandbox.volume(&format!(
             "create v {V} --size 1MiB --quick --no-progress --key-file one"
         ));
-        desk.volume(&format!(
+        sandbox.volume(&format!(
             "passwd v {V} --key-file {first} --new-key-file two"
         ));
     };
     renew("one");
-    let old = desk.read("v");
-    let first = desk.all_kept();
+    let old = sandbox.read("v");
+    let first = all_kept(&sandbox);
     assert_eq!(first.len(), 1);
     for _ in 0..3 {
-        fs::remove_file(desk.path("v")).unwrap();
+        fs::remove_file(sandbox.path("v")).unwrap();
         renew("one");
     }
-    assert!(first[0].exists(), "{:?}", desk.all_kept());
-    desk.write("v", &old);
+    assert!(first[0].exists(), "{:?}", all_kept(&sandbox));
+    sandbox.write("v", &old);
     let saved = first[0].display();
-    desk.volume(&format!(
+    sandbox.volume(&format!(
         "header restore v {V} --key-file one --input {saved} --yes"
     ));
-    desk.volume(&format!("open v {V} --key-file one"));
+    sandbox.volume(&format!("open v {V} --key-file one"));
 }
 
 /// A header that was replaced by one with another key may be the only one for the data.
 #[test]
 fn the_header_that_alone_has_the_key_stays() {
-    let desk = Desk::new();
-    desk.create("v", "luks2");
-    desk.volume("header backup v --output saved");
-    desk.volume(&format!("reencrypt v {CHEAP} --key-file one --no-progress"));
+    let sandbox = sandbox();
+    create(&sandbox, "v", "luks2");
+    sandbox.volume("header backup v --output saved");
+    sandbox.volume(&format!("reencrypt v {CHEAP} --key-file one --no-progress"));
     // It may be there already, kept by a command that changed nothing.
-    desk.volume("header repair v");
-    desk.volume("header restore v --input saved --yes");
-    let kept = desk.all_kept();
+    sandbox.volume("header repair v");
+    sandbox.volume("header restore v --input saved --yes");
+    let kept = all_kept(&sandbox);
     let only = kept.last().unwrap();
     for label in ["a", "b", "c", "d", "e"] {
-        desk.volume(&format!("header set v --label {label}"));
+        sandbox.volume(&format!("header set v --label {label}"));
     }
-    let all = desk.all_kept();
+    let all = all_kept(&sandbox);
     assert!(only.exists(), "{only:?} of {all:?}");
     assert_eq!(all.len(), 1 + 3, "{all:?}");
-    desk.volume(&format!(
+    sandbox.volume(&format!(
         "header restore v --input {} --yes",
         only.display()
     ));
-    assert!(desk.opens("v", "one"));
+    assert!(opens(&sandbox, "v", "one"));
     // In its place again, it counts as any other.
     for label in ["f", "g", "h", "i"] {
-        desk.volume(&format!("header set v --label {label}"));
+        sandbox.volume(&format!("header set v --label {label}"));
     }
     assert!(!only.exists());
 }
@@ -281,15 +272,15 @@ fn the_header_that_alone_has_the_key_stays() {
 #[test]
 fn the_oldest_backup_can_be_restored() {
     for (kind, options) in [("luks2", ""), ("luks1", ""), ("veracrypt", V)] {
-        let desk = Desk::new();
-        prepare(&desk, kind);
+        let sandbox = sandbox();
+        prepare(&sandbox, kind);
         for (old, new) in [("one", "two"), ("two", "three"), ("three", "two")] {
             let cheap = if kind == "veracrypt" { V } else { CHEAP };
-            desk.volume(&format!(
+            sandbox.volume(&format!(
                 "passwd v {cheap} --key-file {old} --new-key-file {new}"
             ));
         }
-        let kept = desk.all_kept();
+        let kept = all_kept(&sandbox);
         assert_eq!(kept.len(), 3, "{kept:?}");
         let oldest = kept[0].display();
         // With a passphrase of then, which TrueCrypt and VeraCrypt need.
@@ -299,10 +290,10 @@ fn the_oldest_backup_can_be_restored() {
             "--key-file one"
         };
         let restore = format!("header restore v {options} {key} --input {oldest}");
-        desk.refused(4, "v", &restore);
+        sandbox.refused(4, "v", &restore);
         assert!(kept[0].exists(), "{kind}");
-        desk.volume(&format!("{restore} --yes"));
-        desk.volume(&format!("open v {options} --key-file one"));
+        sandbox.volume(&format!("{restore} --yes"));
+        sandbox.volume(&format!("open v {options} --key-file one"));
         assert!(kept[0].exists(), "{kind}: what was named is not removed");
     }
 }
@@ -311,11 +302,11 @@ fn the_oldest_backup_can_be_restored() {
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_nothing_behind() {
-    let desk = Desk::new();
-    desk.create("v", "luks2");
-    let before = desk.read("v");
+    let sandbox = sandbox();
+    create(&sandbox, "v", "luks2");
+    let before = sandbox.read("v");
     let folder = || {
-        let entries = fs::read_dir(desk.path("")).unwrap();
+        let entries = fs::read_dir(sandbox.path("")).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         names
@@ -332,32 +323,34 @@ fn a_full_disk_leaves_nothing_behind() {
         let program = env!("CARGO_BIN_EXE_cryptmark");
         // A file of more than 16 blocks fails as it does on a full disk.
         let script = format!("trap '' XFSZ; ulimit -f 16; exec {program} volume {command}");
-        let output = desk.command("sh", "-c").arg(script).output().unwrap();
+        let output = sandbox.command("sh", "-c").arg(script).output().unwrap();
         let said = text(&output);
         assert_eq!(output.status.code(), Some(1), "{command}: {said}");
         assert!(said.contains(word), "{command}: {said}");
-        assert!(desk.read("v") == before, "{command}");
+        assert!(sandbox.read("v") == before, "{command}");
         let left = folder();
         let new: Vec<_> = left.iter().filter(|name| !files.contains(name)).collect();
         assert!(
             new.iter().all(|name| *name == "state"),
             "{command}: {new:?}"
         );
-        assert!(desk.all_kept().is_empty(), "{command}");
+        assert!(all_kept(&sandbox).is_empty(), "{command}");
     }
 }
 
 #[test]
 fn who_removes_a_key_hears_of_the_backup() {
-    let desk = Desk::new();
-    desk.create("v", "luks2");
-    desk.volume(&format!(
+    let sandbox = sandbox();
+    create(&sandbox, "v", "luks2");
+    sandbox.volume(&format!(
         "key add v {CHEAP} --key-file one --new-key-file two"
     ));
-    let said = desk.volume("key kill v --key-file two");
+    let said = ends(&sandbox, 0, "key kill v --key-file two");
     assert!(said.contains("still opens the backup"), "{said}");
-    let said = desk.volume(&format!(
-        "passwd v {CHEAP} --key-file one --new-key-file three --no-header-backup"
-    ));
+    let said = ends(
+        &sandbox,
+        0,
+        &format!("passwd v {CHEAP} --key-file one --new-key-file three --no-header-backup"),
+    );
     assert!(!said.contains("backup"), "{said}");
 }

@@ -2,9 +2,9 @@
 //! command does, and what is there afterwards, byte for byte.
 
 mod damage;
-mod desk;
 mod kept;
 mod restore;
+mod sandbox;
 mod tcrypt;
 #[cfg(target_os = "linux")]
 mod unreadable;

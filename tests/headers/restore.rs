@@ -1,6 +1,7 @@
 //! `header restore`: what a backup would take away is said, and asked for.
 
-use crate::desk::{CHEAP, Desk, noise};
+use crate::sandbox::{create, cryptsetup, ends, opens, sandbox, spoil};
+use testkit::CHEAP;
 
 /// What happens to a volume after its backup.
 struct Case {
@@ -83,7 +84,7 @@ const CASES: [Case; 15] = [
         name: "the first copy",
         kind: "luks2",
         commands: &[],
-        damage: |image| noise(&mut image[..4096]),
+        damage: |image| spoil(&mut image[..4096]),
         asks: None,
     },
     Case {
@@ -135,69 +136,72 @@ const CASES: [Case; 15] = [
 #[test]
 fn what_is_lost_is_asked_for() {
     for case in CASES {
-        let desk = Desk::new();
-        desk.create("v", case.kind);
-        desk.volume("header backup v --output saved");
+        let sandbox = sandbox();
+        create(&sandbox, "v", case.kind);
+        sandbox.volume("header backup v --output saved");
         for command in case.commands {
             let command = command.replace("CHEAP", CHEAP);
             match command.strip_prefix("cryptsetup ") {
-                None => drop(desk.volume(&command)),
-                Some(theirs) if desk.cryptsetup(theirs).is_none() => continue,
+                None => drop(sandbox.volume(&command)),
+                Some(theirs) if cryptsetup(&sandbox, theirs).is_none() => continue,
                 Some(_) => {}
             }
         }
-        let mut image = desk.read("v");
+        let mut image = sandbox.read("v");
         (case.damage)(&mut image);
-        desk.write("v", &image);
+        sandbox.write("v", &image);
         let place = format!("{} of {}", case.name, case.kind);
         let restore = "header restore v --input saved";
         let said = match case.asks {
-            None => desk.volume(restore),
+            None => ends(&sandbox, 0, restore),
             Some(word) => {
-                let said = desk.refused(4, "v", restore);
+                let said = sandbox.refused(4, "v", restore);
                 assert!(said.contains(word), "{place}: {said}");
-                desk.volume(&format!("{restore} --yes"))
+                ends(&sandbox, 0, &format!("{restore} --yes"))
             }
         };
-        let saved = desk.read("saved");
-        assert!(desk.read("v").starts_with(&saved), "{place}");
+        let saved = sandbox.read("saved");
+        assert!(sandbox.read("v").starts_with(&saved), "{place}");
         assert!(
-            desk.read("v")[saved.len()..] == image[saved.len()..],
+            sandbox.read("v")[saved.len()..] == image[saved.len()..],
             "{place}"
         );
-        assert!(desk.opens("v", "one"), "{place}: {said}");
+        assert!(opens(&sandbox, "v", "one"), "{place}: {said}");
     }
 }
 
 /// Who was locked out comes in again, which is said.
 #[test]
 fn a_key_that_comes_back_is_said() {
-    let desk = Desk::new();
-    desk.create("v", "luks2");
-    desk.volume(&format!(
+    let sandbox = sandbox();
+    create(&sandbox, "v", "luks2");
+    sandbox.volume(&format!(
         "key add v {CHEAP} --key-file one --new-key-file two"
     ));
-    desk.volume("header backup v --output saved");
-    desk.volume("key kill v --key-file two");
-    assert!(!desk.opens("v", "two"));
-    let said = desk.volume("header restore v --input saved");
+    sandbox.volume("header backup v --output saved");
+    sandbox.volume("key kill v --key-file two");
+    assert!(!opens(&sandbox, "v", "two"));
+    let said = ends(&sandbox, 0, "header restore v --input saved");
     assert!(
         said.contains("keyslot 1 then opens the volume again"),
         "{said}"
     );
-    assert!(desk.opens("v", "two"));
+    assert!(opens(&sandbox, "v", "two"));
 }
 
 /// Headers that no program writes: no panic, and nothing without bound.
 #[test]
 fn small_and_huge_headers_of_luks1() {
-    let desk = Desk::new();
-    desk.create("v", "luks1");
-    let mut tiny = desk.read("v")[..8192].to_vec();
+    let sandbox = sandbox();
+    create(&sandbox, "v", "luks1");
+    let mut tiny = sandbox.read("v")[..8192].to_vec();
     tiny[104..108].copy_from_slice(&2_u32.to_be_bytes());
     tiny[208..212].copy_from_slice(&0xdead_u32.to_be_bytes());
-    desk.write("tiny", &tiny);
-    let output = desk.try_to("header restore v --input tiny --yes");
+    sandbox.write("tiny", &tiny);
+    let output = sandbox
+        .volume_command("header restore v --input tiny --yes")
+        .output()
+        .unwrap();
     assert!(
         [Some(0), Some(2)].contains(&output.status.code()),
         "{output:?}"
@@ -208,8 +212,11 @@ fn small_and_huge_headers_of_luks1() {
     // The last keyslot, which is not in use.
     huge[208 + 7 * 48 + 40..][..4].copy_from_slice(&u32::MAX.to_be_bytes());
     huge[208 + 7 * 48 + 44..][..4].copy_from_slice(&u32::MAX.to_be_bytes());
-    desk.write("huge", &huge);
-    let output = desk.try_to("header backup huge --output out");
+    sandbox.write("huge", &huge);
+    let output = sandbox
+        .volume_command("header backup huge --output out")
+        .output()
+        .unwrap();
     assert!(
         [Some(0), Some(2)].contains(&output.status.code()),
         "{output:?}"
@@ -218,19 +225,19 @@ fn small_and_huge_headers_of_luks1() {
 
 #[test]
 fn a_backup_can_be_tested_alone() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     for kind in ["luks1", "luks2"] {
-        desk.create(kind, kind);
-        desk.volume(&format!("header backup {kind} --output {kind}.saved"));
-        let said = desk.volume(&format!("open {kind}.saved --key-file one"));
+        create(&sandbox, kind, kind);
+        sandbox.volume(&format!("header backup {kind} --output {kind}.saved"));
+        let said = ends(&sandbox, 0, &format!("open {kind}.saved --key-file one"));
         assert!(
             said.contains("sound") && said.contains("without data"),
             "{said}"
         );
-        desk.ends(3, &format!("open {kind}.saved --key-file two"));
-        let mut cut = desk.read(&format!("{kind}.saved"));
+        ends(&sandbox, 3, &format!("open {kind}.saved --key-file two"));
+        let mut cut = sandbox.read(format!("{kind}.saved"));
         cut.truncate(100 << 10);
-        desk.write("cut", &cut);
-        desk.ends(2, "open cut --key-file one");
+        sandbox.write("cut", &cut);
+        ends(&sandbox, 2, "open cut --key-file one");
     }
 }

@@ -1,61 +1,45 @@
 //! A disk that does not give some of its bytes: one good copy is enough.
 
-use crate::desk::{CHEAP, Desk, have};
+use crate::sandbox::{create, ends, opens, sandbox};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use testkit::{CHEAP, Running, Sandbox, have, wait_until};
 
 const PLACE: &str = "nbd+unix:///?socket=back";
 
 /// nbdkit over `v`, which cannot read a range until it is written: so disks do it
 /// that have sectors to spare.
-struct Back(Child);
-
-impl Back {
-    fn start(desk: &Desk, from: u64, to: u64) -> Self {
-        let _ = std::fs::remove_file(desk.path("back"));
-        let _ = std::fs::remove_file(desk.path("healed"));
-        let folder = desk.path("");
-        let folder = folder.display();
-        let touches = format!(r#"[ "$4" -lt {to} ] && [ $(($4 + $3)) -gt {from} ]"#);
-        let read = format!(
-            r#"pread=cd {folder}; if [ ! -e healed ] && {touches}; then echo EIO it is bad >&2; exit 1; fi;
+fn served(sandbox: &Sandbox, from: u64, to: u64) -> Running {
+    let _ = std::fs::remove_file(sandbox.path("back"));
+    let _ = std::fs::remove_file(sandbox.path("healed"));
+    let folder = sandbox.path("");
+    let folder = folder.display();
+    let touches = format!(r#"[ "$4" -lt {to} ] && [ $(($4 + $3)) -gt {from} ]"#);
+    let read = format!(
+        r#"pread=cd {folder}; if [ ! -e healed ] && {touches}; then echo EIO it is bad >&2; exit 1; fi;
                dd if=v skip="$4" count="$3" iflag=count_bytes,skip_bytes status=none"#
-        );
-        let write = format!(
-            r#"pwrite=cd {folder}; if {touches}; then touch healed; fi;
+    );
+    let write = format!(
+        r#"pwrite=cd {folder}; if {touches}; then touch healed; fi;
                dd of=v seek="$4" oflag=seek_bytes conv=notrunc status=none"#
-        );
-        let mut command = desk.command("nbdkit", "--foreground --unix back eval");
-        command
-            .arg(format!("get_size=stat -c %s {folder}/v"))
-            .args([&read, &write])
-            .args(["flush=true", "can_write=true", "can_flush=true"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        let back = Self(command.spawn().unwrap());
-        let begun = Instant::now();
-        while UnixStream::connect(desk.path("back")).is_err() {
-            assert!(
-                begun.elapsed() < Duration::from_secs(30),
-                "nbdkit does not begin"
-            );
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        back
-    }
-}
-
-impl Drop for Back {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    );
+    let mut command = sandbox.command("nbdkit", "--foreground --unix back eval");
+    command
+        .arg(format!("get_size=stat -c %s {folder}/v"))
+        .args([&read, &write])
+        .args(["flush=true", "can_write=true", "can_flush=true"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let back = Running::start(&mut command);
+    wait_until("nbdkit does not begin", || {
+        UnixStream::connect(sandbox.path("back")).is_ok()
+    });
+    back
 }
 
 #[test]
 fn one_copy_that_can_be_read_is_enough() {
-    if !have("nbdkit") {
+    if !have(&["nbdkit"]) {
         return;
     }
     const KIB: u64 = 1 << 10;
@@ -69,10 +53,10 @@ fn one_copy_that_can_be_read_is_enough() {
         ("veracrypt", 0, 512),
         ("veracrypt", (2 << 20) - 128 * KIB, (2 << 20) - 127 * KIB),
     ] {
-        let desk = Desk::new();
+        let sandbox = sandbox();
         let (options, opened) = match kind {
             "veracrypt" => {
-                desk.volume(&format!(
+                sandbox.volume(&format!(
                     "create v {vera} --size 2MiB --quick --no-progress --key-file one"
                 ));
                 (
@@ -81,34 +65,34 @@ fn one_copy_that_can_be_read_is_enough() {
                 )
             }
             _ => {
-                desk.create("v", kind);
+                create(&sandbox, "v", kind);
                 (String::new(), "open v --key-file one".to_owned())
             }
         };
-        let sound = desk.read("v");
-        let back = Back::start(&desk, from, to);
+        let sound = sandbox.read("v");
+        let back = served(&sandbox, from, to);
         let place = format!("{kind} without {from} to {to}");
         let open = match kind {
             "veracrypt" => format!("open {PLACE} {options}"),
             _ => format!("open {PLACE} --key-file one"),
         };
-        desk.volume(&open);
+        sandbox.volume(&open);
         if kind == "luks2" {
-            let info = desk.volume(&format!("info {PLACE}"));
+            let info = ends(&sandbox, 0, &format!("info {PLACE}"));
             let which = if from < 16 * KIB { "second" } else { "first" };
             assert!(
                 info.contains(&format!("only the {which}")),
                 "{place}: {info}"
             );
         }
-        assert!(desk.read("v") == sound, "{place}");
-        let said = desk.volume(&format!("header repair {PLACE} {options}"));
+        assert!(sandbox.read("v") == sound, "{place}");
+        let said = ends(&sandbox, 0, &format!("header repair {PLACE} {options}"));
         assert!(!said.contains("are good\n"), "{place}: {said}");
         drop(back);
-        desk.volume(&opened);
+        sandbox.volume(&opened);
         if kind == "luks2" {
-            assert!(desk.opens("v", "one"), "{place}");
-            assert!(desk.volume("info v").contains("both"), "{place}");
+            assert!(opens(&sandbox, "v", "one"), "{place}");
+            assert!(ends(&sandbox, 0, "info v").contains("both"), "{place}");
         }
     }
 }
@@ -117,18 +101,18 @@ fn one_copy_that_can_be_read_is_enough() {
 /// does, and not as if the passphrase were wrong.
 #[test]
 fn a_keyslot_that_cannot_be_read_does_not_close_the_others() {
-    if !have("nbdkit") {
+    if !have(&["nbdkit"]) {
         return;
     }
     for (kind, material) in [("luks2", 32 << 10), ("luks1", 4096)] {
-        let desk = Desk::new();
-        desk.create("v", kind);
-        desk.volume(&format!(
+        let sandbox = sandbox();
+        create(&sandbox, "v", kind);
+        sandbox.volume(&format!(
             "key add v {CHEAP} --key-file one --new-key-file two"
         ));
-        let _back = Back::start(&desk, material, material + 4096);
-        let said = desk.volume(&format!("open {PLACE} --key-file two"));
+        let _back = served(&sandbox, material, material + 4096);
+        let said = ends(&sandbox, 0, &format!("open {PLACE} --key-file two"));
         assert!(said.contains("keyslot     1"), "{kind}: {said}");
-        desk.ends(1, &format!("open {PLACE} --key-file one"));
+        ends(&sandbox, 1, &format!("open {PLACE} --key-file one"));
     }
 }

@@ -1,29 +1,27 @@
 //! Commands at once, and one file by two names.
 
-use crate::kit::{CHEAP, Desk, Format, PROGRAM};
+use crate::kit::{Format, Volumes};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Child, Stdio};
+use testkit::CHEAP;
 
 /// New passphrases, added at the same time.
 const NEW: [&str; 4] = ["new0", "new1", "new2", "new3"];
 
 /// Adds all of them at once; what each program has said, if it failed.
-fn add(desk: &Desk, theirs: &[&str]) -> Vec<Option<String>> {
-    desk.write_key("pass");
+fn add(sandbox: &Volumes, theirs: &[&str]) -> Vec<Option<String>> {
+    sandbox.write_key("pass");
     let start = |name: &&str| -> Child {
-        fs::write(desk.path(name), format!("passphrase {name}")).unwrap();
+        sandbox.write(name, format!("passphrase {name}"));
         let mut command = match theirs.contains(name) {
-            true => desk.command(
+            true => sandbox.command(
                 "cryptsetup",
                 &format!("--batch-mode luksAddKey {CHEAP} --key-file key image {name}"),
             ),
-            false => desk.command(
-                PROGRAM,
-                &format!(
-                    "volume key add image --passphrase-file pass --new-key-file {name} {CHEAP}"
-                ),
-            ),
+            false => sandbox.cryptmark(&format!(
+                "volume key add image --passphrase-file pass --new-key-file {name} {CHEAP}"
+            )),
         };
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         command.spawn().unwrap()
@@ -37,31 +35,28 @@ fn add(desk: &Desk, theirs: &[&str]) -> Vec<Option<String>> {
     ended.collect()
 }
 
-fn opens(desk: &Desk, name: &str) -> bool {
+fn opens(sandbox: &Volumes, name: &str) -> bool {
     let open = format!("volume open image --key-file {name}");
-    desk.command(PROGRAM, &open)
-        .output()
-        .unwrap()
-        .status
-        .success()
+    sandbox.cryptmark(&open).output().unwrap().status.success()
 }
 
 #[test]
 fn passphrases_added_at_once_all_open() {
     for kind in ["luks1", "luks2"] {
-        let desk = Desk::new(Format::Luks2);
+        let sandbox = Volumes::new(Format::Luks2);
         if kind == "luks1" {
-            fs::remove_file(desk.path("image")).unwrap();
+            fs::remove_file(sandbox.path("image")).unwrap();
             let create =
                 format!("create image --size 4MiB --type luks1 --passphrase-file pass {CHEAP}");
-            desk.volume(&create);
+            sandbox.volume(&create);
         }
-        for (name, failed) in NEW.iter().zip(add(&desk, &[])) {
+        for (name, failed) in NEW.iter().zip(add(&sandbox, &[])) {
             assert_eq!(failed, None, "{kind}: {name}");
-            assert!(opens(&desk, name), "{kind}: {name} does not open it");
+            assert!(opens(&sandbox, name), "{kind}: {name} does not open it");
         }
         assert!(
-            desk.try_run("cryptsetup", "luksDump image")
+            sandbox
+                .try_run("cryptsetup", "luksDump image")
                 .is_ok_and(|dump| !dump.is_empty())
         );
     }
@@ -70,15 +65,19 @@ fn passphrases_added_at_once_all_open() {
 /// cryptsetup gives up where it would have to wait, and says so.
 #[test]
 fn passphrases_added_beside_cryptsetup_open_or_are_refused() {
-    let desk = Desk::new(Format::Luks2);
+    let sandbox = Volumes::new(Format::Luks2);
     let theirs = &NEW[2..];
-    for (name, failed) in NEW.iter().zip(add(&desk, theirs)) {
+    for (name, failed) in NEW.iter().zip(add(&sandbox, theirs)) {
         if failed.is_none() || !theirs.contains(name) {
             assert_eq!(failed, None, "{name}");
         }
-        assert_eq!(opens(&desk, name), failed.is_none(), "{name}: {failed:?}");
+        assert_eq!(
+            opens(&sandbox, name),
+            failed.is_none(),
+            "{name}: {failed:?}"
+        );
     }
-    desk.is_sound("image", "pass").unwrap();
+    sandbox.is_sound("image", "pass").unwrap();
 }
 
 /// Commands with two arguments that must be two files; `LINK` is another name of `image`.
@@ -97,50 +96,50 @@ const TWO_FILES: &[&str] = &[
 
 #[test]
 fn two_names_of_one_file_are_refused() {
-    let desk = Desk::new(Format::Luks2);
-    let before = desk.read("image");
-    fs::hard_link(desk.path("image"), desk.path("hard")).unwrap();
-    symlink("image", desk.path("soft")).unwrap();
-    symlink(desk.path(""), desk.path("folder")).unwrap();
+    let sandbox = Volumes::new(Format::Luks2);
+    let before = sandbox.read("image");
+    fs::hard_link(sandbox.path("image"), sandbox.path("hard")).unwrap();
+    symlink("image", sandbox.path("soft")).unwrap();
+    symlink(sandbox.path(""), sandbox.path("folder")).unwrap();
     for link in ["image", "hard", "soft", "folder/image"] {
         for line in TWO_FILES {
             let line = line.replace("LINK", link);
-            let volume = desk.command(PROGRAM, &format!("volume {line}")).output();
+            let volume = sandbox.cryptmark(&format!("volume {line}")).output();
             let output = volume.unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{line}\n{said}");
-            assert!(desk.read("image") == before, "{line} has changed it");
+            assert!(sandbox.read("image") == before, "{line} has changed it");
         }
     }
-    assert!(!desk.path("new").exists());
+    assert!(!sandbox.path("new").exists());
 }
 
 /// The kernel writes to its blocks, whatever the name.
 #[test]
 fn a_swap_file_is_in_use_by_its_other_name_too() {
-    let desk = Desk::new(Format::Luks2);
-    let file = fs::File::create(desk.path("swap")).unwrap();
+    let sandbox = Volumes::new(Format::Luks2);
+    let file = fs::File::create(sandbox.path("swap")).unwrap();
     file.set_len(0).unwrap();
-    fs::write(desk.path("swap"), vec![0; 2 << 20]).unwrap();
-    fs::hard_link(desk.path("swap"), desk.path("other-name")).unwrap();
-    let swapped = desk
+    sandbox.write("swap", vec![0; 2 << 20]);
+    fs::hard_link(sandbox.path("swap"), sandbox.path("other-name")).unwrap();
+    let swapped = sandbox
         .try_run("mkswap", "swap")
-        .and_then(|_| desk.try_run("chmod", "600 swap"))
-        .and_then(|_| desk.try_run("swapon", "swap"));
+        .and_then(|_| sandbox.try_run("chmod", "600 swap"))
+        .and_then(|_| sandbox.try_run("swapon", "swap"));
     if let Err(error) = swapped {
         println!("skipped: a swap file: {error}");
         return;
     }
-    let before = desk.read("swap");
+    let before = sandbox.read("swap");
     let lines = [
         format!("volume create other-name --passphrase-file pass {CHEAP} --yes"),
         "volume create other-name --type plain --yes".to_owned(),
         "volume import other-name --type plain --passphrase-file pass --input plain --yes"
             .to_owned(),
     ];
-    let ended = lines.map(|line| desk.command(PROGRAM, &line).output().unwrap());
-    let after = desk.read("swap");
-    desk.try_run("swapoff", "swap").unwrap();
+    let ended = lines.map(|line| sandbox.cryptmark(&line).output().unwrap());
+    let after = sandbox.read("swap");
+    sandbox.try_run("swapoff", "swap").unwrap();
     for output in ended {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(4), "{said}");

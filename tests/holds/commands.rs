@@ -3,8 +3,9 @@
 //! Of those that write, `create` with a header apart, `drive` and `trim-check` are no
 //! columns: the last two write to files of their own alone.
 
-use crate::kit::{CHEAP, Format};
+use crate::kit::Format;
 use std::sync::LazyLock;
+use testkit::CHEAP;
 
 /// What a command does with the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

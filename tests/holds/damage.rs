@@ -1,14 +1,15 @@
 //! The states of a volume: what has become of its bytes, and of the disk below.
 
 use crate::commands::{Command, Use};
-use crate::kit::{CHEAP, COPY, Desk, Format, PATIENCE, PROGRAM, seal};
+use crate::kit::{COPY, Format, PATIENCE, PROGRAM, Volumes, seal};
 use crate::states::{Outcome, REFUSED, Set, done, kill};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
 use std::process::{self, Child, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+use testkit::{CHEAP, wait_until};
 
 /// Its size is what it is, and no other file takes its place.
 pub fn on_a_fixed_size(command: &Command) -> Outcome {
@@ -69,8 +70,8 @@ pub fn foreign(command: &Command) -> Outcome {
 }
 
 /// A disk that does not give these bytes before they are written: nbdkit, as a file.
-fn unread(desk: &Desk, from: usize) -> Result<Set, String> {
-    let folder = desk.path("");
+fn unread(sandbox: &Volumes, from: usize) -> Result<Set, String> {
+    let folder = sandbox.path("");
     let (folder, to) = (folder.display(), from + COPY);
     let touches = format!(r#"[ "$4" -lt {to} ] && [ $(($4 + $3)) -gt {from} ]"#);
     let read = format!(
@@ -81,8 +82,8 @@ fn unread(desk: &Desk, from: usize) -> Result<Set, String> {
         r#"pwrite=cd {folder}; if {touches}; then touch healed; fi;
            dd of=image seek="$4" oflag=seek_bytes conv=notrunc status=none"#
     );
-    fs::write(desk.path("disk"), "").unwrap();
-    let mut command = desk.command(
+    sandbox.write("disk", "");
+    let mut command = sandbox.command(
         "nbdfuse",
         "disk --command nbdkit --single --exit-with-parent eval",
     );
@@ -95,55 +96,49 @@ fn unread(desk: &Desk, from: usize) -> Result<Set, String> {
     let child = command
         .spawn()
         .map_err(|error| format!("nbdfuse: {error}"))?;
-    let disk = desk.path("disk");
+    let disk = sandbox.path("disk");
     let end = disk.clone();
     let unmount = move || {
         let mut child = child;
         // What a program had open may be closed a little after its end.
-        let begun = Instant::now();
         let gone = || {
             let mut unmount = process::Command::new("fusermount3");
             let done = unmount.arg("-u").arg(&end).stderr(Stdio::null()).status();
             done.unwrap().success()
         };
-        while !gone() {
-            assert!(begun.elapsed() < PATIENCE, "the disk is in use");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until("the disk is in use", gone);
         child.wait().unwrap();
     };
     let set = Set::at("disk").then(unmount);
-    let begun = Instant::now();
-    while fs::metadata(&disk).unwrap().len() == 0 {
-        assert!(begun.elapsed() < PATIENCE, "nbdfuse does not begin");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("nbdfuse does not begin", || {
+        fs::metadata(&disk).unwrap().len() > 0
+    });
     Ok(set)
 }
 
-pub fn first_copy_unread(desk: &Desk) -> Result<Set, String> {
-    unread(desk, desk.copies()[0])
+pub fn first_copy_unread(sandbox: &Volumes) -> Result<Set, String> {
+    unread(sandbox, sandbox.copies()[0])
 }
 
-pub fn second_copy_unread(desk: &Desk) -> Result<Set, String> {
-    unread(desk, desk.copies()[1])
+pub fn second_copy_unread(sandbox: &Volumes) -> Result<Set, String> {
+    unread(sandbox, sandbox.copies()[1])
 }
 
 /// Starts a reencryption; whether it has come to the data when it is sent the signal `name`.
 fn stopped(
-    desk: &Desk,
+    sandbox: &Volumes,
     program: &str,
     arguments: &str,
     name: &str,
 ) -> Result<Option<Child>, String> {
-    let mut command = desk.command(program, arguments);
+    let mut command = sandbox.command(program, arguments);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command
         .spawn()
         .map_err(|error| format!("{program}: {error}"))?;
     let begun = Instant::now();
     // Within the data: a hot zone is marked.
-    while !String::from_utf8_lossy(&desk.read("image")[..2 * COPY]).contains("in-reencryption") {
+    while !String::from_utf8_lossy(&sandbox.read("image")[..2 * COPY]).contains("in-reencryption") {
         if child.try_wait().unwrap().is_some() {
             return Ok(None);
         }
@@ -162,8 +157,8 @@ fn signal(child: &Child, name: &str) {
 }
 
 /// Whether both copies of the header say that it is in the middle of a write.
-fn is_half_done(desk: &Desk) -> bool {
-    let image = desk.read("image");
+fn is_half_done(sandbox: &Volumes) -> bool {
+    let image = sandbox.read("image");
     let is_hot = |copy: &[u8]| String::from_utf8_lossy(copy).contains("in-reencryption");
     image[..2 * COPY].chunks(COPY).all(is_hot)
 }
@@ -176,15 +171,15 @@ const THEIRS: &str = "reencrypt image --batch-mode --force-offline-reencrypt --h
 
 /// Stopped where it has not locked the file, which it does for moments only: what protects
 /// it is the lock of the reencryption, of which the header tells.
-pub fn reencrypted_by_them(desk: &Desk) -> Result<Set, String> {
-    desk.write_key("pass");
-    let before = desk.read("image");
+pub fn reencrypted_by_them(sandbox: &Volumes) -> Result<Set, String> {
+    sandbox.write_key("pass");
+    let before = sandbox.read("image");
     for _ in 0..TRIES {
-        fs::write(desk.path("image"), &before).unwrap();
-        let Some(mut child) = stopped(desk, "cryptsetup", THEIRS, "STOP")? else {
+        sandbox.write("image", &before);
+        let Some(mut child) = stopped(sandbox, "cryptsetup", THEIRS, "STOP")? else {
             continue;
         };
-        while desk.try_run("flock", "--nonblock image true").is_err() {
+        while sandbox.try_run("flock", "--nonblock image true").is_err() {
             signal(&child, "CONT");
             signal(&child, "STOP");
             if child.try_wait().unwrap().is_some() {
@@ -200,49 +195,49 @@ pub fn reencrypted_by_them(desk: &Desk) -> Result<Set, String> {
 
 /// Kills a reencryption before it ends; once, and copies what is left of the volume.
 fn interrupted(
-    desk: &Desk,
+    sandbox: &Volumes,
     once: &OnceLock<Result<Vec<u8>, String>>,
     program: &str,
     arguments: &str,
 ) -> Result<Set, String> {
     let bytes = once.get_or_init(|| {
         for _ in 0..TRIES {
-            let desk = Desk::new(Format::Luks2);
-            desk.write_key("pass");
-            if let Some(mut child) = stopped(&desk, program, arguments, "KILL")? {
+            let sandbox = Volumes::new(Format::Luks2);
+            sandbox.write_key("pass");
+            if let Some(mut child) = stopped(&sandbox, program, arguments, "KILL")? {
                 child.wait().unwrap();
-                if is_half_done(&desk) {
-                    return Ok(desk.read("image"));
+                if is_half_done(&sandbox) {
+                    return Ok(sandbox.read("image"));
                 }
             }
         }
         panic!("{program} is always done before it can be killed");
     });
-    fs::write(desk.path("image"), bytes.clone()?).unwrap();
+    sandbox.write("image", bytes.clone()?);
     Ok(Set::at("image"))
 }
 
-pub fn interrupted_by_us(desk: &Desk) -> Result<Set, String> {
+pub fn interrupted_by_us(sandbox: &Volumes) -> Result<Set, String> {
     static BYTES: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
     let arguments = format!("volume reencrypt image --passphrase-file pass {CHEAP} --yes");
-    interrupted(desk, &BYTES, PROGRAM, &arguments)
+    interrupted(sandbox, &BYTES, PROGRAM, &arguments)
 }
 
-pub fn interrupted_by_them(desk: &Desk) -> Result<Set, String> {
+pub fn interrupted_by_them(sandbox: &Volumes) -> Result<Set, String> {
     static BYTES: OnceLock<Result<Vec<u8>, String>> = OnceLock::new();
-    interrupted(desk, &BYTES, "cryptsetup", THEIRS)
+    interrupted(sandbox, &BYTES, "cryptsetup", THEIRS)
 }
 
 /// A file with holes, on a disk that has no room for what they become.
-pub fn on_full_disk(desk: &Desk) -> Result<Set, String> {
-    let at = desk.path("full");
+pub fn on_full_disk(sandbox: &Volumes) -> Result<Set, String> {
+    let at = sandbox.path("full");
     fs::create_dir(&at).unwrap();
-    desk.try_run(
+    sandbox.try_run(
         "mount",
         &format!("-t tmpfs -o size=8m none {}", at.display()),
     )?;
     let end = at.clone();
-    let bytes = desk.path("image");
+    let bytes = sandbox.path("image");
     let unmount = move || {
         // What is looked at afterwards is the file.
         fs::remove_file(&bytes).unwrap();
@@ -255,17 +250,17 @@ pub fn on_full_disk(desk: &Desk) -> Result<Set, String> {
     };
     let set = Set::at("full/image").then(unmount);
     // The data is noise but for the first half.
-    desk.try_run("cp", "--sparse=always image full/image")?;
-    fs::remove_file(desk.path("image")).unwrap();
-    std::os::unix::fs::symlink("full/image", desk.path("image")).unwrap();
+    sandbox.try_run("cp", "--sparse=always image full/image")?;
+    fs::remove_file(sandbox.path("image")).unwrap();
+    std::os::unix::fs::symlink("full/image", sandbox.path("image")).unwrap();
     let mut filler = fs::File::create(at.join("filler")).unwrap();
     while filler.write_all(&[0x55; 4096]).is_ok() {}
     Ok(set)
 }
 
 /// Changes the JSON of both copies.
-fn edit(desk: &Desk, edit: impl Fn(&mut Value)) {
-    let mut bytes = desk.read("image");
+fn edit(sandbox: &Volumes, edit: impl Fn(&mut Value)) {
+    let mut bytes = sandbox.read("image");
     for at in [0, COPY] {
         let copy = &mut bytes[at..][..COPY];
         let end = copy[4096..].iter().position(|byte| *byte == 0).unwrap();
@@ -276,12 +271,12 @@ fn edit(desk: &Desk, edit: impl Fn(&mut Value)) {
         copy[4096..][..text.len()].copy_from_slice(text.as_bytes());
         seal(copy);
     }
-    fs::write(desk.path("image"), bytes).unwrap();
+    sandbox.write("image", bytes);
 }
 
 /// It says where its material is, and nothing else that this program knows.
-pub fn with_foreign_keyslot(desk: &Desk) -> Result<Set, String> {
-    edit(desk, |json| {
+pub fn with_foreign_keyslot(sandbox: &Volumes) -> Result<Set, String> {
+    edit(sandbox, |json| {
         let area = json!({ "type": "raw", "offset": "1048576", "size": "4096" });
         json["keyslots"]["5"] = json!({ "type": "foreign", "key_size": 64, "area": area });
     });
@@ -289,12 +284,12 @@ pub fn with_foreign_keyslot(desk: &Desk) -> Result<Set, String> {
 }
 
 /// Taken away in the end, so that both programs can open it again.
-pub fn with_foreign_requirement(desk: &Desk) -> Result<Set, String> {
-    let (path, before) = (desk.path("image"), desk.read("image"));
-    edit(desk, |json| {
+pub fn with_foreign_requirement(sandbox: &Volumes) -> Result<Set, String> {
+    let (path, before) = (sandbox.path("image"), sandbox.read("image"));
+    edit(sandbox, |json| {
         json["config"]["requirements"] = json!({ "mandatory": ["foreign"] });
     });
-    let changed = desk.read("image");
+    let changed = sandbox.read("image");
     let restore = move || {
         if fs::read(&path).unwrap() == changed {
             fs::write(&path, before).unwrap();
@@ -304,37 +299,37 @@ pub fn with_foreign_requirement(desk: &Desk) -> Result<Set, String> {
 }
 
 /// It has bytes behind its last sector.
-pub fn with_a_tail(desk: &Desk) -> Result<Set, String> {
-    let file = fs::File::options().append(true).open(desk.path("image"));
+pub fn with_a_tail(sandbox: &Volumes) -> Result<Set, String> {
+    let file = fs::File::options().append(true).open(sandbox.path("image"));
     file.unwrap().write_all(&[0x55; 100]).unwrap();
     Ok(Set::at("image"))
 }
 
-fn spoilt_at(desk: &Desk, offset: usize) -> Result<Set, String> {
-    let mut bytes = desk.read("image");
+fn spoilt_at(sandbox: &Volumes, offset: usize) -> Result<Set, String> {
+    let mut bytes = sandbox.read("image");
     // Within the JSON, or within what is encrypted.
-    let within = match desk.format {
+    let within = match sandbox.format {
         Format::Luks2 => 4096 + 20,
         Format::Veracrypt => 100,
     };
     bytes[offset + within] ^= 1;
-    fs::write(desk.path("image"), bytes).unwrap();
+    sandbox.write("image", bytes);
     Ok(Set::at("image"))
 }
 
-pub fn first_copy_spoilt(desk: &Desk) -> Result<Set, String> {
-    spoilt_at(desk, desk.copies()[0])
+pub fn first_copy_spoilt(sandbox: &Volumes) -> Result<Set, String> {
+    spoilt_at(sandbox, sandbox.copies()[0])
 }
 
-pub fn second_copy_spoilt(desk: &Desk) -> Result<Set, String> {
-    spoilt_at(desk, desk.copies()[1])
+pub fn second_copy_spoilt(sandbox: &Volumes) -> Result<Set, String> {
+    spoilt_at(sandbox, sandbox.copies()[1])
 }
 
-pub fn wiped(desk: &Desk) -> Result<Set, String> {
-    let mut bytes = desk.read("image");
-    for at in desk.copies() {
+pub fn wiped(sandbox: &Volumes) -> Result<Set, String> {
+    let mut bytes = sandbox.read("image");
+    for at in sandbox.copies() {
         bytes[at..][..COPY].fill(0);
     }
-    fs::write(desk.path("image"), bytes).unwrap();
+    sandbox.write("image", bytes);
     Ok(Set::at("image"))
 }

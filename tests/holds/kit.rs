@@ -1,22 +1,17 @@
-//! A desk with volumes, and how a cell of the matrix is tried on it.
+//! A sandbox with volumes, and how a cell of the matrix is tried on it.
 
 use crate::commands::{self, Command as Tried, Use};
 use crate::states::{Outcome, State};
 use sha2::{Digest, Sha256};
 use std::fs;
-use std::io::Read;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use testkit::{CHEAP, Sandbox, wait_until};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
 /// How long a program may take before it has begun.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-
-/// What every volume here was made with, but for its name.
-pub const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
 /// Bytes of the plaintext in a volume.
 pub const DATA: usize = 1 << 20;
@@ -48,58 +43,50 @@ block_size = "64 KiB"
 seconds = 0.05
 "#;
 
-/// A folder with volumes: `image`, whose passphrase is in `pass`, and `other`. Those of LUKS2
+/// A sandbox with volumes: `image`, whose passphrase is in `pass`, and `other`. Those of LUKS2
 /// have a second passphrase, which is in `second`, and `apart` beside them, whose header is
 /// `header`. `saved` is a backup of the header, `plain` what the volumes hold.
-pub struct Desk {
-    folder: tempfile::TempDir,
+pub struct Volumes {
+    sandbox: Sandbox,
     pub format: Format,
 }
 
-impl Desk {
+impl std::ops::Deref for Volumes {
+    type Target = Sandbox;
+
+    fn deref(&self) -> &Sandbox {
+        &self.sandbox
+    }
+}
+
+impl Volumes {
     /// A new one, whose volumes are copies of those that were made once.
     pub fn new(format: Format) -> Self {
-        static LUKS2: OnceLock<Desk> = OnceLock::new();
-        static VERACRYPT: OnceLock<Desk> = OnceLock::new();
+        static LUKS2: OnceLock<Volumes> = OnceLock::new();
+        static VERACRYPT: OnceLock<Volumes> = OnceLock::new();
         let first = match format {
             Format::Luks2 => LUKS2.get_or_init(|| Self::empty(format).with_luks2()),
             Format::Veracrypt => VERACRYPT.get_or_init(|| Self::empty(format).with_veracrypt()),
         };
-        let desk = Self {
-            folder: tempfile::tempdir().unwrap(),
-            format,
-        };
-        for entry in fs::read_dir(first.folder.path()).unwrap() {
-            let entry = entry.unwrap();
-            if entry.file_type().unwrap().is_dir() {
-                continue;
-            }
-            fs::copy(entry.path(), desk.path(entry.file_name().to_str().unwrap())).unwrap();
-        }
-        fs::create_dir(desk.path("mounted")).unwrap();
+        let sandbox = Sandbox::new(PROGRAM).with_directory("mounted");
+        sandbox.copy_files(first);
+        let sandbox = Self { sandbox, format };
         if format == Format::Luks2 {
-            desk.renumber();
+            sandbox.renumber();
         }
-        desk
+        sandbox
     }
 
     /// Without volumes.
     fn empty(format: Format) -> Self {
-        let desk = Self {
-            folder: tempfile::tempdir().unwrap(),
-            format,
-        };
-        for (name, line) in [
-            ("pass", "a passphrase of many letters\n"),
-            ("second", "another\n"),
-            ("third", "one more passphrase of many\n"),
-        ] {
-            fs::write(desk.path(name), line).unwrap();
-        }
-        fs::write(desk.path("plan.toml"), PLAN).unwrap();
         let plain: Vec<u8> = (0..DATA).map(|at| (at / 512 % 251) as u8).collect();
-        fs::write(desk.path("plain"), plain).unwrap();
-        desk
+        let sandbox = Sandbox::new(PROGRAM)
+            .with_file("pass", "a passphrase of many letters\n")
+            .with_file("second", "another\n")
+            .with_file("third", "one more passphrase of many\n")
+            .with_file("plan.toml", PLAN)
+            .with_file("plain", plain);
+        Self { sandbox, format }
     }
 
     fn with_luks2(self) -> Self {
@@ -146,33 +133,6 @@ impl Desk {
         format!("--passphrase-file pass{}", self.format.options())
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    pub fn command(&self, program: &str, arguments: &str) -> Command {
-        let mut command = Command::new(program);
-        command
-            .args(arguments.split_whitespace())
-            .current_dir(self.folder.path())
-            // Runs and headers are kept below it.
-            .env("XDG_DATA_HOME", self.folder.path())
-            .env("XDG_STATE_HOME", self.folder.path().join("state"))
-            .stdin(Stdio::null());
-        command
-    }
-
-    /// Runs `cryptmark volume`, which has to work.
-    pub fn volume(&self, arguments: &str) -> Output {
-        let output = self
-            .command(PROGRAM, &format!("volume {arguments}"))
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "volume {arguments}\n{said}");
-        output
-    }
-
     /// What another program says, or why it does not work here.
     pub fn try_run(&self, program: &str, arguments: &str) -> Result<String, String> {
         let output = self.command(program, arguments).output();
@@ -186,26 +146,12 @@ impl Desk {
         }
     }
 
-    pub fn read(&self, name: &str) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        fs::File::open(self.path(name))
-            .unwrap()
-            .read_to_end(&mut bytes)
-            .unwrap();
-        bytes
-    }
-
     /// Waits until somebody holds `name` for writing.
     pub fn wait_for_writer(&self, name: &str) {
-        let begun = Instant::now();
-        loop {
-            let info = self.volume(&format!("info {name}{}", self.format.looked_at()));
-            if String::from_utf8_lossy(&info.stdout).contains("in use") {
-                return;
-            }
-            assert!(begun.elapsed() < PATIENCE, "nobody holds {name}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let info = format!("volume info {name}{}", self.format.looked_at());
+        wait_until(&format!("nobody holds {name}"), || {
+            self.ok(&info).contains("in use")
+        });
     }
 
     /// Whether both programs take the header, the passphrase opens, and the plaintext is
@@ -245,10 +191,7 @@ impl Desk {
         let arguments = format!(
             "export {image} --passphrase-file {passphrase}{options} --output - --no-progress"
         );
-        let output = self
-            .command(PROGRAM, &format!("volume {arguments}"))
-            .output();
-        let output = output.unwrap();
+        let output = self.volume_command(&arguments).output().unwrap();
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             return Err(format!("{arguments}\n{said}"));
@@ -261,12 +204,12 @@ impl Desk {
 
     /// A passphrase as cryptsetup takes it: without its newline, in `key`.
     pub fn write_key(&self, passphrase: &str) {
-        let line = fs::read_to_string(self.path(passphrase)).unwrap();
-        fs::write(self.path("key"), line.trim_end()).unwrap();
+        let line = self.read_text(passphrase);
+        self.write("key", line.trim_end());
     }
 
     /// Gives `image` and its backup a UUID of their own: cryptsetup's lock of a
-    /// reencryption is by that, and all desks are copies of one.
+    /// reencryption is by that, and all sandboxes are copies of one.
     fn renumber(&self) {
         let uuid = fs::read("/proc/sys/kernel/random/uuid").unwrap();
         for name in ["image", "saved"] {
@@ -276,7 +219,7 @@ impl Desk {
                 copy[168..][..36].copy_from_slice(&uuid[..36]);
                 seal(copy);
             }
-            fs::write(self.path(name), bytes).unwrap();
+            self.write(name, bytes);
         }
     }
 }
@@ -317,9 +260,9 @@ pub fn seal(copy: &mut [u8]) {
 }
 
 /// The exit code of `tried` on `target`, and what it said.
-fn start(desk: &Desk, tried: &Tried, target: &str) -> (Option<i32>, String) {
+fn start(sandbox: &Volumes, tried: &Tried, target: &str) -> (Option<i32>, String) {
     let arguments = tried.arguments.replace("IMAGE", target);
-    let output = desk.command(PROGRAM, &arguments).output().unwrap();
+    let output = sandbox.cryptmark(&arguments).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     (output.status.code(), said)
 }
@@ -328,7 +271,7 @@ fn start(desk: &Desk, tried: &Tried, target: &str) -> (Option<i32>, String) {
 pub fn row(state: &State) {
     // A header apart is not where all commands take a volume.
     let all = state.format.commands();
-    let apart = match (state.set_up)(&Desk::new(state.format)) {
+    let apart = match (state.set_up)(&Volumes::new(state.format)) {
         Ok(set) => set.target.contains(' '),
         Err(why) => {
             println!(
@@ -363,43 +306,43 @@ fn refusals(state: &State, refused: &[&Tried]) -> Vec<String> {
     if refused.is_empty() {
         return Vec::new();
     }
-    let desk = Desk::new(state.format);
-    let set = (state.set_up)(&desk).expect("it was possible just now");
-    let before = desk.read("image");
+    let sandbox = Volumes::new(state.format);
+    let set = (state.set_up)(&sandbox).expect("it was possible just now");
+    let before = sandbox.read("image");
     let mut wrong = Vec::new();
     for tried in refused {
-        let (code, said) = start(&desk, tried, &set.target);
+        let (code, said) = start(&sandbox, tried, &set.target);
         let named = state.says.iter().all(|name| said.contains(name));
         let expected = (state.expected)(tried);
         if let (Some(place), Some(0)) = (tried.serves, code) {
-            desk.volume(&format!("umount {}", desk.path(place).display()));
+            sandbox.volume(&format!("umount {}", sandbox.path(place).display()));
         }
         if expected != Outcome::Fails(code.unwrap_or(-1)) || said.lines().count() != 2 || !named {
             let name = tried.name;
             wrong.push(format!("{name}: {code:?} instead of {expected:?}\n{said}"));
         }
-        if desk.read("image") != before {
+        if sandbox.read("image") != before {
             wrong.push(format!("{}: has changed the volume", tried.name));
             break;
         }
     }
     drop(set);
     let opens = state.opens.iter();
-    wrong.extend(opens.filter_map(|passphrase| desk.is_sound("image", passphrase).err()));
+    wrong.extend(opens.filter_map(|passphrase| sandbox.is_sound("image", passphrase).err()));
     wrong
 }
 
 /// What is done, or begun, is so on a volume of its own.
 fn success(state: &State, tried: &Tried) -> Option<String> {
-    let desk = Desk::new(state.format);
-    let set = (state.set_up)(&desk).expect("it was possible just now");
-    let before = desk.read("image");
-    let (code, said) = start(&desk, tried, &set.target);
+    let sandbox = Volumes::new(state.format);
+    let set = (state.set_up)(&sandbox).expect("it was possible just now");
+    let before = sandbox.read("image");
+    let (code, said) = start(&sandbox, tried, &set.target);
     if let (Some(place), Some(0)) = (tried.serves, code) {
-        desk.volume(&format!("umount {}", desk.path(place).display()));
+        sandbox.volume(&format!("umount {}", sandbox.path(place).display()));
     }
     // The end of a state may undo it.
-    let after = desk.read("image");
+    let after = sandbox.read("image");
     drop(set);
     let name = tried.name;
     let expected = (state.expected)(tried);
@@ -421,7 +364,7 @@ fn success(state: &State, tried: &Tried) -> Option<String> {
     if !tried.replaces && after.get(kept..) != Some(&before[kept..]) {
         return Some(format!("{name}: has lost the end of the volume"));
     }
-    let sound = opens.map_or(Ok(()), |passphrase| desk.is_sound("image", passphrase));
+    let sound = opens.map_or(Ok(()), |passphrase| sandbox.is_sound("image", passphrase));
     sound.err().map(|error| format!("{name}: {error}"))
 }
 

@@ -1,13 +1,13 @@
 //! The states of a volume: who else has it.
 
 use crate::commands::{Command, Use};
-use crate::kit::{Desk, Format, PATIENCE, PROGRAM};
+use crate::kit::{Format, Volumes};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{self, Child, Stdio};
-use std::time::{Duration, Instant};
+use testkit::wait_until;
 
 /// What becomes of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +30,8 @@ pub struct State {
     pub name: &'static str,
     /// What the volume is.
     pub format: Format,
-    /// Brings `image` of a desk into it, or says why that cannot be here.
-    pub set_up: fn(&Desk) -> Result<Set, String>,
+    /// Brings `image` of a sandbox into it, or says why that cannot be here.
+    pub set_up: fn(&Volumes) -> Result<Set, String>,
     /// What becomes of commands.
     pub expected: fn(&Command) -> Outcome,
     /// What every refusal says, among other things.
@@ -120,71 +120,71 @@ pub fn headless(command: &Command) -> Outcome {
     }
 }
 
-pub fn free(_: &Desk) -> Result<Set, String> {
+pub fn free(_: &Volumes) -> Result<Set, String> {
     Ok(Set::at("image"))
 }
 
-fn served_with(desk: &Desk, options: &str) -> Result<Set, String> {
-    let pass = desk.pass();
+fn served_with(sandbox: &Volumes, options: &str) -> Result<Set, String> {
+    let pass = sandbox.pass();
     let arguments = format!("serve image {pass} --nbd disk.sock --daemon {options}");
-    desk.volume(&arguments);
-    let mut umount = desk.command(PROGRAM, "volume umount image");
+    sandbox.volume(&arguments);
+    let mut umount = sandbox.cryptmark("volume umount image");
     Ok(Set::at("image").then(move || assert!(umount.status().unwrap().success())))
 }
 
-pub fn served(desk: &Desk) -> Result<Set, String> {
-    served_with(desk, "")
+pub fn served(sandbox: &Volumes) -> Result<Set, String> {
+    served_with(sandbox, "")
 }
 
-pub fn served_read_only(desk: &Desk) -> Result<Set, String> {
-    served_with(desk, "--read-only")
+pub fn served_read_only(sandbox: &Volumes) -> Result<Set, String> {
+    served_with(sandbox, "--read-only")
 }
 
-fn mounted_with(desk: &Desk, options: &str) -> Result<Set, String> {
+fn mounted_with(sandbox: &Volumes, options: &str) -> Result<Set, String> {
     let fuse = fs::File::options().read(true).write(true).open("/dev/fuse");
     fuse.map_err(|error| format!("/dev/fuse: {error}"))?;
-    let at = desk.path("d");
+    let at = sandbox.path("d");
     fs::create_dir(&at).unwrap();
-    let pass = desk.pass();
-    desk.volume(&format!(
+    let pass = sandbox.pass();
+    sandbox.volume(&format!(
         "mount image d --as file {pass} --daemon {options}"
     ));
-    let mut umount = desk.command(PROGRAM, "volume umount d");
+    let mut umount = sandbox.cryptmark("volume umount d");
     Ok(Set::at("image").then(move || assert!(umount.status().unwrap().success())))
 }
 
-pub fn mounted(desk: &Desk) -> Result<Set, String> {
-    mounted_with(desk, "")
+pub fn mounted(sandbox: &Volumes) -> Result<Set, String> {
+    mounted_with(sandbox, "")
 }
 
-pub fn mounted_read_only(desk: &Desk) -> Result<Set, String> {
-    mounted_with(desk, "--read-only")
+pub fn mounted_read_only(sandbox: &Volumes) -> Result<Set, String> {
+    mounted_with(sandbox, "--read-only")
 }
 
 /// Another command has begun to write, and is not done.
-pub fn imported(desk: &Desk) -> Result<Set, String> {
-    let pass = desk.pass();
+pub fn imported(sandbox: &Volumes) -> Result<Set, String> {
+    let pass = sandbox.pass();
     let arguments = format!("volume import image {pass} --input - --yes --no-progress");
-    let mut child = desk
-        .command(PROGRAM, &arguments)
+    let mut child = sandbox
+        .cryptmark(&arguments)
         .stdin(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     // It ends by the end of its input.
     let input = child.stdin.take();
-    desk.wait_for_writer("image");
+    sandbox.wait_for_writer("image");
     Ok(Set::at("image").then(move || {
         drop(input);
         child.wait().unwrap();
     }))
 }
 
-pub fn exported(desk: &Desk) -> Result<Set, String> {
-    let pass = desk.pass();
+pub fn exported(sandbox: &Volumes) -> Result<Set, String> {
+    let pass = sandbox.pass();
     let arguments = format!("volume export image {pass} --output - --no-progress");
-    let mut child = desk
-        .command(PROGRAM, &arguments)
+    let mut child = sandbox
+        .cryptmark(&arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -198,29 +198,29 @@ pub fn exported(desk: &Desk) -> Result<Set, String> {
 }
 
 fn linked(
-    desk: &Desk,
+    sandbox: &Volumes,
     link: impl Fn(PathBuf, PathBuf) -> std::io::Result<()>,
 ) -> Result<Set, String> {
-    link(desk.path("image"), desk.path("link")).unwrap();
-    let mut set = served(desk)?;
+    link(sandbox.path("image"), sandbox.path("link")).unwrap();
+    let mut set = served(sandbox)?;
     set.target = "link".into();
     Ok(set)
 }
 
-pub fn hard_linked(desk: &Desk) -> Result<Set, String> {
-    linked(desk, fs::hard_link)
+pub fn hard_linked(sandbox: &Volumes) -> Result<Set, String> {
+    linked(sandbox, fs::hard_link)
 }
 
-pub fn soft_linked(desk: &Desk) -> Result<Set, String> {
-    linked(desk, std::os::unix::fs::symlink)
+pub fn soft_linked(sandbox: &Volumes) -> Result<Set, String> {
+    linked(sandbox, std::os::unix::fs::symlink)
 }
 
 /// Seen by another mount of its folder, and served by the first.
-pub fn bound(desk: &Desk) -> Result<Set, String> {
-    let at = desk.path("bound");
+pub fn bound(sandbox: &Volumes) -> Result<Set, String> {
+    let at = sandbox.path("bound");
     fs::create_dir(&at).unwrap();
-    let folder = desk.path("");
-    desk.try_run(
+    let folder = sandbox.path("");
+    sandbox.try_run(
         "mount",
         &format!("--bind {} {}", folder.display(), at.display()),
     )?;
@@ -232,13 +232,13 @@ pub fn bound(desk: &Desk) -> Result<Set, String> {
         assert!(done.unwrap().success());
     };
     let mut set = Set::at("bound/image").then(unmount);
-    let mut inner = served(desk)?;
+    let mut inner = served(sandbox)?;
     set.ends.append(&mut inner.ends);
     Ok(set)
 }
 
-pub fn locked(desk: &Desk) -> Result<Set, String> {
-    let mut child = desk
+pub fn locked(sandbox: &Volumes) -> Result<Set, String> {
+    let mut child = sandbox
         .command("flock", "--exclusive image cat")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -255,8 +255,8 @@ pub fn locked(desk: &Desk) -> Result<Set, String> {
 }
 
 /// A loop device on the file `name`, which the command is given or not.
-fn looped(desk: &Desk, name: &str) -> Result<(Set, PathBuf), String> {
-    let device = desk.try_run("losetup", &format!("--find --show {name}"))?;
+fn looped(sandbox: &Volumes, name: &str) -> Result<(Set, PathBuf), String> {
+    let device = sandbox.try_run("losetup", &format!("--find --show {name}"))?;
     let device = PathBuf::from(device.trim());
     let end = device.clone();
     let detach = move || {
@@ -269,39 +269,39 @@ fn looped(desk: &Desk, name: &str) -> Result<(Set, PathBuf), String> {
     Ok((Set::at("image").then(detach), device))
 }
 
-pub fn below_a_loop(desk: &Desk) -> Result<Set, String> {
-    Ok(looped(desk, "image")?.0)
+pub fn below_a_loop(sandbox: &Volumes) -> Result<Set, String> {
+    Ok(looped(sandbox, "image")?.0)
 }
 
 /// By a link: the loop device has another name for it.
-pub fn below_a_loop_by_a_link(desk: &Desk) -> Result<Set, String> {
-    fs::hard_link(desk.path("image"), desk.path("link")).unwrap();
-    Ok(looped(desk, "link")?.0)
+pub fn below_a_loop_by_a_link(sandbox: &Volumes) -> Result<Set, String> {
+    fs::hard_link(sandbox.path("image"), sandbox.path("link")).unwrap();
+    Ok(looped(sandbox, "link")?.0)
 }
 
 /// The file is served, and the command is given a loop device on it.
-pub fn served_below_a_loop(desk: &Desk) -> Result<Set, String> {
-    let mut served = served(desk)?;
-    let (mut set, device) = looped(desk, "image")?;
+pub fn served_below_a_loop(sandbox: &Volumes) -> Result<Set, String> {
+    let mut served = served(sandbox)?;
+    let (mut set, device) = looped(sandbox, "image")?;
     served.ends.append(&mut set.ends);
     served.target = device.display().to_string();
     Ok(served)
 }
 
 /// A loop device that is served.
-pub fn served_loop(desk: &Desk) -> Result<Set, String> {
-    let (mut set, device) = looped(desk, "image")?;
+pub fn served_loop(sandbox: &Volumes) -> Result<Set, String> {
+    let (mut set, device) = looped(sandbox, "image")?;
     let shown = device.display().to_string();
-    let pass = desk.pass();
-    desk.volume(&format!("serve {shown} {pass} --nbd disk.sock --daemon"));
-    let mut umount = desk.command(PROGRAM, &format!("volume umount {shown}"));
+    let pass = sandbox.pass();
+    sandbox.volume(&format!("serve {shown} {pass} --nbd disk.sock --daemon"));
+    let mut umount = sandbox.cryptmark(&format!("volume umount {shown}"));
     set.target = shown;
     Ok(set.then(move || assert!(umount.status().unwrap().success())))
 }
 
 /// A loop device that another program has for itself.
-pub fn held_loop(desk: &Desk) -> Result<Set, String> {
-    let (mut set, device) = looped(desk, "image")?;
+pub fn held_loop(sandbox: &Volumes) -> Result<Set, String> {
+    let (mut set, device) = looped(sandbox, "image")?;
     let alone = fs::File::options()
         .read(true)
         .write(true)
@@ -313,49 +313,45 @@ pub fn held_loop(desk: &Desk) -> Result<Set, String> {
 }
 
 /// A loop device that cannot be written to.
-pub fn read_only_loop(desk: &Desk) -> Result<Set, String> {
-    let (mut set, device) = looped(desk, "--read-only image")?;
+pub fn read_only_loop(sandbox: &Volumes) -> Result<Set, String> {
+    let (mut set, device) = looped(sandbox, "--read-only image")?;
     set.target = device.display().to_string();
     Ok(set)
 }
 
 /// Another program serves it, and locks it in its own way.
-pub fn served_by_qemu(desk: &Desk) -> Result<Set, String> {
-    let socket = desk.path("disk.sock");
+pub fn served_by_qemu(sandbox: &Volumes) -> Result<Set, String> {
+    let socket = sandbox.path("disk.sock");
     let arguments = format!(
         "--persistent --format=raw --socket={} image",
         socket.display()
     );
-    let child = desk
+    let child = sandbox
         .command("qemu-nbd", &arguments)
         .spawn()
         .map_err(|error| format!("qemu-nbd: {error}"))?;
     let set = Set::at("image").then(move || kill(child));
-    let begun = Instant::now();
-    while !socket.exists() {
-        assert!(begun.elapsed() < PATIENCE, "qemu-nbd does not serve");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("qemu-nbd does not serve", || socket.exists());
     Ok(set)
 }
 
 /// A reencryption that has begun to look for its key derivation.
-pub fn reencrypted(desk: &Desk) -> Result<Set, String> {
+pub fn reencrypted(sandbox: &Volumes) -> Result<Set, String> {
     let arguments = "volume reencrypt image --passphrase-file pass --iter-time 600000 --yes";
-    let child = desk
-        .command(PROGRAM, arguments)
+    let child = sandbox
+        .cryptmark(arguments)
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    desk.wait_for_writer("image");
+    sandbox.wait_for_writer("image");
     Ok(Set::at("image").then(move || kill(child)))
 }
 
 /// Its header is in a file of its own, by which it is served.
-pub fn served_apart(desk: &Desk) -> Result<Set, String> {
+pub fn served_apart(sandbox: &Volumes) -> Result<Set, String> {
     let arguments = "serve apart --header header --passphrase-file pass --nbd disk.sock --daemon";
-    desk.volume(arguments);
-    let mut umount = desk.command(PROGRAM, "volume umount apart");
+    sandbox.volume(arguments);
+    let mut umount = sandbox.cryptmark("volume umount apart");
     let end = move || assert!(umount.status().unwrap().success());
     Ok(Set::at("apart --header header").then(end))
 }

@@ -3,7 +3,7 @@
 
 use crate::commands::Command;
 use crate::damage::*;
-use crate::kit::{Desk, Format, row};
+use crate::kit::{Format, Volumes, row};
 use crate::states::*;
 use crate::{LOOP, OURS, rows};
 
@@ -70,10 +70,10 @@ fn before_a_tail(command: &Command) -> Outcome {
 }
 
 /// Where the salt is: no key comes of it.
-fn salt_spoilt(desk: &Desk) -> Result<Set, String> {
-    let mut bytes = desk.read("image");
+fn salt_spoilt(sandbox: &Volumes) -> Result<Set, String> {
+    let mut bytes = sandbox.read("image");
     bytes[10] ^= 1;
-    std::fs::write(desk.path("image"), bytes).unwrap();
+    sandbox.write("image", bytes);
     Ok(Set::at("image"))
 }
 

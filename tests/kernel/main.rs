@@ -3,17 +3,13 @@
 
 mod boot;
 
-use block::TestFile;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
+use std::path::Path;
+use testkit::{CHEAP, Sandbox, noise};
 
 const PASSPHRASE: &str = "a passphrase, with spaces";
-const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
 /// A volume: how it is made, how we open it, how cryptsetup opens it.
 struct Case {
@@ -143,55 +139,17 @@ const THEIRS: &[(&str, &str)] = &[
 /// Data for every volume: no two sectors are equal.
 const DATA: usize = 1 << 20;
 
-struct Desk {
-    folder: tempfile::TempDir,
-}
-
-impl Desk {
-    fn new() -> Self {
-        let desk = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
-        let lines: String = (0..65)
-            .map(|line| format!("{line:02}-{:060}\n", line * 7919))
-            .collect();
-        for (name, bytes) in [
-            ("line", format!("{PASSPHRASE}\n").into_bytes()),
-            ("raw", PASSPHRASE.as_bytes().to_vec()),
-            ("key", noise(64, 3)),
-            ("keyfile", noise(3000, 5)),
-            ("loopaes", lines.into_bytes()),
-        ] {
-            fs::write(desk.path(name), bytes).unwrap();
-        }
-        desk
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn volume(&self, command: &str, image: &str, options: &str) -> Vec<u8> {
-        let output = Command::new(PROGRAM)
-            .args(["volume", command, image])
-            .args(options.split_whitespace())
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            output.status.success(),
-            "{command} {image} {options}\n{said}"
-        );
-        output.stdout
-    }
-}
-
-fn noise(length: usize, seed: u64) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    TestFile::content(seed, 0, &mut bytes);
-    bytes
+/// A sandbox with secrets.
+fn sandbox() -> Sandbox {
+    let lines: String = (0..65)
+        .map(|line| format!("{line:02}-{:060}\n", line * 7919))
+        .collect();
+    Sandbox::new(env!("CARGO_BIN_EXE_cryptmark"))
+        .with_file("line", format!("{PASSPHRASE}\n"))
+        .with_file("raw", PASSPHRASE)
+        .with_file("key", noise(64, 3))
+        .with_file("keyfile", noise(3000, 5))
+        .with_file("loopaes", lines)
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -201,30 +159,26 @@ fn digest(bytes: &[u8]) -> String {
 
 #[test]
 fn dm_crypt_reads_what_is_written_here_and_the_other_way_round() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let mut script = String::new();
     let mut expected = Vec::new();
     for (seed, case) in (100..).zip(CASES) {
         let image = format!("{}.img", case.name);
-        fs::write(desk.path("data"), noise(DATA, seed)).unwrap();
+        sandbox.write("data", noise(DATA, seed));
         if case.create.is_empty() {
-            fs::write(desk.path(&image), noise(DATA + (1 << 20), seed)).unwrap();
+            sandbox.write(&image, noise(DATA + (1 << 20), seed));
         } else {
             let luks = case.name.starts_with("luks");
             let cheap = if luks { CHEAP } else { "" };
             let options = format!("{} {cheap} --passphrase-file line", case.create);
-            desk.volume("create", &image, &options);
+            sandbox.volume(&format!("create {image} {options}"));
         }
-        desk.volume(
-            "import",
-            &image,
-            &format!("{} --input data --yes", case.ours),
-        );
+        sandbox.volume(&format!("import {image} {} --input data --yes", case.ours));
         if case.name == "veracrypt" {
             let other = format!("{} --cipher serpent-twofish-aes --yes {CHEAP}", case.ours);
-            desk.volume("reencrypt", &image, &other);
+            sandbox.volume(&format!("reencrypt {image} {other}"));
         }
-        let plain = desk.volume("export", &image, &format!("{} --output -", case.ours));
+        let plain = sandbox.volume(&format!("export {image} {} --output -", case.ours));
         assert!(plain[..DATA] == noise(DATA, seed)[..], "{}", case.name);
         expected.push((case.name, digest(&plain)));
         let _ = writeln!(
@@ -233,13 +187,10 @@ fn dm_crypt_reads_what_is_written_here_and_the_other_way_round() {
             case.theirs, case.name
         );
     }
-    fs::write(desk.path("data"), noise(DATA, 1)).unwrap();
+    sandbox.write("data", noise(DATA, 1));
     for (name, options) in THEIRS {
         let image = format!("{name}.img");
-        fs::File::create(desk.path(&image))
-            .unwrap()
-            .set_len(20 << 20)
-            .unwrap();
+        sandbox.write_zeros(&image, 20 << 20);
         let _ = writeln!(
             script,
             "cryptsetup luksFormat -q {image} {} --iter-time 10 --key-file raw && \
@@ -248,12 +199,12 @@ fn dm_crypt_reads_what_is_written_here_and_the_other_way_round() {
             options.replace('(', "\\(").replace(')', "\\)")
         );
     }
-    if boot::run(desk.folder.path(), &script).is_none() {
+    if boot::run(sandbox.directory(), &script).is_none() {
         return;
     }
-    let log = fs::read_to_string(desk.path("log")).unwrap();
+    let log = sandbox.read_text("log");
     for (name, digest) in &expected {
-        let sum = read(&desk.path(&format!("{name}.sum")));
+        let sum = read(&sandbox.path(format!("{name}.sum")));
         assert_eq!(
             sum.split(' ').next(),
             Some(digest.as_str()),
@@ -261,14 +212,12 @@ fn dm_crypt_reads_what_is_written_here_and_the_other_way_round() {
         );
     }
     for (name, _) in THEIRS {
-        let plain = desk.volume(
-            "export",
-            &format!("{name}.img"),
-            "--passphrase-file line --output -",
-        );
+        let plain = sandbox.volume(&format!(
+            "export {name}.img --passphrase-file line --output -"
+        ));
         assert!(plain[..DATA] == noise(DATA, 1)[..], "{name}\n{log}");
     }
-    write_back(&desk);
+    write_back(&sandbox);
     println!(
         "{} volumes of ours, {} of cryptsetup's",
         expected.len(),
@@ -278,11 +227,11 @@ fn dm_crypt_reads_what_is_written_here_and_the_other_way_round() {
 
 /// Writes into what cryptsetup formatted, and lets it read that; one volume as
 /// it is, and once more after it has become LUKS2 here.
-fn write_back(desk: &Desk) {
+fn write_back(sandbox: &Sandbox) {
     let mut script = String::new();
-    fs::write(desk.path("data"), noise(DATA, 2)).unwrap();
-    fs::copy(desk.path("f-luks1.img"), desk.path("converted.img")).unwrap();
-    desk.volume("convert", "converted.img", "--type luks2");
+    sandbox.write("data", noise(DATA, 2));
+    fs::copy(sandbox.path("f-luks1.img"), sandbox.path("converted.img")).unwrap();
+    sandbox.volume("convert converted.img --type luks2");
     let names: Vec<&str> = THEIRS
         .iter()
         .map(|(name, _)| *name)
@@ -291,19 +240,19 @@ fn write_back(desk: &Desk) {
     for name in &names {
         let image = format!("{name}.img");
         let import = "--passphrase-file line --input data --yes";
-        desk.volume("import", &image, import);
+        sandbox.volume(&format!("import {image} {import}"));
         let _ = writeln!(
             script,
             "cryptsetup open {image} x --key-file raw && head -c {DATA} /dev/mapper/x | sha256sum >{name}.back; \
              cryptsetup close x"
         );
     }
-    fs::remove_file(desk.path("end")).unwrap();
-    boot::run(desk.folder.path(), &script);
+    fs::remove_file(sandbox.path("end")).unwrap();
+    boot::run(sandbox.directory(), &script);
     for name in &names {
-        let sum = read(&desk.path(&format!("{name}.back")));
+        let sum = read(&sandbox.path(format!("{name}.back")));
         let expected = digest(&noise(DATA, 2));
-        let log = read(&desk.path("log"));
+        let log = read(&sandbox.path("log"));
         assert_eq!(
             sum.split(' ').next(),
             Some(expected.as_str()),

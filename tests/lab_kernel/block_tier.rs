@@ -1,7 +1,6 @@
 //! The kernel's dm-crypt as a system of the block tier: the lab kernel has it.
 
-use crate::desk::{Desk, PROGRAM};
-use std::fs;
+use crate::sandbox::{PROGRAM, run, sandbox, succeed};
 
 /// The quick plan, as short as it gets, in a file system in memory.
 fn script(options: &str) -> String {
@@ -14,12 +13,15 @@ fn script(options: &str) -> String {
 
 #[test]
 fn dm_crypt_is_measured_on_a_bare_extent_and_goes() {
-    let Some(desk) = Desk::new() else { return };
-    desk.succeed(
+    let Some(sandbox) = sandbox() else { return };
+    succeed(
+        &sandbox,
         &[],
-        &script("--system dm-crypt --cipher aes-xts-plain64 --cipher serpent-cbc-essiv:sha256 --json $OLDPWD/out/run.json"),
+        &script(
+            "--system dm-crypt --cipher aes-xts-plain64 --cipher serpent-cbc-essiv:sha256 --json $OLDPWD/out/run.json",
+        ),
     );
-    let run = fs::read_to_string(desk.path("out/run.json")).unwrap();
+    let run = sandbox.read_text("out/run.json");
     let run: serde_json::Value = serde_json::from_str(&run).unwrap();
     let trials = run["trials"].as_array().unwrap();
     for cipher in ["aes-xts-plain64", "serpent-cbc-essiv:sha256"] {
@@ -39,14 +41,15 @@ fn dm_crypt_is_measured_on_a_bare_extent_and_goes() {
             assert!(ratio.is_some_and(|ratio| ratio > 0.0), "{trial}");
         }
     }
-    let devices = fs::read_to_string(desk.path("out/devices")).unwrap();
+    let devices = sandbox.read_text("out/devices");
     assert!(!devices.contains("dm-"), "{devices}");
 }
 
 #[test]
 fn a_cipher_that_the_kernel_lacks_is_named() {
-    let Some(desk) = Desk::new() else { return };
-    let output = desk.run(
+    let Some(sandbox) = sandbox() else { return };
+    let output = run(
+        &sandbox,
         &[],
         &script("--system dm-crypt --cipher kuznyechik-xts-plain64"),
     );

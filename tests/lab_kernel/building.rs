@@ -1,6 +1,6 @@
 //! Building: what is missing is named, and what was interrupted is no kernel.
 
-use crate::desk::{Desk, PROGRAM};
+use crate::sandbox::{PROGRAM, sandbox};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -196,7 +196,7 @@ fn doctor_says_whether_it_is_there() {
         without.contains("lab kernel: absent") && without.contains("cryptmark lab build"),
         "{without}"
     );
-    if Desk::new().is_some() {
+    if sandbox().is_some() {
         let with = doctor(None);
         assert!(with.contains("lab kernel: /"), "{with}");
     }

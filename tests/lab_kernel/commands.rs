@@ -1,13 +1,13 @@
 //! Commands run as they would anywhere, and leave no trace where they may not.
 
-use crate::desk::{Desk, PROGRAM};
+use crate::sandbox::{PROGRAM, assert_nothing_runs, lab, run, sandbox, succeed};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 #[test]
 fn exit_codes_are_the_commands_own() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     for (command, code) in [
         (&["true"][..], 0),
         (&["sh", "-c", "exit 7"], 7),
@@ -19,19 +19,20 @@ fn exit_codes_are_the_commands_own() {
         (&["/etc/passwd"], 126),
     ] {
         let arguments = [&["run", "--"], command].concat();
-        let output = desk.lab(&arguments).output().unwrap();
+        let output = lab(&sandbox, &arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{command:?} {output:?}");
         assert!(output.stdout.is_empty(), "{command:?}");
     }
-    desk.assert_nothing_runs();
+    assert_nothing_runs(&sandbox);
 }
 
 #[test]
 fn output_comes_out_byte_for_byte_and_unmixed() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     let bytes: Vec<u8> = (0..=255).cycle().take(3 << 20).collect();
-    fs::write(desk.path("bytes"), &bytes).unwrap();
-    let output = desk.run(
+    sandbox.write("bytes", &bytes);
+    let output = run(
+        &sandbox,
         &[],
         "cat bytes; cat bytes >&2; echo '<3>a kernel message' >/dev/kmsg; test ! -t 1",
     );
@@ -42,18 +43,20 @@ fn output_comes_out_byte_for_byte_and_unmixed() {
 
 #[test]
 fn words_environment_and_directory_are_the_callers() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     let words = ["it's", "a  b", "$HOME", "*", "new\nline", "", "-n", "ü"];
     let script = "printf '%s|' \"$@\"; printf '%s|' \"$VARIABLE\" \"$PWD\" \"$(id -u)\"; cat";
-    let output = desk
-        .lab(&[&["run", "--", "sh", "-c", script, "sh"], &words[..]].concat())
-        .env("VARIABLE", "it's\n$PATH")
-        .output()
-        .unwrap();
+    let output = lab(
+        &sandbox,
+        &[&["run", "--", "sh", "-c", script, "sh"], &words[..]].concat(),
+    )
+    .env("VARIABLE", "it's\n$PATH")
+    .output()
+    .unwrap();
     let expected = format!(
         "{}|it's\n$PATH|{}|0|",
         words.join("|"),
-        desk.folder().display()
+        sandbox.directory().display()
     );
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
@@ -64,57 +67,63 @@ fn words_environment_and_directory_are_the_callers() {
 
 #[test]
 fn only_what_is_named_is_written() {
-    let Some(desk) = Desk::new() else { return };
-    fs::write(desk.path("kept"), "before").unwrap();
-    fs::write(desk.path("out/changed"), "before").unwrap();
-    let said = desk.succeed(
+    let Some(sandbox) = sandbox() else { return };
+    sandbox.write("kept", "before");
+    sandbox.write("out/changed", "before");
+    let said = succeed(
+        &sandbox,
         &[],
         "echo after >kept; echo new >made; rm -r home; echo after >out/changed; mkdir out/folder; \
          echo text >out/folder/made; cat kept made; ln -s nowhere out/link; mv out/folder/made out/moved",
     );
     assert_eq!(said, "after\nnew\n");
-    assert_eq!(fs::read(desk.path("kept")).unwrap(), b"before");
-    assert!(!desk.path("made").exists() && desk.path("home").exists());
-    assert_eq!(fs::read(desk.path("out/changed")).unwrap(), b"after\n");
-    assert_eq!(fs::read(desk.path("out/moved")).unwrap(), b"text\n");
+    assert_eq!(sandbox.read("kept"), b"before");
+    assert!(!sandbox.path("made").exists() && sandbox.path("home").exists());
+    assert_eq!(sandbox.read("out/changed"), b"after\n");
+    assert_eq!(sandbox.read("out/moved"), b"text\n");
     assert_eq!(
-        fs::read_link(desk.path("out/link")).unwrap().to_str(),
+        fs::read_link(sandbox.path("out/link")).unwrap().to_str(),
         Some("nowhere")
     );
 }
 
 #[test]
 fn disks_are_disks() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     // Names that a kernel's command line could not hold.
     let name = "a disk, with: odd \"name\"";
-    fs::write(desk.path(name), vec![7; 1 << 20]).unwrap();
-    fs::write(desk.path("second"), vec![0; 2 << 20]).unwrap();
+    sandbox.write(name, vec![7; 1 << 20]);
+    sandbox.write("second", vec![0; 2 << 20]);
     let both = ["--disk", name, "--disk", "second"];
-    let said = desk.succeed(
+    let said = succeed(
+        &sandbox,
         &both,
         "blockdev --getsize64 /dev/ubda /dev/ubdb; printf written | dd of=/dev/ubda bs=1 seek=512 conv=notrunc,fsync 2>/dev/null",
     );
     assert_eq!(said, "1048576\n2097152\n");
-    let bytes = fs::read(desk.path(name)).unwrap();
+    let bytes = sandbox.read(name);
     assert_eq!(
         (bytes.len(), &bytes[510..521]),
         (1 << 20, &b"\x07\x07written\x07\x07"[..])
     );
-    let output = desk.run(&["--disk", name, "--read-only"], "printf again >/dev/ubda");
+    let output = run(
+        &sandbox,
+        &["--disk", name, "--read-only"],
+        "printf again >/dev/ubda",
+    );
     assert!(!output.status.success());
-    assert!(fs::read(desk.path(name)).unwrap() == bytes);
+    assert!(sandbox.read(name) == bytes);
 }
 
 #[test]
 fn a_user_sees_what_the_user_may_see() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     if !rustix::process::geteuid().is_root() {
         println!("skipped: a user in the lab kernel: needs root to become one");
         return;
     }
     let nobody = 65534;
-    fs::write(desk.path("secret"), "of root's").unwrap();
+    sandbox.write("secret", "of root's");
     let modes = [
         ("secret", 0o600),
         ("", 0o755),
@@ -123,27 +132,31 @@ fn a_user_sees_what_the_user_may_see() {
     ];
     for (name, mode) in modes {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
-        fs::set_permissions(desk.path(name), mode).unwrap();
+        fs::set_permissions(sandbox.path(name), mode).unwrap();
     }
-    std::os::unix::fs::chown(desk.path("out"), Some(nobody), Some(nobody)).unwrap();
+    std::os::unix::fs::chown(sandbox.path("out"), Some(nobody), Some(nobody)).unwrap();
     // The program of a test may lie where only root may go.
-    let program = desk.path("cryptmark");
+    let program = sandbox.path("cryptmark");
     fs::copy(PROGRAM, &program).unwrap();
     let script = "id -u; cat secret; echo no >secret; echo yes >out/made; cat out/made; grep -c . /proc/mounts >/dev/null && echo mounted";
     let mut command = Command::new(&program);
     command.args(["lab", "run", "--writable", "out", "--", "sh", "-c", script]);
-    desk.at_home(&mut command);
-    let output = command.uid(nobody).gid(nobody).output().unwrap();
+    let output = sandbox
+        .prepare(command)
+        .uid(nobody)
+        .gid(nobody)
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(said, "0\nyes\nmounted\n", "{output:?}");
-    assert_eq!(fs::read(desk.path("secret")).unwrap(), b"of root's");
-    let made = fs::metadata(desk.path("out/made")).unwrap();
+    assert_eq!(sandbox.read("secret"), b"of root's");
+    let made = fs::metadata(sandbox.path("out/made")).unwrap();
     assert_eq!(std::os::unix::fs::MetadataExt::uid(&made), nobody);
 }
 
 #[test]
 fn what_cannot_be_run_is_said_in_two_lines() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     for (arguments, code, words) in [
         (
             &["run", "--disk", "nowhere", "--", "true"][..],
@@ -158,15 +171,14 @@ fn what_cannot_be_run_is_said_in_two_lines() {
         (&["run", "--memory", "1MiB", "--", "true"], 2, "memory"),
         (&["run"], 2, "COMMAND"),
     ] {
-        let output = desk.lab(arguments).output().unwrap();
+        let output = lab(&sandbox, arguments).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{arguments:?} {said}");
         assert!(said.contains(words), "{arguments:?} {said}");
     }
     // Where there is no kernel.
-    let output = desk
-        .lab(&["run", "--", "true"])
-        .env("XDG_CACHE_HOME", desk.path("home"))
+    let output = lab(&sandbox, &["run", "--", "true"])
+        .env("XDG_CACHE_HOME", sandbox.path("home"))
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -1,13 +1,13 @@
 //! What encrypts in the lab kernel: the same bytes as the engine, and counted.
 
-use crate::desk::{Desk, PROGRAM, noise, number};
+use crate::sandbox::{PROGRAM, lab, number, sandbox, succeed};
 use block::LoopDevice;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use testkit::{Expect as _, Sandbox, noise};
 
 /// Of the file-system paper; each with a key of 256 bits.
 const CIPHERS: &[&str] = &["aes", "blowfish", "cast6", "serpent", "twofish"];
@@ -58,10 +58,10 @@ fn inside() {
 
 #[test]
 fn cryptoloop_dm_crypt_and_the_engine_write_the_same() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     let data = noise(DATA, 5);
-    fs::write(desk.path("out/data"), &data).unwrap();
-    fs::write(desk.path("out/key"), noise(KEY, 3)).unwrap();
+    sandbox.write("out/data", &data);
+    sandbox.write("out/key", noise(KEY, 3));
     let agent = std::env::current_exe().unwrap();
     let agent = format!(
         "{} --ignored --exact encryption::inside --quiet",
@@ -70,12 +70,12 @@ fn cryptoloop_dm_crypt_and_the_engine_write_the_same() {
     let mut script = format!("cd out\n{CRYPT}");
     for cipher in CIPHERS {
         for writer in ["cryptoloop", "dm-crypt", "engine"] {
-            let image = desk.path(&format!("out/{cipher}.{writer}"));
+            let image = sandbox.path(format!("out/{cipher}.{writer}"));
             fs::write(&image, vec![0; DATA]).unwrap();
             if writer == "engine" {
                 engine(
                     "import",
-                    &desk,
+                    &sandbox,
                     &image,
                     cipher,
                     &["--input", "out/data", "--yes"],
@@ -95,7 +95,7 @@ fn cryptoloop_dm_crypt_and_the_engine_write_the_same() {
              done\n"
         );
     }
-    let said = desk.succeed(&[], &script);
+    let said = succeed(&sandbox, &[], &script);
     let digest: String = Sha256::digest(&data)
         .iter()
         .map(|byte| format!("{byte:02x}"))
@@ -107,11 +107,11 @@ fn cryptoloop_dm_crypt_and_the_engine_write_the_same() {
     assert_eq!(said, expected);
     for cipher in CIPHERS {
         for writer in ["cryptoloop", "dm-crypt"] {
-            let image = desk.path(&format!("out/{cipher}.{writer}"));
-            let plain = engine("export", &desk, &image, cipher, &["--output", "-"]);
+            let image = sandbox.path(format!("out/{cipher}.{writer}"));
+            let plain = engine("export", &sandbox, &image, cipher, &["--output", "-"]);
             assert!(plain == data, "{cipher} by {writer}");
         }
-        let count = fs::read_to_string(desk.path(&format!("out/{cipher}.count"))).unwrap();
+        let count = sandbox.read_text(format!("out/{cipher}.count"));
         assert_eq!(number(&count, "bytes"), DATA as u64, "{cipher}");
         assert_eq!(number(&count, "transforms"), DATA as u64 / 512, "{cipher}");
         assert!(
@@ -122,33 +122,18 @@ fn cryptoloop_dm_crypt_and_the_engine_write_the_same() {
 }
 
 /// `volume COMMAND` on a plain volume of the tests' key.
-fn engine(command: &str, desk: &Desk, image: &Path, cipher: &str, rest: &[&str]) -> Vec<u8> {
-    let output = Command::new(PROGRAM)
-        .args(["volume", command])
-        .arg(image)
-        .args([
-            "--type",
-            "plain",
-            "--key-size",
-            "256",
-            "--key-file",
-            "out/key",
-        ])
-        .args(["--cipher", &format!("{cipher}-cbc-plain")])
-        .args(rest)
-        .current_dir(desk.folder())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{command} {image:?}: {output:?}");
-    output.stdout
+fn engine(command: &str, sandbox: &Sandbox, image: &Path, cipher: &str, rest: &[&str]) -> Vec<u8> {
+    let cipher = format!("{cipher}-cbc-plain");
+    let mut engine = sandbox.volume_command(&[command, "--cipher", &cipher, "--type", "plain"]);
+    engine.args(["--key-size", "256", "--key-file", "out/key"]);
+    engine.arg(image).args(rest).succeeds().stdout
 }
 
 #[test]
 fn timers_count_every_byte_that_dm_crypt_transforms() {
-    let Some(desk) = Desk::new() else { return };
-    fs::write(desk.path("out/key"), noise(KEY, 3)).unwrap();
-    fs::write(desk.path("disk"), vec![0; 4 << 20]).unwrap();
+    let Some(sandbox) = sandbox() else { return };
+    sandbox.write("out/key", noise(KEY, 3));
+    sandbox.write("disk", vec![0; 4 << 20]);
     let script = format!(
         "{CRYPT}cd out; timer=/sys/kernel/cryptmark/dm_crypt
          for options in '' '1 sector_size:4096' '2 sector_size:4096 iv_large_sectors' '3 same_cpu_crypt no_read_workqueue no_write_workqueue'; do
@@ -157,7 +142,7 @@ fn timers_count_every_byte_that_dm_crypt_transforms() {
            dd if=/dev/mapper/c of=/dev/null bs=128k count=4 iflag=direct 2>/dev/null; cat $timer; dmsetup remove c
          done"
     );
-    let said = desk.succeed(&["--disk", "disk"], &script);
+    let said = succeed(&sandbox, &["--disk", "disk"], &script);
     let lines: Vec<&str> = said.lines().collect();
     let readings: Vec<String> = lines.chunks(4).map(|lines| lines.join("\n")).collect();
     assert_eq!(readings.len(), 12, "{said}");
@@ -176,12 +161,12 @@ fn timers_count_every_byte_that_dm_crypt_transforms() {
 
 #[test]
 fn cpu_time_is_whole_and_has_no_ticks() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     let script = "read_both() { cat /sys/kernel/cryptmark/clock /sys/kernel/cryptmark/cpu; }
         read_both; for each in $(seq 300); do $(:); done; sleep 0.3; read_both
         TIMEFORMAT='%3U %3S'; for each in $(seq 20); do time ls / >/dev/null; done 2>&1";
     let arguments = ["run", "--", "bash", "-c", script];
-    let output = desk.lab(&arguments).output().unwrap();
+    let output = lab(&sandbox, &arguments).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<&str> = said.lines().collect();
     let (before, after, times) = (lines[..6].join("\n"), lines[6..12].join("\n"), &lines[12..]);
@@ -211,19 +196,19 @@ fn cpu_time_is_whole_and_has_no_ticks() {
 
 #[test]
 fn flash_file_systems_lie_on_dm_crypt() {
-    let Some(desk) = Desk::new() else { return };
+    let Some(sandbox) = sandbox() else { return };
     for tool in ["/sbin/mkfs.cramfs", "/sbin/dmsetup"] {
         if !Path::new(tool).exists() {
             println!("skipped: flash file systems in the lab kernel: there is no {tool}");
             return;
         }
     }
-    fs::write(desk.path("out/key"), noise(KEY, 3)).unwrap();
-    fs::create_dir_all(desk.path("tree/below")).unwrap();
-    fs::write(desk.path("tree/noise"), noise(300_000, 7)).unwrap();
-    fs::write(desk.path("tree/below/text"), "text\n".repeat(10_000)).unwrap();
+    sandbox.write("out/key", noise(KEY, 3));
+    fs::create_dir_all(sandbox.path("tree/below")).unwrap();
+    sandbox.write("tree/noise", noise(300_000, 7));
+    sandbox.write("tree/below/text", "text\n".repeat(10_000));
     for disk in ["flash", "out/compressed"] {
-        fs::write(desk.path(disk), vec![0; 8 << 20]).unwrap();
+        sandbox.write(disk, vec![0; 8 << 20]);
     }
     let script = format!(
         "{CRYPT}sums() {{ (cd $1 && find . -type f | sort | xargs sha256sum); }}
@@ -249,13 +234,13 @@ fn flash_file_systems_lie_on_dm_crypt() {
         "--memory",
         "256MiB",
     ];
-    assert_eq!(desk.succeed(&disks, &script), "jffs2\ncramfs\n");
+    assert_eq!(succeed(&sandbox, &disks, &script), "jffs2\ncramfs\n");
     // Also as the engine reads it.
-    let image = fs::read(desk.path("out/image")).unwrap();
+    let image = sandbox.read("out/image");
     let plain = engine(
         "export",
-        &desk,
-        &desk.path("out/compressed"),
+        &sandbox,
+        &sandbox.path("out/compressed"),
         "cast6",
         &["--output", "-"],
     );
@@ -264,17 +249,17 @@ fn flash_file_systems_lie_on_dm_crypt() {
 
 #[test]
 fn the_engine_computes_the_same_inside_with_two_processes_at_once() {
-    let Some(desk) = Desk::new() else { return };
-    fs::write(desk.path("out/key"), noise(KEY, 3)).unwrap();
+    let Some(sandbox) = sandbox() else { return };
+    sandbox.write("out/key", noise(KEY, 3));
     let images: Vec<PathBuf> = CIPHERS
         .iter()
-        .map(|cipher| desk.path(&format!("{cipher}.img")))
+        .map(|cipher| sandbox.path(format!("{cipher}.img")))
         .collect();
     let mut script = String::from("cd out; set -e\n");
     let mut expected = String::new();
     for (seed, (cipher, image)) in (11..).zip(CIPHERS.iter().zip(&images)) {
         fs::write(image, noise(4 << 20, seed)).unwrap();
-        let plain = engine("export", &desk, image, cipher, &["--output", "-"]);
+        let plain = engine("export", &sandbox, image, cipher, &["--output", "-"]);
         let digest: String = Sha256::digest(&plain)
             .iter()
             .map(|byte| format!("{byte:02x}"))
@@ -291,5 +276,5 @@ fn the_engine_computes_the_same_inside_with_two_processes_at_once() {
     for cipher in CIPHERS {
         let _ = writeln!(script, "cat {cipher}.sum");
     }
-    assert_eq!(desk.succeed(&["--memory", "1GiB"], &script), expected);
+    assert_eq!(succeed(&sandbox, &["--memory", "1GiB"], &script), expected);
 }

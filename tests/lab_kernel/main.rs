@@ -4,6 +4,6 @@
 mod block_tier;
 mod building;
 mod commands;
-mod desk;
 mod encryption;
 mod ending;
+mod sandbox;

@@ -1,52 +1,57 @@
 //! How mounts end: by signals, by `umount`, by themselves, and by force.
 
-use crate::desk::{Desk, MIB, kill, soon};
+use crate::mounts::{MIB, Mounts, kill};
 use crate::read_and_write;
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
+use testkit::{Expect as _, wait_until};
 
 #[test]
 fn signals_end_it_and_leave_nothing() {
-    let Some(desk) = Desk::new(20) else { return };
+    let Some(sandbox) = Mounts::new(20) else {
+        return;
+    };
     for signal in [Signal::INT, Signal::TERM] {
-        let mut server = desk.in_foreground(&["--as", "file"]);
-        let file = read_and_write(&desk.path("d/volume"));
+        let mut server = sandbox.in_foreground(&["--as", "file"]);
+        let file = read_and_write(&sandbox.path("d/volume"));
         file.write_all_at(b"written", 4096).unwrap();
         drop(file);
-        kill(desk.pid(), signal);
+        kill(sandbox.pid(), signal);
         assert_eq!(server.wait().unwrap().code(), Some(0));
-        assert!(desk.is_tidy());
+        assert!(sandbox.is_tidy());
     }
-    desk.mount(&["--as", "file", "--read-only"]);
+    sandbox.mount(&["--as", "file", "--read-only"]);
     let mut found = [0; 7];
-    let file = fs::File::open(desk.path("d/volume")).unwrap();
+    let file = fs::File::open(sandbox.path("d/volume")).unwrap();
     file.read_exact_at(&mut found, 4096).unwrap();
     assert_eq!(&found, b"written");
     drop(file);
-    desk.umount();
+    sandbox.umount();
 }
 
 #[test]
 fn what_is_in_use_stays() {
-    let Some(desk) = Desk::new(20) else { return };
-    let mut server = desk.in_foreground(&["--as", "file"]);
-    let file = read_and_write(&desk.path("d/volume"));
-    desk.refused(desk.volume("umount").arg("d"), 4);
-    desk.refused(desk.volume("umount").arg("x.img"), 4);
-    kill(desk.pid(), Signal::TERM);
+    let Some(sandbox) = Mounts::new(20) else {
+        return;
+    };
+    let mut server = sandbox.in_foreground(&["--as", "file"]);
+    let file = read_and_write(&sandbox.path("d/volume"));
+    sandbox.subcommand("umount").arg("d").fails(4);
+    sandbox.subcommand("umount").arg("x.img").fails(4);
+    kill(sandbox.pid(), Signal::TERM);
     std::thread::sleep(Duration::from_millis(800));
     file.write_all_at(b"still there", 0).unwrap();
     assert!(server.try_wait().unwrap().is_none());
     drop(file);
     assert_eq!(server.wait().unwrap().code(), Some(0));
-    assert!(desk.is_tidy());
+    assert!(sandbox.is_tidy());
 
     // The second signal takes it away.
-    let mut server = desk.in_foreground(&["--as", "file"]);
-    let file = read_and_write(&desk.path("d/volume"));
-    let pid = desk.pid();
+    let mut server = sandbox.in_foreground(&["--as", "file"]);
+    let file = read_and_write(&sandbox.path("d/volume"));
+    let pid = sandbox.pid();
     // Signals that come at once count as one.
     let status = loop {
         kill(pid, Signal::TERM);
@@ -57,39 +62,47 @@ fn what_is_in_use_stays() {
     };
     assert_eq!(status.code(), Some(1));
     assert!(file.write_all_at(b"nobody", 0).is_err());
-    assert!(desk.is_tidy());
+    assert!(sandbox.is_tidy());
 }
 
 #[test]
 fn an_unmount_from_outside_ends_it() {
-    let Some(desk) = Desk::new(20) else { return };
-    let mut server = desk.in_foreground(&["--as", "file"]);
-    desk.done(std::process::Command::new("umount").arg(desk.path("d")));
+    let Some(sandbox) = Mounts::new(20) else {
+        return;
+    };
+    let mut server = sandbox.in_foreground(&["--as", "file"]);
+    std::process::Command::new("umount")
+        .arg(sandbox.path("d"))
+        .succeeds();
     assert_eq!(server.wait().unwrap().code(), Some(0));
-    assert!(desk.is_tidy());
+    assert!(sandbox.is_tidy());
 }
 
 #[test]
 fn idle_volumes_are_locked() {
-    let Some(desk) = Desk::new(20) else { return };
-    let mut server = desk.in_foreground(&["--as", "file", "--lock-after", "1"]);
-    let file = read_and_write(&desk.path("d/volume"));
+    let Some(sandbox) = Mounts::new(20) else {
+        return;
+    };
+    let mut server = sandbox.in_foreground(&["--as", "file", "--lock-after", "1"]);
+    let file = read_and_write(&sandbox.path("d/volume"));
     std::thread::sleep(Duration::from_millis(2500));
     assert!(server.try_wait().unwrap().is_none(), "it is in use");
     file.write_all_at(b"x", 0).unwrap();
     drop(file);
     assert_eq!(server.wait().unwrap().code(), Some(0));
-    assert!(desk.is_tidy());
+    assert!(sandbox.is_tidy());
 }
 
 /// What was synced is there after `kill -9`, and the mount is no obstacle.
 #[test]
 fn killed_servers_are_tidied_up() {
-    let Some(desk) = Desk::new(40) else { return };
+    let Some(sandbox) = Mounts::new(40) else {
+        return;
+    };
     for round in 0..6_u8 {
-        desk.mount(&["--as", "file"]);
-        let pid = desk.pid();
-        let file = read_and_write(&desk.path("d/volume"));
+        sandbox.mount(&["--as", "file"]);
+        let pid = sandbox.pid();
+        let file = read_and_write(&sandbox.path("d/volume"));
         let writer = std::thread::spawn(move || {
             let mut synced = 0;
             for at in 0_u64.. {
@@ -105,91 +118,97 @@ fn killed_servers_are_tidied_up() {
         std::thread::sleep(Duration::from_millis(50 + 30 * u64::from(round)));
         kill(pid, Signal::KILL);
         let synced = writer.join().unwrap();
-        soon(|| desk.status().unwrap()["alive"] == false);
-        assert!(fs::read_dir(desk.path("d")).is_err(), "the mount is stuck");
+        wait_until("it does not happen", || {
+            sandbox.status().unwrap()["alive"] == false
+        });
+        assert!(
+            fs::read_dir(sandbox.path("d")).is_err(),
+            "the mount is stuck"
+        );
         // Both ways out of it.
         if round % 2 == 0 {
-            desk.umount();
+            sandbox.umount();
         }
-        desk.mount(&["--as", "file"]);
+        sandbox.mount(&["--as", "file"]);
         let mut found = vec![0; (synced * (64 << 10)) as usize];
-        let file = read_and_write(&desk.path("d/volume"));
+        let file = read_and_write(&sandbox.path("d/volume"));
         file.read_exact_at(&mut found, 0).unwrap();
         assert!(found.iter().all(|&byte| byte == round + 1), "round {round}");
         drop(file);
-        desk.umount();
+        sandbox.umount();
     }
 }
 
 #[test]
 fn loop_devices_of_killed_servers_go() {
-    let Some(desk) = Desk::new(48) else { return };
-    desk.mount(&["--as", "file"]);
-    let volume = desk.path("d/volume");
-    desk.done(
-        std::process::Command::new("mkfs.ext4")
-            .arg("-q")
-            .arg(volume),
-    );
-    desk.umount();
-    desk.mount(&[]);
-    fs::write(desk.path("d/kept"), vec![9; MIB as usize]).unwrap();
-    desk.done(
-        std::process::Command::new("sync")
-            .arg("-f")
-            .arg(desk.path("d/kept")),
-    );
-    kill(desk.pid(), Signal::KILL);
-    soon(|| desk.status().unwrap()["alive"] == false);
-    let status = desk.status().unwrap();
+    let Some(sandbox) = Mounts::new(48) else {
+        return;
+    };
+    sandbox.mount(&["--as", "file"]);
+    let volume = sandbox.path("d/volume");
+    std::process::Command::new("mkfs.ext4")
+        .arg("-q")
+        .arg(volume)
+        .succeeds();
+    sandbox.umount();
+    sandbox.mount(&[]);
+    sandbox.write("d/kept", vec![9; MIB as usize]);
+    std::process::Command::new("sync")
+        .arg("-f")
+        .arg(sandbox.path("d/kept"))
+        .succeeds();
+    kill(sandbox.pid(), Signal::KILL);
+    wait_until("it does not happen", || {
+        sandbox.status().unwrap()["alive"] == false
+    });
+    let status = sandbox.status().unwrap();
     let device = status["places"].as_array().unwrap().iter();
     let device = device.filter_map(|place| place["loop"].as_str()).next();
     let device = std::path::PathBuf::from(device.unwrap());
     assert!(block::LoopDevice::backing_of(&device).is_some());
-    let said = desk.refused(desk.volume("umount").arg("d"), 1);
+    let said = sandbox.subcommand("umount").arg("d").fails(1);
     assert!(said.contains("was killed"), "{said}");
-    assert!(desk.is_tidy());
+    assert!(sandbox.is_tidy());
     let private = |path: &std::path::Path| path.to_string_lossy().contains("cryptmark");
     let left = block::LoopDevice::backing_of(&device).filter(|path| private(path));
     assert_eq!(left, None);
-    desk.mount(&[]);
-    assert_eq!(
-        fs::read(desk.path("d/kept")).unwrap(),
-        vec![9; MIB as usize]
-    );
-    desk.umount();
+    sandbox.mount(&[]);
+    assert_eq!(sandbox.read("d/kept"), vec![9; MIB as usize]);
+    sandbox.umount();
 }
 
 /// What a killed server had, another one may have by now.
 #[test]
 fn the_place_of_a_killed_server_is_not_taken_from_another() {
-    let Some(desk) = Desk::new(48) else { return };
-    desk.mount(&["--as", "file"]);
-    desk.done(
-        std::process::Command::new("mkfs.ext4")
-            .arg("-q")
-            .arg(desk.path("d/volume")),
-    );
-    desk.umount();
-    fs::copy(desk.path("x.img"), desk.path("y.img")).unwrap();
+    let Some(sandbox) = Mounts::new(48) else {
+        return;
+    };
+    sandbox.mount(&["--as", "file"]);
+    std::process::Command::new("mkfs.ext4")
+        .arg("-q")
+        .arg(sandbox.path("d/volume"))
+        .succeeds();
+    sandbox.umount();
+    fs::copy(sandbox.path("x.img"), sandbox.path("y.img")).unwrap();
     for (how, seen) in [("file", "d/volume"), ("fs", "d/lost+found")] {
-        desk.mount(&["--as", how]);
-        kill(desk.pid(), Signal::KILL);
-        soon(|| desk.status().unwrap()["alive"] == false);
-        desk.done(
-            std::process::Command::new("umount")
-                .arg("-l")
-                .arg(desk.path("d")),
-        );
+        sandbox.mount(&["--as", how]);
+        kill(sandbox.pid(), Signal::KILL);
+        wait_until("it does not happen", || {
+            sandbox.status().unwrap()["alive"] == false
+        });
+        std::process::Command::new("umount")
+            .arg("-l")
+            .arg(sandbox.path("d"))
+            .succeeds();
         let mount = ["y.img", "d", "--daemon", "--as", how];
-        desk.done(desk.volume("mount").args(mount));
-        let ended = desk.volume("umount").arg("x.img").output().unwrap();
+        sandbox.subcommand("mount").args(mount).succeeds();
+        let ended = sandbox.subcommand("umount").arg("x.img").output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);
         // Of a file system, what may be missing is said.
         assert_eq!(ended.status.code(), Some(i32::from(how == "fs")), "{said}");
-        let there = desk.path(seen).exists();
-        desk.done(desk.volume("umount").arg("y.img"));
+        let there = sandbox.path(seen).exists();
+        sandbox.subcommand("umount").arg("y.img").succeeds();
         assert!(there, "as {how}: it is taken away");
-        assert!(desk.is_tidy(), "as {how}");
+        assert!(sandbox.is_tidy(), "as {how}");
     }
 }

@@ -1,7 +1,7 @@
 //! File systems in volumes: made, filled, checked, and there again after a
 //! restart.
 
-use crate::desk::{Desk, MIB, has};
+use crate::mounts::{MIB, Mounts};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
+use testkit::{Expect as _, have};
 
 /// Files of many sizes, some of them removed again.
 fn fill(folder: &Path, seed: u64) -> BTreeMap<String, Vec<u8>> {
@@ -41,34 +42,39 @@ fn compare(folder: &Path, files: &BTreeMap<String, Vec<u8>>) {
 
 /// Makes a file system, fills and checks it, in two lives of the server.
 fn stays_whole(size: u64, make: &[&str], check: &[&str]) {
-    if !has(make[0]) || !has(check[0]) {
+    if !have(&[make[0], check[0]]) {
         return;
     }
-    let Some(desk) = Desk::new(size) else { return };
-    let on_file = |program: &[&str]| {
-        desk.mount(&["--as", "file"]);
-        let mut command = Command::new(program[0]);
-        desk.done(command.args(&program[1..]).arg(desk.path("d/volume")));
-        desk.umount();
+    let Some(sandbox) = Mounts::new(size) else {
+        return;
     };
-    let folder = desk.path("d");
+    let on_file = |program: &[&str]| {
+        sandbox.mount(&["--as", "file"]);
+        let mut command = Command::new(program[0]);
+        command
+            .args(&program[1..])
+            .arg(sandbox.path("d/volume"))
+            .succeeds();
+        sandbox.umount();
+    };
+    let folder = sandbox.path("d");
     on_file(make);
-    desk.mount(&["--trim", "pass"]);
+    sandbox.mount(&["--trim", "pass"]);
     let first = fill(&folder, 1);
     compare(&folder, &first);
-    desk.umount();
+    sandbox.umount();
     on_file(check);
-    desk.mount(&["--trim", "pass", "--mount-options", "noatime"]);
+    sandbox.mount(&["--trim", "pass", "--mount-options", "noatime"]);
     compare(&folder, &first);
     fs::create_dir(folder.join("more")).unwrap();
     let second = fill(&folder.join("more"), 2);
-    desk.umount();
+    sandbox.umount();
     on_file(check);
-    desk.mount(&["--read-only"]);
+    sandbox.mount(&["--read-only"]);
     compare(&folder, &first);
     compare(&folder.join("more"), &second);
     assert!(fs::write(folder.join("new"), "").is_err());
-    desk.umount();
+    sandbox.umount();
 }
 
 #[test]
@@ -89,51 +95,58 @@ fn xfs() {
 /// `fstrim` in the file system reaches the image, if it may.
 #[test]
 fn trimming_a_file_system() {
-    let Some(desk) = Desk::new(80) else { return };
-    if !has("fstrim") || !has("mkfs.ext4") {
+    let Some(sandbox) = Mounts::new(80) else {
+        return;
+    };
+    if !have(&["fstrim", "mkfs.ext4"]) {
         return;
     }
-    desk.mount(&["--as", "file"]);
-    desk.done(
-        Command::new("mkfs.ext4")
-            .arg("-q")
-            .arg(desk.path("d/volume")),
-    );
-    desk.umount();
-    let taken = || fs::metadata(desk.path("x.img")).unwrap().blocks() * 512;
+    sandbox.mount(&["--as", "file"]);
+    Command::new("mkfs.ext4")
+        .arg("-q")
+        .arg(sandbox.path("d/volume"))
+        .succeeds();
+    sandbox.umount();
+    let taken = || fs::metadata(sandbox.path("x.img")).unwrap().blocks() * 512;
     for policy in ["pass", "zero", "block"] {
-        desk.mount(&["--trim", policy]);
-        let kept = fill(&desk.path("d"), 3);
-        fs::write(desk.path("d/large"), vec![5; 30 * MIB as usize]).unwrap();
-        desk.done(Command::new("sync").arg("-f").arg(desk.path("d")));
+        sandbox.mount(&["--trim", policy]);
+        let kept = fill(&sandbox.path("d"), 3);
+        sandbox.write("d/large", vec![5; 30 * MIB as usize]);
+        Command::new("sync")
+            .arg("-f")
+            .arg(sandbox.path("d"))
+            .succeeds();
         let full = taken();
-        fs::remove_file(desk.path("d/large")).unwrap();
+        fs::remove_file(sandbox.path("d/large")).unwrap();
         // What was freed in a transaction that is open is not trimmed.
-        desk.done(Command::new("sync").arg("-f").arg(desk.path("d")));
+        Command::new("sync")
+            .arg("-f")
+            .arg(sandbox.path("d"))
+            .succeeds();
         // A loop device says that it has discarded what was refused.
-        desk.done(Command::new("fstrim").arg(desk.path("d")));
+        Command::new("fstrim").arg(sandbox.path("d")).succeeds();
         match policy {
             "pass" => assert!(taken() <= full - 25 * MIB, "{full} bytes are still taken"),
             _ => assert!(taken() >= full, "{policy}"),
         }
-        compare(&desk.path("d"), &kept);
-        desk.umount();
+        compare(&sandbox.path("d"), &kept);
+        sandbox.umount();
     }
 }
 
 /// A user gets at ext4 by `fuse2fs`, and at the rest by the file.
 #[test]
 fn without_root() {
-    if !has("setpriv") || !has("fusermount3") {
+    if !have(&["setpriv", "fusermount3"]) {
         return;
     }
-    let Some(desk) = Desk::of_user(60) else {
+    let Some(sandbox) = Mounts::of_user(60) else {
         return;
     };
-    desk.mount(&[]);
-    assert!(desk.has_mounts_at("d"));
-    desk.refused(desk.volume("mount").args(["x.img", "d"]), 4);
-    let program = if has("mkfs.ext4") {
+    sandbox.mount(&[]);
+    assert!(sandbox.has_mounts_at("d"));
+    sandbox.subcommand("mount").args(["x.img", "d"]).fails(4);
+    let program = if have(&["mkfs.ext4"]) {
         "mkfs.ext4"
     } else {
         return;
@@ -147,13 +160,13 @@ fn without_root() {
         "-q",
     ]);
     make.args(["-E", "root_owner=65534:65534"]);
-    desk.done(make.arg(desk.path("d/volume")));
-    desk.umount();
-    if !has("fuse2fs") {
+    make.arg(sandbox.path("d/volume")).succeeds();
+    sandbox.umount();
+    if !have(&["fuse2fs"]) {
         return;
     }
     for round in 0..2 {
-        desk.mount(&["--as", "fs"]);
+        sandbox.mount(&["--as", "fs"]);
         let mut shell = Command::new("setpriv");
         shell.args([
             "--reuid=65534",
@@ -166,38 +179,39 @@ fn without_root() {
             0 => "mkdir d/m && echo content > d/m/file",
             _ => "test \"$(cat d/m/file)\" = content",
         };
-        desk.done(shell.arg(script).current_dir(desk.path("")));
-        desk.umount();
+        shell.arg(script).current_dir(sandbox.path("")).succeeds();
+        sandbox.umount();
     }
 }
 
 /// Who has written the volume elsewhere is not root here, unless root says so.
 #[test]
 fn programs_of_root_and_devices_are_none_in_a_volume() {
-    if !has("mkfs.ext4") {
+    if !have(&["mkfs.ext4"]) {
         return;
     }
-    let Some(desk) = Desk::new(20) else { return };
-    desk.mount(&["--as", "file"]);
-    desk.done(
-        Command::new("mkfs.ext4")
-            .arg("-q")
-            .arg(desk.path("d/volume")),
-    );
-    desk.umount();
-    let folder = desk.path("d").canonicalize().unwrap();
+    let Some(sandbox) = Mounts::new(20) else {
+        return;
+    };
+    sandbox.mount(&["--as", "file"]);
+    Command::new("mkfs.ext4")
+        .arg("-q")
+        .arg(sandbox.path("d/volume"))
+        .succeeds();
+    sandbox.umount();
+    let folder = sandbox.path("d").canonicalize().unwrap();
     let options = || {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
         let at = format!(" {} ", folder.display());
         let line = mounts.lines().find(|line| line.contains(&at)).unwrap();
         line.split(' ').nth(3).unwrap().to_owned()
     };
-    desk.mount(&[]);
+    sandbox.mount(&[]);
     let usual = options();
-    desk.umount();
-    desk.mount(&["--mount-options", "suid,dev"]);
+    sandbox.umount();
+    sandbox.mount(&["--mount-options", "suid,dev"]);
     let insisted = options();
-    desk.umount();
+    sandbox.umount();
     for word in ["nosuid", "nodev"] {
         assert!(usual.split(',').any(|it| it == word), "{usual}");
         assert!(!insisted.split(',').any(|it| it == word), "{insisted}");

@@ -1,21 +1,22 @@
 //! Volumes that are mounted, as files and as file systems: what is in them
 //! stays in them, and nothing is left behind.
 
-mod desk;
 mod ending;
 mod file_systems;
+mod mounts;
 mod served;
 mod suites;
 
 use block::model::{Discarded, Model};
 use block::{BlockDevice, FileDevice, FileOptions};
-use desk::{Desk, MIB};
+use mounts::{MIB, Mounts, PROGRAM};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use testkit::{Expect as _, have};
 
 fn read_and_write(path: &Path) -> File {
     File::options().read(true).write(true).open(path).unwrap()
@@ -24,9 +25,11 @@ fn read_and_write(path: &Path) -> File {
 #[test]
 fn the_file_equals_the_model() {
     // LUKS2's header takes 16 MiB.
-    let Some(desk) = Desk::new(18) else { return };
+    let Some(sandbox) = Mounts::new(18) else {
+        return;
+    };
     for (seed, policy) in (0..).zip(["block", "pass", "zero"]) {
-        desk.mount(&["--as", "file", "--trim", policy]);
+        sandbox.mount(&["--as", "file", "--trim", policy]);
         for direct in [false, true] {
             let options = FileOptions {
                 write: true,
@@ -34,7 +37,7 @@ fn the_file_equals_the_model() {
                 engine: Some(block::Engine::Threads),
                 hold: block::Hold::Usual,
             };
-            let device = FileDevice::open(&desk.path("d/volume"), &options).unwrap();
+            let device = FileDevice::open(&sandbox.path("d/volume"), &options).unwrap();
             assert_eq!(device.is_direct(), direct);
             assert_eq!(
                 device.geometry().discard_granularity.is_some(),
@@ -48,7 +51,7 @@ fn the_file_equals_the_model() {
             }
             .run(&device);
         }
-        desk.umount();
+        sandbox.umount();
     }
 }
 
@@ -56,21 +59,23 @@ fn the_file_equals_the_model() {
 /// they read as, then and later.
 #[test]
 fn discards_follow_the_policy() {
-    let Some(desk) = Desk::new(40) else { return };
+    let Some(sandbox) = Mounts::new(40) else {
+        return;
+    };
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     let (start, length) = (4 * MIB, 8 * MIB);
-    let image = desk.path("x.img");
+    let image = sandbox.path("x.img");
     let digest = || Sha256::digest(fs::read(&image).unwrap());
     let taken = || fs::metadata(&image).unwrap().blocks() * 512;
     let read = || {
-        let file = read_and_write(&desk.path("d/volume"));
+        let file = read_and_write(&sandbox.path("d/volume"));
         let mut data = vec![1; length as usize];
         file.read_exact_at(&mut data, start).unwrap();
         data
     };
     for policy in ["block", "zero", "pass"] {
-        desk.mount(&["--as", "file", "--trim", policy]);
-        let file = read_and_write(&desk.path("d/volume"));
+        sandbox.mount(&["--as", "file", "--trim", policy]);
+        let file = read_and_write(&sandbox.path("d/volume"));
         let size = file.metadata().unwrap().len();
         file.write_all_at(&vec![7; size as usize], 0).unwrap();
         file.sync_all().unwrap();
@@ -96,51 +101,52 @@ fn discards_follow_the_policy() {
                 assert!(read().iter().all(|&byte| byte == 0));
             }
         }
-        desk.umount();
-        desk.mount(&["--as", "file", "--trim", policy]);
+        sandbox.umount();
+        sandbox.mount(&["--as", "file", "--trim", policy]);
         let expected = if policy == "block" { 7 } else { 0 };
         assert!(read().iter().all(|&byte| byte == expected), "{policy}");
-        desk.umount();
+        sandbox.umount();
     }
 }
 
 #[test]
 fn who_only_reads_changes_nothing() {
-    let Some(desk) = Desk::new(20) else { return };
-    desk.mount(&["--as", "file", "--read-only"]);
-    let path = desk.path("d/volume");
+    let Some(sandbox) = Mounts::new(20) else {
+        return;
+    };
+    sandbox.mount(&["--as", "file", "--read-only"]);
+    let path = sandbox.path("d/volume");
     let refused = File::options().write(true).open(&path).unwrap_err();
     assert_eq!(refused.raw_os_error(), Some(Errno::ROFS.raw_os_error()));
     // Two may read.
-    fs::create_dir(desk.path("second")).unwrap();
+    fs::create_dir(sandbox.path("second")).unwrap();
     let read_only = ["x.img", "second", "--daemon", "--as", "file", "--read-only"];
-    desk.done(desk.volume("mount").args(read_only));
-    assert_eq!(
-        fs::read(&path).unwrap(),
-        fs::read(desk.path("second/volume")).unwrap()
-    );
-    desk.done(desk.volume("umount").arg("second"));
-    desk.umount();
+    sandbox.subcommand("mount").args(read_only).succeeds();
+    assert_eq!(fs::read(&path).unwrap(), sandbox.read("second/volume"));
+    sandbox.subcommand("umount").arg("second").succeeds();
+    sandbox.umount();
 }
 
 #[test]
 fn what_cannot_be_mounted_is_said() {
-    let Some(desk) = Desk::new(20) else { return };
-    fs::write(desk.path("wrong"), "another passphrase\n").unwrap();
-    fs::write(desk.path("file"), "").unwrap();
-    fs::create_dir(desk.path("full")).unwrap();
-    fs::write(desk.path("full/x"), "").unwrap();
+    let Some(sandbox) = Mounts::new(20) else {
+        return;
+    };
+    sandbox.write("wrong", "another passphrase\n");
+    sandbox.write("file", "");
+    fs::create_dir(sandbox.path("full")).unwrap();
+    sandbox.write("full/x", "");
     let mount = |arguments: &[&str]| {
-        let mut command = desk.volume("mount");
+        let mut command = sandbox.subcommand("mount");
         command.args(arguments).args(["--as", "file"]);
         command
     };
     for daemon in [&[][..], &["--daemon"]] {
         for (directory, code) in [("nowhere", 2), ("file", 2), ("full", 4)] {
-            desk.refused(&mut mount(&[&["x.img", directory], daemon].concat()), code);
+            mount(&[&["x.img", directory], daemon].concat()).fails(code);
         }
-        desk.refused(&mut mount(&[&["nothing.img", "d"], daemon].concat()), 2);
-        let mut wrong = std::process::Command::new(desk::PROGRAM);
+        mount(&[&["nothing.img", "d"], daemon].concat()).fails(2);
+        let mut wrong = std::process::Command::new(PROGRAM);
         wrong.args([
             "volume",
             "mount",
@@ -149,46 +155,45 @@ fn what_cannot_be_mounted_is_said() {
             "--passphrase-file",
             "wrong",
         ]);
-        desk.refused(wrong.args(daemon).current_dir(desk.path("")), 3);
+        wrong.args(daemon).current_dir(sandbox.path("")).fails(3);
         // A fresh volume has no file system.
-        let mut empty = desk.volume("mount");
-        desk.refused(empty.args(["x.img", "d"]).args(daemon), 1);
-        assert!(desk.is_tidy());
+        let mut empty = sandbox.subcommand("mount");
+        empty.args(["x.img", "d"]).args(daemon).fails(1);
+        assert!(sandbox.is_tidy());
     }
-    desk.refused(desk.volume("umount").arg("d"), 2);
-    desk.refused(mount(&["x.img", "d"]).args(["--fs-type", "ext4"]), 2);
+    sandbox.subcommand("umount").arg("d").fails(2);
+    mount(&["x.img", "d"]).args(["--fs-type", "ext4"]).fails(2);
 
-    desk.mount(&["--as", "file"]);
-    fs::create_dir(desk.path("second")).unwrap();
+    sandbox.mount(&["--as", "file"]);
+    fs::create_dir(sandbox.path("second")).unwrap();
     for options in [&[][..], &["--read-only"]] {
-        desk.refused(mount(&["x.img", "second"]).args(options), 4);
+        mount(&["x.img", "second"]).args(options).fails(4);
     }
-    desk.umount();
+    sandbox.umount();
 }
 
 /// Moves the volume to a disk that is too small for all of it.
-fn to_a_small_disk(desk: &Desk) -> Unmounted {
-    let small = desk.path("small");
+fn to_a_small_disk(sandbox: &Mounts) -> Unmounted {
+    let small = sandbox.path("small");
     fs::create_dir(&small).unwrap();
     let mut tmpfs = std::process::Command::new("mount");
     let options = ["-t", "tmpfs", "-o", "size=24m", "none"];
-    desk.done(tmpfs.args(options).arg(&small));
+    tmpfs.args(options).arg(&small).succeeds();
     let unmounted = Unmounted(small.clone());
     // Sparse, as it was made.
     let mut copy = std::process::Command::new("cp");
-    desk.done(
-        copy.arg("--sparse=always")
-            .arg(desk.path("x.img"))
-            .arg(&small),
-    );
-    fs::remove_file(desk.path("x.img")).unwrap();
-    std::os::unix::fs::symlink(small.join("x.img"), desk.path("x.img")).unwrap();
+    copy.arg("--sparse=always")
+        .arg(sandbox.path("x.img"))
+        .arg(&small)
+        .succeeds();
+    fs::remove_file(sandbox.path("x.img")).unwrap();
+    std::os::unix::fs::symlink(small.join("x.img"), sandbox.path("x.img")).unwrap();
     unmounted
 }
 
 /// Who unmounts hears that there were writes that failed.
-fn umount_after_failures(desk: &Desk) {
-    let said = desk.refused(desk.volume("umount").arg("d"), 1);
+fn umount_after_failures(sandbox: &Mounts) {
+    let said = sandbox.subcommand("umount").arg("d").fails(1);
     for words in [
         "writes and flushes of",
         "their data may be missing",
@@ -197,17 +202,19 @@ fn umount_after_failures(desk: &Desk) {
     ] {
         assert!(said.contains(words), "{said}");
     }
-    assert!(desk.is_tidy());
+    assert!(sandbox.is_tidy());
 }
 
 /// A full disk below: the writer hears of it each time, the user once, and the
 /// server goes on.
 #[test]
 fn a_full_disk_below_is_told() {
-    let Some(desk) = Desk::new(64) else { return };
-    let _unmounted = to_a_small_disk(&desk);
-    desk.mount(&["--as", "file"]);
-    let file = read_and_write(&desk.path("d/volume"));
+    let Some(sandbox) = Mounts::new(64) else {
+        return;
+    };
+    let _unmounted = to_a_small_disk(&sandbox);
+    sandbox.mount(&["--as", "file"]);
+    let file = read_and_write(&sandbox.path("d/volume"));
     let data = vec![7; MIB as usize];
     let mut full = 0;
     for at in 0..40 {
@@ -224,44 +231,48 @@ fn a_full_disk_below_is_told() {
     file.read_exact_at(&mut found, 0).unwrap();
     assert!(found == data);
     drop(file);
-    let status = desk.status().unwrap();
+    let status = sandbox.status().unwrap();
     let errors = status["errors"].as_array().unwrap();
     assert_eq!(errors.len(), 1, "{errors:?}");
-    umount_after_failures(&desk);
+    umount_after_failures(&sandbox);
 }
 
 /// What a file system writes later has nobody who could be told, but for who unmounts.
 #[test]
 fn writes_of_a_file_system_that_came_too_late_are_told() {
-    if !desk::has("mkfs.ext4") {
+    if !have(&["mkfs.ext4"]) {
         return;
     }
-    let Some(desk) = Desk::new(64) else { return };
-    let _unmounted = to_a_small_disk(&desk);
-    desk.mount(&["--as", "file"]);
+    let Some(sandbox) = Mounts::new(64) else {
+        return;
+    };
+    let _unmounted = to_a_small_disk(&sandbox);
+    sandbox.mount(&["--as", "file"]);
     let mut make = std::process::Command::new("mkfs.ext4");
     make.args(["-q", "-O", "^has_journal", "-E", "nodiscard"]);
-    desk.done(make.arg(desk.path("d/volume")));
-    desk.umount();
-    desk.mount(&[]);
-    fs::write(desk.path("d/large"), vec![7; 30 * MIB as usize]).unwrap();
-    umount_after_failures(&desk);
+    make.arg(sandbox.path("d/volume")).succeeds();
+    sandbox.umount();
+    sandbox.mount(&[]);
+    sandbox.write("d/large", vec![7; 30 * MIB as usize]);
+    umount_after_failures(&sandbox);
 }
 
 /// A server that nobody unmounts says it in its end.
 #[test]
 fn a_server_in_the_foreground_that_could_not_write_ends_with_1() {
-    let Some(desk) = Desk::new(64) else { return };
-    let _unmounted = to_a_small_disk(&desk);
-    let mut server = desk.in_foreground(&["--as", "file"]);
-    let file = read_and_write(&desk.path("d/volume"));
+    let Some(sandbox) = Mounts::new(64) else {
+        return;
+    };
+    let _unmounted = to_a_small_disk(&sandbox);
+    let mut server = sandbox.in_foreground(&["--as", "file"]);
+    let file = read_and_write(&sandbox.path("d/volume"));
     let data = vec![7; MIB as usize];
     let full = (0..40).filter(|at| file.write_all_at(&data, at * MIB).is_err());
     assert!(full.count() > 2);
     drop(file);
-    desk::kill(desk.pid(), rustix::process::Signal::TERM);
+    mounts::kill(sandbox.pid(), rustix::process::Signal::TERM);
     assert_eq!(server.wait().unwrap().code(), Some(1));
-    assert!(desk.is_tidy());
+    assert!(sandbox.is_tidy());
 }
 
 struct Unmounted(PathBuf);

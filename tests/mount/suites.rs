@@ -1,11 +1,12 @@
 //! Suites that others wrote for file systems and their files: `cargo xtask install suites`
 //! builds them from crates.io.
 
-use crate::desk::{Desk, has};
+use crate::mounts::Mounts;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use testkit::{Expect as _, have};
 
 /// A suite's program; a word where it is not there.
 fn suite(name: &str) -> Option<PathBuf> {
@@ -20,17 +21,16 @@ fn suite(name: &str) -> Option<PathBuf> {
 }
 
 /// What of pjdfstest fails in `folder`, and how many tests said something.
-fn posix(desk: &Desk, program: &Path, folder: &Path) -> (BTreeSet<String>, usize) {
-    fs::write(
-        desk.path("suite.toml"),
+fn posix(sandbox: &Mounts, program: &Path, folder: &Path) -> (BTreeSet<String>, usize) {
+    sandbox.write(
+        "suite.toml",
         "[features]\n[features.posix_fallocate]\n[settings]\nnaptime = 0.01\n\
          [dummy_auth]\nentries = [[\"nobody\", \"nogroup\"], [\"daemon\", \"daemon\"]]\n",
-    )
-    .unwrap();
+    );
     let output = Command::new(program)
         .args(["--configuration-file", "suite.toml", "--path"])
         .arg(folder)
-        .current_dir(desk.path(""))
+        .current_dir(sandbox.path(""))
         .output()
         .unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -64,31 +64,32 @@ fn pjdfstest() {
     let Some(program) = suite("pjdfstest") else {
         return;
     };
-    let Some(desk) = Desk::new(200) else { return };
-    if !has("mkfs.ext4") {
+    let Some(sandbox) = Mounts::new(200) else {
+        return;
+    };
+    if !have(&["mkfs.ext4"]) {
         return;
     }
-    let make = |path: PathBuf| desk.done(Command::new("mkfs.ext4").arg("-qF").arg(path));
-    desk.mount(&["--as", "file"]);
-    make(desk.path("d/volume"));
-    desk.umount();
-    desk.mount(&["--trim", "pass"]);
-    let (failed, told) = posix(&desk, &program, &desk.path("d"));
-    desk.umount();
+    let make = |path: PathBuf| Command::new("mkfs.ext4").arg("-qF").arg(path).succeeds();
+    sandbox.mount(&["--as", "file"]);
+    make(sandbox.path("d/volume"));
+    sandbox.umount();
+    sandbox.mount(&["--trim", "pass"]);
+    let (failed, told) = posix(&sandbox, &program, &sandbox.path("d"));
+    sandbox.umount();
 
-    let plain = fs::File::create(desk.path("plain")).unwrap();
+    let plain = fs::File::create(sandbox.path("plain")).unwrap();
     plain.set_len(180 << 20).unwrap();
-    make(desk.path("plain"));
-    fs::create_dir(desk.path("f")).unwrap();
+    make(sandbox.path("plain"));
+    fs::create_dir(sandbox.path("f")).unwrap();
     let mut mount = Command::new("mount");
-    desk.done(
-        mount
-            .arg("-oloop")
-            .arg(desk.path("plain"))
-            .arg(desk.path("f")),
-    );
-    let (without, told_there) = posix(&desk, &program, &desk.path("f"));
-    desk.done(Command::new("umount").arg(desk.path("f")));
+    mount
+        .arg("-oloop")
+        .arg(sandbox.path("plain"))
+        .arg(sandbox.path("f"))
+        .succeeds();
+    let (without, told_there) = posix(&sandbox, &program, &sandbox.path("f"));
+    Command::new("umount").arg(sandbox.path("f")).succeeds();
     println!("on both: {without:?}");
     assert_eq!(failed, without);
     assert_eq!(told, told_there);
@@ -96,13 +97,15 @@ fn pjdfstest() {
 }
 
 /// Runs fsx on `file` for so many operations.
-fn exercise(desk: &Desk, program: &Path, file: &Path, settings: &str) {
-    fs::write(desk.path("fsx.toml"), settings).unwrap();
+fn exercise(sandbox: &Mounts, program: &Path, file: &Path, settings: &str) {
+    sandbox.write("fsx.toml", settings);
     for seed in ["1", "2", "3"] {
         let mut run = Command::new(program);
         run.args(["-f", "fsx.toml", "-S", seed, "-N", "30000", "-P"]);
-        let output = desk.done(run.arg(desk.path("")).arg(file).current_dir(desk.path("")));
-        drop(output);
+        run.arg(sandbox.path(""))
+            .arg(file)
+            .current_dir(sandbox.path(""))
+            .succeeds();
     }
 }
 
@@ -110,8 +113,10 @@ fn exercise(desk: &Desk, program: &Path, file: &Path, settings: &str) {
 #[test]
 fn fsx() {
     let Some(program) = suite("fsx") else { return };
-    let Some(desk) = Desk::new(120) else { return };
-    if !has("mkfs.ext4") {
+    let Some(sandbox) = Mounts::new(120) else {
+        return;
+    };
+    if !have(&["mkfs.ext4"]) {
         return;
     }
     let weights = "read = 10\nwrite = 10\nmapread = 10\nmapwrite = 10\ninvalidate = 1\n\
@@ -125,16 +130,15 @@ fn fsx() {
          [weights]\n{weights}close_open = 1\ntruncate = 2\nposix_fallocate = 1\ncopy_file_range = 2\n"
     );
     for policy in ["pass", "zero"] {
-        desk.mount(&["--as", "file", "--trim", policy]);
-        exercise(&desk, &program, &desk.path("d/volume"), &fixed);
-        desk.done(
-            Command::new("mkfs.ext4")
-                .arg("-qF")
-                .arg(desk.path("d/volume")),
-        );
-        desk.umount();
-        desk.mount(&["--trim", policy]);
-        exercise(&desk, &program, &desk.path("d/file"), &free);
-        desk.umount();
+        sandbox.mount(&["--as", "file", "--trim", policy]);
+        exercise(&sandbox, &program, &sandbox.path("d/volume"), &fixed);
+        Command::new("mkfs.ext4")
+            .arg("-qF")
+            .arg(sandbox.path("d/volume"))
+            .succeeds();
+        sandbox.umount();
+        sandbox.mount(&["--trim", policy]);
+        exercise(&sandbox, &program, &sandbox.path("d/file"), &free);
+        sandbox.umount();
     }
 }

@@ -2,8 +2,8 @@
 //! monitor, one manager, three OSDs. OSDs are killed under verified load, and so
 //! is qemu-nbd, with what librbd has in its cache.
 
-use crate::desk::{Back, Desk, MIB, PROGRAM, given, have};
 use crate::killed::{is_same, model, opened};
+use crate::sandbox::{MIB, create, given, sandbox, start};
 use block::BlockDevice;
 use serve::nbd::{NbdDevice, Uri};
 use std::fs;
@@ -11,6 +11,7 @@ use std::net::TcpListener;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use testkit::{Running, Sandbox, have};
 
 const OSDS: usize = 3;
 const IMAGE_MIB: u64 = 18;
@@ -18,15 +19,15 @@ const IMAGE_MIB: u64 = 18;
 /// How long the cluster may take to do what it is told.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// A cluster in a desk's folder; it ends with the test.
+/// A cluster in a sandbox's folder; it ends with the test.
 struct Ceph<'a> {
-    desk: &'a Desk,
+    sandbox: &'a Sandbox,
     daemons: Vec<Child>,
     osds: Vec<Child>,
 }
 
 impl<'a> Ceph<'a> {
-    fn start(desk: &'a Desk) -> Self {
+    fn start(sandbox: &'a Sandbox) -> Self {
         let ports: Vec<TcpListener> = (0..2)
             .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
             .collect();
@@ -34,7 +35,7 @@ impl<'a> Ceph<'a> {
         let monitor = format!("[v2:127.0.0.1:{},v1:127.0.0.1:{}]", port(0), port(1));
         drop(ports);
         let fsid = "c3f1a6de-0000-4000-8000-00000000cafe";
-        let folder = desk.path("").display().to_string();
+        let folder = sandbox.path("").display().to_string();
         let folder = folder.trim_end_matches('/');
         let configuration = format!(
             "[global]
@@ -71,43 +72,44 @@ osd memory target = 939524096
 rbd default features = 1
 "
         );
-        fs::write(desk.path("ceph.conf"), configuration).unwrap();
-        desk.run(
+        sandbox.write("ceph.conf", configuration);
+        sandbox.tool(
             "ceph-authtool",
             "--create-keyring keyring --gen-key -n mon. --cap mon allow*",
         );
-        desk.run(
+        sandbox.tool(
             "monmaptool",
             &format!("--create --fsid {fsid} --addv a {monitor} monmap"),
         );
-        desk.run(
+        sandbox.tool(
             "ceph-mon",
             "-c ceph.conf -i a --mkfs --monmap monmap --keyring keyring",
         );
         let mut ceph = Self {
-            desk,
+            sandbox,
             daemons: Vec::new(),
             osds: Vec::new(),
         };
-        ceph.daemons.push(daemon(desk, "ceph-mon", "a"));
+        ceph.daemons.push(daemon(sandbox, "ceph-mon", "a"));
         ceph.wait("monitor", |ceph| ceph.says("status").is_some());
-        fs::create_dir(desk.path("mgr.x")).unwrap();
-        ceph.daemons.push(daemon(desk, "ceph-mgr", "x"));
+        fs::create_dir(sandbox.path("mgr.x")).unwrap();
+        ceph.daemons.push(daemon(sandbox, "ceph-mgr", "x"));
         for osd in 0..OSDS {
             let uuid = format!("c3f1a6de-0000-4000-8000-{osd:012}");
             let number = ceph.says(&format!("osd new {uuid}")).unwrap();
             assert_eq!(number.trim(), osd.to_string());
-            fs::create_dir(desk.path(&format!("osd.{osd}"))).unwrap();
-            desk.run(
+            fs::create_dir(sandbox.path(format!("osd.{osd}"))).unwrap();
+            sandbox.tool(
                 "ceph-osd",
                 &format!("-c ceph.conf -i {osd} --mkfs --osd-uuid {uuid}"),
             );
-            ceph.osds.push(daemon(desk, "ceph-osd", &osd.to_string()));
+            ceph.osds
+                .push(daemon(sandbox, "ceph-osd", &osd.to_string()));
         }
         ceph.await_osds(OSDS);
-        desk.run("ceph", "-c ceph.conf osd pool create rbd 8 8");
-        desk.run("rbd", "-c ceph.conf pool init rbd");
-        desk.run(
+        sandbox.tool("ceph", "-c ceph.conf osd pool create rbd 8 8");
+        sandbox.tool("rbd", "-c ceph.conf pool init rbd");
+        sandbox.tool(
             "rbd",
             &format!("-c ceph.conf create --size {IMAGE_MIB}M rbd/disk"),
         );
@@ -117,7 +119,7 @@ rbd default features = 1
     /// What `ceph` answers; nothing where it fails.
     fn says(&self, words: &str) -> Option<String> {
         let words = format!("-c ceph.conf --connect-timeout 10 {words}");
-        let output = self.desk.command("ceph", &words).output().unwrap();
+        let output = self.sandbox.command("ceph", &words).output().unwrap();
         output
             .status
             .success()
@@ -148,20 +150,20 @@ rbd default features = 1
     }
 
     fn revive(&mut self, osd: usize) {
-        self.osds[osd] = daemon(self.desk, "ceph-osd", &osd.to_string());
+        self.osds[osd] = daemon(self.sandbox, "ceph-osd", &osd.to_string());
     }
 
     /// qemu-nbd with the image, at the socket `back`.
-    fn export(&self) -> Back {
+    fn export(&self) -> Running {
         let words = format!(
             "--persistent --shared=4 --cache=writeback --format=raw --socket={} \
              rbd:rbd/disk:conf={}",
-            self.desk.path("back").display(),
-            self.desk.path("ceph.conf").display()
+            self.sandbox.path("back").display(),
+            self.sandbox.path("ceph.conf").display()
         );
-        Back::start(
-            self.desk.command("qemu-nbd", &words),
-            &self.desk.path("back"),
+        start(
+            self.sandbox.command("qemu-nbd", &words),
+            &self.sandbox.path("back"),
         )
     }
 }
@@ -175,8 +177,9 @@ impl Drop for Ceph<'_> {
     }
 }
 
-fn daemon(desk: &Desk, program: &str, name: &str) -> Child {
-    desk.command(program, &format!("-c ceph.conf -i {name} -f"))
+fn daemon(sandbox: &Sandbox, program: &str, name: &str) -> Child {
+    sandbox
+        .command(program, &format!("-c ceph.conf -i {name} -f"))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -192,12 +195,12 @@ fn an_osd_killed_under_load_loses_nothing() {
         return;
     }
     let rounds = given("CEPH_KILLS", 3) as usize;
-    let desk = Desk::new();
-    let mut ceph = Ceph::start(&desk);
+    let sandbox = sandbox();
+    let mut ceph = Ceph::start(&sandbox);
     println!("{}", ceph.says("status").unwrap());
     let back = ceph.export();
-    let place = format!("nbd+unix:///?socket={}", desk.path("back").display());
-    desk.create(&place);
+    let place = format!("nbd+unix:///?socket={}", sandbox.path("back").display());
+    create(&sandbox, &place);
     let device = NbdDevice::open(&Uri::parse(place.as_ref()).unwrap()).unwrap();
     let plain = opened(&device);
     let over = AtomicBool::new(false);
@@ -218,7 +221,7 @@ fn an_osd_killed_under_load_loses_nothing() {
             // Without one of three it goes on.
             std::thread::sleep(Duration::from_secs(2));
             if let Some(back) = back.take() {
-                back.kill();
+                drop(back);
             }
             back = Some(ceph.export());
             std::thread::sleep(Duration::from_secs(1));
@@ -233,17 +236,14 @@ fn an_osd_killed_under_load_loses_nothing() {
         plain.read_at(0, &mut expected).unwrap();
         plain.flush().unwrap();
         if let Some(back) = back.take() {
-            back.kill();
+            drop(back);
         }
-        fs::write(desk.path("expected"), expected).unwrap();
+        sandbox.write("expected", expected);
     });
     drop(plain);
-    desk.run("rbd", "-c ceph.conf export rbd/disk image --no-progress");
-    desk.run(
-        PROGRAM,
-        "volume export image --passphrase-file line --output out",
-    );
-    let found = fs::read(desk.path("out")).unwrap();
+    sandbox.tool("rbd", "-c ceph.conf export rbd/disk image --no-progress");
+    sandbox.ok("volume export image --passphrase-file line --output out");
+    let found = sandbox.read("out");
     assert_eq!(found.len() as u64, (IMAGE_MIB - 16) * MIB);
-    assert!(is_same(&found, &fs::read(desk.path("expected")).unwrap()));
+    assert!(is_same(&found, &sandbox.read("expected")));
 }

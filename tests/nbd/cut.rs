@@ -1,8 +1,8 @@
 //! Connections that are cut while the server lives: nbdkit's memory, which would
 //! not survive its server.
 
-use crate::desk::{Desk, Kind, MIB, given};
 use crate::killed::{model, opened};
+use crate::sandbox::{Kind, MIB, create, given, sandbox};
 use block::{BlockDevice, layer::Slice};
 use serve::nbd::{NbdDevice, Uri};
 use std::io;
@@ -11,13 +11,14 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use testkit::Sandbox;
 
 /// Passes on what comes to the socket `door` to the socket `back`; its
 /// connections.
-fn proxy(desk: &Desk) -> Arc<Mutex<Vec<UnixStream>>> {
+fn proxy(sandbox: &Sandbox) -> Arc<Mutex<Vec<UnixStream>>> {
     let open = Arc::new(Mutex::new(Vec::new()));
-    let listener = UnixListener::bind(desk.path("door")).unwrap();
-    let (own, back) = (Arc::clone(&open), desk.path("back"));
+    let listener = UnixListener::bind(sandbox.path("door")).unwrap();
+    let (own, back) = (Arc::clone(&open), sandbox.path("back"));
     std::thread::spawn(move || {
         for client in listener.incoming().map_while(Result::ok) {
             let Ok(server) = UnixStream::connect(&back) else {
@@ -40,11 +41,11 @@ fn proxy(desk: &Desk) -> Arc<Mutex<Vec<UnixStream>>> {
 /// Cuts connections under load; `false` if nbdkit itself has crashed, and with it its
 /// memory: 1.32 does, one time in ten, where connections break off.
 fn cut_under_load(cuts: u64) -> bool {
-    let desk = Desk::new();
-    let mut back = Kind::NbdkitMemory.start(&desk);
-    let open = proxy(&desk);
-    let place = format!("nbd+unix:///?socket={}", desk.path("door").display());
-    desk.create(&place);
+    let sandbox = sandbox();
+    let mut back = Kind::NbdkitMemory.start(&sandbox);
+    let open = proxy(&sandbox);
+    let place = format!("nbd+unix:///?socket={}", sandbox.path("door").display());
+    create(&sandbox, &place);
     let device = NbdDevice::open(&Uri::parse(place.as_ref()).unwrap()).unwrap();
     // Whoever waits for a server that has crashed is left behind.
     let device: &'static NbdDevice = Box::leak(Box::new(device));
@@ -77,7 +78,7 @@ fn cut_under_load(cuts: u64) -> bool {
     }
     over.store(true, Ordering::SeqCst);
     while !load.is_finished() {
-        if back.has_ended() {
+        if back.0.try_wait().unwrap().is_some() {
             return false;
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -1,24 +1,21 @@
 //! A volume on an export is held as one in a file is, whatever the URI is like.
 
-use crate::desk::{Back, Desk, Kind, PROGRAM};
+use crate::sandbox::{Kind, MIB, create, sandbox, start};
 use std::fs;
 use std::process::{Child, Stdio};
 
 #[test]
 fn what_is_served_for_writing_is_in_use() {
-    let desk = Desk::new();
-    desk.file("disk", 20);
-    let _back = Kind::Ours.start(&desk);
+    let sandbox = sandbox();
+    sandbox.write_zeros("disk", 20 * MIB);
+    let _back = Kind::Ours.start(&sandbox);
     let place = "nbd+unix:///?socket=back";
-    desk.create(place);
-    fs::write(desk.path("input"), [1; 512]).unwrap();
-    fs::create_dir(desk.path("b")).unwrap();
-    fs::hard_link(desk.path("back"), desk.path("link")).unwrap();
+    create(&sandbox, place);
+    sandbox.write("input", [1; 512]);
+    fs::create_dir(sandbox.path("b")).unwrap();
+    fs::hard_link(sandbox.path("back"), sandbox.path("link")).unwrap();
     let serve = "--passphrase-file line --nbd front";
-    desk.run(
-        crate::desk::PROGRAM,
-        &format!("volume serve {place} {serve} --daemon"),
-    );
+    sandbox.ok(&format!("volume serve {place} {serve} --daemon"));
     let cheap = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
     let mut wrong = Vec::new();
     for socket in ["back", "b/../back", "link"] {
@@ -32,11 +29,11 @@ fn what_is_served_for_writing_is_in_use() {
             format!("serve {place} --passphrase-file line --nbd other --daemon"),
             format!("serve {place} --passphrase-file line --nbd other --read-only --daemon"),
         ] {
-            let output = desk.try_to(&format!("volume {command}"));
+            let output = sandbox.run(&format!("volume {command}"));
             if output.status.code() != Some(4) {
                 wrong.push(format!("{command}: {output:?}"));
-                let other = desk.path("other");
-                desk.try_to(&format!("volume umount {}", other.display()));
+                let other = sandbox.path("other");
+                sandbox.run(&format!("volume umount {}", other.display()));
             }
         }
     }
@@ -44,44 +41,43 @@ fn what_is_served_for_writing_is_in_use() {
         format!("run --at {place} --yes --quick --no-progress"),
         format!("drive fit --at {place} --yes --size 128MB --no-progress"),
     ] {
-        let output = desk.try_to(&command);
+        let output = sandbox.run(&command);
         let said = String::from_utf8_lossy(&output.stderr);
         if output.status.code() != Some(4) || !said.contains("in use") {
             wrong.push(format!("{command}: {output:?}"));
         }
     }
-    let open = desk.try_to(&format!("volume open {place} --passphrase-file line"));
-    desk.run(
-        crate::desk::PROGRAM,
-        &format!("volume umount {}", desk.path("front").display()),
-    );
+    let open = sandbox.run(&format!("volume open {place} --passphrase-file line"));
+    sandbox.ok(&format!(
+        "volume umount {}",
+        sandbox.path("front").display()
+    ));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(open.status.success(), "{open:?}");
     // Then it is free.
-    desk.run(
-        crate::desk::PROGRAM,
-        &format!("volume import {place} --passphrase-file line --input input --yes"),
-    );
+    sandbox.ok(&format!(
+        "volume import {place} --passphrase-file line --input input --yes"
+    ));
 }
 
 /// A server gives its first export, or its only one, without a name as well.
 #[test]
 fn an_export_is_in_use_by_its_other_name_too() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     for name in ["x", "y"] {
-        desk.file(name, 20);
+        sandbox.write_zeros(name, 20 * MIB);
     }
     let serve = "volume serve x y --type plain --cipher cipher_null-ecb --passphrase-file line";
-    let back = desk.command(PROGRAM, &format!("{serve} --nbd back"));
-    let _back = Back::start(back, &desk.path("back"));
+    let back = sandbox.cryptmark(&format!("{serve} --nbd back"));
+    let _back = start(back, &sandbox.path("back"));
     let [nameless, first, second] = ["", "x", "y"].map(|name| {
         let place = format!("nbd+unix:///{name}?socket=back");
         if !name.is_empty() {
-            desk.create(&place);
+            create(&sandbox, &place);
         }
         place
     });
-    fs::write(desk.path("input"), [1; 512]).unwrap();
+    sandbox.write("input", [1; 512]);
     let write = |place: &str| {
         format!("volume import {place} --passphrase-file line --input input --yes --no-progress")
     };
@@ -102,10 +98,10 @@ fn an_export_is_in_use_by_its_other_name_too() {
         (&nameless, "--read-only", read(&first), 0),
     ] {
         let front = format!("{served} {how} --passphrase-file line --nbd front --daemon");
-        desk.run(PROGRAM, &format!("volume serve {front}"));
-        let output = desk.try_to(&command);
-        let front = desk.path("front");
-        desk.run(PROGRAM, &format!("volume umount {}", front.display()));
+        sandbox.ok(&format!("volume serve {front}"));
+        let output = sandbox.run(&command);
+        let front = sandbox.path("front");
+        sandbox.ok(&format!("volume umount {}", front.display()));
         if output.status.code() != Some(code) {
             let said = String::from_utf8_lossy(&output.stderr);
             wrong.push(format!("{served} {how}: {command}: not {code}: {said}"));
@@ -117,18 +113,18 @@ fn an_export_is_in_use_by_its_other_name_too() {
 /// As in a file: who changes a header is waited for.
 #[test]
 fn keys_are_added_to_an_export_at_once() {
-    let desk = Desk::new();
-    desk.file("disk", 20);
-    let _back = Kind::Ours.start(&desk);
+    let sandbox = sandbox();
+    sandbox.write_zeros("disk", 20 * MIB);
+    let _back = Kind::Ours.start(&sandbox);
     let place = "nbd+unix:///?socket=back";
-    desk.create(place);
+    create(&sandbox, place);
     let add = |key: &str| -> Child {
-        fs::write(desk.path(key), key).unwrap();
+        sandbox.write(key, key);
         let add = format!(
             "volume key add {place} --passphrase-file line --new-key-file {key} --pbkdf pbkdf2 \
              --pbkdf-force-iterations 3000000"
         );
-        let mut command = desk.command(PROGRAM, &add);
+        let mut command = sandbox.cryptmark(&add);
         command.stderr(Stdio::piped()).spawn().unwrap()
     };
     for child in ["one", "two", "three"].map(add) {

@@ -3,17 +3,17 @@
 //! Every read is compared with what was written; in the end the file behind the
 //! server is opened without it.
 
-use crate::desk::{Back, Desk, Kind, MIB, PROGRAM, given};
+use crate::sandbox::{Kind, MIB, create, given, sandbox, start};
 use block::BlockDevice;
 use block::model::{Discarded, Model};
 use cipher::Key;
 use serve::nbd::{NbdDevice, Place, Uri};
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use testkit::{Running, Sandbox};
 use volume::{Access, Limits, Opening, Secret};
 
 /// Bytes of the volume's data.
@@ -22,12 +22,18 @@ const DATA: u64 = 2 * MIB;
 /// LUKS2's header.
 const HEADER: u64 = 16 * MIB;
 
-fn uri(desk: &Desk) -> String {
-    format!("nbd+unix:///?socket={}", desk.path("back").display())
+fn uri(sandbox: &Sandbox) -> String {
+    format!("nbd+unix:///?socket={}", sandbox.path("back").display())
 }
 
 /// Has `load` done while the server is killed `kills` times; how often that was.
-fn killing(kind: Kind, desk: &Desk, back: Back, kills: u64, load: impl Fn(u64) + Sync) -> Back {
+fn killing(
+    kind: Kind,
+    sandbox: &Sandbox,
+    back: Running,
+    kills: u64,
+    load: impl Fn(u64) + Sync,
+) -> Running {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let loading = scope.spawn(|| {
@@ -43,9 +49,9 @@ fn killing(kind: Kind, desk: &Desk, back: Back, kills: u64, load: impl Fn(u64) +
         for kill in 0..kills {
             std::thread::sleep(Duration::from_millis(50 + kill * 7919 % 150));
             assert!(!loading.is_finished(), "{kind:?}: the load has failed");
-            back.kill();
+            drop(back);
             std::thread::sleep(Duration::from_millis(kill * 31 % 60));
-            back = kind.start(desk);
+            back = kind.start(sandbox);
         }
         over.store(true, Ordering::SeqCst);
         let rounds = loading.join().unwrap();
@@ -76,15 +82,15 @@ pub fn model(seed: u64) -> Model {
 }
 
 /// Serves the volume on the export, at the socket `front`.
-fn serve(desk: &Desk) -> (Back, NbdDevice) {
+fn serve(sandbox: &Sandbox) -> (Running, NbdDevice) {
     let arguments = format!(
         "volume serve {} --passphrase-file line --trim pass --nbd front",
-        uri(desk)
+        uri(sandbox)
     );
-    let mut command = desk.command(PROGRAM, &arguments);
+    let mut command = sandbox.cryptmark(&arguments);
     command.stdout(Stdio::piped());
-    let front = Back::start(command, &desk.path("front"));
-    let client = NbdDevice::connect(&Place::Unix(desk.path("front")), "").unwrap();
+    let front = start(command, &sandbox.path("front"));
+    let client = NbdDevice::connect(&Place::Unix(sandbox.path("front")), "").unwrap();
     (front, client)
 }
 
@@ -106,19 +112,19 @@ fn survives(kind: Kind) {
         return;
     }
     let kills = given("NBD_KILLS", 3);
-    let desk = Desk::new();
-    desk.file("disk", (HEADER + DATA) / MIB);
-    let back = kind.start(&desk);
-    desk.create(&uri(&desk));
+    let sandbox = sandbox();
+    sandbox.write_zeros("disk", HEADER + DATA);
+    let back = kind.start(&sandbox);
+    create(&sandbox, &uri(&sandbox));
 
     // In this process, by the device itself.
-    let device = NbdDevice::open(&Uri::parse(uri(&desk).as_ref()).unwrap()).unwrap();
+    let device = NbdDevice::open(&Uri::parse(uri(&sandbox).as_ref()).unwrap()).unwrap();
     let plain = opened(&device);
     assert_eq!(plain.geometry().size, DATA);
     let over = AtomicBool::new(false);
     let back = std::thread::scope(|scope| {
         let watching = scope.spawn(|| no_hang(&device, &over));
-        let back = killing(kind, &desk, back, kills, |round| {
+        let back = killing(kind, &sandbox, back, kills, |round| {
             model(round + 1).run(&plain)
         });
         over.store(true, Ordering::SeqCst);
@@ -133,30 +139,24 @@ fn survives(kind: Kind) {
     plain.flush().unwrap();
     drop(plain);
     drop(device);
-    back.kill();
+    drop(back);
     let reading = "volume export disk --passphrase-file line --yes --output out";
-    desk.run(PROGRAM, reading);
-    assert!(
-        is_same(&fs::read(desk.path("out")).unwrap(), &expected),
-        "{kind:?}"
-    );
+    sandbox.ok(reading);
+    assert!(is_same(&sandbox.read("out"), &expected), "{kind:?}");
 
     // By the program, which serves it to somebody else.
-    let back = kind.start(&desk);
-    let (front, client) = serve(&desk);
-    let back = killing(kind, &desk, back, kills, |round| {
+    let back = kind.start(&sandbox);
+    let (front, client) = serve(&sandbox);
+    let back = killing(kind, &sandbox, back, kills, |round| {
         model(round + 100).run(&client)
     });
     client.read_at(0, &mut expected).unwrap();
     client.flush().unwrap();
     drop(client);
-    back.kill();
+    drop(back);
     drop(front);
-    desk.run(PROGRAM, reading);
-    assert!(
-        is_same(&fs::read(desk.path("out")).unwrap(), &expected),
-        "{kind:?}"
-    );
+    sandbox.ok(reading);
+    assert!(is_same(&sandbox.read("out"), &expected), "{kind:?}");
 }
 
 /// Whether both have the same bytes where the first has no hole: what was
@@ -186,15 +186,15 @@ fn our_server_killed_under_load_loses_nothing() {
 /// The program says what it is, and ends as it should.
 #[test]
 fn a_volume_on_an_export_is_served_in_the_background() {
-    let desk = Desk::new();
-    desk.file("disk", (HEADER + DATA) / MIB);
-    let back = Kind::Ours.start(&desk);
+    let sandbox = sandbox();
+    sandbox.write_zeros("disk", HEADER + DATA);
+    let back = Kind::Ours.start(&sandbox);
     let place = "nbd+unix:///?socket=back";
-    desk.create(place);
+    create(&sandbox, place);
     let serving =
         "volume serve nbd+unix:///?socket=back --passphrase-file line --nbd front --daemon";
-    let mut child = desk
-        .command(PROGRAM, serving)
+    let mut child = sandbox
+        .cryptmark(serving)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -203,19 +203,19 @@ fn a_volume_on_an_export_is_served_in_the_background() {
     told.read_line(&mut line).unwrap();
     assert!(child.wait().unwrap().success());
     assert!(line.starts_with(&format!("{place} is served: ")), "{line}");
-    let client = NbdDevice::connect(&Place::Unix(desk.path("front")), "").unwrap();
+    let client = NbdDevice::connect(&Place::Unix(sandbox.path("front")), "").unwrap();
     client.write_at(0, &[5; 4096]).unwrap();
     client.flush().unwrap();
     // It works in another folder now, and finds the server all the same.
-    back.kill();
-    let _back = Kind::Ours.start(&desk);
+    drop(back);
+    let _back = Kind::Ours.start(&sandbox);
     let mut bytes = [0; 4096];
     client.read_at(0, &mut bytes).unwrap();
     assert_eq!(bytes, [5; 4096]);
     let refused =
-        desk.try_to("volume serve nbd+unix:///?socket=./back --passphrase-file line --nbd other");
+        sandbox.run("volume serve nbd+unix:///?socket=./back --passphrase-file line --nbd other");
     assert_eq!(refused.status.code(), Some(4), "it is the same place");
     drop(client);
-    desk.run(PROGRAM, &format!("volume umount {place}"));
-    assert!(!desk.path("front").exists());
+    sandbox.ok(&format!("volume umount {place}"));
+    assert!(!sandbox.path("front").exists());
 }

@@ -4,9 +4,9 @@
 mod ceph;
 mod commands;
 mod cut;
-mod desk;
 mod held;
 mod killed;
 mod refused;
+mod sandbox;
 #[cfg(feature = "tls")]
 mod tls;

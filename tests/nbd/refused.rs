@@ -1,10 +1,11 @@
 //! What cannot be opened over NBD is said in two lines, by its exit code.
 
-use crate::desk::{Back, Desk, Kind, have};
+use crate::sandbox::{Kind, MIB, create, sandbox, start};
 use std::fs;
+use testkit::{Sandbox, have};
 
-fn refused(desk: &Desk, code: i32, arguments: &str, words: &str) {
-    let output = desk.try_to(arguments);
+fn refused(sandbox: &Sandbox, code: i32, arguments: &str, words: &str) {
+    let output = sandbox.run(arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
     assert!(
@@ -16,9 +17,9 @@ fn refused(desk: &Desk, code: i32, arguments: &str, words: &str) {
 
 #[test]
 fn bad_input_is_told() {
-    let desk = Desk::new();
-    desk.file("disk", 20);
-    let _back = Kind::Ours.start(&desk);
+    let sandbox = sandbox();
+    sandbox.write_zeros("disk", 20 * MIB);
+    let _back = Kind::Ours.start(&sandbox);
     let unreachable = "cannot reach an NBD server";
     for (code, place, words) in [
         (2, "nbd://", "is no NBD URI"),
@@ -43,61 +44,61 @@ fn bad_input_is_told() {
             format!("volume serve {place} --passphrase-file line --nbd front"),
             format!("run --at {place} --size 40MB --quick --store runs.db"),
         ] {
-            refused(&desk, code, &command, words);
+            refused(&sandbox, code, &command, words);
         }
     }
     let place = "nbd+unix:///?socket=back";
     refused(
-        &desk,
+        &sandbox,
         2,
         &format!("volume open {place} --passphrase-file line"),
         "signature",
     );
     refused(
-        &desk,
+        &sandbox,
         2,
         &format!("volume umount {place}"),
         "neither mounted nor served",
     );
     refused(
-        &desk,
+        &sandbox,
         2,
         &format!("run --at {place} --size 1GiB --store runs.db"),
         "holds",
     );
     refused(
-        &desk,
+        &sandbox,
         2,
         &format!("advise --at {place} --store runs.db"),
         "not for NBD exports",
     );
-    desk.create(place);
+    create(&sandbox, place);
     refused(
-        &desk,
+        &sandbox,
         4,
         &format!("volume create {place} --passphrase-file line"),
         "a LUKS",
     );
     refused(
-        &desk,
+        &sandbox,
         4,
         &format!("run --at {place} --size 40MB --store runs.db"),
         "a LUKS",
     );
-    fs::write(desk.path("wrong"), "wrong\n").unwrap();
+    sandbox.write("wrong", "wrong\n");
     refused(
-        &desk,
+        &sandbox,
         3,
         &format!("volume open {place} --passphrase-file wrong"),
         "keyslot",
     );
     refused(
-        &desk,
+        &sandbox,
         2,
         &format!("volume reencrypt {place} --decrypt --passphrase-file line"),
         "no place for a header",
     );
-    assert!(!desk.path("front").exists());
+    assert!(!sandbox.path("front").exists());
 }
 
 #[test]
@@ -105,60 +106,60 @@ fn an_export_that_is_only_read_is_not_written() {
     if !have(&["nbdkit"]) {
         return;
     }
-    let desk = Desk::new();
-    desk.file("disk", 20);
-    desk.create("disk --yes");
-    let command = desk.command("nbdkit", "--foreground --readonly --unix back file disk");
-    let _back = Back::start(command, &desk.path("back"));
+    let sandbox = sandbox();
+    sandbox.write_zeros("disk", 20 * MIB);
+    create(&sandbox, "disk --yes");
+    let command = sandbox.command("nbdkit", "--foreground --readonly --unix back file disk");
+    let _back = start(command, &sandbox.path("back"));
     let place = "nbd+unix:///?socket=back";
     let only = "open for reading only";
     refused(
-        &desk,
+        &sandbox,
         2,
         &format!("volume create {place} --yes --passphrase-file line"),
         only,
     );
     refused(
-        &desk,
+        &sandbox,
         2,
         &format!("volume passwd {place} --passphrase-file line"),
         only,
     );
     refused(
-        &desk,
+        &sandbox,
         2,
         &format!("volume serve {place} --passphrase-file line --nbd front"),
         only,
     );
     refused(
-        &desk,
+        &sandbox,
         2,
         &format!("run --at {place} --size 40MB --yes --store runs.db"),
         only,
     );
-    let opened = desk.try_to(&format!("volume open {place} --passphrase-file line"));
+    let opened = sandbox.run(&format!("volume open {place} --passphrase-file line"));
     assert!(opened.status.success());
 }
 
 #[test]
 fn tls_that_is_not_there_is_said() {
-    let desk = Desk::new();
-    desk.file("disk", 20);
-    let _back = Kind::Ours.start(&desk);
-    fs::create_dir(desk.path("pki")).unwrap();
+    let sandbox = sandbox();
+    sandbox.write_zeros("disk", 20 * MIB);
+    let _back = Kind::Ours.start(&sandbox);
+    fs::create_dir(sandbox.path("pki")).unwrap();
     let place = "nbds+unix:///?socket=back";
     let open = |place: &str| format!("volume open {place} --passphrase-file line");
-    refused(&desk, 2, &open(place), "tls-certificates");
+    refused(&sandbox, 2, &open(place), "tls-certificates");
     if cfg!(feature = "tls") {
         refused(
-            &desk,
+            &sandbox,
             2,
             &open(&format!("{place}&tls-certificates=pki")),
             "ca-cert.pem",
         );
     } else {
         refused(
-            &desk,
+            &sandbox,
             1,
             &open(&format!("{place}&tls-certificates=pki")),
             "without TLS",
@@ -168,12 +169,12 @@ fn tls_that_is_not_there_is_said() {
 
 #[test]
 fn names_are_as_long_as_the_protocol_has_them() {
-    let desk = Desk::new();
-    desk.file("disk", 20);
-    desk.create("disk --yes");
+    let sandbox = sandbox();
+    sandbox.write_zeros("disk", 20 * MIB);
+    create(&sandbox, "disk --yes");
     let name = "x".repeat(4097);
     refused(
-        &desk,
+        &sandbox,
         2,
         &format!("volume serve disk --nbd front --passphrase-file line --name {name}"),
         "4097 bytes",

@@ -1,8 +1,9 @@
 //! Every kind of content against every command that would write over it.
 
-use super::{Desk, FAST, nothing_wrong};
+use super::{file, nothing_wrong, refused, run, sandbox};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use testkit::{CHEAP, Sandbox};
 
 const SIZE: u64 = 24 << 20;
 const MIB: u64 = 1 << 20;
@@ -133,23 +134,21 @@ fn kinds() -> Vec<Kind> {
     ]
 }
 
-impl Desk {
-    fn hold(&self, kind: &Kind) {
-        let pieces: Vec<(u64, &[u8])> = kind
-            .pieces
-            .iter()
-            .map(|(at, bytes)| (*at, bytes.as_slice()))
-            .collect();
-        self.file("x", SIZE, &pieces);
-    }
+fn hold(sandbox: &Sandbox, kind: &Kind) {
+    let pieces: Vec<(u64, &[u8])> = kind
+        .pieces
+        .iter()
+        .map(|(at, bytes)| (*at, bytes.as_slice()))
+        .collect();
+    file(sandbox, "x", SIZE, &pieces);
 }
 
 /// Commands that write over all of `x`, whatever it holds.
 fn overwriting() -> Vec<String> {
     vec![
-        format!("create x --passphrase-file pass {FAST}"),
+        format!("create x --passphrase-file pass {CHEAP}"),
         format!("create x --type luks1 --passphrase-file pass --pbkdf-force-iterations 1000"),
-        format!("create fresh --size 24M --header x --passphrase-file pass {FAST}"),
+        format!("create fresh --size 24M --header x --passphrase-file pass {CHEAP}"),
         "create x --type veracrypt --veracrypt-pim 1 --quick --hash sha512 --passphrase-file pass"
             .into(),
         "create x --type tcrypt --quick --passphrase-file pass".into(),
@@ -168,24 +167,24 @@ fn encrypting() -> Vec<String> {
     ]
 }
 
-/// A desk with a small volume, a detached header, key files and something to import.
-fn desk() -> Desk {
-    let desk = Desk::new();
-    fs::write(desk.path("letter"), [b'l'; 4096]).unwrap();
+/// A sandbox with a small volume, a detached header, key files and something to import.
+fn prepared() -> Sandbox {
+    let sandbox = sandbox();
+    sandbox.write("letter", [b'l'; 4096]);
     let lines: String = (0..64).map(|line| format!("{line:032}\n")).collect();
-    fs::write(desk.path("key64"), lines).unwrap();
-    desk.done(&format!(
-        "create small --size 17M --passphrase-file pass {FAST}"
+    sandbox.write("key64", lines);
+    sandbox.volume(&format!(
+        "create small --size 17M --passphrase-file pass {CHEAP}"
     ));
-    desk.done(&format!(
-        "create away --size 24M --header detached --passphrase-file pass {FAST}"
+    sandbox.volume(&format!(
+        "create away --size 24M --header detached --passphrase-file pass {CHEAP}"
     ));
-    desk
+    sandbox
 }
 
 #[test]
 fn nothing_is_overwritten_unasked() {
-    let desk = desk();
+    let sandbox = prepared();
     let mut wrong = Vec::new();
     for kind in kinds() {
         let mut commands = overwriting();
@@ -193,9 +192,9 @@ fn nothing_is_overwritten_unasked() {
             commands.extend(encrypting());
         }
         for command in commands {
-            desk.hold(&kind);
+            hold(&sandbox, &kind);
             let of = format!("{}: ", kind.name);
-            let refused = desk.refused(&command, b"", 4, kind.words);
+            let refused = refused(&sandbox, &command, b"", 4, kind.words);
             wrong.extend(refused.into_iter().map(|wrong| of.clone() + &wrong));
         }
     }
@@ -204,18 +203,18 @@ fn nothing_is_overwritten_unasked() {
 
 #[test]
 fn who_confirms_gets_it_done() {
-    let desk = desk();
+    let sandbox = prepared();
     let mut kinds = kinds();
     kinds.retain(|kind| ["ext4", "from-16"].contains(&kind.name));
     assert_eq!(kinds.len(), 2);
     let mut wrong = Vec::new();
     for command in overwriting().into_iter().chain(encrypting()) {
         for kind in &kinds {
-            desk.hold(kind);
-            let _ = fs::remove_file(desk.path("fresh"));
-            let before = fs::read(desk.path("x")).unwrap();
-            let answer = desk.run(&format!("{command} --yes"), b"");
-            if answer.code != Some(0) || fs::read(desk.path("x")).unwrap() == before {
+            hold(&sandbox, kind);
+            let _ = fs::remove_file(sandbox.path("fresh"));
+            let before = sandbox.read("x");
+            let answer = run(&sandbox, &format!("{command} --yes"), b"");
+            if answer.code != Some(0) || sandbox.read("x") == before {
                 wrong.push(format!("{}: {command}: {answer:?}", kind.name));
             }
         }
@@ -225,20 +224,26 @@ fn who_confirms_gets_it_done() {
 
 #[test]
 fn a_luks_volume_is_told_by_name_and_key_slots() {
-    let desk = desk();
+    let sandbox = prepared();
     let uuid = "b0a4c2e6-3f5d-4a1b-9c8e-7d6f5a4b3c2d";
     let mut wrong = Vec::new();
     for kind in ["luks1", "luks2"] {
-        let _ = fs::remove_file(desk.path("x"));
+        let _ = fs::remove_file(sandbox.path("x"));
         let label = if kind == "luks2" { "--label home" } else { "" };
-        desk.done(&format!(
-            "create x --size 24M --type {kind} --uuid {uuid} {label} --passphrase-file pass {FAST}"
+        sandbox.volume(&format!(
+            "create x --size 24M --type {kind} --uuid {uuid} {label} --passphrase-file pass {CHEAP}"
         ));
-        desk.done(&format!(
-            "key add x --passphrase-file pass --new-passphrase-file other --new-key-slot 3 {FAST}"
+        sandbox.volume(&format!(
+            "key add x --passphrase-file pass --new-passphrase-file other --new-key-slot 3 {CHEAP}"
         ));
         for command in overwriting().into_iter().chain(encrypting()) {
-            wrong.extend(desk.refused(&command, b"", 4, &[uuid, "key slots 0, 3"]));
+            wrong.extend(refused(
+                &sandbox,
+                &command,
+                b"",
+                4,
+                &[uuid, "key slots 0, 3"],
+            ));
         }
     }
     nothing_wrong(&wrong);
@@ -246,12 +251,12 @@ fn a_luks_volume_is_told_by_name_and_key_slots() {
 
 #[test]
 fn what_a_volume_holds_inside_is_asked_for() {
-    let desk = desk();
-    desk.file("ext4", 64 << 10, &[(0, &ext4())]);
+    let sandbox = prepared();
+    file(&sandbox, "ext4", 64 << 10, &[(0, &ext4())]);
     let mut wrong = Vec::new();
     for (make, open) in [
         (
-            format!("create v --size 20M --passphrase-file pass {FAST}"),
+            format!("create v --size 20M --passphrase-file pass {CHEAP}"),
             "",
         ),
         (
@@ -261,37 +266,43 @@ fn what_a_volume_holds_inside_is_asked_for() {
         ),
         ("create v --size 4M --type plain".into(), "--type plain"),
     ] {
-        let _ = fs::remove_file(desk.path("v"));
-        desk.done(&make);
+        let _ = fs::remove_file(sandbox.path("v"));
+        sandbox.volume(&make);
         let import = format!("import v {open} --passphrase-file pass -i");
         // The noise of a volume without a header is asked for as well.
-        desk.done(&format!("{import} ext4 --yes"));
+        sandbox.volume(&format!("{import} ext4 --yes"));
         let again = format!("{import} letter");
-        wrong.extend(desk.refused(&again, b"", 4, &["ext4 file system \"letters\""]));
-        desk.done(&format!("{again} --yes"));
+        wrong.extend(refused(
+            &sandbox,
+            &again,
+            b"",
+            4,
+            &["ext4 file system \"letters\""],
+        ));
+        sandbox.volume(&format!("{again} --yes"));
     }
     nothing_wrong(&wrong);
 }
 
 #[test]
 fn what_is_no_noise_is_no_volume_without_a_header() {
-    let desk = desk();
+    let sandbox = prepared();
     let text = b"Dear reader, this is no noise. ".repeat(200);
     let mut wrong = Vec::new();
     for place in [0, 5 * MIB, 20 * MIB] {
-        desk.file("x", SIZE, &[(place, &text)]);
+        file(&sandbox, "x", SIZE, &[(place, &text)]);
         let words = format!("at byte {place} that are not encrypted");
         for command in encrypting() {
-            wrong.extend(desk.refused(&command, b"", 4, &[&words]));
+            wrong.extend(refused(&sandbox, &command, b"", 4, &[&words]));
         }
     }
     nothing_wrong(&wrong);
     // What is blank is nobody's.
     for command in encrypting() {
-        desk.file("x", SIZE, &[]);
-        desk.done(&command);
-        wrong.extend(desk.refused(&command, b"", 4, &["x holds", "--yes"]));
-        desk.done(&format!("{command} --yes"));
+        file(&sandbox, "x", SIZE, &[]);
+        sandbox.volume(&command);
+        wrong.extend(refused(&sandbox, &command, b"", 4, &["x holds", "--yes"]));
+        sandbox.volume(&format!("{command} --yes"));
     }
     nothing_wrong(&wrong);
 }
@@ -299,9 +310,9 @@ fn what_is_no_noise_is_no_volume_without_a_header() {
 /// Without a header, nothing says whose noise it is.
 #[test]
 fn noise_is_asked_for_where_no_header_is() {
-    let desk = desk();
+    let sandbox = prepared();
     let words = &["x holds data from byte ", "encrypted data looks like this"];
-    desk.done(
+    sandbox.volume(
         "create x --size 24M --type veracrypt --veracrypt-pim 1 --quick --passphrase-file other",
     );
     let mut wrong = Vec::new();
@@ -309,31 +320,31 @@ fn noise_is_asked_for_where_no_header_is() {
         .iter()
         .filter(|line| !line.contains("--header"))
     {
-        wrong.extend(desk.refused(command, b"", 4, words));
+        wrong.extend(refused(&sandbox, command, b"", 4, words));
     }
     // A volume with a file system in it, under another passphrase.
-    let _ = fs::remove_file(desk.path("x"));
-    desk.file("ext4", 64 << 10, &[(0, &ext4())]);
-    desk.done("create x --size 4M --type plain");
-    desk.done("import x --type plain --passphrase-file pass -i ext4 --yes");
+    let _ = fs::remove_file(sandbox.path("x"));
+    file(&sandbox, "ext4", 64 << 10, &[(0, &ext4())]);
+    sandbox.volume("create x --size 4M --type plain");
+    sandbox.volume("import x --type plain --passphrase-file pass -i ext4 --yes");
     let import = "import x --type plain -i letter --passphrase-file";
-    wrong.extend(desk.refused(&format!("{import} other"), b"", 4, words));
+    wrong.extend(refused(&sandbox, &format!("{import} other"), b"", 4, words));
     let named = &["ext4 file system \"letters\""];
-    wrong.extend(desk.refused(&format!("{import} pass"), b"", 4, named));
+    wrong.extend(refused(&sandbox, &format!("{import} pass"), b"", 4, named));
     nothing_wrong(&wrong);
 }
 
 #[test]
 fn what_a_volume_holds_without_a_name_is_asked_for() {
-    let desk = desk();
-    fs::write(desk.path("diary"), b"my diary, day one\n".repeat(20_000)).unwrap();
+    let sandbox = prepared();
+    sandbox.write("diary", b"my diary, day one\n".repeat(20_000));
     let mut wrong = Vec::new();
     for (make, open) in [
-        (format!("create v --size 20M {FAST}"), ""),
-        (format!("create v --size 20M --type luks1 {FAST}"), ""),
+        (format!("create v --size 20M {CHEAP}"), ""),
+        (format!("create v --size 20M --type luks1 {CHEAP}"), ""),
         // What such a cipher makes of zeros repeats itself, and is no data.
         (
-            format!("create v --size 20M --cipher aes-cbc-essiv:sha256 {FAST}"),
+            format!("create v --size 20M --cipher aes-cbc-essiv:sha256 {CHEAP}"),
             "",
         ),
         (
@@ -341,14 +352,14 @@ fn what_a_volume_holds_without_a_name_is_asked_for() {
             "--type veracrypt --veracrypt-pim 1 --hash sha512",
         ),
     ] {
-        let _ = fs::remove_file(desk.path("v"));
-        desk.done(&format!("{make} --passphrase-file pass"));
+        let _ = fs::remove_file(sandbox.path("v"));
+        sandbox.volume(&format!("{make} --passphrase-file pass"));
         let import = format!("import v {open} --passphrase-file pass -i");
-        desk.done(&format!("{import} diary"));
+        sandbox.volume(&format!("{import} diary"));
         let again = format!("{import} letter");
         let words = &["the volume in v holds readable data at byte 0", "--yes"];
-        wrong.extend(desk.refused(&again, b"", 4, words));
-        desk.done(&format!("{again} --yes"));
+        wrong.extend(refused(&sandbox, &again, b"", 4, words));
+        sandbox.volume(&format!("{again} --yes"));
     }
     nothing_wrong(&wrong);
 }
@@ -356,23 +367,23 @@ fn what_a_volume_holds_without_a_name_is_asked_for() {
 /// What only shows when the new header is made.
 #[test]
 fn what_cannot_be_created_leaves_what_was_there() {
-    let desk = Desk::new();
-    desk.done(&format!(
-        "create x --size 20M --passphrase-file pass {FAST}"
+    let sandbox = sandbox();
+    sandbox.volume(&format!(
+        "create x --size 20M --passphrase-file pass {CHEAP}"
     ));
     let long = "n".repeat(60);
     let mut wrong = Vec::new();
     for (code, options) in [
-        (2, format!("{FAST} --offset 100G")),
-        (2, format!("{FAST} --offset 1")),
-        (2, format!("{FAST} --offset 40960")),
+        (2, format!("{CHEAP} --offset 100G")),
+        (2, format!("{CHEAP} --offset 1")),
+        (2, format!("{CHEAP} --offset 40960")),
         // There is room for headers, and for no key slot.
-        (2, format!("{FAST} --offset 128")),
-        (2, format!("{FAST} --label {long}")),
-        (2, format!("{FAST} --subsystem {long}")),
-        (4, format!("{FAST} --type luks1 --offset 8")),
-        (4, format!("{FAST} --type luks1 --offset 1")),
-        (2, format!("{FAST} --type luks1 --offset 8G")),
+        (2, format!("{CHEAP} --offset 128")),
+        (2, format!("{CHEAP} --label {long}")),
+        (2, format!("{CHEAP} --subsystem {long}")),
+        (4, format!("{CHEAP} --type luks1 --offset 8")),
+        (4, format!("{CHEAP} --type luks1 --offset 1")),
+        (2, format!("{CHEAP} --type luks1 --offset 8G")),
         (
             2,
             "--type veracrypt --veracrypt-pim 1 --quick --cipher des".into(),
@@ -384,76 +395,84 @@ fn what_cannot_be_created_leaves_what_was_there() {
         (2, "--type tcrypt --quick --cipher camellia".into()),
     ] {
         let line = format!("create x --yes --passphrase-file other {options}");
-        wrong.extend(desk.refused(&line, b"", code, &[]));
+        wrong.extend(refused(&sandbox, &line, b"", code, &[]));
     }
     nothing_wrong(&wrong);
-    desk.done("open x --passphrase-file pass");
+    sandbox.volume("open x --passphrase-file pass");
 }
 
 #[test]
 fn shrinking_says_what_is_cut_off() {
-    let desk = desk();
+    let sandbox = prepared();
     let wanted = &["the last 524288 bytes", "from byte 17301504 on"];
-    let wrong = desk.refused("resize small --to 16896K", b"", 4, wanted);
+    let wrong = refused(&sandbox, "resize small --to 16896K", b"", 4, wanted);
     nothing_wrong(&wrong);
-    let answer = desk.run("resize small --to 99999999TiB", b"");
+    let answer = run(&sandbox, "resize small --to 99999999TiB", b"");
     assert_eq!(answer.code, Some(2));
     assert!(
         !answer.said.contains("18446744073709551615"),
         "{}",
         answer.said
     );
-    desk.done("resize small --to 16896K --yes");
+    sandbox.volume("resize small --to 16896K --yes");
 }
 
 #[test]
 fn a_hidden_volume_is_made_only_where_the_user_says_that_there_is_none() {
-    let desk = desk();
-    desk.done(
+    let sandbox = prepared();
+    sandbox.volume(
         "create v --size 4M --type veracrypt --veracrypt-pim 1 --quick --passphrase-file pass",
     );
     let create = "create v --type veracrypt --veracrypt-pim 1 --outer-pim 1 --tcrypt-hidden 1M --passphrase-file pass \
                   --new-passphrase-file";
-    let mut wrong = desk.refused(
+    let mut wrong = refused(
+        &sandbox,
         &format!("{create} other"),
         b"",
         4,
         &["hidden volume already"],
     );
     // With what opens the outer one it could never be opened.
-    wrong.extend(desk.refused(&format!("{create} pass --yes"), b"", 2, &["outer one"]));
-    desk.done(&format!("{create} other --yes"));
-    wrong.extend(desk.refused(
+    wrong.extend(refused(
+        &sandbox,
+        &format!("{create} pass --yes"),
+        b"",
+        2,
+        &["outer one"],
+    ));
+    sandbox.volume(&format!("{create} other --yes"));
+    wrong.extend(refused(
+        &sandbox,
         &format!("{create} other"),
         b"",
         4,
         &["hidden volume already"],
     ));
     nothing_wrong(&wrong);
-    desk.done("open v --type veracrypt --veracrypt-pim 1 --hash sha512 --tcrypt-hidden --passphrase-file other");
+    sandbox.volume("open v --type veracrypt --veracrypt-pim 1 --hash sha512 --tcrypt-hidden --passphrase-file other");
 }
 
 #[test]
 fn key_material_of_a_replaced_volume_is_gone() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     for (old, new) in [
-        ("luks2", format!("--type luks2 {FAST}")),
-        ("luks1", format!("--type luks2 {FAST}")),
+        ("luks2", format!("--type luks2 {CHEAP}")),
+        ("luks1", format!("--type luks2 {CHEAP}")),
         ("luks2", "--type luks1 --pbkdf-force-iterations 1000".into()),
         ("luks2", "--type veracrypt --veracrypt-pim 1 --quick".into()),
     ] {
-        let _ = fs::remove_file(desk.path("x"));
-        desk.done(&format!(
-            "create x --size 24M --type {old} --passphrase-file pass {FAST}"
+        let _ = fs::remove_file(sandbox.path("x"));
+        sandbox.volume(&format!(
+            "create x --size 24M --type {old} --passphrase-file pass {CHEAP}"
         ));
         for slot in 1..6 {
-            desk.done(&format!(
-                "key add x --passphrase-file pass --new-passphrase-file other --new-key-slot {slot} {FAST}"
+            sandbox.volume(&format!(
+                "key add x --passphrase-file pass --new-passphrase-file other --new-key-slot {slot} {CHEAP}"
             ));
         }
-        let before = fs::read(desk.path("x")).unwrap();
-        desk.done(&format!("create x --yes --passphrase-file other {new}"));
-        let after = fs::read(desk.path("x")).unwrap();
+        let before = sandbox.read("x");
+        sandbox.volume(&format!("create x --yes --passphrase-file other {new}"));
+        let after = sandbox.read("x");
         let sectors = before.chunks(512).zip(after.chunks(512));
         let kept = sectors
             .filter(|(before, after)| before == after && before.iter().any(|&byte| byte != 0))
@@ -464,10 +483,10 @@ fn key_material_of_a_replaced_volume_is_gone() {
 
 #[test]
 fn new_files_are_their_owners_and_go_again_on_failure() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let created: [(String, &[&str]); 3] = [
         (
-            format!("create x --size 24M --header h --passphrase-file pass {FAST}"),
+            format!("create x --size 24M --header h --passphrase-file pass {CHEAP}"),
             &["x", "h"],
         ),
         (
@@ -478,33 +497,36 @@ fn new_files_are_their_owners_and_go_again_on_failure() {
         ("create x --size 4M --type plain".into(), &["x"]),
     ];
     for (command, names) in created {
-        desk.done(&command);
+        sandbox.volume(&command);
         for name in names {
-            let mode = fs::metadata(desk.path(name)).unwrap().permissions().mode();
+            let mode = fs::metadata(sandbox.path(name))
+                .unwrap()
+                .permissions()
+                .mode();
             assert_eq!(mode & 0o777, 0o600, "{command}: {name}");
-            fs::remove_file(desk.path(name)).unwrap();
+            fs::remove_file(sandbox.path(name)).unwrap();
         }
     }
     let failing = [
         (
             2,
-            format!("create x --size 24M --header h --passphrase-file missing {FAST}"),
+            format!("create x --size 24M --header h --passphrase-file missing {CHEAP}"),
         ),
         (
             2,
-            format!("create x --size 24M -c cipher_null-ecb --yes --passphrase-file pass {FAST}"),
+            format!("create x --size 24M -c cipher_null-ecb --yes --passphrase-file pass {CHEAP}"),
         ),
         (
             2,
-            format!("create x --size 24M --uuid hello --passphrase-file pass {FAST}"),
+            format!("create x --size 24M --uuid hello --passphrase-file pass {CHEAP}"),
         ),
         (
             2,
-            format!("create x --size 24M --header x --passphrase-file pass {FAST}"),
+            format!("create x --size 24M --header x --passphrase-file pass {CHEAP}"),
         ),
         (
             2,
-            format!("create x --size 24M --header ./x --passphrase-file pass {FAST}"),
+            format!("create x --size 24M --header ./x --passphrase-file pass {CHEAP}"),
         ),
         (
             2,
@@ -523,10 +545,10 @@ fn new_files_are_their_owners_and_go_again_on_failure() {
             "create x --size 24M --type veracrypt --veracrypt-pim 5 --passphrase-file short".into(),
         ),
     ];
-    fs::write(desk.path("short"), "too short for it\n").unwrap();
+    sandbox.write("short", "too short for it\n");
     let mut wrong = Vec::new();
     for (code, command) in failing {
-        wrong.extend(desk.refused(&command, b"", code, &[]));
+        wrong.extend(refused(&sandbox, &command, b"", code, &[]));
     }
     nothing_wrong(&wrong);
 }
@@ -534,47 +556,47 @@ fn new_files_are_their_owners_and_go_again_on_failure() {
 #[test]
 fn input_that_reaches_a_protected_volume_is_refused_before_it_is_written() {
     const BEFORE: usize = 2_879_488;
-    let desk = Desk::new();
-    desk.done(
+    let sandbox = sandbox();
+    sandbox.volume(
         "create v --size 4M --type veracrypt --veracrypt-pim 1 --quick --passphrase-file pass",
     );
-    desk.done(
+    sandbox.volume(
         "create v --type veracrypt --veracrypt-pim 1 --outer-pim 1 --tcrypt-hidden 1M --passphrase-file pass \
          --new-passphrase-file other --yes",
     );
     let import = "import v --type veracrypt --veracrypt-pim 1 --hash sha512 --passphrase-file pass --yes \
                   --protect-hidden --protection-pim 1 --protection-passphrase-file other -i";
     let input = vec![b'l'; BEFORE + 1];
-    fs::write(desk.path("long"), &input).unwrap();
-    fs::write(desk.path("fits"), &input[..BEFORE]).unwrap();
+    sandbox.write("long", &input);
+    sandbox.write("fits", &input[..BEFORE]);
     let words = &["would reach the hidden volume in v", "2879488 bytes before"];
-    let wrong = desk.refused(&format!("{import} long"), b"", 4, words);
+    let wrong = refused(&sandbox, &format!("{import} long"), b"", 4, words);
     nothing_wrong(&wrong);
-    desk.done(&format!("{import} fits"));
+    sandbox.volume(&format!("{import} fits"));
     // How long a pipe is shows too late: what was lost is said.
-    let answer = desk.run(&format!("{import} -"), &input);
+    let answer = run(&sandbox, &format!("{import} -"), &input);
     assert_eq!(answer.code, Some(4), "{}", answer.said);
     let said = ["reaches the hidden volume in v", "bytes had been written"];
     for words in said {
         assert!(answer.said.contains(words), "{}", answer.said);
     }
-    desk.done("open v --type veracrypt --veracrypt-pim 1 --hash sha512 --tcrypt-hidden --passphrase-file other");
+    sandbox.volume("open v --type veracrypt --veracrypt-pim 1 --hash sha512 --tcrypt-hidden --passphrase-file other");
 }
 
 #[test]
 fn a_hidden_volume_is_protected_while_the_outer_one_is_served() {
-    let desk = Desk::new();
-    desk.done(
+    let sandbox = sandbox();
+    sandbox.volume(
         "create v --size 8M --type veracrypt --veracrypt-pim 1 --quick --passphrase-file pass",
     );
-    desk.done(
+    sandbox.volume(
         "create v --type veracrypt --veracrypt-pim 1 --outer-pim 1 --tcrypt-hidden 1M --passphrase-file pass \
          --new-passphrase-file other --yes",
     );
     let hidden = "v --type veracrypt --veracrypt-pim 1 --hash sha512 --tcrypt-hidden --passphrase-file other";
-    desk.file("secret", 1 << 20, &[(0, &[b's'; 4096])]);
-    desk.done(&format!("import {hidden} -i secret"));
-    fs::create_dir(desk.path("d")).unwrap();
+    file(&sandbox, "secret", 1 << 20, &[(0, &[b's'; 4096])]);
+    sandbox.volume(&format!("import {hidden} -i secret"));
+    fs::create_dir(sandbox.path("d")).unwrap();
     let serving = "--type veracrypt --veracrypt-pim 1 --hash sha512 --passphrase-file pass \
                    --protect-hidden --protection-pim 1 --protection-passphrase-file other --daemon";
     let fuse = fs::File::options().read(true).write(true).open("/dev/fuse");
@@ -582,21 +604,18 @@ fn a_hidden_volume_is_protected_while_the_outer_one_is_served() {
         println!("skipped: mounts: /dev/fuse: {error}");
         return;
     }
-    desk.done(&format!("mount v d --as file {serving}"));
-    let written = fs::write(desk.path("d/volume"), vec![b'x'; 7 << 20]);
-    let ended = desk.run("umount v", b"");
-    desk.done(&format!("export {hidden} -o out"));
+    sandbox.volume(&format!("mount v d --as file {serving}"));
+    let written = fs::write(sandbox.path("d/volume"), vec![b'x'; 7 << 20]);
+    let ended = run(&sandbox, "umount v", b"");
+    sandbox.volume(&format!("export {hidden} -o out"));
     assert!(written.is_err(), "what would destroy it is refused");
     assert!(ended.code.is_some());
-    assert_eq!(
-        fs::read(desk.path("out")).unwrap(),
-        fs::read(desk.path("secret")).unwrap()
-    );
+    assert_eq!(sandbox.read("out"), sandbox.read("secret"));
     // A protection that cannot be had is no serving without it.
-    fs::write(desk.path("wrong"), "wrong\n").unwrap();
+    sandbox.write("wrong", "wrong\n");
     let serving = serving.replace("-file other", "-file wrong");
     for command in ["mount v d --as file", "serve v --fuse seen"] {
-        let answer = desk.run(&format!("{command} {serving}"), b"");
+        let answer = run(&sandbox, &format!("{command} {serving}"), b"");
         assert_eq!(answer.code, Some(3), "{command}: {}", answer.said);
     }
 }
@@ -604,13 +623,13 @@ fn a_hidden_volume_is_protected_while_the_outer_one_is_served() {
 /// What is not written reads as before, to the byte, whether it was ever written or not.
 #[test]
 fn an_import_changes_no_byte_behind_its_input() {
-    let desk = Desk::new();
-    desk.done(&format!(
-        "create v --size 24M --sector-size 4096 --passphrase-file pass {FAST}"
+    let sandbox = sandbox();
+    sandbox.volume(&format!(
+        "create v --size 24M --sector-size 4096 --passphrase-file pass {CHEAP}"
     ));
     let open = "v --passphrase-file pass";
-    desk.done(&format!("export {open} -o before"));
-    let mut expected = fs::read(desk.path("before")).unwrap();
+    sandbox.volume(&format!("export {open} -o before"));
+    let mut expected = sandbox.read("before");
     for (how, length) in [
         ("-i input", 4096 * 5 + 100),
         ("-i input --yes", 4096 * 9 + 512),
@@ -618,13 +637,13 @@ fn an_import_changes_no_byte_behind_its_input() {
         ("-i - --yes", 4096 * 11 + 7),
     ] {
         let input = vec![b'x'; length];
-        fs::write(desk.path("input"), &input).unwrap();
+        sandbox.write("input", &input);
         let line = format!("import {open} {how}");
-        let answer = desk.run(&line, &input);
+        let answer = run(&sandbox, &line, &input);
         assert_eq!(answer.code, Some(0), "{line}: {}", answer.said);
         expected[..length].copy_from_slice(&input);
-        desk.done(&format!("export {open} -o after --yes"));
-        let after = fs::read(desk.path("after")).unwrap();
+        sandbox.volume(&format!("export {open} -o after --yes"));
+        let after = sandbox.read("after");
         let differs = expected.iter().zip(&after).position(|(a, b)| a != b);
         assert_eq!((differs, expected.len()), (None, after.len()), "{line}");
     }

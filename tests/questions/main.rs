@@ -15,16 +15,9 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use testkit::Sandbox;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
-
-/// Key derivations that take no time.
-const FAST: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
-
-/// A folder in which commands run.
-struct Desk {
-    folder: tempfile::TempDir,
-}
 
 /// How a command ended.
 #[derive(Debug)]
@@ -33,100 +26,84 @@ struct Answer {
     said: String,
 }
 
-impl Desk {
-    /// With a passphrase in `pass`, and another in `other`; long enough for a small PIM.
-    fn new() -> Self {
-        let desk = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
-        fs::write(desk.path("pass"), "a passphrase of many letters\n").unwrap();
-        fs::write(desk.path("other"), "another passphrase of many letters\n").unwrap();
-        desk
-    }
+/// A sandbox with a passphrase in `pass`, and another in `other`; long enough for a small PIM.
+fn sandbox() -> Sandbox {
+    Sandbox::new(PROGRAM)
+        .with_file("pass", "a passphrase of many letters\n")
+        .with_file("other", "another passphrase of many letters\n")
+}
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+/// A file of `size` bytes with these pieces in it.
+fn file(sandbox: &Sandbox, name: &str, size: u64, pieces: &[(u64, &[u8])]) {
+    let file = File::create(sandbox.path(name)).unwrap();
+    file.set_len(size).unwrap();
+    for (offset, bytes) in pieces {
+        file.write_all_at(bytes, *offset).unwrap();
     }
+}
 
-    /// A file of `size` bytes with these pieces in it.
-    fn file(&self, name: &str, size: u64, pieces: &[(u64, &[u8])]) {
-        let file = File::create(self.path(name)).unwrap();
-        file.set_len(size).unwrap();
-        for (offset, bytes) in pieces {
-            file.write_all_at(bytes, *offset).unwrap();
+/// `cryptmark volume` with the words of `line`, and `input` on standard input.
+fn run(sandbox: &Sandbox, line: &str, input: &[u8]) -> Answer {
+    let mut child = sandbox
+        .volume_command(line)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may end before it has read all.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let output = child.wait_with_output().unwrap();
+    Answer {
+        code: output.status.code(),
+        said: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Runs what has to be refused, and has to leave everything as it is.
+fn refused(sandbox: &Sandbox, line: &str, input: &[u8], code: i32, wanted: &[&str]) -> Vec<String> {
+    let before = files(sandbox);
+    let answer = run(sandbox, line, input);
+    let mut wrong = Vec::new();
+    if answer.code != Some(code) {
+        wrong.push(format!(
+            "{line}: {:?}, not {code}: {}",
+            answer.code, answer.said
+        ));
+    }
+    for words in wanted {
+        if !answer.said.contains(words) {
+            wrong.push(format!("{line}: does not say `{words}`: {}", answer.said));
         }
     }
-
-    /// `cryptmark volume` with the words of `line`, and `input` on standard input.
-    fn run(&self, line: &str, input: &[u8]) -> Answer {
-        let mut child = Command::new(PROGRAM)
-            .arg("volume")
-            .args(line.split_whitespace())
-            .current_dir(self.folder.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // It may end before it has read all.
-        let _ = child.stdin.take().unwrap().write_all(input);
-        let output = child.wait_with_output().unwrap();
-        Answer {
-            code: output.status.code(),
-            said: String::from_utf8(output.stderr).unwrap(),
-        }
+    let lines = answer
+        .said
+        .lines()
+        .filter(|line| !line.starts_with("warning: "));
+    if lines.count() != 2 {
+        wrong.push(format!("{line}: not two lines: {}", answer.said));
     }
-
-    fn done(&self, line: &str) {
-        let answer = self.run(line, b"");
-        assert_eq!(answer.code, Some(0), "{line}\n{}", answer.said);
+    if files(sandbox) != before {
+        wrong.push(format!("{line}: changed a file"));
     }
+    wrong
+}
 
-    /// Runs what has to be refused, and has to leave everything as it is.
-    fn refused(&self, line: &str, input: &[u8], code: i32, wanted: &[&str]) -> Vec<String> {
-        let before = self.files();
-        let answer = self.run(line, input);
-        let mut wrong = Vec::new();
-        if answer.code != Some(code) {
-            wrong.push(format!(
-                "{line}: {:?}, not {code}: {}",
-                answer.code, answer.said
-            ));
-        }
-        for words in wanted {
-            if !answer.said.contains(words) {
-                wrong.push(format!("{line}: does not say `{words}`: {}", answer.said));
-            }
-        }
-        let lines = answer
-            .said
-            .lines()
-            .filter(|line| !line.starts_with("warning: "));
-        if lines.count() != 2 {
-            wrong.push(format!("{line}: not two lines: {}", answer.said));
-        }
-        if self.files() != before {
-            wrong.push(format!("{line}: changed a file"));
-        }
-        wrong
-    }
-
-    /// All files: their lengths, and of those that commands are about what they hold.
-    fn files(&self) -> BTreeMap<PathBuf, (u64, Vec<u8>)> {
-        let entries = fs::read_dir(self.folder.path()).unwrap();
-        let files = entries.map(|entry| entry.unwrap().path());
-        files
-            .filter(|path| path.is_file())
-            .map(|path| {
-                let metadata = fs::metadata(&path).unwrap();
-                let content = match ["x", "v", "plain"].iter().any(|name| path.ends_with(name)) {
-                    true => fs::read(&path).unwrap(),
-                    false => Vec::new(),
-                };
-                (path, (metadata.len(), content))
-            })
-            .collect()
-    }
+/// All files: their lengths, and of those that commands are about what they hold.
+fn files(sandbox: &Sandbox) -> BTreeMap<PathBuf, (u64, Vec<u8>)> {
+    let entries = fs::read_dir(sandbox.directory()).unwrap();
+    let files = entries.map(|entry| entry.unwrap().path());
+    files
+        .filter(|path| path.is_file())
+        .map(|path| {
+            let metadata = fs::metadata(&path).unwrap();
+            let content = match ["x", "v", "plain"].iter().any(|name| path.ends_with(name)) {
+                true => fs::read(&path).unwrap(),
+                false => Vec::new(),
+            };
+            (path, (metadata.len(), content))
+        })
+        .collect()
 }
 
 /// A loop device on a file, for as long as it is wanted.

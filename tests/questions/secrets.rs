@@ -1,9 +1,10 @@
 //! Every place that sets a secret against every way to give none.
 
-use super::{Desk, FAST, PROGRAM, nothing_wrong};
+use super::{PROGRAM, file, nothing_wrong, refused, run, sandbox};
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use testkit::{CHEAP, Sandbox};
 
 /// A place that sets a secret: what has to be made before, the command, what says where
 /// the new secret comes from, and what is on standard input before it.
@@ -95,22 +96,26 @@ const PLACES: &[Place] = &[
 ];
 
 impl Place {
-    /// A desk where the command can run.
-    fn desk(&self) -> Desk {
-        let desk = Desk::new();
-        desk.file("plain", 1 << 20, &[(0, b"letter")]);
-        fs::write(desk.path("nothing"), "").unwrap();
-        fs::write(desk.path("newline"), "\n").unwrap();
+    /// A sandbox where the command can run.
+    fn prepared(&self) -> Sandbox {
+        let sandbox = sandbox();
+        file(&sandbox, "plain", 1 << 20, &[(0, b"letter")]);
+        sandbox.write("nothing", "");
+        sandbox.write("newline", "\n");
         for line in self.before {
-            let fast = if line.contains("veracrypt") { "" } else { FAST };
-            desk.done(&format!("{line} {fast}"));
+            let fast = if line.contains("veracrypt") {
+                ""
+            } else {
+                CHEAP
+            };
+            sandbox.volume(&format!("{line} {fast}"));
         }
-        desk
+        sandbox
     }
 
     fn line(&self, more: &str) -> String {
         let takes_kdf = !self.command.contains("crypt --quick") && !self.command.contains("hidden");
-        let fast = if takes_kdf { FAST } else { "" };
+        let fast = if takes_kdf { CHEAP } else { "" };
         let fast = match self.command.contains("luks1") {
             true => "--pbkdf-force-iterations 1000",
             false => fast,
@@ -123,7 +128,7 @@ impl Place {
 fn an_empty_secret_is_set_nowhere() {
     let mut wrong = Vec::new();
     for place in PLACES {
-        let desk = place.desk();
+        let sandbox = place.prepared();
         let option = place.option;
         let key = option.replace("passphrase", "key");
         let first = place.first.as_bytes();
@@ -138,7 +143,7 @@ fn an_empty_secret_is_set_nowhere() {
             (format!("{key} nothing"), first),
         ];
         for (more, input) in ways {
-            wrong.extend(desk.refused(&place.line(&more), input, 2, &["empty"]));
+            wrong.extend(refused(&sandbox, &place.line(&more), input, 2, &["empty"]));
         }
     }
     nothing_wrong(&wrong);
@@ -153,9 +158,9 @@ fn an_empty_secret_is_set_where_the_user_insists() {
         .collect();
     assert_eq!(places.len(), 8);
     for place in places {
-        let desk = place.desk();
+        let sandbox = place.prepared();
         let line = place.line("--allow-empty-passphrase");
-        let answer = desk.run(&line, place.first.as_bytes());
+        let answer = run(&sandbox, &line, place.first.as_bytes());
         assert_eq!(answer.code, Some(0), "{line}\n{}", answer.said);
         let image = if place.command.contains("plain") {
             "plain"
@@ -167,17 +172,17 @@ fn an_empty_secret_is_set_where_the_user_insists() {
         } else {
             ""
         };
-        desk.done(&format!("open {image} {header} --passphrase-file nothing"));
+        sandbox.volume(&format!("open {image} {header} --passphrase-file nothing"));
     }
 }
 
 #[test]
 fn enter_pressed_twice_is_no_passphrase() {
-    let desk = Desk::new();
-    let line = format!("{PROGRAM} volume create v --size 24M {FAST}");
+    let sandbox = sandbox();
+    let line = format!("{PROGRAM} volume create v --size 24M {CHEAP}");
     let script = Command::new("script")
         .args(["--quiet", "--return", "--command", &line, "/dev/null"])
-        .current_dir(desk.folder.path())
+        .current_dir(sandbox.directory())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn();
@@ -190,16 +195,16 @@ fn enter_pressed_twice_is_no_passphrase() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("the new passphrase is empty"), "{said}");
-    assert!(!desk.path("v").exists());
+    assert!(!sandbox.path("v").exists());
 }
 
 #[test]
 fn empty_key_files_and_folders_are_no_secret() {
-    let desk = Desk::new();
-    fs::create_dir(desk.path("folder")).unwrap();
-    fs::write(desk.path("folder/.hidden"), "x").unwrap();
-    fs::write(desk.path("nothing"), "").unwrap();
-    desk.done(VERACRYPT);
+    let sandbox = sandbox();
+    fs::create_dir(sandbox.path("folder")).unwrap();
+    sandbox.write("folder/.hidden", "x");
+    sandbox.write("nothing", "");
+    sandbox.volume(VERACRYPT);
     let mut wrong = Vec::new();
     for (keyfile, words) in [("folder", "has no key file"), ("nothing", "is empty")] {
         for command in [
@@ -209,7 +214,7 @@ fn empty_key_files_and_folders_are_no_secret() {
             "passwd v --type veracrypt --passphrase-file pass --new-passphrase-file other",
         ] {
             let line = format!("{command} --keyfile {keyfile}");
-            wrong.extend(desk.refused(&line, b"", 2, &[words]));
+            wrong.extend(refused(&sandbox, &line, b"", 2, &[words]));
         }
     }
     nothing_wrong(&wrong);
@@ -217,32 +222,34 @@ fn empty_key_files_and_folders_are_no_secret() {
 
 #[test]
 fn long_passphrases_come_from_files_as_from_a_prompt() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let long = "p".repeat(600);
-    fs::write(desk.path("long"), &long).unwrap();
-    desk.done(&format!(
-        "create v --size 24M --passphrase-file long {FAST}"
+    sandbox.write("long", &long);
+    sandbox.volume(&format!(
+        "create v --size 24M --passphrase-file long {CHEAP}"
     ));
-    let answer = desk.run("open v", long.as_bytes());
+    let answer = run(&sandbox, "open v", long.as_bytes());
     assert_eq!(answer.code, Some(0), "{}", answer.said);
 }
 
 #[test]
 fn a_line_of_windows_is_warned_of() {
-    let desk = Desk::new();
-    fs::write(desk.path("crlf"), "a passphrase\r\n").unwrap();
-    let answer = desk.run(
-        &format!("create v --size 24M --passphrase-file crlf {FAST}"),
+    let sandbox = sandbox();
+    sandbox.write("crlf", "a passphrase\r\n");
+    let answer = run(
+        &sandbox,
+        &format!("create v --size 24M --passphrase-file crlf {CHEAP}"),
         b"",
     );
     assert_eq!(answer.code, Some(0), "{}", answer.said);
     assert!(answer.said.contains("carriage return"), "{}", answer.said);
-    fs::write(desk.path("lf"), "a passphrase\n").unwrap();
-    desk.run(
-        &format!("create w --size 24M --passphrase-file lf {FAST}"),
+    sandbox.write("lf", "a passphrase\n");
+    run(
+        &sandbox,
+        &format!("create w --size 24M --passphrase-file lf {CHEAP}"),
         b"",
     );
-    let answer = desk.run("open w --passphrase-file crlf", b"");
+    let answer = run(&sandbox, "open w --passphrase-file crlf", b"");
     assert_eq!(answer.code, Some(3), "{}", answer.said);
     assert!(answer.said.contains("line ends of Unix"), "{}", answer.said);
     assert!(!answer.said.contains("keyboard"), "{}", answer.said);
@@ -250,13 +257,14 @@ fn a_line_of_windows_is_warned_of() {
 
 #[test]
 fn halves_of_a_volume_key_differ() {
-    let desk = Desk::new();
-    fs::write(desk.path("same"), [7; 64]).unwrap();
-    let line = format!("create v --size 24M --passphrase-file pass --volume-key-file same {FAST}");
-    nothing_wrong(&desk.refused(&line, b"", 2, &["halves"]));
+    let sandbox = sandbox();
+    sandbox.write("same", [7; 64]);
+    let line = format!("create v --size 24M --passphrase-file pass --volume-key-file same {CHEAP}");
+    nothing_wrong(&refused(&sandbox, &line, b"", 2, &["halves"]));
     // Made by a program that does not look, it opens, with a warning.
-    fs::write(desk.path("v"), vec![0; 1 << 20]).unwrap();
-    let answer = desk.run(
+    sandbox.write("v", vec![0; 1 << 20]);
+    let answer = run(
+        &sandbox,
         "open v --type plain --cipher aes-xts-plain64 --key-size 512 --key-file same",
         b"",
     );
@@ -266,19 +274,20 @@ fn halves_of_a_volume_key_differ() {
 
 #[test]
 fn a_passphrase_of_an_old_veracrypt_opens_by_its_first_64_bytes() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let long: String = ('!'..='~').collect();
-    fs::write(desk.path("short"), &long[..64]).unwrap();
-    fs::write(desk.path("long"), &long).unwrap();
-    desk.done(
+    sandbox.write("short", &long[..64]);
+    sandbox.write("long", &long);
+    sandbox.volume(
         "create v --size 4M --type veracrypt --veracrypt-pim 1 --quick --passphrase-file short",
     );
-    desk.done("open v --type veracrypt --veracrypt-pim 1 --hash sha512 --passphrase-file long");
+    sandbox
+        .volume("open v --type veracrypt --veracrypt-pim 1 --hash sha512 --passphrase-file long");
     // A volume of today takes all of them.
-    desk.done(
+    sandbox.volume(
         "create w --size 4M --type veracrypt --veracrypt-pim 1 --quick --passphrase-file long",
     );
     let open = "open w --type veracrypt --veracrypt-pim 1 --hash sha512 --passphrase-file";
-    desk.done(&format!("{open} long"));
-    assert_eq!(desk.run(&format!("{open} short"), b"").code, Some(3));
+    sandbox.volume(&format!("{open} long"));
+    assert_eq!(run(&sandbox, &format!("{open} short"), b"").code, Some(3));
 }

@@ -1,9 +1,9 @@
 //! Volumes whose sectors have tags: what does not fit its tag hides nothing.
 
-use super::{Desk, FAST, nothing_wrong};
+use super::{nothing_wrong, refused, sandbox};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::fs;
+use testkit::{CHEAP, Sandbox};
 
 /// Sectors of the volume, all in one area, and the length of a tag.
 const SECTORS: usize = 16 << 10;
@@ -16,8 +16,8 @@ const ENTRIES: usize = 8 * (504 / ENTRY);
 
 /// Makes the LUKS2 volume `v` one with tags, as cryptsetup does with `--integrity aead` and
 /// `--integrity-no-wipe`; where its data begin.
-fn seal(desk: &Desk) -> usize {
-    let mut bytes = fs::read(desk.path("v")).unwrap();
+fn seal(sandbox: &Sandbox) -> usize {
+    let mut bytes = sandbox.read("v");
     let size = u64::from_be_bytes(bytes[8..16].try_into().unwrap()) as usize;
     let mut offset = 0;
     for at in [0, size] {
@@ -59,49 +59,49 @@ fn seal(desk: &Desk) -> usize {
         }
     }
     bytes[offset..][..out.len()].copy_from_slice(&out);
-    fs::write(desk.path("v"), bytes).unwrap();
+    sandbox.write("v", bytes);
     // Tags are for all that an area could have: 2^20 sectors.
     offset + out.len() + (TAG << 20).next_multiple_of(4096)
 }
 
 #[test]
 fn damaged_sectors_hide_nothing() {
-    let desk = Desk::new();
-    desk.done(&format!(
-        "create v --size 60M --key-size 256 -c aes-cbc-essiv:sha256 --yes --passphrase-file pass {FAST}"
+    let sandbox = sandbox();
+    sandbox.volume(&format!(
+        "create v --size 60M --key-size 256 -c aes-cbc-essiv:sha256 --yes --passphrase-file pass {CHEAP}"
     ));
-    let data = seal(&desk);
-    fs::write(desk.path("letter"), [b'l'; 4096]).unwrap();
+    let data = seal(&sandbox);
+    sandbox.write("letter", [b'l'; 4096]);
     // Whole sectors: the rest of one that was never written cannot be kept.
     let diary = b"my diary, day one\n".repeat(1 << 16);
-    fs::write(desk.path("diary"), &diary[..1 << 20]).unwrap();
-    fs::write(desk.path("blank"), vec![0; SECTORS * 512]).unwrap();
+    sandbox.write("diary", &diary[..1 << 20]);
+    sandbox.write("blank", vec![0; SECTORS * 512]);
     let import = "import v --passphrase-file pass --no-progress -i";
     let again = format!("{import} letter");
     // Nothing was ever written.
-    desk.done(&format!("{import} diary"));
+    sandbox.volume(&format!("{import} diary"));
     let words = &["the volume in v holds readable data at byte 0", "--yes"];
-    let mut wrong = desk.refused(&again, b"", 4, words);
+    let mut wrong = refused(&sandbox, &again, b"", 4, words);
 
     // All has tags that fit, but for one sector.
     let damage = |sector: usize| {
-        let mut bytes = fs::read(desk.path("v")).unwrap();
+        let mut bytes = sandbox.read("v");
         bytes[data + sector * 512] ^= 1;
-        fs::write(desk.path("v"), bytes).unwrap();
+        sandbox.write("v", bytes);
     };
-    desk.done(&format!("{import} blank --yes"));
-    desk.done(&format!("{import} blank"));
+    sandbox.volume(&format!("{import} blank --yes"));
+    sandbox.volume(&format!("{import} blank"));
     damage(40);
     let words = &[
         "sectors that cannot be read (the first at byte 20480",
         "--yes",
     ];
-    wrong.extend(desk.refused(&again, b"", 4, words));
-    desk.done(&format!("{import} blank --yes"));
-    desk.done(&format!("{import} diary"));
+    wrong.extend(refused(&sandbox, &again, b"", 4, words));
+    sandbox.volume(&format!("{import} blank --yes"));
+    sandbox.volume(&format!("{import} diary"));
     damage(0);
     let words = &["the volume in v holds readable data at byte 512"];
-    wrong.extend(desk.refused(&again, b"", 4, words));
-    desk.done(&format!("{again} --yes"));
+    wrong.extend(refused(&sandbox, &again, b"", 4, words));
+    sandbox.volume(&format!("{again} --yes"));
     nothing_wrong(&wrong);
 }

@@ -6,9 +6,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
-
-/// Cheap key derivations, spelt the same by both programs.
-const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
+use testkit::CHEAP;
 
 /// This program's exit code where no keyslot fits.
 const OURS_WRONG: i32 = 3;

@@ -1,4 +1,4 @@
-//! [`User`]: a folder, dice, and a history that is told when something is wrong.
+//! [`User`]: a sandbox, dice, and a history that is told when something is wrong.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -7,12 +7,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
+use testkit::Sandbox;
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
 /// Somebody who works in a folder of their own.
 pub struct User {
-    folder: tempfile::TempDir,
+    sandbox: Sandbox,
     dice: RefCell<Xoshiro256PlusPlus>,
     history: RefCell<Vec<String>>,
     secrets: u32,
@@ -40,7 +41,9 @@ impl Ended {
 impl User {
     pub fn new(seed: u64) -> Self {
         let user = Self {
-            folder: tempfile::tempdir().unwrap(),
+            sandbox: Sandbox::new(PROGRAM)
+                .with_path("HOME", "")
+                .with_path("XDG_RUNTIME_DIR", ""),
             dice: RefCell::new(Xoshiro256PlusPlus::seed_from_u64(seed)),
             history: RefCell::default(),
             secrets: 0,
@@ -51,7 +54,7 @@ impl User {
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.sandbox.path(name)
     }
 
     /// A number below `most`.
@@ -77,7 +80,7 @@ impl User {
         let kept = std::env::var_os("RANDOM_USER_KEEP").map(PathBuf::from);
         if let Some(kept) = kept {
             let _ = fs::create_dir_all(&kept);
-            for entry in fs::read_dir(self.folder.path()).unwrap().flatten() {
+            for entry in fs::read_dir(self.sandbox.directory()).unwrap().flatten() {
                 let _ = fs::copy(entry.path(), kept.join(entry.file_name()));
             }
         }
@@ -102,24 +105,13 @@ impl User {
             Some((line, name)) => (line, fs::File::open(self.path(name)).unwrap().into()),
             None => (line, Stdio::null()),
         };
-        let mut words = line.split_whitespace();
-        let mut command = match words.next().unwrap() {
-            "ours" => {
-                let mut command = Command::new(PROGRAM);
-                command.arg("volume");
-                command
-            }
-            program => Command::new(program),
+        let mut command = match line.split_once(' ') {
+            Some(("ours", words)) => self.sandbox.volume_command(words),
+            Some((program, words)) => self.sandbox.command(program, words),
+            None => self.sandbox.command(line, ""),
         };
-        command
-            .args(words)
-            .current_dir(self.folder.path())
-            .env("HOME", self.folder.path())
-            .env("XDG_STATE_HOME", self.path("state"))
-            .env("XDG_RUNTIME_DIR", self.folder.path())
-            .stdin(input)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.stdin(input);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 

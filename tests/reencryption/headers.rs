@@ -1,14 +1,14 @@
 //! Two headers of one volume, or two reencryptions of one: neither is gone on with where that
 //! would change the data twice.
 
-use crate::kit::{CHEAP, Desk, OTHER, SIDE, Task, have};
+use crate::kit::{OTHER, SIDE, Task, Volume};
 use serde_json::Value;
 use std::fs;
-use std::process::Command;
+use testkit::{CHEAP, have};
 
 /// Whether the header says that all the data are new, and that the old key is still to go.
-fn says_done(desk: &Desk) -> bool {
-    let metadata: Value = serde_json::from_str(&desk.metadata()).unwrap_or_default();
+fn says_done(sandbox: &Volume) -> bool {
+    let metadata: Value = serde_json::from_str(&sandbox.metadata()).unwrap_or_default();
     let Some(segments) = metadata["segments"].as_object() else {
         return false;
     };
@@ -26,7 +26,7 @@ fn says_done(desk: &Desk) -> bool {
 /// What was put back from a backup is other data also where the header says that all is done.
 #[test]
 fn done_is_done_with_its_own_data_alone() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
     for (task, begin, header, go_on) in [
@@ -43,11 +43,11 @@ fn done_is_done_with_its_own_data_alone() {
             "reencrypt v --header h",
         ),
     ] {
-        let untouched = Desk::new(task);
+        let untouched = Volume::new(task);
         let begun = (4..20).find_map(|at| {
-            let desk = untouched.copy();
-            assert!(desk.ours_killed_at(begin, "fdatasync", at), "{task:?}");
-            (desk.path(header).exists() && desk.is_begun()).then_some(desk)
+            let sandbox = untouched.copy();
+            assert!(sandbox.ours_killed_at(begin, "fdatasync", at), "{task:?}");
+            (sandbox.path(header).exists() && sandbox.is_begun()).then_some(sandbox)
         });
         let begun = begun.expect("it begins");
         begun.theirs(&format!("repair v --header {header}"));
@@ -56,15 +56,15 @@ fn done_is_done_with_its_own_data_alone() {
         let mut done = 0;
         // It is so for more writes than are left out.
         for at in (1..80).step_by(3) {
-            let desk = begun.copy();
-            if !desk.killed_at(&desk.their_command(&resume), "write,pwrite64", at) {
+            let sandbox = begun.copy();
+            if !sandbox.killed_at(&sandbox.their_command(&resume), "write,pwrite64", at) {
                 break;
             }
-            if !desk.path(header).exists() || !desk.is_begun() || !says_done(&desk) {
+            if !sandbox.path(header).exists() || !sandbox.is_begun() || !says_done(&sandbox) {
                 continue;
             }
-            fs::copy(untouched.path("v"), desk.path("v")).unwrap();
-            let said = desk.refused("v", 4, go_on);
+            fs::copy(untouched.path("v"), sandbox.path("v")).unwrap();
+            let said = sandbox.refused("v", 4, go_on);
             if !said.contains(OTHER) {
                 // Without its old keyslots nobody can tell.
                 break;
@@ -76,93 +76,93 @@ fn done_is_done_with_its_own_data_alone() {
 }
 
 /// Copies the header of the volume to a file of its own.
-fn keep_header(desk: &Desk, name: &str) {
-    let volume = fs::read(desk.path("v")).unwrap();
-    fs::write(desk.path(name), &volume[..4 << 20]).unwrap();
+fn keep_header(sandbox: &Volume, name: &str) {
+    let volume = sandbox.read("v");
+    sandbox.write(name, &volume[..4 << 20]);
 }
 
 #[test]
 fn a_copy_of_the_header_is_none_to_change_the_data_by() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
-    let untouched = Desk::new(Task::Reencrypt);
+    let untouched = Volume::new(Task::Reencrypt);
     keep_header(&untouched, "bak");
     for mode in ["--decrypt", CHEAP] {
-        let desk = untouched.copy();
-        let said = desk.refused("v", 4, &format!("reencrypt v --header bak {mode}"));
+        let sandbox = untouched.copy();
+        let said = sandbox.refused("v", 4, &format!("reencrypt v --header bak {mode}"));
         assert!(said.contains("a header of its own"), "{said}");
     }
     // Taken in the middle, and older than the volume's own by now.
     let reencrypt = format!("reencrypt v {CHEAP}");
     let begun = (5..40).find_map(|at| {
-        let desk = untouched.copy();
-        assert!(desk.ours_killed_at(&reencrypt, "fdatasync", at));
-        desk.is_begun().then_some(desk)
+        let sandbox = untouched.copy();
+        assert!(sandbox.ours_killed_at(&reencrypt, "fdatasync", at));
+        sandbox.is_begun().then_some(sandbox)
     });
-    let desk = begun.expect("it begins");
-    keep_header(&desk, "older");
-    desk.refused("v", 4, "reencrypt v --header older");
-    desk.ours("reencrypt v");
-    desk.holds("by its own");
+    let sandbox = begun.expect("it begins");
+    keep_header(&sandbox, "older");
+    sandbox.refused("v", 4, "reencrypt v --header older");
+    sandbox.ours("reencrypt v");
+    sandbox.holds("by its own");
     // Without a header of its own it has the one that is named.
-    let desk = untouched.copy();
-    let mut bytes = fs::read(desk.path("v")).unwrap();
+    let sandbox = untouched.copy();
+    let mut bytes = sandbox.read("v");
     bytes[..4 << 20].fill(0);
-    fs::write(desk.path("v"), bytes).unwrap();
-    desk.ours("reencrypt v --header bak --decrypt");
-    let there = fs::read(desk.path("v")).unwrap();
-    assert!(there[4 << 20..] == desk.plain);
+    sandbox.write("v", bytes);
+    sandbox.ours("reencrypt v --header bak --decrypt");
+    let there = sandbox.read("v");
+    assert!(there[4 << 20..] == sandbox.plain);
 }
 
 /// By the old key nobody writes into what has a new one.
 #[test]
 fn an_older_header_is_none_to_write_by() {
-    let desk = Desk::new(Task::Reencrypt);
-    let volume = fs::read(desk.path("v")).unwrap();
-    fs::write(desk.path("older"), &volume[..4 << 20]).unwrap();
+    let sandbox = Volume::new(Task::Reencrypt);
+    let volume = sandbox.read("v");
+    sandbox.write("older", &volume[..4 << 20]);
     // As long as it says the same, it is as good as the other.
-    desk.ours("import v --header older --input plain --yes");
-    desk.ours(&format!("reencrypt v {CHEAP}"));
+    sandbox.ours("import v --header older --input plain --yes");
+    sandbox.ours(&format!("reencrypt v {CHEAP}"));
     for command in [
         "import v --header older --input plain --yes",
         "serve v --header older --nbd s.sock --daemon",
     ] {
-        let said = desk.refused("v", 4, command);
+        let said = sandbox.refused("v", 4, command);
         assert!(said.contains("a header of its own"), "{said}");
     }
-    desk.holds("by its own");
+    sandbox.holds("by its own");
 }
 
 /// The rest of the data would be changed another time.
 #[test]
 fn a_copy_from_the_middle_is_none_when_the_volume_has_ended() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
-    let untouched = Desk::new(Task::Reencrypt);
+    let untouched = Volume::new(Task::Reencrypt);
     let reencrypt = format!("reencrypt v {CHEAP}");
     let mut copies = 0;
     for at in 5..60 {
-        let desk = untouched.copy();
-        if !desk.ours_killed_at(&reencrypt, "fdatasync", at) {
+        let sandbox = untouched.copy();
+        if !sandbox.ours_killed_at(&reencrypt, "fdatasync", at) {
             break;
         }
-        if !desk.is_begun() {
+        if !sandbox.is_begun() {
             continue;
         }
         copies += 1;
-        keep_header(&desk, "middle");
-        desk.ours("reencrypt v");
+        keep_header(&sandbox, "middle");
+        sandbox.ours("reencrypt v");
         for command in [
             "reencrypt v --header middle",
             "import v --header middle --input plain --yes",
         ] {
-            let said = desk.refused("v", 4, command);
+            let said = sandbox.refused("v", 4, command);
             assert!(said.contains("a header of its own"), "{at}: {said}");
             assert!(said.contains("Omit --header"), "{at}: {said}");
         }
-        desk.holds("by its own");
+        sandbox.holds("by its own");
     }
     assert!(copies > 2, "only {copies} copies");
 }
@@ -170,27 +170,27 @@ fn a_copy_from_the_middle_is_none_when_the_volume_has_ended() {
 /// The header that is named is the right one, and the volume's own is what must not be used.
 #[test]
 fn the_newer_header_can_be_put_into_the_volume() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let untouched = Desk::new(Task::Reencrypt);
+    let untouched = Volume::new(Task::Reencrypt);
     keep_header(&untouched, "newer");
     let theirs = format!("reencrypt --force-offline-reencrypt {CHEAP} v --header newer");
-    let desk = untouched.copy();
-    desk.theirs(&theirs);
+    let sandbox = untouched.copy();
+    sandbox.theirs(&theirs);
     for command in [
         "import v --header newer --input plain --yes",
         &format!("reencrypt v --header newer {CHEAP}"),
     ] {
-        let said = desk.refused("v", 4, command);
+        let said = sandbox.refused("v", 4, command);
         assert!(said.contains("a header of its own"), "{said}");
         assert!(said.contains("header restore v --input newer"), "{said}");
     }
-    desk.ours("header restore v --input newer --yes");
-    desk.holds("put there");
-    desk.ours("import v --input plain --yes");
-    desk.ours(&format!("reencrypt v {CHEAP}"));
-    desk.holds("changed");
+    sandbox.ours("header restore v --input newer --yes");
+    sandbox.holds("put there");
+    sandbox.ours("import v --input plain --yes");
+    sandbox.ours(&format!("reencrypt v {CHEAP}"));
+    sandbox.holds("changed");
 
     // What began by the header apart goes on by it.
     fs::rename(untouched.path("newer"), untouched.path("h")).unwrap();
@@ -209,131 +209,126 @@ fn the_newer_header_can_be_put_into_the_volume() {
 
 #[test]
 fn an_own_header_of_luks1_counts() {
-    let desk = Desk::empty();
+    let sandbox = Volume::empty();
     let create = "create v --type luks1 --size 20MiB --pbkdf-force-iterations 1000 --yes";
-    desk.ours(create);
-    desk.ours("import v --input plain --yes");
-    fs::copy(desk.path("v"), desk.path("copy")).unwrap();
-    let converted = Command::new(env!("CARGO_BIN_EXE_cryptmark"))
-        .args(["volume", "convert", "--type", "luks2"])
-        .arg(desk.path("copy"))
-        .env("XDG_STATE_HOME", desk.path("state"))
-        .status();
-    assert!(converted.unwrap().success());
+    sandbox.ours(create);
+    sandbox.ours("import v --input plain --yes");
+    fs::copy(sandbox.path("v"), sandbox.path("copy")).unwrap();
+    sandbox.volume("convert --type luks2 copy");
     for mode in ["--decrypt", CHEAP] {
-        let said = desk.refused("v", 4, &format!("reencrypt v --header copy {mode}"));
+        let said = sandbox.refused("v", 4, &format!("reencrypt v --header copy {mode}"));
         assert!(said.contains("a header of its own"), "{said}");
     }
-    desk.holds("by its own");
+    sandbox.holds("by its own");
 }
 
 /// The volume was made anew, and the header of before has the same passphrase.
 #[test]
 fn a_header_of_another_volume_is_asked_about() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new(Task::Reencrypt);
-    keep_header(&desk, "before");
-    desk.theirs(&format!("luksFormat {CHEAP} --offset 8192 v"));
-    desk.ours("import v --input plain --yes");
+    let sandbox = Volume::new(Task::Reencrypt);
+    keep_header(&sandbox, "before");
+    sandbox.theirs(&format!("luksFormat {CHEAP} --offset 8192 v"));
+    sandbox.ours("import v --input plain --yes");
     for mode in ["--decrypt", CHEAP] {
         let reencrypt = format!("reencrypt v --header before {mode}");
-        let said = desk.refused("v", 4, &reencrypt);
+        let said = sandbox.refused("v", 4, &reencrypt);
         assert!(said.contains("of another LUKS volume"), "{said}");
-        desk.copy().ours(&format!("{reencrypt} --yes"));
+        sandbox.copy().ours(&format!("{reencrypt} --yes"));
     }
-    desk.holds("by its own");
+    sandbox.holds("by its own");
 }
 
 /// A header that was erased after it was copied elsewhere leaves the copy as the only one.
 #[test]
 fn a_header_without_key_slots_does_not_count() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new(Task::Reencrypt);
-    keep_header(&desk, "h");
-    desk.ours("key kill v --key-slot 0 --yes");
-    desk.ours(&format!("reencrypt v --header h {CHEAP}"));
-    desk.holds("another key");
-    desk.ours("import v --header h --input plain --yes");
-    desk.ours("reencrypt v --header h --decrypt");
-    let there = fs::read(desk.path("v")).unwrap();
-    assert!(there[4 << 20..] == desk.plain);
+    let sandbox = Volume::new(Task::Reencrypt);
+    keep_header(&sandbox, "h");
+    sandbox.ours("key kill v --key-slot 0 --yes");
+    sandbox.ours(&format!("reencrypt v --header h {CHEAP}"));
+    sandbox.holds("another key");
+    sandbox.ours("import v --header h --input plain --yes");
+    sandbox.ours("reencrypt v --header h --decrypt");
+    let there = sandbox.read("v");
+    assert!(there[4 << 20..] == sandbox.plain);
 }
 
 /// One that has no passphrase any more still tells that the data have another key.
 #[test]
 fn an_erased_header_of_a_newer_key_counts() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new(Task::Reencrypt);
-    keep_header(&desk, "older");
-    desk.ours(&format!("reencrypt v {CHEAP}"));
-    keep_header(&desk, "newer");
-    desk.ours("key kill v --key-slot 1 --yes");
-    let before = fs::read(desk.path("v")).unwrap();
+    let sandbox = Volume::new(Task::Reencrypt);
+    keep_header(&sandbox, "older");
+    sandbox.ours(&format!("reencrypt v {CHEAP}"));
+    keep_header(&sandbox, "newer");
+    sandbox.ours("key kill v --key-slot 1 --yes");
+    let before = sandbox.read("v");
     for command in [
         "import v --header older --input plain --yes",
         &format!("reencrypt v --header older {CHEAP}"),
         "reencrypt v --header older --decrypt",
     ] {
-        let said = desk.refused("v", 4, command);
+        let said = sandbox.refused("v", 4, command);
         assert!(said.contains("a header of its own"), "{said}");
-        assert!(fs::read(desk.path("v")).unwrap() == before, "{command}");
+        assert!(sandbox.read("v") == before, "{command}");
     }
-    desk.ours("import v --header newer --input plain --yes");
-    desk.ours("header restore v --input newer --yes");
-    desk.holds("by the newer one");
+    sandbox.ours("import v --header newer --input plain --yes");
+    sandbox.ours("header restore v --input newer --yes");
+    sandbox.holds("by the newer one");
 }
 
 /// Half of the data are of another reencryption, whose header would be forgotten.
 #[test]
 fn what_is_half_decrypted_is_not_encrypted_beside_that() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
-    let untouched = Desk::new(Task::Decrypt);
+    let untouched = Volume::new(Task::Decrypt);
     let half = (6..40).find_map(|at| {
-        let desk = untouched.copy();
-        assert!(desk.ours_killed_at("reencrypt v --decrypt", "fdatasync", at));
-        (desk.path(SIDE).exists() && desk.is_begun()).then_some(desk)
+        let sandbox = untouched.copy();
+        assert!(sandbox.ours_killed_at("reencrypt v --decrypt", "fdatasync", at));
+        (sandbox.path(SIDE).exists() && sandbox.is_begun()).then_some(sandbox)
     });
-    let desk = half.expect("it begins");
+    let sandbox = half.expect("it begins");
     let encrypt = format!("reencrypt v --encrypt --header h2 {CHEAP}");
-    let said = desk.refused("v", 4, &encrypt);
+    let said = sandbox.refused("v", 4, &encrypt);
     assert!(said.contains(SIDE), "{said}");
-    desk.ours("reencrypt v --decrypt");
-    assert!(desk.is_plain());
+    sandbox.ours("reencrypt v --decrypt");
+    assert!(sandbox.is_plain());
 }
 
 #[test]
 fn what_is_decrypted_is_not_called_encrypted() {
-    let desk = Desk::new(Task::EncryptDetached);
+    let sandbox = Volume::new(Task::EncryptDetached);
     let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
-    desk.ours(&encrypt);
-    desk.ours("reencrypt v --decrypt --header h");
+    sandbox.ours(&encrypt);
+    sandbox.ours("reencrypt v --decrypt --header h");
     for command in [&*encrypt, "reencrypt v --header h"] {
-        let said = desk.refused("v", 4, command);
+        let said = sandbox.refused("v", 4, command);
         assert!(said.contains("decrypted"), "{command}: {said}");
     }
-    fs::remove_file(desk.path("h")).unwrap();
-    fs::write(desk.path(SIDE), "").unwrap();
-    let said = desk.refused("v", 2, &format!("reencrypt v --encrypt {CHEAP}"));
+    fs::remove_file(sandbox.path("h")).unwrap();
+    sandbox.write(SIDE, "");
+    let said = sandbox.refused("v", 2, &format!("reencrypt v --encrypt {CHEAP}"));
     assert!(said.contains(SIDE), "{said}");
 }
 
 /// cryptsetup moves more than there is, or goes on in blocks that the data are not made of.
 #[test]
 fn little_data_that_move_are_ours_alone() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
-    let up = Desk::empty();
+    let up = Volume::empty();
     fs::write(up.path("v"), &up.plain).unwrap();
-    let down = Desk::empty();
+    let down = Volume::empty();
     down.make((16 << 20) + 3072);
     down.ours(&format!("create v --sector-size 1024 {CHEAP} --yes"));
     fs::write(down.path("small"), &down.plain[..3072]).unwrap();
@@ -345,32 +340,29 @@ fn little_data_that_move_are_ours_alone() {
     ] {
         let mut begun = 0;
         for at in 5..60 {
-            let desk = whole.copy();
-            if !desk.ours_killed_at(command, "fdatasync", at) {
+            let sandbox = whole.copy();
+            if !sandbox.ours_killed_at(command, "fdatasync", at) {
                 break;
             }
-            if !desk.is_begun() {
+            if !sandbox.is_begun() {
                 continue;
             }
             begun += 1;
-            let before = fs::read(desk.path("v")).unwrap();
-            let header = match desk.path(SIDE).exists() {
+            let before = sandbox.read("v");
+            let header = match sandbox.path(SIDE).exists() {
                 true => format!("--header {SIDE}"),
                 false => String::new(),
             };
             let resume = format!("reencrypt --resume-only --force-offline-reencrypt v {header}");
             for theirs in [format!("repair v {header}"), resume] {
-                let output = desk.their_command(&theirs).output().unwrap();
+                let output = sandbox.their_command(&theirs).output().unwrap();
                 assert!(!output.status.success(), "{at}: {theirs}");
-                assert!(
-                    fs::read(desk.path("v")).unwrap() == before,
-                    "{at}: {theirs}"
-                );
+                assert!(sandbox.read("v") == before, "{at}: {theirs}");
             }
-            desk.ours(end);
+            sandbox.ours(end);
             match end == command {
-                true => assert!(fs::read(desk.path("v")).unwrap() == desk.plain[..3072]),
-                false => desk.holds("ended"),
+                true => assert!(sandbox.read("v") == sandbox.plain[..3072]),
+                false => sandbox.holds("ended"),
             }
         }
         assert!(begun > 0, "{command} was never killed in the middle");

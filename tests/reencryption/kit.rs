@@ -5,9 +5,9 @@ use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use testkit::{CHEAP, Expect as _, Sandbox, noise};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
@@ -17,8 +17,6 @@ const OFFSET: usize = 4 << 20;
 
 /// Bytes of data that move up by less.
 const MOVED: usize = 17 << 20;
-
-pub const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
 
 /// The header of a volume whose data move, beside it.
 pub const SIDE: &str = "v.cryptmark-header";
@@ -75,55 +73,54 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub fn count(&mut self, by: By, desk: &Desk, begun: bool) {
+    pub fn count(&mut self, by: By, sandbox: &Volume, begun: bool) {
         let counts = match begun {
             false => &mut self.over,
-            true if desk.metadata().contains("in-reencryption") => &mut self.hot,
+            true if sandbox.metadata().contains("in-reencryption") => &mut self.hot,
             true => &mut self.clean,
         };
         counts[usize::from(by == By::Them)] += 1;
     }
 }
 
-/// Whether a program is here; says so if it is not.
-pub fn have(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").output().is_ok();
-    if !found {
-        println!("skipped: {program} is not installed");
-    }
-    found
-}
-
 /// A volume `v` of `plain`, with a header in `h` if that is detached.
-pub struct Desk {
-    folder: tempfile::TempDir,
+pub struct Volume {
+    sandbox: Sandbox,
     pub plain: Vec<u8>,
 }
 
-impl Desk {
+impl std::ops::Deref for Volume {
+    type Target = Sandbox;
+
+    fn deref(&self) -> &Sandbox {
+        &self.sandbox
+    }
+}
+
+impl Volume {
     pub fn new(task: Task) -> Self {
-        let desk = match task {
+        let sandbox = match task {
             // cryptsetup cannot go on with less than a header has.
             Task::Encrypt => Self::of(MOVED),
             _ => Self::empty(),
         };
         match task {
             Task::Reencrypt | Task::Decrypt => {
-                desk.make(OFFSET + DATA);
+                sandbox.make(OFFSET + DATA);
                 let format = format!("luksFormat {CHEAP} --offset {} v", OFFSET / 512);
-                desk.theirs(&format);
-                desk.ours("import v --input plain --yes");
+                sandbox.theirs(&format);
+                sandbox.ours("import v --input plain --yes");
             }
             Task::DecryptDetached => {
-                desk.make(DATA);
-                desk.theirs(&format!("luksFormat {CHEAP} --header h v"));
-                desk.ours("import v --header h --input plain --yes");
+                sandbox.make(DATA);
+                sandbox.theirs(&format!("luksFormat {CHEAP} --header h v"));
+                sandbox.ours("import v --header h --input plain --yes");
             }
             Task::EncryptDetached | Task::Encrypt => {
-                fs::copy(desk.path("plain"), desk.path("v")).unwrap();
+                fs::copy(sandbox.path("plain"), sandbox.path("v")).unwrap();
             }
         }
-        desk
+        sandbox
     }
 
     /// With a passphrase and data, and no volume.
@@ -133,52 +130,28 @@ impl Desk {
 
     /// The same, with so many bytes.
     fn of(bytes: usize) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("line"), "a passphrase").unwrap();
-        let mut state = 1_u64;
-        let plain: Vec<u8> = (0..bytes)
-            .map(|_| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                (state >> 56) as u8
-            })
-            .collect();
-        fs::write(folder.path().join("plain"), &plain).unwrap();
-        Self { folder, plain }
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        let plain = noise(bytes, 1);
+        let sandbox = Sandbox::new(PROGRAM)
+            .with_file("line", "a passphrase")
+            .with_file("plain", &plain);
+        Self { sandbox, plain }
     }
 
     pub fn make(&self, bytes: usize) {
-        let file = File::create(self.path("v")).unwrap();
-        file.set_len(bytes as u64).unwrap();
+        self.write_zeros("v", bytes as u64);
     }
 
     /// `cryptmark volume` with the passphrase.
     pub fn our_command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command.arg("volume").args(arguments.split_whitespace());
+        let mut command = self.volume_command(arguments);
         command.args(["--passphrase-file", "line"]);
-        self.quiet(command)
+        piped(command)
     }
 
     /// `cryptsetup` with the passphrase, in user space alone.
     pub fn their_command(&self, arguments: &str) -> Command {
-        let mut command = Command::new("cryptsetup");
-        command.args(["--batch-mode", "--disable-locks", "--key-file", "line"]);
-        command.args(arguments.split_whitespace());
-        self.quiet(command)
-    }
-
-    fn quiet(&self, mut command: Command) -> Command {
-        command.current_dir(self.folder.path());
-        command.env("XDG_STATE_HOME", self.path("state"));
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        command.stderr(Stdio::piped());
-        command
+        let options = "--batch-mode --disable-locks --key-file line";
+        piped(self.command("cryptsetup", &format!("{options} {arguments}")))
     }
 
     /// Starts ours, which asks for its passphrase now: it comes through the pipe.
@@ -186,20 +159,18 @@ impl Desk {
         let pipe = self.path("pipe");
         let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
         assert!(made.success());
-        let mut command = Command::new(PROGRAM);
-        command.arg("volume").args(arguments.split_whitespace());
-        command.args(["--passphrase-file", "pipe"]);
-        let child = self.quiet(command).spawn().unwrap();
+        let command = self.volume_command(&format!("{arguments} --passphrase-file pipe"));
+        let child = piped(command).spawn().unwrap();
         // Nobody opens it before somebody reads.
         (child, File::options().write(true).open(&pipe).unwrap())
     }
 
     pub fn ours(&self, arguments: &str) -> Output {
-        succeeded(arguments, self.our_command(arguments).output().unwrap())
+        self.our_command(arguments).succeeds()
     }
 
     pub fn theirs(&self, arguments: &str) -> Output {
-        succeeded(arguments, self.their_command(arguments).output().unwrap())
+        self.their_command(arguments).succeeds()
     }
 
     /// Where the header is now: of its own file, of the file beside the volume, or of the volume.
@@ -247,9 +218,9 @@ impl Desk {
     #[track_caller]
     pub fn killed(task: Task, by: By, resilience: &str) -> Self {
         let killed = delays().find_map(|within| {
-            let desk = Self::new(task);
-            let begun = desk.begin_and_kill(task, by, resilience, within);
-            begun.then_some(desk)
+            let sandbox = Self::new(task);
+            let begun = sandbox.begin_and_kill(task, by, resilience, within);
+            begun.then_some(sandbox)
         });
         killed.expect("a kill before the end")
     }
@@ -319,7 +290,7 @@ impl Desk {
         traced.args(["-e", &format!("trace={calls}")]);
         traced.args(["-e", &format!("inject={calls}:{what}")]);
         traced.arg(command.get_program()).args(command.get_args());
-        self.quiet(traced).output().unwrap()
+        self.prepare(traced).output().unwrap()
     }
 
     /// Runs `command`, and kills it at number `at` of its system calls of these names; whether
@@ -350,10 +321,10 @@ impl Desk {
     /// Runs what must be refused with this code, and must change nothing of `image`; what it said.
     #[track_caller]
     pub fn refused(&self, image: &str, code: i32, arguments: &str) -> String {
-        let before = fs::read(self.path(image)).unwrap();
+        let before = self.read(image);
         let (ended, said) = self.ends(arguments);
         assert_eq!(ended, Some(code), "{arguments}\n{said}");
-        assert!(fs::read(self.path(image)).unwrap() == before, "{arguments}");
+        assert!(self.read(image) == before, "{arguments}");
         said
     }
 
@@ -366,7 +337,7 @@ impl Desk {
 
     /// Whether the volume has the bytes of another one, which may be shorter.
     pub fn is_as(&self, other: &Self) -> bool {
-        let [ours, others] = [self, other].map(|desk| fs::read(desk.path("v")).unwrap());
+        let [ours, others] = [self, other].map(|sandbox| sandbox.read("v"));
         ours.starts_with(&others)
     }
 
@@ -377,15 +348,10 @@ impl Desk {
 
     /// A second volume of the same bytes.
     pub fn copy(&self) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        for file in fs::read_dir(self.folder.path()).unwrap() {
-            let file = file.unwrap();
-            if file.file_type().unwrap().is_file() {
-                fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
-            }
-        }
+        let sandbox = Sandbox::new(PROGRAM);
+        sandbox.copy_files(self);
         let plain = self.plain.clone();
-        Self { folder, plain }
+        Self { sandbox, plain }
     }
 
     fn begin_and(
@@ -430,7 +396,7 @@ impl Desk {
 
     /// Whether the data stand there unencrypted.
     pub fn is_plain(&self) -> bool {
-        fs::read(self.path("v")).unwrap().starts_with(&self.plain)
+        self.read("v").starts_with(&self.plain)
     }
 
     /// Whether we refuse to open it because it is decrypted, and nothing is left to prove that.
@@ -484,8 +450,7 @@ impl Desk {
     }
 }
 
-fn succeeded(arguments: &str, output: Output) -> Output {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments}\n{said}");
-    output
+fn piped(mut command: Command) -> Command {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
 }

@@ -11,7 +11,7 @@ mod meanwhile;
 mod rules;
 mod strangers;
 
-use kit::{By, Desk, Task};
+use kit::{By, Task, Volume};
 
 /// Kills of one test, unless the environment says otherwise.
 const KILLS: u32 = 2;
@@ -22,23 +22,23 @@ fn kills() -> u32 {
 }
 
 /// The data are all there after a kill, and when the program has finished what has begun.
-fn go_on(desk: &Desk, task: Task, by: By, begun: bool, when: &str) {
-    if task.decrypts() && desk.is_said_to_be_decrypted(when) {
+fn go_on(sandbox: &Volume, task: Task, by: By, begun: bool, when: &str) {
+    if task.decrypts() && sandbox.is_said_to_be_decrypted(when) {
         // The old keyslots are wiped before the header says that nothing is left to do.
-        assert!(desk.is_plain(), "{when}");
+        assert!(sandbox.is_plain(), "{when}");
         return;
     }
     if begun {
-        desk.holds(when);
-        desk.finish(task, by);
+        sandbox.holds(when);
+        sandbox.finish(task, by);
     }
-    desk.ended(task, begun);
+    sandbox.ended(task, begun);
 }
 
 /// Begins the task by one program, kills it, reads the data, lets the other one finish it, and
 /// reads the data again.
 fn both_ways(task: Task, resiliences: &[&str]) {
-    if !kit::have("cryptsetup") {
+    if !testkit::have(&["cryptsetup"]) {
         return;
     }
     let mut seen = kit::Seen::default();
@@ -53,10 +53,10 @@ fn both_ways(task: Task, resiliences: &[&str]) {
             for resilience in choices {
                 let when = format!("{task:?} by {by:?}, {resilience}, killed");
                 let in_time = kit::delays().any(|within| {
-                    let desk = Desk::new(task);
-                    let begun = desk.begin_and_kill(task, by, resilience, within);
-                    seen.count(by, &desk, begun);
-                    go_on(&desk, task, by.other(), begun, &when);
+                    let sandbox = Volume::new(task);
+                    let begun = sandbox.begin_and_kill(task, by, resilience, within);
+                    seen.count(by, &sandbox, begun);
+                    go_on(&sandbox, task, by.other(), begun, &when);
                     begun
                 });
                 assert!(in_time, "{when}: never before its end");
@@ -94,18 +94,18 @@ fn decryption_over_the_header() {
 /// Without protection a volume survives only what it is told of beforehand.
 #[test]
 fn a_reencryption_without_protection_that_was_stopped() {
-    if !kit::have("cryptsetup") {
+    if !testkit::have(&["cryptsetup"]) {
         return;
     }
     for _ in 0..kills() {
         let in_time = kit::delays().any(|within| {
-            let desk = Desk::new(Task::Reencrypt);
-            let begun = desk.begin_and_interrupt(Task::Reencrypt, "none", within);
+            let sandbox = Volume::new(Task::Reencrypt);
+            let begun = sandbox.begin_and_interrupt(Task::Reencrypt, "none", within);
             if begun {
-                desk.holds("stopped");
-                desk.finish(Task::Reencrypt, By::Us);
+                sandbox.holds("stopped");
+                sandbox.finish(Task::Reencrypt, By::Us);
             }
-            desk.ended(Task::Reencrypt, begun);
+            sandbox.ended(Task::Reencrypt, begun);
             begun
         });
         assert!(in_time, "never stopped before its end");
@@ -115,10 +115,10 @@ fn a_reencryption_without_protection_that_was_stopped() {
 /// After a kill at any write of theirs the data are all there, and we finish it; also where they
 /// do not, because the old keyslots are gone already.
 fn at_every_write(task: Task, resilience: &str) {
-    if !(kit::have("cryptsetup") && kit::have("strace")) {
+    if !testkit::have(&["cryptsetup", "strace"]) {
         return;
     }
-    let untouched = Desk::new(task);
+    let untouched = Volume::new(task);
     if task == Task::Reencrypt {
         // Each is removed by itself at the end.
         untouched.add_keyslot();
@@ -127,14 +127,14 @@ fn at_every_write(task: Task, resilience: &str) {
     // A write of the header is six.
     let step = if kills() == KILLS { 3 } else { 1 };
     for at in (1..).step_by(step) {
-        let desk = untouched.copy();
-        if !desk.begin_and_kill_at(task, resilience, at) {
+        let sandbox = untouched.copy();
+        if !sandbox.begin_and_kill_at(task, resilience, at) {
             break;
         }
-        let begun = desk.is_begun();
+        let begun = sandbox.is_begun();
         let when = format!("{task:?}, {resilience}, killed at write {at}");
-        if begun || !desk.is_as(&untouched) {
-            go_on(&desk, task, By::Us, begun, &when);
+        if begun || !sandbox.is_as(&untouched) {
+            go_on(&sandbox, task, By::Us, begun, &when);
             changed += 1;
         }
         writes = at;

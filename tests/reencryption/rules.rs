@@ -1,24 +1,14 @@
 //! What must hold of every reencryption, whoever began it.
 
-use super::kit::{By, CHEAP, Desk, Task, delays, have};
+use crate::kit::{By, Task, Volume, delays};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fs;
-use std::process::Output;
-
-/// Refused with this exit code, and no byte of the volume changed.
-fn refused(desk: &Desk, code: i32, arguments: &str) -> String {
-    let before = fs::read(desk.path("v")).unwrap();
-    let output: Output = desk.our_command(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
-    assert!(fs::read(desk.path("v")).unwrap() == before, "{arguments}");
-    said
-}
+use testkit::{CHEAP, have};
 
 /// Changes the JSON of both copies as somebody can who has the disk and no key.
-fn forge(desk: &Desk, edit: impl Fn(&mut Value)) {
-    let mut bytes = fs::read(desk.path("v")).unwrap();
+fn forge(sandbox: &Volume, edit: impl Fn(&mut Value)) {
+    let mut bytes = sandbox.read("v");
     for at in [0, 16 << 10] {
         let copy = &mut bytes[at..][..16 << 10];
         let end = copy[4096..].iter().position(|byte| *byte == 0).unwrap();
@@ -31,19 +21,19 @@ fn forge(desk: &Desk, edit: impl Fn(&mut Value)) {
         let checksum = Sha256::digest(&*copy);
         copy[448..480].copy_from_slice(&checksum);
     }
-    fs::write(desk.path("v"), bytes).unwrap();
+    sandbox.write("v", bytes);
 }
 
 /// CVE-2021-4122: a header that says that the volume is being decrypted would have the next
 /// opening write what stands in the "journal" into the volume, and plaintext after it.
 #[test]
 fn a_forged_decryption_is_not_gone_on_with() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
     for hot in [false, true] {
-        let desk = Desk::new(Task::Reencrypt);
-        forge(&desk, |json| {
+        let sandbox = Volume::new(Task::Reencrypt);
+        forge(&sandbox, |json| {
             let mut segment = json["segments"]["0"].clone();
             segment["flags"] = json!(["backup-previous"]);
             let linear = |flag: &str, size: &str| json!({ "type": "linear", "offset": "4194304", "size": size, "flags": [flag] });
@@ -79,10 +69,10 @@ fn a_forged_decryption_is_not_gone_on_with() {
             "reencrypt v",
             "reencrypt v --decrypt",
         ] {
-            let said = refused(&desk, 4, arguments);
+            let said = sandbox.refused("v", 4, arguments);
             assert!(said.contains("not bound to the volume's keys"), "{said}");
         }
-        let theirs = desk.their_command("reencrypt --resume-only --force-offline-reencrypt v");
+        let theirs = sandbox.their_command("reencrypt --resume-only --force-offline-reencrypt v");
         let mut theirs = theirs;
         assert!(!theirs.output().unwrap().status.success(), "they take it");
     }
@@ -91,31 +81,34 @@ fn a_forged_decryption_is_not_gone_on_with() {
 /// Nothing is replayed because somebody opens the volume for writing.
 #[test]
 fn a_write_does_not_replay() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
     for by in [By::Us, By::Them] {
         let hot = (0..50).find_map(|_| {
-            let desk = Desk::killed(Task::Reencrypt, by, "journal");
-            desk.metadata().contains("in-reencryption").then_some(desk)
+            let sandbox = Volume::killed(Task::Reencrypt, by, "journal");
+            sandbox
+                .metadata()
+                .contains("in-reencryption")
+                .then_some(sandbox)
         });
-        let desk = hot.expect("a kill in the middle of a write");
-        desk.holds("hot");
-        let said = refused(&desk, 4, "import v --input plain --yes");
+        let sandbox = hot.expect("a kill in the middle of a write");
+        sandbox.holds("hot");
+        let said = sandbox.refused("v", 4, "import v --input plain --yes");
         assert!(said.contains("cryptmark volume reencrypt"), "{said}");
-        desk.finish(Task::Reencrypt, By::Us);
-        desk.ended(Task::Reencrypt, true);
+        sandbox.finish(Task::Reencrypt, By::Us);
+        sandbox.ended(Task::Reencrypt, true);
     }
 }
 
 /// While it lasts, nothing else changes the header.
 #[test]
 fn the_header_is_left_alone_meanwhile() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
     for by in [By::Us, By::Them] {
-        let desk = Desk::killed(Task::Reencrypt, by, "checksum");
+        let sandbox = Volume::killed(Task::Reencrypt, by, "checksum");
         for arguments in [
             "key kill v --key-slot 0 --yes",
             "key add v --new-passphrase-file plain",
@@ -124,58 +117,58 @@ fn the_header_is_left_alone_meanwhile() {
             "reencrypt v --decrypt",
             "reencrypt v --encrypt",
         ] {
-            refused(&desk, 4, arguments);
+            sandbox.refused("v", 4, arguments);
         }
-        let before = fs::read(desk.path("v")).unwrap();
+        let before = sandbox.read("v");
         let mut label = std::process::Command::new(env!("CARGO_BIN_EXE_cryptmark"));
         label.args(["volume", "header", "set", "--label", "x"]);
-        let set = label.arg(desk.path("v")).output().unwrap();
+        let set = label.arg(sandbox.path("v")).output().unwrap();
         assert_eq!(set.status.code(), Some(4));
-        assert!(fs::read(desk.path("v")).unwrap() == before);
+        assert!(sandbox.read("v") == before);
         // They refuse on ours what they refuse on theirs.
         for arguments in [
             "luksAddKey v line",
             "config v --label x",
             "luksConvertKey v",
         ] {
-            let theirs = desk.their_command(arguments).output().unwrap();
+            let theirs = sandbox.their_command(arguments).output().unwrap();
             assert!(!theirs.status.success(), "{arguments}");
         }
-        desk.finish(Task::Reencrypt, by);
-        desk.ended(Task::Reencrypt, true);
+        sandbox.finish(Task::Reencrypt, by);
+        sandbox.ended(Task::Reencrypt, true);
     }
 }
 
 /// Numbers of digests are free to choose: theirs goes on at 1 after a whole reencryption.
 #[test]
 fn reencryptions_of_both_follow_one_another() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new(Task::Reencrypt);
+    let sandbox = Volume::new(Task::Reencrypt);
     for round in 0..3 {
-        desk.theirs(&format!(
+        sandbox.theirs(&format!(
             "reencrypt --force-offline-reencrypt {CHEAP} --resilience journal v"
         ));
-        desk.holds(&format!("theirs {round}"));
-        desk.ours(&format!("reencrypt v {CHEAP}"));
-        desk.ended(Task::Reencrypt, true);
+        sandbox.holds(&format!("theirs {round}"));
+        sandbox.ours(&format!("reencrypt v {CHEAP}"));
+        sandbox.ended(Task::Reencrypt, true);
     }
 }
 
 /// A key that belongs to no data belongs to the user all the same.
 #[test]
 fn an_unbound_key_survives() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = Desk::new(Task::Reencrypt);
-    desk.theirs(&format!(
+    let sandbox = Volume::new(Task::Reencrypt);
+    sandbox.theirs(&format!(
         "luksAddKey {CHEAP} --unbound --key-size 256 --key-slot 5 v line"
     ));
-    desk.ours(&format!("reencrypt v {CHEAP}"));
-    desk.ended(Task::Reencrypt, true);
-    desk.theirs("luksDump --unbound --key-slot 5 v");
+    sandbox.ours(&format!("reencrypt v {CHEAP}"));
+    sandbox.ended(Task::Reencrypt, true);
+    sandbox.theirs("luksDump --unbound --key-slot 5 v");
 }
 
 /// The end of data that is no whole sector is data.
@@ -189,15 +182,23 @@ fn a_tail_is_kept() {
         (100, "--sector-size 4096"),
     ] {
         for header in ["", "--header h"] {
-            let desk = Desk::empty();
-            fs::write(desk.path("v"), &desk.plain[..bytes]).unwrap();
-            desk.ours(&format!("reencrypt v --encrypt {CHEAP} {options} {header}"));
-            let there = desk.ours(&format!("export v {header} --output -")).stdout;
-            assert!(there.starts_with(&desk.plain[..bytes]), "{bytes} {options}");
+            let sandbox = Volume::empty();
+            sandbox.write("v", &sandbox.plain[..bytes]);
+            sandbox.ours(&format!("reencrypt v --encrypt {CHEAP} {options} {header}"));
+            let there = sandbox
+                .ours(&format!("export v {header} --output -"))
+                .stdout;
+            assert!(
+                there.starts_with(&sandbox.plain[..bytes]),
+                "{bytes} {options}"
+            );
             assert!(there.len() < bytes + 4096);
-            desk.ours(&format!("reencrypt v --decrypt {header}"));
-            let again = fs::read(desk.path("v")).unwrap();
-            assert!(again.starts_with(&desk.plain[..bytes]), "{bytes} {options}");
+            sandbox.ours(&format!("reencrypt v --decrypt {header}"));
+            let again = sandbox.read("v");
+            assert!(
+                again.starts_with(&sandbox.plain[..bytes]),
+                "{bytes} {options}"
+            );
             assert!(again[bytes..].iter().all(|byte| *byte == 0));
             assert!(again.len() < bytes + 4096);
         }
@@ -207,22 +208,22 @@ fn a_tail_is_kept() {
 /// A volume that ends before its device does is ours alone to finish, and cryptsetup knows.
 #[test]
 fn what_they_could_not_finish_they_do_not_touch() {
-    if !have("cryptsetup") {
+    if !have(&["cryptsetup"]) {
         return;
     }
-    let desk = delays().find_map(|within| {
-        let desk = Desk::new(Task::Reencrypt);
-        let file = fs::File::options().write(true).open(desk.path("v"));
+    let sandbox = delays().find_map(|within| {
+        let sandbox = Volume::new(Task::Reencrypt);
+        let file = fs::File::options().write(true).open(sandbox.path("v"));
         let file = file.unwrap();
         let length = file.metadata().unwrap().len();
         file.set_len(length + 512).unwrap();
-        let begun = desk.begin_and_kill(Task::Reencrypt, By::Us, "journal", within);
-        begun.then_some(desk)
+        let begun = sandbox.begin_and_kill(Task::Reencrypt, By::Us, "journal", within);
+        begun.then_some(sandbox)
     });
-    let desk = desk.expect("a kill before the end");
+    let sandbox = sandbox.expect("a kill before the end");
     // A repair may write an old copy of the header anew; what it tells is the same.
     let metadata = || {
-        let mut dump = desk.their_command("luksDump --dump-json-metadata v");
+        let mut dump = sandbox.their_command("luksDump --dump-json-metadata v");
         dump.output().unwrap().stdout
     };
     let before = metadata();
@@ -231,10 +232,10 @@ fn what_they_could_not_finish_they_do_not_touch() {
         "repair v",
         "reencrypt --resume-only --force-offline-reencrypt v",
     ] {
-        desk.their_command(arguments).output().unwrap();
+        sandbox.their_command(arguments).output().unwrap();
         assert!(metadata() == before, "{arguments}");
     }
-    desk.holds("with a tail");
-    desk.ours("reencrypt v");
-    desk.ended(Task::Reencrypt, true);
+    sandbox.holds("with a tail");
+    sandbox.ours("reencrypt v");
+    sandbox.ended(Task::Reencrypt, true);
 }

@@ -1,43 +1,44 @@
 //! A header or a journal in a file of its own, and data that are not those with which it began:
 //! another volume's, or put back from a backup.
 
-use crate::kit::{By, CHEAP, Desk, SIDE, Task, have};
+use crate::kit::{By, SIDE, Task, Volume};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::process::Command;
+use testkit::{CHEAP, have};
 
 #[test]
 fn a_volume_that_was_put_back_is_not_decrypted_twice() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
     let mut refusals = 0;
     for at in 1..40 {
-        let desk = Desk::new(Task::Decrypt);
-        fs::copy(desk.path("v"), desk.path("backup")).unwrap();
-        let ended = !desk.ours_killed_at("reencrypt v --decrypt", "pwrite64", at);
+        let sandbox = Volume::new(Task::Decrypt);
+        fs::copy(sandbox.path("v"), sandbox.path("backup")).unwrap();
+        let ended = !sandbox.ours_killed_at("reencrypt v --decrypt", "pwrite64", at);
         if ended {
             break;
         }
-        if !desk.path(SIDE).exists() {
+        if !sandbox.path(SIDE).exists() {
             continue;
         }
-        fs::copy(desk.path("v"), desk.path("killed")).unwrap();
-        fs::copy(desk.path("backup"), desk.path("v")).unwrap();
+        fs::copy(sandbox.path("v"), sandbox.path("killed")).unwrap();
+        fs::copy(sandbox.path("backup"), sandbox.path("v")).unwrap();
         // Before anything was copied, the volume is what it was.
-        let (code, said) = desk.ends("export v --output out");
+        let (code, said) = sandbox.ends("export v --output out");
         match code {
-            Some(0) => assert!(fs::read(desk.path("out")).unwrap().starts_with(&desk.plain)),
+            Some(0) => assert!(sandbox.read("out").starts_with(&sandbox.plain)),
             code => {
                 assert_eq!(code, Some(4), "{at}: {said}");
-                desk.refused_as_other("v", "reencrypt v --decrypt");
+                sandbox.refused_as_other("v", "reencrypt v --decrypt");
                 refusals += 1;
             }
         }
-        fs::copy(desk.path("killed"), desk.path("v")).unwrap();
-        desk.ours("reencrypt v --decrypt");
-        assert!(desk.is_plain(), "{at}");
+        fs::copy(sandbox.path("killed"), sandbox.path("v")).unwrap();
+        sandbox.ours("reencrypt v --decrypt");
+        assert!(sandbox.is_plain(), "{at}");
     }
     assert!(refusals > 0, "no kill came after data was copied");
 }
@@ -45,26 +46,26 @@ fn a_volume_that_was_put_back_is_not_decrypted_twice() {
 /// Killed when the header is before the data, and the file with it still there.
 #[test]
 fn data_that_were_put_back_are_not_overwritten() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
-    let desk = Desk::new(Task::Encrypt);
-    assert!(desk.ours_killed_at("reencrypt v --encrypt", "unlink,unlinkat", 1));
-    assert!(desk.path(SIDE).exists());
-    let killed = fs::read(desk.path("v")).unwrap();
+    let sandbox = Volume::new(Task::Encrypt);
+    assert!(sandbox.ours_killed_at("reencrypt v --encrypt", "unlink,unlinkat", 1));
+    assert!(sandbox.path(SIDE).exists());
+    let killed = sandbox.read("v");
     // Other data of the same length, and shorter data.
     let mut other = killed.clone();
     other[100] ^= 1;
-    fs::write(desk.path("v"), &other).unwrap();
-    desk.refused_as_other("v", "reencrypt v --encrypt");
-    fs::write(desk.path("v"), &other[..1 << 20]).unwrap();
-    desk.refused_as_other("v", "reencrypt v --encrypt");
-    let said = desk.refused("v", 4, "create v --yes");
+    sandbox.write("v", &other);
+    sandbox.refused_as_other("v", "reencrypt v --encrypt");
+    sandbox.write("v", &other[..1 << 20]);
+    sandbox.refused_as_other("v", "reencrypt v --encrypt");
+    let said = sandbox.refused("v", 4, "create v --yes");
     assert!(said.contains("has the header of a reencryption"), "{said}");
     // The data themselves can be encrypted, and what was begun goes on.
-    for there in [&desk.plain, &killed] {
-        fs::write(desk.path("v"), there).unwrap();
-        let copy = desk.copy();
+    for there in [&sandbox.plain, &killed] {
+        sandbox.write("v", there);
+        let copy = sandbox.copy();
         copy.ours("reencrypt v --encrypt");
         copy.holds("put back");
     }
@@ -73,94 +74,94 @@ fn data_that_were_put_back_are_not_overwritten() {
 /// What fails before it has begun has not made the file longer.
 #[test]
 fn an_encryption_that_cannot_begin_leaves_the_file_as_it_is() {
-    let desk = Desk::new(Task::Encrypt);
-    symlink("/nowhere", desk.path(SIDE)).unwrap();
-    let (code, said) = desk.ends("reencrypt v --encrypt");
+    let sandbox = Volume::new(Task::Encrypt);
+    symlink("/nowhere", sandbox.path(SIDE)).unwrap();
+    let (code, said) = sandbox.ends("reencrypt v --encrypt");
     assert_eq!(code, Some(4), "{said}");
-    assert!(fs::read(desk.path("v")).unwrap() == desk.plain);
+    assert!(sandbox.read("v") == sandbox.plain);
     let long = "a".repeat(245);
-    fs::rename(desk.path("v"), desk.path(&long)).unwrap();
-    let (code, said) = desk.ends(&format!("reencrypt {long} --encrypt"));
+    fs::rename(sandbox.path("v"), sandbox.path(&long)).unwrap();
+    let (code, said) = sandbox.ends(&format!("reencrypt {long} --encrypt"));
     assert_eq!(code, Some(1), "{said}");
-    assert!(fs::read(desk.path(&long)).unwrap() == desk.plain);
+    assert!(sandbox.read(&long) == sandbox.plain);
 }
 
 /// The second copy of the header would be taken for the header, and the data for damage.
 #[test]
 fn no_header_is_left_where_data_move() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
-    let desk = Desk::empty();
-    desk.make(18 << 20);
-    desk.theirs(&format!(
+    let sandbox = Volume::empty();
+    sandbox.make(18 << 20);
+    sandbox.theirs(&format!(
         "luksFormat {CHEAP} --luks2-metadata-size 4m --luks2-keyslots-size 8m --offset 32768 v"
     ));
-    let small = &desk.plain[..2 << 20];
-    fs::write(desk.path("small"), small).unwrap();
-    desk.ours("import v --input small --yes");
-    let by_link = desk.path("link");
+    let small = &sandbox.plain[..2 << 20];
+    sandbox.write("small", small);
+    sandbox.ours("import v --input small --yes");
+    let by_link = sandbox.path("link");
     symlink("v", &by_link).unwrap();
     // It is one volume by any of its names.
-    assert!(desk.ours_killed_at("reencrypt link --decrypt", "pwrite64", 12));
-    assert!(desk.path(SIDE).exists());
-    let before = fs::read(desk.path("v")).unwrap();
-    let dump = desk.their_command("luksDump v").output().unwrap();
+    assert!(sandbox.ours_killed_at("reencrypt link --decrypt", "pwrite64", 12));
+    assert!(sandbox.path(SIDE).exists());
+    let before = sandbox.read("v");
+    let dump = sandbox.their_command("luksDump v").output().unwrap();
     assert!(!dump.status.success());
-    assert!(fs::read(desk.path("v")).unwrap() == before);
-    desk.ours("reencrypt v --decrypt");
-    assert!(fs::read(desk.path("v")).unwrap() == small);
+    assert!(sandbox.read("v") == before);
+    sandbox.ours("reencrypt v --decrypt");
+    assert!(sandbox.read("v") == small);
 }
 
 /// All of the data is within what moves first, and the file ends later.
 #[test]
 fn little_data_before_a_tail_are_decrypted() {
-    let desk = Desk::empty();
-    desk.make((16 << 20) + (1 << 20));
-    desk.ours(&format!("create v --sector-size 4096 {CHEAP} --yes"));
-    let small = &desk.plain[..1 << 20];
-    fs::write(desk.path("small"), small).unwrap();
-    desk.ours("import v --input small --yes");
-    let file = File::options().write(true).open(desk.path("v")).unwrap();
+    let sandbox = Volume::empty();
+    sandbox.make((16 << 20) + (1 << 20));
+    sandbox.ours(&format!("create v --sector-size 4096 {CHEAP} --yes"));
+    let small = &sandbox.plain[..1 << 20];
+    sandbox.write("small", small);
+    sandbox.ours("import v --input small --yes");
+    let file = File::options().write(true).open(sandbox.path("v")).unwrap();
     let length = file.metadata().unwrap().len();
     // Sectors that nobody wrote, and a few bytes that somebody may need.
     file.set_len(length + 1024).unwrap();
-    let copy = desk.copy();
+    let copy = sandbox.copy();
     copy.ours("reencrypt v --decrypt");
     assert!(fs::read(copy.path("v")).unwrap() == small);
     file.set_len(length + 1000).unwrap();
     drop(file);
-    let mut bytes = fs::read(desk.path("v")).unwrap();
+    let mut bytes = sandbox.read("v");
     bytes[length as usize..].fill(7);
-    fs::write(desk.path("v"), bytes).unwrap();
-    let said = desk.refused("v", 4, "reencrypt v --decrypt");
+    sandbox.write("v", bytes);
+    let said = sandbox.refused("v", 4, "reencrypt v --decrypt");
     assert!(said.contains("bytes behind the data"), "{said}");
-    desk.ours("reencrypt v --decrypt --yes");
-    assert!(fs::read(desk.path("v")).unwrap() == small);
+    sandbox.ours("reencrypt v --decrypt --yes");
+    assert!(sandbox.read("v") == small);
 }
 
 /// The same header for another file: as soon as anything is encrypted, it goes with no other.
 /// While the start of the data is being worked on, the header itself has what it was.
 #[test]
 fn a_detached_header_encrypts_the_file_with_which_it_began() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
     // More than is worked on at a time.
     const LENGTH: usize = 20 << 20;
     let (mut at_the_start, mut behind) = (0, 0);
     for at in 1..60 {
-        let desk = Desk::new(Task::EncryptDetached);
-        let file = File::options().write(true).open(desk.path("v")).unwrap();
+        let sandbox = Volume::new(Task::EncryptDetached);
+        let file = File::options().write(true).open(sandbox.path("v")).unwrap();
         file.set_len(LENGTH as u64).unwrap();
         let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
-        if !desk.ours_killed_at(&encrypt, "fdatasync", at) {
+        if !sandbox.ours_killed_at(&encrypt, "fdatasync", at) {
             break;
         }
-        if desk.is_plain() || !desk.is_begun() {
+        if sandbox.is_plain() || !sandbox.is_begun() {
             continue;
         }
-        let metadata: Value = serde_json::from_str(&desk.metadata()).unwrap();
+        let metadata: Value = serde_json::from_str(&sandbox.metadata()).unwrap();
         let first = &metadata["segments"]["0"]["flags"];
         let count = match first.to_string().contains("in-reencryption") {
             true => &mut at_the_start,
@@ -171,22 +172,22 @@ fn a_detached_header_encrypts_the_file_with_which_it_began() {
         if *count > 1 {
             continue;
         }
-        let mut other = desk.plain.clone();
+        let mut other = sandbox.plain.clone();
         other[..4096].fill(9);
         other.resize(LENGTH, 0);
-        fs::write(desk.path("other"), &other).unwrap();
+        sandbox.write("other", &other);
         for command in [
             "reencrypt other --header h",
             "export other --header h --output -",
         ] {
-            desk.refused_as_other("other", command);
+            sandbox.refused_as_other("other", command);
         }
         // What they are known by stays until then.
         let serve = "serve v --header h --nbd s.sock --daemon";
-        let said = desk.refused("v", 4, serve);
+        let said = sandbox.refused("v", 4, serve);
         assert!(said.contains("--read-only"), "{said}");
-        desk.ours("reencrypt v --header h");
-        desk.holds("the file itself");
+        sandbox.ours("reencrypt v --header h");
+        sandbox.holds("the file itself");
     }
     assert!(at_the_start > 0 && behind > 0, "{at_the_start} {behind}");
 }
@@ -196,125 +197,121 @@ const VERACRYPT: &str = "--type veracrypt --hash sha512 --veracrypt-pim 1";
 /// A VeraCrypt volume and its journal: neither goes on with another.
 #[test]
 fn a_journal_of_another_format_belongs_to_its_volume() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
-    let desk = Desk::empty();
+    let sandbox = Volume::empty();
     for name in ["v", "other"] {
-        desk.ours(&format!(
+        sandbox.ours(&format!(
             "create {name} {VERACRYPT} --size 16MiB --quick --yes"
         ));
-        desk.ours(&format!("import {name} {VERACRYPT} --input plain --yes"));
+        sandbox.ours(&format!("import {name} {VERACRYPT} --input plain --yes"));
     }
-    fs::copy(desk.path("v"), desk.path("backup")).unwrap();
+    fs::copy(sandbox.path("v"), sandbox.path("backup")).unwrap();
     let reencrypt = |image: &str| format!("reencrypt {image} {VERACRYPT} --header J {CHEAP} --yes");
     // Number 10 is among the writes of data.
     let mut at = 10;
-    while !desk.path("J").exists() {
-        assert!(desk.ours_killed_at(&reencrypt("v"), "pwrite64", at));
+    while !sandbox.path("J").exists() {
+        assert!(sandbox.ours_killed_at(&reencrypt("v"), "pwrite64", at));
         at += 5;
     }
-    fs::copy(desk.path("v"), desk.path("killed")).unwrap();
-    desk.refused_as_other("other", &reencrypt("other"));
-    let exported = desk.ours(&format!("export other {VERACRYPT} --output -"));
-    assert!(exported.stdout.starts_with(&desk.plain));
+    fs::copy(sandbox.path("v"), sandbox.path("killed")).unwrap();
+    sandbox.refused_as_other("other", &reencrypt("other"));
+    let exported = sandbox.ours(&format!("export other {VERACRYPT} --output -"));
+    assert!(exported.stdout.starts_with(&sandbox.plain));
     // Without its journal nobody takes it for a volume that is whole.
     let new = "--new-passphrase-file plain-new";
-    fs::write(
-        desk.path("plain-new"),
-        "another passphrase, of many letters",
-    )
-    .unwrap();
+    sandbox.write("plain-new", "another passphrase, of many letters");
     for command in [
         format!("open v {VERACRYPT}"),
         format!("passwd v {VERACRYPT} {new}"),
         format!("reencrypt v {VERACRYPT} {CHEAP} --yes"),
     ] {
-        let before = fs::read(desk.path("v")).unwrap();
-        let (code, said) = desk.ends(&command);
+        let before = sandbox.read("v");
+        let (code, said) = sandbox.ends(&command);
         assert_eq!(code, Some(3), "{command}\n{said}");
-        assert!(fs::read(desk.path("v")).unwrap() == before, "{command}");
+        assert!(sandbox.read("v") == before, "{command}");
     }
-    desk.ours(&reencrypt("v"));
-    let exported = desk.ours(&format!("export v {VERACRYPT} --output -"));
-    assert!(exported.stdout.starts_with(&desk.plain));
-    assert!(!desk.path("J").exists());
+    sandbox.ours(&reencrypt("v"));
+    let exported = sandbox.ours(&format!("export v {VERACRYPT} --output -"));
+    assert!(exported.stdout.starts_with(&sandbox.plain));
+    assert!(!sandbox.path("J").exists());
 }
 
 /// What cryptsetup has ended leaves nothing that stands in the way of the next reencryption.
 #[test]
 fn what_another_program_has_ended_is_forgotten() {
-    if !have("strace") || !have("cryptsetup") {
+    if !have(&["strace", "cryptsetup"]) {
         return;
     }
-    let desk = Desk::new(Task::EncryptDetached);
+    let sandbox = Volume::new(Task::EncryptDetached);
     let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
-    assert!(desk.ours_killed_at(&encrypt, "fdatasync", 7));
-    assert!(desk.is_begun());
-    desk.theirs("repair v --header h");
-    desk.theirs("reencrypt --resume-only --force-offline-reencrypt v --header h");
-    desk.holds("ended");
+    assert!(sandbox.ours_killed_at(&encrypt, "fdatasync", 7));
+    assert!(sandbox.is_begun());
+    sandbox.theirs("repair v --header h");
+    sandbox.theirs("reencrypt --resume-only --force-offline-reencrypt v --header h");
+    sandbox.holds("ended");
     let their = format!("reencrypt --init-only --force-offline-reencrypt {CHEAP} v --header h");
-    desk.theirs(&their);
-    desk.holds("begun");
-    desk.ours("reencrypt v --header h");
-    desk.holds("ended again");
+    sandbox.theirs(&their);
+    sandbox.holds("begun");
+    sandbox.ours("reencrypt v --header h");
+    sandbox.holds("ended again");
 
     // With its header before the data, and where the other program can go on.
-    let desk = (8..40).find_map(|at| {
-        let desk = Desk::new(Task::Encrypt);
+    let sandbox = (8..40).find_map(|at| {
+        let sandbox = Volume::new(Task::Encrypt);
         let encrypt = format!("reencrypt v --encrypt {CHEAP}");
-        let killed = desk.ours_killed_at(&encrypt, "fdatasync", at);
-        let alone = desk.metadata().contains("reencrypt-alone");
-        let placed = !desk.path(SIDE).exists() && desk.is_begun();
-        (killed && placed && !alone).then_some(desk)
+        let killed = sandbox.ours_killed_at(&encrypt, "fdatasync", at);
+        let alone = sandbox.metadata().contains("reencrypt-alone");
+        let placed = !sandbox.path(SIDE).exists() && sandbox.is_begun();
+        (killed && placed && !alone).then_some(sandbox)
     });
-    let desk = desk.expect("it can be killed there");
-    desk.finish(Task::Encrypt, By::Them);
-    desk.holds("ended");
-    desk.ours("reencrypt v --decrypt --yes");
-    assert!(desk.is_plain());
+    let sandbox = sandbox.expect("it can be killed there");
+    sandbox.finish(Task::Encrypt, By::Them);
+    sandbox.holds("ended");
+    sandbox.ours("reencrypt v --decrypt --yes");
+    assert!(sandbox.is_plain());
 }
 
 /// The volume may have a copy of its header, and the header apart is the one that counts. What was
 /// put back while the first window was worked on is what its journal has, and is gone on with.
 #[test]
 fn a_copy_of_the_header_in_the_volume_vouches_for_nothing() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
     let reencrypt = format!("reencrypt v --header h {CHEAP}");
     let (mut same, mut other) = (0, 0);
     for at in 9..60 {
-        let desk = Desk::new(Task::Reencrypt);
-        let volume = fs::read(desk.path("v")).unwrap();
-        fs::write(desk.path("h"), &volume[..4 << 20]).unwrap();
+        let sandbox = Volume::new(Task::Reencrypt);
+        let volume = sandbox.read("v");
+        sandbox.write("h", &volume[..4 << 20]);
         // With a header of its own nobody begins by another.
         let mut bare = volume.clone();
         bare[..4 << 20].fill(0);
-        fs::write(desk.path("v"), &bare).unwrap();
-        if !desk.ours_killed_at(&reencrypt, "fdatasync", at) {
+        sandbox.write("v", &bare);
+        if !sandbox.ours_killed_at(&reencrypt, "fdatasync", at) {
             break;
         }
-        if fs::read(desk.path("v")).unwrap() == bare {
+        if sandbox.read("v") == bare {
             continue;
         }
         // A header that says that all is done is no help against what is put back later.
-        if !desk.is_begun() {
+        if !sandbox.is_begun() {
             break;
         }
-        fs::write(desk.path("v"), &volume).unwrap();
+        sandbox.write("v", &volume);
         let export = "export v --header h --output -";
-        if desk.ends(export).0 == Some(0) {
+        if sandbox.ends(export).0 == Some(0) {
             same += 1;
-            desk.holds("put back");
-            desk.ours(&reencrypt);
-            desk.holds("ended");
+            sandbox.holds("put back");
+            sandbox.ours(&reencrypt);
+            sandbox.holds("ended");
             continue;
         }
         other += 1;
-        desk.refused_as_other("v", export);
-        desk.refused_as_other("v", &reencrypt);
+        sandbox.refused_as_other("v", export);
+        sandbox.refused_as_other("v", &reencrypt);
     }
     assert!(same > 0 && other > 0, "{same} {other}");
 }
@@ -322,8 +319,8 @@ fn a_copy_of_the_header_in_the_volume_vouches_for_nothing() {
 /// Without room for its journal a reencryption has not begun.
 #[test]
 fn a_journal_without_room_leaves_the_volume() {
-    let desk = Desk::empty();
-    let small = desk.path("small");
+    let sandbox = Volume::empty();
+    let small = sandbox.path("small");
     fs::create_dir(&small).unwrap();
     let mounted = Command::new("mount")
         .args(["-t", "tmpfs", "-o", "size=3M", "none"])
@@ -334,12 +331,12 @@ fn a_journal_without_room_leaves_the_volume() {
         return;
     }
     let outcome = std::panic::catch_unwind(|| {
-        desk.ours(&format!("create small/v {VERACRYPT} --size 1MiB --yes"));
+        sandbox.ours(&format!("create small/v {VERACRYPT} --size 1MiB --yes"));
         let before = fs::read(small.join("v")).unwrap();
-        let (code, said) = desk.ends(&format!("reencrypt small/v {VERACRYPT} {CHEAP} --yes"));
+        let (code, said) = sandbox.ends(&format!("reencrypt small/v {VERACRYPT} {CHEAP} --yes"));
         assert_eq!(code, Some(1), "{said}");
         assert!(fs::read(small.join("v")).unwrap() == before);
-        desk.ours(&format!("open small/v {VERACRYPT}"));
+        sandbox.ours(&format!("open small/v {VERACRYPT}"));
     });
     let unmounted = Command::new("umount").arg("--lazy").arg(&small).status();
     assert!(unmounted.unwrap().success());
@@ -349,34 +346,34 @@ fn a_journal_without_room_leaves_the_volume() {
 /// The name that a reencryption would take for itself.
 #[test]
 fn a_header_has_another_name_than_the_file_beside() {
-    let desk = Desk::new(Task::EncryptDetached);
-    let (code, said) = desk.ends(&format!("reencrypt v --encrypt --header {SIDE}"));
+    let sandbox = Volume::new(Task::EncryptDetached);
+    let (code, said) = sandbox.ends(&format!("reencrypt v --encrypt --header {SIDE}"));
     assert_eq!(code, Some(2), "{said}");
-    assert!(desk.is_plain() && !desk.path(SIDE).exists());
+    assert!(sandbox.is_plain() && !sandbox.path(SIDE).exists());
 }
 
 /// What is refused has changed nothing: the volume still opens with VeraCrypt.
 #[test]
 fn a_wrong_passphrase_takes_no_headers_away() {
-    if !have("strace") {
+    if !have(&["strace"]) {
         return;
     }
-    let whole = Desk::empty();
+    let whole = Volume::empty();
     whole.ours(&format!("create v {VERACRYPT} --size 16MiB --quick --yes"));
     whole.ours(&format!("import v {VERACRYPT} --input plain --yes"));
     let before = fs::read(whole.path("v")).unwrap();
     let reencrypt = format!("reencrypt v {VERACRYPT} {CHEAP} --yes");
-    let desk = (1..60).find_map(|at| {
-        let desk = whole.copy();
-        assert!(desk.ours_killed_at(&reencrypt, "pwrite64", at), "{at}");
-        let untouched = fs::read(desk.path("v")).unwrap() == before;
-        (desk.path(SIDE).exists() && untouched).then_some(desk)
+    let sandbox = (1..60).find_map(|at| {
+        let sandbox = whole.copy();
+        assert!(sandbox.ours_killed_at(&reencrypt, "pwrite64", at), "{at}");
+        let untouched = sandbox.read("v") == before;
+        (sandbox.path(SIDE).exists() && untouched).then_some(sandbox)
     });
-    let desk = desk.expect("the file with the keys comes before the headers go");
-    fs::write(desk.path("line"), "a wrong one").unwrap();
-    desk.refused("v", 3, &reencrypt);
-    fs::write(desk.path("line"), "a passphrase").unwrap();
-    desk.ours(&reencrypt);
-    let exported = desk.ours(&format!("export v {VERACRYPT} --output -"));
-    assert!(exported.stdout.starts_with(&desk.plain));
+    let sandbox = sandbox.expect("the file with the keys comes before the headers go");
+    sandbox.write("line", "a wrong one");
+    sandbox.refused("v", 3, &reencrypt);
+    sandbox.write("line", "a passphrase");
+    sandbox.ours(&reencrypt);
+    let exported = sandbox.ours(&format!("export v {VERACRYPT} --output -"));
+    assert!(exported.stdout.starts_with(&sandbox.plain));
 }

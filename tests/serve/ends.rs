@@ -1,25 +1,23 @@
 //! How a server ends, or goes on: two that unmount, clients that cannot be taken, a full output.
 
-use crate::{Desk, PROGRAM, have};
+use crate::{PROGRAM, create, sandbox, service_of};
 use block::BlockDevice;
 use serve::nbd::{NbdDevice, Place};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Stdio};
 use std::time::Duration;
+use testkit::{Sandbox, have};
 
 /// Nobody means to cut anybody off.
 #[test]
 fn two_that_unmount_at_once_end_it_once() {
-    let desk = Desk::new();
-    desk.create("x.img", 20);
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 20);
     for round in 0..10 {
-        desk.run(
-            PROGRAM,
-            "volume serve x.img --passphrase-file line --nbd disk.sock --daemon",
-        );
+        sandbox.ok("volume serve x.img --passphrase-file line --nbd disk.sock --daemon");
         let umount = |_| {
-            let mut command = desk.command(PROGRAM, "volume umount x.img");
+            let mut command = sandbox.cryptmark("volume umount x.img");
             command.stderr(Stdio::piped()).spawn().unwrap()
         };
         for child in [0, 1].map(umount) {
@@ -28,13 +26,13 @@ fn two_that_unmount_at_once_end_it_once() {
             let code = ended.status.code();
             assert!(matches!(code, Some(0 | 2)), "round {round}: {ended:?}");
         }
-        assert!(desk.service("x.img").is_none());
+        assert!(service_of(&sandbox, "x.img").is_none());
     }
 }
 
 /// A server whose system call `accept4` fails as `error` says when it is called the second
 /// time, and its trace; nothing where that cannot be done.
-fn with_failing_accept(desk: &Desk, error: &str) -> Option<(Child, ChildStderr)> {
+fn with_failing_accept(sandbox: &Sandbox, error: &str) -> Option<(Child, ChildStderr)> {
     if !have(&["strace"]) {
         return None;
     }
@@ -42,7 +40,7 @@ fn with_failing_accept(desk: &Desk, error: &str) -> Option<(Child, ChildStderr)>
         "-f -o trace -e trace=accept4 -e inject=accept4:error={error}:when=2 {PROGRAM} volume \
          serve x.img --passphrase-file line --nbd disk.sock"
     );
-    let mut child = desk
+    let mut child = sandbox
         .command("strace", &arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -64,33 +62,33 @@ fn with_failing_accept(desk: &Desk, error: &str) -> Option<(Child, ChildStderr)>
 
 #[test]
 fn a_client_that_cannot_be_taken_ends_no_server() {
-    let desk = Desk::new();
-    desk.create("x.img", 20);
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 20);
     for error in ["ENOBUFS", "EHOSTUNREACH", "EMFILE"] {
-        let Some((mut server, _)) = with_failing_accept(&desk, error) else {
+        let Some((mut server, _)) = with_failing_accept(&sandbox, error) else {
             return;
         };
-        let client = || NbdDevice::connect(&Place::Unix(desk.path("disk.sock")), "").unwrap();
+        let client = || NbdDevice::connect(&Place::Unix(sandbox.path("disk.sock")), "").unwrap();
         let first = client();
         first.write_at(0, &[1; 512]).unwrap();
         let second = client();
         second.read_at(0, &mut [0; 512]).unwrap();
         first.flush().unwrap();
         drop((first, second));
-        desk.run(PROGRAM, "volume umount x.img");
+        sandbox.ok("volume umount x.img");
         assert_eq!(server.wait().unwrap().code(), Some(0), "{error}");
     }
 }
 
 #[test]
 fn a_server_that_cannot_go_on_says_so() {
-    let desk = Desk::new();
-    desk.create("x.img", 20);
-    let Some((mut server, mut stderr)) = with_failing_accept(&desk, "EBADF") else {
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 20);
+    let Some((mut server, mut stderr)) = with_failing_accept(&sandbox, "EBADF") else {
         return;
     };
     for _ in 0..2 {
-        let _ = std::os::unix::net::UnixStream::connect(desk.path("disk.sock"));
+        let _ = std::os::unix::net::UnixStream::connect(sandbox.path("disk.sock"));
         std::thread::sleep(Duration::from_millis(200));
     }
     assert_eq!(server.wait().unwrap().code(), Some(1));
@@ -105,17 +103,17 @@ fn a_server_that_cannot_go_on_says_so() {
 /// What was begun is said to be begun, though nobody can print where it is.
 #[test]
 fn a_full_output_does_not_hide_a_server() {
-    let desk = Desk::new();
-    desk.create("x.img", 20);
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 20);
     let full = fs::OpenOptions::new().write(true).open("/dev/full");
     let arguments = "volume serve x.img --passphrase-file line --nbd disk.sock --daemon";
-    let ended = desk
-        .command(PROGRAM, arguments)
+    let ended = sandbox
+        .cryptmark(arguments)
         .stdout(full.unwrap())
         .output()
         .unwrap();
-    let served = desk.service("x.img").is_some();
-    let umount = desk.command(PROGRAM, "volume umount x.img").output();
+    let served = service_of(&sandbox, "x.img").is_some();
+    let umount = sandbox.cryptmark("volume umount x.img").output();
     let said = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(0), "{said}");
     assert!(served && said.contains("x.img is served"), "{said}");

@@ -8,7 +8,7 @@
 //!
 //! A job has one request under way, so a step is done when a line follows it.
 
-use crate::{Desk, MIB, PROGRAM, given, have};
+use crate::{MIB, create, given, sandbox, uri};
 use block::BlockDevice;
 use serve::nbd::{NbdDevice, Place};
 use std::fs;
@@ -16,6 +16,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
+use testkit::{Sandbox, have};
 
 const JOBS: usize = 4;
 const BLOCK: usize = 4096;
@@ -66,7 +67,7 @@ fn follow(log: &Path, seen: &mut [Seen]) {
 /// A server that leaves nothing behind when a test fails.
 struct Server<'a> {
     child: Child,
-    desk: &'a Desk,
+    sandbox: &'a Sandbox,
 }
 
 impl Server<'_> {
@@ -76,7 +77,7 @@ impl Server<'_> {
     }
 
     fn umount(mut self) {
-        self.desk.run(PROGRAM, "volume umount x.img");
+        self.sandbox.ok("volume umount x.img");
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
     }
 }
@@ -86,7 +87,7 @@ impl Drop for Server<'_> {
         if std::thread::panicking() {
             let _ = self.child.kill();
             let _ = self.child.wait();
-            let _ = self.desk.command(PROGRAM, "volume umount x.img").output();
+            let _ = self.sandbox.cryptmark("volume umount x.img").output();
         }
     }
 }
@@ -99,33 +100,33 @@ enum Way {
 }
 
 impl Way {
-    fn serve(self, desk: &Desk) -> Server<'_> {
+    fn serve(self, sandbox: &Sandbox) -> Server<'_> {
         let way = match self {
             Self::Nbd => "--nbd disk.sock",
             Self::Fuse => "--fuse disk.raw",
         };
         let arguments = format!("volume serve x.img --passphrase-file line {way}");
-        let mut child = desk
-            .command(PROGRAM, &arguments)
+        let mut child = sandbox
+            .cryptmark(&arguments)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let mut line = String::new();
         let mut told = BufReader::new(child.stdout.take().unwrap());
-        let server = Server { child, desk };
+        let server = Server { child, sandbox };
         told.read_line(&mut line).unwrap();
         assert!(line.starts_with("x.img is served: "), "{line}");
         server
     }
 
     /// fio, which writes every block once.
-    fn fio(self, desk: &Desk, round: u64) -> Command {
-        let mut fio = desk.command("fio", "--rw=randwrite --bs=4k --fsync=4 --do_verify=0");
+    fn fio(self, sandbox: &Sandbox, round: u64) -> Command {
+        let mut fio = sandbox.command("fio", "--rw=randwrite --bs=4k --fsync=4 --do_verify=0");
         fio.args(["--iodepth=1", "--verify=pattern", "--output=/dev/null"])
             .arg(format!("--verify_pattern=\"r{round:05}\"%o"))
             .arg(format!("--randseed={round}"));
         match self {
-            Self::Nbd => fio.args(["--ioengine=nbd", &format!("--uri={}", desk.uri())]),
+            Self::Nbd => fio.args(["--ioengine=nbd", &format!("--uri={}", uri(sandbox))]),
             Self::Fuse => fio
                 .args(["--ioengine=psync", "--filename=disk.raw"])
                 .args(["--allow_file_create=0", "--fallocate=none"])
@@ -142,27 +143,29 @@ impl Way {
         fio
     }
 
-    fn read(self, desk: &Desk) -> Vec<u8> {
+    fn read(self, sandbox: &Sandbox) -> Vec<u8> {
         let mut bytes = vec![0; SIZE as usize];
         match self {
-            Self::Nbd => NbdDevice::connect(&Place::Unix(desk.path("disk.sock")), "")
+            Self::Nbd => NbdDevice::connect(&Place::Unix(sandbox.path("disk.sock")), "")
                 .unwrap()
                 .read_at(0, &mut bytes)
                 .unwrap(),
-            Self::Fuse => bytes = fs::read(desk.path("disk.raw")).unwrap(),
+            Self::Fuse => bytes = sandbox.read("disk.raw"),
         }
         bytes
     }
 
-    fn write(self, desk: &Desk, bytes: &[u8]) {
+    fn write(self, sandbox: &Sandbox, bytes: &[u8]) {
         match self {
-            Self::Nbd => NbdDevice::connect(&Place::Unix(desk.path("disk.sock")), "")
+            Self::Nbd => NbdDevice::connect(&Place::Unix(sandbox.path("disk.sock")), "")
                 .unwrap()
                 .write_at(0, bytes)
                 .unwrap(),
             Self::Fuse => {
                 use std::os::unix::fs::FileExt;
-                let file = fs::File::options().write(true).open(desk.path("disk.raw"));
+                let file = fs::File::options()
+                    .write(true)
+                    .open(sandbox.path("disk.raw"));
                 file.unwrap().write_all_at(bytes, 0).unwrap();
             }
         }
@@ -170,17 +173,17 @@ impl Way {
 }
 
 /// When the volume was written last.
-fn written(desk: &Desk) -> SystemTime {
-    fs::metadata(desk.path("x.img"))
+fn written(sandbox: &Sandbox) -> SystemTime {
+    fs::metadata(sandbox.path("x.img"))
         .unwrap()
         .modified()
         .unwrap()
 }
 
-/// Mounts on the file of a desk.
-fn mounts(desk: &Desk) -> usize {
+/// Mounts on the file of a sandbox.
+fn mounts(sandbox: &Sandbox) -> usize {
     let mounts = block::signature::mounts().unwrap();
-    let file = desk.path("disk.raw");
+    let file = sandbox.path("disk.raw");
     mounts
         .iter()
         .filter(|mount| mount.mount_point == file)
@@ -188,27 +191,27 @@ fn mounts(desk: &Desk) -> usize {
 }
 
 fn survives(way: Way, kills: u64) {
-    let desk = Desk::new();
-    desk.create("x.img", 16 + SIZE / MIB);
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 16 + SIZE / MIB);
     // The round that wrote what each block holds.
     let mut holds = vec![0_u64; BLOCKS];
-    let server = way.serve(&desk);
+    let server = way.serve(&sandbox);
     let first: Vec<u8> = (0..BLOCKS).flat_map(|block| pattern(0, block)).collect();
-    way.write(&desk, &first);
+    way.write(&sandbox, &first);
     server.umount();
 
     let (mut cut, mut flushed) = (0, 0);
     for round in 1..=kills {
         for job in 0..JOBS {
             // There is none in the first round.
-            let _ = fs::remove_file(desk.path(&format!("job{job}.log")));
+            let _ = fs::remove_file(sandbox.path(format!("job{job}.log")));
         }
         // What a killed server has left is no obstacle.
-        let server = way.serve(&desk);
-        let before = written(&desk);
-        let mut fio = way.fio(&desk, round).spawn().unwrap();
+        let server = way.serve(&sandbox);
+        let before = written(&sandbox);
+        let mut fio = way.fio(&sandbox, round).spawn().unwrap();
         // Some servers die before fio has begun.
-        while round % 8 != 0 && written(&desk) == before && fio.try_wait().unwrap().is_none() {
+        while round % 8 != 0 && written(&sandbox) == before && fio.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_millis(round * 7919 % 250));
@@ -227,14 +230,14 @@ fn survives(way: Way, kills: u64) {
         cut += u64::from(!ended.success());
         let mut seen = vec![Seen::Nothing; BLOCKS];
         for job in 0..JOBS {
-            follow(&desk.path(&format!("job{job}.log")), &mut seen);
+            follow(&sandbox.path(format!("job{job}.log")), &mut seen);
         }
         flushed += seen.iter().filter(|&&seen| seen == Seen::Flushed).count();
-        assert!(mounts(&desk) <= 1);
+        assert!(mounts(&sandbox) <= 1);
 
-        let server = way.serve(&desk);
-        assert_eq!(mounts(&desk), usize::from(way == Way::Fuse));
-        let found = way.read(&desk);
+        let server = way.serve(&sandbox);
+        assert_eq!(mounts(&sandbox), usize::from(way == Way::Fuse));
+        let found = way.read(&sandbox);
         for (block, found) in found.chunks_exact(BLOCK).enumerate() {
             let is = |round| found == pattern(round, block);
             let new = is(round);
@@ -248,8 +251,8 @@ fn survives(way: Way, kills: u64) {
             }
         }
         server.umount();
-        assert_eq!(mounts(&desk), 0);
-        assert!(!desk.path("disk.raw").exists() && !desk.path("disk.sock").exists());
+        assert_eq!(mounts(&sandbox), 0);
+        assert!(!sandbox.path("disk.raw").exists() && !sandbox.path("disk.sock").exists());
     }
     println!("{kills} kills, {cut} of them in fio's way; {flushed} blocks were flushed");
     assert!(cut > 0 && flushed > 0, "nothing was put to the test");

@@ -11,92 +11,66 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
+use testkit::{CHEAP, Expect as _, Running, Sandbox, have, noise, wait_until};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 const MIB: u64 = 1 << 20;
 
-/// A folder with a passphrase in `line`.
-struct Desk {
-    folder: tempfile::TempDir,
+/// A sandbox with a passphrase in `line`.
+fn sandbox() -> Sandbox {
+    Sandbox::new(PROGRAM)
+        .with_file("line", "a passphrase\n")
+        .with_file("wrong", "another\n")
 }
 
-impl Desk {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("line"), "a passphrase\n").unwrap();
-        fs::write(folder.path().join("wrong"), "another\n").unwrap();
-        Self { folder }
-    }
+/// Makes a volume of so many MiB.
+fn create(sandbox: &Sandbox, image: &str, mib: u64) {
+    sandbox.volume(&format!(
+        "create {image} --size {mib}MiB --passphrase-file line {CHEAP}"
+    ));
+}
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+fn served(sandbox: &Sandbox, image: &str, options: &str) -> Serving {
+    let arguments =
+        format!("volume serve {image} --passphrase-file line --nbd disk.sock {options}");
+    let mut command = sandbox.cryptmark(&arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut program = Running::start(&mut command);
+    let mut line = String::new();
+    let mut told = BufReader::new(program.0.stdout.take().unwrap());
+    told.read_line(&mut line).unwrap();
+    let expected = format!(
+        "{image} is served: {}\n",
+        sandbox.path("disk.sock").display()
+    );
+    assert_eq!(line, expected, "{arguments}");
+    Serving {
+        stderr: program.0.stderr.take().unwrap(),
+        program,
+        socket: sandbox.path("disk.sock"),
     }
+}
 
-    fn command(&self, program: &str, arguments: &str) -> Command {
-        let mut command = Command::new(program);
-        command
-            .args(arguments.split_whitespace())
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null());
-        command
-    }
+/// What is said of a volume of this sandbox that is served, or was.
+fn service_of(sandbox: &Sandbox, image: &str) -> Option<serde_json::Value> {
+    let all = sandbox.json("volume status --json");
+    let image = sandbox.path(image).canonicalize().unwrap();
+    let mut all = all.as_array().unwrap().iter();
+    all.find(|service| service["image"] == image.to_str().unwrap())
+        .cloned()
+}
 
-    fn run(&self, program: &str, arguments: &str) -> Output {
-        let output = self.command(program, arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{program} {arguments}\n{said}");
-        output
-    }
-
-    fn create(&self, image: &str, mib: u64) {
-        self.run(
-            PROGRAM,
-            &format!(
-                "volume create {image} --size {mib}MiB --passphrase-file line --pbkdf pbkdf2 \
-                 --pbkdf-force-iterations 1000"
-            ),
-        );
-    }
-
-    fn serve(&self, image: &str, options: &str) -> Serving {
-        let arguments =
-            format!("volume serve {image} --passphrase-file line --nbd disk.sock {options}");
-        let mut child = self
-            .command(PROGRAM, &arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut told = BufReader::new(child.stdout.take().unwrap());
-        told.read_line(&mut line).unwrap();
-        let expected = format!("{image} is served: {}\n", self.path("disk.sock").display());
-        assert_eq!(line, expected, "{arguments}");
-        Serving {
-            stderr: child.stderr.take().unwrap(),
-            child,
-            socket: self.path("disk.sock"),
-        }
-    }
-
-    /// What is said of a volume of this desk that is served, or was.
-    fn service(&self, image: &str) -> Option<serde_json::Value> {
-        let status = self.run(PROGRAM, "volume status --json").stdout;
-        let all: Vec<serde_json::Value> = serde_json::from_slice(&status).unwrap();
-        let image = self.path(image).canonicalize().unwrap();
-        all.into_iter()
-            .find(|service| service["image"] == image.to_str().unwrap())
-    }
-
-    fn uri(&self) -> String {
-        format!("nbd+unix:///?socket={}", self.path("disk.sock").display())
-    }
+fn uri(sandbox: &Sandbox) -> String {
+    format!(
+        "nbd+unix:///?socket={}",
+        sandbox.path("disk.sock").display()
+    )
 }
 
 struct Serving {
-    child: Child,
+    program: Running,
     stderr: ChildStderr,
     socket: PathBuf,
 }
@@ -106,13 +80,6 @@ impl Serving {
         NbdDevice::connect(&Place::Unix(self.socket.clone()), "").unwrap()
     }
 
-    fn signal(&self, name: &str) {
-        let sent = Command::new("kill")
-            .args([name, &self.child.id().to_string()])
-            .status();
-        assert!(sent.unwrap().success());
-    }
-
     /// Ends it as a user does; its last words.
     fn end(self) -> String {
         self.ends_with(0)
@@ -120,8 +87,8 @@ impl Serving {
 
     /// The same, with this exit code.
     fn ends_with(mut self, code: i32) -> String {
-        self.signal("-TERM");
-        assert_eq!(self.child.wait().unwrap().code(), Some(code));
+        self.program.signal("-TERM");
+        assert_eq!(self.program.0.wait().unwrap().code(), Some(code));
         assert!(!self.socket.exists(), "the socket stays behind");
         let mut said = String::new();
         self.stderr.read_to_string(&mut said).unwrap();
@@ -129,60 +96,29 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
-    fn drop(&mut self) {
-        // It has ended, unless a test failed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Whether the programs are there; says so when not.
-fn have(programs: &[&str]) -> bool {
-    let missing = programs.iter().find(|program| {
-        !std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
-            .any(|folder| folder.join(program).is_file())
-    });
-    if let Some(program) = missing {
-        println!("skipped: there is no {program}");
-    }
-    missing.is_none()
-}
-
-fn noise(length: u64, seed: u64) -> Vec<u8> {
-    let mut state = seed | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as u8
-    };
-    (0..length).map(|_| next()).collect()
-}
-
 #[test]
 fn other_programs_read_and_write_what_we_do() {
     if !have(&["nbdinfo", "nbdcopy", "qemu-img", "qemu-io"]) {
         return;
     }
-    let desk = Desk::new();
-    desk.create("x.img", 40);
-    let serving = desk.serve("x.img", "--name disk --trim pass");
-    let uri = desk.uri();
-    let size = String::from_utf8(desk.run("nbdinfo", &format!("--size {uri}")).stdout).unwrap();
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 40);
+    let serving = served(&sandbox, "x.img", "--name disk --trim pass");
+    let uri = uri(&sandbox);
+    let size = sandbox.tool("nbdinfo", &format!("--size {uri}"));
     let size: u64 = size.trim().parse().unwrap();
     assert_eq!(size, 40 * MIB - 16 * MIB);
-    let json = desk.run("nbdinfo", &format!("--list --json {uri}")).stdout;
-    let told: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let json = sandbox.tool("nbdinfo", &format!("--list --json {uri}"));
+    let told: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(told["exports"][0]["export-name"], "disk");
     assert_eq!(told["exports"][0]["can_trim"], true);
 
-    fs::write(desk.path("plain"), noise(size, 3)).unwrap();
-    desk.run("nbdcopy", &format!("plain {uri}"));
-    desk.run("nbdcopy", &format!("--synchronous --no-extents {uri} copy"));
-    assert!(fs::read(desk.path("copy")).unwrap() == fs::read(desk.path("plain")).unwrap());
-    desk.run("qemu-img", &format!("compare -f raw -F raw plain {uri}"));
-    let mut io = desk.command("qemu-io", &format!("-f raw {uri}"));
+    sandbox.write("plain", noise(size as usize, 3));
+    sandbox.tool("nbdcopy", &format!("plain {uri}"));
+    sandbox.tool("nbdcopy", &format!("--synchronous --no-extents {uri} copy"));
+    assert!(sandbox.read("copy") == sandbox.read("plain"));
+    sandbox.tool("qemu-img", &format!("compare -f raw -F raw plain {uri}"));
+    let mut io = sandbox.command("qemu-io", &format!("-f raw {uri}"));
     for step in [
         "write -P 0x5a 1000k 3M",
         "write -f -P 0xa5 12345 777",
@@ -203,8 +139,8 @@ fn other_programs_read_and_write_what_we_do() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}");
     assert!(!said.contains("failed"), "{said}");
-    let map = desk.run("nbdinfo", &format!("--map --json {uri}")).stdout;
-    let map: Vec<serde_json::Value> = serde_json::from_slice(&map).unwrap();
+    let map = sandbox.tool("nbdinfo", &format!("--map --json {uri}"));
+    let map: Vec<serde_json::Value> = serde_json::from_str(&map).unwrap();
     let holes: u64 = map
         .iter()
         .filter(|extent| extent["type"] == 3)
@@ -215,7 +151,7 @@ fn other_programs_read_and_write_what_we_do() {
     assert_eq!(serving.end(), "");
 
     // And the volume, opened again, says the same.
-    let mut expected = fs::read(desk.path("plain")).unwrap();
+    let mut expected = sandbox.read("plain");
     let mut put = |at: u64, length: u64, byte| {
         expected[at as usize..(at + length) as usize].fill(byte);
     };
@@ -223,8 +159,8 @@ fn other_programs_read_and_write_what_we_do() {
     put(12345, 777, 0xa5);
     put(2 * MIB, 64 << 10, 0);
     let reading = "volume export x.img --passphrase-file line --output out";
-    desk.run(PROGRAM, reading);
-    let found = fs::read(desk.path("out")).unwrap();
+    sandbox.ok(reading);
+    let found = sandbox.read("out");
     for hole in [5..6, 8..12] {
         // A hole is noise to who does not know of holes.
         let range = (hole.start * MIB) as usize..(hole.end * MIB) as usize;
@@ -240,15 +176,17 @@ fn allocated(path: &Path) -> u64 {
 
 #[test]
 fn a_discard_does_what_the_policy_says() {
-    let desk = Desk::new();
-    desk.create("x.img", 32);
-    let image = desk.path("x.img");
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 32);
+    let image = sandbox.path("x.img");
     let mut bytes = vec![0; MIB as usize];
     for policy in ["block", "zero", "pass"] {
-        let serving = desk.serve("x.img", &format!("--trim {policy}"));
+        let serving = served(&sandbox, "x.img", &format!("--trim {policy}"));
         let client = serving.client();
         for at in 0..16 {
-            client.write_at(at * MIB, &noise(MIB, at + 1)).unwrap();
+            client
+                .write_at(at * MIB, &noise(MIB as usize, at + 1))
+                .unwrap();
         }
         client.flush().unwrap();
         let (before, space) = (fs::read(&image).unwrap(), allocated(&image));
@@ -260,7 +198,7 @@ fn a_discard_does_what_the_policy_says() {
         drop(client);
         drop(serving.end());
 
-        let serving = desk.serve("x.img", &format!("--trim {policy} --read-only"));
+        let serving = served(&sandbox, "x.img", &format!("--trim {policy} --read-only"));
         serving.client().read_at(5 * MIB, &mut bytes).unwrap();
         let zeros = bytes.iter().all(|&byte| byte == 0);
         drop(serving.end());
@@ -280,17 +218,14 @@ fn one_server_exports_several_volumes() {
     if !have(&["nbdinfo"]) {
         return;
     }
-    let desk = Desk::new();
+    let sandbox = sandbox();
     for (image, mib) in [("a.img", 18), ("b.img", 19)] {
-        desk.create(image, mib);
+        create(&sandbox, image, mib);
     }
-    fs::write(desk.path("lines"), "a passphrase\na passphrase\n").unwrap();
-    let mut child = desk
-        .command(
-            PROGRAM,
-            "volume serve a.img b.img --nbd disk.sock --passphrase-file -",
-        )
-        .stdin(fs::File::open(desk.path("lines")).unwrap())
+    sandbox.write("lines", "a passphrase\na passphrase\n");
+    let mut child = sandbox
+        .cryptmark("volume serve a.img b.img --nbd disk.sock --passphrase-file -")
+        .stdin(fs::File::open(sandbox.path("lines")).unwrap())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -299,10 +234,8 @@ fn one_server_exports_several_volumes() {
         .read_line(&mut line)
         .unwrap();
     assert!(line.starts_with("a.img, b.img are served: "), "{line}");
-    let json = desk
-        .run("nbdinfo", &format!("--list --json {}", desk.uri()))
-        .stdout;
-    let told: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let json = sandbox.tool("nbdinfo", &format!("--list --json {}", uri(&sandbox)));
+    let told: serde_json::Value = serde_json::from_str(&json).unwrap();
     let exports: Vec<_> = told["exports"].as_array().unwrap().iter().collect();
     let of = |export: &serde_json::Value| {
         let name = export["export-name"].as_str().unwrap().to_owned();
@@ -310,7 +243,7 @@ fn one_server_exports_several_volumes() {
     };
     let found: Vec<_> = exports.into_iter().map(of).collect();
     assert_eq!(found, [("a.img".to_owned(), 2), ("b.img".to_owned(), 3)]);
-    let place = Place::Unix(desk.path("disk.sock"));
+    let place = Place::Unix(sandbox.path("disk.sock"));
     for (name, byte) in [("a.img", 1), ("b.img", 2)] {
         let device = NbdDevice::connect(&place, name).unwrap();
         device.write_at(0, &[byte; 512]).unwrap();
@@ -322,10 +255,10 @@ fn one_server_exports_several_volumes() {
     drop(device);
     for image in ["a.img", "b.img"] {
         let again = format!("volume serve {image} --passphrase-file line --nbd other.sock");
-        let output = desk.command(PROGRAM, &again).output().unwrap();
+        let output = sandbox.run(&again);
         assert_eq!(output.status.code(), Some(4));
     }
-    desk.run(PROGRAM, "volume umount b.img");
+    sandbox.ok("volume umount b.img");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     for arguments in [
         "a.img a.img",
@@ -335,7 +268,7 @@ fn one_server_exports_several_volumes() {
         "a.img absent.img",
     ] {
         let arguments = format!("volume serve {arguments} --passphrase-file line --nbd disk.sock");
-        let output = desk.command(PROGRAM, &arguments).output().unwrap();
+        let output = sandbox.run(&arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments}");
     }
 }
@@ -346,25 +279,25 @@ fn zeros_stay_zeros_in_every_later_opening() {
     if !have(&["qemu-io"]) {
         return;
     }
-    let desk = Desk::new();
-    desk.create("x.img", 20);
-    let serving = desk.serve("x.img", "--trim pass");
-    let mut io = desk.command("qemu-io", &format!("-f raw {}", desk.uri()));
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 20);
+    let serving = served(&sandbox, "x.img", "--trim pass");
+    let mut io = sandbox.command("qemu-io", &format!("-f raw {}", uri(&sandbox)));
     io.args(["-c", "write -P 7 0 2M", "-c", "write -z -u 64k 64k"]);
     assert!(io.output().unwrap().status.success());
     serving.end();
 
     let export = "volume export x.img --passphrase-file line --output plain --no-progress";
-    desk.run(PROGRAM, export);
-    let plain = fs::read(desk.path("plain")).unwrap();
+    sandbox.ok(export);
+    let plain = sandbox.read("plain");
     assert!(plain[65_536..][..65_536].iter().all(|byte| *byte == 0));
-    let serving = desk.serve("x.img", "");
+    let serving = served(&sandbox, "x.img", "");
     let mut zeros = vec![1; 65_536];
     serving.client().read_at(65_536, &mut zeros).unwrap();
     assert!(zeros.iter().all(|byte| *byte == 0));
     serving.end();
     // Zeros are ciphertext in the image, and no hole.
-    let image = fs::read(desk.path("x.img")).unwrap();
+    let image = sandbox.read("x.img");
     let sectors = image[(16 << 20) + 65_536..][..65_536].chunks(512);
     let is_hole = |sector: &[u8]| sector.iter().all(|byte| *byte == 0);
     assert!(!sectors.into_iter().any(is_hole));
@@ -373,26 +306,26 @@ fn zeros_stay_zeros_in_every_later_opening() {
 /// `umount` ends a server, and removes the socket of one that was killed.
 #[test]
 fn a_server_is_ended_by_its_socket_or_its_volume() {
-    let desk = Desk::new();
-    desk.create("x.img", 20);
-    let socket = desk.path("disk.sock");
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 20);
+    let socket = sandbox.path("disk.sock");
     for (round, what) in ["disk.sock", "x.img"].iter().enumerate() {
-        let mut serving = desk.serve("x.img", "");
+        let mut serving = served(&sandbox, "x.img", "");
         serving.client().write_at(512, &[7; 512]).unwrap();
-        desk.run(PROGRAM, &format!("volume umount {what}"));
-        assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+        sandbox.ok(&format!("volume umount {what}"));
+        assert_eq!(serving.program.0.wait().unwrap().code(), Some(0));
         assert!(!socket.exists());
 
-        let mut serving = desk.serve("x.img", "");
-        serving.child.kill().unwrap();
-        serving.child.wait().unwrap();
+        let mut serving = served(&sandbox, "x.img", "");
+        serving.program.0.kill().unwrap();
+        serving.program.0.wait().unwrap();
         assert!(socket.exists());
-        desk.run(PROGRAM, &format!("volume umount {what}"));
+        sandbox.ok(&format!("volume umount {what}"));
         assert!(!socket.exists(), "round {round}");
-        let gone = desk.command(PROGRAM, &format!("volume umount {what}"));
+        let gone = sandbox.cryptmark(&format!("volume umount {what}"));
         assert_eq!({ gone }.output().unwrap().status.code(), Some(2));
     }
-    let serving = desk.serve("x.img", "");
+    let serving = served(&sandbox, "x.img", "");
     let mut bytes = [0; 512];
     serving.client().read_at(512, &mut bytes).unwrap();
     assert_eq!(bytes, [7; 512]);
@@ -401,10 +334,10 @@ fn a_server_is_ended_by_its_socket_or_its_volume() {
 
 #[test]
 fn what_cannot_be_served_is_refused_in_two_lines() {
-    let desk = Desk::new();
-    desk.create("x.img", 20);
-    fs::write(desk.path("letter"), "dear").unwrap();
-    let before = fs::read(desk.path("x.img")).unwrap();
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 20);
+    sandbox.write("letter", "dear");
+    let before = sandbox.read("x.img");
     for (code, arguments) in [
         (3, "x.img --passphrase-file wrong --nbd disk.sock"),
         (
@@ -425,7 +358,7 @@ fn what_cannot_be_served_is_refused_in_two_lines() {
         (3, "x.img --nbd disk.sock"),
     ] {
         let arguments = format!("volume serve {arguments}");
-        let output = desk.command(PROGRAM, &arguments).output().unwrap();
+        let output = sandbox.run(&arguments);
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
         if !said.contains("Usage") {
@@ -434,27 +367,27 @@ fn what_cannot_be_served_is_refused_in_two_lines() {
                 "{said}"
             );
         }
-        assert!(!desk.path("disk.sock").exists());
+        assert!(!sandbox.path("disk.sock").exists());
     }
-    let serving = desk.serve("x.img", "");
+    let serving = served(&sandbox, "x.img", "");
     let again = "volume serve x.img --passphrase-file line --nbd disk.sock";
-    let output = desk.command(PROGRAM, again).output().unwrap();
+    let output = sandbox.run(again);
     assert_eq!(output.status.code(), Some(4));
     serving.client().read_at(0, &mut [0; 512]).unwrap();
     drop(serving.end());
-    assert!(fs::read(desk.path("x.img")).unwrap() == before);
+    assert!(sandbox.read("x.img") == before);
 }
 
 #[test]
 fn a_file_that_shrinks_fails_its_clients_and_not_the_server() {
-    let desk = Desk::new();
-    desk.create("x.img", 32);
-    let serving = desk.serve("x.img", "");
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 32);
+    let serving = served(&sandbox, "x.img", "");
     let client = serving.client();
     client.write_at(0, &[1; 4096]).unwrap();
     let file = fs::OpenOptions::new()
         .write(true)
-        .open(desk.path("x.img"))
+        .open(sandbox.path("x.img"))
         .unwrap();
     file.set_len(20 * MIB).unwrap();
     let mut bytes = [0; 4096];
@@ -465,7 +398,7 @@ fn a_file_that_shrinks_fails_its_clients_and_not_the_server() {
     client.read_at(0, &mut bytes).unwrap();
     assert_eq!(bytes, [1; 4096]);
     // Not even its name is needed.
-    fs::remove_file(desk.path("x.img")).unwrap();
+    fs::remove_file(sandbox.path("x.img")).unwrap();
     client.read_at(0, &mut bytes).unwrap();
     // It does not get longer again, with a hole where data were.
     for _ in 0..3 {
@@ -485,25 +418,25 @@ fn a_file_that_shrinks_fails_its_clients_and_not_the_server() {
 /// keep it.
 #[test]
 fn who_unmounts_hears_what_was_not_stored() {
-    let desk = Desk::new();
-    desk.create("x.img", 24);
-    let whole = fs::read(desk.path("x.img")).unwrap();
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 24);
+    let whole = sandbox.read("x.img");
     let begin = "volume serve x.img --passphrase-file line --nbd disk.sock --daemon";
-    let client = || NbdDevice::connect(&Place::Unix(desk.path("disk.sock")), "").unwrap();
+    let client = || NbdDevice::connect(&Place::Unix(sandbox.path("disk.sock")), "").unwrap();
     let said = |arguments: &str, code| {
-        let output = desk.command(PROGRAM, arguments).output().unwrap();
+        let output = sandbox.run(arguments);
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
         said
     };
     let missing = "failed, and its data may be missing: the file has become shorter than";
     for ended_by in ["umount", "signal", "signal and another server"] {
-        fs::write(desk.path("x.img"), &whole).unwrap();
+        sandbox.write("x.img", &whole);
         said(begin, 0);
         let first = client();
         let file = fs::OpenOptions::new()
             .write(true)
-            .open(desk.path("x.img"))
+            .open(sandbox.path("x.img"))
             .unwrap();
         file.set_len(18 * MIB).unwrap();
         // Nobody has seen it yet, and the system makes the file longer.
@@ -514,19 +447,16 @@ fn who_unmounts_hears_what_was_not_stored() {
         }
         drop((first, second));
         if ended_by != "umount" {
-            let pid = desk.service("x.img").unwrap()["pid"].to_string();
-            desk.run("kill", &pid);
-            let begun = Instant::now();
-            while desk.service("x.img").unwrap()["alive"] == true {
-                assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            let status = desk.run(PROGRAM, "volume status").stdout;
-            let status = String::from_utf8(status).unwrap();
+            let pid = service_of(&sandbox, "x.img").unwrap()["pid"].to_string();
+            sandbox.tool("kill", &pid);
+            wait_until("it does not end", || {
+                service_of(&sandbox, "x.img").unwrap()["alive"] != true
+            });
+            let status = sandbox.ok("volume status");
             assert!(status.contains(missing), "{status}");
         }
         if ended_by == "signal and another server" {
-            fs::write(desk.path("x.img"), &whole).unwrap();
+            sandbox.write("x.img", &whole);
             let told = said(begin, 0);
             assert!(
                 told.starts_with("warning: ") && told.contains(missing),
@@ -548,27 +478,23 @@ fn who_unmounts_hears_what_was_not_stored() {
 
 #[test]
 fn in_the_background_it_is_known_and_locks_itself() {
-    let desk = Desk::new();
-    desk.create("x.img", 20);
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 20);
     let arguments =
         "volume serve x.img --passphrase-file line --nbd disk.sock --daemon --lock-after 1";
-    let said = desk.run(PROGRAM, arguments).stdout;
-    assert!(String::from_utf8_lossy(&said).contains("is served"));
-    let socket = desk.path("disk.sock");
-    let service = desk.service("x.img").unwrap();
+    assert!(sandbox.ok(arguments).contains("is served"));
+    let socket = sandbox.path("disk.sock");
+    let service = service_of(&sandbox, "x.img").unwrap();
     assert_eq!(service["alive"], true);
     let client = NbdDevice::connect(&Place::Unix(socket.clone()), "").unwrap();
     client.write_at(0, &[3; 512]).unwrap();
     drop(client);
-    let begun = Instant::now();
-    while socket.exists() || desk.service("x.img").is_some() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until("it does not end", || {
+        !socket.exists() && service_of(&sandbox, "x.img").is_none()
+    });
     let wrong = "volume serve x.img --passphrase-file wrong --nbd disk.sock --daemon";
-    let output = desk.command(PROGRAM, wrong).output().unwrap();
-    assert_eq!(output.status.code(), Some(3));
-    let serving = desk.serve("x.img", "--read-only");
+    sandbox.cryptmark(wrong).ends(3);
+    let serving = served(&sandbox, "x.img", "--read-only");
     let mut bytes = [0; 512];
     serving.client().read_at(0, &mut bytes).unwrap();
     assert_eq!(bytes, [3; 512]);
@@ -578,19 +504,15 @@ fn in_the_background_it_is_known_and_locks_itself() {
 /// A client that is connected uses the volume, whatever it does.
 #[test]
 fn a_client_that_is_connected_is_not_cut_off() {
-    let desk = Desk::new();
-    desk.create("x.img", 20);
-    let umount = || {
-        desk.command(PROGRAM, "volume umount x.img")
-            .output()
-            .unwrap()
-    };
-    let serving = desk.serve("x.img", "");
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 20);
+    let umount = || sandbox.run("volume umount x.img");
+    let serving = served(&sandbox, "x.img", "");
     let client = serving.client();
     let refused = umount();
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(4), "{said}");
-    let insists = format!("SIGTERM to process {} twice", serving.child.id());
+    let insists = format!("SIGTERM to process {} twice", serving.program.0.id());
     assert!(
         said.contains("open connections") && said.contains(&insists),
         "{said}"
@@ -601,23 +523,23 @@ fn a_client_that_is_connected_is_not_cut_off() {
     assert_eq!(umount().status.code(), Some(0));
     drop(serving);
 
-    let mut serving = desk.serve("x.img", "--lock-after 1");
+    let mut serving = served(&sandbox, "x.img", "--lock-after 1");
     let client = serving.client();
     std::thread::sleep(Duration::from_secs(3));
     client.write_at(0, &[5; 512]).unwrap();
     client.flush().unwrap();
     // The first signal waits for it, and the second does not.
-    serving.signal("-TERM");
+    serving.program.signal("-TERM");
     std::thread::sleep(Duration::from_secs(1));
     client.write_at(512, &[5; 512]).unwrap();
     client.flush().unwrap();
-    serving.signal("-TERM");
-    assert_eq!(serving.child.wait().unwrap().code(), Some(1));
+    serving.program.signal("-TERM");
+    assert_eq!(serving.program.0.wait().unwrap().code(), Some(1));
     drop(client);
 
-    let mut serving = desk.serve("x.img", "--lock-after 1");
+    let mut serving = served(&sandbox, "x.img", "--lock-after 1");
     drop(serving.client());
-    assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+    assert_eq!(serving.program.0.wait().unwrap().code(), Some(0));
 }
 
 /// How long a test may take, in seconds, and how often it does what it does.
@@ -631,10 +553,10 @@ fn fio_verifies_what_it_writes() {
         return;
     }
     let seconds = given("VERIFY_SECONDS", 60);
-    let desk = Desk::new();
-    desk.create("x.img", 80);
-    let serving = desk.serve("x.img", "--trim pass");
-    let uri = desk.uri();
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 80);
+    let serving = served(&sandbox, "x.img", "--trim pass");
+    let uri = uri(&sandbox);
     let patterns = [
         ("write", "1m", 4, "crc32c"),
         ("randwrite", "4k", 32, "sha256"),
@@ -653,7 +575,7 @@ fn fio_verifies_what_it_writes() {
     let mut rounds = 0;
     while begun.elapsed() < Duration::from_secs(seconds) {
         let (pattern, block, depth, verify) = patterns[rounds % patterns.len()];
-        desk.run(
+        sandbox.tool(
             "fio",
             &format!(
                 "--name=x --ioengine=nbd --uri={uri} --rw={pattern} --bs={block} \
@@ -671,12 +593,12 @@ fn fio_verifies_what_it_writes() {
 #[test]
 fn what_was_flushed_survives_a_killed_server() {
     let kills = given("SERVER_KILLS", 10);
-    let desk = Desk::new();
-    desk.create("x.img", 24);
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 24);
     // The generation that each 4096-byte block holds at least.
     let mut flushed = vec![0_u64; 1024];
     let block_of = |index: u64, generation: u64| noise(4096, (index << 32 | generation) + 1);
-    let serving = desk.serve("x.img", "");
+    let serving = served(&sandbox, "x.img", "");
     let client = serving.client();
     for index in 0..1024 {
         client.write_at(index * 4096, &block_of(index, 0)).unwrap();
@@ -685,8 +607,8 @@ fn what_was_flushed_survives_a_killed_server() {
     drop(client);
     drop(serving.end());
     for kill in 1..=kills {
-        let mut serving = desk.serve("x.img", "");
-        let victim = serving.child.id().to_string();
+        let mut serving = served(&sandbox, "x.img", "");
+        let victim = serving.program.0.id().to_string();
         let wait = Duration::from_micros(2000 + kill * 7919 % 40_000);
         let killer = std::thread::spawn(move || {
             std::thread::sleep(wait);
@@ -722,9 +644,9 @@ fn what_was_flushed_survives_a_killed_server() {
         })();
         assert!(outcome.is_err());
         killer.join().unwrap();
-        serving.child.wait().unwrap();
+        serving.program.0.wait().unwrap();
 
-        let serving = desk.serve("x.img", "");
+        let serving = served(&sandbox, "x.img", "");
         let client = serving.client();
         let mut found = vec![0; 4096];
         for index in 0..1024_u64 {

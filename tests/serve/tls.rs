@@ -1,18 +1,19 @@
 //! `volume serve --tls`: who gets in, and who does not.
 
-use crate::{Desk, MIB, PROGRAM, Serving, have, noise};
+use crate::{MIB, Serving, create, sandbox, served};
 use serve::nbd::{ClientTls, NbdDevice, Place};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
+use testkit::{Sandbox, have, noise};
 
 /// Makes an authority in `folder`, and what it vouches for.
-fn certificates(desk: &Desk, folder: &str) {
-    fs::create_dir(desk.path(folder)).unwrap();
+fn certificates(sandbox: &Sandbox, folder: &str) {
+    fs::create_dir(sandbox.path(folder)).unwrap();
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
     let place = |name: &str| format!("{folder}/{name}");
-    desk.run(
+    sandbox.tool(
         "openssl",
         &format!(
             "req -x509 {key} -subj /CN=authority -keyout {} -out {}",
@@ -21,18 +22,17 @@ fn certificates(desk: &Desk, folder: &str) {
         ),
     );
     for (name, subject) in [("server", "/CN=localhost"), ("client", "/CN=someone")] {
-        fs::write(
-            desk.path(&place("names")),
+        sandbox.write(
+            place("names"),
             "subjectAltName=DNS:localhost,IP:127.0.0.1\n",
-        )
-        .unwrap();
+        );
         let [request, signed, private] =
             ["request", "cert", "key"].map(|what| place(&format!("{name}-{what}.pem")));
-        desk.run(
+        sandbox.tool(
             "openssl",
             &format!("req -new {key} -subj {subject} -keyout {private} -out {request}"),
         );
-        desk.run(
+        sandbox.tool(
             "openssl",
             &format!(
                 "x509 -req -days 2 -in {request} -CA {} -CAkey {} -CAcreateserial \
@@ -46,37 +46,41 @@ fn certificates(desk: &Desk, folder: &str) {
 }
 
 /// A client's own directory: with a certificate, or without.
-fn client(desk: &Desk, from: &str, name: &str, files: &[&str]) {
-    fs::create_dir(desk.path(name)).unwrap();
+fn client(sandbox: &Sandbox, from: &str, name: &str, files: &[&str]) {
+    fs::create_dir(sandbox.path(name)).unwrap();
     for file in files {
-        let from = desk.path(from).join(file);
-        fs::copy(from, desk.path(name).join(file)).unwrap();
+        let from = sandbox.path(from).join(file);
+        fs::copy(from, sandbox.path(name).join(file)).unwrap();
     }
 }
 
 const ALL: [&str; 3] = ["ca-cert.pem", "client-cert.pem", "client-key.pem"];
 
-fn desk() -> Option<Desk> {
+fn prepared() -> Option<Sandbox> {
     if !have(&["openssl", "nbdinfo", "nbdcopy", "qemu-img"]) {
         return None;
     }
-    let desk = Desk::new();
-    desk.create("x.img", 22);
-    certificates(&desk, "pki");
-    certificates(&desk, "foreign");
-    client(&desk, "pki", "known", &ALL);
-    client(&desk, "pki", "nameless", &["ca-cert.pem"]);
-    client(&desk, "foreign", "stranger", &ALL);
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 22);
+    certificates(&sandbox, "pki");
+    certificates(&sandbox, "foreign");
+    client(&sandbox, "pki", "known", &ALL);
+    client(&sandbox, "pki", "nameless", &["ca-cert.pem"]);
+    client(&sandbox, "foreign", "stranger", &ALL);
     // Who trusts the server and has a certificate of somebody else.
-    client(&desk, "foreign", "liar", &ALL[1..]);
-    fs::copy(desk.path("pki/ca-cert.pem"), desk.path("liar/ca-cert.pem")).unwrap();
-    Some(desk)
+    client(&sandbox, "foreign", "liar", &ALL[1..]);
+    fs::copy(
+        sandbox.path("pki/ca-cert.pem"),
+        sandbox.path("liar/ca-cert.pem"),
+    )
+    .unwrap();
+    Some(sandbox)
 }
 
 /// libnbd looks at a server's certificate over TCP only.
 #[test]
 fn who_gets_in() {
-    let Some(desk) = desk() else { return };
+    let Some(sandbox) = prepared() else { return };
     for (options, expected) in [
         // Plain, known, without a certificate, who does not trust the server,
         // with a certificate of somebody else.
@@ -92,8 +96,8 @@ fn who_gets_in() {
             "volume serve x.img --passphrase-file line --nbd localhost:0 \
              --tls-certificates pki {options}"
         );
-        let mut server = desk
-            .command(PROGRAM, &arguments)
+        let mut server = sandbox
+            .cryptmark(&arguments)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -113,13 +117,13 @@ fn who_gets_in() {
                 None => format!("nbd://localhost:{port}"),
                 Some(folder) => format!(
                     "nbds://localhost:{port}?tls-certificates={}",
-                    desk.path(folder).display()
+                    sandbox.path(folder).display()
                 ),
             };
-            let mut info = desk.command("nbdinfo", "--size");
+            let mut info = sandbox.command("nbdinfo", "--size");
             info.arg(uri).output().unwrap().status.success()
         });
-        desk.run(PROGRAM, "volume umount x.img");
+        sandbox.ok("volume umount x.img");
         assert_eq!(server.wait().unwrap().code(), Some(0));
         assert_eq!(found, expected, "{options}");
     }
@@ -127,33 +131,33 @@ fn who_gets_in() {
 
 #[test]
 fn other_programs_copy_over_tls() {
-    let Some(desk) = desk() else { return };
+    let Some(sandbox) = prepared() else { return };
     let secure = "--tls require --tls-certificates pki --tls-verify-peer";
-    let serving = desk.serve("x.img", &format!("{secure} --trim pass"));
+    let serving = served(&sandbox, "x.img", &format!("{secure} --trim pass"));
     let size = 6 * MIB;
-    fs::write(desk.path("plain"), noise(size, 5)).unwrap();
+    sandbox.write("plain", noise(size as usize, 5));
     let known = format!(
         "nbds+unix:///?socket={}&tls-certificates={}",
         serving.socket.display(),
-        desk.path("known").display()
+        sandbox.path("known").display()
     );
-    desk.run("nbdcopy", &format!("plain {known}"));
-    desk.run("nbdcopy", &format!("--no-extents {known} copy"));
-    assert!(fs::read(desk.path("copy")).unwrap() == fs::read(desk.path("plain")).unwrap());
-    let json = desk.run("nbdinfo", &format!("--json {known}")).stdout;
-    let told: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    sandbox.tool("nbdcopy", &format!("plain {known}"));
+    sandbox.tool("nbdcopy", &format!("--no-extents {known} copy"));
+    assert!(sandbox.read("copy") == sandbox.read("plain"));
+    let json = sandbox.tool("nbdinfo", &format!("--json {known}"));
+    let told: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(told["TLS"], true);
-    let socket = desk.path("disk.sock");
+    let socket = sandbox.path("disk.sock");
     let image = format!(
         "driver=nbd,server.type=unix,server.path={},tls-creds=tls,tls-hostname=localhost",
         socket.display()
     );
-    desk.run(
+    sandbox.tool(
         "qemu-img",
         &format!(
             "compare --object tls-creds-x509,id=tls,endpoint=client,dir={} \
              --image-opts driver=raw,file.filename=plain {image}",
-            desk.path("known").display()
+            sandbox.path("known").display()
         ),
     );
     serving.end();
@@ -167,9 +171,9 @@ fn connect(serving: &Serving, folder: &Path, host: &str) -> Option<NbdDevice> {
 /// The same by our own client, with many requests under way.
 #[test]
 fn our_client_over_tls() {
-    let Some(desk) = desk() else { return };
+    let Some(sandbox) = prepared() else { return };
     let secure = "--tls require --tls-certificates pki --tls-verify-peer";
-    let serving = desk.serve("x.img", secure);
+    let serving = served(&sandbox, "x.img", secure);
     for (folder, host, in_) in [
         ("known", "localhost", true),
         ("known", "127.0.0.1", true),
@@ -178,11 +182,11 @@ fn our_client_over_tls() {
         ("stranger", "localhost", false),
         ("liar", "localhost", false),
     ] {
-        let device = connect(&serving, &desk.path(folder), host);
+        let device = connect(&serving, &sandbox.path(folder), host);
         assert_eq!(device.is_some(), in_, "{folder} {host}");
     }
     assert!(NbdDevice::connect(&Place::Unix(serving.socket.clone()), "").is_err());
-    let device = connect(&serving, &desk.path("known"), "localhost").unwrap();
+    let device = connect(&serving, &sandbox.path("known"), "localhost").unwrap();
     block::model::Model {
         discarded: block::model::Discarded::Anything,
         longest: 2 * MIB,
@@ -196,26 +200,26 @@ fn our_client_over_tls() {
 
 #[test]
 fn certificates_that_cannot_be_used_are_said() {
-    let Some(desk) = desk() else { return };
-    fs::create_dir(desk.path("empty")).unwrap();
-    fs::create_dir(desk.path("mixed")).unwrap();
+    let Some(sandbox) = prepared() else { return };
+    fs::create_dir(sandbox.path("empty")).unwrap();
+    fs::create_dir(sandbox.path("mixed")).unwrap();
     fs::copy(
-        desk.path("pki/server-cert.pem"),
-        desk.path("mixed/server-cert.pem"),
+        sandbox.path("pki/server-cert.pem"),
+        sandbox.path("mixed/server-cert.pem"),
     )
     .unwrap();
     fs::copy(
-        desk.path("foreign/server-key.pem"),
-        desk.path("mixed/server-key.pem"),
+        sandbox.path("foreign/server-key.pem"),
+        sandbox.path("mixed/server-key.pem"),
     )
     .unwrap();
-    client(&desk, "pki", "swapped", &["ca-cert.pem"]);
+    client(&sandbox, "pki", "swapped", &["ca-cert.pem"]);
     for name in ["server-cert.pem", "server-key.pem"] {
         let other = ["server-key.pem", "server-cert.pem"];
         let other = other.iter().find(|&&other| other != name).unwrap();
         fs::copy(
-            desk.path("pki").join(other),
-            desk.path("swapped").join(name),
+            sandbox.path("pki").join(other),
+            sandbox.path("swapped").join(name),
         )
         .unwrap();
     }
@@ -231,11 +235,11 @@ fn certificates_that_cannot_be_used_are_said() {
     ] {
         let arguments =
             format!("volume serve x.img --passphrase-file line --nbd disk.sock {options}");
-        let output = desk.command(PROGRAM, &arguments).output().unwrap();
+        let output = sandbox.run(&arguments);
         assert_eq!(output.status.code(), Some(2), "{options}");
-        assert!(!desk.path("disk.sock").exists());
+        assert!(!sandbox.path("disk.sock").exists());
     }
     let file = "volume serve x.img --fuse f --tls require --tls-certificates pki";
-    let output = desk.command(PROGRAM, file).output().unwrap();
+    let output = sandbox.run(file);
     assert_eq!(output.status.code(), Some(2), "a file has no TLS");
 }

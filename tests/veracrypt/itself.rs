@@ -2,12 +2,13 @@
 //!
 //! No distribution brings it: these tests run where somebody has installed it.
 
-use super::Desk;
+use super::sandbox;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use testkit::Sandbox;
 
 /// Its ciphers, as it names them; lower case gives this program's names.
 const CIPHERS: [&str; 15] = [
@@ -46,7 +47,7 @@ const HIDDEN: &str = "another one of twenty characters";
 static SLOT: AtomicU32 = AtomicU32::new(0);
 
 /// Writes the passphrases; `false` where VeraCrypt cannot be had.
-fn is_there(desk: &Desk) -> bool {
+fn is_there(sandbox: &Sandbox) -> bool {
     let version = Command::new("veracrypt")
         .args(["--text", "--version"])
         .output();
@@ -55,17 +56,17 @@ fn is_there(desk: &Desk) -> bool {
         println!("skipped: no veracrypt, no /dev/fuse, or not root");
         return false;
     }
-    fs::write(desk.path().join("long"), PASSPHRASE).unwrap();
-    fs::write(desk.path().join("hidden"), HIDDEN).unwrap();
+    sandbox.write("long", PASSPHRASE);
+    sandbox.write("hidden", HIDDEN);
     true
 }
 
-fn veracrypt(desk: &Desk, words: &[&str], passphrase: &str) -> Output {
+fn veracrypt(sandbox: &Sandbox, words: &[&str], passphrase: &str) -> Output {
     let mut child = Command::new("veracrypt")
         .args(["--text", "--non-interactive"])
         .args(words)
-        .current_dir(desk.path())
-        .env("TMPDIR", desk.path())
+        .current_dir(sandbox.directory())
+        .env("TMPDIR", sandbox.directory())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -79,12 +80,12 @@ fn veracrypt(desk: &Desk, words: &[&str], passphrase: &str) -> Output {
 
 /// A volume that VeraCrypt has opened.
 struct Open<'a> {
-    desk: &'a Desk,
+    sandbox: &'a Sandbox,
     file: PathBuf,
 }
 
 impl<'a> Open<'a> {
-    fn new(desk: &'a Desk, passphrase: &str, more: &[&str]) -> Result<Self, String> {
+    fn new(sandbox: &'a Sandbox, passphrase: &str, more: &[&str]) -> Result<Self, String> {
         let slot = 1 + SLOT.fetch_add(1, Ordering::Relaxed) % 64;
         let slot = format!("--slot={slot}");
         let words = [
@@ -97,11 +98,11 @@ impl<'a> Open<'a> {
             "--mount-options=nokernelcrypto",
             "v.img",
         ];
-        let output = veracrypt(desk, &[&words[..], more].concat(), passphrase);
+        let output = veracrypt(sandbox, &[&words[..], more].concat(), passphrase);
         match output.status.success() {
             true => Ok(Self {
-                desk,
-                file: desk.path().join(".veracrypt_aux_mnt1/volume"),
+                sandbox,
+                file: sandbox.path(".veracrypt_aux_mnt1/volume"),
             }),
             false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
         }
@@ -110,8 +111,8 @@ impl<'a> Open<'a> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        let image = self.desk.path().join("v.img");
-        veracrypt(self.desk, &["--dismount", image.to_str().unwrap()], "");
+        let image = self.sandbox.path("v.img");
+        veracrypt(self.sandbox, &["--dismount", image.to_str().unwrap()], "");
     }
 }
 
@@ -124,10 +125,11 @@ fn content(seed: u8, length: usize) -> Vec<u8> {
 
 /// What VeraCrypt reads of the volume is what this program does, and what it
 /// writes is read here.
-fn is_read_by_both(desk: &Desk, passphrase: &str, ours: &str, theirs: &[&str]) {
+fn is_read_by_both(sandbox: &Sandbox, passphrase: &str, ours: &str, theirs: &[&str]) {
     let export = format!("export v.img --type veracrypt --veracrypt-pim 1 {ours} --output -");
-    let seen = desk.volume(&export);
-    let open = Open::new(desk, passphrase, theirs).unwrap_or_else(|said| panic!("{ours}: {said}"));
+    let seen = sandbox.volume(&export);
+    let open =
+        Open::new(sandbox, passphrase, theirs).unwrap_or_else(|said| panic!("{ours}: {said}"));
     let mut plain = fs::read(&open.file).unwrap();
     assert!(plain == seen, "{ours}");
     // Its file takes whole sectors only.
@@ -136,45 +138,45 @@ fn is_read_by_both(desk: &Desk, passphrase: &str, ours: &str, theirs: &[&str]) {
     std::os::unix::fs::FileExt::write_all_at(&file, &written, 12_288).unwrap();
     drop((file, open));
     plain[12_288..][..written.len()].copy_from_slice(&written);
-    assert!(desk.volume(&export) == plain, "{ours}");
+    assert!(sandbox.volume(&export) == plain, "{ours}");
 }
 
 #[test]
 fn it_opens_what_is_made_here() {
-    let desk = Desk::new();
-    if !is_there(&desk) {
+    let sandbox = sandbox();
+    if !is_there(&sandbox) {
         return;
     }
     let sha512 = CIPHERS.map(|cipher| (cipher, HASHES[0]));
     let others = HASHES[1..].iter().map(|hash| ("AES", *hash));
     for (number, (cipher, (theirs, ours))) in sha512.into_iter().chain(others).enumerate() {
         let cipher = cipher.to_lowercase();
-        desk.volume(&format!(
+        sandbox.volume(&format!(
             "create v.img --size 2MiB --type veracrypt --cipher {cipher} --hash {ours} \
              --veracrypt-pim 1 --passphrase-file long --yes --no-progress"
         ));
-        fs::write(desk.path().join("content"), content(number as u8, 300_000)).unwrap();
+        sandbox.write("content", content(number as u8, 300_000));
         let opened = format!("--hash {ours} --passphrase-file long");
-        desk.volume(&format!(
+        sandbox.volume(&format!(
             "import v.img --type veracrypt --veracrypt-pim 1 {opened} --input content"
         ));
         is_read_by_both(
-            &desk,
+            &sandbox,
             PASSPHRASE,
             &opened,
             &["--hash", theirs, "--keyfiles="],
         );
-        assert!(Open::new(&desk, HIDDEN, &["--keyfiles="]).is_err());
+        assert!(Open::new(&sandbox, HIDDEN, &["--keyfiles="]).is_err());
     }
 }
 
 #[test]
 fn its_volumes_are_opened_here() {
-    let desk = Desk::new();
-    if !is_there(&desk) {
+    let sandbox = sandbox();
+    if !is_there(&sandbox) {
         return;
     }
-    fs::write(desk.path().join("key"), content(3, 2000)).unwrap();
+    sandbox.write("key", content(3, 2000));
     let sha512 = CIPHERS.map(|cipher| (cipher, HASHES[0]));
     let others = HASHES[1..].iter().map(|hash| ("Serpent", *hash));
     for (cipher, (theirs, ours)) in sha512.into_iter().chain(others) {
@@ -195,35 +197,40 @@ fn its_volumes_are_opened_here() {
             &encryption,
             &hash,
         ];
-        let _ = fs::remove_file(desk.path().join("v.img"));
-        let made = veracrypt(&desk, &create, PASSPHRASE);
+        let _ = fs::remove_file(sandbox.path("v.img"));
+        let made = veracrypt(&sandbox, &create, PASSPHRASE);
         let said = String::from_utf8_lossy(&made.stderr);
         assert!(made.status.success(), "{cipher}: {said}");
         let mut opened = format!("--hash {ours} --passphrase-file long");
         if !key.is_empty() {
             opened += " --keyfile key";
         }
-        is_read_by_both(&desk, PASSPHRASE, &opened, &["--hash", theirs, &keyfiles]);
+        is_read_by_both(
+            &sandbox,
+            PASSPHRASE,
+            &opened,
+            &["--hash", theirs, &keyfiles],
+        );
     }
 }
 
 #[test]
 fn a_hidden_volume_is_the_same_to_both() {
-    let desk = Desk::new();
-    if !is_there(&desk) {
+    let sandbox = sandbox();
+    if !is_there(&sandbox) {
         return;
     }
-    desk.volume(
+    sandbox.volume(
         "create v.img --size 4MiB --type veracrypt --cipher twofish --veracrypt-pim 1 \
          --passphrase-file long --yes --no-progress",
     );
-    desk.volume(
+    sandbox.volume(
         "create v.img --type veracrypt --tcrypt-hidden 1MiB --cipher serpent-aes --hash sha256 \
          --veracrypt-pim 1 --outer-pim 1 --passphrase-file long --new-passphrase-file hidden \
          --yes --no-progress",
     );
     let outer = "--hash sha512 --passphrase-file long";
-    is_read_by_both(&desk, PASSPHRASE, outer, &["--keyfiles="]);
+    is_read_by_both(&sandbox, PASSPHRASE, outer, &["--keyfiles="]);
     let hidden = "--tcrypt-hidden --hash sha256 --passphrase-file hidden";
-    is_read_by_both(&desk, HIDDEN, hidden, &["--keyfiles="]);
+    is_read_by_both(&sandbox, HIDDEN, hidden, &["--keyfiles="]);
 }

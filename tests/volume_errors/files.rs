@@ -1,15 +1,14 @@
 //! Files that are not the volume that was meant.
 
-use crate::{Desk, PROGRAM};
-use std::fs;
-use std::process::{Command, Stdio};
+use crate::{Refuses as _, sandbox, start};
+use std::process::Stdio;
 
 const RESTORE: &str =
     "Try `cryptmark volume header repair`, then a backup of the header; nothing was changed.";
 
 #[test]
 fn files_that_are_no_such_volume() {
-    Desk::new().refuses(&[
+    sandbox().refuses(&[
         ("open luks1 --type luks2 --passphrase-file pass", 2, "this is not a LUKS2 volume", "Name the right --type, or the file that holds the header with --header."),
         ("open luks2 --type luks1 --passphrase-file pass", 2, "this is not a LUKS1 volume", "Name the right --type, or the file that holds the header with --header."),
         ("open noise --type luks2 --passphrase-file pass", 2, "this is not a LUKS2 volume", "Name the right --type, or the file that holds the header with --header."),
@@ -42,11 +41,11 @@ fn files_and_types_of_other_names() {
     const RAW: &str = "Give its content as a raw image (`qemu-img convert -O raw`), or serve it with `qemu-nbd` and name the export.";
     const KNOWN: &str =
         "Known are luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt.";
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let put = |name: &str, at: usize, bytes: &[u8]| {
         let mut file = vec![0x5a; 1 << 20];
         file[at..at + bytes.len()].copy_from_slice(bytes);
-        fs::write(desk.path(name), file).unwrap();
+        sandbox.write(name, file);
     };
     put("qcow2", 0, b"QFI\xfb\0\0\0\x03");
     put("vdi", 0x40, b"\x7f\x10\xda\xbe");
@@ -61,7 +60,7 @@ fn files_and_types_of_other_names() {
     table[510..520].copy_from_slice(b"\x55\xaaEFI PART");
     put("gpt", 0, &table);
     put("luks3", 0, b"LUKS\xba\xbe\0\x03");
-    desk.refuses(&[
+    sandbox.refuses(&[
         (
             "open qcow2 --passphrase-file pass",
             2,
@@ -127,7 +126,7 @@ fn files_and_types_of_other_names() {
 
 #[test]
 fn headers_of_other_data() {
-    Desk::new().refuses(&[
+    sandbox().refuses(&[
         // The data are shorter than the header says.
         ("open short --header luks2 --passphrase-file pass", 2, "the data area (4096 bytes from 16777216) does not fit the device of 0 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
         ("open noise --header luks1 --passphrase-file pass", 2, "the data area (512 bytes from 2097152) does not fit the device of 1048576 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
@@ -146,12 +145,12 @@ fn headers_of_other_data() {
 fn keyslots_that_are_not_there() {
     const GONE: &str =
         "Give the --volume-key-file, or restore a header backup of when it had keyslots.";
-    let desk = Desk::new();
+    let sandbox = sandbox();
     for name in ["luks1", "luks2"] {
-        let (code, said) = desk.start(&["key", "kill", name, "--key-slot", "0", "--yes"]);
+        let (code, said) = start(&sandbox, &["key", "kill", name, "--key-slot", "0", "--yes"]);
         assert_eq!(code, Some(0), "{said}");
     }
-    desk.refuses(&[
+    sandbox.refuses(&[
         (
             "open luks1 --passphrase-file pass",
             3,
@@ -170,17 +169,11 @@ fn keyslots_that_are_not_there() {
 /// A header with an unknown hash says what it can.
 #[test]
 fn what_can_be_told_of_an_unknown_header() {
-    let desk = Desk::new();
-    let mut bytes = fs::read(desk.path("luks1")).unwrap();
+    let sandbox = sandbox();
+    let mut bytes = sandbox.read("luks1");
     bytes[72..92].copy_from_slice(b"whirlpool_gcryptbug\0");
-    fs::write(desk.path("luks1"), bytes).unwrap();
-    let output = Command::new(PROGRAM)
-        .args(["volume", "info", "luks1"])
-        .current_dir(desk.folder.path())
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{text}");
+    sandbox.write("luks1", bytes);
+    let text = sandbox.ok("volume info luks1");
     for told in [
         "aes-xts-plain64",
         "whirlpool_gcryptbug",
@@ -191,12 +184,15 @@ fn what_can_be_told_of_an_unknown_header() {
         assert!(text.contains(told), "{told}\n{text}");
     }
     // To copy it, the hash need not be known.
-    let (code, said) = desk.start(&["header", "backup", "luks1", "--output", "saved"]);
+    let (code, said) = start(
+        &sandbox,
+        &["header", "backup", "luks1", "--output", "saved"],
+    );
     assert_eq!(code, Some(0), "{said}");
-    let saved = fs::read(desk.path("saved")).unwrap();
-    let whole = fs::read(desk.path("luks1")).unwrap();
+    let saved = sandbox.read("saved");
+    let whole = sandbox.read("luks1");
     assert!(saved.len() >= 1 << 20 && whole.starts_with(&saved));
-    desk.refuses(&[(
+    sandbox.refuses(&[(
         "open luks1 --passphrase-file pass",
         2,
         "this LUKS1 volume uses `whirlpool_gcryptbug` as its `hash-spec`, which is not supported",
@@ -207,11 +203,10 @@ fn what_can_be_told_of_an_unknown_header() {
 /// Whoever reads the plaintext may have failed, and its exit code may be lost in a pipeline.
 #[test]
 fn an_export_that_nobody_has_read_is_no_success() {
-    let desk = Desk::new();
-    let mut child = Command::new(PROGRAM)
-        .args(["volume", "export", "luks2", "--no-progress"])
-        .args(["--passphrase-file", "pass", "--output", "-"])
-        .current_dir(desk.path("."))
+    let sandbox = sandbox();
+    let export = "export luks2 --no-progress --passphrase-file pass --output -";
+    let mut child = sandbox
+        .volume_command(export)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

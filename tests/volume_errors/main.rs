@@ -9,101 +9,88 @@ mod secrets;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use testkit::Sandbox;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
-/// A folder with volumes, whose passphrase is in `pass` and whose key file is
+/// A sandbox with volumes, whose passphrase is in `pass` and whose key file is
 /// `key`, and with what is none.
-struct Desk {
-    folder: tempfile::TempDir,
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new(PROGRAM);
+    let files: [(&str, &[u8]); 8] = [
+        ("pass", b"a passphrase\n"),
+        ("wrong", b"another\n"),
+        ("long", &[b'p'; 65_537]),
+        ("key", &[7; 64]),
+        ("key-cut", &[7; 63]),
+        ("nothing", b""),
+        ("short", &[0x5a; 100]),
+        ("noise", &[0x5a; 1 << 20]),
+    ];
+    for (name, bytes) in files {
+        sandbox.write(name, bytes);
+    }
+    fs::create_dir(sandbox.path("folder")).unwrap();
+    let cheap = ["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"];
+    for (name, more) in [
+        ("luks1", ["--type", "luks1"].as_slice()),
+        ("luks2", &["--type", "luks2"]),
+        ("detached1", &["--type", "luks1", "--header", "header1"]),
+        ("detached2", &["--type", "luks2", "--header", "header2"]),
+    ] {
+        let size = ["--size", "24MiB", "--passphrase-file", "pass"];
+        let create = [&["create", name], more, &size, &cheap].concat();
+        let (code, said) = start(&sandbox, &create);
+        assert_eq!(code, Some(0), "{create:?}\n{said}");
+    }
+    let luks2 = sandbox.read("luks2");
+    sandbox.write("luks2-cut", &luks2[..20_000]);
+    sandbox.write("luks2-cut-early", &luks2[..1000]);
+    sandbox.write("luks2-without-data", &luks2[..16 << 20]);
+    let luks1 = sandbox.read("luks1");
+    sandbox.write("luks1-cut", &luks1[..5000]);
+    let mut spoilt = luks2;
+    spoilt[100] ^= 1;
+    spoilt[(16 << 10) + 100] ^= 1;
+    sandbox.write("luks2-spoilt", spoilt);
+    sandbox
 }
 
-impl Desk {
-    fn new() -> Self {
-        let desk = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
-        let files: [(&str, &[u8]); 8] = [
-            ("pass", b"a passphrase\n"),
-            ("wrong", b"another\n"),
-            ("long", &[b'p'; 65_537]),
-            ("key", &[7; 64]),
-            ("key-cut", &[7; 63]),
-            ("nothing", b""),
-            ("short", &[0x5a; 100]),
-            ("noise", &[0x5a; 1 << 20]),
-        ];
-        for (name, bytes) in files {
-            fs::write(desk.path(name), bytes).unwrap();
-        }
-        fs::create_dir(desk.path("folder")).unwrap();
-        let cheap = ["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"];
-        for (name, more) in [
-            ("luks1", ["--type", "luks1"].as_slice()),
-            ("luks2", &["--type", "luks2"]),
-            ("detached1", &["--type", "luks1", "--header", "header1"]),
-            ("detached2", &["--type", "luks2", "--header", "header2"]),
-        ] {
-            let size = ["--size", "24MiB", "--passphrase-file", "pass"];
-            let create = [&["create", name], more, &size, &cheap].concat();
-            let (code, said) = desk.start(&create);
-            assert_eq!(code, Some(0), "{create:?}\n{said}");
-        }
-        let luks2 = fs::read(desk.path("luks2")).unwrap();
-        fs::write(desk.path("luks2-cut"), &luks2[..20_000]).unwrap();
-        fs::write(desk.path("luks2-cut-early"), &luks2[..1000]).unwrap();
-        fs::write(desk.path("luks2-without-data"), &luks2[..16 << 20]).unwrap();
-        let luks1 = fs::read(desk.path("luks1")).unwrap();
-        fs::write(desk.path("luks1-cut"), &luks1[..5000]).unwrap();
-        let mut spoilt = luks2;
-        spoilt[100] ^= 1;
-        spoilt[(16 << 10) + 100] ^= 1;
-        fs::write(desk.path("luks2-spoilt"), spoilt).unwrap();
-        desk
-    }
+/// Exit code and standard error of `cryptmark volume`.
+fn start(sandbox: &Sandbox, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = sandbox.volume_command(arguments).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), said)
+}
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
+/// All files and what they hold.
+fn files(sandbox: &Sandbox) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(sandbox.directory()).unwrap();
+    let files = entries.map(|entry| entry.unwrap().path());
+    files
+        .filter(|path| path.is_file())
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect()
+}
 
-    /// Exit code and standard error of `cryptmark volume`.
-    fn start(&self, arguments: &[&str]) -> (Option<i32>, String) {
-        let output = Command::new(PROGRAM)
-            .arg("volume")
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .env("XDG_STATE_HOME", self.folder.path().join("state"))
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        (output.status.code(), said)
-    }
-
-    /// All files and what they hold.
-    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        let entries = fs::read_dir(self.folder.path()).unwrap();
-        let files = entries.map(|entry| entry.unwrap().path());
-        files
-            .filter(|path| path.is_file())
-            .map(|path| (path.clone(), fs::read(path).unwrap()))
-            .collect()
-    }
-
+trait Refuses {
     /// Each of `cases` is refused: arguments, exit code, what happened, what
     /// to do.
+    fn refuses(&self, cases: &[(&str, i32, &str, &str)]);
+}
+
+impl Refuses for Sandbox {
     fn refuses(&self, cases: &[(&str, i32, &str, &str)]) {
-        let before = self.files();
+        let before = files(self);
         let mut wrong = Vec::new();
         for (arguments, code, what, remedy) in cases {
             let words: Vec<&str> = arguments.split(' ').collect();
             let expected = format!("error: {what}\n  {remedy}\n");
-            let got = self.start(&words);
+            let got = start(self, &words);
             if got != (Some(*code), expected) {
                 wrong.push(format!("{arguments}\n    {:?}\n    {}", got.0, got.1));
             }
-            assert!(self.files() == before, "{arguments} changed a file");
+            assert!(files(self) == before, "{arguments} changed a file");
         }
         assert!(wrong.is_empty(), "not as expected:\n{}", wrong.join("\n"));
     }
@@ -111,13 +98,13 @@ impl Desk {
 
 #[test]
 fn a_file_that_may_not_be_written() {
-    let desk = Desk::new();
-    let mut permissions = fs::metadata(desk.path("luks2")).unwrap().permissions();
+    let sandbox = sandbox();
+    let mut permissions = fs::metadata(sandbox.path("luks2")).unwrap().permissions();
     permissions.set_readonly(true);
-    fs::set_permissions(desk.path("luks2"), permissions).unwrap();
+    fs::set_permissions(sandbox.path("luks2"), permissions).unwrap();
     if fs::File::options()
         .write(true)
-        .open(desk.path("luks2"))
+        .open(sandbox.path("luks2"))
         .is_ok()
     {
         println!("skipped: this user may write files that are read-only");
@@ -125,7 +112,7 @@ fn a_file_that_may_not_be_written() {
     }
     let what = "cannot open luks2: Permission denied (os error 13)";
     let remedy = "Run as a user who may access it, or choose another place.";
-    desk.refuses(&[
+    sandbox.refuses(&[
         (
             "passwd luks2 --passphrase-file pass --new-passphrase-file wrong",
             2,
@@ -151,10 +138,10 @@ fn a_file_that_may_not_be_written() {
 #[cfg(target_os = "linux")]
 #[test]
 fn standard_streams_that_are_closed() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let export = "export luks2 --passphrase-file pass --output -";
     let import = "import luks2 --passphrase-file pass --yes --input -";
-    let before = fs::read(desk.path("luks2")).unwrap();
+    let before = sandbox.read("luks2");
     for (line, code, words) in [
         (
             format!("{export} >&-"),
@@ -169,15 +156,11 @@ fn standard_streams_that_are_closed() {
         ),
         (format!("{import} </dev/null"), 0, ""),
     ] {
-        let output = Command::new("sh")
-            .args(["-c", &format!("exec {PROGRAM} volume {line}")])
-            .current_dir(desk.folder.path())
-            .env("XDG_STATE_HOME", desk.path("state"))
-            .output()
-            .unwrap();
+        let shell = ["-c", &format!("exec {PROGRAM} volume {line}")];
+        let output = sandbox.command("sh", &shell).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{line}\n{said}");
         assert!(said.contains(words), "{line}\n{said}");
     }
-    assert!(fs::read(desk.path("luks2")).unwrap() == before);
+    assert!(sandbox.read("luks2") == before);
 }

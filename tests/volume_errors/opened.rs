@@ -1,23 +1,13 @@
 //! What is said of volumes that open, rightly or not.
 
-use crate::{Desk, PROGRAM};
-use std::fs;
-use std::process::{Command, Stdio};
+use crate::sandbox;
+use testkit::{Expect as _, Sandbox};
 
 /// Standard output and standard error of `cryptmark volume`, which succeeds.
-fn done(desk: &Desk, arguments: &str) -> (String, String) {
-    let output = Command::new(PROGRAM)
-        .arg("volume")
-        .args(arguments.split(' '))
-        .current_dir(desk.path(""))
-        .env("XDG_STATE_HOME", desk.path("state"))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+fn done(sandbox: &Sandbox, arguments: &str) -> (String, String) {
+    let output = sandbox.volume_command(arguments).succeeds();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    let said = text(output.stderr);
-    assert!(output.status.success(), "{arguments}\n{said}");
-    (text(output.stdout), said)
+    (text(output.stdout), text(output.stderr))
 }
 
 /// Blocks, the magic, and extents among the features: the superblock of ext4 at 1024.
@@ -33,14 +23,17 @@ fn ext4() -> Vec<u8> {
 /// header says so.
 #[test]
 fn what_a_volume_holds_is_said() {
-    let desk = Desk::new();
-    fs::write(desk.path("content"), ext4()).unwrap();
+    let sandbox = sandbox();
+    sandbox.write("content", ext4());
     let plain = "--type plain --passphrase-file pass";
     done(
-        &desk,
+        &sandbox,
         &format!("import noise {plain} --input content --yes"),
     );
-    done(&desk, "import luks2 --passphrase-file pass --input content");
+    done(
+        &sandbox,
+        "import luks2 --passphrase-file pass --input content",
+    );
     let nothing = "is it the right passphrase, cipher and hash?";
     let defaults = "aes-cbc-essiv:sha256";
     for (arguments, holds, warned) in [
@@ -65,7 +58,7 @@ fn what_a_volume_holds_is_said() {
             [false; 2],
         ),
     ] {
-        let (told, said) = done(&desk, &arguments);
+        let (told, said) = done(&sandbox, &arguments);
         assert!(
             told.contains(&format!("holds       {holds}")),
             "{arguments}\n{told}"
@@ -77,6 +70,6 @@ fn what_a_volume_holds_is_said() {
         );
     }
     // What has a header is right if it opens; nothing need be in it.
-    let (told, said) = done(&desk, "open luks1 --passphrase-file pass");
+    let (told, said) = done(&sandbox, "open luks1 --passphrase-file pass");
     assert!(!told.contains("holds") && said.is_empty(), "{told}{said}");
 }

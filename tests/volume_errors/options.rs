@@ -1,10 +1,10 @@
 //! Options that mean nothing.
 
-use crate::Desk;
+use crate::{Refuses as _, sandbox, start};
 
 #[test]
 fn options_that_make_no_sense() {
-    Desk::new().refuses(&[
+    sandbox().refuses(&[
         ("open luks2 --type lusk2 --passphrase-file pass", 2, "unknown volume type `lusk2`", "Known are luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt."),
         ("open noise --type plain --cipher rot13-cbc-plain --passphrase-file pass", 2, "unknown cipher `rot13`", "Known are aes, serpent, twofish, camellia, cast6, kuznyechik, sm4, aria, anubis, seed, blowfish, blowfish_le, cast5, des, des3_ede, khazad."),
         ("open noise --type plain --hash crc32 --passphrase-file pass", 2, "unknown hash `crc32`", "Known are sha1, sha224, sha256, sha384, sha512, sha3-224, sha3-256, sha3-384, sha3-512, ripemd160, whirlpool, blake2b-512, blake2s-256, skein-512, sm3, stribog256, stribog512; `plain` hashes nothing."),
@@ -29,7 +29,7 @@ fn options_that_make_no_sense() {
 /// Numbers and names that are out of range are named with what is possible.
 #[test]
 fn values_that_are_not_possible() {
-    Desk::new().refuses(&[
+    sandbox().refuses(&[
         (
             "create new --size 20MiB --pbkdf-parallel 8 --passphrase-file pass",
             2,
@@ -90,7 +90,7 @@ fn values_that_are_not_possible() {
 /// What clap refuses, a command that changes nothing, and a name that others write.
 #[test]
 fn values_that_are_understood() {
-    let desk = Desk::new();
+    let sandbox = sandbox();
     let cheap = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000 --passphrase-file pass";
     let vera = "--type veracrypt --veracrypt-pim 1 --yes --quick --passphrase-file pass";
     for (arguments, code, phrase) in [
@@ -103,9 +103,12 @@ fn values_that_are_understood() {
         ("open vera --type veracrypt --hash sha512 --veracrypt-pim 2147469 --passphrase-file pass".into(), 2, "the largest is 2147468"),
     ] {
         let words: Vec<&str> = arguments.split(' ').collect();
-        let (got, said) = desk.start(&words);
+        let (got, said) = start(&sandbox, &words);
         assert_eq!(got, Some(code), "{arguments}\n{said}");
         assert!(said.contains(phrase), "{arguments}\n{said}");
     }
-    assert_eq!(std::fs::metadata(desk.path("ten")).unwrap().len(), 10 << 20);
+    assert_eq!(
+        std::fs::metadata(sandbox.path("ten")).unwrap().len(),
+        10 << 20
+    );
 }

@@ -1,6 +1,6 @@
 //! Secrets that do not fit.
 
-use crate::Desk;
+use crate::{Refuses as _, sandbox};
 
 const NO_FIT: &str = "no keyslot opens with this passphrase or key file";
 const CHECK: &str =
@@ -8,7 +8,7 @@ const CHECK: &str =
 
 #[test]
 fn secrets_that_do_not_fit() {
-    Desk::new().refuses(&[
+    sandbox().refuses(&[
         ("open luks1 --passphrase-file wrong", 3, NO_FIT, CHECK),
         ("open luks2 --passphrase-file wrong", 3, NO_FIT, CHECK),
         (
@@ -150,7 +150,7 @@ fn secrets_that_are_not_what_they_look_like() {
     let remedy = "The newline at its end counts as part of the key. Give it with --passphrase-file if it is a passphrase.";
     let nothing = "no keyslot opens with an empty passphrase";
     let give = "Give the passphrase: the line that was read for it is empty.";
-    Desk::new().refuses(&[
+    sandbox().refuses(&[
         ("open luks1 --key-file pass", 3, line, remedy),
         ("open luks2 --key-file pass", 3, line, remedy),
         ("export luks2 --key-file pass --output out", 3, line, remedy),
@@ -175,7 +175,7 @@ fn keyslots_that_are_none_or_taken() {
     let another = "Choose another --new-key-slot, or omit it.";
     let free =
         "Choose a free --new-key-slot, or omit it; `cryptmark volume info` shows those in use.";
-    Desk::new().refuses(&[
+    sandbox().refuses(&[
         (
             &format!("{add1} 8"),
             2,

@@ -15,6 +15,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("lab", &["block", "cipher", "volume", "serve", "drive"]),
     ("report", &["lab"]),
     ("fleet", &["lab", "report"]),
+    ("testkit", &[]),
 ];
 
 /// Inside a crate: sources below the first path may not name any of the words.

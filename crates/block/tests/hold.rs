@@ -8,11 +8,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-struct Desk {
+/// A file in a directory of its own.
+struct Directory {
     folder: tempfile::TempDir,
 }
 
-impl Desk {
+impl Directory {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("file"), [7; 4096]).unwrap();
@@ -50,9 +51,9 @@ fn is_us(users: &[User]) -> bool {
 
 #[test]
 fn a_writer_keeps_out_all_others() {
-    let desk = Desk::new();
-    let file = hold::open(&desk.file(), true, Hold::Usual).unwrap();
-    for path in desk.others().iter().chain([&desk.file()]) {
+    let directory = Directory::new();
+    let file = hold::open(&directory.file(), true, Hold::Usual).unwrap();
+    for path in directory.others().iter().chain([&directory.file()]) {
         for (write, hold) in [
             (true, Hold::Usual),
             (true, Hold::Brief),
@@ -81,44 +82,48 @@ fn a_writer_keeps_out_all_others() {
     // A duplicate keeps it.
     let duplicate = file.try_clone().unwrap();
     drop(file);
-    assert!(refused(&desk.file(), true, Hold::Usual).is_some());
+    assert!(refused(&directory.file(), true, Hold::Usual).is_some());
     drop(duplicate);
-    assert_eq!(refused(&desk.file(), true, Hold::Usual), None);
+    assert_eq!(refused(&directory.file(), true, Hold::Usual), None);
 }
 
 #[test]
 fn readers_share() {
-    let desk = Desk::new();
-    let _reader = hold::open(&desk.file(), false, Hold::Steady).unwrap();
-    assert_eq!(refused(&desk.file(), false, Hold::Steady), None);
-    assert!(is_us(&refused(&desk.file(), true, Hold::Usual).unwrap()));
-    assert!(is_us(&refused(&desk.file(), true, Hold::Brief).unwrap()));
+    let directory = Directory::new();
+    let _reader = hold::open(&directory.file(), false, Hold::Steady).unwrap();
+    assert_eq!(refused(&directory.file(), false, Hold::Steady), None);
+    assert!(is_us(
+        &refused(&directory.file(), true, Hold::Usual).unwrap()
+    ));
+    assert!(is_us(
+        &refused(&directory.file(), true, Hold::Brief).unwrap()
+    ));
 }
 
 #[test]
 fn a_brief_hold_is_waited_for() {
-    let desk = Desk::new();
-    let brief = hold::open(&desk.file(), true, Hold::Brief).unwrap();
+    let directory = Directory::new();
+    let brief = hold::open(&directory.file(), true, Hold::Brief).unwrap();
     let ending = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(300));
         drop(brief);
     });
     let begun = Instant::now();
-    hold::open(&desk.file(), true, Hold::Brief).unwrap();
+    hold::open(&directory.file(), true, Hold::Brief).unwrap();
     assert!(begun.elapsed() >= Duration::from_millis(200));
     ending.join().unwrap();
 }
 
 #[test]
 fn who_waits_gets_what_the_path_leads_to_then() {
-    let desk = Desk::new();
-    let brief = hold::open(&desk.file(), true, Hold::Brief).unwrap();
-    let path = desk.file();
+    let directory = Directory::new();
+    let brief = hold::open(&directory.file(), true, Hold::Brief).unwrap();
+    let path = directory.file();
     let waiting = std::thread::spawn(move || hold::open(&path, true, Hold::Brief).unwrap());
     std::thread::sleep(Duration::from_millis(100));
-    let new = desk.folder.path().join("new");
+    let new = directory.folder.path().join("new");
     fs::write(&new, "new").unwrap();
-    fs::rename(&new, desk.file()).unwrap();
+    fs::rename(&new, directory.file()).unwrap();
     drop(brief);
     let length = waiting.join().unwrap().metadata().unwrap().len();
     assert_eq!(length, 3);
@@ -126,36 +131,38 @@ fn who_waits_gets_what_the_path_leads_to_then() {
 
 #[test]
 fn flock_of_another_program_counts() {
-    let desk = Desk::new();
-    let other = File::open(desk.file()).unwrap();
+    let directory = Directory::new();
+    let other = File::open(directory.file()).unwrap();
     flock(&other, FlockOperation::LockShared).unwrap();
-    assert_eq!(refused(&desk.file(), true, Hold::Usual), None);
+    assert_eq!(refused(&directory.file(), true, Hold::Usual), None);
     flock(&other, FlockOperation::LockExclusive).unwrap();
-    assert!(is_us(&refused(&desk.file(), true, Hold::Usual).unwrap()));
-    assert_eq!(refused(&desk.file(), false, Hold::Steady), None);
+    assert!(is_us(
+        &refused(&directory.file(), true, Hold::Usual).unwrap()
+    ));
+    assert_eq!(refused(&directory.file(), false, Hold::Steady), None);
     flock(&other, FlockOperation::Unlock).unwrap();
-    let _writer = hold::open(&desk.file(), true, Hold::Usual).unwrap();
+    let _writer = hold::open(&directory.file(), true, Hold::Usual).unwrap();
     // Nothing of it is kept: cryptsetup waits for it.
     flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
 }
 
 #[test]
 fn the_lock_of_a_header_is_cryptsetups() {
-    let desk = Desk::new();
+    let directory = Directory::new();
     let options = FileOptions {
         write: true,
         direct: false,
         ..FileOptions::default()
     };
-    let device = FileDevice::open(&desk.file(), &options).unwrap();
-    let lock = MetadataLock::of(&device, &desk.file()).unwrap();
-    let other = File::open(desk.file()).unwrap();
+    let device = FileDevice::open(&directory.file(), &options).unwrap();
+    let lock = MetadataLock::of(&device, &directory.file()).unwrap();
+    let other = File::open(directory.file()).unwrap();
     assert!(flock(&other, FlockOperation::NonBlockingLockShared).is_err());
     drop(lock);
     flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
     flock(&other, FlockOperation::Unlock).unwrap();
     // The hold outlives it.
-    assert!(refused(&desk.file(), true, Hold::Usual).is_some());
+    assert!(refused(&directory.file(), true, Hold::Usual).is_some());
 }
 
 #[test]
@@ -181,26 +188,26 @@ fn a_name_is_locked_once_and_leaves_nothing() {
 
 #[test]
 fn one_file_is_the_same_by_every_path() {
-    let desk = Desk::new();
-    let copy = desk.folder.path().join("copy");
-    fs::copy(desk.file(), &copy).unwrap();
-    for other in desk.others() {
-        assert!(hold::is_same(&desk.file(), &other));
+    let directory = Directory::new();
+    let copy = directory.folder.path().join("copy");
+    fs::copy(directory.file(), &copy).unwrap();
+    for other in directory.others() {
+        assert!(hold::is_same(&directory.file(), &other));
     }
-    assert!(!hold::is_same(&desk.file(), &copy));
-    let missing = desk.folder.path().join("missing");
-    assert!(!hold::is_same(&desk.file(), &missing));
+    assert!(!hold::is_same(&directory.file(), &copy));
+    let missing = directory.folder.path().join("missing");
+    assert!(!hold::is_same(&directory.file(), &missing));
     // It is about to be made.
     assert!(hold::is_same(
         &missing,
-        &desk.folder.path().join("./missing")
+        &directory.folder.path().join("./missing")
     ));
 }
 
 #[test]
 fn who_writes_is_told_but_not_oneself() {
-    let desk = Desk::new();
-    let _writer = hold::open(&desk.file(), true, Hold::Usual).unwrap();
-    assert_eq!(hold::writers(&desk.file()), []);
+    let directory = Directory::new();
+    let _writer = hold::open(&directory.file(), true, Hold::Usual).unwrap();
+    assert_eq!(hold::writers(&directory.file()), []);
     assert_eq!(hold::writers(Path::new("/nowhere")), []);
 }

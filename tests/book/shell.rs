@@ -1,7 +1,8 @@
 //! An empty folder in which a page is tried, with the program on the path.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
+use testkit::Sandbox;
 
 /// How the folder is called in pages.
 const HOME: &str = "/home/you";
@@ -9,45 +10,31 @@ const HOME: &str = "/home/you";
 /// No command of a page takes so many seconds, on the slowest machine.
 const SECONDS: &str = "300";
 
-pub struct Desk {
-    folder: tempfile::TempDir,
-}
+pub struct Shell(Sandbox);
 
-impl Desk {
+impl Shell {
     pub fn new() -> Self {
-        // Not the default folder: that may be memory-backed, and disks are meant here.
-        let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let folder = tempfile::tempdir_in(base).unwrap();
-        for name in ["home", "hidden/bin", "hidden/run"] {
-            std::fs::create_dir_all(folder.path().join(name)).unwrap();
-        }
         let program = env!("CARGO_BIN_EXE_cryptmark");
-        let link = folder.path().join("hidden/bin/cryptmark");
-        std::os::unix::fs::symlink(program, link).unwrap();
-        Self { folder }
+        // Not the default folder: that may be memory-backed, and disks are meant here.
+        let sandbox = Sandbox::within(env!("CARGO_TARGET_TMPDIR"), program)
+            .with_directory("home")
+            .with_directory("hidden/bin")
+            .with_directory("hidden/run")
+            .with_path("HOME", "home")
+            .with_path("XDG_DATA_HOME", "hidden/data")
+            .with_path("XDG_CACHE_HOME", "hidden/cache")
+            .with_path("XDG_RUNTIME_DIR", "hidden/run")
+            .with_variable("LC_ALL", "C.UTF-8")
+            .without_variable("XDG_STATE_HOME");
+        let folder = sandbox.path("hidden/bin");
+        std::os::unix::fs::symlink(program, folder.join("cryptmark")).unwrap();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{path}:/usr/sbin:/sbin", folder.display());
+        Self(sandbox.with_variable("PATH", path))
     }
 
     fn home(&self) -> PathBuf {
-        self.folder.path().join("home")
-    }
-
-    fn command(&self, program: &str) -> Command {
-        let hidden = self.folder.path().join("hidden");
-        let path = std::env::var("PATH").unwrap_or_default();
-        let path = format!("{}:{path}:/usr/sbin:/sbin", hidden.join("bin").display());
-        let mut command = Command::new(program);
-        command
-            .current_dir(self.home())
-            .env("PATH", path)
-            .env("HOME", self.home())
-            .env("XDG_DATA_HOME", hidden.join("data"))
-            .env("XDG_CACHE_HOME", hidden.join("cache"))
-            .env("XDG_RUNTIME_DIR", hidden.join("run"))
-            .env("LC_ALL", "C.UTF-8")
-            .env_remove("CRYPTMARK_STORE")
-            .env_remove("XDG_STATE_HOME")
-            .stdin(Stdio::null());
-        command
+        self.0.path("home")
     }
 
     /// Runs what is typed into a shell, after a command that ended with
@@ -55,21 +42,17 @@ impl Desk {
     pub fn shell(&self, typed: &str, before: i32) -> (i32, String) {
         // One pipe for both: they come in the order in which a terminal shows them.
         let script = format!("exec 2>&1\n(exit {before})\n{typed}");
-        let mut command = self.command("timeout");
-        command.args(["--kill-after=5", SECONDS, "bash", "-c", &script]);
-        self.done(&mut command)
+        let within = ["--kill-after=5", SECONDS, "bash", "-c", &script];
+        self.done(&mut self.0.command("timeout", &within))
     }
 
     /// Runs the program; its exit code and all that it printed.
     pub fn program(&self, arguments: &[String]) -> (i32, String) {
-        self.done(
-            self.command(env!("CARGO_BIN_EXE_cryptmark"))
-                .args(arguments),
-        )
+        self.done(&mut self.0.cryptmark(arguments))
     }
 
     fn done(&self, command: &mut Command) -> (i32, String) {
-        let output = command.output().unwrap();
+        let output = command.current_dir(self.home()).output().unwrap();
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         let home = self.home();
@@ -78,7 +61,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for Shell {
     /// Takes away what a page that failed has left mounted.
     fn drop(&mut self) {
         let (_, json) = self.program(&["volume", "status", "--json"].map(str::to_owned));

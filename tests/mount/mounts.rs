@@ -1,12 +1,11 @@
-//! A folder with a volume, and everything that tests mount taken away again.
+//! Mounts of a volume, by root or by a user.
 
 use block::signature;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
+use testkit::{CHEAP, Expect as _, Sandbox, wait_until};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 pub const MIB: u64 = 1 << 20;
@@ -14,12 +13,21 @@ pub const MIB: u64 = 1 << 20;
 /// A user who may do nothing.
 const NOBODY: u32 = 65534;
 
-pub struct Desk {
-    folder: tempfile::TempDir,
+/// A sandbox with a volume, and everything that tests mount taken away again.
+pub struct Mounts {
+    sandbox: Sandbox,
     user: bool,
 }
 
-impl Desk {
+impl std::ops::Deref for Mounts {
+    type Target = Sandbox;
+
+    fn deref(&self) -> &Sandbox {
+        &self.sandbox
+    }
+}
+
+impl Mounts {
     /// A folder with a volume `x.img` of so many MiB and an empty directory
     /// `d`; nothing, and a word about it, where mounts cannot be made.
     pub fn new(size: u64) -> Option<Self> {
@@ -32,115 +40,81 @@ impl Desk {
             println!("skipped: mounts: they need root");
             return None;
         }
-        let desk = Self {
-            folder: tempfile::tempdir().unwrap(),
+        let sandbox = Sandbox::new(PROGRAM)
+            .with_path("XDG_RUNTIME_DIR", "")
+            .with_file("line", "a passphrase\n")
+            .with_directory("d");
+        sandbox.volume(&format!(
+            "create x.img --size {size}MiB --passphrase-file line {CHEAP}"
+        ));
+        Some(Self {
+            sandbox,
             user: false,
-        };
-        fs::write(desk.path("line"), "a passphrase\n").unwrap();
-        fs::create_dir(desk.path("d")).unwrap();
-        let size = format!("{size}MiB");
-        let cheap = ["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000"];
-        desk.done(
-            desk.volume("create")
-                .args(["x.img", "--size", &size])
-                .args(cheap),
-        );
-        Some(desk)
+        })
     }
 
     /// The same for a user without rights.
     pub fn of_user(size: u64) -> Option<Self> {
-        let mut desk = Self::new(size)?;
+        let mut sandbox = Self::new(size)?;
         let device = fs::metadata("/dev/fuse").unwrap();
         if device.permissions().mode() & 0o006 != 0o006 {
             println!("skipped: mounts by a user: /dev/fuse is not open to all users");
             return None;
         }
-        desk.user = true;
-        for path in ["", "x.img", "line", "d"].map(|name| desk.path(name)) {
+        sandbox.user = true;
+        for path in ["", "x.img", "line", "d"].map(|name| sandbox.path(name)) {
             std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        Some(desk)
+        Some(sandbox)
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// `cryptmark volume COMMAND`, in the folder.
-    pub fn volume(&self, command: &str) -> Command {
+    /// `cryptmark volume NAME`, by the user.
+    pub fn subcommand(&self, name: &str) -> Command {
         let mut run = match self.user {
-            false => Command::new(PROGRAM),
+            false => self.volume_command(name),
             true => {
-                let mut run = Command::new("setpriv");
-                run.args(["--reuid=65534", "--regid=65534", "--clear-groups", PROGRAM]);
+                let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+                let mut run = self.command("setpriv", &user);
+                run.args([PROGRAM, "volume", name]);
                 run
             }
         };
-        run.args(["volume", command]);
-        if ["create", "mount", "serve", "export"].contains(&command) {
+        if ["create", "mount", "serve", "export"].contains(&name) {
             run.args(["--passphrase-file", "line"]);
         }
-        run.current_dir(self.folder.path())
-            .env("XDG_RUNTIME_DIR", self.folder.path())
-            .stdin(Stdio::null());
         run
     }
 
     /// `cryptmark volume mount x.img d`, in the background.
     pub fn mount(&self, options: &[&str]) {
-        self.done(
-            self.volume("mount")
-                .args(["x.img", "d", "--daemon"])
-                .args(options),
-        );
+        self.subcommand("mount")
+            .args(["x.img", "d", "--daemon"])
+            .args(options)
+            .succeeds();
     }
 
     pub fn umount(&self) {
-        self.done(self.volume("umount").arg("d"));
+        self.subcommand("umount").arg("d").succeeds();
         assert!(self.is_tidy());
-    }
-
-    /// Runs what has to succeed.
-    #[track_caller]
-    pub fn done(&self, command: &mut Command) -> Output {
-        let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{command:?}\n{said}");
-        output
-    }
-
-    /// Runs what has to fail, with this exit code and two lines.
-    #[track_caller]
-    pub fn refused(&self, command: &mut Command, code: i32) -> String {
-        let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{command:?}\n{said}");
-        let lines: Vec<&str> = said.lines().collect();
-        assert!(
-            lines.len() == 2 && lines[0].starts_with("error: ") && lines[1].starts_with("  "),
-            "{said}"
-        );
-        said
     }
 
     /// A server in the foreground, which has mounted something.
     pub fn in_foreground(&self, options: &[&str]) -> Child {
         let child = self
-            .volume("mount")
+            .subcommand("mount")
             .args(["x.img", "d"])
             .args(options)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        soon(|| self.has_mounts_at("d"));
+        wait_until("it does not happen", || self.has_mounts_at("d"));
         child
     }
 
-    /// What is said of this desk's volume; nothing where it is not served.
+    /// What is said of this sandbox's volume; nothing where it is not served.
     pub fn status(&self) -> Option<serde_json::Value> {
-        let output = self.done(self.volume("status").arg("--json"));
+        let output = self.subcommand("status").arg("--json").succeeds();
         let list: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
         let image = self.path("x.img");
         let image = image.canonicalize().unwrap_or(image);
@@ -152,7 +126,7 @@ impl Desk {
         self.status().unwrap()["pid"].as_u64().unwrap() as u32
     }
 
-    /// The mounts and loop devices that this desk has; private ones are said
+    /// The mounts and loop devices that this sandbox has; private ones are said
     /// to be there by the status.
     pub fn is_tidy(&self) -> bool {
         let empty = fs::read_dir(self.path("d")).is_ok_and(|mut entries| entries.next().is_none());
@@ -166,7 +140,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for Mounts {
     fn drop(&mut self) {
         // After a failure only: the servers first, then what they have left.
         if let Some(status) = self.status().filter(|_| std::thread::panicking()) {
@@ -183,7 +157,7 @@ impl Drop for Desk {
                     .output();
             }
         }
-        let _ = self.volume("umount").arg("x.img").output();
+        let _ = self.subcommand("umount").arg("x.img").output();
     }
 }
 
@@ -191,28 +165,4 @@ pub fn kill(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(pid.cast_signed()).unwrap();
     // It may have ended.
     let _ = kill_process(pid, signal);
-}
-
-/// Returns when `done` says so; fails when it does not in a long time.
-#[track_caller]
-pub fn soon(mut done: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "it does not happen"
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Whether a program is there; a word about it where not.
-pub fn has(program: &str) -> bool {
-    let found = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
-        .iter()
-        .any(|folder| Path::new(folder).join(program).exists());
-    if !found {
-        println!("skipped: {program} is not installed");
-    }
-    found
 }
