@@ -194,10 +194,7 @@ fn adiantum_on<L: Lanes>(
     block: &Keying<16>,
 ) -> Box<dyn HashEncryptHash> {
     let key = key.try_into().expect("CipherSpec takes 32 bytes");
-    match stream {
-        StreamCipher::XChaCha12 => Box::new(Adiantum::<L, 12>::new(key, lanes, block)),
-        StreamCipher::XChaCha20 => Box::new(Adiantum::<L, 20>::new(key, lanes, block)),
-    }
+    Box::new(Adiantum::new(key, stream, lanes, block))
 }
 
 /// HCTR2, its hash by the CPU's instruction unless `backend` is portable.

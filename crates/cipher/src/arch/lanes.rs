@@ -90,62 +90,31 @@ impl Lanes for Avx2 {
         unsafe { _mm256_srl_epi32(x, _mm_cvtsi32_si128(BY as i32)) }
     }
 
+    /// By whole bytes in one shuffle.
     #[inline(always)]
-    fn rotate_16(self, x: __m256i) -> __m256i {
+    fn rotate<const BY: i32>(self, x: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe {
-            let bytes = _mm256_set_epi64x(
-                0x0d0c0f0e09080b0a,
-                0x0504070601000302,
-                0x0d0c0f0e09080b0a,
-                0x0504070601000302,
-            );
-            _mm256_shuffle_epi8(x, bytes)
+            if BY % 8 == 0 {
+                let from = const { &bytes_rotated(BY as u8 / 8) };
+                let from = _mm256_broadcastsi128_si256(_mm_loadu_si128(from.as_ptr().cast()));
+                return _mm256_shuffle_epi8(x, from);
+            }
+            let up = _mm256_sll_epi32(x, _mm_cvtsi32_si128(BY));
+            _mm256_or_si256(up, _mm256_srl_epi32(x, _mm_cvtsi32_si128(32 - BY)))
         }
     }
 
     #[inline(always)]
-    fn rotate_12(self, x: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_or_si256(_mm256_slli_epi32::<12>(x), _mm256_srli_epi32::<20>(x)) }
-    }
-
-    #[inline(always)]
-    fn rotate_8(self, x: __m256i) -> __m256i {
+    fn turn<const BY: i32>(self, x: __m256i) -> __m256i {
         // SAFETY: `self` proves AVX2.
         unsafe {
-            let bytes = _mm256_set_epi64x(
-                0x0e0d0c0f0a09080b,
-                0x0605040702010003,
-                0x0e0d0c0f0a09080b,
-                0x0605040702010003,
-            );
-            _mm256_shuffle_epi8(x, bytes)
+            match BY {
+                1 => _mm256_shuffle_epi32::<0b00_11_10_01>(x),
+                2 => _mm256_shuffle_epi32::<0b01_00_11_10>(x),
+                _ => _mm256_shuffle_epi32::<0b10_01_00_11>(x),
+            }
         }
-    }
-
-    #[inline(always)]
-    fn rotate_7(self, x: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_or_si256(_mm256_slli_epi32::<7>(x), _mm256_srli_epi32::<25>(x)) }
-    }
-
-    #[inline(always)]
-    fn turn_1(self, x: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_shuffle_epi32::<0b00_11_10_01>(x) }
-    }
-
-    #[inline(always)]
-    fn turn_2(self, x: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_shuffle_epi32::<0b01_00_11_10>(x) }
-    }
-
-    #[inline(always)]
-    fn turn_3(self, x: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_shuffle_epi32::<0b10_01_00_11>(x) }
     }
 
     #[inline(always)]
@@ -160,6 +129,17 @@ impl Lanes for Avx2 {
             ]
         }
     }
+}
+
+/// Which byte comes to each place in words that are rotated left by `by` bytes.
+const fn bytes_rotated(by: u8) -> [u8; 16] {
+    let mut from = [0; 16];
+    let mut at = 0_u8;
+    while at < 16 {
+        from[at as usize] = at & !3 | at.wrapping_sub(by) & 3;
+        at += 1;
+    }
+    from
 }
 
 impl Lanes for Avx512 {
@@ -245,45 +225,21 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    fn rotate_16(self, x: __m512i) -> __m512i {
+    fn rotate<const BY: i32>(self, x: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512 F.
-        unsafe { _mm512_rol_epi32::<16>(x) }
+        unsafe { _mm512_rol_epi32::<BY>(x) }
     }
 
     #[inline(always)]
-    fn rotate_12(self, x: __m512i) -> __m512i {
+    fn turn<const BY: i32>(self, x: __m512i) -> __m512i {
         // SAFETY: `self` proves AVX-512 F.
-        unsafe { _mm512_rol_epi32::<12>(x) }
-    }
-
-    #[inline(always)]
-    fn rotate_8(self, x: __m512i) -> __m512i {
-        // SAFETY: `self` proves AVX-512 F.
-        unsafe { _mm512_rol_epi32::<8>(x) }
-    }
-
-    #[inline(always)]
-    fn rotate_7(self, x: __m512i) -> __m512i {
-        // SAFETY: `self` proves AVX-512 F.
-        unsafe { _mm512_rol_epi32::<7>(x) }
-    }
-
-    #[inline(always)]
-    fn turn_1(self, x: __m512i) -> __m512i {
-        // SAFETY: `self` proves AVX-512 F.
-        unsafe { _mm512_shuffle_epi32::<0b00_11_10_01>(x) }
-    }
-
-    #[inline(always)]
-    fn turn_2(self, x: __m512i) -> __m512i {
-        // SAFETY: `self` proves AVX-512 F.
-        unsafe { _mm512_shuffle_epi32::<0b01_00_11_10>(x) }
-    }
-
-    #[inline(always)]
-    fn turn_3(self, x: __m512i) -> __m512i {
-        // SAFETY: `self` proves AVX-512 F.
-        unsafe { _mm512_shuffle_epi32::<0b10_01_00_11>(x) }
+        unsafe {
+            match BY {
+                1 => _mm512_shuffle_epi32::<0b00_11_10_01>(x),
+                2 => _mm512_shuffle_epi32::<0b01_00_11_10>(x),
+                _ => _mm512_shuffle_epi32::<0b10_01_00_11>(x),
+            }
+        }
     }
 
     #[inline(always)]

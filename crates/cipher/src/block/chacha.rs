@@ -11,7 +11,7 @@
 //! of one stream or of several, because the steps of one wait for each other.
 //! XChaCha's subkeys are made a stream a lane.
 
-use zeroize::optimization_barrier;
+use zeroize::{Zeroize, optimization_barrier};
 
 use super::Block;
 use super::lanes::{Lanes, MOST_WIDE};
@@ -28,15 +28,27 @@ const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574]
 /// A row.
 type Words = [u32; 4];
 
-/// The two halves of a key; wiping it is the holder's.
-pub(crate) type Key = [Words; 2];
+/// A key, and how many rounds there are; wipes itself when dropped.
+pub(crate) struct Key {
+    rows: [Words; 2],
+    rounds: usize,
+}
 
-/// The key `bytes`.
-pub(crate) fn key(bytes: &[u8; 32]) -> Key {
-    let [first, second] = bytes.as_chunks().0 else {
-        unreachable!("a key is two rows");
-    };
-    [words(first), words(second)]
+impl Key {
+    /// The key `bytes`, for 12 or 20 rounds.
+    pub(crate) fn new(bytes: &[u8; 32], rounds: usize) -> Self {
+        let [first, second] = bytes.as_chunks().0 else {
+            unreachable!("a key is two rows");
+        };
+        let rows = [words(first), words(second)];
+        Self { rows, rounds }
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.rows.zeroize();
+    }
 }
 
 /// Where XChaCha's streams go: units of `bytes` that lie `stride` apart.
@@ -50,7 +62,7 @@ pub(crate) struct Units {
 /// the nonce of the unit, 16 bytes of which are in `nonces`, and of
 /// `nonce_end`.
 #[inline(always)]
-pub(crate) fn add_xchacha<L: Lanes, const ROUNDS: usize>(
+pub(crate) fn add_xchacha<L: Lanes>(
     lanes: L,
     key: &Key,
     nonces: &[Block],
@@ -62,10 +74,18 @@ pub(crate) fn add_xchacha<L: Lanes, const ROUNDS: usize>(
     let groups = data.chunks_mut(at_once * units.stride);
     for (nonces, group) in nonces.chunks(at_once).zip(groups) {
         let mut subkeys = match nonces.len() > L::WIDE {
-            true => hchacha::<L, ROUNDS, GROUPS>(lanes, key, nonces),
-            false => hchacha::<L, ROUNDS, 1>(lanes, key, nonces),
+            true => hchacha::<L, GROUPS>(lanes, key, nonces),
+            false => hchacha::<L, 1>(lanes, key, nonces),
         };
-        add_streams::<L, ROUNDS>(lanes, &subkeys, nonces.len(), nonce_end, units, group);
+        let all = Stretches {
+            keys: &subkeys,
+            rounds: key.rounds,
+            nonce_end,
+            units,
+            width: L::WIDE * BYTES,
+            in_unit: units.bytes.div_ceil(L::WIDE * BYTES),
+        };
+        add_streams(lanes, &all, nonces.len(), group);
         // Whole registers of zeros: `zeroize` would write byte by byte.
         subkeys = [[[0; 16]; GROUPS * MOST_WIDE]; 2];
         optimization_barrier(&subkeys);
@@ -75,25 +95,10 @@ pub(crate) fn add_xchacha<L: Lanes, const ROUNDS: usize>(
 /// The first halves of as many keys as [`hchacha`] makes, then the second ones.
 type Subkeys = [[Block; GROUPS * MOST_WIDE]; 2];
 
-/// Adds ChaCha's stream to every unit, under the key of the unit. The counter
-/// has 32 bits: at most as many blocks.
+/// Adds ChaCha's stream to each of `count` units, under the key of the unit. The
+/// counter has 32 bits: at most as many blocks.
 #[inline(always)]
-fn add_streams<L: Lanes, const ROUNDS: usize>(
-    lanes: L,
-    keys: &Subkeys,
-    count: usize,
-    nonce_end: [u32; 2],
-    units: Units,
-    data: &mut [u8],
-) {
-    let width = L::WIDE * BYTES;
-    let all = Stretches {
-        keys,
-        nonce_end,
-        units,
-        width,
-        in_unit: units.bytes.div_ceil(width),
-    };
+fn add_streams<L: Lanes>(lanes: L, all: &Stretches, count: usize, data: &mut [u8]) {
     let mut next = Stretch {
         unit: 0,
         register: 0,
@@ -101,9 +106,9 @@ fn add_streams<L: Lanes, const ROUNDS: usize>(
     let mut left = count * all.in_unit;
     while left > 0 {
         left -= match left {
-            GROUPS.. => add_blocks::<L, ROUNDS, GROUPS>(lanes, &all, &mut next, data),
-            2.. => add_blocks::<L, ROUNDS, 2>(lanes, &all, &mut next, data),
-            _ => add_blocks::<L, ROUNDS, 1>(lanes, &all, &mut next, data),
+            GROUPS.. => add_blocks::<L, GROUPS>(lanes, all, &mut next, data),
+            2.. => add_blocks::<L, 2>(lanes, all, &mut next, data),
+            _ => add_blocks::<L, 1>(lanes, all, &mut next, data),
         };
     }
 }
@@ -111,6 +116,7 @@ fn add_streams<L: Lanes, const ROUNDS: usize>(
 /// All units, cut into what one register's blocks are added to.
 struct Stretches<'a> {
     keys: &'a Subkeys,
+    rounds: usize,
     nonce_end: [u32; 2],
     units: Units,
     /// Bytes of a register's blocks.
@@ -140,7 +146,7 @@ impl Stretches<'_> {
 
     /// The key, and the counter of the first block and the nonce.
     #[inline(always)]
-    fn start(&self, of: Stretch) -> (Key, Words) {
+    fn start(&self, of: Stretch) -> ([Words; 2], Words) {
         let counter = of.register * (self.width / BYTES);
         let [e, f] = self.nonce_end;
         let [first, second] = self.keys;
@@ -162,7 +168,7 @@ type Rows<L> = [<L as Lanes>::Vector; 4];
 
 /// Adds the blocks of `N` registers from `next` on, and returns `N`.
 #[inline(always)]
-fn add_blocks<L: Lanes, const ROUNDS: usize, const N: usize>(
+fn add_blocks<L: Lanes, const N: usize>(
     lanes: L,
     all: &Stretches,
     next: &mut Stretch,
@@ -182,7 +188,7 @@ fn add_blocks<L: Lanes, const ROUNDS: usize, const N: usize>(
         *d = lanes.add_words(lanes.splat(row), counters);
     }
     let mut state = start;
-    rounds::<L, ROUNDS, N>(lanes, &mut state);
+    rounds(lanes, all.rounds, &mut state);
     for n in 0..N {
         let ([a, b, c, d], [e, f, g, h]) = (state[n], start[n]);
         let stream = lanes.columns([
@@ -217,15 +223,23 @@ fn add<L: Lanes>(lanes: L, stream: Rows<L>, data: &mut [u8]) {
 }
 
 #[inline(always)]
-fn rounds<L: Lanes, const ROUNDS: usize, const N: usize>(lanes: L, state: &mut [Rows<L>; N]) {
-    for _ in 0..ROUNDS / 2 {
+fn rounds<L: Lanes, const N: usize>(lanes: L, rounds: usize, state: &mut [Rows<L>; N]) {
+    for _ in 0..rounds / 2 {
         quarter_rounds::<L, N>(lanes, state);
         for [_, b, c, d] in &mut *state {
-            (*b, *c, *d) = (lanes.turn_1(*b), lanes.turn_2(*c), lanes.turn_3(*d));
+            (*b, *c, *d) = (
+                lanes.turn::<1>(*b),
+                lanes.turn::<2>(*c),
+                lanes.turn::<3>(*d),
+            );
         }
         quarter_rounds::<L, N>(lanes, state);
         for [_, b, c, d] in &mut *state {
-            (*b, *c, *d) = (lanes.turn_3(*b), lanes.turn_2(*c), lanes.turn_1(*d));
+            (*b, *c, *d) = (
+                lanes.turn::<3>(*b),
+                lanes.turn::<2>(*c),
+                lanes.turn::<1>(*d),
+            );
         }
     }
 }
@@ -235,32 +249,28 @@ fn rounds<L: Lanes, const ROUNDS: usize, const N: usize>(lanes: L, state: &mut [
 fn quarter_rounds<L: Lanes, const N: usize>(lanes: L, state: &mut [Rows<L>; N]) {
     for [a, b, _, d] in &mut *state {
         *a = lanes.add_words(*a, *b);
-        *d = lanes.rotate_16(lanes.xor(*d, *a));
+        *d = lanes.rotate::<16>(lanes.xor(*d, *a));
     }
     for [_, b, c, d] in &mut *state {
         *c = lanes.add_words(*c, *d);
-        *b = lanes.rotate_12(lanes.xor(*b, *c));
+        *b = lanes.rotate::<12>(lanes.xor(*b, *c));
     }
     for [a, b, _, d] in &mut *state {
         *a = lanes.add_words(*a, *b);
-        *d = lanes.rotate_8(lanes.xor(*d, *a));
+        *d = lanes.rotate::<8>(lanes.xor(*d, *a));
     }
     for [_, b, c, d] in &mut *state {
         *c = lanes.add_words(*c, *d);
-        *b = lanes.rotate_7(lanes.xor(*b, *c));
+        *b = lanes.rotate::<7>(lanes.xor(*b, *c));
     }
 }
 
 /// XChaCha's subkeys: rows a and d after the rounds, by `N` registers.
 #[inline(always)]
-fn hchacha<L: Lanes, const ROUNDS: usize, const N: usize>(
-    lanes: L,
-    key: &Key,
-    nonces: &[Block],
-) -> Subkeys {
+fn hchacha<L: Lanes, const N: usize>(lanes: L, key: &Key, nonces: &[Block]) -> Subkeys {
     let mut rows = [[0; 16]; GROUPS * MOST_WIDE];
     rows[..nonces.len()].copy_from_slice(nonces);
-    let (a, b, c) = (CONSTANTS, key[0], key[1]);
+    let (a, b, c) = (CONSTANTS, key.rows[0], key.rows[1]);
     let mut state = [[
         lanes.splat(a),
         lanes.splat(b),
@@ -270,7 +280,7 @@ fn hchacha<L: Lanes, const ROUNDS: usize, const N: usize>(
     for (n, row) in state.iter_mut().enumerate() {
         row[3] = lanes.load(&rows[n * L::WIDE..]);
     }
-    rounds::<L, ROUNDS, N>(lanes, &mut state);
+    rounds(lanes, key.rounds, &mut state);
     let mut subkeys = [[[0; 16]; GROUPS * MOST_WIDE]; 2];
     for (n, [a, _, _, d]) in state.into_iter().enumerate() {
         lanes.store(a, &mut subkeys[0][n * L::WIDE..]);
@@ -301,7 +311,8 @@ mod tests {
     use crate::block::lanes::{AnyCpu, Work};
     use crate::reference;
 
-    struct Add<'a, const ROUNDS: usize> {
+    struct Add<'a> {
+        rounds: usize,
         nonces: &'a [Block],
         units: Units,
         data: &'a mut [u8],
@@ -309,18 +320,18 @@ mod tests {
 
     const KEY: [u8; 32] = *b"ChaCha needs a key of 32 bytes!!";
 
-    impl<const ROUNDS: usize> Work for Add<'_, ROUNDS> {
+    impl Work for Add<'_> {
         #[inline(always)]
         fn run<L: Lanes>(self, lanes: L) {
             let end = [5, 6];
-            let key = key(&KEY);
-            add_xchacha::<L, ROUNDS>(lanes, &key, self.nonces, end, self.units, self.data);
+            let key = Key::new(&KEY, self.rounds);
+            add_xchacha(lanes, &key, self.nonces, end, self.units, self.data);
         }
     }
 
     /// Units of any length, alone and in groups, equal the reference's, and
     /// what lies between them stays.
-    fn equals_the_reference<const ROUNDS: usize>(lanes: impl Lanes) {
+    fn equals_the_reference(lanes: impl Lanes, rounds: usize) {
         for bytes in [1, 15, 16, 63, 64, 65, 255, 256, 257, 496, 1008, 1100, 4080] {
             for count in [1, 2, 3, 4, 5, 15, 16, 17, 33] {
                 let stride = bytes + 16;
@@ -334,10 +345,11 @@ mod tests {
                     let mut iv = [0; 32];
                     iv[..16].copy_from_slice(nonce);
                     (iv[16], iv[20]) = (5, 6);
-                    reference::add_xchacha(ROUNDS, &KEY, &iv, &mut unit[..bytes]);
+                    reference::add_xchacha(rounds, &KEY, &iv, &mut unit[..bytes]);
                 }
                 let mut data = plain;
-                lanes.enter(Add::<ROUNDS> {
+                lanes.enter(Add {
+                    rounds,
                     nonces: &nonces,
                     units: Units { stride, bytes },
                     data: &mut data,
@@ -352,8 +364,8 @@ mod tests {
             println!("skipped: this CPU has no {name}");
             return;
         };
-        equals_the_reference::<12>(lanes);
-        equals_the_reference::<20>(lanes);
+        equals_the_reference(lanes, 12);
+        equals_the_reference(lanes, 20);
     }
 
     #[test]

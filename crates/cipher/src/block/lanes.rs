@@ -54,26 +54,11 @@ pub(crate) trait Lanes: Copy + Send + Sync + 'static {
     /// Words shifted right.
     fn shift_right<const BY: u32>(self, x: Self::Vector) -> Self::Vector;
 
-    /// Words rotated left by 16.
-    fn rotate_16(self, x: Self::Vector) -> Self::Vector;
+    /// Words rotated left.
+    fn rotate<const BY: i32>(self, x: Self::Vector) -> Self::Vector;
 
-    /// Words rotated left by 12.
-    fn rotate_12(self, x: Self::Vector) -> Self::Vector;
-
-    /// Words rotated left by 8.
-    fn rotate_8(self, x: Self::Vector) -> Self::Vector;
-
-    /// Words rotated left by 7.
-    fn rotate_7(self, x: Self::Vector) -> Self::Vector;
-
-    /// Word i + 1 of each lane to word i.
-    fn turn_1(self, x: Self::Vector) -> Self::Vector;
-
-    /// Word i + 2 of each lane to word i.
-    fn turn_2(self, x: Self::Vector) -> Self::Vector;
-
-    /// Word i + 3 of each lane to word i.
-    fn turn_3(self, x: Self::Vector) -> Self::Vector;
+    /// Word i + `BY` of each lane to word i, for 1, 2 or 3.
+    fn turn<const BY: i32>(self, x: Self::Vector) -> Self::Vector;
 
     /// The lanes 0 of the four registers, then the lanes 1, and so on.
     fn columns(self, x: [Self::Vector; 4]) -> [Self::Vector; 4];
@@ -167,38 +152,13 @@ impl Lanes for AnyCpu {
     }
 
     #[inline(always)]
-    fn rotate_16(self, x: u128) -> u128 {
-        rotate::<16>(x)
+    fn rotate<const BY: i32>(self, x: u128) -> u128 {
+        join(split(x).map(|word| word.rotate_left(BY as u32)))
     }
 
     #[inline(always)]
-    fn rotate_12(self, x: u128) -> u128 {
-        rotate::<12>(x)
-    }
-
-    #[inline(always)]
-    fn rotate_8(self, x: u128) -> u128 {
-        rotate::<8>(x)
-    }
-
-    #[inline(always)]
-    fn rotate_7(self, x: u128) -> u128 {
-        rotate::<7>(x)
-    }
-
-    #[inline(always)]
-    fn turn_1(self, x: u128) -> u128 {
-        x.rotate_right(32)
-    }
-
-    #[inline(always)]
-    fn turn_2(self, x: u128) -> u128 {
-        x.rotate_right(64)
-    }
-
-    #[inline(always)]
-    fn turn_3(self, x: u128) -> u128 {
-        x.rotate_right(96)
+    fn turn<const BY: i32>(self, x: u128) -> u128 {
+        x.rotate_right(32 * BY as u32)
     }
 
     #[inline(always)]
@@ -220,15 +180,4 @@ const fn split(x: u128) -> [u32; 4] {
         (x >> 64) as u32,
         (x >> 96) as u32,
     ]
-}
-
-#[inline(always)]
-fn rotate<const BY: u32>(x: u128) -> u128 {
-    let [a, b, c, d] = split(x);
-    join([
-        a.rotate_left(BY),
-        b.rotate_left(BY),
-        c.rotate_left(BY),
-        d.rotate_left(BY),
-    ])
 }

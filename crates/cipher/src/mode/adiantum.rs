@@ -9,28 +9,33 @@
 
 use zeroize::Zeroize;
 
+use super::StreamCipher;
 use super::nh_poly1305::{HashKey, KEY_BYTES};
 use super::wide::{HashEncryptHash, TWEAK_BYTES};
 use crate::block::chacha::{self, Units};
 use crate::block::lanes::{Lanes, Work};
 use crate::block::{Block, BlockCipher, Keyed, Keying};
 
-/// Adiantum with `ROUNDS` of ChaCha.
-pub(crate) struct Adiantum<L, const ROUNDS: usize> {
+/// Adiantum with either ChaCha.
+pub(crate) struct Adiantum<L> {
     lanes: L,
     block: Keyed<16>,
     stream: chacha::Key,
     hash: HashKey,
 }
 
-impl<L: Lanes, const ROUNDS: usize> Adiantum<L, ROUNDS> {
+impl<L: Lanes> Adiantum<L> {
     /// Derives all keys from `key`; `block` makes the block cipher from 32
     /// bytes.
-    pub(crate) fn new(key: &[u8; 32], lanes: L, block: &Keying<16>) -> Self {
+    pub(crate) fn new(key: &[u8; 32], stream: StreamCipher, lanes: L, block: &Keying<16>) -> Self {
         const CUT: &str = "the sum of both lengths";
-        let stream = chacha::key(key);
+        let rounds = match stream {
+            StreamCipher::XChaCha12 => 12,
+            StreamCipher::XChaCha20 => 20,
+        };
+        let stream = chacha::Key::new(key, rounds);
         let mut derived = [0; 32 + KEY_BYTES];
-        lanes.enter(Derive::<ROUNDS> {
+        lanes.enter(Derive {
             key: &stream,
             derived: &mut derived,
         });
@@ -46,7 +51,7 @@ impl<L: Lanes, const ROUNDS: usize> Adiantum<L, ROUNDS> {
     }
 }
 
-impl<L: Lanes, const ROUNDS: usize> HashEncryptHash for Adiantum<L, ROUNDS> {
+impl<L: Lanes> HashEncryptHash for Adiantum<L> {
     fn cipher(&self) -> &dyn BlockCipher<16> {
         &*self.block
     }
@@ -73,7 +78,7 @@ impl<L: Lanes, const ROUNDS: usize> HashEncryptHash for Adiantum<L, ROUNDS> {
         [_, ciphertext]: [&[Block]; 2],
         sums: &[Block],
     ) {
-        self.lanes.enter(Finish::<ROUNDS> {
+        self.lanes.enter(Finish {
             stream: &self.stream,
             hash: &self.hash,
             headers,
@@ -85,25 +90,19 @@ impl<L: Lanes, const ROUNDS: usize> HashEncryptHash for Adiantum<L, ROUNDS> {
     }
 }
 
-impl<L, const ROUNDS: usize> Drop for Adiantum<L, ROUNDS> {
-    fn drop(&mut self) {
-        self.stream.zeroize();
-    }
-}
-
 const SHORT: &str = "16 bytes at least";
 
 /// The stream that the keys of block cipher and hash are.
-struct Derive<'a, const ROUNDS: usize> {
+struct Derive<'a> {
     key: &'a chacha::Key,
     derived: &'a mut [u8],
 }
 
-impl<const ROUNDS: usize> Work for Derive<'_, ROUNDS> {
+impl Work for Derive<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let bytes = self.derived.len();
-        chacha::add_xchacha::<L, ROUNDS>(
+        chacha::add_xchacha(
             lanes,
             self.key,
             &[1_u128.to_le_bytes()],
@@ -141,7 +140,7 @@ impl Work for AddHashes<'_> {
 
 /// Left parts through the streams of `ciphertext`, and `sums` minus the hash of
 /// the new left parts as right parts.
-struct Finish<'a, const ROUNDS: usize> {
+struct Finish<'a> {
     stream: &'a chacha::Key,
     hash: &'a HashKey,
     headers: &'a [u128],
@@ -151,14 +150,14 @@ struct Finish<'a, const ROUNDS: usize> {
     sums: &'a [Block],
 }
 
-impl<const ROUNDS: usize> Work for Finish<'_, ROUNDS> {
+impl Work for Finish<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let units = Units {
             stride: self.unit_bytes,
             bytes: self.unit_bytes - 16,
         };
-        chacha::add_xchacha::<L, ROUNDS>(
+        chacha::add_xchacha(
             lanes,
             self.stream,
             self.ciphertext,

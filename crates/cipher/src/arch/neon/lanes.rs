@@ -98,51 +98,29 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    fn rotate_16(self, x: uint32x4_t) -> uint32x4_t {
-        // SAFETY: `self` proves NEON.
-        unsafe { vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(x))) }
-    }
-
-    #[inline(always)]
-    fn rotate_12(self, x: uint32x4_t) -> uint32x4_t {
-        // SAFETY: `self` proves NEON.
-        unsafe { vsriq_n_u32::<20>(vshlq_n_u32::<12>(x), x) }
-    }
-
-    #[inline(always)]
-    fn rotate_8(self, x: uint32x4_t) -> uint32x4_t {
+    fn rotate<const BY: i32>(self, x: uint32x4_t) -> uint32x4_t {
         const BYTES: Block = [3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14];
         // SAFETY: `self` proves NEON, and the bytes are borrowed.
         unsafe {
-            vreinterpretq_u32_u8(vqtbl1q_u8(
-                vreinterpretq_u8_u32(x),
-                vld1q_u8(BYTES.as_ptr()),
-            ))
+            match BY {
+                16 => vreinterpretq_u32_u16(vrev32q_u16(vreinterpretq_u16_u32(x))),
+                8 => vreinterpretq_u32_u8(vqtbl1q_u8(
+                    vreinterpretq_u8_u32(x),
+                    vld1q_u8(BYTES.as_ptr()),
+                )),
+                // A negative shift to the left goes to the right.
+                _ => vorrq_u32(
+                    vshlq_u32(x, vdupq_n_s32(BY)),
+                    vshlq_u32(x, vdupq_n_s32(BY - 32)),
+                ),
+            }
         }
     }
 
     #[inline(always)]
-    fn rotate_7(self, x: uint32x4_t) -> uint32x4_t {
+    fn turn<const BY: i32>(self, x: uint32x4_t) -> uint32x4_t {
         // SAFETY: `self` proves NEON.
-        unsafe { vsriq_n_u32::<25>(vshlq_n_u32::<7>(x), x) }
-    }
-
-    #[inline(always)]
-    fn turn_1(self, x: uint32x4_t) -> uint32x4_t {
-        // SAFETY: `self` proves NEON.
-        unsafe { vextq_u32::<1>(x, x) }
-    }
-
-    #[inline(always)]
-    fn turn_2(self, x: uint32x4_t) -> uint32x4_t {
-        // SAFETY: `self` proves NEON.
-        unsafe { vextq_u32::<2>(x, x) }
-    }
-
-    #[inline(always)]
-    fn turn_3(self, x: uint32x4_t) -> uint32x4_t {
-        // SAFETY: `self` proves NEON.
-        unsafe { vextq_u32::<3>(x, x) }
+        unsafe { vextq_u32::<BY>(x, x) }
     }
 
     #[inline(always)]

@@ -165,15 +165,15 @@ fn substitute_and_shift<L: Lanes>([a, b, c, d]: &mut State<L>) {
     *a = sbox::forward(*a);
     *b = sbox::forward(*b);
     for Slice(lanes, x) in b {
-        *x = lanes.turn_1(*x);
+        *x = lanes.turn::<1>(*x);
     }
     *c = sbox::forward(*c);
     for Slice(lanes, x) in c {
-        *x = lanes.turn_2(*x);
+        *x = lanes.turn::<2>(*x);
     }
     *d = sbox::forward(*d);
     for Slice(lanes, x) in d {
-        *x = lanes.turn_3(*x);
+        *x = lanes.turn::<3>(*x);
     }
 }
 
@@ -181,15 +181,15 @@ fn substitute_and_shift<L: Lanes>([a, b, c, d]: &mut State<L>) {
 fn undo_shift_and_substitute<L: Lanes>([a, b, c, d]: &mut State<L>) {
     *a = sbox::inverse(*a);
     for Slice(lanes, x) in &mut *b {
-        *x = lanes.turn_3(*x);
+        *x = lanes.turn::<3>(*x);
     }
     *b = sbox::inverse(*b);
     for Slice(lanes, x) in &mut *c {
-        *x = lanes.turn_2(*x);
+        *x = lanes.turn::<2>(*x);
     }
     *c = sbox::inverse(*c);
     for Slice(lanes, x) in &mut *d {
-        *x = lanes.turn_1(*x);
+        *x = lanes.turn::<1>(*x);
     }
     *d = sbox::inverse(*d);
 }

@@ -12,7 +12,7 @@ use zeroize::Zeroize;
 use self::few::FewKey;
 use super::{Aria, MOST_KEYS, Words, add, diffuse, sbox};
 use crate::block::Block;
-use crate::block::planes::few::{EncryptCbc, encrypt_blocks};
+use crate::block::planes::few::{encrypt_blocks, encrypt_cbc};
 use crate::block::planes::linear::{IDENTITY, Linear, after_inversion, apply, compose, inverse};
 use crate::block::planes::sectors::{InPlanes, Kernel};
 use crate::block::planes::{Planes, four};
@@ -107,19 +107,9 @@ impl<P: Planes> Kernel<P> for InBytes<P> {
 
     fn encrypt_few_cbc(&self, planes: P, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         if ivs.len() <= P::WIDE / 8 {
-            planes.enter(EncryptCbc::<Self, 2> {
-                few: self,
-                ivs,
-                sector_bytes,
-                data,
-            });
+            encrypt_cbc::<P, Self, 2>(self, planes, ivs, sector_bytes, data);
         } else {
-            planes.enter(EncryptCbc::<Self, 4> {
-                few: self,
-                ivs,
-                sector_bytes,
-                data,
-            });
+            encrypt_cbc::<P, Self, 4>(self, planes, ivs, sector_bytes, data);
         }
     }
 }

@@ -97,11 +97,26 @@ pub(crate) fn encrypt_blocks<P: Planes, F: Few<P, ROWS>, const ROWS: usize>(
 
 /// Encrypts whole sectors in place in CBC mode, as many side by side as `ROWS`
 /// hold blocks; `ivs` has one for each.
-pub(crate) struct EncryptCbc<'a, F, const ROWS: usize> {
-    pub(crate) few: &'a F,
-    pub(crate) ivs: &'a [Block],
-    pub(crate) sector_bytes: usize,
-    pub(crate) data: &'a mut [u8],
+pub(crate) fn encrypt_cbc<P: Planes, F: Few<P, ROWS>, const ROWS: usize>(
+    few: &F,
+    planes: P,
+    ivs: &[Block],
+    sector_bytes: usize,
+    data: &mut [u8],
+) {
+    planes.enter(EncryptCbc::<F, ROWS> {
+        few,
+        ivs,
+        sector_bytes,
+        data,
+    });
+}
+
+struct EncryptCbc<'a, F, const ROWS: usize> {
+    few: &'a F,
+    ivs: &'a [Block],
+    sector_bytes: usize,
+    data: &'a mut [u8],
 }
 
 impl<P: Planes, F: Few<P, ROWS>, const ROWS: usize> Work<P> for EncryptCbc<'_, F, ROWS> {

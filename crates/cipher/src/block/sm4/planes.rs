@@ -115,19 +115,9 @@ impl<P: Planes> Kernel<P> for InWords<P> {
 
     fn encrypt_few_cbc(&self, planes: P, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         if ivs.len() <= P::WIDE / 4 {
-            planes.enter(few::EncryptCbc::<Self, 4> {
-                few: self,
-                ivs,
-                sector_bytes,
-                data,
-            });
+            few::encrypt_cbc::<P, Self, 4>(self, planes, ivs, sector_bytes, data);
         } else {
-            planes.enter(few::EncryptCbc::<Self, 8> {
-                few: self,
-                ivs,
-                sector_bytes,
-                data,
-            });
+            few::encrypt_cbc::<P, Self, 8>(self, planes, ivs, sector_bytes, data);
         }
     }
 }

@@ -14,7 +14,7 @@ use zeroize::Zeroize;
 use super::super::{KEYS, linear, pi};
 use super::{FIELD, InBytes, State};
 use crate::block::Block;
-use crate::block::planes::few::{EncryptCbc, Few, encrypt_blocks};
+use crate::block::planes::few::{Few, encrypt_blocks, encrypt_cbc};
 use crate::block::planes::linear::{apply, inverse, to_aes_field};
 use crate::block::planes::sectors::{InPlanes, Kernel};
 use crate::block::planes::{Planes, Products};
@@ -84,9 +84,9 @@ impl<P: Products> Kernel<P> for WithFew<P> {
 
     fn encrypt_few_cbc(&self, planes: P, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         match ivs.len().div_ceil(P::WIDE / 16) {
-            0 | 1 => self.encrypt_in_rows::<1>(planes, ivs, sector_bytes, data),
-            2 => self.encrypt_in_rows::<2>(planes, ivs, sector_bytes, data),
-            _ => self.encrypt_in_rows::<4>(planes, ivs, sector_bytes, data),
+            0 | 1 => encrypt_cbc::<P, Self, 1>(self, planes, ivs, sector_bytes, data),
+            2 => encrypt_cbc::<P, Self, 2>(self, planes, ivs, sector_bytes, data),
+            _ => encrypt_cbc::<P, Self, 4>(self, planes, ivs, sector_bytes, data),
         }
     }
 }
@@ -124,21 +124,6 @@ impl<P: Products, const ROWS: usize> Few<P, ROWS> for WithFew<P> {
 }
 
 impl<P: Products> WithFew<P> {
-    fn encrypt_in_rows<const ROWS: usize>(
-        &self,
-        planes: P,
-        ivs: &[Block],
-        sector_bytes: usize,
-        data: &mut [u8],
-    ) {
-        planes.enter(EncryptCbc::<Self, ROWS> {
-            few: self,
-            ivs,
-            sector_bytes,
-            data,
-        });
-    }
-
     /// L, and a key added.
     #[inline(always)]
     fn mix_few(&self, planes: P, x: P::Vector, key: &[u32; 4]) -> P::Vector {
