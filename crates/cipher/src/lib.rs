@@ -41,6 +41,7 @@ mod sector;
 mod spec;
 mod stack;
 mod weakness;
+mod work;
 
 pub use algorithm::Algorithm;
 pub use backend::Backend;

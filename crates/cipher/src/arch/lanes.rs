@@ -4,7 +4,8 @@ use std::arch::x86_64::*;
 
 use super::{Avx2, Avx512};
 use crate::block::Block;
-use crate::block::lanes::{Lanes, Work};
+use crate::block::lanes::Lanes;
+use crate::work::Work;
 
 const WHOLE_REGISTER: &str = "a register of blocks";
 
@@ -12,9 +13,9 @@ impl Lanes for Avx2 {
     const WIDE: usize = 2;
     type Vector = __m256i;
 
-    fn enter<W: Work>(self, work: W) {
+    fn enter<W: Work<Self>>(self, work: W) {
         #[target_feature(enable = "avx2")]
-        fn enabled<W: Work>(lanes: Avx2, work: W) {
+        fn enabled<W: Work<Avx2>>(lanes: Avx2, work: W) {
             work.run(lanes);
         }
         // SAFETY: `self` proves AVX2.
@@ -146,9 +147,9 @@ impl Lanes for Avx512 {
     const WIDE: usize = 4;
     type Vector = __m512i;
 
-    fn enter<W: Work>(self, work: W) {
+    fn enter<W: Work<Self>>(self, work: W) {
         #[target_feature(enable = "avx512f,avx512vl")]
-        fn enabled<W: Work>(lanes: Avx512, work: W) {
+        fn enabled<W: Work<Avx512>>(lanes: Avx512, work: W) {
             work.run(lanes);
         }
         // SAFETY: `self` proves AVX-512 F.

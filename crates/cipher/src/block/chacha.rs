@@ -308,8 +308,9 @@ mod tests {
     use crate::arch::Neon;
     #[cfg(target_arch = "x86_64")]
     use crate::arch::{Avx2, Avx512};
-    use crate::block::lanes::{AnyCpu, Work};
+    use crate::block::lanes::AnyCpu;
     use crate::reference;
+    use crate::work::Work;
 
     struct Add<'a> {
         rounds: usize,
@@ -320,9 +321,9 @@ mod tests {
 
     const KEY: [u8; 32] = *b"ChaCha needs a key of 32 bytes!!";
 
-    impl Work for Add<'_> {
+    impl<L: Lanes> Work<L> for Add<'_> {
         #[inline(always)]
-        fn run<L: Lanes>(self, lanes: L) {
+        fn run(self, lanes: L) {
             let end = [5, 6];
             let key = Key::new(&KEY, self.rounds);
             add_xchacha(lanes, &key, self.nonces, end, self.units, self.data);

@@ -2,6 +2,7 @@
 //! ChaCha and NH are written over, once for every CPU.
 
 use crate::block::Block;
+use crate::work::Work;
 
 /// Most lanes in a register.
 pub(crate) const MOST_WIDE: usize = 4;
@@ -19,7 +20,7 @@ pub(crate) trait Lanes: Copy + Send + Sync + 'static {
     type Vector: Copy;
 
     /// Does `work` in a function compiled for this CPU.
-    fn enter<W: Work>(self, work: W);
+    fn enter<W: Work<Self>>(self, work: W);
 
     /// The first [`WIDE`](Self::WIDE) of `blocks`.
     fn load(self, blocks: &[Block]) -> Self::Vector;
@@ -64,15 +65,6 @@ pub(crate) trait Lanes: Copy + Send + Sync + 'static {
     fn columns(self, x: [Self::Vector; 4]) -> [Self::Vector; 4];
 }
 
-/// A kernel with its arguments.
-///
-/// `run` and all that it calls are `#[inline(always)]`: they must become part
-/// of the function with the CPU's features.
-pub(crate) trait Work {
-    /// Does the work.
-    fn run<L: Lanes>(self, lanes: L);
-}
-
 /// Any CPU that the build is for.
 #[derive(Clone, Copy)]
 pub(crate) struct AnyCpu;
@@ -81,7 +73,7 @@ impl Lanes for AnyCpu {
     const WIDE: usize = 1;
     type Vector = u128;
 
-    fn enter<W: Work>(self, work: W) {
+    fn enter<W: Work<Self>>(self, work: W) {
         work.run(self);
     }
 

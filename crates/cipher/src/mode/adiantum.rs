@@ -13,8 +13,9 @@ use super::StreamCipher;
 use super::nh_poly1305::{HashKey, KEY_BYTES};
 use super::wide::{HashEncryptHash, TWEAK_BYTES};
 use crate::block::chacha::{self, Units};
-use crate::block::lanes::{Lanes, Work};
+use crate::block::lanes::Lanes;
 use crate::block::{Block, BlockCipher, Keyed, Keying};
+use crate::work::Work;
 
 /// Adiantum with either ChaCha.
 pub(crate) struct Adiantum<L> {
@@ -98,9 +99,9 @@ struct Derive<'a> {
     derived: &'a mut [u8],
 }
 
-impl Work for Derive<'_> {
+impl<L: Lanes> Work<L> for Derive<'_> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run(self, lanes: L) {
         let bytes = self.derived.len();
         chacha::add_xchacha(
             lanes,
@@ -125,9 +126,9 @@ struct AddHashes<'a> {
     sums: &'a mut [Block],
 }
 
-impl Work for AddHashes<'_> {
+impl<L: Lanes> Work<L> for AddHashes<'_> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run(self, lanes: L) {
         for (nth, sum) in self.sums.iter_mut().enumerate() {
             let unit = &self.data[nth * self.unit_bytes..][..self.unit_bytes];
             let (left, right) = unit.split_last_chunk().expect(SHORT);
@@ -150,9 +151,9 @@ struct Finish<'a> {
     sums: &'a [Block],
 }
 
-impl Work for Finish<'_> {
+impl<L: Lanes> Work<L> for Finish<'_> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run(self, lanes: L) {
         let units = Units {
             stride: self.unit_bytes,
             bytes: self.unit_bytes - 16,

@@ -1,7 +1,8 @@
 //! Independent blocks: IVs, and the modes that have no kernel of their own.
 
-use super::{BATCH, Engine, Keyed, Work, inner_rounds, last_round, with_keys};
+use super::{BATCH, Engine, Keyed, inner_rounds, last_round, with_keys};
 use crate::block::Block;
+use crate::work::Work;
 
 /// Encrypts or decrypts every block in place.
 pub(super) struct Blocks<'a, const ENCRYPT: bool> {
@@ -9,9 +10,9 @@ pub(super) struct Blocks<'a, const ENCRYPT: bool> {
     pub(super) blocks: &'a mut [Block],
 }
 
-impl<const ENCRYPT: bool> Work for Blocks<'_, ENCRYPT> {
+impl<E: Engine, const ENCRYPT: bool> Work<E> for Blocks<'_, ENCRYPT> {
     #[inline(always)]
-    fn run<E: Engine>(self, engine: E) {
+    fn run(self, engine: E) {
         with_keys(engine, self.keys, self);
     }
 }

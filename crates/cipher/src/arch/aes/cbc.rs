@@ -16,8 +16,9 @@
 //! Where a batch of sectors is larger than [`SPAN`], the lines at one place are too
 //! many even so, and every register is a line behind the one before it.
 
-use super::{BATCH, Engine, Keyed, LINE, Lines, Work, inner_rounds, last_round, with_keys};
+use super::{BATCH, Engine, Keyed, LINE, Lines, inner_rounds, last_round, with_keys};
 use crate::block::Block;
+use crate::work::Work;
 
 /// Bytes of a batch of sectors whose lines at one place have room in a first-level
 /// cache, one beside the other: its size.
@@ -31,9 +32,9 @@ pub(super) struct Decrypt<'a> {
     pub(super) data: &'a mut [u8],
 }
 
-impl Work for Decrypt<'_> {
+impl<E: Engine> Work<E> for Decrypt<'_> {
     #[inline(always)]
-    fn run<E: Engine>(self, engine: E) {
+    fn run(self, engine: E) {
         with_keys(engine, self.keys, self);
     }
 }
@@ -88,9 +89,9 @@ pub(super) struct Encrypt<'a> {
     pub(super) data: &'a mut [u8],
 }
 
-impl Work for Encrypt<'_> {
+impl<E: Engine> Work<E> for Encrypt<'_> {
     #[inline(always)]
-    fn run<E: Engine>(self, engine: E) {
+    fn run(self, engine: E) {
         with_keys(engine, self.keys, self);
     }
 }

@@ -12,8 +12,9 @@
 //! by three instructions, a comparison among them. Nothing branches on the IV,
 //! which may be a secret.
 
-use super::{BATCH, Engine, Keyed, MOST_LANES, Work, inner_rounds, last_round, with_keys};
+use super::{BATCH, Engine, Keyed, MOST_LANES, inner_rounds, last_round, with_keys};
 use crate::block::Block;
+use crate::work::Work;
 
 /// j in the last byte of block j.
 const LAST_BYTES: [Block; MOST_LANES] = [last_byte(0), last_byte(1), last_byte(2), last_byte(3)];
@@ -38,9 +39,9 @@ pub(super) struct Ctr<'a> {
     pub(super) data: &'a mut [u8],
 }
 
-impl Work for Ctr<'_> {
+impl<E: Engine> Work<E> for Ctr<'_> {
     #[inline(always)]
-    fn run<E: Engine>(self, engine: E) {
+    fn run(self, engine: E) {
         with_keys(engine, self.keys, self);
     }
 }

@@ -30,6 +30,7 @@ pub(crate) use self::engine::{AesNi, Vaes256, Vaes512};
 
 use crate::block::aes::Schedule;
 use crate::block::{Block, BlockCipher};
+use crate::work::Work;
 
 /// Registers in flight.
 const BATCH: usize = 8;
@@ -60,7 +61,7 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     type Vector: Copy;
 
     /// Does `work` in a function compiled for these instructions.
-    fn enter<W: Work>(self, work: W);
+    fn enter<W: Work<Self>>(self, work: W);
 
     /// The first [`LANES`](Self::LANES) of `blocks`.
     fn load(self, blocks: &[Block]) -> Self::Vector;
@@ -130,15 +131,6 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     /// CBC: writes what [`load_lines`](Self::load_lines) reads, to the first
     /// `count` lines only.
     fn store_lines(self, x: [Self::Vector; 4], data: &mut [u8], lines: &Lines, count: usize);
-}
-
-/// A kernel with its arguments.
-///
-/// `run` and all that it calls are `#[inline(always)]`: they must become part
-/// of the function with the CPU's features.
-pub(crate) trait Work {
-    /// Does the work.
-    fn run<E: Engine>(self, engine: E);
 }
 
 /// AES by `E`'s instructions.

@@ -15,8 +15,9 @@
 //! rounds of the batch before, which leave units of the CPU idle, and those of the
 //! next sector before the rounds.
 
-use super::{BATCH, Engine, Keyed, Work, last_round, round, with_keys};
+use super::{BATCH, Engine, Keyed, last_round, round, with_keys};
 use crate::block::Block;
+use crate::work::Work;
 
 /// Encrypts or decrypts sectors in place; `starts` has one tweak a sector.
 pub(super) struct Xts<'a, const ENCRYPT: bool> {
@@ -26,9 +27,9 @@ pub(super) struct Xts<'a, const ENCRYPT: bool> {
     pub(super) data: &'a mut [u8],
 }
 
-impl<const ENCRYPT: bool> Work for Xts<'_, ENCRYPT> {
+impl<E: Engine, const ENCRYPT: bool> Work<E> for Xts<'_, ENCRYPT> {
     #[inline(always)]
-    fn run<E: Engine>(self, engine: E) {
+    fn run(self, engine: E) {
         with_keys(engine, self.keys, self);
     }
 }

@@ -4,7 +4,8 @@ use std::arch::aarch64::*;
 
 use super::Neon;
 use crate::block::Block;
-use crate::block::lanes::{Lanes, Work};
+use crate::block::lanes::Lanes;
+use crate::work::Work;
 
 const WHOLE_REGISTER: &str = "a register of blocks";
 
@@ -12,9 +13,9 @@ impl Lanes for Neon {
     const WIDE: usize = 1;
     type Vector = uint32x4_t;
 
-    fn enter<W: Work>(self, work: W) {
+    fn enter<W: Work<Self>>(self, work: W) {
         #[target_feature(enable = "neon")]
-        fn enabled<W: Work>(lanes: Neon, work: W) {
+        fn enabled<W: Work<Neon>>(lanes: Neon, work: W) {
             work.run(lanes);
         }
         // SAFETY: `self` proves NEON.

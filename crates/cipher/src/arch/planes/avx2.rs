@@ -10,7 +10,8 @@ use super::{Table, WHOLE_REGISTER};
 use crate::arch::Avx2;
 use crate::block::Block;
 use crate::block::planes::linear::{Linear, Nibbles};
-use crate::block::planes::{LINE, Lines, Planes, Work};
+use crate::block::planes::{LINE, Lines, Planes};
+use crate::work::Work;
 
 /// Proof that this CPU has AVX2, and what a way to invert bytes needs.
 #[derive(Clone, Copy)]

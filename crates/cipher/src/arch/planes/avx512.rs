@@ -5,7 +5,8 @@ use std::arch::x86_64::*;
 use super::{Table, WHOLE_REGISTER, matrix};
 use crate::block::Block;
 use crate::block::planes::linear::{IDENTITY, Linear};
-use crate::block::planes::{Lines, Planes, Products, Work};
+use crate::block::planes::{Lines, Planes, Products};
+use crate::work::Work;
 
 /// Proof that this CPU has AVX-512 with its foundation (F), operations on bytes
 /// (BW) and the shorter vector lengths (VL), look-ups of bytes (VBMI), GFNI, and

@@ -6,7 +6,8 @@ use super::{Table, WHOLE_REGISTER};
 use crate::arch::Neon;
 use crate::block::Block;
 use crate::block::planes::linear::{Linear, Nibbles, of_nibbles};
-use crate::block::planes::{LINE, Lines, Planes, Work, tower};
+use crate::block::planes::{LINE, Lines, Planes, tower};
+use crate::work::Work;
 
 impl Planes for Neon {
     const WIDE: usize = 16;

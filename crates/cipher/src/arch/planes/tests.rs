@@ -8,8 +8,9 @@ use crate::block::planes::linear::{AES_FIELD, Linear, apply, multiply, to_aes_fi
 #[cfg(target_arch = "x86_64")]
 use crate::block::planes::words::ByteSums;
 use crate::block::planes::words::{WordTable, Words};
-use crate::block::planes::{LINE, NOTHING, Planes, Work, four};
+use crate::block::planes::{LINE, NOTHING, Planes, four};
 use crate::mode::times_x;
+use crate::work::Work;
 
 #[cfg(target_arch = "x86_64")]
 #[test]

@@ -11,11 +11,12 @@ use super::registers::{Register256, Register512};
 use super::{Avx2, Avx512};
 use crate::block::Block;
 use crate::block::gates::Gate;
-use crate::block::serpent::vectors::{Blocks, DecryptCbc, EncryptCbc, Vectors, Work, Xts};
+use crate::block::serpent::vectors::{Blocks, DecryptCbc, EncryptCbc, Vectors, Xts};
 use crate::block::serpent::words::{self, Word};
 use crate::block::serpent::{Cpu, RoundKeys, Words, gates, one, sbox};
 use crate::mode::cbc::encrypt_few;
 use crate::mode::xts::STRETCH;
+use crate::work::Work;
 
 const WHOLE_REGISTER: &str = "a register of blocks";
 

@@ -9,9 +9,10 @@ use super::super::registers::Register128;
 use super::WHOLE_REGISTER;
 use crate::block::Block;
 use crate::block::gates::Gate;
-use crate::block::serpent::vectors::{Vectors, Work};
+use crate::block::serpent::vectors::Vectors;
 use crate::block::serpent::words::{self, Word};
 use crate::block::serpent::{RoundKeys, gates, shallow};
+use crate::work::Work;
 
 /// The registers of 128 bits of [`Avx512`].
 #[derive(Clone, Copy)]

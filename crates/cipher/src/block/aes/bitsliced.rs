@@ -20,9 +20,10 @@ use std::ops::{BitAnd, BitXor};
 use zeroize::Zeroize;
 
 use super::{MOST_KEYS, Schedule, sbox};
-use crate::block::lanes::{Lanes, MOST_WIDE, Work};
+use crate::block::lanes::{Lanes, MOST_WIDE};
 use crate::block::{Block, BlockCipher};
 use crate::stack::on_one_page;
+use crate::work::Work;
 
 /// Bits of a column.
 const SLICES: usize = 32;
@@ -83,9 +84,9 @@ struct Blocks<'a, const ENCRYPT: bool> {
     blocks: &'a mut [Block],
 }
 
-impl<const ENCRYPT: bool> Work for Blocks<'_, ENCRYPT> {
+impl<L: Lanes, const ENCRYPT: bool> Work<L> for Blocks<'_, ENCRYPT> {
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run(self, lanes: L) {
         let mut groups = self.blocks.chunks_exact_mut(L::WIDE * SLICES);
         for group in &mut groups {
             crypt::<L, ENCRYPT>(lanes, self.keys, group);

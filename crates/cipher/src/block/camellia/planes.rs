@@ -31,7 +31,8 @@ use crate::block::planes::linear::{
     IDENTITY, Linear, apply, compose, inverse, multiply, to_aes_field,
 };
 use crate::block::planes::sectors::{InPlanes, Kernel};
-use crate::block::planes::{Planes, Work, four};
+use crate::block::planes::{Planes, four};
+use crate::work::Work;
 
 /// f of the specification, section 4.4 of "Camellia: A 128-Bit Block Cipher"
 /// (Aoki and others 2000).

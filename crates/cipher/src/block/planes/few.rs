@@ -4,8 +4,9 @@
 //! The chain stays in registers, in the arrangement that the cipher works in,
 //! where what is added to it waits already.
 
-use super::{LINE, Planes, Work};
+use super::{LINE, Planes};
 use crate::block::Block;
+use crate::work::Work;
 
 /// A cipher over `ROWS` registers of whole blocks at most.
 pub(crate) trait Few<P: Planes, const ROWS: usize>: Send + Sync + 'static {

@@ -25,6 +25,7 @@ use zeroize::Zeroize;
 
 use self::linear::Linear;
 use crate::block::Block;
+use crate::work::Work;
 
 /// The operations of one register width: a proof that the CPU has them.
 ///
@@ -409,15 +410,6 @@ const INTERLEAVE_HALVES: [u8; 16] = [0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 
 
 /// Byte 2·j + i to 8·i + j.
 const SEPARATE_HALVES: [u8; 16] = [0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15];
-
-/// A kernel with its arguments.
-///
-/// `run` and all that it calls are `#[inline(always)]`: they must become part
-/// of the function with the CPU's features.
-pub(crate) trait Work<P: Planes> {
-    /// Does the work.
-    fn run(self, planes: P);
-}
 
 /// `byte` in every byte of a word.
 pub(crate) const fn four(byte: u8) -> u32 {

@@ -1,9 +1,10 @@
 //! The modes over whole groups of blocks: what a kernel in byte planes leaves to
 //! do. Blocks have 16 bytes or 8.
 
-use super::{LINE, Planes, Work};
+use super::{LINE, Planes};
 use crate::block::{Block, BlockCipher};
 use crate::mode::cbc;
+use crate::work::Work;
 
 /// A keyed cipher for as many blocks as there are bytes in a register.
 ///

@@ -12,6 +12,7 @@ use super::words::{self, Word};
 use super::{ROUNDS, RoundKeys};
 use crate::block::Block;
 use crate::mode::xts::{STRETCH, fill};
+use crate::work::Work;
 
 /// The registers of one width: a proof that the CPU has them.
 ///
@@ -89,15 +90,6 @@ pub(crate) trait Vectors: Copy {
     fn tweaks(self, stretch: &mut [Block; STRETCH], tweak: u128) -> u128 {
         fill(stretch, tweak)
     }
-}
-
-/// A kernel with its arguments.
-///
-/// `run` and all that it calls are `#[inline(always)]`: they must become part
-/// of the function with the CPU's features.
-pub(crate) trait Work<V: Vectors> {
-    /// Does the work.
-    fn run(self, vectors: V);
 }
 
 /// Most blocks in a register.

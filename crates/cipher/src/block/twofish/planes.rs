@@ -10,7 +10,8 @@ use super::{KeyWords, ORDER, Q, Subkeys};
 use crate::block::Block;
 use crate::block::planes::linear::times;
 use crate::block::planes::sectors::{InPlanes, Kernel};
-use crate::block::planes::{NOTHING, Planes, Work, four};
+use crate::block::planes::{NOTHING, Planes, four};
+use crate::work::Work;
 
 /// Twofish with a key of 128, 192 or 256 bits.
 pub(crate) struct InTables<P: Planes> {

@@ -8,10 +8,11 @@
 use std::arch::aarch64::*;
 use std::arch::is_aarch64_feature_detected;
 
-use super::super::{Engine, Lines, Work};
+use super::super::{Engine, Lines};
 use super::{WHOLE_REGISTER, line, line_mut};
 use crate::arch::Neon;
 use crate::block::Block;
+use crate::work::Work;
 
 /// Proof that this CPU has NEON, AES and PMULL.
 #[derive(Clone, Copy)]
@@ -31,9 +32,9 @@ impl Engine for AesCe {
     type Vector = uint8x16_t;
 
     #[inline]
-    fn enter<W: Work>(self, work: W) {
+    fn enter<W: Work<Self>>(self, work: W) {
         #[target_feature(enable = "neon,aes")]
-        fn enabled<W: Work>(engine: AesCe, work: W) {
+        fn enabled<W: Work<AesCe>>(engine: AesCe, work: W) {
             work.run(engine);
         }
         // SAFETY: `self` proves the features.

@@ -2,9 +2,10 @@
 
 use std::arch::x86_64::*;
 
-use super::super::{Engine, Lines, Work};
+use super::super::{Engine, Lines};
 use super::{POLYNOMIAL, WHOLE_REGISTER, line, line_mut};
 use crate::block::Block;
+use crate::work::Work;
 
 /// Proof that this CPU has AES-NI and PCLMULQDQ.
 #[derive(Clone, Copy)]
@@ -23,9 +24,9 @@ impl Engine for AesNi {
     type Vector = __m128i;
 
     #[inline]
-    fn enter<W: Work>(self, work: W) {
+    fn enter<W: Work<Self>>(self, work: W) {
         #[target_feature(enable = "aes,pclmulqdq")]
-        fn enabled<W: Work>(engine: AesNi, work: W) {
+        fn enabled<W: Work<AesNi>>(engine: AesNi, work: W) {
             work.run(engine);
         }
         // SAFETY: `self` proves the features.

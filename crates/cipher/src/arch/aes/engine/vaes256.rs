@@ -2,9 +2,10 @@
 
 use std::arch::x86_64::*;
 
-use super::super::{Engine, Lines, Work};
+use super::super::{Engine, Lines};
 use super::{POLYNOMIAL, WHOLE_REGISTER, line, line_mut};
 use crate::block::Block;
+use crate::work::Work;
 
 /// Proof that this CPU has AVX2, VAES and VPCLMULQDQ on 256-bit registers.
 #[derive(Clone, Copy)]
@@ -26,9 +27,9 @@ impl Engine for Vaes256 {
     type Vector = __m256i;
 
     #[inline]
-    fn enter<W: Work>(self, work: W) {
+    fn enter<W: Work<Self>>(self, work: W) {
         #[target_feature(enable = "avx2,vaes,vpclmulqdq")]
-        fn enabled<W: Work>(engine: Vaes256, work: W) {
+        fn enabled<W: Work<Vaes256>>(engine: Vaes256, work: W) {
             work.run(engine);
         }
         // SAFETY: `self` proves the features.

@@ -2,9 +2,10 @@
 
 use std::arch::x86_64::*;
 
-use super::super::{Engine, Lines, Work};
+use super::super::{Engine, Lines};
 use super::{POLYNOMIAL, WHOLE_REGISTER, line, line_mut};
 use crate::block::Block;
+use crate::work::Work;
 
 /// Proof that this CPU has VAES and VPCLMULQDQ on 512-bit registers.
 #[derive(Clone, Copy)]
@@ -26,9 +27,9 @@ impl Engine for Vaes512 {
     type Vector = __m512i;
 
     #[inline]
-    fn enter<W: Work>(self, work: W) {
+    fn enter<W: Work<Self>>(self, work: W) {
         #[target_feature(enable = "avx512f,avx512bw,vaes,vpclmulqdq")]
-        fn enabled<W: Work>(engine: Vaes512, work: W) {
+        fn enabled<W: Work<Vaes512>>(engine: Vaes512, work: W) {
             work.run(engine);
         }
         // SAFETY: `self` proves the features.

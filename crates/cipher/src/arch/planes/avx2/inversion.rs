@@ -10,8 +10,9 @@ use crate::arch::{AesNi, Avx2};
 use crate::block::planes::linear::{
     IDENTITY, Linear, Nibbles, apply, compose, inverse, of_nibbles,
 };
-use crate::block::planes::{Planes, Products, Work, tower};
+use crate::block::planes::{Planes, Products, tower};
 use crate::stack::on_one_page;
+use crate::work::Work;
 
 /// A way to map and to invert bytes: what [`Planes`] has of it, for a way that moves
 /// nothing unless it says so.

@@ -243,8 +243,8 @@ pub(crate) trait Groups<P: Planes, const G: usize>:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::planes::Work;
     use crate::block::tests;
+    use crate::work::Work;
 
     const TABLE: [u32; 256] = {
         let mut table = [0; 256];
