@@ -11,8 +11,9 @@ use self::serial::Serial;
 use self::turned::Turned;
 use super::registers::{Register256, Register512};
 use super::{Avx2, Avx512, Avx512Bytes};
+use crate::block::Keyed;
 use crate::block::des::planes::{Plane, Planes, lower, pass, passes};
-use crate::block::des::{Block, Cpu, Few, RoundKey, Rounds, gates, sbox};
+use crate::block::des::{Block, Cpu, RoundKey, Rounds, gates, sbox};
 use crate::mode::cbc;
 
 const WHOLE_REGISTER: &str = "a register of blocks";
@@ -30,7 +31,7 @@ impl Cpu for Avx2 {
 }
 
 impl Cpu for Avx512 {
-    fn few(self, keys: &[RoundKey]) -> Option<Box<dyn Few>> {
+    fn few(self, keys: &[RoundKey]) -> Option<Keyed<8>> {
         let cpu = Avx512Bytes::detect()?;
         Some(Box::new(Serial::new(cpu, keys)))
     }

@@ -21,8 +21,9 @@ use std::arch::x86_64::*;
 use zeroize::Zeroize;
 
 use crate::arch::Avx512Bytes;
+use crate::block::BlockCipher;
 use crate::block::des::planes::{INITIAL, TARGETS};
-use crate::block::des::{Block, Few, ROUNDS, RoundKey, sbox};
+use crate::block::des::{Block, ROUNDS, RoundKey, sbox};
 
 /// A byte for each of a register.
 type Bytes = [u8; 64];
@@ -176,13 +177,13 @@ fn tables() -> [Bytes; 4] {
     tables
 }
 
-impl Few for Serial {
-    fn encrypt(&self, blocks: &mut [Block]) {
+impl BlockCipher<8> for Serial {
+    fn encrypt_blocks(&self, blocks: &mut [Block]) {
         // SAFETY: `cpu` proves the features.
         unsafe { crypt_blocks::<true>(self, blocks) }
     }
 
-    fn decrypt(&self, blocks: &mut [Block]) {
+    fn decrypt_blocks(&self, blocks: &mut [Block]) {
         // SAFETY: `cpu` proves the features.
         unsafe { crypt_blocks::<false>(self, blocks) }
     }

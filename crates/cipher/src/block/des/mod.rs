@@ -80,24 +80,12 @@ pub(crate) trait Cpu: Copy + Send + Sync + 'static {
     }
 
     /// What takes less time for few blocks, if there is anything.
-    fn few(self, _keys: &[RoundKey]) -> Option<Box<dyn Few>> {
+    fn few(self, _keys: &[RoundKey]) -> Option<super::Keyed<8>> {
         None
     }
 }
 
-/// DES or Triple DES under a key, for few blocks.
-pub(crate) trait Few: Send + Sync {
-    /// Encrypts every block in place.
-    fn encrypt(&self, blocks: &mut [Block]);
-
-    /// Decrypts every block in place.
-    fn decrypt(&self, blocks: &mut [Block]);
-
-    /// Does [`BlockCipher::encrypt_cbc`].
-    fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]);
-}
-
-/// Blocks that [`Few`] takes less time for than a pass over 512 lanes: measured,
+/// Blocks that [`Cpu::few`] takes less time for than a pass over 512 lanes: measured,
 /// it is 25.
 const FEW: usize = 24;
 
@@ -105,7 +93,7 @@ const FEW: usize = 24;
 struct Keyed<C, const KEYS: usize> {
     cpu: C,
     round_keys: Box<[RoundKey; KEYS]>,
-    few: Option<Box<dyn Few>>,
+    few: Option<super::Keyed<8>>,
 }
 
 impl<C: Cpu, const KEYS: usize> Keyed<C, KEYS> {
@@ -118,13 +106,13 @@ impl<C: Cpu, const KEYS: usize> Keyed<C, KEYS> {
         }
     }
 
-    fn few(&self, blocks: usize) -> Option<&dyn Few> {
+    fn few(&self, blocks: usize) -> Option<&dyn BlockCipher<8>> {
         self.few.as_deref().filter(|_| blocks <= FEW)
     }
 
     fn encrypt(&self, blocks: &mut [Block]) {
         match self.few(blocks.len()) {
-            Some(few) => few.encrypt(blocks),
+            Some(few) => few.encrypt_blocks(blocks),
             None => self
                 .cpu
                 .crypt(Rounds::encryption(&self.round_keys[..]), blocks),
@@ -133,7 +121,7 @@ impl<C: Cpu, const KEYS: usize> Keyed<C, KEYS> {
 
     fn decrypt(&self, blocks: &mut [Block]) {
         match self.few(blocks.len()) {
-            Some(few) => few.decrypt(blocks),
+            Some(few) => few.decrypt_blocks(blocks),
             None => self
                 .cpu
                 .crypt(Rounds::decryption(&self.round_keys[..]), blocks),
@@ -142,7 +130,7 @@ impl<C: Cpu, const KEYS: usize> Keyed<C, KEYS> {
 
     fn decrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         match self.few(data.len() / size_of::<Block>()) {
-            Some(few) => cbc::decrypt(ivs, sector_bytes, data, &|blocks| few.decrypt(blocks)),
+            Some(few) => few.decrypt_cbc(ivs, sector_bytes, data),
             None => {
                 let rounds = Rounds::decryption(&self.round_keys[..]);
                 self.cpu.decrypt_cbc(rounds, ivs, sector_bytes, data);
