@@ -33,7 +33,7 @@ impl Toy {
             let keys = &self.0[nth];
             let before = right;
             for i in 0..8 {
-                right[i] = left[i] ^ right[i] & right[(i + 1) % 8] ^ keys[i];
+                right[i] = left[i] ^ before[i] & before[(i + 1) % 8] ^ keys[i];
             }
             left = before;
         }
