@@ -127,11 +127,13 @@ impl<D: BlockDevice> DelayQueue<'_, D> {
             Ok(()) => self.delay.of(completion.request.operation.kind()),
             Err(_) => Duration::ZERO,
         };
+        // First, so that the time between both readings makes the delay no shorter.
+        let since = self.meter.now();
         let due = Instant::now() + delay;
         let held = Held {
             completion,
             due,
-            since: self.meter.now(),
+            since,
         };
         // Reads and writes may differ in delay; a request overtakes only those
         // that are due later.
