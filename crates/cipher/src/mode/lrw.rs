@@ -73,8 +73,31 @@ impl<const N: usize> Lrw<N> {
     }
 
     fn run(&self, ivs: &[[u8; N]], data: &mut [u8], crypt: impl Fn(&mut [[u8; N]])) {
+        let first = number(&ivs[0]);
+        if self.secret_index {
+            let products = &self.products;
+            self.run_along(
+                Multiplied {
+                    products,
+                    index: first,
+                },
+                ivs,
+                data,
+                crypt,
+            );
+        } else {
+            self.run_along(Stepped::new(&self.products, first), ivs, data, crypt);
+        }
+    }
+
+    fn run_along(
+        &self,
+        mut tweak: impl Tweak,
+        ivs: &[[u8; N]],
+        data: &mut [u8],
+        crypt: impl Fn(&mut [[u8; N]]),
+    ) {
         let sector_blocks = data.len() / N / ivs.len();
-        let mut along = Along::new(&self.products, number(&ivs[0]));
         let mut ivs = ivs.iter();
         let mut left = 0;
         let mut tweaks = [[0; N]; BATCH];
@@ -82,17 +105,11 @@ impl<const N: usize> Lrw<N> {
             let tweaks = &mut tweaks[..batch.len()];
             for place in &mut *tweaks {
                 if left == 0 {
-                    let iv = number(ivs.next().expect("an IV for every sector"));
-                    // `benbi` goes on where the sector before ended.
-                    if self.secret_index || along.index != iv {
-                        along = Along::new(&self.products, iv);
-                    }
+                    let iv = ivs.next().expect("an IV for every sector");
+                    tweak.go_to(number(iv));
                     left = sector_blocks;
                 }
-                *place = block(match self.secret_index {
-                    true => along.multiply(),
-                    false => along.step(),
-                });
+                *place = block(tweak.take());
                 left -= 1;
             }
             add_all(batch, tweaks);
@@ -103,13 +120,22 @@ impl<const N: usize> Lrw<N> {
 }
 
 /// K₂ ⊗ index, from one index to the next.
-struct Along<'a, const N: usize> {
+trait Tweak {
+    /// Goes to the first index of a sector.
+    fn go_to(&mut self, index: u128);
+
+    /// The tweak, before it goes to the next index.
+    fn take(&mut self) -> u128;
+}
+
+/// By the steps.
+struct Stepped<'a, const N: usize> {
     products: &'a Products<N>,
     index: u128,
     tweak: u128,
 }
 
-impl<'a, const N: usize> Along<'a, N> {
+impl<'a, const N: usize> Stepped<'a, N> {
     fn new(products: &'a Products<N>, index: u128) -> Self {
         let tweak = products.times(index);
         Self {
@@ -118,9 +144,17 @@ impl<'a, const N: usize> Along<'a, N> {
             tweak,
         }
     }
+}
 
-    /// The tweak; the next one by the steps.
-    fn step(&mut self) -> u128 {
+impl<const N: usize> Tweak for Stepped<'_, N> {
+    fn go_to(&mut self, index: u128) {
+        // `benbi` goes on where the sector before ended.
+        if self.index != index {
+            (self.index, self.tweak) = (index, self.products.times(index));
+        }
+    }
+
+    fn take(&mut self) -> u128 {
         let tweak = self.tweak;
         // Of an index of all ones every bit changes.
         let changed = self.index.trailing_ones().min(8 * N as u32 - 1);
@@ -128,12 +162,22 @@ impl<'a, const N: usize> Along<'a, N> {
         self.index = Products::<N>::ELEMENT & self.index.wrapping_add(1);
         tweak
     }
+}
 
-    /// The tweak; the next one by multiplication, whatever the index.
-    fn multiply(&mut self) -> u128 {
-        let tweak = self.tweak;
+/// By multiplication, whatever the index.
+struct Multiplied<'a, const N: usize> {
+    products: &'a Products<N>,
+    index: u128,
+}
+
+impl<const N: usize> Tweak for Multiplied<'_, N> {
+    fn go_to(&mut self, index: u128) {
+        self.index = index;
+    }
+
+    fn take(&mut self) -> u128 {
+        let tweak = self.products.times(self.index);
         self.index = Products::<N>::ELEMENT & self.index.wrapping_add(1);
-        self.tweak = self.products.times(self.index);
         tweak
     }
 }
