@@ -10,7 +10,7 @@
 //! it takes values, slices and references.
 //!
 //! That the CPU has the feature is proven by a value: `Avx2`, `Avx512`,
-//! `Avx512Bytes`, `AesNi`, `Vaes256` and `Vaes512` on x86-64, `Neon` and `AesCe`
+//! `Avx512Bytes`, `ByGfni`, `AesNi`, `Vaes256` and `Vaes512` on x86-64, `Neon` and `AesCe`
 //! on aarch64 have no bytes and a private field, so only their `detect` makes
 //! them, after asking the CPU and the operating system; `Avx2Planes` and
 //! `Avx512Bytes<true>` are made of them. A kernel is a method of that value;

@@ -274,13 +274,13 @@ impl Inversion for ByGfni {
 
     #[inline(always)]
     fn linear(_: Avx2Planes<Self>, &map: &u64, x: __m256i) -> __m256i {
-        // SAFETY: `planes` proves AVX2 and GFNI.
+        // SAFETY: the first argument proves AVX2 and GFNI.
         unsafe { _mm256_gf2p8affine_epi64_epi8::<0>(x, _mm256_set1_epi64x(map as i64)) }
     }
 
     #[inline(always)]
     fn invert(_: Avx2Planes<Self>, &map: &u64, x: __m256i) -> __m256i {
-        // SAFETY: `planes` proves AVX2 and GFNI.
+        // SAFETY: the first argument proves AVX2 and GFNI.
         unsafe { _mm256_gf2p8affineinv_epi64_epi8::<0>(x, _mm256_set1_epi64x(map as i64)) }
     }
 }
