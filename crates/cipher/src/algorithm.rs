@@ -11,16 +11,15 @@ use crate::arch::{AesCe, Neon};
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{
     AesNi, Avx2, Avx2Planes, Avx512, Avx512Bytes, ByAes, ByGfni, ByNibbles, Vaes256, Vaes512,
-    by_rows_is_faster,
 };
 use crate::block::aes::bitsliced::Bitsliced;
-use crate::block::des::{self, Des, TripleDes};
-use crate::block::lanes;
+use crate::block::des::{self, ByPasses, Des, TripleDes};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::block::planes::Planes;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::block::planes::words::Words;
-use crate::block::serpent::{self, Serpent};
+use crate::block::registers::{AnyCpu, Registers};
+use crate::block::serpent::Serpent;
 use crate::block::{
     Anubis, AnyKeying, Aria, BlockCipher, Blowfish, Camellia, Cast5, Cast6, Khazad, Kuznyechik,
     Null, Seed, Sm4, Twofish,
@@ -29,6 +28,8 @@ use crate::block::{
 use crate::block::{
     anubis, aria, blowfish, camellia, cast5, cast6, khazad, kuznyechik, seed, sm4, twofish,
 };
+#[cfg(target_arch = "x86_64")]
+use crate::choice::faster;
 
 /// A block cipher by the kernel's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -248,8 +249,10 @@ impl Algorithm {
                 camellia::planes::serial::keyed(key, planes)
             })),
             Self::Aria => Some(wide(move |key| aria::planes::keyed(key, planes))),
-            _ if by_rows_is_faster() => self.key_words(planes.by_rows()),
-            _ => self.key_words(planes),
+            _ => self
+                .key_words(planes)
+                .zip(self.key_words(planes.by_rows()))
+                .map(|(plain, by_rows)| faster(self, [plain, by_rows])),
         }
         .or_else(|| self.key_planes(planes))
     }
@@ -309,13 +312,13 @@ impl Algorithm {
         }
         let triple = self == Self::TripleDes;
         Some(match backend {
-            Backend::Portable => on(triple, des::AnyCpu),
+            Backend::Portable => on(triple, ByPasses(AnyCpu)),
             #[cfg(target_arch = "x86_64")]
-            Backend::Avx2 => on(triple, Avx2::detect()?),
+            Backend::Avx2 => on(triple, ByPasses(Avx2::detect()?)),
             #[cfg(target_arch = "x86_64")]
             Backend::Avx512 => on(triple, Avx512::detect()?),
             #[cfg(target_arch = "aarch64")]
-            Backend::Neon => on(triple, Neon::detect()?),
+            Backend::Neon => on(triple, ByPasses(Neon::detect()?)),
             _ => return None,
         })
     }
@@ -339,11 +342,11 @@ fn narrow<C: BlockCipher<8> + 'static>(keyed: impl Fn(&[u8]) -> C + 'static) -> 
 }
 
 fn key_serpent(backend: Backend) -> Option<AnyKeying> {
-    fn on(cpu: impl serpent::Cpu) -> AnyKeying {
+    fn on(cpu: impl Registers) -> AnyKeying {
         wide(move |key| Serpent::new(key, cpu))
     }
     Some(match backend {
-        Backend::Portable => on(serpent::AnyCpu),
+        Backend::Portable => on(AnyCpu),
         #[cfg(target_arch = "x86_64")]
         Backend::Avx2 => on(Avx2::detect()?),
         #[cfg(target_arch = "x86_64")]
@@ -355,15 +358,15 @@ fn key_serpent(backend: Backend) -> Option<AnyKeying> {
 }
 
 fn key_aes(backend: Backend) -> Option<AnyKeying> {
-    fn bitsliced(lanes: impl lanes::Lanes) -> AnyKeying {
-        wide(move |key| Bitsliced::new(key, lanes))
+    fn bitsliced(cpu: impl Registers) -> AnyKeying {
+        wide(move |key| Bitsliced::new(key, cpu))
     }
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     fn by_instruction(engine: impl arch::AesEngine) -> AnyKeying {
         wide(move |key| arch::Aes::new(key, engine))
     }
     Some(match backend {
-        Backend::Portable => bitsliced(lanes::AnyCpu),
+        Backend::Portable => bitsliced(AnyCpu),
         #[cfg(target_arch = "x86_64")]
         Backend::Avx2 => bitsliced(Avx2::detect()?),
         #[cfg(target_arch = "x86_64")]

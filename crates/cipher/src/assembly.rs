@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 use crate::arch::{AesCe, Neon};
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{AesNi, Avx2, Avx512, Vaes512};
-use crate::block::lanes::{AnyCpu, Lanes};
+use crate::block::registers::{AnyCpu, Registers};
 use crate::block::{AnyKeying, Keyed, Keying};
 use crate::cascade::cascade;
 use crate::iv::{Counted, Elephant, Essiv, Ivs, Lmk, Tcw};
@@ -187,14 +187,14 @@ fn adiantum(
     adiantum_on(AnyCpu, key, stream, block)
 }
 
-fn adiantum_on<L: Lanes>(
-    lanes: L,
+fn adiantum_on<R: Registers>(
+    cpu: R,
     key: &[u8],
     stream: StreamCipher,
     block: &Keying<16>,
 ) -> Box<dyn HashEncryptHash> {
     let key = key.try_into().expect("CipherSpec takes 32 bytes");
-    Box::new(Adiantum::new(key, stream, lanes, block))
+    Box::new(Adiantum::new(key, stream, cpu, block))
 }
 
 /// HCTR2, its hash by the CPU's instruction unless `backend` is portable.

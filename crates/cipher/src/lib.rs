@@ -27,6 +27,8 @@ mod assembly;
 mod backend;
 mod block;
 mod cascade;
+#[cfg(target_arch = "x86_64")]
+mod choice;
 mod error;
 mod hash;
 mod iv;

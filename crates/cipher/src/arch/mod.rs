@@ -27,8 +27,7 @@ mod aes;
 mod camellia;
 #[cfg(target_arch = "x86_64")]
 mod des;
-#[cfg(target_arch = "x86_64")]
-mod lanes;
+mod instructions;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod planes;
@@ -36,8 +35,6 @@ mod planes;
 mod polyval;
 #[cfg(target_arch = "x86_64")]
 mod registers;
-#[cfg(target_arch = "x86_64")]
-mod serpent;
 #[cfg(target_arch = "x86_64")]
 mod store;
 
@@ -48,7 +45,8 @@ pub(crate) use self::{aes::AesCe, neon::Neon};
 pub(crate) use self::{
     aes::{AesNi, Vaes256, Vaes512},
     camellia::{Keys as CamelliaKeys, Layer as CamelliaLayer, Serial as CamelliaSerial},
-    planes::{Avx2Planes, Avx512Bytes, ByAes, ByGfni, ByNibbles, by_rows_is_faster},
+    planes::{Avx2Planes, Avx512Bytes, ByAes, ByGfni, ByNibbles},
+    registers::Sse2,
     store::store_block,
 };
 

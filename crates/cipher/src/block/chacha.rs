@@ -14,7 +14,7 @@
 use zeroize::{Zeroize, optimization_barrier};
 
 use super::Block;
-use super::lanes::{Lanes, MOST_WIDE};
+use super::registers::{MOST_LANES, Registers};
 
 /// Bytes of a ChaCha block.
 const BYTES: usize = 64;
@@ -62,43 +62,43 @@ pub(crate) struct Units {
 /// the nonce of the unit, 16 bytes of which are in `nonces`, and of
 /// `nonce_end`.
 #[inline(always)]
-pub(crate) fn add_xchacha<L: Lanes>(
-    lanes: L,
+pub(crate) fn add_xchacha<R: Registers>(
+    cpu: R,
     key: &Key,
     nonces: &[Block],
     nonce_end: [u32; 2],
     units: Units,
     data: &mut [u8],
 ) {
-    let at_once = GROUPS * L::WIDE;
+    let at_once = GROUPS * R::LANES;
     let groups = data.chunks_mut(at_once * units.stride);
     for (nonces, group) in nonces.chunks(at_once).zip(groups) {
-        let mut subkeys = match nonces.len() > L::WIDE {
-            true => hchacha::<L, GROUPS>(lanes, key, nonces),
-            false => hchacha::<L, 1>(lanes, key, nonces),
+        let mut subkeys = match nonces.len() > R::LANES {
+            true => hchacha::<R, GROUPS>(cpu, key, nonces),
+            false => hchacha::<R, 1>(cpu, key, nonces),
         };
         let all = Stretches {
             keys: &subkeys,
             rounds: key.rounds,
             nonce_end,
             units,
-            width: L::WIDE * BYTES,
-            in_unit: units.bytes.div_ceil(L::WIDE * BYTES),
+            width: R::LANES * BYTES,
+            in_unit: units.bytes.div_ceil(R::LANES * BYTES),
         };
-        add_streams(lanes, &all, nonces.len(), group);
+        add_streams(cpu, &all, nonces.len(), group);
         // Whole registers of zeros: `zeroize` would write byte by byte.
-        subkeys = [[[0; 16]; GROUPS * MOST_WIDE]; 2];
+        subkeys = [[[0; 16]; GROUPS * MOST_LANES]; 2];
         optimization_barrier(&subkeys);
     }
 }
 
 /// The first halves of as many keys as [`hchacha`] makes, then the second ones.
-type Subkeys = [[Block; GROUPS * MOST_WIDE]; 2];
+type Subkeys = [[Block; GROUPS * MOST_LANES]; 2];
 
 /// Adds ChaCha's stream to each of `count` units, under the key of the unit. The
 /// counter has 32 bits: at most as many blocks.
 #[inline(always)]
-fn add_streams<L: Lanes>(lanes: L, all: &Stretches, count: usize, data: &mut [u8]) {
+fn add_streams<R: Registers>(cpu: R, all: &Stretches, count: usize, data: &mut [u8]) {
     let mut next = Stretch {
         unit: 0,
         register: 0,
@@ -106,9 +106,9 @@ fn add_streams<L: Lanes>(lanes: L, all: &Stretches, count: usize, data: &mut [u8
     let mut left = count * all.in_unit;
     while left > 0 {
         left -= match left {
-            GROUPS.. => add_blocks::<L, GROUPS>(lanes, all, &mut next, data),
-            2.. => add_blocks::<L, 2>(lanes, all, &mut next, data),
-            _ => add_blocks::<L, 1>(lanes, all, &mut next, data),
+            GROUPS.. => add_blocks::<R, GROUPS>(cpu, all, &mut next, data),
+            2.. => add_blocks::<R, 2>(cpu, all, &mut next, data),
+            _ => add_blocks::<R, 1>(cpu, all, &mut next, data),
         };
     }
 }
@@ -164,58 +164,57 @@ impl Stretches<'_> {
 }
 
 /// The four rows of one register's blocks.
-type Rows<L> = [<L as Lanes>::Vector; 4];
+type Rows<R> = [<R as Registers>::Vector; 4];
 
 /// Adds the blocks of `N` registers from `next` on, and returns `N`.
 #[inline(always)]
-fn add_blocks<L: Lanes, const N: usize>(
-    lanes: L,
+fn add_blocks<R: Registers, const N: usize>(
+    cpu: R,
     all: &Stretches,
     next: &mut Stretch,
     data: &mut [u8],
 ) -> usize {
-    let mut counters = [[0; 16]; MOST_WIDE];
+    let mut counters = [[0; 16]; MOST_LANES];
     for (i, counter) in counters.iter_mut().enumerate() {
         counter[0] = i as u8;
     }
-    let counters = lanes.load(&counters);
-    let mut start: [Rows<L>; N] = [[lanes.splat(CONSTANTS); 4]; N];
+    let counters = cpu.load(counters.as_flattened());
+    let mut start: [Rows<R>; N] = [[cpu.splat(CONSTANTS); 4]; N];
     let mut stretches = [*next; N];
     for (stretch, [_, b, c, d]) in stretches.iter_mut().zip(&mut start) {
         *stretch = all.take(next);
         let (key, row) = all.start(*stretch);
-        (*b, *c) = (lanes.splat(key[0]), lanes.splat(key[1]));
-        *d = lanes.add_words(lanes.splat(row), counters);
+        (*b, *c) = (cpu.splat(key[0]), cpu.splat(key[1]));
+        *d = cpu.add_words(cpu.splat(row), counters);
     }
     let mut state = start;
-    rounds(lanes, all.rounds, &mut state);
+    rounds(cpu, all.rounds, &mut state);
     for n in 0..N {
         let ([a, b, c, d], [e, f, g, h]) = (state[n], start[n]);
-        let stream = lanes.columns([
-            lanes.add_words(a, e),
-            lanes.add_words(b, f),
-            lanes.add_words(c, g),
-            lanes.add_words(d, h),
+        let stream = cpu.columns([
+            cpu.add_words(a, e),
+            cpu.add_words(b, f),
+            cpu.add_words(c, g),
+            cpu.add_words(d, h),
         ]);
-        add(lanes, stream, all.part(stretches[n], data));
+        add(cpu, stream, all.part(stretches[n], data));
     }
     N
 }
 
 /// Adds one register's blocks to `data`, which may be shorter.
 #[inline(always)]
-fn add<L: Lanes>(lanes: L, stream: Rows<L>, data: &mut [u8]) {
-    let mut registers = data.chunks_exact_mut(16 * L::WIDE);
+fn add<R: Registers>(cpu: R, stream: Rows<R>, data: &mut [u8]) {
+    let mut registers = data.chunks_exact_mut(16 * R::LANES);
     let mut whole = 0;
     for register in &mut registers {
-        let blocks = register.as_chunks_mut().0;
-        lanes.store(lanes.xor(lanes.load(blocks), stream[whole]), blocks);
+        cpu.store(cpu.xor(cpu.load(register), stream[whole]), register);
         whole += 1;
     }
     let rest = registers.into_remainder();
     if !rest.is_empty() {
-        let mut stored = [[0; 16]; MOST_WIDE];
-        lanes.store(stream[whole], &mut stored);
+        let mut stored = [[0; 16]; MOST_LANES];
+        cpu.store(stream[whole], stored.as_flattened_mut());
         for (byte, stream) in rest.iter_mut().zip(stored.as_flattened()) {
             *byte ^= stream;
         }
@@ -223,68 +222,55 @@ fn add<L: Lanes>(lanes: L, stream: Rows<L>, data: &mut [u8]) {
 }
 
 #[inline(always)]
-fn rounds<L: Lanes, const N: usize>(lanes: L, rounds: usize, state: &mut [Rows<L>; N]) {
+fn rounds<R: Registers, const N: usize>(cpu: R, rounds: usize, state: &mut [Rows<R>; N]) {
     for _ in 0..rounds / 2 {
-        quarter_rounds::<L, N>(lanes, state);
+        quarter_rounds::<R, N>(cpu, state);
         for [_, b, c, d] in &mut *state {
-            (*b, *c, *d) = (
-                lanes.turn::<1>(*b),
-                lanes.turn::<2>(*c),
-                lanes.turn::<3>(*d),
-            );
+            (*b, *c, *d) = (cpu.turn::<1>(*b), cpu.turn::<2>(*c), cpu.turn::<3>(*d));
         }
-        quarter_rounds::<L, N>(lanes, state);
+        quarter_rounds::<R, N>(cpu, state);
         for [_, b, c, d] in &mut *state {
-            (*b, *c, *d) = (
-                lanes.turn::<3>(*b),
-                lanes.turn::<2>(*c),
-                lanes.turn::<1>(*d),
-            );
+            (*b, *c, *d) = (cpu.turn::<3>(*b), cpu.turn::<2>(*c), cpu.turn::<1>(*d));
         }
     }
 }
 
 /// A quarter round in every column of every block.
 #[inline(always)]
-fn quarter_rounds<L: Lanes, const N: usize>(lanes: L, state: &mut [Rows<L>; N]) {
+fn quarter_rounds<R: Registers, const N: usize>(cpu: R, state: &mut [Rows<R>; N]) {
     for [a, b, _, d] in &mut *state {
-        *a = lanes.add_words(*a, *b);
-        *d = lanes.rotate::<16>(lanes.xor(*d, *a));
+        *a = cpu.add_words(*a, *b);
+        *d = cpu.rotate::<16>(cpu.xor(*d, *a));
     }
     for [_, b, c, d] in &mut *state {
-        *c = lanes.add_words(*c, *d);
-        *b = lanes.rotate::<12>(lanes.xor(*b, *c));
+        *c = cpu.add_words(*c, *d);
+        *b = cpu.rotate::<12>(cpu.xor(*b, *c));
     }
     for [a, b, _, d] in &mut *state {
-        *a = lanes.add_words(*a, *b);
-        *d = lanes.rotate::<8>(lanes.xor(*d, *a));
+        *a = cpu.add_words(*a, *b);
+        *d = cpu.rotate::<8>(cpu.xor(*d, *a));
     }
     for [_, b, c, d] in &mut *state {
-        *c = lanes.add_words(*c, *d);
-        *b = lanes.rotate::<7>(lanes.xor(*b, *c));
+        *c = cpu.add_words(*c, *d);
+        *b = cpu.rotate::<7>(cpu.xor(*b, *c));
     }
 }
 
 /// XChaCha's subkeys: rows a and d after the rounds, by `N` registers.
 #[inline(always)]
-fn hchacha<L: Lanes, const N: usize>(lanes: L, key: &Key, nonces: &[Block]) -> Subkeys {
-    let mut rows = [[0; 16]; GROUPS * MOST_WIDE];
+fn hchacha<R: Registers, const N: usize>(cpu: R, key: &Key, nonces: &[Block]) -> Subkeys {
+    let mut rows = [[0; 16]; GROUPS * MOST_LANES];
     rows[..nonces.len()].copy_from_slice(nonces);
     let (a, b, c) = (CONSTANTS, key.rows[0], key.rows[1]);
-    let mut state = [[
-        lanes.splat(a),
-        lanes.splat(b),
-        lanes.splat(c),
-        lanes.splat(a),
-    ]; N];
+    let mut state = [[cpu.splat(a), cpu.splat(b), cpu.splat(c), cpu.splat(a)]; N];
     for (n, row) in state.iter_mut().enumerate() {
-        row[3] = lanes.load(&rows[n * L::WIDE..]);
+        row[3] = cpu.load(rows[n * R::LANES..].as_flattened());
     }
-    rounds(lanes, key.rounds, &mut state);
-    let mut subkeys = [[[0; 16]; GROUPS * MOST_WIDE]; 2];
+    rounds(cpu, key.rounds, &mut state);
+    let mut subkeys = [[[0; 16]; GROUPS * MOST_LANES]; 2];
     for (n, [a, _, _, d]) in state.into_iter().enumerate() {
-        lanes.store(a, &mut subkeys[0][n * L::WIDE..]);
-        lanes.store(d, &mut subkeys[1][n * L::WIDE..]);
+        cpu.store(a, subkeys[0][n * R::LANES..].as_flattened_mut());
+        cpu.store(d, subkeys[1][n * R::LANES..].as_flattened_mut());
     }
     subkeys
 }
@@ -308,7 +294,7 @@ mod tests {
     use crate::arch::Neon;
     #[cfg(target_arch = "x86_64")]
     use crate::arch::{Avx2, Avx512};
-    use crate::block::lanes::AnyCpu;
+    use crate::block::registers::AnyCpu;
     use crate::reference;
     use crate::work::Work;
 
@@ -321,18 +307,18 @@ mod tests {
 
     const KEY: [u8; 32] = *b"ChaCha needs a key of 32 bytes!!";
 
-    impl<L: Lanes> Work<L> for Add<'_> {
+    impl<R: Registers> Work<R> for Add<'_> {
         #[inline(always)]
-        fn run(self, lanes: L) {
+        fn run(self, cpu: R) {
             let end = [5, 6];
             let key = Key::new(&KEY, self.rounds);
-            add_xchacha(lanes, &key, self.nonces, end, self.units, self.data);
+            add_xchacha(cpu, &key, self.nonces, end, self.units, self.data);
         }
     }
 
     /// Units of any length, alone and in groups, equal the reference's, and
     /// what lies between them stays.
-    fn equals_the_reference(lanes: impl Lanes, rounds: usize) {
+    fn equals_the_reference(cpu: impl Registers, rounds: usize) {
         for bytes in [1, 15, 16, 63, 64, 65, 255, 256, 257, 496, 1008, 1100, 4080] {
             for count in [1, 2, 3, 4, 5, 15, 16, 17, 33] {
                 let stride = bytes + 16;
@@ -349,7 +335,7 @@ mod tests {
                     reference::add_xchacha(rounds, &KEY, &iv, &mut unit[..bytes]);
                 }
                 let mut data = plain;
-                lanes.enter(Add {
+                cpu.enter(Add {
                     rounds,
                     nonces: &nonces,
                     units: Units { stride, bytes },
@@ -360,13 +346,13 @@ mod tests {
         }
     }
 
-    fn check(lanes: Option<impl Lanes>, name: &str) {
-        let Some(lanes) = lanes else {
+    fn check(cpu: Option<impl Registers>, name: &str) {
+        let Some(cpu) = cpu else {
             println!("skipped: this CPU has no {name}");
             return;
         };
-        equals_the_reference(lanes, 12);
-        equals_the_reference(lanes, 20);
+        equals_the_reference(cpu, 12);
+        equals_the_reference(cpu, 20);
     }
 
     #[test]

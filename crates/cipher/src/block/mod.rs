@@ -14,10 +14,10 @@ pub(crate) mod gates;
 pub(crate) mod involution;
 pub(crate) mod khazad;
 pub(crate) mod kuznyechik;
-pub(crate) mod lanes;
 mod null;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod planes;
+pub(crate) mod registers;
 pub(crate) mod scan;
 pub(crate) mod seed;
 pub(crate) mod serpent;

@@ -17,7 +17,7 @@
 use super::{Counted, Ivs, numbered};
 use crate::block::BlockCipher;
 use crate::block::aes::bitsliced::Bitsliced;
-use crate::block::lanes::AnyCpu;
+use crate::block::registers::AnyCpu;
 use crate::{IvSector, SectorLayout};
 
 const A_ROTATIONS: [u32; 4] = [9, 0, 13, 0];

@@ -13,22 +13,22 @@ use super::StreamCipher;
 use super::nh_poly1305::{HashKey, KEY_BYTES};
 use super::wide::{HashEncryptHash, TWEAK_BYTES};
 use crate::block::chacha::{self, Units};
-use crate::block::lanes::Lanes;
+use crate::block::registers::Registers;
 use crate::block::{Block, BlockCipher, Keyed, Keying};
 use crate::work::Work;
 
 /// Adiantum with either ChaCha.
-pub(crate) struct Adiantum<L> {
-    lanes: L,
+pub(crate) struct Adiantum<R> {
+    cpu: R,
     block: Keyed<16>,
     stream: chacha::Key,
     hash: HashKey,
 }
 
-impl<L: Lanes> Adiantum<L> {
+impl<R: Registers> Adiantum<R> {
     /// Derives all keys from `key`; `block` makes the block cipher from 32
     /// bytes.
-    pub(crate) fn new(key: &[u8; 32], stream: StreamCipher, lanes: L, block: &Keying<16>) -> Self {
+    pub(crate) fn new(key: &[u8; 32], stream: StreamCipher, cpu: R, block: &Keying<16>) -> Self {
         const CUT: &str = "the sum of both lengths";
         let rounds = match stream {
             StreamCipher::XChaCha12 => 12,
@@ -36,13 +36,13 @@ impl<L: Lanes> Adiantum<L> {
         };
         let stream = chacha::Key::new(key, rounds);
         let mut derived = [0; 32 + KEY_BYTES];
-        lanes.enter(Derive {
+        cpu.enter(Derive {
             key: &stream,
             derived: &mut derived,
         });
         let (block_key, hash_key) = derived.split_at(32);
         let made = Self {
-            lanes,
+            cpu,
             block: block(block_key),
             stream,
             hash: HashKey::new(hash_key.first_chunk().expect(CUT)),
@@ -52,7 +52,7 @@ impl<L: Lanes> Adiantum<L> {
     }
 }
 
-impl<L: Lanes> HashEncryptHash for Adiantum<L> {
+impl<R: Registers> HashEncryptHash for Adiantum<R> {
     fn cipher(&self) -> &dyn BlockCipher<16> {
         &*self.block
     }
@@ -62,7 +62,7 @@ impl<L: Lanes> HashEncryptHash for Adiantum<L> {
     }
 
     fn add_hashes(&self, headers: &[u128], unit_bytes: usize, data: &[u8], sums: &mut [Block]) {
-        self.lanes.enter(AddHashes {
+        self.cpu.enter(AddHashes {
             hash: &self.hash,
             headers,
             unit_bytes,
@@ -79,7 +79,7 @@ impl<L: Lanes> HashEncryptHash for Adiantum<L> {
         [_, ciphertext]: [&[Block]; 2],
         sums: &[Block],
     ) {
-        self.lanes.enter(Finish {
+        self.cpu.enter(Finish {
             stream: &self.stream,
             hash: &self.hash,
             headers,
@@ -99,12 +99,12 @@ struct Derive<'a> {
     derived: &'a mut [u8],
 }
 
-impl<L: Lanes> Work<L> for Derive<'_> {
+impl<R: Registers> Work<R> for Derive<'_> {
     #[inline(always)]
-    fn run(self, lanes: L) {
+    fn run(self, cpu: R) {
         let bytes = self.derived.len();
         chacha::add_xchacha(
-            lanes,
+            cpu,
             self.key,
             &[1_u128.to_le_bytes()],
             [0, 0],
@@ -126,13 +126,13 @@ struct AddHashes<'a> {
     sums: &'a mut [Block],
 }
 
-impl<L: Lanes> Work<L> for AddHashes<'_> {
+impl<R: Registers> Work<R> for AddHashes<'_> {
     #[inline(always)]
-    fn run(self, lanes: L) {
+    fn run(self, cpu: R) {
         for (nth, sum) in self.sums.iter_mut().enumerate() {
             let unit = &self.data[nth * self.unit_bytes..][..self.unit_bytes];
             let (left, right) = unit.split_last_chunk().expect(SHORT);
-            let hash = self.hash.message(lanes, left);
+            let hash = self.hash.message(cpu, left);
             let hash = hash.wrapping_add(self.headers[nth]);
             *sum = u128::from_le_bytes(*right).wrapping_add(hash).to_le_bytes();
         }
@@ -151,25 +151,18 @@ struct Finish<'a> {
     sums: &'a [Block],
 }
 
-impl<L: Lanes> Work<L> for Finish<'_> {
+impl<R: Registers> Work<R> for Finish<'_> {
     #[inline(always)]
-    fn run(self, lanes: L) {
+    fn run(self, cpu: R) {
         let units = Units {
             stride: self.unit_bytes,
             bytes: self.unit_bytes - 16,
         };
-        chacha::add_xchacha(
-            lanes,
-            self.stream,
-            self.ciphertext,
-            [1, 0],
-            units,
-            self.data,
-        );
+        chacha::add_xchacha(cpu, self.stream, self.ciphertext, [1, 0], units, self.data);
         for (nth, sum) in self.sums.iter().enumerate() {
             let unit = &mut self.data[nth * self.unit_bytes..][..self.unit_bytes];
             let (left, right) = unit.split_last_chunk_mut().expect(SHORT);
-            let hash = self.hash.message(lanes, left);
+            let hash = self.hash.message(cpu, left);
             let hash = hash.wrapping_add(self.headers[nth]);
             *right = u128::from_le_bytes(*sum).wrapping_sub(hash).to_le_bytes();
         }

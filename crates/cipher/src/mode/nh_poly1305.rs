@@ -11,7 +11,7 @@
 use zeroize::Zeroize;
 
 use crate::block::Block;
-use crate::block::lanes::{Lanes, MOST_WIDE};
+use crate::block::registers::{MOST_LANES, Registers};
 
 /// Bytes that one NH hash takes in.
 const PART: usize = 1024;
@@ -63,10 +63,10 @@ impl HashKey {
 
     /// The hash of `message`, filled up with zeros to whole units.
     #[inline(always)]
-    pub(super) fn message<L: Lanes>(&self, lanes: L, message: &[u8]) -> u128 {
+    pub(super) fn message<R: Registers>(&self, cpu: R, message: &[u8]) -> u128 {
         let mut sum = Sum::default();
         for part in message.chunks(PART) {
-            for [low, high] in nh(lanes, &self.nh, part).as_chunks().0 {
+            for [low, high] in nh(cpu, &self.nh, part).as_chunks().0 {
                 sum.add(&self.message, u128::from(*high) << 64 | u128::from(*low));
             }
         }
@@ -83,10 +83,10 @@ impl Drop for HashKey {
 }
 
 /// Masks of any number of lanes, the first or the last of a register.
-const WINDOW: [Block; 3 * MOST_WIDE] = {
-    let mut window = [[0; 16]; 3 * MOST_WIDE];
-    let mut i = MOST_WIDE;
-    while i < 2 * MOST_WIDE {
+const WINDOW: [Block; 3 * MOST_LANES] = {
+    let mut window = [[0; 16]; 3 * MOST_LANES];
+    let mut i = MOST_LANES;
+    while i < 2 * MOST_LANES {
         window[i] = [0xff; 16];
         i += 1;
     }
@@ -94,50 +94,50 @@ const WINDOW: [Block; 3 * MOST_WIDE] = {
 };
 
 #[inline(always)]
-fn nh<L: Lanes>(lanes: L, key: &[Block; NH_UNITS], part: &[u8]) -> [u64; PASSES] {
-    let mut sums = [lanes.splat([0; 4]); PASSES];
-    let mut registers = part.chunks_exact(16 * L::WIDE);
+fn nh<R: Registers>(cpu: R, key: &[Block; NH_UNITS], part: &[u8]) -> [u64; PASSES] {
+    let mut sums = [cpu.splat([0; 4]); PASSES];
+    let mut registers = part.chunks_exact(16 * R::LANES);
     let mut unit = 0;
     for register in &mut registers {
-        let units = lanes.swap_middle(lanes.load(register.as_chunks().0));
+        let units = cpu.swap_middle(cpu.load(register));
         for (pass, sum) in sums.iter_mut().enumerate() {
-            let factors = lanes.add_words(units, lanes.load(&key[unit + pass..]));
-            *sum = lanes.add_pairs(*sum, lanes.multiply_pairs(factors));
+            let factors = cpu.add_words(units, cpu.load(key[unit + pass..].as_flattened()));
+            *sum = cpu.add_pairs(*sum, cpu.multiply_pairs(factors));
         }
-        unit += L::WIDE;
+        unit += R::LANES;
     }
     let rest = registers.remainder();
     if !rest.is_empty() {
         let count = rest.len().div_ceil(16);
-        let mut padded = [[0; 16]; MOST_WIDE];
-        let (last, mask) = if part.len() > 16 * L::WIDE && part.len().is_multiple_of(16) {
+        let mut padded = [[0; 16]; MOST_LANES];
+        let (last, mask) = if part.len() > 16 * R::LANES && part.len().is_multiple_of(16) {
             // The register that ends with the message, without the units before.
-            unit -= L::WIDE - count;
-            let (_, last) = part.split_at(part.len() - 16 * L::WIDE);
-            (last.as_chunks().0, &WINDOW[MOST_WIDE + count - L::WIDE..])
+            unit -= R::LANES - count;
+            let (_, last) = part.split_at(part.len() - 16 * R::LANES);
+            (last, &WINDOW[MOST_LANES + count - R::LANES..])
         } else {
             padded.as_flattened_mut()[..rest.len()].copy_from_slice(rest);
-            (&padded[..], &WINDOW[2 * MOST_WIDE - count..])
+            (padded.as_flattened(), &WINDOW[2 * MOST_LANES - count..])
         };
         // Lanes that are not of the message add nothing if their key is zero too.
-        let mask = lanes.load(mask);
-        let units = lanes.and(lanes.swap_middle(lanes.load(last)), mask);
+        let mask = cpu.load(mask.as_flattened());
+        let units = cpu.and(cpu.swap_middle(cpu.load(last)), mask);
         for (pass, sum) in sums.iter_mut().enumerate() {
-            let key = lanes.and(lanes.load(&key[unit + pass..]), mask);
-            let factors = lanes.add_words(units, key);
-            *sum = lanes.add_pairs(*sum, lanes.multiply_pairs(factors));
+            let key = cpu.and(cpu.load(key[unit + pass..].as_flattened()), mask);
+            let factors = cpu.add_words(units, key);
+            *sum = cpu.add_pairs(*sum, cpu.multiply_pairs(factors));
         }
     }
     // The sums over a lane of all passes come before those of the next lane.
-    let columns = lanes.columns(sums);
-    let of_lane = PASSES / L::WIDE;
+    let columns = cpu.columns(sums);
+    let of_lane = PASSES / R::LANES;
     let mut stored = [[0; 16]; PASSES];
     for i in 0..of_lane {
         let mut sum = columns[i];
-        for lane in 1..L::WIDE {
-            sum = lanes.add_pairs(sum, columns[lane * of_lane + i]);
+        for lane in 1..R::LANES {
+            sum = cpu.add_pairs(sum, columns[lane * of_lane + i]);
         }
-        lanes.store(sum, &mut stored[i * L::WIDE..]);
+        cpu.store(sum, stored[i * R::LANES..].as_flattened_mut());
     }
     let mut hashes = [0; PASSES];
     for (hash, pair) in hashes.iter_mut().zip(stored) {

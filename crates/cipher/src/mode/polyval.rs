@@ -9,7 +9,7 @@
 use zeroize::Zeroize;
 
 use crate::block::Block;
-use crate::block::lanes::AnyCpu;
+use crate::block::registers::AnyCpu;
 
 /// Blocks under one reduction.
 pub(crate) const BATCH: usize = 32;

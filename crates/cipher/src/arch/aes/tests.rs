@@ -7,7 +7,7 @@ use crate::arch::{AesCe, Neon};
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{AesNi, Avx2, Avx512, Vaes256, Vaes512};
 use crate::block::aes::bitsliced::Bitsliced;
-use crate::block::lanes::AnyCpu;
+use crate::block::registers::AnyCpu;
 use crate::block::{Block, BlockCipher};
 use crate::reference::{self, ReferenceCipher};
 

@@ -9,10 +9,12 @@
 
 use std::arch::x86_64::*;
 
-use super::{LANES, WHOLE_REGISTER};
+use super::LANES;
 use crate::arch::Avx512;
-use crate::block::des::planes::{Planes, Work, pass_between, pass_chained};
+use crate::block::des::planes::{Planar, Planes, pass_between, pass_chained};
 use crate::block::des::{Block, Rounds};
+use crate::block::registers::WHOLE_REGISTER;
+use crate::work::Work;
 
 /// Bytes of a line, and blocks in it.
 const LINE: usize = 64;
@@ -22,82 +24,98 @@ const LINE_BLOCKS: usize = LINE / size_of::<Block>();
 #[repr(align(64))]
 struct Lines<const BLOCKS: usize>([Block; BLOCKS]);
 
-/// Encrypts sectors, at most [`LANES`] and by eights, with the vectors of the function it
-/// is inlined in.
-#[inline(always)]
-pub(super) fn encrypt<C: Planes>(
-    _: Avx512,
-    cpu: C,
-    rounds: Rounds<'_>,
-    ivs: &[Block],
-    sector_bytes: usize,
-    data: &mut [u8],
-) {
-    let sectors = ivs.len();
-    let mut work = Work::new(cpu);
-    let Lines(rows) = &mut Lines([[0; 8]; LINE_BLOCKS * LANES]);
-    for first in (0..sectors).step_by(8) {
-        // SAFETY: the first argument proves AVX-512 F.
-        unsafe { gather(data, first, sector_bytes, rows) };
-    }
-    // SAFETY: the first argument proves AVX-512 F.
-    unsafe { add(&mut rows[..sectors], ivs) };
-    for line in (0..sector_bytes).step_by(LINE) {
-        for row in rows.chunks_exact_mut(LANES) {
-            pass_chained(cpu, rounds, &mut work, row);
-        }
-        // A sector's next line while the page of this one is known.
+/// Encrypts sectors, at most [`LANES`] and by eights.
+pub(super) struct Encrypt<'a> {
+    pub(super) rounds: Rounds<'a>,
+    pub(super) ivs: &'a [Block],
+    pub(super) sector_bytes: usize,
+    pub(super) data: &'a mut [u8],
+}
+
+impl<C: Planes<Registers = Avx512>> Work<C> for Encrypt<'_> {
+    #[inline(always)]
+    fn run(self, cpu: C) {
+        let Self {
+            rounds,
+            ivs,
+            sector_bytes,
+            data,
+        } = self;
+        let sectors = ivs.len();
+        let mut work = Planar::new(cpu);
+        let Lines(rows) = &mut Lines([[0; 8]; LINE_BLOCKS * LANES]);
         for first in (0..sectors).step_by(8) {
-            // SAFETY: the first argument proves AVX-512 F.
-            unsafe { scatter(rows, first, sector_bytes, &mut data[line..]) };
-            prefetch_eight(&data[line..], first + 8, sector_bytes);
-            if line + LINE < sector_bytes {
-                // SAFETY: the first argument proves AVX-512 F.
-                unsafe { gather(&data[line + LINE..], first, sector_bytes, rows) };
-                prefetch_eight(&data[line + LINE..], first + 8, sector_bytes);
+            // SAFETY: `cpu` proves AVX-512 F.
+            unsafe { gather(data, first, sector_bytes, rows) };
+        }
+        // SAFETY: `cpu` proves AVX-512 F.
+        unsafe { add(&mut rows[..sectors], ivs) };
+        for line in (0..sector_bytes).step_by(LINE) {
+            for row in rows.chunks_exact_mut(LANES) {
+                pass_chained(cpu, rounds, &mut work, row);
+            }
+            // A sector's next line while the page of this one is known.
+            for first in (0..sectors).step_by(8) {
+                // SAFETY: `cpu` proves AVX-512 F.
+                unsafe { scatter(rows, first, sector_bytes, &mut data[line..]) };
+                prefetch_eight(&data[line..], first + 8, sector_bytes);
+                if line + LINE < sector_bytes {
+                    // SAFETY: `cpu` proves AVX-512 F.
+                    unsafe { gather(&data[line + LINE..], first, sector_bytes, rows) };
+                    prefetch_eight(&data[line + LINE..], first + 8, sector_bytes);
+                }
             }
         }
     }
 }
 
-/// Decrypts sectors, which are whole lines, with the vectors of the function it is inlined in.
-#[inline(always)]
-pub(super) fn decrypt<C: Planes>(
-    _: Avx512,
-    cpu: C,
-    rounds: Rounds<'_>,
-    ivs: &[Block],
-    sector_bytes: usize,
-    data: &mut [u8],
-) {
-    let sector_blocks = sector_bytes / size_of::<Block>();
-    let mut work = Work::new(cpu);
-    let Lines(plain) = &mut Lines([[0; 8]; LANES]);
-    let Lines(padded) = &mut Lines([[0; 8]; LANES]);
-    let mut before = [0; 8];
-    let data = data.as_chunks_mut().0;
-    for start in (0..data.len()).step_by(LANES) {
-        // A pass reads rows far apart, which the CPU does not foresee.
-        let next = data.iter().skip(start + LANES).take(LANES);
-        next.step_by(LINE_BLOCKS)
-            .for_each(|line| prefetch::<_MM_HINT_T1>(line));
-        let end = data.len().min(start + LANES);
-        let blocks = &mut data[start..end];
-        let from = if blocks.len() == LANES {
-            &*blocks
-        } else {
-            padded[..blocks.len()].copy_from_slice(blocks);
-            &*padded
-        };
-        pass_between(cpu, rounds, &mut work, from, plain);
-        // Parts of sectors, where those are longer than a pass.
-        for nth in (0..blocks.len()).step_by(sector_blocks) {
-            if (start + nth) % sector_blocks == 0 {
-                before = ivs[(start + nth) / sector_blocks];
+/// Decrypts sectors, which are whole lines.
+pub(super) struct Decrypt<'a> {
+    pub(super) rounds: Rounds<'a>,
+    pub(super) ivs: &'a [Block],
+    pub(super) sector_bytes: usize,
+    pub(super) data: &'a mut [u8],
+}
+
+impl<C: Planes<Registers = Avx512>> Work<C> for Decrypt<'_> {
+    #[inline(always)]
+    fn run(self, cpu: C) {
+        let Self {
+            rounds,
+            ivs,
+            sector_bytes,
+            data,
+        } = self;
+        let sector_blocks = sector_bytes / size_of::<Block>();
+        let mut work = Planar::new(cpu);
+        let Lines(plain) = &mut Lines([[0; 8]; LANES]);
+        let Lines(padded) = &mut Lines([[0; 8]; LANES]);
+        let mut before = [0; 8];
+        let data = data.as_chunks_mut().0;
+        for start in (0..data.len()).step_by(LANES) {
+            // A pass reads rows far apart, which the CPU does not foresee.
+            let next = data.iter().skip(start + LANES).take(LANES);
+            next.step_by(LINE_BLOCKS)
+                .for_each(|line| prefetch::<_MM_HINT_T1>(line));
+            let end = data.len().min(start + LANES);
+            let blocks = &mut data[start..end];
+            let from = if blocks.len() == LANES {
+                &*blocks
+            } else {
+                padded[..blocks.len()].copy_from_slice(blocks);
+                &*padded
+            };
+            pass_between(cpu, rounds, &mut work, from, plain);
+            // Parts of sectors, where those are longer than a pass.
+            for nth in (0..blocks.len()).step_by(sector_blocks) {
+                if (start + nth) % sector_blocks == 0 {
+                    before = ivs[(start + nth) / sector_blocks];
+                }
+                let len = sector_blocks.min(blocks.len() - nth);
+                // SAFETY: `cpu` proves AVX-512 F.
+                before =
+                    unsafe { add_blocks_before(&plain[nth..], before, &mut blocks[nth..][..len]) };
             }
-            let len = sector_blocks.min(blocks.len() - nth);
-            // SAFETY: the first argument proves AVX-512 F.
-            before = unsafe { add_blocks_before(&plain[nth..], before, &mut blocks[nth..][..len]) };
         }
     }
 }

@@ -27,23 +27,16 @@
 
 use std::arch::x86_64::*;
 
-use super::WHOLE_REGISTER;
-use crate::arch::registers::Register512;
 use crate::arch::{Avx512, Avx512Bytes};
-use crate::block::des::planes::{Plane, Planes};
-use crate::block::des::{Block, gates};
+use crate::block::des::planes::Planes;
+use crate::block::registers::Register;
+use crate::work::Work;
 
 /// A CPU that has both.
 #[derive(Clone, Copy)]
 pub(super) struct Turned {
-    pub(super) cpu: Avx512,
-    bytes: Avx512Bytes,
-}
-
-/// A register whose rows are transposed by bytes.
-#[derive(Clone, Copy)]
-pub(super) struct Bytes {
-    x: Register512,
+    cpu: Avx512,
+    #[expect(dead_code, reason = "the proof is what it is for")]
     bytes: Avx512Bytes,
 }
 
@@ -53,171 +46,131 @@ impl Turned {
         Some(Self { cpu, bytes })
     }
 
-    #[inline(always)]
-    fn of(self, x: __m512i) -> Bytes {
-        let x = Register512 { x, cpu: self.cpu };
-        let bytes = self.bytes;
-        Bytes { x, bytes }
+    /// Does `work` in a function compiled for this CPU.
+    pub(super) fn enter(self, work: impl Work<Self>) {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni")]
+        fn enabled(cpu: Turned, work: impl Work<Turned>) {
+            work.run(cpu);
+        }
+        // SAFETY: `self` proves the features.
+        unsafe { enabled(self, work) }
     }
 }
 
+/// A register whose rows are transposed by bytes.
+type Bytes = Register<Avx512>;
+
 impl Planes for Turned {
-    type Plane = Bytes;
+    type Registers = Avx512;
 
     const MIRRORED: usize = 7;
 
-    #[inline(always)]
-    fn load(self, blocks: &[Block]) -> Bytes {
-        let blocks: &[Block; 8] = blocks.first_chunk().expect(WHOLE_REGISTER);
-        // SAFETY: `self` proves AVX-512 F, and the blocks are borrowed.
-        self.of(unsafe { _mm512_loadu_si512(blocks.as_ptr().cast()) })
+    fn registers(self) -> Avx512 {
+        self.cpu
     }
 
     #[inline(always)]
-    fn store(self, x: Bytes, blocks: &mut [Block]) {
-        let blocks: &mut [Block; 8] = blocks.first_chunk_mut().expect(WHOLE_REGISTER);
-        // SAFETY: `self` proves AVX-512 F, and the blocks are borrowed.
-        unsafe { _mm512_storeu_si512(blocks.as_mut_ptr().cast(), x.x.x) }
+    fn exchange<const WIDTH: u32>(self, x: Bytes, y: Bytes) -> [Bytes; 2] {
+        match WIDTH {
+            16 => self.exchange_lanes(x, y),
+            8 => self.interleave_bytes(x, y),
+            _ => self.interleave_pairs(x, y),
+        }
     }
 
     #[inline(always)]
-    fn splat(self, word: u64) -> Bytes {
+    fn exchange_back<const WIDTH: u32>(self, x: Bytes, y: Bytes) -> [Bytes; 2] {
+        match WIDTH {
+            16 => self.exchange_lanes(x, y),
+            8 => self.interleave_words(x, y),
+            _ => self.interleave_bytes(x, y),
+        }
+    }
+
+    #[inline(always)]
+    fn spread(self, x: Bytes, y: Bytes) -> [Bytes; 2] {
+        let low = self.select(x, const { &columns_of(halves(0)) }, y);
+        let high = self.select(x, const { &columns_of(halves(32)) }, y);
+        [self.turn(low), self.turn(high)]
+    }
+
+    #[inline(always)]
+    fn gather(self, x: Bytes, y: Bytes) -> [Bytes; 2] {
+        let (x, y) = (self.turn(x), self.turn(y));
+        [
+            self.select(x, const { &by_columns(halves(0)) }, y),
+            self.select(x, const { &by_columns(halves(32)) }, y),
+        ]
+    }
+}
+
+impl Turned {
+    #[inline(always)]
+    fn exchange_lanes(self, x: Bytes, y: Bytes) -> [Bytes; 2] {
         // SAFETY: `self` proves AVX-512 F.
-        self.of(unsafe { _mm512_set1_epi64(word as i64) })
-    }
-}
-
-impl Plane for Bytes {
-    const WORDS: usize = 8;
-
-    #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        let x = self.x ^ other.x;
-        Self { x, ..self }
-    }
-
-    #[inline(always)]
-    fn substitute<const S: usize>(x: [Self; 6]) -> [Self; 4] {
-        let bytes = x[0].bytes;
-        let [a, b, c, d, e, f] = x;
-        let [a, b, c, d] = gates::substitute::<S, _>([a.x, b.x, c.x, d.x, e.x, f.x]);
-        [
-            Self { x: a, bytes },
-            Self { x: b, bytes },
-            Self { x: c, bytes },
-            Self { x: d, bytes },
-        ]
-    }
-
-    #[inline(always)]
-    fn exchange<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2] {
-        match WIDTH {
-            16 => Self::exchange_lanes(x, y),
-            8 => Self::interleave_bytes(x, y),
-            _ => Self::interleave_pairs(x, y),
-        }
-    }
-
-    #[inline(always)]
-    fn exchange_back<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2] {
-        match WIDTH {
-            16 => Self::exchange_lanes(x, y),
-            8 => Self::interleave_words(x, y),
-            _ => Self::interleave_bytes(x, y),
-        }
-    }
-
-    #[inline(always)]
-    fn spread(x: Self, y: Self) -> [Self; 2] {
-        [
-            Self::select(x, const { &columns_of(halves(0)) }, y).turn(),
-            Self::select(x, const { &columns_of(halves(32)) }, y).turn(),
-        ]
-    }
-
-    #[inline(always)]
-    fn gather(x: Self, y: Self) -> [Self; 2] {
-        let (x, y) = (x.turn(), y.turn());
-        [
-            Self::select(x, const { &by_columns(halves(0)) }, y),
-            Self::select(x, const { &by_columns(halves(32)) }, y),
-        ]
-    }
-}
-
-impl Bytes {
-    #[inline(always)]
-    fn exchange_lanes(x: Self, y: Self) -> [Self; 2] {
-        // SAFETY: the registers prove AVX-512 F.
         unsafe {
             let lower = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
             let upper = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
             [
-                x.with(_mm512_permutex2var_epi64(x.x.x, lower, y.x.x)),
-                x.with(_mm512_permutex2var_epi64(x.x.x, upper, y.x.x)),
+                x.with(_mm512_permutex2var_epi64(x.x, lower, y.x)),
+                x.with(_mm512_permutex2var_epi64(x.x, upper, y.x)),
             ]
         }
     }
 
     #[inline(always)]
-    fn interleave_bytes(x: Self, y: Self) -> [Self; 2] {
-        // SAFETY: the registers prove AVX-512 BW.
+    fn interleave_bytes(self, x: Bytes, y: Bytes) -> [Bytes; 2] {
+        // SAFETY: `self` proves AVX-512 BW.
         unsafe {
             [
-                x.with(_mm512_unpacklo_epi8(x.x.x, y.x.x)),
-                x.with(_mm512_unpackhi_epi8(x.x.x, y.x.x)),
+                x.with(_mm512_unpacklo_epi8(x.x, y.x)),
+                x.with(_mm512_unpackhi_epi8(x.x, y.x)),
             ]
         }
     }
 
     #[inline(always)]
-    fn interleave_pairs(x: Self, y: Self) -> [Self; 2] {
-        // SAFETY: the registers prove AVX-512 BW.
+    fn interleave_pairs(self, x: Bytes, y: Bytes) -> [Bytes; 2] {
+        // SAFETY: `self` proves AVX-512 BW.
         unsafe {
             [
-                x.with(_mm512_unpacklo_epi16(x.x.x, y.x.x)),
-                x.with(_mm512_unpackhi_epi16(x.x.x, y.x.x)),
+                x.with(_mm512_unpacklo_epi16(x.x, y.x)),
+                x.with(_mm512_unpackhi_epi16(x.x, y.x)),
             ]
         }
     }
 
     #[inline(always)]
-    fn interleave_words(x: Self, y: Self) -> [Self; 2] {
-        // SAFETY: the registers prove AVX-512 F.
+    fn interleave_words(self, x: Bytes, y: Bytes) -> [Bytes; 2] {
+        // SAFETY: `self` proves AVX-512 F.
         unsafe {
             [
-                x.with(_mm512_unpacklo_epi64(x.x.x, y.x.x)),
-                x.with(_mm512_unpackhi_epi64(x.x.x, y.x.x)),
+                x.with(_mm512_unpacklo_epi64(x.x, y.x)),
+                x.with(_mm512_unpackhi_epi64(x.x, y.x)),
             ]
         }
-    }
-
-    #[inline(always)]
-    fn with(self, x: __m512i) -> Self {
-        let x = Register512 { x, ..self.x };
-        Self { x, ..self }
     }
 
     /// The bytes of `x` and, from 64 on, of `y` at `indices`.
     #[inline(always)]
-    fn select(x: Self, indices: &[u8; 64], y: Self) -> Self {
-        // SAFETY: the registers prove AVX-512 VBMI, and the indices are borrowed.
+    fn select(self, x: Bytes, indices: &[u8; 64], y: Bytes) -> Bytes {
+        // SAFETY: `self` proves AVX-512 VBMI, and the indices are borrowed.
         let selected = unsafe {
             let indices = _mm512_loadu_si512(indices.as_ptr().cast());
-            _mm512_permutex2var_epi8(x.x.x, indices, y.x.x)
+            _mm512_permutex2var_epi8(x.x, indices, y.x)
         };
         x.with(selected)
     }
 
     /// Bit `i` of byte `7 - j` becomes bit `j` of byte `7 - i`, in every word.
     #[inline(always)]
-    fn turn(self) -> Self {
-        // SAFETY: the register proves AVX-512 with GFNI.
+    fn turn(self, x: Bytes) -> Bytes {
+        // SAFETY: `self` proves AVX-512 with GFNI.
         let turned = unsafe {
             let bits = _mm512_set1_epi64(0x0102_0408_1020_4080);
-            _mm512_gf2p8affine_epi64_epi8::<0>(bits, self.x.x)
+            _mm512_gf2p8affine_epi64_epi8::<0>(bits, x.x)
         };
-        self.with(turned)
+        x.with(turned)
     }
 }
 

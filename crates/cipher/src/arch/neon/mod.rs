@@ -5,10 +5,8 @@
 
 use std::arch::is_aarch64_feature_detected;
 
-mod des;
-mod lanes;
 mod polyval;
-mod serpent;
+mod registers;
 mod tweaks;
 
 /// Proof that this CPU has NEON.

@@ -6,8 +6,10 @@ use std::arch::x86_64::*;
 
 use self::inversion::Inversion;
 pub(crate) use self::inversion::{ByAes, ByGfni, ByNibbles};
-use super::{Table, WHOLE_REGISTER};
+use super::Table;
 use crate::arch::Avx2;
+use crate::arch::instructions::{binary, memory, pairs};
+use crate::arch::registers::exchange;
 use crate::block::Block;
 use crate::block::planes::linear::{Linear, Nibbles};
 use crate::block::planes::{LINE, Lines, Planes};
@@ -16,7 +18,7 @@ use crate::work::Work;
 /// Proof that this CPU has AVX2, and what a way to invert bytes needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2Planes<I> {
-    cpu: Avx2,
+    _cpu: Avx2,
     _inversion: I,
 }
 
@@ -60,18 +62,18 @@ impl<I: Inversion> Planes for Avx2Planes<I> {
         I::enter(self, work);
     }
 
-    #[inline(always)]
-    fn load(self, bytes: &[u8]) -> __m256i {
-        let bytes: &[u8; 32] = bytes.first_chunk().expect(WHOLE_REGISTER);
-        // SAFETY: `self` proves AVX2, and the bytes are borrowed.
-        unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+    memory!(32, _mm256_loadu_si256, _mm256_storeu_si256);
+
+    binary! {
+        xor: _mm256_xor_si256, and: _mm256_and_si256, and_not: _mm256_andnot_si256, or: _mm256_or_si256,
+        add_words: _mm256_add_epi32
     }
 
-    #[inline(always)]
-    fn store(self, x: __m256i, bytes: &mut [u8]) {
-        let bytes: &mut [u8; 32] = bytes.first_chunk_mut().expect(WHOLE_REGISTER);
-        // SAFETY: `self` proves AVX2, and the bytes are borrowed.
-        unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), x) }
+    pairs! {
+        interleave_bytes: _mm256_unpacklo_epi8, _mm256_unpackhi_epi8;
+        interleave_pairs: _mm256_unpacklo_epi16, _mm256_unpackhi_epi16;
+        interleave_words: _mm256_unpacklo_epi32, _mm256_unpackhi_epi32;
+        interleave_halves: _mm256_unpacklo_epi64, _mm256_unpackhi_epi64;
     }
 
     #[inline(always)]
@@ -87,32 +89,8 @@ impl<I: Inversion> Planes for Avx2Planes<I> {
     }
 
     #[inline(always)]
-    fn xor(self, x: __m256i, y: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_xor_si256(x, y) }
-    }
-
-    #[inline(always)]
     fn xor3(self, x: __m256i, y: __m256i, z: __m256i) -> __m256i {
         self.xor(self.xor(x, y), z)
-    }
-
-    #[inline(always)]
-    fn and(self, x: __m256i, y: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_and_si256(x, y) }
-    }
-
-    #[inline(always)]
-    fn and_not(self, x: __m256i, y: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_andnot_si256(x, y) }
-    }
-
-    #[inline(always)]
-    fn or(self, x: __m256i, y: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_or_si256(x, y) }
     }
 
     /// As a signed number, the byte less 16·i is not negative for the rows up
@@ -198,12 +176,6 @@ impl<I: Inversion> Planes for Avx2Planes<I> {
     }
 
     #[inline(always)]
-    fn add_words(self, x: __m256i, y: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_add_epi32(x, y) }
-    }
-
-    #[inline(always)]
     fn rotate_each_word(self, x: __m256i, by: __m256i) -> __m256i {
         // A shift by all 32 bits gives zero, as it has to.
         // SAFETY: `self` proves AVX2.
@@ -211,30 +183,6 @@ impl<I: Inversion> Planes for Avx2Planes<I> {
             let right = _mm256_sub_epi32(_mm256_set1_epi32(32), by);
             _mm256_or_si256(_mm256_sllv_epi32(x, by), _mm256_srlv_epi32(x, right))
         }
-    }
-
-    #[inline(always)]
-    fn interleave_bytes(self, x: __m256i, y: __m256i) -> [__m256i; 2] {
-        // SAFETY: `self` proves AVX2.
-        unsafe { [_mm256_unpacklo_epi8(x, y), _mm256_unpackhi_epi8(x, y)] }
-    }
-
-    #[inline(always)]
-    fn interleave_pairs(self, x: __m256i, y: __m256i) -> [__m256i; 2] {
-        // SAFETY: `self` proves AVX2.
-        unsafe { [_mm256_unpacklo_epi16(x, y), _mm256_unpackhi_epi16(x, y)] }
-    }
-
-    #[inline(always)]
-    fn interleave_words(self, x: __m256i, y: __m256i) -> [__m256i; 2] {
-        // SAFETY: `self` proves AVX2.
-        unsafe { [_mm256_unpacklo_epi32(x, y), _mm256_unpackhi_epi32(x, y)] }
-    }
-
-    #[inline(always)]
-    fn interleave_halves(self, x: __m256i, y: __m256i) -> [__m256i; 2] {
-        // SAFETY: `self` proves AVX2.
-        unsafe { [_mm256_unpacklo_epi64(x, y), _mm256_unpackhi_epi64(x, y)] }
     }
 
     #[inline(always)]
@@ -272,15 +220,17 @@ impl<I: Inversion> Planes for Avx2Planes<I> {
     #[inline(always)]
     fn load_lines(self, data: &[u8], lines: &Lines) -> [__m256i; 4] {
         let (a, b) = (&data[lines[0]..][..LINE], &data[lines[1]..][..LINE]);
-        let [a0, a1] = exchange(self.cpu, self.load(a), self.load(b));
-        let [a2, a3] = exchange(self.cpu, self.load(&a[32..]), self.load(&b[32..]));
-        [a0, a1, a2, a3]
+        let (a01, b01) = (self.load(a), self.load(b));
+        let (a23, b23) = (self.load(&a[32..]), self.load(&b[32..]));
+        // SAFETY: `self` proves AVX2.
+        let ([ab0, ab1], [ab2, ab3]) = unsafe { (exchange(a01, b01), exchange(a23, b23)) };
+        [ab0, ab1, ab2, ab3]
     }
 
     #[inline(always)]
     fn store_lines(self, x: [__m256i; 4], data: &mut [u8], lines: &Lines, count: usize) {
-        let [a01, b01] = exchange(self.cpu, x[0], x[1]);
-        let [a23, b23] = exchange(self.cpu, x[2], x[3]);
+        // SAFETY: `self` proves AVX2.
+        let ([a01, b01], [a23, b23]) = unsafe { (exchange(x[0], x[1]), exchange(x[2], x[3])) };
         let lines = lines.iter().take(count);
         for (halves, &at) in [[a01, a23], [b01, b23]].into_iter().zip(lines) {
             let line = &mut data[at..at + LINE];
@@ -324,17 +274,5 @@ impl<I: Inversion> Avx2Planes<I> {
             let over = _mm256_bsrli_epi128::<REST>(x);
             self.reduce(_mm256_bslli_epi128::<BYTES>(x), over)
         }
-    }
-}
-
-/// The lower blocks of two registers, then the upper ones.
-#[inline(always)]
-fn exchange(_: Avx2, x: __m256i, y: __m256i) -> [__m256i; 2] {
-    // SAFETY: the first argument proves AVX2.
-    unsafe {
-        [
-            _mm256_permute2x128_si256::<0x20>(x, y),
-            _mm256_permute2x128_si256::<0x31>(x, y),
-        ]
     }
 }

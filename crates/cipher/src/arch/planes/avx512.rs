@@ -2,7 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::{Table, WHOLE_REGISTER, matrix};
+use super::{Table, matrix};
+use crate::arch::instructions::{binary, enter, memory, pairs};
+use crate::arch::registers::columns;
 use crate::block::Block;
 use crate::block::planes::linear::{IDENTITY, Linear};
 use crate::block::planes::{Lines, Planes, Products};
@@ -54,31 +56,19 @@ impl<const BY_ROWS: bool> Planes for Avx512Bytes<BY_ROWS> {
         matrix(map)
     }
 
-    fn enter<W: Work<Self>>(self, work: W) {
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni,vpclmulqdq")]
-        #[inline(never)]
-        fn enabled<const BY_ROWS: bool, W: Work<Avx512Bytes<BY_ROWS>>>(
-            planes: Avx512Bytes<BY_ROWS>,
-            work: W,
-        ) {
-            work.run(planes);
-        }
-        // SAFETY: `self` proves the features.
-        unsafe { enabled(self, work) }
+    enter!("avx512f,avx512bw,avx512vl,avx512vbmi,gfni,vpclmulqdq");
+    memory!(64, _mm512_loadu_si512, _mm512_storeu_si512);
+
+    binary! {
+        xor: _mm512_xor_si512, and: _mm512_and_si512, and_not: _mm512_andnot_si512, or: _mm512_or_si512,
+        add_words: _mm512_add_epi32
     }
 
-    #[inline(always)]
-    fn load(self, bytes: &[u8]) -> __m512i {
-        let bytes: &[u8; 64] = bytes.first_chunk().expect(WHOLE_REGISTER);
-        // SAFETY: `self` proves the feature, and the bytes are borrowed.
-        unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
-    }
-
-    #[inline(always)]
-    fn store(self, x: __m512i, bytes: &mut [u8]) {
-        let bytes: &mut [u8; 64] = bytes.first_chunk_mut().expect(WHOLE_REGISTER);
-        // SAFETY: `self` proves the feature, and the bytes are borrowed.
-        unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), x) }
+    pairs! {
+        interleave_bytes: _mm512_unpacklo_epi8, _mm512_unpackhi_epi8;
+        interleave_pairs: _mm512_unpacklo_epi16, _mm512_unpackhi_epi16;
+        interleave_words: _mm512_unpacklo_epi32, _mm512_unpackhi_epi32;
+        interleave_halves: _mm512_unpacklo_epi64, _mm512_unpackhi_epi64;
     }
 
     #[inline(always)]
@@ -94,33 +84,9 @@ impl<const BY_ROWS: bool> Planes for Avx512Bytes<BY_ROWS> {
     }
 
     #[inline(always)]
-    fn xor(self, x: __m512i, y: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_xor_si512(x, y) }
-    }
-
-    #[inline(always)]
     fn xor3(self, x: __m512i, y: __m512i, z: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_ternarylogic_epi32::<0b1001_0110>(x, y, z) }
-    }
-
-    #[inline(always)]
-    fn and(self, x: __m512i, y: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_and_si512(x, y) }
-    }
-
-    #[inline(always)]
-    fn and_not(self, x: __m512i, y: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_andnot_si512(x, y) }
-    }
-
-    #[inline(always)]
-    fn or(self, x: __m512i, y: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_or_si512(x, y) }
     }
 
     #[inline(always)]
@@ -184,39 +150,9 @@ impl<const BY_ROWS: bool> Planes for Avx512Bytes<BY_ROWS> {
     }
 
     #[inline(always)]
-    fn add_words(self, x: __m512i, y: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_add_epi32(x, y) }
-    }
-
-    #[inline(always)]
     fn rotate_each_word(self, x: __m512i, by: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_rolv_epi32(x, by) }
-    }
-
-    #[inline(always)]
-    fn interleave_bytes(self, x: __m512i, y: __m512i) -> [__m512i; 2] {
-        // SAFETY: `self` proves the feature.
-        unsafe { [_mm512_unpacklo_epi8(x, y), _mm512_unpackhi_epi8(x, y)] }
-    }
-
-    #[inline(always)]
-    fn interleave_pairs(self, x: __m512i, y: __m512i) -> [__m512i; 2] {
-        // SAFETY: `self` proves the feature.
-        unsafe { [_mm512_unpacklo_epi16(x, y), _mm512_unpackhi_epi16(x, y)] }
-    }
-
-    #[inline(always)]
-    fn interleave_words(self, x: __m512i, y: __m512i) -> [__m512i; 2] {
-        // SAFETY: `self` proves the feature.
-        unsafe { [_mm512_unpacklo_epi32(x, y), _mm512_unpackhi_epi32(x, y)] }
-    }
-
-    #[inline(always)]
-    fn interleave_halves(self, x: __m512i, y: __m512i) -> [__m512i; 2] {
-        // SAFETY: `self` proves the feature.
-        unsafe { [_mm512_unpacklo_epi64(x, y), _mm512_unpackhi_epi64(x, y)] }
     }
 
     #[inline(always)]
@@ -320,12 +256,14 @@ impl<const BY_ROWS: bool> Planes for Avx512Bytes<BY_ROWS> {
         let b = self.load(&data[lines[1]..]);
         let c = self.load(&data[lines[2]..]);
         let d = self.load(&data[lines[3]..]);
-        self.transpose_blocks([a, b, c, d])
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { columns([a, b, c, d]) }
     }
 
     #[inline(always)]
     fn store_lines(self, x: [__m512i; 4], data: &mut [u8], lines: &Lines, count: usize) {
-        let x = self.transpose_blocks(x);
+        // SAFETY: `self` proves AVX-512 F.
+        let x = unsafe { columns(x) };
         for (x, &at) in x.into_iter().zip(lines).take(count) {
             self.store(x, &mut data[at..]);
         }
@@ -346,24 +284,6 @@ impl<const BY_ROWS: bool> Avx512Bytes<BY_ROWS> {
     fn splat_maps(self, maps: [u64; 2]) -> __m512i {
         // SAFETY: `self` proves the feature, and the maps are borrowed.
         unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(maps.as_ptr().cast())) }
-    }
-
-    /// Exchanges rows and columns of a square of blocks.
-    #[inline(always)]
-    fn transpose_blocks(self, [a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
-        // SAFETY: `self` proves the feature.
-        unsafe {
-            let a01b01 = _mm512_shuffle_i32x4::<0x44>(a, b);
-            let a23b23 = _mm512_shuffle_i32x4::<0xee>(a, b);
-            let c01d01 = _mm512_shuffle_i32x4::<0x44>(c, d);
-            let c23d23 = _mm512_shuffle_i32x4::<0xee>(c, d);
-            [
-                _mm512_shuffle_i32x4::<0x88>(a01b01, c01d01),
-                _mm512_shuffle_i32x4::<0xdd>(a01b01, c01d01),
-                _mm512_shuffle_i32x4::<0x88>(a23b23, c23d23),
-                _mm512_shuffle_i32x4::<0xdd>(a23b23, c23d23),
-            ]
-        }
     }
 
     /// XTS: every block times x to the power of `by`, which is at most 63 and

@@ -17,9 +17,10 @@ use zeroize::Zeroize;
 use crate::block::planes::linear::Linear;
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use self::avx2::{Avx2Planes, ByAes, ByGfni, ByNibbles};
-#[cfg(target_arch = "x86_64")]
-pub(crate) use self::{avx512::Avx512Bytes, words::by_rows_is_faster};
+pub(crate) use self::{
+    avx2::{Avx2Planes, ByAes, ByGfni, ByNibbles},
+    avx512::Avx512Bytes,
+};
 
 /// What GFNI takes for a map: for bit 7 of the result the bits of a byte that add up
 /// to it, for bit 6, ….
@@ -33,8 +34,6 @@ fn matrix(map: &Linear) -> u64 {
     }
     u64::from_le_bytes(rows)
 }
-
-const WHOLE_REGISTER: &str = "a register of bytes";
 
 /// A table of 256 bytes on whole cache lines, in an order that suits the CPU.
 #[repr(C, align(64))]

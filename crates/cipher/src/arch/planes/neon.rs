@@ -2,11 +2,13 @@
 
 use std::arch::aarch64::*;
 
-use super::{Table, WHOLE_REGISTER};
+use super::Table;
 use crate::arch::Neon;
+use crate::arch::instructions::{binary, enter};
 use crate::block::Block;
 use crate::block::planes::linear::{Linear, Nibbles, of_nibbles};
 use crate::block::planes::{LINE, Lines, Planes, tower};
+use crate::block::registers::WHOLE_REGISTER;
 use crate::work::Work;
 
 impl Planes for Neon {
@@ -30,15 +32,7 @@ impl Planes for Neon {
         tower::after_inversion(map)
     }
 
-    fn enter<W: Work<Self>>(self, work: W) {
-        #[target_feature(enable = "neon")]
-        #[inline(never)]
-        fn enabled<W: Work<Neon>>(planes: Neon, work: W) {
-            work.run(planes);
-        }
-        // SAFETY: `self` proves NEON.
-        unsafe { enabled(self, work) }
-    }
+    enter!("neon");
 
     #[inline(always)]
     fn load(self, bytes: &[u8]) -> uint8x16_t {
@@ -54,6 +48,8 @@ impl Planes for Neon {
         unsafe { vst1q_u8(bytes.as_mut_ptr(), x) }
     }
 
+    binary! { xor: veorq_u8, and: vandq_u8, or: vorrq_u8 }
+
     #[inline(always)]
     fn splat(self, word: u32) -> uint8x16_t {
         // SAFETY: `self` proves NEON.
@@ -67,32 +63,14 @@ impl Planes for Neon {
     }
 
     #[inline(always)]
-    fn xor(self, x: uint8x16_t, y: uint8x16_t) -> uint8x16_t {
-        // SAFETY: `self` proves NEON.
-        unsafe { veorq_u8(x, y) }
-    }
-
-    #[inline(always)]
     fn xor3(self, x: uint8x16_t, y: uint8x16_t, z: uint8x16_t) -> uint8x16_t {
         self.xor(self.xor(x, y), z)
-    }
-
-    #[inline(always)]
-    fn and(self, x: uint8x16_t, y: uint8x16_t) -> uint8x16_t {
-        // SAFETY: `self` proves NEON.
-        unsafe { vandq_u8(x, y) }
     }
 
     #[inline(always)]
     fn and_not(self, x: uint8x16_t, y: uint8x16_t) -> uint8x16_t {
         // SAFETY: `self` proves NEON.
         unsafe { vbicq_u8(y, x) }
-    }
-
-    #[inline(always)]
-    fn or(self, x: uint8x16_t, y: uint8x16_t) -> uint8x16_t {
-        // SAFETY: `self` proves NEON.
-        unsafe { vorrq_u8(x, y) }
     }
 
     #[inline(always)]

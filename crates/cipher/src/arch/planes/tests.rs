@@ -5,8 +5,6 @@ use crate::arch::Neon;
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{Avx2Planes, Avx512Bytes, ByAes, ByGfni, ByNibbles};
 use crate::block::planes::linear::{AES_FIELD, Linear, apply, multiply, to_aes_field};
-#[cfg(target_arch = "x86_64")]
-use crate::block::planes::words::ByteSums;
 use crate::block::planes::words::{WordTable, Words};
 use crate::block::planes::{LINE, NOTHING, Planes, four};
 use crate::mode::times_x;
@@ -89,8 +87,8 @@ impl<P: Words> Work<P> for EverythingOfWords {
 struct SumsOfBytes;
 
 #[cfg(target_arch = "x86_64")]
-impl<P: ByteSums> Work<P> for SumsOfBytes {
-    fn run(self, planes: P) {
+impl<const BY_ROWS: bool> Work<Avx512Bytes<BY_ROWS>> for SumsOfBytes {
+    fn run(self, planes: Avx512Bytes<BY_ROWS>) {
         sums_of_bytes(planes);
     }
 }
@@ -421,7 +419,7 @@ fn word_tables<P: Words>(planes: P) {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn sums_of_bytes<P: ByteSums>(planes: P) {
+fn sums_of_bytes<const BY_ROWS: bool>(planes: Avx512Bytes<BY_ROWS>) {
     let carry = |sum: u16| (sum >> 8) as u8;
     let borrow = |x: u8, y: u8, more: u8| u8::from(u16::from(x) < u16::from(y) + u16::from(more));
     each_pair(

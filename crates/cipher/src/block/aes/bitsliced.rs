@@ -13,14 +13,12 @@
 //! circuit over eight slices, ShiftRows turns each slice's columns by its row,
 //! and MixColumns adds slices of one row to those of another.
 //!
-//! A register has one to four such slices, one a lane: see [`Lanes`].
-
-use std::ops::{BitAnd, BitXor};
+//! A register has one to four such slices, one a lane: see [`Registers`].
 
 use zeroize::Zeroize;
 
 use super::{MOST_KEYS, Schedule, sbox};
-use crate::block::lanes::{Lanes, MOST_WIDE};
+use crate::block::registers::{MOST_LANES, Register, Registers};
 use crate::block::{Block, BlockCipher};
 use crate::stack::on_one_page;
 use crate::work::Work;
@@ -32,15 +30,15 @@ const SLICES: usize = 32;
 type Key = [[u32; 4]; SLICES];
 
 /// AES with a key of 128, 192 or 256 bits.
-pub(crate) struct Bitsliced<L> {
-    lanes: L,
+pub(crate) struct Bitsliced<R> {
+    cpu: R,
     keys: Box<[Key; MOST_KEYS]>,
     count: usize,
 }
 
-impl<L: Lanes> Bitsliced<L> {
+impl<R: Registers> Bitsliced<R> {
     /// The cipher under a key of 16, 24 or 32 bytes.
-    pub(crate) fn new(key: &[u8], lanes: L) -> Self {
+    pub(crate) fn new(key: &[u8], cpu: R) -> Self {
         let schedule = Schedule::new(key);
         let mut keys = Box::new([[[0; 4]; SLICES]; MOST_KEYS]);
         for (round, (sliced, key)) in keys.iter_mut().zip(schedule.keys()).enumerate() {
@@ -55,23 +53,23 @@ impl<L: Lanes> Bitsliced<L> {
             }
         }
         let count = schedule.keys().len();
-        Self { lanes, keys, count }
+        Self { cpu, keys, count }
     }
 }
 
-impl<L: Lanes> BlockCipher<16> for Bitsliced<L> {
+impl<R: Registers> BlockCipher<16> for Bitsliced<R> {
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         let keys = &self.keys[..self.count];
-        on_one_page(|| self.lanes.enter(Blocks::<true> { keys, blocks }));
+        on_one_page(|| self.cpu.enter(Blocks::<true> { keys, blocks }));
     }
 
     fn decrypt_blocks(&self, blocks: &mut [Block]) {
         let keys = &self.keys[..self.count];
-        on_one_page(|| self.lanes.enter(Blocks::<false> { keys, blocks }));
+        on_one_page(|| self.cpu.enter(Blocks::<false> { keys, blocks }));
     }
 }
 
-impl<L> Drop for Bitsliced<L> {
+impl<R> Drop for Bitsliced<R> {
     fn drop(&mut self) {
         self.keys.zeroize();
     }
@@ -84,53 +82,31 @@ struct Blocks<'a, const ENCRYPT: bool> {
     blocks: &'a mut [Block],
 }
 
-impl<L: Lanes, const ENCRYPT: bool> Work<L> for Blocks<'_, ENCRYPT> {
+impl<R: Registers, const ENCRYPT: bool> Work<R> for Blocks<'_, ENCRYPT> {
     #[inline(always)]
-    fn run(self, lanes: L) {
-        let mut groups = self.blocks.chunks_exact_mut(L::WIDE * SLICES);
+    fn run(self, cpu: R) {
+        let mut groups = self.blocks.chunks_exact_mut(R::LANES * SLICES);
         for group in &mut groups {
-            crypt::<L, ENCRYPT>(lanes, self.keys, group);
+            crypt::<R, ENCRYPT>(cpu, self.keys, group);
         }
         let rest = groups.into_remainder();
         if !rest.is_empty() {
-            let mut padded = [[0; 16]; MOST_WIDE * SLICES];
+            let mut padded = [[0; 16]; MOST_LANES * SLICES];
             padded[..rest.len()].copy_from_slice(rest);
-            crypt::<L, ENCRYPT>(lanes, self.keys, &mut padded[..L::WIDE * SLICES]);
+            crypt::<R, ENCRYPT>(cpu, self.keys, &mut padded[..R::LANES * SLICES]);
             rest.copy_from_slice(&padded[..rest.len()]);
         }
     }
 }
 
-/// A register of slices, with the operators of its proof.
-#[derive(Clone, Copy)]
-struct Slice<L: Lanes>(L, L::Vector);
-
-impl<L: Lanes> BitXor for Slice<L> {
-    type Output = Self;
-
-    #[inline(always)]
-    fn bitxor(self, other: Self) -> Self {
-        Self(self.0, self.0.xor(self.1, other.1))
-    }
-}
-
-impl<L: Lanes> BitAnd for Slice<L> {
-    type Output = Self;
-
-    #[inline(always)]
-    fn bitand(self, other: Self) -> Self {
-        Self(self.0, self.0.and(self.1, other.1))
-    }
-}
-
 /// The bits of one row: the S-boxes' input.
-type Row<L> = [Slice<L>; 8];
+type Row<R> = [Register<R>; 8];
 
-type State<L> = [Row<L>; 4];
+type State<R> = [Row<R>; 4];
 
 #[inline(always)]
-fn crypt<L: Lanes, const ENCRYPT: bool>(lanes: L, keys: &[Key], blocks: &mut [Block]) {
-    let mut state = load(lanes, blocks);
+fn crypt<R: Registers, const ENCRYPT: bool>(cpu: R, keys: &[Key], blocks: &mut [Block]) {
+    let mut state = load(cpu, blocks);
     let (last, inner) = keys[1..].split_last().expect("keys of many rounds");
     if ENCRYPT {
         add(&mut state, &keys[0]);
@@ -155,49 +131,49 @@ fn crypt<L: Lanes, const ENCRYPT: bool>(lanes: L, keys: &[Key], blocks: &mut [Bl
 }
 
 #[inline(always)]
-fn add<L: Lanes>(state: &mut State<L>, key: &Key) {
+fn add<R: Registers>(state: &mut State<R>, key: &Key) {
     for (slice, &key) in state.as_flattened_mut().iter_mut().zip(key) {
-        *slice = *slice ^ Slice(slice.0, slice.0.splat(key));
+        *slice ^= slice.with(slice.cpu.splat(key));
     }
 }
 
 #[inline(always)]
-fn substitute_and_shift<L: Lanes>([a, b, c, d]: &mut State<L>) {
+fn substitute_and_shift<R: Registers>([a, b, c, d]: &mut State<R>) {
     *a = sbox::forward(*a);
     *b = sbox::forward(*b);
-    for Slice(lanes, x) in b {
-        *x = lanes.turn::<1>(*x);
+    for x in b {
+        x.x = x.cpu.turn::<1>(x.x);
     }
     *c = sbox::forward(*c);
-    for Slice(lanes, x) in c {
-        *x = lanes.turn::<2>(*x);
+    for x in c {
+        x.x = x.cpu.turn::<2>(x.x);
     }
     *d = sbox::forward(*d);
-    for Slice(lanes, x) in d {
-        *x = lanes.turn::<3>(*x);
+    for x in d {
+        x.x = x.cpu.turn::<3>(x.x);
     }
 }
 
 #[inline(always)]
-fn undo_shift_and_substitute<L: Lanes>([a, b, c, d]: &mut State<L>) {
+fn undo_shift_and_substitute<R: Registers>([a, b, c, d]: &mut State<R>) {
     *a = sbox::inverse(*a);
-    for Slice(lanes, x) in &mut *b {
-        *x = lanes.turn::<3>(*x);
+    for x in &mut *b {
+        x.x = x.cpu.turn::<3>(x.x);
     }
     *b = sbox::inverse(*b);
-    for Slice(lanes, x) in &mut *c {
-        *x = lanes.turn::<2>(*x);
+    for x in &mut *c {
+        x.x = x.cpu.turn::<2>(x.x);
     }
     *c = sbox::inverse(*c);
-    for Slice(lanes, x) in &mut *d {
-        *x = lanes.turn::<1>(*x);
+    for x in &mut *d {
+        x.x = x.cpu.turn::<1>(x.x);
     }
     *d = sbox::inverse(*d);
 }
 
 /// 2a + 3b + c + d, which is 2(a + b) + b + (c + d), in every row.
 #[inline(always)]
-fn mix_columns<L: Lanes>(state: &mut State<L>) {
+fn mix_columns<R: Registers>(state: &mut State<R>) {
     let [a, b, c, d] = *state;
     let (ab, cd) = (sum(a, b), sum(c, d));
     state[0] = sum(sum(double(ab), b), cd);
@@ -209,7 +185,7 @@ fn mix_columns<L: Lanes>(state: &mut State<L>) {
 
 /// The matrix (14 11 13 9) is (2 3 1 1) times (5 0 4 0).
 #[inline(always)]
-fn inverse_mix_columns<L: Lanes>(state: &mut State<L>) {
+fn inverse_mix_columns<R: Registers>(state: &mut State<R>) {
     let [a, b, c, d] = *state;
     let ac = double(double(sum(a, c)));
     let bd = double(double(sum(b, d)));
@@ -219,58 +195,58 @@ fn inverse_mix_columns<L: Lanes>(state: &mut State<L>) {
 
 /// Bytes times 2, modulo x⁸ + x⁴ + x³ + x + 1.
 #[inline(always)]
-fn double<L: Lanes>([a, b, c, d, e, f, g, h]: Row<L>) -> Row<L> {
+fn double<R: Registers>([a, b, c, d, e, f, g, h]: Row<R>) -> Row<R> {
     [h, a ^ h, b, c ^ h, d ^ h, e, f, g]
 }
 
 #[inline(always)]
-fn sum<L: Lanes>(mut x: Row<L>, y: Row<L>) -> Row<L> {
+fn sum<R: Registers>(mut x: Row<R>, y: Row<R>) -> Row<R> {
     for (x, y) in x.iter_mut().zip(y) {
-        *x = *x ^ y;
+        *x ^= y;
     }
     x
 }
 
 #[inline(always)]
-fn load<L: Lanes>(lanes: L, blocks: &[Block]) -> State<L> {
-    let mut state = [[Slice(lanes, lanes.splat([0; 4])); 8]; 4];
+fn load<R: Registers>(cpu: R, blocks: &[Block]) -> State<R> {
+    let mut state = [[Register::splat_word(cpu, 0); 8]; 4];
     for (nth, slice) in state.as_flattened_mut().iter_mut().enumerate() {
-        slice.1 = lanes.load(&blocks[nth * L::WIDE..]);
+        *slice = Register::load(cpu, &blocks[nth * R::LANES..]);
     }
     transpose(&mut state);
     state
 }
 
 #[inline(always)]
-fn store<L: Lanes>(mut state: State<L>, blocks: &mut [Block]) {
+fn store<R: Registers>(mut state: State<R>, blocks: &mut [Block]) {
     transpose(&mut state);
-    for (nth, Slice(lanes, x)) in state.as_flattened().iter().enumerate() {
-        lanes.store(*x, &mut blocks[nth * L::WIDE..]);
+    for (nth, slice) in state.as_flattened().iter().enumerate() {
+        slice.store(&mut blocks[nth * R::LANES..]);
     }
 }
 
 /// Exchanges slices and bits: halves of the square change places, then halves
 /// of those, down to single bits.
 #[inline(always)]
-fn transpose<L: Lanes>(state: &mut State<L>) {
+fn transpose<R: Registers>(state: &mut State<R>) {
     let slices = state.as_flattened_mut();
-    exchange::<L, 16>(slices, 0x0000_ffff);
-    exchange::<L, 8>(slices, 0x00ff_00ff);
-    exchange::<L, 4>(slices, 0x0f0f_0f0f);
-    exchange::<L, 2>(slices, 0x3333_3333);
-    exchange::<L, 1>(slices, 0x5555_5555);
+    exchange::<R, 16>(slices, 0x0000_ffff);
+    exchange::<R, 8>(slices, 0x00ff_00ff);
+    exchange::<R, 4>(slices, 0x0f0f_0f0f);
+    exchange::<R, 2>(slices, 0x3333_3333);
+    exchange::<R, 1>(slices, 0x5555_5555);
 }
 
 #[inline(always)]
-fn exchange<L: Lanes, const BY: u32>(slices: &mut [Slice<L>], mask: u32) {
+fn exchange<R: Registers, const BY: u32>(slices: &mut [Register<R>], mask: u32) {
     for square in slices.chunks_exact_mut(2 * BY as usize) {
         let (upper, lower) = square.split_at_mut(BY as usize);
         for (upper, lower) in upper.iter_mut().zip(lower) {
-            let lanes = upper.0;
-            let shifted = Slice(lanes, lanes.shift_right::<BY>(upper.1));
-            let moved = (shifted ^ *lower) & Slice(lanes, lanes.splat([mask; 4]));
-            *lower = *lower ^ moved;
-            *upper = *upper ^ Slice(lanes, lanes.shift_left::<BY>(moved.1));
+            let cpu = upper.cpu;
+            let shifted = upper.with(cpu.shift_right::<BY>(upper.x));
+            let moved = (shifted ^ *lower) & Register::splat_word(cpu, mask);
+            *lower ^= moved;
+            *upper ^= upper.with(cpu.shift_left::<BY>(moved.x));
         }
     }
 }

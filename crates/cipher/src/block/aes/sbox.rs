@@ -7,19 +7,14 @@
 //! 63₁₆ is the round keys' business, see [`CONSTANT`]. It inverts in
 //! GF((2⁴)²), and its layers are those of that field.
 
-use std::ops::{BitAnd, BitXor};
+use crate::block::gates::Gates;
 
 /// What the S-box adds after its linear map, and [`forward`] leaves out.
 pub(crate) const CONSTANT: u8 = 0x63;
 
-/// A word of bits from independent S-boxes.
-pub(crate) trait Bits: Copy + BitAnd<Output = Self> + BitXor<Output = Self> {}
-
-impl<T: Copy + BitAnd<Output = T> + BitXor<Output = T>> Bits for T {}
-
 /// The S-box without [`CONSTANT`].
 #[inline(always)]
-pub(crate) fn forward<T: Bits>([x7, x6, x5, x4, x3, x2, x1, x0]: [T; 8]) -> [T; 8] {
+pub(crate) fn forward<G: Gates>([x7, x6, x5, x4, x3, x2, x1, x0]: [G; 8]) -> [G; 8] {
     // Into the tower field: 21 sums of input bits.
     let y14 = x3 ^ x5;
     let y13 = x0 ^ x6;
@@ -123,13 +118,13 @@ pub(crate) fn forward<T: Bits>([x7, x6, x5, x4, x3, x2, x1, x0]: [T; 8]) -> [T; 
 /// The inverse of [`forward`]: with M the affine map's matrix and I the field's
 /// inversion, forward is MI, so the inverse, IM⁻¹, is M⁻¹(MI)M⁻¹.
 #[inline(always)]
-pub(crate) fn inverse<T: Bits>(x: [T; 8]) -> [T; 8] {
+pub(crate) fn inverse<G: Gates>(x: [G; 8]) -> [G; 8] {
     inverse_matrix(forward(inverse_matrix(x)))
 }
 
 /// M⁻¹: bit i is the sum of bits i + 2, i + 5 and i + 7 modulo 8.
 #[inline(always)]
-fn inverse_matrix<T: Bits>([a, b, c, d, e, f, g, h]: [T; 8]) -> [T; 8] {
+fn inverse_matrix<G: Gates>([a, b, c, d, e, f, g, h]: [G; 8]) -> [G; 8] {
     [
         c ^ f ^ h,
         a ^ d ^ g,

@@ -281,7 +281,7 @@ fn s8<G: Gate>([a, b, c, d, e, f]: [G; 6]) -> [G; 4] {
 mod tests {
     use super::substitute;
     use crate::block::des::sbox;
-    use crate::block::gates::Bits;
+    use crate::block::registers::{Register, integers::Integers};
 
     /// Bit i of word j is bit j of input i.
     const INPUTS: [u64; 6] = [
@@ -294,9 +294,9 @@ mod tests {
     ];
 
     fn check<const S: usize>() {
-        let outputs = substitute::<S, Bits>(INPUTS.map(Bits));
+        let outputs = substitute::<S, _>(INPUTS.map(|word| Register::splat_pair(Integers, word)));
         assert_eq!(
-            outputs.map(|word| word.0),
+            outputs.map(|word| word.x as u64),
             sbox::substitute::<S, u64>(INPUTS)
         );
     }

@@ -9,62 +9,89 @@
 //! circuit of gates over registers, and the W words of a register are worked on
 //! as one.
 
-use super::{Block, ROUNDS, RoundKey, Rounds, sbox};
+use super::{Block, ROUNDS, RoundKey, Rounds, gates, sbox};
+use crate::block::gates::Gate;
+use crate::block::registers::{Register, Registers};
 
-/// A register of [`WORDS`](Self::WORDS) words, made by the CPU that has it.
-///
-/// Every method is inlined into a function compiled for that CPU, where it is
-/// an instruction or two.
-pub(crate) trait Plane: Copy {
-    /// Words of 64 bits.
-    const WORDS: usize;
-
-    /// The bitwise sum.
-    fn add(self, other: Self) -> Self;
-
-    /// S-box `S`, from 0: the first word in and out is the bit that the
-    /// standard writes first.
-    fn substitute<const S: usize>(x: [Self; 6]) -> [Self; 4];
-
-    /// Exchanges the upper of every two groups of `WIDTH` bits of `x` with the
-    /// lower ones of `y`; bytes where [`spread`](Self::spread) has put those of a word side by side.
-    fn exchange<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2];
-
-    /// The same on the way back, where both may leave blocks in another order.
-    #[inline(always)]
-    fn exchange_back<const WIDTH: u32>(x: Self, y: Self) -> [Self; 2] {
-        Self::exchange::<WIDTH>(x, y)
-    }
-
-    /// The first halving, of rows as they were loaded.
-    #[inline(always)]
-    fn spread(x: Self, y: Self) -> [Self; 2] {
-        Self::exchange::<32>(x, y)
-    }
-
-    /// The last halving, to rows as they are stored.
-    #[inline(always)]
-    fn gather(x: Self, y: Self) -> [Self; 2] {
-        Self::exchange::<32>(x, y)
-    }
-}
-
-/// A CPU's registers for planes.
+/// How a CPU transposes planes: every method is inlined into a function compiled for it.
 pub(crate) trait Planes: Copy {
-    /// A register.
-    type Plane: Plane;
+    /// Its registers.
+    type Registers: Registers;
 
     /// What a row's number differs by from that of the plane that it becomes.
     const MIRRORED: usize = 0;
 
-    /// The first [`WORDS`](Plane::WORDS) of `blocks`, a row to transpose.
-    fn load(self, blocks: &[Block]) -> Self::Plane;
+    /// The registers.
+    fn registers(self) -> Self::Registers;
 
-    /// Writes the first [`WORDS`](Plane::WORDS) of `blocks` from a row.
-    fn store(self, x: Self::Plane, blocks: &mut [Block]);
+    /// Exchanges the upper of every two groups of `WIDTH` bits of `x` with the
+    /// lower ones of `y`; bytes where [`spread`](Self::spread) has put those of a word side by side.
+    #[inline(always)]
+    fn exchange<const WIDTH: u32>(self, x: Plane<Self>, y: Plane<Self>) -> [Plane<Self>; 2] {
+        exchange_bits::<WIDTH, Self::Registers>(x, y)
+    }
 
-    /// `word` in every word.
-    fn splat(self, word: u64) -> Self::Plane;
+    /// The same on the way back, where both may leave blocks in another order.
+    #[inline(always)]
+    fn exchange_back<const WIDTH: u32>(self, x: Plane<Self>, y: Plane<Self>) -> [Plane<Self>; 2] {
+        self.exchange::<WIDTH>(x, y)
+    }
+
+    /// The first halving, of rows as they were loaded.
+    #[inline(always)]
+    fn spread(self, x: Plane<Self>, y: Plane<Self>) -> [Plane<Self>; 2] {
+        self.exchange::<32>(x, y)
+    }
+
+    /// The last halving, to rows as they are stored.
+    #[inline(always)]
+    fn gather(self, x: Plane<Self>, y: Plane<Self>) -> [Plane<Self>; 2] {
+        self.exchange::<32>(x, y)
+    }
+}
+
+/// A bit of every block of a pass.
+pub(crate) type Plane<C> = Register<<C as Planes>::Registers>;
+
+impl<R: Registers> Planes for R {
+    type Registers = R;
+
+    fn registers(self) -> R {
+        self
+    }
+}
+
+#[inline(always)]
+fn exchange_bits<const WIDTH: u32, R: Registers>(
+    x: Register<R>,
+    y: Register<R>,
+) -> [Register<R>; 2] {
+    /// The third where the second has a one, else the first.
+    const CHOOSE: i32 = 0b1011_1000;
+    let cpu = x.cpu;
+    let low = Register::splat_pair(cpu, lower(WIDTH));
+    let down = x.with(cpu.shift_pairs_right::<WIDTH>(x.x));
+    if R::TERNARY {
+        let high = Register::splat_pair(cpu, lower(WIDTH) << WIDTH);
+        let up = y.with(cpu.shift_pairs_left::<WIDTH>(y.x));
+        return [
+            Register::gate::<CHOOSE>(x, high, up),
+            Register::gate::<CHOOSE>(y, low, down),
+        ];
+    }
+    let difference = (down ^ y) & low;
+    let up = x.with(cpu.shift_pairs_left::<WIDTH>(difference.x));
+    [x ^ up, y ^ difference]
+}
+
+/// The lower of every two groups of `width` bits.
+const fn lower(width: u32) -> u64 {
+    u64::MAX / ((1 << width) + 1)
+}
+
+/// Blocks that a register has a word of.
+pub(crate) const fn row<C: Planes>() -> usize {
+    2 * C::Registers::LANES
 }
 
 /// Blocks in the longest pass.
@@ -86,18 +113,19 @@ pub(crate) fn passes(lanes: usize, blocks: &mut [Block], pass: impl Fn(&mut [Blo
 
 /// The planes of a pass, and as many rows on their way to them and back. They serve one
 /// pass after another, because to fill them costs what a round does.
-pub(crate) struct Work<P> {
-    planes: [P; 64],
-    rows: [P; 64],
+pub(crate) struct Planar<C: Planes> {
+    planes: [Plane<C>; 64],
+    rows: [Plane<C>; 64],
 }
 
-impl<P: Plane> Work<P> {
+impl<C: Planes> Planar<C> {
     /// Zeros.
     #[inline(always)]
-    pub(crate) fn new<C: Planes<Plane = P>>(cpu: C) -> Self {
+    pub(crate) fn new(cpu: C) -> Self {
+        let zeros = [Register::splat_pair(cpu.registers(), 0); 64];
         Self {
-            planes: [cpu.splat(0); 64],
-            rows: [cpu.splat(0); 64],
+            planes: zeros,
+            rows: zeros,
         }
     }
 }
@@ -107,7 +135,7 @@ impl<P: Plane> Work<P> {
 /// the build instead of the caller's.
 #[inline(always)]
 pub(crate) fn pass<C: Planes>(cpu: C, rounds: Rounds<'_>, blocks: &mut [Block]) {
-    let mut work = Work::new(cpu);
+    let mut work = Planar::new(cpu);
     load::<false, C>(cpu, blocks, &mut work);
     all_rounds(cpu, rounds, &mut work.planes);
     store(cpu, &mut work, blocks);
@@ -119,7 +147,7 @@ pub(crate) fn pass<C: Planes>(cpu: C, rounds: Rounds<'_>, blocks: &mut [Block]) 
 pub(crate) fn pass_between<C: Planes>(
     cpu: C,
     rounds: Rounds<'_>,
-    work: &mut Work<C::Plane>,
+    work: &mut Planar<C>,
     from: &[Block],
     to: &mut [Block],
 ) {
@@ -135,7 +163,7 @@ pub(crate) fn pass_between<C: Planes>(
 pub(crate) fn pass_chained<C: Planes>(
     cpu: C,
     rounds: Rounds<'_>,
-    work: &mut Work<C::Plane>,
+    work: &mut Planar<C>,
     blocks: &mut [Block],
 ) {
     load::<true, C>(cpu, blocks, work);
@@ -145,7 +173,7 @@ pub(crate) fn pass_chained<C: Planes>(
 
 /// Every round, which leaves left and right exchanged.
 #[inline(always)]
-fn all_rounds<C: Planes>(cpu: C, rounds: Rounds<'_>, planes: &mut [C::Plane; 64]) {
+fn all_rounds<C: Planes>(cpu: C, rounds: Rounds<'_>, planes: &mut [Plane<C>; 64]) {
     let mut left = LEFT ^ C::MIRRORED & 1;
     for nth in 0..rounds.keys.len() {
         round(cpu, planes, left, rounds.key(nth));
@@ -160,17 +188,17 @@ fn all_rounds<C: Planes>(cpu: C, rounds: Rounds<'_>, planes: &mut [C::Plane; 64]
 /// Bit `i` of word `j` becomes bit `j` of plane `i`: three of the six halvings at a time,
 /// with eight rows in registers. `CHAINED` adds them to the planes that the rounds left.
 #[inline(always)]
-fn load<const CHAINED: bool, C: Planes>(cpu: C, blocks: &[Block], work: &mut Work<C::Plane>) {
-    let blocks = &blocks[..64 * C::Plane::WORDS];
+fn load<const CHAINED: bool, C: Planes>(cpu: C, blocks: &[Block], work: &mut Planar<C>) {
+    let blocks = &blocks[..64 * row::<C>()];
     for first in 0..8 {
         let mut x = [work.rows[first]; 8];
         for (i, x) in x.iter_mut().enumerate() {
-            *x = cpu.load(&blocks[(first + 8 * i) * C::Plane::WORDS..]);
+            *x = Register::load(cpu.registers(), &blocks[(first + 8 * i) * row::<C>()..]);
         }
         for i in 0..4 {
-            [x[i], x[i + 4]] = C::Plane::spread(x[i], x[i + 4]);
+            [x[i], x[i + 4]] = cpu.spread(x[i], x[i + 4]);
         }
-        halve::<16, 8, true, _>(&mut x);
+        halve::<16, 8, true, C>(cpu, &mut x);
         for (i, x) in x.into_iter().enumerate() {
             work.rows[first + 8 * i] = x;
         }
@@ -179,12 +207,12 @@ fn load<const CHAINED: bool, C: Planes>(cpu: C, blocks: &[Block], work: &mut Wor
     for (planes, rows) in work.planes.as_chunks_mut::<8>().0.iter_mut().zip(rows) {
         let mut x = *rows;
         for i in 0..4 {
-            [x[i], x[i + 4]] = C::Plane::exchange::<4>(x[i], x[i + 4]);
+            [x[i], x[i + 4]] = cpu.exchange::<4>(x[i], x[i + 4]);
         }
-        halve::<2, 1, true, _>(&mut x);
+        halve::<2, 1, true, C>(cpu, &mut x);
         if CHAINED {
             for i in 0..8 {
-                x[i] = x[i].add(planes[i ^ 1]);
+                x[i] ^= planes[i ^ 1];
             }
         }
         *planes = x;
@@ -193,15 +221,15 @@ fn load<const CHAINED: bool, C: Planes>(cpu: C, blocks: &[Block], work: &mut Wor
 
 /// Undoes [`load`] after the rounds, and leaves the planes.
 #[inline(always)]
-fn store<C: Planes>(cpu: C, work: &mut Work<C::Plane>, blocks: &mut [Block]) {
-    let blocks = &mut blocks[..64 * C::Plane::WORDS];
+fn store<C: Planes>(cpu: C, work: &mut Planar<C>, blocks: &mut [Block]) {
+    let blocks = &mut blocks[..64 * row::<C>()];
     let rows = work.rows.as_chunks_mut().0;
     for (x, rows) in work.planes.as_chunks::<8>().0.iter().zip(rows) {
         let mut x = [x[1], x[0], x[3], x[2], x[5], x[4], x[7], x[6]];
         for i in 0..4 {
-            [x[i], x[i + 4]] = C::Plane::exchange_back::<4>(x[i], x[i + 4]);
+            [x[i], x[i + 4]] = cpu.exchange_back::<4>(x[i], x[i + 4]);
         }
-        halve::<2, 1, false, _>(&mut x);
+        halve::<2, 1, false, C>(cpu, &mut x);
         *rows = x;
     }
     for first in 0..8 {
@@ -209,12 +237,12 @@ fn store<C: Planes>(cpu: C, work: &mut Work<C::Plane>, blocks: &mut [Block]) {
         for (i, x) in x.iter_mut().enumerate() {
             *x = work.rows[first + 8 * i];
         }
-        halve::<16, 8, false, _>(&mut x);
+        halve::<16, 8, false, C>(cpu, &mut x);
         for i in 0..4 {
-            [x[i], x[i + 4]] = C::Plane::gather(x[i], x[i + 4]);
+            [x[i], x[i + 4]] = cpu.gather(x[i], x[i + 4]);
         }
         for (i, x) in x.into_iter().enumerate() {
-            cpu.store(x, &mut blocks[(first + 8 * i) * C::Plane::WORDS..]);
+            x.store(&mut blocks[(first + 8 * i) * row::<C>()..]);
         }
     }
 }
@@ -267,7 +295,7 @@ pub(crate) const TARGETS: [[usize; 4]; 8] = {
 };
 
 #[inline(always)]
-fn round<C: Planes>(cpu: C, planes: &mut [C::Plane; 64], left: usize, key: &RoundKey) {
+fn round<C: Planes>(cpu: C, planes: &mut [Plane<C>; 64], left: usize, key: &RoundKey) {
     substitute::<0, C>(cpu, planes, left, key);
     substitute::<1, C>(cpu, planes, left, key);
     substitute::<2, C>(cpu, planes, left, key);
@@ -282,143 +310,108 @@ fn round<C: Planes>(cpu: C, planes: &mut [C::Plane; 64], left: usize, key: &Roun
 #[inline(always)]
 fn substitute<const S: usize, C: Planes>(
     cpu: C,
-    planes: &mut [C::Plane; 64],
+    planes: &mut [Plane<C>; 64],
     left: usize,
     key: &RoundKey,
 ) {
     let right = left & 1 ^ 1;
-    let y = C::Plane::substitute::<S>([
-        planes[const { pair::<C>((4 * S + 31) % 32) } + right].add(cpu.splat(key[6 * S])),
-        planes[const { pair::<C>(4 * S) } + right].add(cpu.splat(key[6 * S + 1])),
-        planes[const { pair::<C>(4 * S + 1) } + right].add(cpu.splat(key[6 * S + 2])),
-        planes[const { pair::<C>(4 * S + 2) } + right].add(cpu.splat(key[6 * S + 3])),
-        planes[const { pair::<C>(4 * S + 3) } + right].add(cpu.splat(key[6 * S + 4])),
-        planes[const { pair::<C>((4 * S + 4) % 32) } + right].add(cpu.splat(key[6 * S + 5])),
-    ]);
+    let x = [
+        plane(
+            cpu,
+            planes[const { pair::<C>((4 * S + 31) % 32) } + right],
+            key[6 * S],
+        ),
+        plane(
+            cpu,
+            planes[const { pair::<C>(4 * S) } + right],
+            key[6 * S + 1],
+        ),
+        plane(
+            cpu,
+            planes[const { pair::<C>(4 * S + 1) } + right],
+            key[6 * S + 2],
+        ),
+        plane(
+            cpu,
+            planes[const { pair::<C>(4 * S + 2) } + right],
+            key[6 * S + 3],
+        ),
+        plane(
+            cpu,
+            planes[const { pair::<C>(4 * S + 3) } + right],
+            key[6 * S + 4],
+        ),
+        plane(
+            cpu,
+            planes[const { pair::<C>((4 * S + 4) % 32) } + right],
+            key[6 * S + 5],
+        ),
+    ];
+    let y = match C::Registers::TERNARY {
+        true => gates::substitute::<S, _>(x),
+        false => sbox::substitute::<S, _>(x),
+    };
     for (target, y) in TARGETS[S].into_iter().zip(y) {
-        let target = &mut planes[pair::<C>(target) + (left & 1)];
-        *target = target.add(y);
+        planes[pair::<C>(target) + (left & 1)] ^= y;
     }
+}
+
+/// The sum of a plane and a bit of the key.
+#[inline(always)]
+fn plane<C: Planes>(cpu: C, plane: Plane<C>, bit: u64) -> Plane<C> {
+    plane ^ Register::splat_pair(cpu.registers(), bit)
 }
 
 /// The second and third halving of eight rows on the way `THERE`, or back.
 #[inline(always)]
-fn halve<const HALF: u32, const QUARTER: u32, const THERE: bool, P: Plane>(x: &mut [P; 8]) {
+fn halve<const HALF: u32, const QUARTER: u32, const THERE: bool, C: Planes>(
+    cpu: C,
+    x: &mut [Plane<C>; 8],
+) {
     for i in [0, 1, 4, 5] {
-        [x[i], x[i + 2]] = exchange::<HALF, THERE, P>(x[i], x[i + 2]);
+        [x[i], x[i + 2]] = exchange::<HALF, THERE, C>(cpu, x[i], x[i + 2]);
     }
     for i in [0, 2, 4, 6] {
-        [x[i], x[i + 1]] = exchange::<QUARTER, THERE, P>(x[i], x[i + 1]);
+        [x[i], x[i + 1]] = exchange::<QUARTER, THERE, C>(cpu, x[i], x[i + 1]);
     }
 }
 
 #[inline(always)]
-fn exchange<const WIDTH: u32, const THERE: bool, P: Plane>(x: P, y: P) -> [P; 2] {
-    if THERE {
-        P::exchange::<WIDTH>(x, y)
-    } else {
-        P::exchange_back::<WIDTH>(x, y)
-    }
-}
-
-/// The lower of every two groups of `width` bits.
-pub(crate) const fn lower(width: u32) -> u64 {
-    u64::MAX / ((1 << width) + 1)
-}
-
-/// `N` words, for the compiler to make vectors of.
-#[derive(Clone, Copy)]
-pub(crate) struct Words<const N: usize>([u64; N]);
-
-/// Any CPU that a function is compiled for, with registers of `N` words.
-#[derive(Clone, Copy)]
-pub(crate) struct Compiled<const N: usize>;
-
-impl<const N: usize> Planes for Compiled<N> {
-    type Plane = Words<N>;
-
-    #[inline(always)]
-    fn load(self, blocks: &[Block]) -> Words<N> {
-        let mut words = [0; N];
-        for (word, block) in words.iter_mut().zip(blocks) {
-            *word = u64::from_le_bytes(*block);
-        }
-        Words(words)
-    }
-
-    #[inline(always)]
-    fn store(self, x: Words<N>, blocks: &mut [Block]) {
-        for (word, block) in x.0.iter().zip(blocks) {
-            *block = word.to_le_bytes();
-        }
-    }
-
-    #[inline(always)]
-    fn splat(self, word: u64) -> Words<N> {
-        Words([word; N])
-    }
-}
-
-impl<const N: usize> Plane for Words<N> {
-    const WORDS: usize = N;
-
-    #[inline(always)]
-    fn add(mut self, other: Self) -> Self {
-        for (x, y) in self.0.iter_mut().zip(other.0) {
-            *x ^= y;
-        }
-        self
-    }
-
-    #[expect(
-        clippy::needless_range_loop,
-        reason = "ten registers are indexed at once"
-    )]
-    // A function of its own: the compiler takes long over vectors of words.
-    #[inline(never)]
-    fn substitute<const S: usize>([a, b, c, d, e, f]: [Self; 6]) -> [Self; 4] {
-        let mut y = [[0; N]; 4];
-        for n in 0..N {
-            let x = [a.0[n], b.0[n], c.0[n], d.0[n], e.0[n], f.0[n]];
-            [y[0][n], y[1][n], y[2][n], y[3][n]] = sbox::substitute::<S, u64>(x);
-        }
-        y.map(Self)
-    }
-
-    #[inline(always)]
-    fn exchange<const WIDTH: u32>(mut x: Self, mut y: Self) -> [Self; 2] {
-        for (x, y) in x.0.iter_mut().zip(&mut y.0) {
-            let difference = (*x >> WIDTH ^ *y) & lower(WIDTH);
-            *x ^= difference << WIDTH;
-            *y ^= difference;
-        }
-        [x, y]
+fn exchange<const WIDTH: u32, const THERE: bool, C: Planes>(
+    cpu: C,
+    x: Plane<C>,
+    y: Plane<C>,
+) -> [Plane<C>; 2] {
+    match THERE {
+        true => cpu.exchange::<WIDTH>(x, y),
+        false => cpu.exchange_back::<WIDTH>(x, y),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Compiled, Work, load, store};
+    use super::{Planar, load, store};
+    use crate::block::registers::integers::Integers;
 
     #[test]
     fn planes_are_bits() {
-        for (block, bit) in [(0, 0), (0, 63), (5, 40), (40, 5), (190, 1)] {
-            let mut blocks = [[0; 8]; 192];
+        for (block, bit) in [(0, 0), (0, 63), (5, 40), (40, 5), (127, 1)] {
+            let mut blocks = [[0; 8]; 128];
             blocks[block] = (1_u64 << bit).to_le_bytes();
-            let mut work = Work::new(Compiled::<3>);
-            load::<false, _>(Compiled::<3>, &blocks, &mut work);
+            let mut work = Planar::new(Integers);
+            load::<false, _>(Integers, &blocks, &mut work);
             for (plane, row) in work.planes.iter().enumerate() {
-                let mut expected = [0; 3];
-                if plane == bit {
-                    expected[block % 3] = 1 << (block / 3);
-                }
-                assert_eq!(row.0, expected);
+                let expected = match plane == bit {
+                    true => 1 << (64 * (block % 2) + block / 2),
+                    false => 0_u128,
+                };
+                assert_eq!(row.x, expected);
             }
             let before = blocks;
             for pair in work.planes.as_chunks_mut::<2>().0 {
                 pair.reverse();
             }
-            store(Compiled::<3>, &mut work, &mut blocks);
+            store(Integers, &mut work, &mut blocks);
             assert_eq!(blocks, before);
         }
     }

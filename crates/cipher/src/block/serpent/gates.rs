@@ -254,7 +254,7 @@ fn inverse_s7<G: Gate>([mut a, mut b, mut c, mut d]: [G; 4]) -> [G; 4] {
 #[cfg(test)]
 mod tests {
     use super::{forward, inverse};
-    use crate::block::gates::Bits;
+    use crate::block::registers::{Register, integers::Integers};
     use crate::reference::serpent::SBOXES;
 
     /// All 16 inputs side by side: bit j of input i is bit i of word j.
@@ -268,11 +268,12 @@ mod tests {
     }
 
     fn check<const I: usize>() {
-        let low = |words: [Bits; 4]| words.map(|word| word.0 & 0xffff);
+        let of = |words: [u64; 4]| words.map(|word| Register::splat_pair(Integers, word));
+        let low = |words: [Register<Integers>; 4]| words.map(|word| word.x as u64 & 0xffff);
         let outputs = outputs(I);
-        assert_eq!(low(forward::<I, _>(INPUTS.map(Bits))), outputs, "S-box {I}");
+        assert_eq!(low(forward::<I, _>(of(INPUTS))), outputs, "S-box {I}");
         assert_eq!(
-            low(inverse::<I, _>(outputs.map(Bits))),
+            low(inverse::<I, _>(of(outputs))),
             INPUTS,
             "inverse S-box {I}"
         );

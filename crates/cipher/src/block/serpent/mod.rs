@@ -4,100 +4,38 @@
 //! S-box a circuit over them, and no bit is ever permuted. On top, many blocks
 //! are worked on together, each in a lane of its own.
 
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod gates;
-mod portable;
-pub(crate) mod sbox;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod shallow;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod vectors;
-pub(crate) mod words;
+mod gates;
+mod sbox;
+mod shallow;
+mod vectors;
+mod words;
 
 use zeroize::Zeroize;
 
-#[cfg(target_arch = "x86_64")]
-pub(crate) use self::portable::one;
-pub(crate) use self::portable::{decrypt, encrypt};
-pub(crate) use self::sbox::Words;
-use self::sbox::{COMPLEMENTS, forward};
+use self::sbox::{COMPLEMENTS, Words, forward};
+use self::vectors::{Blocks, DecryptCbc, EncryptCbc, Xts};
 use self::words::{add, mix};
+use super::registers::Registers;
 use super::{Block, BlockCipher};
-use crate::mode::{cbc, xts};
+use crate::mode::cbc::encrypt_few;
 
 const ROUNDS: usize = 32;
 
 /// K₀ … K₃₂, each with the complements that the S-box before it leaves.
-pub(crate) type RoundKeys = [Words; ROUNDS + 1];
+type RoundKeys = [Words; ROUNDS + 1];
 
-/// Who encrypts and decrypts, on which CPU.
-pub(crate) trait Cpu: Copy + Send + Sync + 'static {
-    /// What the circuits add to the true output of each S-box.
-    const COMPLEMENTS: [Words; 8] = COMPLEMENTS;
-
-    /// Encrypts every block in place.
-    fn encrypt(self, keys: &RoundKeys, blocks: &mut [Block]);
-
-    /// Decrypts every block in place.
-    fn decrypt(self, keys: &RoundKeys, blocks: &mut [Block]);
-
-    /// Does [`BlockCipher::encrypt_xts`].
-    fn encrypt_xts(self, keys: &RoundKeys, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        xts::run(starts, sector_bytes, data, &|blocks| {
-            self.encrypt(keys, blocks);
-        });
-    }
-
-    /// Does [`BlockCipher::decrypt_xts`].
-    fn decrypt_xts(self, keys: &RoundKeys, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        xts::run(starts, sector_bytes, data, &|blocks| {
-            self.decrypt(keys, blocks);
-        });
-    }
-
-    /// Does [`BlockCipher::encrypt_cbc`].
-    fn encrypt_cbc(self, keys: &RoundKeys, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        cbc::encrypt(ivs, sector_bytes, data, &|blocks| {
-            self.encrypt(keys, blocks);
-        });
-    }
-
-    /// Does [`BlockCipher::decrypt_cbc`].
-    fn decrypt_cbc(self, keys: &RoundKeys, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        cbc::decrypt(ivs, sector_bytes, data, &|blocks| {
-            self.decrypt(keys, blocks);
-        });
-    }
-}
-
-/// Any CPU that the build is for.
-#[derive(Clone, Copy)]
-pub(crate) struct AnyCpu;
-
-impl AnyCpu {
-    /// A 512-byte sector.
-    const LANES: usize = 32;
-}
-
-impl Cpu for AnyCpu {
-    fn encrypt(self, keys: &RoundKeys, blocks: &mut [Block]) {
-        encrypt::<{ Self::LANES }>(keys, blocks);
-    }
-
-    fn decrypt(self, keys: &RoundKeys, blocks: &mut [Block]) {
-        decrypt::<{ Self::LANES }>(keys, blocks);
-    }
-}
+/// Blocks that are better off in [narrow](Registers::Narrow) registers.
+const FEW: usize = 4;
 
 /// Serpent with a key of 128, 192 or 256 bits.
-pub(crate) struct Serpent<C> {
-    cpu: C,
+pub(crate) struct Serpent<R> {
+    cpu: R,
     round_keys: RoundKeys,
 }
 
-impl<C: Cpu> Serpent<C> {
+impl<R: Registers> Serpent<R> {
     /// The cipher under a key of 16, 24 or 32 bytes, section 4 of the paper.
-    pub(crate) fn new(key: &[u8], cpu: C) -> Self {
+    pub(crate) fn new(key: &[u8], cpu: R) -> Self {
         let mut padded = [0; 32];
         padded[..key.len()].copy_from_slice(key);
         if key.len() < padded.len() {
@@ -117,7 +55,10 @@ impl<C: Cpu> Serpent<C> {
             *words = substitute((ROUNDS + 3 - i) % 8, *words);
         }
         for (round, words) in round_keys[1..].iter_mut().enumerate() {
-            let left = C::COMPLEMENTS[round % 8];
+            let left = match R::TERNARY {
+                true => [0; 4],
+                false => COMPLEMENTS[round % 8],
+            };
             let last = round == ROUNDS - 1;
             *words = add(*words, if last { left } else { mix(left) });
         }
@@ -127,37 +68,74 @@ impl<C: Cpu> Serpent<C> {
     }
 }
 
-impl<C: Cpu> BlockCipher<16> for Serpent<C> {
+impl<R: Registers> Serpent<R> {
+    fn crypt<const ENCRYPT: bool>(&self, blocks: &mut [Block]) {
+        let keys = &self.round_keys;
+        let few = blocks.len() <= FEW;
+        match blocks {
+            // A rotation by two shifts takes longer than a block's own words do.
+            [block] if !R::TERNARY => words::one::<ENCRYPT>(keys, block),
+            _ if few => self.cpu.narrow().enter(Blocks::<ENCRYPT> { keys, blocks }),
+            _ => self.cpu.enter(Blocks::<ENCRYPT> { keys, blocks }),
+        }
+    }
+}
+
+impl<R: Registers> BlockCipher<16> for Serpent<R> {
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
-        self.cpu.encrypt(&self.round_keys, blocks);
+        self.crypt::<true>(blocks);
     }
 
     fn decrypt_blocks(&self, blocks: &mut [Block]) {
-        self.cpu.decrypt(&self.round_keys, blocks);
+        self.crypt::<false>(blocks);
     }
 
     fn encrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        let keys = &self.round_keys;
-        self.cpu.encrypt_xts(keys, starts, sector_bytes, data);
+        self.cpu.enter(Xts::<true> {
+            keys: &self.round_keys,
+            starts,
+            sector_bytes,
+            data,
+        });
     }
 
     fn decrypt_xts(&self, starts: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        let keys = &self.round_keys;
-        self.cpu.decrypt_xts(keys, starts, sector_bytes, data);
+        self.cpu.enter(Xts::<false> {
+            keys: &self.round_keys,
+            starts,
+            sector_bytes,
+            data,
+        });
     }
 
     fn encrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
         let keys = &self.round_keys;
-        self.cpu.encrypt_cbc(keys, ivs, sector_bytes, data);
+        let work = EncryptCbc {
+            keys,
+            ivs,
+            sector_bytes,
+            data,
+        };
+        match ivs {
+            [iv] if !R::TERNARY => {
+                encrypt_few(&[*iv], work.data, |[block]| words::one::<true>(keys, block));
+            }
+            few if few.len() <= FEW => self.cpu.narrow().enter(work),
+            _ => self.cpu.enter(work),
+        }
     }
 
     fn decrypt_cbc(&self, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        let keys = &self.round_keys;
-        self.cpu.decrypt_cbc(keys, ivs, sector_bytes, data);
+        self.cpu.enter(DecryptCbc {
+            keys: &self.round_keys,
+            ivs,
+            sector_bytes,
+            data,
+        });
     }
 }
 
-impl<C> Drop for Serpent<C> {
+impl<R> Drop for Serpent<R> {
     fn drop(&mut self) {
         self.round_keys.zeroize();
     }

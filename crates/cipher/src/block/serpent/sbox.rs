@@ -15,7 +15,7 @@ use crate::block::gates::Gates;
 pub(crate) type Words = [u32; 4];
 
 /// What `forward::<I>` adds to the true output of S-box I.
-pub(crate) const COMPLEMENTS: [Words; 8] = [
+pub(super) const COMPLEMENTS: [Words; 8] = [
     [!0, !0, 0, 0],
     [!0, !0, !0, !0],
     [0, 0, 0, !0],

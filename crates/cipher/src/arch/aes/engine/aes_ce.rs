@@ -11,6 +11,7 @@ use std::arch::is_aarch64_feature_detected;
 use super::super::{Engine, Lines};
 use super::{WHOLE_REGISTER, line, line_mut};
 use crate::arch::Neon;
+use crate::arch::instructions::{binary, enter};
 use crate::block::Block;
 use crate::work::Work;
 
@@ -31,15 +32,7 @@ impl Engine for AesCe {
     const LANES: usize = 1;
     type Vector = uint8x16_t;
 
-    #[inline]
-    fn enter<W: Work<Self>>(self, work: W) {
-        #[target_feature(enable = "neon,aes")]
-        fn enabled<W: Work<AesCe>>(engine: AesCe, work: W) {
-            work.run(engine);
-        }
-        // SAFETY: `self` proves the features.
-        unsafe { enabled(self, work) }
-    }
+    enter!("neon,aes");
 
     #[inline(always)]
     fn load(self, blocks: &[Block]) -> uint8x16_t {
@@ -64,11 +57,7 @@ impl Engine for AesCe {
         unsafe { vld1q_u8(block.as_ptr()) }
     }
 
-    #[inline(always)]
-    fn add(self, x: uint8x16_t, y: uint8x16_t) -> uint8x16_t {
-        // SAFETY: `self` proves NEON.
-        unsafe { veorq_u8(x, y) }
-    }
+    binary! { add: veorq_u8 }
 
     #[inline(always)]
     fn round(self, x: uint8x16_t, key: uint8x16_t) -> uint8x16_t {

@@ -4,6 +4,7 @@ use std::arch::x86_64::*;
 
 use super::super::{Engine, Lines};
 use super::{POLYNOMIAL, WHOLE_REGISTER, line, line_mut};
+use crate::arch::instructions::{binary, enter};
 use crate::block::Block;
 use crate::work::Work;
 
@@ -23,15 +24,7 @@ impl Engine for AesNi {
     const LANES: usize = 1;
     type Vector = __m128i;
 
-    #[inline]
-    fn enter<W: Work<Self>>(self, work: W) {
-        #[target_feature(enable = "aes,pclmulqdq")]
-        fn enabled<W: Work<AesNi>>(engine: AesNi, work: W) {
-            work.run(engine);
-        }
-        // SAFETY: `self` proves the features.
-        unsafe { enabled(self, work) }
-    }
+    enter!("aes,pclmulqdq");
 
     #[inline(always)]
     fn load(self, blocks: &[Block]) -> __m128i {
@@ -58,34 +51,10 @@ impl Engine for AesNi {
         unsafe { _mm_loadu_si128(block.as_ptr().cast()) }
     }
 
-    #[inline(always)]
-    fn add(self, x: __m128i, y: __m128i) -> __m128i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm_xor_si128(x, y) }
-    }
-
-    #[inline(always)]
-    fn round(self, x: __m128i, key: __m128i) -> __m128i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm_aesenc_si128(x, key) }
-    }
-
-    #[inline(always)]
-    fn last_round(self, x: __m128i, key: __m128i) -> __m128i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm_aesenclast_si128(x, key) }
-    }
-
-    #[inline(always)]
-    fn inverse_round(self, x: __m128i, key: __m128i) -> __m128i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm_aesdec_si128(x, key) }
-    }
-
-    #[inline(always)]
-    fn last_inverse_round(self, x: __m128i, key: __m128i) -> __m128i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm_aesdeclast_si128(x, key) }
+    binary! {
+        add: _mm_xor_si128, sum_words: _mm_add_epi32,
+        round: _mm_aesenc_si128, last_round: _mm_aesenclast_si128,
+        inverse_round: _mm_aesdec_si128, last_inverse_round: _mm_aesdeclast_si128
     }
 
     #[inline(always)]
@@ -120,12 +89,6 @@ impl Engine for AesNi {
     #[inline(always)]
     fn next_tweaks(self, _: __m128i, before: __m128i) -> __m128i {
         self.times_x_lanes(before)
-    }
-
-    #[inline(always)]
-    fn sum_words(self, x: __m128i, y: __m128i) -> __m128i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm_add_epi32(x, y) }
     }
 
     #[inline(always)]

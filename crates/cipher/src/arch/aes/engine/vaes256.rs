@@ -4,6 +4,8 @@ use std::arch::x86_64::*;
 
 use super::super::{Engine, Lines};
 use super::{POLYNOMIAL, WHOLE_REGISTER, line, line_mut};
+use crate::arch::instructions::{binary, enter};
+use crate::arch::registers::exchange;
 use crate::block::Block;
 use crate::work::Work;
 
@@ -26,15 +28,7 @@ impl Engine for Vaes256 {
     const TWEAKS_BETWEEN_ROUNDS: bool = false;
     type Vector = __m256i;
 
-    #[inline]
-    fn enter<W: Work<Self>>(self, work: W) {
-        #[target_feature(enable = "avx2,vaes,vpclmulqdq")]
-        fn enabled<W: Work<Vaes256>>(engine: Vaes256, work: W) {
-            work.run(engine);
-        }
-        // SAFETY: `self` proves the features.
-        unsafe { enabled(self, work) }
-    }
+    enter!("avx2,vaes,vpclmulqdq");
 
     #[inline(always)]
     fn load(self, blocks: &[Block]) -> __m256i {
@@ -62,34 +56,10 @@ impl Engine for Vaes256 {
         unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(block.as_ptr().cast())) }
     }
 
-    #[inline(always)]
-    fn add(self, x: __m256i, y: __m256i) -> __m256i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm256_xor_si256(x, y) }
-    }
-
-    #[inline(always)]
-    fn round(self, x: __m256i, key: __m256i) -> __m256i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm256_aesenc_epi128(x, key) }
-    }
-
-    #[inline(always)]
-    fn last_round(self, x: __m256i, key: __m256i) -> __m256i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm256_aesenclast_epi128(x, key) }
-    }
-
-    #[inline(always)]
-    fn inverse_round(self, x: __m256i, key: __m256i) -> __m256i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm256_aesdec_epi128(x, key) }
-    }
-
-    #[inline(always)]
-    fn last_inverse_round(self, x: __m256i, key: __m256i) -> __m256i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm256_aesdeclast_epi128(x, key) }
+    binary! {
+        add: _mm256_xor_si256, sum_words: _mm256_add_epi32,
+        round: _mm256_aesenc_epi128, last_round: _mm256_aesenclast_epi128,
+        inverse_round: _mm256_aesdec_epi128, last_inverse_round: _mm256_aesdeclast_epi128
     }
 
     #[inline(always)]
@@ -143,12 +113,6 @@ impl Engine for Vaes256 {
     }
 
     #[inline(always)]
-    fn sum_words(self, x: __m256i, y: __m256i) -> __m256i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm256_add_epi32(x, y) }
-    }
-
-    #[inline(always)]
     fn add_above(self, x: __m256i, y: __m256i, nth: __m256i, limit: __m256i) -> __m256i {
         // Pairs of words compare as words do, where AES rounds do not run.
         // SAFETY: `self` proves the feature.
@@ -164,42 +128,22 @@ impl Engine for Vaes256 {
     #[inline(always)]
     fn load_lines(self, data: &[u8], lines: &Lines) -> [__m256i; 4] {
         let (a, b) = (line(data, lines[0]), line(data, lines[1]));
-        let (a01, a23, b01, b23) = (
-            self.load(a),
-            self.load(&a[2..]),
-            self.load(b),
-            self.load(&b[2..]),
-        );
-        // SAFETY: `self` proves the feature.
-        unsafe {
-            [
-                _mm256_permute2x128_si256::<0x20>(a01, b01),
-                _mm256_permute2x128_si256::<0x31>(a01, b01),
-                _mm256_permute2x128_si256::<0x20>(a23, b23),
-                _mm256_permute2x128_si256::<0x31>(a23, b23),
-            ]
-        }
+        let (a01, b01) = (self.load(a), self.load(b));
+        let (a23, b23) = (self.load(&a[2..]), self.load(&b[2..]));
+        // SAFETY: `self` proves AVX2.
+        let ([ab0, ab1], [ab2, ab3]) = unsafe { (exchange(a01, b01), exchange(a23, b23)) };
+        [ab0, ab1, ab2, ab3]
     }
 
     #[inline(always)]
     fn store_lines(self, x: [__m256i; 4], data: &mut [u8], lines: &Lines, count: usize) {
-        // SAFETY: `self` proves the feature.
-        let halves = unsafe {
-            [
-                [
-                    _mm256_permute2x128_si256::<0x20>(x[0], x[1]),
-                    _mm256_permute2x128_si256::<0x20>(x[2], x[3]),
-                ],
-                [
-                    _mm256_permute2x128_si256::<0x31>(x[0], x[1]),
-                    _mm256_permute2x128_si256::<0x31>(x[2], x[3]),
-                ],
-            ]
-        };
-        for ([low, high], &at) in halves.into_iter().zip(lines).take(count) {
+        // SAFETY: `self` proves AVX2.
+        let ([a01, b01], [a23, b23]) = unsafe { (exchange(x[0], x[1]), exchange(x[2], x[3])) };
+        let lines = lines.iter().take(count);
+        for (halves, &at) in [[a01, a23], [b01, b23]].into_iter().zip(lines) {
             let line = line_mut(data, at);
-            self.store(low, line);
-            self.store(high, &mut line[2..]);
+            self.store(halves[0], line);
+            self.store(halves[1], &mut line[2..]);
         }
     }
 

@@ -4,6 +4,8 @@ use std::arch::x86_64::*;
 
 use super::super::{Engine, Lines};
 use super::{POLYNOMIAL, WHOLE_REGISTER, line, line_mut};
+use crate::arch::instructions::{binary, enter};
+use crate::arch::registers::columns;
 use crate::block::Block;
 use crate::work::Work;
 
@@ -26,15 +28,7 @@ impl Engine for Vaes512 {
     const LANES: usize = 4;
     type Vector = __m512i;
 
-    #[inline]
-    fn enter<W: Work<Self>>(self, work: W) {
-        #[target_feature(enable = "avx512f,avx512bw,vaes,vpclmulqdq")]
-        fn enabled<W: Work<Vaes512>>(engine: Vaes512, work: W) {
-            work.run(engine);
-        }
-        // SAFETY: `self` proves the features.
-        unsafe { enabled(self, work) }
-    }
+    enter!("avx512f,avx512bw,vaes,vpclmulqdq");
 
     #[inline(always)]
     fn load(self, blocks: &[Block]) -> __m512i {
@@ -62,34 +56,10 @@ impl Engine for Vaes512 {
         unsafe { _mm512_broadcast_i32x4(_mm_loadu_si128(block.as_ptr().cast())) }
     }
 
-    #[inline(always)]
-    fn add(self, x: __m512i, y: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_xor_si512(x, y) }
-    }
-
-    #[inline(always)]
-    fn round(self, x: __m512i, key: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_aesenc_epi128(x, key) }
-    }
-
-    #[inline(always)]
-    fn last_round(self, x: __m512i, key: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_aesenclast_epi128(x, key) }
-    }
-
-    #[inline(always)]
-    fn inverse_round(self, x: __m512i, key: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_aesdec_epi128(x, key) }
-    }
-
-    #[inline(always)]
-    fn last_inverse_round(self, x: __m512i, key: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_aesdeclast_epi128(x, key) }
+    binary! {
+        add: _mm512_xor_si512, sum_words: _mm512_add_epi32,
+        round: _mm512_aesenc_epi128, last_round: _mm512_aesenclast_epi128,
+        inverse_round: _mm512_aesdec_epi128, last_inverse_round: _mm512_aesdeclast_epi128
     }
 
     #[inline(always)]
@@ -143,12 +113,6 @@ impl Engine for Vaes512 {
     }
 
     #[inline(always)]
-    fn sum_words(self, x: __m512i, y: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_add_epi32(x, y) }
-    }
-
-    #[inline(always)]
     fn add_above(self, x: __m512i, y: __m512i, nth: __m512i, limit: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_mask_xor_epi32(x, _mm512_cmpgt_epi32_mask(nth, limit), x, y) }
@@ -166,12 +130,14 @@ impl Engine for Vaes512 {
         let b = self.load(line(data, lines[1]));
         let c = self.load(line(data, lines[2]));
         let d = self.load(line(data, lines[3]));
-        transpose(self, [a, b, c, d])
+        // SAFETY: `self` proves AVX-512 F.
+        unsafe { columns([a, b, c, d]) }
     }
 
     #[inline(always)]
     fn store_lines(self, x: [__m512i; 4], data: &mut [u8], lines: &Lines, count: usize) {
-        let x = transpose(self, x);
+        // SAFETY: `self` proves AVX-512 F.
+        let x = unsafe { columns(x) };
         for (x, &at) in x.into_iter().zip(lines).take(count) {
             self.store(x, line_mut(data, at));
         }
@@ -184,23 +150,5 @@ impl Engine for Vaes512 {
             let unmixed = _mm_aesimc_si128(_mm_loadu_si128(block.as_ptr().cast()));
             _mm_storeu_si128(block.as_mut_ptr().cast(), unmixed);
         }
-    }
-}
-
-/// Exchanges rows and columns of a square of blocks.
-#[inline(always)]
-fn transpose(_: Vaes512, [a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
-    // SAFETY: the first argument proves the feature.
-    unsafe {
-        let a01b01 = _mm512_shuffle_i32x4::<0x44>(a, b);
-        let a23b23 = _mm512_shuffle_i32x4::<0xee>(a, b);
-        let c01d01 = _mm512_shuffle_i32x4::<0x44>(c, d);
-        let c23d23 = _mm512_shuffle_i32x4::<0xee>(c, d);
-        [
-            _mm512_shuffle_i32x4::<0x88>(a01b01, c01d01),
-            _mm512_shuffle_i32x4::<0xdd>(a01b01, c01d01),
-            _mm512_shuffle_i32x4::<0x88>(a23b23, c23d23),
-            _mm512_shuffle_i32x4::<0xdd>(a23b23, c23d23),
-        ]
     }
 }

@@ -69,7 +69,7 @@ impl Avx2Planes<ByNibbles> {
     /// The proof, if it is true.
     pub(crate) fn detect() -> Option<Self> {
         Some(Self {
-            cpu: Avx2::detect()?,
+            _cpu: Avx2::detect()?,
             _inversion: ByNibbles,
         })
     }
@@ -117,7 +117,7 @@ impl Avx2Planes<ByAes> {
     /// The proof, if it is true.
     pub(crate) fn detect() -> Option<Self> {
         Some(Self {
-            cpu: Avx2::detect()?,
+            _cpu: Avx2::detect()?,
             _inversion: ByAes(AesNi::detect()?),
         })
     }
@@ -241,9 +241,9 @@ pub(crate) struct ByGfni(());
 impl Avx2Planes<ByGfni> {
     /// The proof, if it is true.
     pub(crate) fn detect() -> Option<Self> {
-        let cpu = Avx2::detect()?;
+        let _cpu = Avx2::detect()?;
         is_x86_feature_detected!("gfni").then_some(Self {
-            cpu,
+            _cpu,
             _inversion: ByGfni(()),
         })
     }

@@ -3,6 +3,7 @@
 
 use std::arch::x86_64::*;
 
+use crate::arch::instructions::binary;
 use crate::arch::{Avx2Planes, ByNibbles};
 use crate::block::planes::words::{InFourWords, Rows, WordTable, Words};
 use crate::block::planes::{NOTHING, Planes};
@@ -71,11 +72,7 @@ impl Words for Avx2Planes<ByNibbles> {
         self.shuffle(by_blocks, &BY_WORDS)
     }
 
-    #[inline(always)]
-    fn subtract_words(self, x: __m256i, y: __m256i) -> __m256i {
-        // SAFETY: `self` proves AVX2.
-        unsafe { _mm256_sub_epi32(x, y) }
-    }
+    binary! { subtract_words: _mm256_sub_epi32 }
 }
 
 impl Avx2Planes<ByNibbles> {

@@ -1,30 +1,25 @@
 //! Words in AVX-512 registers: those of 64 blocks in planes, or of 16 in words.
 //!
 //! A table of 256 bytes fills four registers. Bytes are looked up in two of them at
-//! once, which AMD's CPUs do in the time that one takes; or, for Intel's, in rows of one
-//! register each. There `vpermi2b` is three operations, two of them for the one port that
+//! once, which AMD's CPUs do in the time that one takes; or in rows of one register each.
+//! On Intel's `vpermi2b` is three operations, two of them for the one port that
 //! shuffles, and all from a mask to a vector takes three cycles and GFNI five: Blowfish
-//! and CAST take 9 to 11 % less by rows.
+//! and CAST take 9 to 11 % less by rows there. Which it is, is [measured](crate::choice).
 
 use std::arch::x86_64::*;
 
 use crate::arch::Avx512Bytes;
+use crate::arch::instructions::binary;
 use crate::block::planes::Planes;
 use crate::block::planes::linear::Linear;
-use crate::block::planes::words::{ByteSums, InFourPlanes, Rows, WordTable, Words};
-
-/// Whether this CPU looks words up faster by rows.
-pub(crate) fn by_rows_is_faster() -> bool {
-    let vendor = __cpuid(0);
-    [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes) == [*b"Genu", *b"ineI", *b"ntel"]
-}
+use crate::block::planes::words::{InFourPlanes, Rows, WordTable, Words};
 
 impl<const BY_ROWS: bool> Words for Avx512Bytes<BY_ROWS> {
     const ROWS: Rows = Rows::Plain;
     const PAIRS: bool = true;
-    type Groups<const G: usize> = InFourPlanes<Self, G>;
+    type Groups<const G: usize> = InFourPlanes<BY_ROWS, G>;
 
-    fn groups<const G: usize>(self) -> InFourPlanes<Self, G> {
+    fn groups<const G: usize>(self) -> InFourPlanes<BY_ROWS, G> {
         InFourPlanes(self)
     }
 
@@ -112,48 +107,50 @@ impl<const BY_ROWS: bool> Words for Avx512Bytes<BY_ROWS> {
         }
     }
 
-    #[inline(always)]
-    fn subtract_words(self, x: __m512i, y: __m512i) -> __m512i {
-        // SAFETY: `self` proves the feature.
-        unsafe { _mm512_sub_epi32(x, y) }
-    }
+    binary! { subtract_words: _mm512_sub_epi32 }
 }
 
-impl<const BY_ROWS: bool> ByteSums for Avx512Bytes<BY_ROWS> {
+/// What sums of words in planes are made of.
+impl<const BY_ROWS: bool> Avx512Bytes<BY_ROWS> {
+    /// Sums of bytes modulo 2⁸.
     #[inline(always)]
-    fn add_bytes(self, x: __m512i, y: __m512i) -> __m512i {
+    pub(crate) fn add_bytes(self, x: __m512i, y: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_add_epi8(x, y) }
     }
 
+    /// Differences of bytes modulo 2⁸.
     #[inline(always)]
-    fn subtract_bytes(self, x: __m512i, y: __m512i) -> __m512i {
+    pub(crate) fn subtract_bytes(self, x: __m512i, y: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_sub_epi8(x, y) }
     }
 
-    /// Bit 7 carries where two of x, y and not the sum are set.
+    /// One in every byte where `sum`, which is `x` and `y` and perhaps one
+    /// added up, went past 255; zero elsewhere: bit 7 carries where two of x, y and not
+    /// the sum are set.
     #[inline(always)]
-    fn carries(self, x: __m512i, y: __m512i, sum: __m512i) -> __m512i {
+    pub(crate) fn carries(self, x: __m512i, y: __m512i, sum: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         self.top_bit(unsafe { _mm512_ternarylogic_epi32::<0b1101_0100>(x, y, sum) })
     }
 
-    /// Bit 7 borrows where two of not x, y and the difference are set.
+    /// One in every byte where `difference`, which is `x` less `y` and perhaps
+    /// less one, went below 0; zero elsewhere: bit 7 borrows where two of not x, y and the
+    /// difference are set.
     #[inline(always)]
-    fn borrows(self, x: __m512i, y: __m512i, difference: __m512i) -> __m512i {
+    pub(crate) fn borrows(self, x: __m512i, y: __m512i, difference: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         self.top_bit(unsafe { _mm512_ternarylogic_epi32::<0b1000_1110>(x, y, difference) })
     }
 
+    /// The bits of `y` where `mask` has ones, those of `x` elsewhere.
     #[inline(always)]
-    fn select(self, mask: __m512i, x: __m512i, y: __m512i) -> __m512i {
+    pub(crate) fn select(self, mask: __m512i, x: __m512i, y: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
         unsafe { _mm512_ternarylogic_epi32::<0b1100_1010>(mask, y, x) }
     }
-}
 
-impl<const BY_ROWS: bool> Avx512Bytes<BY_ROWS> {
     /// Bit 7 of every byte, as 0 or 1.
     #[inline(always)]
     fn top_bit(self, x: __m512i) -> __m512i {

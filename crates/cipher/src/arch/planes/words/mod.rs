@@ -6,6 +6,3 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
-
-#[cfg(target_arch = "x86_64")]
-pub(crate) use self::avx512::by_rows_is_faster;

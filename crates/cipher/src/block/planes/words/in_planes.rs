@@ -1,29 +1,10 @@
-//! Words in planes.
+//! Words in planes of AVX-512.
 
 use zeroize::Zeroize;
 
 use super::{Form, Groups, Rows, WordTable, Words};
-use crate::block::planes::four;
-
-/// What sums of words in planes are made of.
-pub(crate) trait ByteSums: Words {
-    /// Sums of bytes modulo 2⁸.
-    fn add_bytes(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
-
-    /// Differences of bytes modulo 2⁸.
-    fn subtract_bytes(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
-
-    /// One in every byte where `sum`, which is `x` and `y` and perhaps one
-    /// added up, went past 255; zero elsewhere.
-    fn carries(self, x: Self::Vector, y: Self::Vector, sum: Self::Vector) -> Self::Vector;
-
-    /// One in every byte where `difference`, which is `x` less `y` and perhaps
-    /// less one, went below 0; zero elsewhere.
-    fn borrows(self, x: Self::Vector, y: Self::Vector, difference: Self::Vector) -> Self::Vector;
-
-    /// The bits of `y` where `mask` has ones, those of `x` elsewhere.
-    fn select(self, mask: Self::Vector, x: Self::Vector, y: Self::Vector) -> Self::Vector;
-}
+use crate::arch::Avx512Bytes;
+use crate::block::planes::{Planes, four};
 
 /// Each byte of a word in every byte of another.
 #[derive(Clone, Copy)]
@@ -82,11 +63,15 @@ impl Zeroize for Rotation {
 
 /// Words of `G` groups in four planes each, the least significant first.
 #[derive(Clone, Copy)]
-pub(crate) struct InFourPlanes<P, const G: usize>(pub(crate) P);
+pub(crate) struct InFourPlanes<const BY_ROWS: bool, const G: usize>(
+    pub(crate) Avx512Bytes<BY_ROWS>,
+);
 
-impl<P: ByteSums, const G: usize> Form for InFourPlanes<P, G> {
-    type Word = [[P::Vector; 4]; G];
-    const ROWS: Rows = P::ROWS;
+type Vector = <Avx512Bytes as Planes>::Vector;
+
+impl<const BY_ROWS: bool, const G: usize> Form for InFourPlanes<BY_ROWS, G> {
+    type Word = [[Vector; 4]; G];
+    const ROWS: Rows = <Avx512Bytes<BY_ROWS> as Words>::ROWS;
 
     #[inline(always)]
     fn constant(self, word: &super::Constant) -> Self::Word {
@@ -163,21 +148,23 @@ impl<P: ByteSums, const G: usize> Form for InFourPlanes<P, G> {
     }
 }
 
-impl<P: ByteSums, const G: usize> Groups<P, G> for InFourPlanes<P, G> {
+impl<const BY_ROWS: bool, const G: usize> Groups<Avx512Bytes<BY_ROWS>, G>
+    for InFourPlanes<BY_ROWS, G>
+{
     #[inline(always)]
-    fn arrange(self, planes: [P::Vector; 4]) -> [P::Vector; 4] {
+    fn arrange(self, planes: [Vector; 4]) -> [Vector; 4] {
         planes
     }
 
     #[inline(always)]
-    fn restore(self, words: [P::Vector; 4]) -> [P::Vector; 4] {
+    fn restore(self, words: [Vector; 4]) -> [Vector; 4] {
         words
     }
 }
 
-impl<P: ByteSums, const G: usize> InFourPlanes<P, G> {
+impl<const BY_ROWS: bool, const G: usize> InFourPlanes<BY_ROWS, G> {
     #[inline(always)]
-    fn rotate_group(self, [a, b, c, d]: [P::Vector; 4], by: &Rotation) -> [P::Vector; 4] {
+    fn rotate_group(self, [a, b, c, d]: [Vector; 4], by: &Rotation) -> [Vector; 4] {
         let Self(planes) = self;
         let mask = planes.splat(by.two_planes);
         let [a, b, c, d] = [

@@ -27,7 +27,7 @@ use std::hint::black_box;
 use zeroize::Zeroize;
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use self::in_planes::{ByteSums, InFourPlanes};
+pub(crate) use self::in_planes::InFourPlanes;
 pub(crate) use self::in_words::{InFourWords, InWords};
 use super::Planes;
 

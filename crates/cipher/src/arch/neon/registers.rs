@@ -3,38 +3,37 @@
 use std::arch::aarch64::*;
 
 use super::Neon;
+use crate::arch::instructions::{binary, enter};
 use crate::block::Block;
-use crate::block::lanes::Lanes;
+use crate::block::registers::{Registers, WHOLE_REGISTER};
 use crate::work::Work;
 
-const WHOLE_REGISTER: &str = "a register of blocks";
-
-impl Lanes for Neon {
-    const WIDE: usize = 1;
+impl Registers for Neon {
+    const LANES: usize = 1;
     type Vector = uint32x4_t;
+    type Narrow = Self;
 
-    fn enter<W: Work<Self>>(self, work: W) {
-        #[target_feature(enable = "neon")]
-        fn enabled<W: Work<Neon>>(lanes: Neon, work: W) {
-            work.run(lanes);
-        }
-        // SAFETY: `self` proves NEON.
-        unsafe { enabled(self, work) }
+    fn narrow(self) -> Self {
+        self
+    }
+
+    enter!("neon");
+
+    #[inline(always)]
+    fn load(self, bytes: &[u8]) -> uint32x4_t {
+        let bytes: &[u8; 16] = bytes.first_chunk().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves NEON, and the bytes are borrowed.
+        unsafe { vreinterpretq_u32_u8(vld1q_u8(bytes.as_ptr())) }
     }
 
     #[inline(always)]
-    fn load(self, blocks: &[Block]) -> uint32x4_t {
-        let block: &Block = blocks.first().expect(WHOLE_REGISTER);
-        // SAFETY: `self` proves NEON, and the block is borrowed.
-        unsafe { vreinterpretq_u32_u8(vld1q_u8(block.as_ptr())) }
+    fn store(self, x: uint32x4_t, bytes: &mut [u8]) {
+        let bytes: &mut [u8; 16] = bytes.first_chunk_mut().expect(WHOLE_REGISTER);
+        // SAFETY: `self` proves NEON, and the bytes are borrowed.
+        unsafe { vst1q_u8(bytes.as_mut_ptr(), vreinterpretq_u8_u32(x)) }
     }
 
-    #[inline(always)]
-    fn store(self, x: uint32x4_t, blocks: &mut [Block]) {
-        let block: &mut Block = blocks.first_mut().expect(WHOLE_REGISTER);
-        // SAFETY: `self` proves NEON, and the block is borrowed.
-        unsafe { vst1q_u8(block.as_mut_ptr(), vreinterpretq_u8_u32(x)) }
-    }
+    binary! { xor: veorq_u32, and: vandq_u32, or: vorrq_u32, add_words: vaddq_u32 }
 
     #[inline(always)]
     fn splat(self, lane: [u32; 4]) -> uint32x4_t {
@@ -43,21 +42,15 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    fn xor(self, x: uint32x4_t, y: uint32x4_t) -> uint32x4_t {
+    fn splat_word(self, word: u32) -> uint32x4_t {
         // SAFETY: `self` proves NEON.
-        unsafe { veorq_u32(x, y) }
+        unsafe { vdupq_n_u32(word) }
     }
 
     #[inline(always)]
-    fn and(self, x: uint32x4_t, y: uint32x4_t) -> uint32x4_t {
+    fn splat_pair(self, pair: u64) -> uint32x4_t {
         // SAFETY: `self` proves NEON.
-        unsafe { vandq_u32(x, y) }
-    }
-
-    #[inline(always)]
-    fn add_words(self, x: uint32x4_t, y: uint32x4_t) -> uint32x4_t {
-        // SAFETY: `self` proves NEON.
-        unsafe { vaddq_u32(x, y) }
+        unsafe { vreinterpretq_u32_u64(vdupq_n_u64(pair)) }
     }
 
     #[inline(always)]
@@ -99,6 +92,24 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
+    fn shift_pairs_left<const BY: u32>(self, x: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe {
+            let x = vreinterpretq_u64_u32(x);
+            vreinterpretq_u32_u64(vshlq_u64(x, vdupq_n_s64(i64::from(BY))))
+        }
+    }
+
+    #[inline(always)]
+    fn shift_pairs_right<const BY: u32>(self, x: uint32x4_t) -> uint32x4_t {
+        // SAFETY: `self` proves NEON.
+        unsafe {
+            let x = vreinterpretq_u64_u32(x);
+            vreinterpretq_u32_u64(vshlq_u64(x, vdupq_n_s64(-i64::from(BY))))
+        }
+    }
+
+    #[inline(always)]
     fn rotate<const BY: i32>(self, x: uint32x4_t) -> uint32x4_t {
         const BYTES: Block = [3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14];
         // SAFETY: `self` proves NEON, and the bytes are borrowed.
@@ -125,7 +136,27 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
+    fn transpose(self, [a, b, c, d]: [uint32x4_t; 4]) -> [uint32x4_t; 4] {
+        // SAFETY: `self` proves NEON.
+        unsafe {
+            let (ac01, ac23) = (vzip1q_u32(a, c), vzip2q_u32(a, c));
+            let (bd01, bd23) = (vzip1q_u32(b, d), vzip2q_u32(b, d));
+            [
+                vzip1q_u32(ac01, bd01),
+                vzip2q_u32(ac01, bd01),
+                vzip1q_u32(ac23, bd23),
+                vzip2q_u32(ac23, bd23),
+            ]
+        }
+    }
+
+    #[inline(always)]
     fn columns(self, x: [uint32x4_t; 4]) -> [uint32x4_t; 4] {
+        x
+    }
+
+    #[inline(always)]
+    fn rows(self, x: [uint32x4_t; 4]) -> [uint32x4_t; 4] {
         x
     }
 }
