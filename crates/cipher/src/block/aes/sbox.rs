@@ -142,39 +142,22 @@ mod tests {
     use super::*;
     use crate::reference::sub_byte;
 
-    /// All 256 bytes, as bit planes of 256 bits.
-    #[derive(Clone, Copy, PartialEq, Debug)]
-    struct Plane([u128; 2]);
-
-    impl BitAnd for Plane {
-        type Output = Self;
-        fn bitand(self, other: Self) -> Self {
-            Self([self.0[0] & other.0[0], self.0[1] & other.0[1]])
-        }
-    }
-
-    impl BitXor for Plane {
-        type Output = Self;
-        fn bitxor(self, other: Self) -> Self {
-            Self([self.0[0] ^ other.0[0], self.0[1] ^ other.0[1]])
-        }
-    }
-
-    fn planes(bytes: impl Fn(u8) -> u8) -> [Plane; 8] {
+    /// Half of all bytes, as bit planes.
+    fn planes(upper: bool, bytes: impl Fn(u8) -> u8) -> [u128; 8] {
         std::array::from_fn(|bit| {
-            let mut plane = Plane([0; 2]);
-            for x in 0..=255_u8 {
-                let set = u128::from(bytes(x) >> bit & 1);
-                plane.0[usize::from(x / 128)] |= set << (x % 128);
-            }
-            plane
+            (0..128_u8).fold(0, |plane, x| {
+                let set = bytes(x | u8::from(upper) << 7) >> bit & 1;
+                plane | u128::from(set) << x
+            })
         })
     }
 
     #[test]
     fn every_byte() {
-        let aes = planes(|x| sub_byte(x) ^ CONSTANT);
-        assert_eq!(forward(planes(|x| x)), aes);
-        assert_eq!(inverse(aes), planes(|x| x));
+        for upper in [false, true] {
+            let aes = planes(upper, |x| sub_byte(x) ^ CONSTANT);
+            assert_eq!(forward(planes(upper, |x| x)), aes);
+            assert_eq!(inverse(aes), planes(upper, |x| x));
+        }
     }
 }
