@@ -302,7 +302,7 @@ fn what_can_be_mended_is_said() {
         let said = sandbox.refused(2, kind, &format!("info {kind}"));
         assert!(said.contains("header repair"), "{said}");
     }
-    sandbox.write("noise", [0x5a; 1 << 20]);
+    sandbox.write("noise", vec![0x5a; 1 << 20]);
     let said = sandbox.refused(2, "noise", "info noise");
     assert!(!said.contains("header repair"), "{said}");
 }

@@ -25,7 +25,7 @@ fn sandbox() -> Sandbox {
         ("key-cut", &[7; 63]),
         ("nothing", b""),
         ("short", &[0x5a; 100]),
-        ("noise", &[0x5a; 1 << 20]),
+        ("noise", &vec![0x5a; 1 << 20]),
     ];
     for (name, bytes) in files {
         sandbox.write(name, bytes);

@@ -138,8 +138,10 @@ pub fn test(cargo: &mut Command, ran: &mut Ran) -> bool {
     };
     if let Some(output) = child.stdout.take() {
         let mut failures = Failures::default();
+        let mut whole = Whole::default();
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
+            ran.failures.extend(whole.next(&line));
             if let Some(at) = line.find(SKIPPED) {
                 ran.skipped.push(line[at + SKIPPED.len()..].to_owned());
             }
@@ -149,6 +151,7 @@ pub fn test(cargo: &mut Command, ran: &mut Ran) -> bool {
             }
             println!("{line}");
         }
+        ran.failures.extend(whole.end());
     }
     child.wait().is_ok_and(|status| status.success())
 }
@@ -171,6 +174,37 @@ impl Failures {
         let heading = line.starts_with("---- ");
         self.backtrace = !heading && (self.backtrace || line == "stack backtrace:");
         self.listed && !self.backtrace
+    }
+}
+
+/// Finds test programs that ended before they said what came of them: a signal ends one
+/// without a word.
+#[derive(Default)]
+struct Whole {
+    running: bool,
+    last: String,
+}
+
+impl Whole {
+    /// What the program said last that ended before this line.
+    fn next(&mut self, line: &str) -> Option<String> {
+        let mut words = line.split(' ');
+        let begins = words.next() == Some("running")
+            && words.next().is_some_and(|count| count.parse::<usize>().is_ok())
+            && words.next().is_some_and(|word| word.starts_with("test"));
+        let cut_off = if begins { self.end() } else { None };
+        self.running = begins || self.running && !line.starts_with("test result: ");
+        if !line.is_empty() {
+            line.clone_into(&mut self.last);
+        }
+        cut_off
+    }
+
+    /// The same of the last program.
+    fn end(&mut self) -> Option<String> {
+        let said = &self.last;
+        let what = format!("a test program ended in the middle; the last that it said: {said}");
+        std::mem::take(&mut self.running).then_some(what)
     }
 }
 
@@ -216,6 +250,27 @@ fn failures_are_found_without_their_backtraces() {
         "no",
     ];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn programs_that_end_in_the_middle_are_found() {
+    let found = |output: &str| {
+        let mut whole = Whole::default();
+        let mut found: Vec<String> = output.lines().filter_map(|line| whole.next(line)).collect();
+        found.extend(whole.end());
+        found
+    };
+    let good = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed\n\n";
+    assert!(found(good).is_empty());
+    for output in [
+        format!("{good}running 2 tests\ntest b ... ok\n\n{good}"),
+        format!("{good}running 2 tests\ntest b ... ok\n"),
+    ] {
+        let [cut_off] = &found(&output)[..] else {
+            panic!("one program ended in the middle of {output}");
+        };
+        assert!(cut_off.ends_with("test b ... ok"), "{cut_off}");
+    }
 }
 
 #[test]
