@@ -59,11 +59,18 @@ fn compare(filter: &str) -> Result<(), String> {
     if let Some(what) = AARCH64.missing() {
         return Err(format!("{what} is missing"));
     }
+    let wanted: Vec<_> = WORKS
+        .iter()
+        .filter(|work| work.name().contains(filter))
+        .collect();
+    if wanted.is_empty() {
+        return Err(format!("no cipher's name contains {filter}"));
+    }
     let mca = Mca::find()?;
     let engine = build_engine()?;
     let peers = Peers::provide()?;
     let mut compared = Vec::new();
-    for work in WORKS.iter().filter(|work| work.name().contains(filter)) {
+    for work in wanted {
         eprintln!("── {}", work.name());
         compared.push(compare_one(work, &mca, &engine, &peers)?);
     }
@@ -123,7 +130,7 @@ fn cost(mca: &Mca, trace: &Trace) -> Result<Cost, String> {
         }
         covered += executed;
     }
-    // The remainder is taken to need as many cycles an instruction as what was modelled.
+    // The rest is taken to need as many cycles an instruction as what was modelled.
     let scale = total / covered / REQUEST_BYTES as f64;
     Ok(Cost {
         instructions: total / REQUEST_BYTES as f64,

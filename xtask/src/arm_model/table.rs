@@ -7,6 +7,9 @@ use super::peers::Peers;
 use super::published::MEASURED;
 use super::{Both, Comparison, Cost};
 
+/// Libraries by their names, and by those that [`Comparison`] has.
+const LIBRARIES: &[(&str, &str)] = &[("libgcrypt", "libgcrypt"), ("OpenSSL", "openssl")];
+
 /// Every table, and what the figures were made with.
 pub fn report(mca: &Mca, peers: &Peers, compared: &[Comparison]) -> Result<String, String> {
     let mut text = String::new();
@@ -14,7 +17,7 @@ pub fn report(mca: &Mca, peers: &Peers, compared: &[Comparison]) -> Result<Strin
     let _ = writeln!(text, "{}; {versions}.\n", mca.version()?);
     text += &models(mca);
     text += "\n### The engine\n\n";
-    text += &heading("Cipher");
+    text += &heading();
     for Comparison { work, engine, .. } in compared {
         text += &row(&work.name(), figures(engine));
     }
@@ -27,20 +30,25 @@ pub fn report(mca: &Mca, peers: &Peers, compared: &[Comparison]) -> Result<Strin
             continue;
         }
         let _ = writeln!(text, "\n### {name}\n");
-        text += &heading("Cipher");
+        text += &heading();
         for (compared, costs) in &with {
             text += &row(&title(compared), figures(costs));
         }
         let _ = writeln!(text, "\n### {name}'s figure divided by the engine's\n");
-        text += &heading("Cipher");
+        text += &heading();
         for (compared, costs) in &with {
             text += &row(&compared.work.name(), ratios(costs, &compared.engine));
         }
     }
-    text += "\n### Models beside measurements of libgcrypt\n\n";
-    text += &checks(compared);
-    let costs = |compared: &Comparison| coverages(compared).fold(1.0, f64::min);
-    let least = compared.iter().map(costs).fold(1.0, f64::min);
+    let checks = checks(compared);
+    if !checks.is_empty() {
+        text += "\n### Models beside measurements of libgcrypt\n\n";
+        text +=
+            "| Cipher | Processor | Measured | Model | Modelled | Modelled ÷ measured | Commit |\n";
+        text += "|---|---|---|---|---|---|---|\n";
+        text += &checks;
+    }
+    let least = compared.iter().flat_map(coverages).fold(1.0, f64::min);
     let _ = writeln!(
         text,
         "\nAt least {:.1} % of the executed instructions were modelled.",
@@ -48,9 +56,6 @@ pub fn report(mca: &Mca, peers: &Peers, compared: &[Comparison]) -> Result<Strin
     );
     Ok(text)
 }
-
-/// Libraries by their names, and by those that [`Comparison`] has.
-const LIBRARIES: &[(&str, &str)] = &[("libgcrypt", "libgcrypt"), ("OpenSSL", "openssl")];
 
 /// Which processor's model stands for each core.
 fn models(mca: &Mca) -> String {
@@ -61,12 +66,9 @@ fn models(mca: &Mca) -> String {
     text
 }
 
-/// libgcrypt's modelled cycles beside those that its author has measured.
+/// Rows of libgcrypt's modelled cycles beside those that its author has measured.
 fn checks(compared: &[Comparison]) -> String {
-    let mut text =
-        "| Cipher | Processor | Measured | Model | Modelled | Modelled ÷ measured | Commit |\n\
-        |---|---|---|---|---|---|---|\n"
-            .to_owned();
+    let mut text = String::new();
     for measured in MEASURED {
         let Some(costs) = compared
             .iter()
@@ -97,13 +99,12 @@ fn checks(compared: &[Comparison]) -> String {
     text
 }
 
-fn heading(first: &str) -> String {
+/// The head of a table of [`columns`].
+fn heading() -> String {
     let cores: Vec<&str> = CORES.iter().map(|Core { name, .. }| *name).collect();
     let line = "|---".repeat(CORES.len() + 2);
-    format!(
-        "| {first} | Instructions | {} |\n{line}|\n",
-        cores.join(" | ")
-    )
+    let cores = cores.join(" | ");
+    format!("| Cipher | Instructions | {cores} |\n{line}|\n")
 }
 
 fn row(name: &str, figures: impl Iterator<Item = String>) -> String {
