@@ -10,23 +10,26 @@ use crate::root;
 use crate::tests::{Ran, test};
 
 /// A machine that Debian has a linker and a C library for, and QEMU a program.
-struct Machine {
+pub struct Machine {
     /// What it is there to show.
     purpose: &'static str,
     /// Rust's name.
-    target: &'static str,
+    pub target: &'static str,
     /// Debian's name.
-    triplet: &'static str,
-    emulator: &'static str,
+    pub triplet: &'static str,
+    pub emulator: &'static str,
 }
 
+/// 64-bit Arm, which the engine has kernels for.
+pub const AARCH64: Machine = Machine {
+    purpose: "kernels for aarch64",
+    target: "aarch64-unknown-linux-gnu",
+    triplet: "aarch64-linux-gnu",
+    emulator: "qemu-aarch64-static",
+};
+
 const MACHINES: &[Machine] = &[
-    Machine {
-        purpose: "kernels for aarch64",
-        target: "aarch64-unknown-linux-gnu",
-        triplet: "aarch64-linux-gnu",
-        emulator: "qemu-aarch64-static",
-    },
+    AARCH64,
     Machine {
         purpose: "32 bits",
         target: "armv7-unknown-linux-gnueabihf",
@@ -88,17 +91,17 @@ pub fn run(extent: Extent, ran: &mut Ran) -> bool {
 }
 
 impl Machine {
-    fn linker(&self) -> String {
+    pub fn linker(&self) -> String {
         format!("{}-gcc", self.triplet)
     }
 
     /// The C library's folder.
-    fn system(&self) -> String {
+    pub fn system(&self) -> String {
         format!("/usr/{}", self.triplet)
     }
 
     /// What is not there and cannot be had.
-    fn missing(&self) -> Option<String> {
+    pub fn missing(&self) -> Option<String> {
         let tools = [self.linker(), self.emulator.to_owned()];
         let libc = format!("{}/lib/libc.so", self.system());
         if let Some(tool) = tools.into_iter().find(|tool| !present(tool)) {
@@ -112,15 +115,21 @@ impl Machine {
         }
     }
 
-    fn test(&self, extent: Extent, ran: &mut Ran) -> bool {
+    /// Cargo, which builds for this machine and runs what it has built.
+    pub fn cargo(&self, command: &str) -> Command {
         let name = self.target.to_uppercase().replace('-', "_");
         let runner = format!("{} -L {}", self.emulator, self.system());
         let mut cargo = crate::cargo_command();
         cargo
-            .args(["test", "--package", "cryptmark-cipher", "--test", "it"])
-            .args(["--target", self.target])
+            .args([command, "--target", self.target])
             .env(format!("CARGO_TARGET_{name}_LINKER"), self.linker())
             .env(format!("CARGO_TARGET_{name}_RUNNER"), runner);
+        cargo
+    }
+
+    fn test(&self, extent: Extent, ran: &mut Ran) -> bool {
+        let mut cargo = self.cargo("test");
+        cargo.args(["--package", "cryptmark-cipher", "--test", "it"]);
         match extent {
             Extent::Short => {
                 cargo.arg("--");

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arm_model;
 mod book;
 mod budget;
 mod edges;
@@ -11,6 +12,7 @@ mod packages;
 mod tests;
 mod tools;
 mod ublk;
+mod unpacked;
 mod windows;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +25,7 @@ cargo xtask COMMAND
   test           install what the tests need (as root, with apt) and run them all
   install        what longer tests need, alone: tests, ceph, deny (cargo-deny), elsewhere (Spark, Azurite), suites (pjdfstest, fsx)
   emulated       all of the cipher crate's tests on other machines, by QEMU
+  arm-model      instructions and modelled cycles a byte of ciphers on Arm, as tables for docs/ARM.md [FILTER]
   windows        the program for Windows: built, and tried under wine [--zip packs it in target/package as it is shipped]
   ublk           disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
   constant-time  prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [--no-timing] [FILTER]
@@ -42,6 +45,11 @@ fn main() -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
         Some("test") => tests::run(),
         Some("emulated") => tests::run_emulated(),
+        Some("arm-model") => match rest {
+            [] => arm_model::run(""),
+            [filter] => arm_model::run(filter),
+            _ => usage(),
+        },
         Some("install") => install(rest),
         Some("windows") => match rest {
             [] => tests::run_windows(),

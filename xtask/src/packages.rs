@@ -490,6 +490,13 @@ const WINDOWS: &[Tool] = &[
     },
 ];
 
+/// What models Arm's processors.
+const MODELS: &[Tool] = &[Tool {
+    program: "llvm-mca-19",
+    package: "llvm-19",
+    purpose: "models of Arm's processors",
+}];
+
 /// Installs what tests need and is missing, as root and with apt; names what
 /// stays missing.
 pub fn provide() {
@@ -525,6 +532,12 @@ pub fn provide_elsewhere() {
 /// The same for building suites of others.
 pub fn provide_for_suites() {
     provide_all(SUITES.iter().collect());
+}
+
+/// The same for models of Arm's processors, and what builds and runs programs for them.
+pub fn provide_for_models() {
+    let for_arm = |tool: &&Tool| tool.program.contains("aarch64");
+    provide_all(TOOLS.iter().filter(for_arm).chain(MODELS).collect());
 }
 
 /// The same for a Ceph.

@@ -57,6 +57,9 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     /// this one, and not before them.
     const TWEAKS_BETWEEN_ROUNDS: bool = true;
 
+    /// Rounds in one loop, at most. Compilers unroll a loop if its body is small enough.
+    const ROUNDS_IN_A_LOOP: usize = 13;
+
     /// A register.
     type Vector: Copy;
 
@@ -234,12 +237,31 @@ fn inner_rounds<E: Engine, const ENCRYPT: bool, const KEYS: usize, const N: usiz
     keys: &[Block; KEYS],
     batch: &mut [E::Vector; N],
 ) {
-    for key in &keys[1..KEYS - 1] {
+    let (early, late) = inner_keys::<E, KEYS>(keys);
+    rounds::<E, ENCRYPT, N>(engine, early, batch);
+    rounds::<E, ENCRYPT, N>(engine, late, batch);
+}
+
+/// A round for each key.
+#[inline(always)]
+fn rounds<E: Engine, const ENCRYPT: bool, const N: usize>(
+    engine: E,
+    keys: &[Block],
+    batch: &mut [E::Vector; N],
+) {
+    for key in keys {
         let key = engine.splat(key);
         for x in &mut *batch {
             *x = round::<E, ENCRYPT>(engine, *x, key);
         }
     }
+}
+
+/// The keys of the inner rounds, in one part for each loop.
+#[inline(always)]
+fn inner_keys<E: Engine, const KEYS: usize>(keys: &[Block; KEYS]) -> (&[Block], &[Block]) {
+    let keys = &keys[1..KEYS - 1];
+    keys.split_at(keys.len().min(E::ROUNDS_IN_A_LOOP))
 }
 
 /// A round between the first key and the last round.

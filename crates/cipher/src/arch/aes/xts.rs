@@ -15,7 +15,7 @@
 //! rounds of the batch before, which leave units of the CPU idle, and those of the
 //! next sector before the rounds.
 
-use super::{BATCH, Engine, Keyed, last_round, round, with_keys};
+use super::{BATCH, Engine, Keyed, inner_keys, last_round, round, with_keys};
 use crate::block::Block;
 use crate::work::Work;
 
@@ -91,18 +91,29 @@ fn crypt<E: Engine, const ENCRYPT: bool, const KEYS: usize, const NEXT: bool>(
 ) -> [E::Vector; BATCH] {
     let mut next = *tweaks;
     let mut before = tweaks[BATCH - 1];
+    let (early, late) = inner_keys::<E, KEYS>(keys);
     let first = engine.splat(&keys[0]);
     let mut batch = [first; BATCH];
     for (v, x) in batch.iter_mut().enumerate() {
         let data = engine.load(&blocks[v * E::LANES..]);
         *x = engine.add(engine.add(data, tweaks[v]), *x);
     }
-    for (nth, key) in keys[1..KEYS - 1].iter().enumerate() {
+    for (nth, key) in early.iter().enumerate() {
         let key = engine.splat(key);
         for x in &mut batch {
             *x = round::<E, ENCRYPT>(engine, *x, key);
         }
         // AES-128 has as many rounds left after the first as there are tweaks.
+        if NEXT && (1..=BATCH).contains(&nth) {
+            before = engine.next_tweaks(tweaks[nth - 1], before);
+            next[nth - 1] = before;
+        }
+    }
+    for (nth, key) in (early.len()..).zip(late) {
+        let key = engine.splat(key);
+        for x in &mut batch {
+            *x = round::<E, ENCRYPT>(engine, *x, key);
+        }
         if NEXT && (1..=BATCH).contains(&nth) {
             before = engine.next_tweaks(tweaks[nth - 1], before);
             next[nth - 1] = before;
