@@ -59,7 +59,7 @@ impl InLab {
             Ok(lab) => lab.path().to_owned(),
             Err(error) => {
                 println!(
-                    "skipped: file systems in the lab kernel: {error} (cargo xtask lab-kernel)"
+                    "skipped: file systems in the lab kernel: {error} (cargo xtask install lab-kernel)"
                 );
                 return None;
             }

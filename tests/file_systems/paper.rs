@@ -14,7 +14,9 @@ const SHORT: &str = include_str!("../../plans/crypto-fs-short.toml");
 fn the_paper_is_repeated_in_short() {
     let Some(sandbox) = sandbox() else { return };
     if let Err(error) = Lab::find() {
-        println!("skipped: file systems in the lab kernel: {error} (cargo xtask lab-kernel)");
+        println!(
+            "skipped: file systems in the lab kernel: {error} (cargo xtask install lab-kernel)"
+        );
         return;
     }
     let run = record(

@@ -43,7 +43,9 @@ fn what_file_systems_cost_here() {
 fn what_options_of_dm_crypt_cost_in_the_lab() {
     let Some(sandbox) = sandbox() else { return };
     if let Err(error) = Lab::find() {
-        println!("skipped: file systems in the lab kernel: {error} (cargo xtask lab-kernel)");
+        println!(
+            "skipped: file systems in the lab kernel: {error} (cargo xtask install lab-kernel)"
+        );
         return;
     }
     let systems = systems(&sandbox, OPTIONS, &["--system", "lab:dm-crypt"]);

@@ -13,7 +13,7 @@ pub fn sandbox() -> Option<Sandbox> {
     let kernel = match Lab::find() {
         Ok(lab) => lab.path().to_owned(),
         Err(error) => {
-            println!("skipped: the lab kernel: {error} (cargo xtask lab-kernel)");
+            println!("skipped: the lab kernel: {error} (cargo xtask install lab-kernel)");
             return None;
         }
     };

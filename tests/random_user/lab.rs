@@ -20,7 +20,9 @@ fn inside() {
 #[test]
 fn luks2_beside_dm_crypt() {
     if let Err(error) = Lab::find() {
-        println!("skipped: the random user in the lab kernel: {error} (cargo xtask lab-kernel)");
+        println!(
+            "skipped: the random user in the lab kernel: {error} (cargo xtask install lab-kernel)"
+        );
         return;
     }
     let agent = std::env::current_exe().unwrap();

@@ -23,13 +23,13 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
   test           install what the tests need (as root, with apt) and run them all
-  install        what longer tests need, alone: tests, ceph, deny (cargo-deny), elsewhere (Spark, Azurite), suites (pjdfstest, fsx)
+  install        what longer tests need, alone: tests, ceph, deny (cargo-deny), elsewhere (Spark, Azurite), suites (pjdfstest, fsx),
+                 lab-kernel (docs/LAB-KERNEL.md, built in the user's cache)
   emulated       all of the cipher crate's tests on other machines, by QEMU
   arm-model      instructions and modelled cycles a byte of ciphers on Arm, as tables for docs/ARM.md [FILTER]
   windows        the program for Windows: built, and tried under wine [--zip packs it in target/package as it is shipped]
   ublk           disks of a kernel that has the ublk driver, in QEMU: KERNEL UBLK_DRV.KO
   constant-time  prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [--no-timing] [FILTER]
-  lab-kernel     build the kernel of docs/LAB-KERNEL.md in the user's cache
   edges          check who imports whom, that unsafe stays in its rooms, and that Linux is asked for
   book           the pages of docs/ as a website in target/book, by mdBook
   package        Debian package and static programs, in target/package [--test tries them, --short as CI does]
@@ -59,10 +59,6 @@ fn main() -> ExitCode {
             }
             _ => usage(),
         },
-        Some("lab-kernel") => {
-            packages::provide();
-            cargo(&["build", "--package", "cryptmark"]) && tests::lab_kernel()
-        }
         Some("edges") => edges::check(&root()),
         Some("ci") => ci(),
         Some("constant-time") => constant_time(rest),
@@ -157,6 +153,10 @@ fn install(rest: &[String]) -> bool {
         "ceph" => packages::provide_ceph(),
         "deny" => return tools::provide_deny(),
         "elsewhere" => packages::provide_elsewhere(),
+        "lab-kernel" => {
+            packages::provide();
+            return cargo(&["build", "--package", "cryptmark"]) && tests::lab_kernel();
+        }
         "suites" => {
             packages::provide_for_suites();
             let built = SUITES

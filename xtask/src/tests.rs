@@ -190,7 +190,9 @@ impl Whole {
     fn next(&mut self, line: &str) -> Option<String> {
         let mut words = line.split(' ');
         let begins = words.next() == Some("running")
-            && words.next().is_some_and(|count| count.parse::<usize>().is_ok())
+            && words
+                .next()
+                .is_some_and(|count| count.parse::<usize>().is_ok())
             && words.next().is_some_and(|word| word.starts_with("test"));
         let cut_off = if begins { self.end() } else { None };
         self.running = begins || self.running && !line.starts_with("test result: ");

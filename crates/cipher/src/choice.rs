@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::Algorithm;
-use crate::block::{AnyKeying, Keyed};
+use crate::block::{AnyKeying, Keying};
 
 /// Bytes that one turn decrypts: a page or two of sectors, which stay in the cache.
 const BYTES: usize = 8192;
@@ -17,39 +17,31 @@ const TURNS: usize = 16;
 /// Keys `algorithm` by the faster of two kernels. Both are measured when a process keys it
 /// for the first time; listing what there is measures nothing.
 pub(crate) fn faster(algorithm: Algorithm, kernels: [AnyKeying; 2]) -> AnyKeying {
-    static CHOSEN: [OnceLock<bool>; Algorithm::ALL.len()] =
-        [const { OnceLock::new() }; Algorithm::ALL.len()];
-    let chosen = &CHOSEN[algorithm as usize];
     match kernels {
         [AnyKeying::Wide(first), AnyKeying::Wide(second)] => {
-            AnyKeying::Wide(Box::new(move |key| {
-                let is_second = || second_is_faster(algorithm, [&*first, &*second]);
-                match *chosen.get_or_init(is_second) {
-                    true => second(key),
-                    false => first(key),
-                }
-            }))
+            AnyKeying::Wide(either(algorithm, [first, second]))
         }
         [AnyKeying::Narrow(first), AnyKeying::Narrow(second)] => {
-            AnyKeying::Narrow(Box::new(move |key| {
-                let is_second = || second_is_faster(algorithm, [&*first, &*second]);
-                match *chosen.get_or_init(is_second) {
-                    true => second(key),
-                    false => first(key),
-                }
-            }))
+            AnyKeying::Narrow(either(algorithm, [first, second]))
         }
         _ => unreachable!("kernels of one cipher have blocks of one size"),
     }
 }
 
+fn either<const N: usize>(algorithm: Algorithm, kernels: [Keying<N>; 2]) -> Keying<N> {
+    static CHOSEN: [OnceLock<bool>; Algorithm::ALL.len()] =
+        [const { OnceLock::new() }; Algorithm::ALL.len()];
+    let chosen = &CHOSEN[algorithm as usize];
+    Box::new(move |key| {
+        let second = *chosen.get_or_init(|| second_is_faster(algorithm, &kernels));
+        kernels[usize::from(second)](key)
+    })
+}
+
 /// Whether the second kernel takes less time, under a key of zeros.
-fn second_is_faster<const N: usize>(
-    algorithm: Algorithm,
-    kernels: [&dyn Fn(&[u8]) -> Keyed<N>; 2],
-) -> bool {
+fn second_is_faster<const N: usize>(algorithm: Algorithm, kernels: &[Keying<N>; 2]) -> bool {
     let key = vec![0; algorithm.longest_key()];
-    let ciphers = kernels.map(|keyed| keyed(&key));
+    let ciphers = kernels.each_ref().map(|keyed| keyed(&key));
     let mut shortest = [Duration::MAX; 2];
     let mut data = [0; BYTES];
     let blocks = data.as_chunks_mut().0;
@@ -67,24 +59,24 @@ fn second_is_faster<const N: usize>(
 mod tests {
     use super::second_is_faster;
     use crate::Algorithm;
-    use crate::block::{BlockCipher, Keyed, Null};
+    use crate::block::{BlockCipher, Keying, Null};
 
-    /// Decrypts nothing, `0` times.
-    struct Slow(u64);
+    /// Decrypts nothing, and sleeps over it.
+    struct Slow;
 
     impl BlockCipher<16> for Slow {
         fn encrypt_blocks(&self, _: &mut [[u8; 16]]) {}
 
         fn decrypt_blocks(&self, _: &mut [[u8; 16]]) {
-            std::thread::sleep(std::time::Duration::from_micros(self.0));
+            std::thread::sleep(std::time::Duration::from_micros(100));
         }
     }
 
     #[test]
     fn who_sleeps_is_not_chosen() {
-        let quick = |_: &[u8]| -> Keyed<16> { Box::new(Null) };
-        let slow = |_: &[u8]| -> Keyed<16> { Box::new(Slow(100)) };
-        assert!(second_is_faster(Algorithm::Cast6, [&slow, &quick]));
-        assert!(!second_is_faster(Algorithm::Cast6, [&quick, &slow]));
+        let quick = || -> Keying<16> { Box::new(|_| Box::new(Null)) };
+        let slow = || -> Keying<16> { Box::new(|_| Box::new(Slow)) };
+        assert!(second_is_faster(Algorithm::Cast6, &[slow(), quick()]));
+        assert!(!second_is_faster(Algorithm::Cast6, &[quick(), slow()]));
     }
 }

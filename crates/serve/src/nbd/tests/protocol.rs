@@ -223,7 +223,7 @@ fn requests_that_are_wrong_are_answered_so() {
 fn a_read_only_export_stays_as_it_is() {
     let running = two();
     let mut raw = Raw::with(&running.path(), "second", true);
-    assert_eq!(raw.write(0, 0, &[1; 300_000]), errno::EPERM);
+    assert_eq!(raw.write(0, 0, &vec![1; 300_000]), errno::EPERM);
     for command in [command::TRIM, command::WRITE_ZEROES] {
         assert_eq!(raw.ask(command, 0, 0, 512).error, errno::EPERM);
     }
