@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use crate::Algorithm;
 use crate::block::{AnyKeying, Keying};
 
-/// Bytes that one turn decrypts: a page or two of sectors, which stay in the cache.
+/// Bytes that one turn decrypts: few enough to stay in the first-level cache.
 const BYTES: usize = 8192;
 
-/// Turns of each kernel: both take about a millisecond. The shortest counts, so that
-/// whatever else the machine does has to come sixteen times in a row to be seen.
+/// Turns of each kernel: about a millisecond for both. The shortest turn counts, because other
+/// work on the machine can only make one longer.
 const TURNS: usize = 16;
 
 /// Keys `algorithm` by the faster of two kernels. Both are measured when a process keys it

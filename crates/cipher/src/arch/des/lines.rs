@@ -22,17 +22,17 @@ const LINE_BLOCKS: usize = LINE / size_of::<Block>();
 
 /// Blocks on whole lines.
 #[repr(align(64))]
-struct Lines<const BLOCKS: usize>([Block; BLOCKS]);
+struct Aligned<const BLOCKS: usize>([Block; BLOCKS]);
 
-/// Encrypts sectors, at most [`LANES`] and by eights.
-pub(super) struct Encrypt<'a> {
+/// Encrypts sectors, at most [`LANES`] and by eights, or decrypts any number that are whole lines.
+pub(super) struct Lines<'a, const ENCRYPT: bool> {
     pub(super) rounds: Rounds<'a>,
     pub(super) ivs: &'a [Block],
     pub(super) sector_bytes: usize,
     pub(super) data: &'a mut [u8],
 }
 
-impl<C: Planes<Registers = Avx512>> Work<C> for Encrypt<'_> {
+impl<C: Planes<Registers = Avx512>> Work<C> for Lines<'_, true> {
     #[inline(always)]
     fn run(self, cpu: C) {
         let Self {
@@ -43,7 +43,7 @@ impl<C: Planes<Registers = Avx512>> Work<C> for Encrypt<'_> {
         } = self;
         let sectors = ivs.len();
         let mut work = Planar::new(cpu);
-        let Lines(rows) = &mut Lines([[0; 8]; LINE_BLOCKS * LANES]);
+        let Aligned(rows) = &mut Aligned([[0; 8]; LINE_BLOCKS * LANES]);
         for first in (0..sectors).step_by(8) {
             // SAFETY: `cpu` proves AVX-512 F.
             unsafe { gather(data, first, sector_bytes, rows) };
@@ -69,15 +69,7 @@ impl<C: Planes<Registers = Avx512>> Work<C> for Encrypt<'_> {
     }
 }
 
-/// Decrypts sectors, which are whole lines.
-pub(super) struct Decrypt<'a> {
-    pub(super) rounds: Rounds<'a>,
-    pub(super) ivs: &'a [Block],
-    pub(super) sector_bytes: usize,
-    pub(super) data: &'a mut [u8],
-}
-
-impl<C: Planes<Registers = Avx512>> Work<C> for Decrypt<'_> {
+impl<C: Planes<Registers = Avx512>> Work<C> for Lines<'_, false> {
     #[inline(always)]
     fn run(self, cpu: C) {
         let Self {
@@ -88,8 +80,8 @@ impl<C: Planes<Registers = Avx512>> Work<C> for Decrypt<'_> {
         } = self;
         let sector_blocks = sector_bytes / size_of::<Block>();
         let mut work = Planar::new(cpu);
-        let Lines(plain) = &mut Lines([[0; 8]; LANES]);
-        let Lines(padded) = &mut Lines([[0; 8]; LANES]);
+        let Aligned(plain) = &mut Aligned([[0; 8]; LANES]);
+        let Aligned(padded) = &mut Aligned([[0; 8]; LANES]);
         let mut before = [0; 8];
         let data = data.as_chunks_mut().0;
         for start in (0..data.len()).step_by(LANES) {

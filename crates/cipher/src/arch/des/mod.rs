@@ -5,7 +5,7 @@ mod lines;
 mod serial;
 mod turned;
 
-use self::lines::{Decrypt, Encrypt};
+use self::lines::Lines;
 use self::serial::Serial;
 use self::turned::Turned;
 use super::{Avx512, Avx512Bytes};
@@ -42,7 +42,7 @@ impl Cpu for Avx512 {
                 });
                 continue;
             }
-            let lines = Encrypt {
+            let lines = Lines::<true> {
                 rounds,
                 ivs,
                 sector_bytes,
@@ -56,7 +56,7 @@ impl Cpu for Avx512 {
     }
 
     fn decrypt_cbc(self, rounds: Rounds<'_>, ivs: &[Block], sector_bytes: usize, data: &mut [u8]) {
-        let lines = Decrypt {
+        let lines = Lines::<false> {
             rounds,
             ivs,
             sector_bytes,
