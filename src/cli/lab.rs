@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use volume::VolumeError;
 
-/// Memory that a kernel boots with, and the most that it can use, in MiB.
-const MEMORY: std::ops::RangeInclusive<u64> = 64..=65536;
+/// Memory with which a kernel boots and has some left, and the most that it can use, in
+/// MiB: its flash chip in memory takes 64, it takes 26 itself.
+const MEMORY: std::ops::RangeInclusive<u64> = 128..=65536;
 
 /// Options of `cryptmark lab`.
 #[derive(Debug, Args)]
@@ -92,7 +93,7 @@ fn start(options: RunOptions) -> Result<(), Failure> {
         return Err(Failure::new(
             2,
             format!("a lab cannot have {} of memory", options.memory),
-            "Give it from 64MiB to 64GiB.",
+            "Give it from 128MiB to 64GiB.",
         ));
     }
     let mut job = Job::new(options.command)?;

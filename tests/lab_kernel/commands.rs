@@ -168,7 +168,7 @@ fn what_cannot_be_run_is_said_in_two_lines() {
             2,
             "nowhere",
         ),
-        (&["run", "--memory", "1MiB", "--", "true"], 2, "memory"),
+        (&["run", "--memory", "127MiB", "--", "true"], 2, "memory"),
         (&["run"], 2, "COMMAND"),
     ] {
         let output = lab(&sandbox, arguments).output().unwrap();

@@ -102,7 +102,7 @@ fn patience_ends() {
 fn a_panic_is_told_with_the_kernels_words() {
     let Some(sandbox) = sandbox() else { return };
     let script = "echo 1 >/proc/sys/vm/panic_on_oom; exec tail /dev/zero";
-    let run = ["run", "--memory", "96MiB", "--", "sh", "-c", script];
+    let run = ["run", "--memory", "128MiB", "--", "sh", "-c", script];
     let output = lab(&sandbox, &run).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");

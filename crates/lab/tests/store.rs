@@ -48,12 +48,13 @@ fn file(path: &Path, run: &str) -> PathBuf {
     path.join(format!("runs/{run}.jsonl"))
 }
 
-/// This program once more, as one of its ignored tests.
+/// This program once more, as one of its ignored tests, whose progress is no part of ours.
 fn child(test: &str, store: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", test, "--ignored", "--nocapture"])
-        .env("STORE_UNDER_TEST", store);
+        .env("STORE_UNDER_TEST", store)
+        .stdout(Stdio::null());
     command
 }
 
