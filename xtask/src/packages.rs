@@ -265,6 +265,16 @@ const TOOLS: &[Tool] = &[
         purpose: "certificates for the NBD server",
     },
     Tool {
+        program: "dislocker-file",
+        package: "dislocker",
+        purpose: "the peer that opens BitLocker volumes",
+    },
+    Tool {
+        program: "bdemount",
+        package: "libbde-utils",
+        purpose: "the peer that opens BitLocker volumes",
+    },
+    Tool {
         program: "tcplay",
         package: "tcplay",
         purpose: "the peer that opens TrueCrypt volumes",
@@ -371,6 +381,12 @@ const PYTHONS: &[Python] = &[
         packages: &["kubernetes-validate"],
         file: "bin/kubernetes-validate",
         purpose: "manifests are checked",
+    },
+    Python {
+        folder: "dissect",
+        packages: &["dissect.fve"],
+        file: "bin/fve-dd",
+        purpose: "the peer that opens BitLocker volumes",
     },
     Python {
         folder: "tables",

@@ -265,7 +265,7 @@ impl BlockError {
             Self::OutOfRange { .. } => "Choose a smaller size or offset, or a larger device.",
             Self::ReadOnly => "Open the device for writing, or choose a workload that only reads.",
             Self::Protected { .. } => {
-                "Open it again, and keep the data of the outer volume away from the hidden one."
+                "Write elsewhere: it is a hidden volume's, or what the volume keeps for itself."
             }
             Self::NoSpace { .. } => {
                 "Free some space, choose a smaller --size, or point --at to another file system."

@@ -1,5 +1,6 @@
 //! [`VolumeError`]: what can be wrong with a volume.
 
+use crate::bitlk::RecoveryDamage;
 use crate::damage::printable;
 use crate::{Damage, Format, Given, Hash, Secret};
 use block::BlockError;
@@ -169,6 +170,36 @@ pub enum VolumeError {
     NullKeyslot {
         /// Its number.
         slot: u32,
+    },
+
+    /// The passphrase or key file opens none of a BitLocker volume's protectors.
+    #[error("no protector opens with {given}; the volume has {}", there.join(", "))]
+    NoProtectorFits {
+        /// What was tried.
+        given: Given,
+        /// The kinds of protectors that there are.
+        there: Vec<&'static str>,
+    },
+
+    /// What is meant as a recovery password is none.
+    #[error("the recovery password is mistyped: {damage}")]
+    RecoveryPassword {
+        /// Where.
+        damage: RecoveryDamage,
+    },
+
+    /// A file with a startup key of BitLocker's is damaged.
+    #[error("the startup key cannot be used: {damage}")]
+    StartupKey {
+        /// What is wrong with it.
+        damage: Damage,
+    },
+
+    /// A part of the volume is encrypted, and its state could not be kept while it is written.
+    #[error("this {} volume is being encrypted or decrypted, and that has not ended", format.title())]
+    Converting {
+        /// The format.
+        format: Format,
     },
 
     /// The passphrase, with all key derivations and ciphers that were tried,
@@ -567,6 +598,8 @@ impl VolumeError {
             | Self::KeyslotsUntried { .. }
             | Self::NoKeyslot { .. }
             | Self::NoHeaderFits
+            | Self::NoProtectorFits { .. }
+            | Self::RecoveryPassword { .. }
             | Self::WrongVolumeKey => Verdict::WrongSecret,
             Self::Block(
                 BlockError::Io { .. }
@@ -582,6 +615,7 @@ impl VolumeError {
             | Self::OtherKeyslots { .. }
             | Self::HeaderChanged { .. }
             | Self::Reencrypting
+            | Self::Converting { .. }
             | Self::RecoveryNeeded
             | Self::UnboundReencryption
             | Self::Decrypted { .. }
@@ -653,6 +687,15 @@ impl VolumeError {
                  if the header is one of those."
                     .to_owned()
             }
+            Self::NoProtectorFits { given: Given::Other, .. } => {
+                "Check it; `cryptmark volume info` shows each protector, and what opens it.".to_owned()
+            }
+            Self::NoProtectorFits { given, .. } => given.remedy().to_owned(),
+            Self::RecoveryPassword { .. } => "Compare it with the paper or the account.".to_owned(),
+            Self::StartupKey { .. } => {
+                "Check that it is the right file with the ending .BEK, and the whole of it.".to_owned()
+            }
+            Self::Converting { .. } => "Open it --read-only, or let Windows finish that.".to_owned(),
             Self::WrongVolumeKey => "Give the --volume-key-file of this volume.".to_owned(),
             Self::EmptyKeyslot { .. } => {
                 "See `cryptmark volume info` for the keyslots that there are.".to_owned()

@@ -1,7 +1,7 @@
 //! [`Format`]: the kinds of volumes, by cryptsetup's names.
 
 use crate::unaligned::read_up_to;
-use crate::{VolumeError, bestcrypt, luks2};
+use crate::{VolumeError, bestcrypt, bitlk, fvault2, luks2};
 use block::BlockDevice;
 use std::fmt;
 
@@ -24,11 +24,15 @@ pub enum Format {
     LoopAes,
     /// BestCrypt version 8 and 9 containers.
     Bestcrypt,
+    /// BitLocker, and BitLocker To Go.
+    Bitlk,
+    /// FileVault 2 on Core Storage.
+    Fvault2,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Luks1,
         Self::Luks2,
         Self::Plain,
@@ -37,6 +41,8 @@ impl Format {
         Self::Cryptoloop,
         Self::LoopAes,
         Self::Bestcrypt,
+        Self::Bitlk,
+        Self::Fvault2,
     ];
 
     /// The name on the command line and in records.
@@ -50,6 +56,8 @@ impl Format {
             Self::Cryptoloop => "cryptoloop",
             Self::LoopAes => "loopaes",
             Self::Bestcrypt => "bestcrypt",
+            Self::Bitlk => "bitlk",
+            Self::Fvault2 => "fvault2",
         }
     }
 
@@ -69,6 +77,8 @@ impl Format {
             Self::Cryptoloop => "cryptoloop",
             Self::LoopAes => "loop-AES",
             Self::Bestcrypt => "BestCrypt",
+            Self::Bitlk => "BitLocker",
+            Self::Fvault2 => "FileVault 2",
         }
     }
 
@@ -88,6 +98,10 @@ impl Format {
             Self::Cryptoloop => "Give a passphrase or a --volume-key-file.",
             Self::LoopAes => "Give a --key-file of 1, 64 or 65 lines.",
             Self::Bestcrypt => "Give a passphrase.",
+            Self::Fvault2 => "Give a passphrase, the recovery key, or the --volume-key-file.",
+            Self::Bitlk => {
+                "Give a passphrase or the recovery password, a --key-file with a startup key, or the --volume-key-file."
+            }
         }
     }
 
@@ -119,6 +133,12 @@ impl Format {
         }
         if bestcrypt::has_signature(&start) {
             return Ok(Some(Self::Bestcrypt));
+        }
+        if bitlk::has_signature(&start) {
+            return Ok(Some(Self::Bitlk));
+        }
+        if fvault2::has_signature(&start) {
+            return Ok(Some(Self::Fvault2));
         }
         match (luks2::has_second_copy(device)?, unread) {
             (true, _) => Ok(Some(Self::Luks2)),

@@ -15,7 +15,9 @@
 mod af;
 mod allocation;
 pub mod bestcrypt;
+pub mod bitlk;
 mod calibrate;
+mod crc;
 mod crypt;
 pub mod cryptoloop;
 mod damage;
@@ -23,6 +25,7 @@ mod draft;
 mod error;
 mod fields;
 mod format;
+pub mod fvault2;
 mod hash;
 mod integrity;
 mod kdf;

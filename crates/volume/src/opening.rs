@@ -1,8 +1,9 @@
 //! [`Opening`]: all that a user says about a volume, of whatever format.
 
+use crate::bitlk::{BitlkDevice, BitlkMapping};
 use crate::{
     CryptDevice, Format, Limits, Mapping, SealedDevice, SealedMapping, Secret, VolumeError,
-    bestcrypt, cryptoloop, loopaes, luks1, luks2, plain, tcrypt,
+    bestcrypt, bitlk, cryptoloop, fvault2, loopaes, luks1, luks2, plain, tcrypt,
 };
 use block::BlockDevice;
 use block::layer::Concat;
@@ -31,6 +32,10 @@ pub enum Opening {
     Tcrypt(Box<tcrypt::Opening>),
     /// BestCrypt, to be read only, and by guess.
     Bestcrypt,
+    /// BitLocker.
+    Bitlk,
+    /// FileVault 2.
+    Fvault2,
 }
 
 /// An opened volume.
@@ -41,6 +46,8 @@ pub struct Opened {
     pub rows: Vec<Row>,
     /// The whole of it, if its sectors have tags; there are no rows then.
     pub sealed: Option<SealedMapping>,
+    /// The whole of it, if it is one of BitLocker's; there are no rows then.
+    pub bitlk: Option<BitlkMapping>,
     /// The keyslot that opened, where the format has keyslots.
     pub slot: Option<u32>,
     /// Whether the header of a TrueCrypt or VeraCrypt volume could not be used, and its copy
@@ -80,7 +87,16 @@ impl Opened {
         let storage = Storage::Data;
         Self {
             rows: vec![Row { storage, mapping }],
+            ..Self::without_rows(slot)
+        }
+    }
+
+    /// An opened volume of which nothing else is known yet.
+    pub(crate) fn without_rows(slot: Option<u32>) -> Self {
+        Self {
+            rows: Vec::new(),
             sealed: None,
+            bitlk: None,
             slot,
             by_copy: false,
         }
@@ -93,11 +109,15 @@ impl Opened {
         for row in &mut self.rows {
             row.mapping.allow_discards = true;
         }
+        if let Some(bitlk) = &mut self.bitlk {
+            bitlk.mapping.allow_discards = true;
+        }
         self
     }
 
     /// A second view of the volume, in which what was never written is zeros; `None` where its
-    /// sectors have tags, which tell that already.
+    /// sectors have tags, which tell that already, and for BitLocker's volumes, in which Windows
+    /// leaves nothing so.
     pub fn with_blanks(&self) -> Option<Self> {
         let row = |row: &Row| Row {
             storage: row.storage,
@@ -108,10 +128,9 @@ impl Opened {
         };
         let view = Self {
             rows: self.rows.iter().map(row).collect(),
-            sealed: None,
-            ..*self
+            ..Self::without_rows(self.slot)
         };
-        self.sealed.is_none().then(|| view.allowing_discards())
+        (!self.rows.is_empty()).then(|| view.allowing_discards())
     }
 
     /// The plaintext view of the volume, over references to the two devices or
@@ -126,6 +145,9 @@ impl Opened {
     ) -> Result<Box<dyn BlockDevice + 'a>, VolumeError> {
         if let Some(sealed) = self.sealed {
             return Ok(Box::new(SealedDevice::open(data, &sealed)?));
+        }
+        if let Some(bitlk) = self.bitlk {
+            return Ok(Box::new(BitlkDevice::new(data, bitlk)?));
         }
         let mut parts: Vec<Box<dyn BlockDevice + 'a>> = Vec::new();
         for row in self.rows {
@@ -153,6 +175,19 @@ impl Opening {
             Self::LoopAes(_) => Format::LoopAes,
             Self::Tcrypt(opening) => opening.family.format(),
             Self::Bestcrypt => Format::Bestcrypt,
+            Self::Bitlk => Format::Bitlk,
+            Self::Fvault2 => Format::Fvault2,
+        }
+    }
+
+    /// Whether the volume whose header is on `header` opens without any secret.
+    ///
+    /// # Errors
+    /// Those of reading the header.
+    pub fn needs_no_secret(&self, header: &dyn BlockDevice) -> Result<bool, VolumeError> {
+        match self {
+            Self::Bitlk => Ok(bitlk::Header::read(header)?.opens_by_itself()),
+            _ => Ok(false),
         }
     }
 
@@ -190,18 +225,14 @@ impl Opening {
                     let rows = parsed.rows(header, data, &keys, access)?;
                     return Ok(Opened {
                         rows,
-                        sealed: None,
-                        slot: None,
-                        by_copy: false,
+                        ..Opened::without_rows(None)
                     });
                 }
                 let unlocked = parsed.unlock(header, secret, *slot, limits)?;
                 if parsed.is_sealed() {
                     return Ok(Opened {
-                        rows: Vec::new(),
                         sealed: Some(parsed.sealed_mapping(unlocked.key, access)?),
-                        slot: unlocked.slot,
-                        by_copy: false,
+                        ..Opened::without_rows(unlocked.slot)
                     });
                 }
                 let mapping = parsed.mapping(unlocked.key, data)?;
@@ -221,6 +252,37 @@ impl Opening {
                 let unlocked = parsed.unlock(header, secret, limits)?;
                 let mapping = parsed.guessed_mapping(&unlocked.key, data)?;
                 return Ok(Opened::new(mapping, unlocked.slot));
+            }
+            Self::Bitlk => {
+                let parsed = bitlk::Header::read(data)?;
+                let unlocked = parsed.unlock(secret, limits)?;
+                let key = Some(&unlocked.key).filter(|key| !key.is_empty());
+                let mapping = || parsed.mapping(key, data, access);
+                let by_key_itself = matches!(secret, Secret::VolumeKey(_));
+                if by_key_itself && !BitlkDevice::new(data, mapping()?)?.holds_a_file_system()? {
+                    return Err(VolumeError::WrongVolumeKey);
+                }
+                return Ok(Opened {
+                    bitlk: Some(mapping()?),
+                    ..Opened::without_rows(unlocked.slot)
+                });
+            }
+            Self::Fvault2 => {
+                let parsed = fvault2::Header::read(data)?;
+                let unlocked = parsed.unlock(secret, limits)?;
+                let opened = || -> Result<_, VolumeError> {
+                    Ok(Opened {
+                        rows: parsed.rows(&unlocked.key, data)?,
+                        ..Opened::without_rows(unlocked.slot)
+                    })
+                };
+                if matches!(secret, Secret::VolumeKey(_)) {
+                    let view = opened()?.device::<&dyn BlockDevice>(data, data)?;
+                    if block::signature::names(&view)?.is_empty() {
+                        return Err(VolumeError::WrongVolumeKey);
+                    }
+                }
+                return opened();
             }
             Self::Tcrypt(opening) => {
                 let unlocked = opening.unlock(header, secret, limits, watch)?;

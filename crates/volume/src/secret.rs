@@ -18,6 +18,13 @@ pub enum Secret {
 }
 
 impl Secret {
+    /// The bytes of whatever kind.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Passphrase(key) | Self::KeyFile(key) | Self::VolumeKey(key) => key.as_bytes(),
+        }
+    }
+
     /// Its kind in a sentence.
     pub(crate) const fn kind(&self) -> &'static str {
         match self {

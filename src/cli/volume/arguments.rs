@@ -31,7 +31,7 @@ const SECTOR: u64 = 512;
 pub struct VolumeArguments {
     /// The volume: a file, a block device, or nbd+unix:///EXPORT?socket=PATH, nbd://HOST:PORT/EXPORT
     image: PathBuf,
-    /// luks1, luks2, luks, plain, tcrypt, veracrypt, cryptoloop, loopaes or bestcrypt [default: what its signature says]
+    /// luks1, luks2, luks, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk or fvault2 [default: what its signature says]
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
     /// Cipher in dm-crypt notation, where no header tells
@@ -365,6 +365,8 @@ impl VolumeArguments {
             Format::LoopAes => Opening::LoopAes(self.loopaes()?),
             Format::Tcrypt => Opening::Tcrypt(Box::new(self.tcrypt(Family::TrueCrypt)?)),
             Format::Veracrypt => Opening::Tcrypt(Box::new(self.tcrypt(Family::VeraCrypt)?)),
+            Format::Bitlk => Opening::Bitlk,
+            Format::Fvault2 => Opening::Fvault2,
             Format::Bestcrypt if self.experimental => Opening::Bestcrypt,
             Format::Bestcrypt => {
                 return Err(Failure::new(

@@ -5,11 +5,12 @@ use super::disk::Disk;
 use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print};
+use block::BlockDevice;
 use clap::Args;
 use serde_json::{Value, json};
 use volume::luks2::{Keyslot, Place, Priority, Recovered, SegmentKind, SegmentSize};
 use volume::tcrypt::Family;
-use volume::{Format, Limits, bestcrypt, luks1, luks2, tcrypt};
+use volume::{Format, Limits, bestcrypt, bitlk, fvault2, luks1, luks2, tcrypt};
 
 /// Options of `cryptmark volume info`.
 #[derive(Debug, Args)]
@@ -32,6 +33,8 @@ pub fn run(options: &InfoOptions) -> Result<(), Failure> {
         Format::Luks1 => luks1(devices.header())?,
         Format::Luks2 => luks2(&luks2::Header::read(devices.header())?),
         Format::Bestcrypt => bestcrypt_info(&bestcrypt::Header::read(devices.header())?),
+        Format::Fvault2 => fvault2_info(&fvault2::Header::read(devices.data())?),
+        Format::Bitlk => bitlk_info(&bitlk::Header::read(devices.data())?, devices.data()),
         Format::Tcrypt => tcrypt_info(options, &devices, Family::TrueCrypt)?,
         Format::Veracrypt => tcrypt_info(options, &devices, Family::VeraCrypt)?,
         other => {
@@ -111,6 +114,102 @@ fn bestcrypt_info(header: &bestcrypt::Header) -> Value {
         "data_bytes": header.data_length,
         "keyslots": keyslots,
     })
+}
+
+fn bitlk_info(header: &bitlk::Header, device: &Disk) -> Value {
+    let size = device.geometry().size;
+    let encrypted = header.conversion.encrypted_bytes(size);
+    let protectors: serde_json::Map<_, _> = header
+        .protectors
+        .iter()
+        .map(|protector| {
+            let mut said = json!({
+                "type": protector.kind.name(),
+                "changed": windows_time(protector.modified),
+                "opened_by": protector.kind.opened_by(),
+            });
+            if let Some(name) = protector.name.as_deref().filter(|name| !name.is_empty()) {
+                said["name"] = json!(name);
+            }
+            (protector.identifier.to_string(), without_unknowns(said))
+        })
+        .collect();
+    let lost = header.conversion.lost();
+    without_unknowns(json!({
+        "format": "bitlk",
+        "made_by": match header.generation {
+            bitlk::Generation::Vista => "Windows Vista",
+            bitlk::Generation::Seven => "Windows 7 or later",
+            bitlk::Generation::ToGo => "BitLocker To Go",
+        },
+        "uuid": header.identifier.to_string(),
+        "description": header.description,
+        "created": windows_time(header.created),
+        "metadata_version": header.version,
+        "copies": header.copies.each_ref().map(ToString::to_string),
+        "cipher": header.method.spec().to_string(),
+        "key_bits": header.method.key_bytes() * 8,
+        "sector_size": header.sector_size.bytes(),
+        "state": header.conversion.state.name(),
+        "volume_bytes": size,
+        "encrypted_bytes": encrypted,
+        "encrypt_on_write": header.conversion.is_on_write(),
+        "bitmaps": lost.map(|damage| format!("damaged: {damage}")),
+        "protectors": protectors,
+    }))
+}
+
+fn without_unknowns(mut said: Value) -> Value {
+    if let Some(members) = said.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+    said
+}
+
+fn fvault2_info(header: &fvault2::Header) -> Value {
+    let users: serde_json::Map<_, _> = (0..)
+        .zip(&header.users)
+        .map(|(number, user): (u32, _)| {
+            let said = json!({
+                "identifier": user.identifier,
+                "hint": user.hint,
+                "kdf": format!("pbkdf2-sha256, {} iterations", user.iterations),
+            });
+            (number.to_string(), without_unknowns(said))
+        })
+        .collect();
+    let extents: Vec<Value> = header
+        .extents
+        .iter()
+        .map(|extent| {
+            json!({
+                "start": extent.start,
+                "offset": extent.place.offset,
+                "size": extent.place.length,
+            })
+        })
+        .collect();
+    without_unknowns(json!({
+        "format": "fvault2",
+        "physical_volume": header.physical.to_string(),
+        "family": header.family.to_string(),
+        "name": header.name,
+        "cipher": "aes-xts-plain64",
+        "key_bits": 256,
+        "state": header.conversion,
+        "volume_bytes": header.size,
+        "data_offset": header.extents.first().map(|extent| extent.place.offset),
+        "extents": (extents.len() > 1).then_some(extents),
+        "users": users,
+    }))
+}
+
+/// A time in 100 ns since 1601, as Windows counts.
+fn windows_time(ticks: u64) -> Option<String> {
+    const SECONDS_TO_1970: i64 = 11_644_473_600;
+    let seconds = (ticks / 10_000_000) as i64 - SECONDS_TO_1970;
+    let time = jiff::Timestamp::from_second(seconds).ok()?;
+    (ticks > 0).then(|| time.to_string())
 }
 
 /// What a header says, also if it cannot be used.

@@ -7,12 +7,13 @@ use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
 use block::{BlockError, signature};
+use cipher::Key;
 use clap::Args;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use volume::{
-    Access, Format, Limits, Opened, Row, VolumeError, bestcrypt, has_equal_halves, tcrypt,
+    Access, Format, Limits, Opened, Row, Secret, VolumeError, bestcrypt, has_equal_halves, tcrypt,
 };
 
 /// Options of `cryptmark volume open`.
@@ -35,11 +36,14 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
         return print(&text);
     }
     let opened = unlock(&options.volume, &options.secret, &devices, Access::Read)?;
-    let mut text = match opened.slot {
-        Some(slot) => format!("keyslot     {slot}\n"),
-        None => String::new(),
+    let mut text = match (opened.slot, &opened.bitlk) {
+        (Some(slot), Some(_)) => format!("protector   {slot}\n"),
+        (Some(slot), None) => format!("keyslot     {slot}\n"),
+        (None, _) => String::new(),
     };
-    for Row { mapping, .. } in &opened.rows {
+    let rows = opened.rows.iter().map(|Row { mapping, .. }| mapping);
+    let whole = opened.bitlk.iter().map(|bitlk| &bitlk.mapping);
+    for mapping in rows.chain(whole) {
         text += &format!("cipher      {}\n", mapping.spec);
         text += &format!("key         {} bits\n", mapping.key.len() * 8);
         text += &format!("sector size {} bytes\n", mapping.layout.size.bytes());
@@ -59,7 +63,15 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
         text += &format!("in use      for writing, {writers}\n");
     }
     // Only now is it certain that the data can be had.
-    let volume = opened.device(devices.header(), devices.data())?;
+    let is_bitlk = opened.bitlk.is_some();
+    let volume = match opened.device(devices.header(), devices.data()) {
+        // The secret is right, and what was asked for is more than that.
+        Err(error @ VolumeError::Header { .. }) if is_bitlk => {
+            eprintln!("warning: the data cannot be read: {error}");
+            return print(&text);
+        }
+        volume => volume?,
+    };
     let found = match signature::names(&volume) {
         Ok(found) => found,
         // What has no right tag was never written, or is lost.
@@ -114,7 +126,12 @@ pub fn unlock(
         (Access::Write, Some(named)) => check_to_write(named, volume.image(), devices)?,
         _ => None,
     };
-    let secret = secret.secret(format, volume.image())?;
+    let secret = match secret.given() {
+        None if opening.needs_no_secret(devices.header())? => {
+            Secret::Passphrase(Key::from_slice(&[]))
+        }
+        _ => secret.secret(format, volume.image())?,
+    };
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);
     let limits = Limits::default();
@@ -142,6 +159,11 @@ pub fn unlock(
              `cryptmark volume header repair` writes it anew"
         );
     }
+    if let Some(needed) = opened.bitlk.as_ref().and_then(|bitlk| bitlk.needed) {
+        eprintln!(
+            "warning: the volume is cut off: it had {needed} bytes at least; what is left can be read"
+        );
+    }
     warn_of_plaintext(&opened);
     Ok(opened)
 }
@@ -150,13 +172,14 @@ pub fn unlock(
 fn warn_of_plaintext(opened: &Opened) {
     let is_null = |cipher: &str| cipher.contains("cipher_null");
     let mut rows = opened.rows.iter();
-    let null = match &opened.sealed {
-        Some(sealed) => is_null(&sealed.encryption),
+    let null = match (&opened.sealed, &opened.bitlk) {
+        (Some(sealed), _) => is_null(&sealed.encryption),
+        (None, Some(bitlk)) => is_null(&bitlk.mapping.spec.to_string()),
         // While a volume is encrypted in place, a part of it is not.
-        None => rows.all(|row| is_null(&row.mapping.spec.to_string())),
+        (None, None) => rows.all(|row| is_null(&row.mapping.spec.to_string())),
     };
     if null {
-        eprintln!("warning: the data of this volume are not encrypted (cipher_null)");
+        eprintln!("warning: the data of this volume are not encrypted");
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use volume::{Format, VolumeError};
 
 /// Names of types that other programs and people use.
-const OTHER_NAMES: [(&str, &str); 12] = [
+const OTHER_NAMES: [(&str, &str); 18] = [
     ("luks-1", "luks1"),
     ("luks-2", "luks2"),
     ("crypto_luks", "luks"),
@@ -21,6 +21,12 @@ const OTHER_NAMES: [(&str, &str); 12] = [
     ("dmcrypt", "plain"),
     ("loop-aes", "loopaes"),
     ("best-crypt", "bestcrypt"),
+    ("bitlocker", "bitlk"),
+    ("filevault", "fvault2"),
+    ("filevault2", "fvault2"),
+    ("corestorage", "fvault2"),
+    ("bde", "bitlk"),
+    ("fve", "bitlk"),
 ];
 
 /// A type that is none, with the one that was meant.

@@ -8,9 +8,9 @@
 //! 188  CRC of all before it 4             192  key area 256
 //! ```
 
-use super::crc::crc32;
 use super::layers::{ENCRYPTED_BYTES, Sector};
 use super::{Family, HEADER_BYTES, HEADERS_BYTES, OLD_HIDDEN_BEFORE_END, Place, SYSTEM_AT, UNIT};
+use crate::crc::crc32;
 use crate::fields::Fields;
 use crate::mapping::{data_of_size, data_to_end};
 use crate::{Damage, VolumeError};

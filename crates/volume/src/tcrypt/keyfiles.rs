@@ -1,7 +1,8 @@
 //! [`Keyfiles`]: what key files add to a passphrase.
 
-use super::{Family, crc};
+use super::Family;
 use crate::VolumeError;
+use crate::crc;
 use cipher::Key;
 use std::fmt;
 use zeroize::Zeroize;

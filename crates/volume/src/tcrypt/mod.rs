@@ -11,7 +11,6 @@
 //! Source: VeraCrypt, "Volume Format Specification" and "Header Key
 //! Derivation"; TrueCrypt 3.1a to 7.1a for what came before.
 
-mod crc;
 mod create;
 mod header;
 mod keyfiles;

@@ -1,13 +1,15 @@
 //! Any bytes as a header, a key file or a notation: what the fuzzer and a test
 //! with random bytes drive. All of it must be read or refused.
 
+use aes::Aes128;
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use block::{BlockDevice, BlockError, ByteRange, Geometry, InlineQueue, Queue, QueueOptions};
 use cipher::Key;
 use cryptmark_volume::cryptoloop::{Derivation, LoopCipher};
 use cryptmark_volume::plain::Hashing;
 use cryptmark_volume::{
-    Access, CryptDevice, Format, Hash, Limits, Opening, Secret, VolumeError, bestcrypt, loopaes,
-    luks1, luks2,
+    Access, CryptDevice, Format, Hash, Limits, Opening, Secret, VolumeError, bestcrypt, bitlk,
+    fvault2, loopaes, luks1, luks2,
 };
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
@@ -17,11 +19,14 @@ use std::str::FromStr;
 pub type Target = fn(&[u8]);
 
 /// What can be driven.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("luks1_header", luks1_header),
     ("luks2_header", luks2_header),
     ("luks2_json", luks2_json),
     ("bestcrypt_header", bestcrypt_header),
+    ("bitlk_metadata", bitlk_metadata),
+    ("bitlk_bitmaps", bitlk_bitmaps),
+    ("fvault2_metadata", fvault2_metadata),
     ("format_detect", format_detect),
     ("loopaes_key_file", loopaes_key_file),
     ("notations", notations),
@@ -214,6 +219,202 @@ pub fn bestcrypt_header(input: &[u8]) {
         let key = Key::from_slice(&vec![7; bytes]);
         tell(header.guessed_mapping(&key, &device));
     }
+}
+
+/// The boot sector of a BitLocker volume, with the places of what is behind it.
+fn bitlk_boot(identifier: &[u8; 16], places: &[u64]) -> Vec<u8> {
+    let mut boot = vec![0; 4096];
+    boot[3..11].copy_from_slice(b"-FVE-FS-");
+    boot[11..14].copy_from_slice(&[0, 2, 8]);
+    boot[160..176].copy_from_slice(identifier);
+    for (nth, place) in places.iter().enumerate() {
+        boot[176 + 8 * nth..][..8].copy_from_slice(&place.to_le_bytes());
+    }
+    boot
+}
+
+/// The metadata of a BitLocker volume, and what follows them: the checksum, which is made right,
+/// and the digest. All three copies are one.
+pub fn bitlk_metadata(input: &[u8]) {
+    const AT: usize = 4096;
+    let identifier = b"\x3b\xd6\x67\x49\x29\x2e\xd8\x4a\x83\x99\xf6\xa3\x39\xe3\xd0\x01";
+    let mut bytes = bitlk_boot(identifier, &[AT as u64; 3]);
+    bytes.extend_from_slice(&input[..input.len().min(64 << 10)]);
+    bytes.resize(bytes.len().max(AT + 128), 0);
+    let metadata = &mut bytes[AT..];
+    metadata[..8].copy_from_slice(b"-FVE-FS-");
+    let size = usize::from(u16::from_le_bytes([metadata[8], metadata[9]]));
+    let size = if metadata[10] == 1 { size } else { 16 * size };
+    if let Some((metadata, check)) = metadata.split_at_mut_checked(size)
+        && let Some(sum) = check.get_mut(4..8)
+    {
+        sum.copy_from_slice(&crc32(metadata).to_le_bytes());
+    }
+    bitlk(&bytes);
+}
+
+/// The head of the bitmaps of a BitLocker volume, a bitmap, and its records: a kilobyte each, the
+/// bits behind them. The checksums are made right.
+pub fn bitlk_bitmaps(input: &[u8]) {
+    const AT: usize = 4096;
+    let mut parts = vec![0; input.len().max(4 << 10)];
+    parts[..input.len()].copy_from_slice(input);
+    for (nth, signature) in [
+        &b"FVE-EOW\0"[..],
+        b"FVE-EOWBM\0",
+        b"FVE-EOWBR\0",
+        b"FVE-EOWBR\0",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let part = &mut parts[nth << 10..];
+        part[..signature.len()].copy_from_slice(signature);
+        let number = |at: usize| u16::from_le_bytes([part[at], part[at + 1]]);
+        let (size, sum) = match nth {
+            0 => (number(10), 36),
+            1 => (number(44), 56),
+            _ => (number(12), 32),
+        };
+        part[sum..sum + 4].fill(0);
+        if let Some(summed) = part.get(..usize::from(size)) {
+            let crc = crc32(summed).to_le_bytes();
+            part[sum..sum + 4].copy_from_slice(&crc);
+        }
+    }
+    // The bitmap is where the head says if that is where it is.
+    parts[56..64].copy_from_slice(&((AT + 1024) as u64).to_le_bytes());
+    let identifier = b"\x3b\x4d\xa8\x92\x80\xdd\x0e\x4d\x9e\x4e\xb1\xe3\x28\x4e\xae\xd8";
+    let metadata = AT + parts.len().next_multiple_of(512);
+    let places = [
+        metadata as u64,
+        metadata as u64,
+        metadata as u64,
+        AT as u64,
+        AT as u64,
+    ];
+    let mut bytes = bitlk_boot(identifier, &places);
+    bytes.extend_from_slice(&parts);
+    bytes.resize(metadata + 256, 0);
+    let whole = &mut bytes[metadata..];
+    whole[..8].copy_from_slice(b"-FVE-FS-");
+    for (at, number) in [
+        (8, 7),
+        (10, 2),
+        (12, 4),
+        (28, 16),
+        (64, 48),
+        (72, 48),
+        (76, 48),
+        (100, 0x8004),
+    ] {
+        whole[at..at + 2].copy_from_slice(&u16::to_le_bytes(number));
+    }
+    for at in [32, 40, 48] {
+        whole[at..at + 8].copy_from_slice(&(metadata as u64).to_le_bytes());
+    }
+    whole[56..64].copy_from_slice(&(1_u64 << 20).to_le_bytes());
+    let sum = crc32(&whole[..112]).to_le_bytes();
+    whole[116..120].copy_from_slice(&sum);
+    // Behind it an entry that is sealed, by nobody.
+    whole[112..114].copy_from_slice(&[60, 0]);
+    whole[120..126].copy_from_slice(&[48, 0, 0, 0, 5, 0]);
+    bitlk(&bytes);
+}
+
+fn bitlk(bytes: &[u8]) {
+    let device = Sparse {
+        bytes,
+        offset: 0,
+        size: 1 << 30,
+    };
+    let header = match bitlk::Header::read(&device) {
+        Ok(header) => header,
+        refused => return tell(refused),
+    };
+    for secret in secrets() {
+        tell(header.unlock(&secret, &LIMITS));
+    }
+    let key = Key::from_slice(&vec![7; header.method.key_bytes()]);
+    for access in [Access::Read, Access::Write] {
+        let mapping = header.mapping(Some(&key), &device, access);
+        let volume = mapping.and_then(|mapping| bitlk::BitlkDevice::new(&device, mapping));
+        if let Ok(volume) = &volume {
+            let mut start = vec![0; 16 << 10];
+            tell(volume.read_at(0, &mut start).map_err(VolumeError::from));
+        }
+        tell(volume);
+    }
+}
+
+/// Blocks of FileVault's metadata, three kilobytes of each; their checksums are made right, and they are
+/// encrypted as they must be.
+pub fn fvault2_metadata(input: &[u8]) {
+    const BLOCK: usize = 8192;
+    const LABEL: usize = 4096;
+    const METADATA: usize = 32 << 10;
+    let summed = |bytes: &mut [u8]| {
+        bytes[4..8].fill(0xff);
+        let sum = bytes[8..].iter().fold(u32::MAX, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+                (crc >> 1) ^ (0x82f6_3b78 * (crc & 1))
+            })
+        });
+        bytes[..4].copy_from_slice(&sum.to_le_bytes());
+    };
+    let blocks = input.chunks(3072).take(6);
+    let mut bytes = vec![0; METADATA + blocks.len() * BLOCK];
+    for (at, field) in [
+        (8, &[1, 0, 0x10, 0][..]),
+        (88, b"CS"),
+        (96, &[0, 16, 0, 0]),
+        (104, &[1]),
+        (168, &[16, 0, 0, 0, 2]),
+        (LABEL + 10, &[0x11]),
+        (LABEL + 220, &[0, 32]),
+        (LABEL + BLOCK + 8, &[100]),
+        (LABEL + BLOCK + 32, &[8]),
+    ] {
+        bytes[at..at + field.len()].copy_from_slice(field);
+    }
+    summed(&mut bytes[..512]);
+    summed(&mut bytes[LABEL..LABEL + BLOCK]);
+    let key = Aes128::new(&[0; 16].into());
+    for (number, part) in blocks.enumerate() {
+        let block = &mut bytes[METADATA + number * BLOCK..][..BLOCK];
+        block[..part.len()].copy_from_slice(part);
+        summed(block);
+        let mut tweak = (number as u128).to_le_bytes().into();
+        key.encrypt_block(&mut tweak);
+        let mut tweak = u128::from_le_bytes(tweak.into());
+        for unit in block.as_chunks_mut::<16>().0 {
+            let mut mixed = (u128::from_le_bytes(*unit) ^ tweak).to_le_bytes().into();
+            key.encrypt_block(&mut mixed);
+            *unit = (u128::from_le_bytes(mixed.into()) ^ tweak).to_le_bytes();
+            tweak = (tweak << 1) ^ ((tweak >> 127) * 0x87);
+        }
+    }
+    let device = Sparse {
+        bytes: &bytes,
+        offset: 0,
+        size: 1 << 30,
+    };
+    let header = match fvault2::Header::read(&device) {
+        Ok(header) => header,
+        refused => return tell(refused),
+    };
+    for secret in secrets() {
+        tell(header.unlock(&secret, &LIMITS));
+    }
+    tell(header.rows(&Key::from_slice(&[7; 32]), &device));
+}
+
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ (0xedb8_8320 * (crc & 1))
+        })
+    })
 }
 
 /// The start of any device.

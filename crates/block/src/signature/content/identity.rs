@@ -1,7 +1,7 @@
 //! By what its owner knows a file system: label and UUID, where they have a place
 //! of their own.
 
-use super::magics::{BTRFS, EXFAT, F2FS, FAT, SWAP, XFS};
+use super::magics::{BTRFS, EXFAT, F2FS, FAT, NTFS, SWAP, XFS};
 use super::view::View;
 
 /// Where to find both.
@@ -18,6 +18,8 @@ enum Uuid {
     Whole(u64),
     /// FAT's four bytes, the last first.
     Serial(u64),
+    /// NTFS's eight bytes, the last first.
+    LongSerial(u64),
 }
 
 const PLACES: &[Places] = &[
@@ -49,6 +51,11 @@ const PLACES: &[Places] = &[
     Places {
         of: EXFAT,
         uuid: Some(Uuid::Serial(100)),
+        label: None,
+    },
+    Places {
+        of: NTFS,
+        uuid: Some(Uuid::LongSerial(72)),
         label: None,
     },
 ];
@@ -88,6 +95,10 @@ fn uuid(view: &View, place: &Uuid) -> Option<String> {
             let serial = view.le32(offset)?;
             let text = format!("{:04X}-{:04X}", serial >> 16, serial & 0xffff);
             (serial != 0).then_some(text)
+        }
+        Uuid::LongSerial(offset) => {
+            let [low, high] = [view.le32(offset)?, view.le32(offset + 4)?];
+            (low != 0 || high != 0).then(|| format!("{high:08X}{low:08X}"))
         }
     }
 }

@@ -40,9 +40,7 @@ impl Header {
         };
         let opened = Opened {
             rows,
-            sealed: None,
-            slot: None,
-            by_copy: false,
+            ..Opened::without_rows(None)
         };
         let plaintext = opened.device(device, data)?;
         match bool::from(kept.ct_eq(digest(&*plaintext, keys)?.as_bytes())) {

@@ -1,10 +1,10 @@
 //! Volumes made, changed and grown.
 
-use super::super::crc::crc32;
 use super::super::create::data_bytes;
 use super::volumes::*;
 use super::*;
 use crate::Verdict;
+use crate::crc::crc32;
 use block::layer::{Protected, Trace};
 use block::{BlockError, OperationKind};
 use cipher::Algorithm;

@@ -1,8 +1,8 @@
 //! Headers that open and that nobody should use: a line of the table says what
 //! is wrong with each, and what must be said of it.
 
-use super::super::crc::crc32;
 use super::*;
+use crate::crc::crc32;
 
 const CASES: &str = include_str!("../../../tests/vectors/tcrypt-hostile.tsv");
 

@@ -1,0 +1,137 @@
+//! From a secret to the volume key.
+
+use super::context::{User, WRAPPED_BYTES};
+use super::header::Header;
+use super::unsupported;
+use crate::mapping::data_of_size;
+use crate::{
+    Format, Given, Hash, Kdf, Limits, Mapping, Row, Secret, Storage, Unlocked, VolumeError,
+};
+use aes_kw::KwAes128;
+use aes_kw::cipher::KeyInit;
+use block::BlockDevice;
+use cipher::{IvSector, Key, SectorLayout};
+use zeroize::Zeroizing;
+
+/// Length of the volume key, and of the tweak key behind it, bytes.
+const KEY_BYTES: usize = 16;
+
+impl Header {
+    /// Finds the volume key with a passphrase or the recovery key.
+    ///
+    /// # Errors
+    /// [`VolumeError::NoKeyslotFits`]; [`VolumeError::NoKeyslot`] if the metadata hold no
+    /// wrapped keys; [`VolumeError::SecretLength`], [`VolumeError::KdfAllIterations`] and those of
+    /// [`Kdf::derive`].
+    pub fn unlock(&self, secret: &Secret, limits: &Limits) -> Result<Unlocked, VolumeError> {
+        if let Secret::VolumeKey(key) = secret {
+            return match key.len() == 2 * KEY_BYTES {
+                true => Ok(Unlocked {
+                    key: Key::from_slice(key.as_bytes()),
+                    slot: None,
+                }),
+                false => Err(VolumeError::SecretLength {
+                    what: "volume key",
+                    got: key.len() as u64,
+                    rule: format!("{} are needed", 2 * KEY_BYTES).into(),
+                }),
+            };
+        }
+        if self.users.is_empty() {
+            return Err(VolumeError::NoKeyslot {
+                format: Format::Fvault2,
+            });
+        }
+        let iterations = self
+            .users
+            .iter()
+            .map(|user| u64::from(user.iterations))
+            .sum();
+        if iterations > limits.all_iterations {
+            return Err(VolumeError::KdfAllIterations {
+                iterations,
+                limit: limits.all_iterations,
+            });
+        }
+        for (slot, user) in (0..).zip(&self.users) {
+            if let Some(key) = self.by_user(user, secret.bytes(), limits)? {
+                return Ok(Unlocked {
+                    key,
+                    slot: Some(slot),
+                });
+            }
+        }
+        Err(VolumeError::NoKeyslotFits {
+            given: Given::of(secret),
+        })
+    }
+
+    fn by_user(
+        &self,
+        user: &User,
+        passphrase: &[u8],
+        limits: &Limits,
+    ) -> Result<Option<Key>, VolumeError> {
+        let kdf = Kdf::Pbkdf2 {
+            hash: Hash::Sha256,
+            iterations: user.iterations,
+        };
+        let derived = kdf.derive(passphrase, &user.salt, KEY_BYTES, limits)?;
+        let Some(kek) = unwrapped(derived.as_bytes(), &user.wrapped_kek) else {
+            return Ok(None);
+        };
+        let mut keys = self.volume_keys.iter();
+        let Some(key) = keys.find_map(|wrapped| unwrapped(&kek[..], wrapped)) else {
+            return Ok(None);
+        };
+        let tweak = Zeroizing::new(Hash::Sha256.digest(&[&key[..], self.family.as_bytes()]));
+        let whole = Zeroizing::new([&key[..], &tweak[..KEY_BYTES]].concat());
+        Ok(Some(Key::from_slice(&whole)))
+    }
+
+    /// The rows of the opened volume.
+    ///
+    /// # Errors
+    /// [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`] if an extent is not inside the
+    /// device; [`VolumeError::Unsupported`] while the volume is encrypted or decrypted.
+    pub fn rows(&self, key: &Key, device: &dyn BlockDevice) -> Result<Vec<Row>, VolumeError> {
+        if let Some(status) = self
+            .conversion
+            .as_deref()
+            .filter(|status| *status != "Complete")
+        {
+            return Err(unsupported(format!(
+                "an encryption that has not ended ({})",
+                crate::damage::printable(status)
+            )));
+        }
+        let layout = SectorLayout::default();
+        let row = |extent: &super::Extent| {
+            let place = extent.place;
+            Ok(Row {
+                storage: Storage::Data,
+                mapping: Mapping {
+                    spec: "aes-xts-plain64".parse()?,
+                    key: Key::from_slice(key.as_bytes()),
+                    layout,
+                    data: data_of_size(device, place.offset, place.length, layout)?,
+                    first: IvSector::new(extent.start / 512),
+                    backend: None,
+                    sharing: None,
+                    allow_discards: false,
+                },
+            })
+        };
+        self.extents.iter().map(row).collect()
+    }
+}
+
+/// Unwraps a key; `None` if `kek` is wrong.
+fn unwrapped(kek: &[u8], wrapped: &[u8; WRAPPED_BYTES]) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
+    let kek: &[u8; KEY_BYTES] = kek.try_into().ok()?;
+    let mut key = Zeroizing::new([0; KEY_BYTES]);
+    KwAes128::new(kek.into())
+        .unwrap_key(wrapped, &mut key[..])
+        .ok()?;
+    Some(key)
+}
