@@ -9,6 +9,8 @@ mod maker;
 
 use maker::{PASSPHRASE, RECOVERY, Recipe, protection};
 use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 use testkit::{Sandbox, have, noise};
@@ -224,6 +226,37 @@ fn dissect_reads_bitmaps_in_the_same_way() {
     let import = "import v.img --yes --input plain --passphrase-file recovery";
     let said = sandbox.refused(4, "v.img", import);
     assert!(said.contains("has not ended"), "{said}");
+}
+
+/// The plaintext as a file of a mount: it is read, written, and written into a place of BitLocker's.
+#[test]
+fn mounted_it_is_a_file() {
+    if !have(&["mkfs.ntfs", "fusermount3"]) || !Path::new("/dev/fuse").exists() {
+        println!("skipped: FUSE: a BitLocker volume as a file");
+        return;
+    }
+    for method in [0x8001, 0x8005] {
+        let sandbox = sandbox().with_directory("door");
+        let recipe = Recipe {
+            method,
+            ..with(&[protection::CLEAR], Recipe::default())
+        };
+        let mut plaintext = volume(&sandbox, &recipe);
+        sandbox.volume("mount v.img door --as file --daemon");
+        assert!(sandbox.read("door/volume") == plaintext);
+        let file = File::options().write(true).open(sandbox.path("door/volume"));
+        let file = file.unwrap();
+        let change = noise(100_000, 5);
+        for at in [1000, 4 << 20] {
+            file.write_all_at(&change, at as u64).unwrap();
+            plaintext[at..at + change.len()].copy_from_slice(&change);
+        }
+        assert!(file.write_all_at(&[1; 4096], maker::COPIES[1] as u64).is_err());
+        file.sync_all().unwrap();
+        drop(file);
+        sandbox.volume("umount door");
+        assert!(sandbox.volume("export v.img -o -") == plaintext);
+    }
 }
 
 /// What libbde's program shows is a file in a mount.

@@ -5,7 +5,7 @@ use crate::{Refuses as _, sandbox, start};
 #[test]
 fn options_that_make_no_sense() {
     sandbox().refuses(&[
-        ("open luks2 --type lusk2 --passphrase-file pass", 2, "unknown volume type `lusk2`", "Known are luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt."),
+        ("open luks2 --type lusk2 --passphrase-file pass", 2, "unknown volume type `lusk2`", "Known are luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2."),
         ("open noise --type plain --cipher rot13-cbc-plain --passphrase-file pass", 2, "unknown cipher `rot13`", "Known are aes, serpent, twofish, camellia, cast6, kuznyechik, sm4, aria, anubis, seed, blowfish, blowfish_le, cast5, des, des3_ede, khazad."),
         ("open noise --type plain --hash crc32 --passphrase-file pass", 2, "unknown hash `crc32`", "Known are sha1, sha224, sha256, sha384, sha512, sha3-224, sha3-256, sha3-384, sha3-512, ripemd160, whirlpool, blake2b-512, blake2s-256, skein-512, sm3, stribog256, stribog512; `plain` hashes nothing."),
         ("open noise --type plain --key-size 100 --passphrase-file pass", 2, "a key of 100 bits is not possible", "Give a multiple of 8, as in --key-size 256."),
