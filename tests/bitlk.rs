@@ -13,7 +13,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
-use testkit::{Sandbox, have, noise};
+use testkit::{Sandbox, have, noise, two_lines};
 
 const SIZE: u64 = 6 << 20;
 
@@ -244,17 +244,31 @@ fn mounted_it_is_a_file() {
         let mut plaintext = volume(&sandbox, &recipe);
         sandbox.volume("mount v.img door --as file --daemon");
         assert!(sandbox.read("door/volume") == plaintext);
-        let file = File::options().write(true).open(sandbox.path("door/volume"));
+        let file = File::options()
+            .write(true)
+            .open(sandbox.path("door/volume"));
         let file = file.unwrap();
         let change = noise(100_000, 5);
         for at in [1000, 4 << 20] {
             file.write_all_at(&change, at as u64).unwrap();
             plaintext[at..at + change.len()].copy_from_slice(&change);
         }
-        assert!(file.write_all_at(&[1; 4096], maker::COPIES[1] as u64).is_err());
         file.sync_all().unwrap();
         drop(file);
         sandbox.volume("umount door");
+        assert!(sandbox.volume("export v.img -o -") == plaintext);
+        // A write over the metadata is refused, and umount says so once more.
+        sandbox.volume("mount v.img door --as file --daemon");
+        let file = File::options()
+            .write(true)
+            .open(sandbox.path("door/volume"));
+        let written = file
+            .unwrap()
+            .write_all_at(&[1; 4096], maker::COPIES[1] as u64);
+        assert!(written.is_err());
+        let umount = sandbox.volume_command("umount door").output().unwrap();
+        let said = two_lines(&umount, 1, "umount");
+        assert!(said.contains("byte 2097152 was refused"), "{said}");
         assert!(sandbox.volume("export v.img -o -") == plaintext);
     }
 }

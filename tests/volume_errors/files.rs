@@ -39,8 +39,7 @@ fn files_and_types_of_other_names() {
     const INSTEAD: &str = "Name the right file; if it is encrypted all the same, its --type, or the file with its --header.";
     const UNPACK: &str = "Unpack it, and name what comes out.";
     const RAW: &str = "Give its content as a raw image (`qemu-img convert -O raw`), or serve it with `qemu-nbd` and name the export.";
-    const KNOWN: &str =
-        "Known are luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2.";
+    const KNOWN: &str = "Known are luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2.";
     let sandbox = sandbox();
     let put = |name: &str, at: usize, bytes: &[u8]| {
         let mut file = vec![0x5a; 1 << 20];

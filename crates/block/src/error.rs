@@ -265,7 +265,7 @@ impl BlockError {
             Self::OutOfRange { .. } => "Choose a smaller size or offset, or a larger device.",
             Self::ReadOnly => "Open the device for writing, or choose a workload that only reads.",
             Self::Protected { .. } => {
-                "Write elsewhere: it is a hidden volume's, or what the volume keeps for itself."
+                "Nothing was written there: the place belongs to the hidden volume or to the volume's metadata."
             }
             Self::NoSpace { .. } => {
                 "Free some space, choose a smaller --size, or point --at to another file system."
