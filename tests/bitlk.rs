@@ -276,7 +276,7 @@ fn mounted_it_is_a_file() {
 /// What libbde's program shows is a file in a mount.
 #[test]
 fn libbde_reads_the_same() {
-    if !have(&["mkfs.ntfs", "bdemount", "fusermount"]) || !Path::new("/dev/fuse").exists() {
+    if !have(&["mkfs.ntfs", "bdemount", "fusermount3"]) || !Path::new("/dev/fuse").exists() {
         println!("skipped: FUSE: libbde mounts");
         return;
     }
@@ -296,7 +296,7 @@ fn libbde_reads_the_same() {
             sandbox.path("door/bde1").exists()
         });
         let read = sandbox.read("door/bde1");
-        let mut end = Command::new("fusermount");
+        let mut end = Command::new("fusermount3");
         end.arg("-u").arg(sandbox.path("door"));
         assert!(end.status().unwrap().success());
         assert!(read == plaintext, "{method:#x}");
