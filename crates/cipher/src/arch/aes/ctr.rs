@@ -2,27 +2,47 @@
 //!
 //! A sector has at most 256 blocks, so its counters carry out of the last byte
 //! at most once. What that changes in the others is computed once a sector,
-//! over all of them, and counter j is
+//! over all of them. With the first round key, counter j of a sector is
 //!
 //! ```text
 //! IV, + j in the last byte                          room = 255 − last byte of IV
-//! ⊕ (IV ⊕ (IV + 256)) if j > room
+//! ⊕ key                            if j ≤ room
+//! ⊕ key ⊕ (IV ⊕ (IV + 256))        if j > room
 //! ```
 //!
-//! by three instructions, a comparison among them. Nothing branches on the IV,
-//! which may be a secret.
+//! by four instructions: a sum, a comparison, a choice and a sum. Nothing
+//! branches on the IV, which may be a secret.
 
 use super::{BATCH, Engine, Keyed, MOST_LANES, inner_rounds, last_round, with_keys};
 use crate::block::Block;
 use crate::work::Work;
 
+/// Most blocks in a batch.
+const MOST_BLOCKS: usize = BATCH * MOST_LANES;
+
 /// j in the last byte of block j.
-const LAST_BYTES: [Block; MOST_LANES] = [last_byte(0), last_byte(1), last_byte(2), last_byte(3)];
+const LAST_BYTES: [Block; MOST_BLOCKS] = {
+    let mut blocks = [[0; 16]; MOST_BLOCKS];
+    let mut j = 0;
+    while j < MOST_BLOCKS {
+        blocks[j] = last_byte(j);
+        j += 1;
+    }
+    blocks
+};
 
 /// j in the words of block j.
-const WORDS: [Block; MOST_LANES] = [words(0), words(1), words(2), words(3)];
+const WORDS: [Block; MOST_BLOCKS] = {
+    let mut blocks = [[0; 16]; MOST_BLOCKS];
+    let mut j = 0;
+    while j < MOST_BLOCKS {
+        blocks[j] = words(j as i32);
+        j += 1;
+    }
+    blocks
+};
 
-const fn last_byte(byte: u8) -> Block {
+const fn last_byte(byte: usize) -> Block {
     (byte as u128).to_be_bytes()
 }
 
@@ -51,47 +71,57 @@ impl Keyed for Ctr<'_> {
     fn run<E: Engine, const KEYS: usize>(self, engine: E, keys: &[Block; KEYS]) {
         let sectors = self.data.chunks_exact_mut(self.sector_bytes);
         for (sector, iv) in sectors.zip(self.ivs) {
-            let mut counters = Counters::of(engine, iv);
+            let mut counters = Counters::of(engine, iv, &keys[0]);
             let blocks = sector.as_chunks_mut::<16>().0;
             for batch in blocks.chunks_exact_mut(BATCH * E::LANES) {
-                crypt(engine, keys, &mut counters, batch);
+                crypt(engine, keys, counters.next(engine), batch);
             }
         }
     }
 }
 
-/// The counters of the next register of blocks.
+/// The counters of the next batch.
 struct Counters<V> {
-    /// Without the carry.
-    blocks: V,
-    /// In every word what remains of `room` before the register's first block:
-    /// negative once the carry is past.
+    /// The first one, without the carry, in every lane.
+    first: V,
+    /// In every word what remains of `room` before the first one.
     room: V,
-    /// What the carry changes.
-    carry: V,
+    /// The first round key.
+    key: V,
+    /// The first round key and what the carry changes.
+    key_and_carry: V,
 }
 
 impl<V: Copy> Counters<V> {
     #[inline(always)]
-    fn of<E: Engine<Vector = V>>(engine: E, iv: &Block) -> Self {
+    fn of<E: Engine<Vector = V>>(engine: E, iv: &Block, key: &Block) -> Self {
         let number = u128::from_be_bytes(*iv);
         let carry = number ^ number.wrapping_add(256);
+        let key = engine.splat(key);
         Self {
-            blocks: engine.sum_words(engine.splat(iv), engine.load(&LAST_BYTES)),
+            first: engine.splat(iv),
             room: engine.splat(&words(i32::from(!(number as u8)))),
-            carry: engine.splat(&carry.to_be_bytes()),
+            key,
+            key_and_carry: engine.add(key, engine.splat(&carry.to_be_bytes())),
         }
     }
 
+    /// The batch of counters with the first round key.
     #[inline(always)]
-    fn next<E: Engine<Vector = V>>(&mut self, engine: E) -> V {
-        let numbers = engine.load(&WORDS);
-        let counters = engine.add_above(self.blocks, self.carry, numbers, self.room);
-        let last_byte = engine.splat(&last_byte(E::LANES as u8));
-        let words = engine.splat(&words(-(E::LANES as i32)));
-        self.blocks = engine.sum_words(self.blocks, last_byte);
+    fn next<E: Engine<Vector = V>>(&mut self, engine: E) -> [V; BATCH] {
+        let mut batch = [self.key; BATCH];
+        for (v, x) in batch.iter_mut().enumerate() {
+            let counters = engine.sum_words(self.first, engine.load(&LAST_BYTES[v * E::LANES..]));
+            let nth = engine.load(&WORDS[v * E::LANES..]);
+            let key = engine.choose_above(self.key, self.key_and_carry, nth, self.room);
+            *x = engine.add(counters, key);
+        }
+        let blocks = BATCH * E::LANES;
+        let last_byte = engine.splat(&last_byte(blocks));
+        let words = engine.splat(&words(-(blocks as i32)));
+        self.first = engine.sum_words(self.first, last_byte);
         self.room = engine.sum_words(self.room, words);
-        counters
+        batch
     }
 }
 
@@ -99,14 +129,9 @@ impl<V: Copy> Counters<V> {
 fn crypt<E: Engine, const KEYS: usize>(
     engine: E,
     keys: &[Block; KEYS],
-    counters: &mut Counters<E::Vector>,
+    mut batch: [E::Vector; BATCH],
     blocks: &mut [Block],
 ) {
-    let first = engine.splat(&keys[0]);
-    let mut batch = [first; BATCH];
-    for x in &mut batch {
-        *x = engine.add(*x, counters.next(engine));
-    }
     inner_rounds::<E, true, KEYS, BATCH>(engine, keys, &mut batch);
     let last = engine.splat(&keys[KEYS - 1]);
     for (v, &x) in batch.iter().enumerate() {

@@ -113,9 +113,9 @@ pub(crate) trait Engine: Copy + Send + Sync + 'static {
     /// CTR: the sum of every 32-bit word, modulo 2³².
     fn sum_words(self, x: Self::Vector, y: Self::Vector) -> Self::Vector;
 
-    /// CTR: `x`, with `y` added where the words of `nth` are above those of
-    /// `limit`; in a lane of either all words are the same and have a sign.
-    fn add_above(
+    /// CTR: `x`, or `y` where the words of `nth` are above those of `limit`; in a
+    /// lane of either all words are the same, and they lie less than 2³¹ apart.
+    fn choose_above(
         self,
         x: Self::Vector,
         y: Self::Vector,

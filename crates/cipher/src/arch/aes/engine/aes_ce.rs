@@ -117,7 +117,7 @@ impl Engine for AesCe {
     }
 
     #[inline(always)]
-    fn add_above(
+    fn choose_above(
         self,
         x: uint8x16_t,
         y: uint8x16_t,
@@ -127,7 +127,7 @@ impl Engine for AesCe {
         // SAFETY: `self` proves NEON.
         unsafe {
             let above = vcgtq_s32(vreinterpretq_s32_u8(nth), vreinterpretq_s32_u8(limit));
-            veorq_u8(x, vandq_u8(vreinterpretq_u8_u32(above), y))
+            vbslq_u8(vreinterpretq_u8_u32(above), y, x)
         }
     }
 

@@ -24,7 +24,7 @@ impl Engine for AesNi {
     const LANES: usize = 1;
     type Vector = __m128i;
 
-    enter!("aes,pclmulqdq");
+    enter!("aes,pclmulqdq,sse4.1");
 
     #[inline(always)]
     fn load(self, blocks: &[Block]) -> __m128i {
@@ -92,9 +92,14 @@ impl Engine for AesNi {
     }
 
     #[inline(always)]
-    fn add_above(self, x: __m128i, y: __m128i, nth: __m128i, limit: __m128i) -> __m128i {
+    fn choose_above(self, x: __m128i, y: __m128i, nth: __m128i, limit: __m128i) -> __m128i {
+        // The sign of a word chooses.
         // SAFETY: `self` proves the feature.
-        unsafe { _mm_xor_si128(x, _mm_and_si128(_mm_cmpgt_epi32(nth, limit), y)) }
+        unsafe {
+            let left = _mm_castsi128_ps(_mm_sub_epi32(limit, nth));
+            let (x, y) = (_mm_castsi128_ps(x), _mm_castsi128_ps(y));
+            _mm_castps_si128(_mm_blendv_ps(x, y, left))
+        }
     }
 
     #[inline(always)]

@@ -113,10 +113,14 @@ impl Engine for Vaes256 {
     }
 
     #[inline(always)]
-    fn add_above(self, x: __m256i, y: __m256i, nth: __m256i, limit: __m256i) -> __m256i {
-        // Pairs of words compare as words do, where AES rounds do not run.
+    fn choose_above(self, x: __m256i, y: __m256i, nth: __m256i, limit: __m256i) -> __m256i {
+        // The sign of a word chooses.
         // SAFETY: `self` proves the feature.
-        unsafe { _mm256_xor_si256(x, _mm256_and_si256(_mm256_cmpgt_epi64(nth, limit), y)) }
+        unsafe {
+            let left = _mm256_castsi256_ps(_mm256_sub_epi32(limit, nth));
+            let (x, y) = (_mm256_castsi256_ps(x), _mm256_castsi256_ps(y));
+            _mm256_castps_si256(_mm256_blendv_ps(x, y, left))
+        }
     }
 
     #[inline(always)]

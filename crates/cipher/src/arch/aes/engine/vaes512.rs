@@ -113,9 +113,9 @@ impl Engine for Vaes512 {
     }
 
     #[inline(always)]
-    fn add_above(self, x: __m512i, y: __m512i, nth: __m512i, limit: __m512i) -> __m512i {
+    fn choose_above(self, x: __m512i, y: __m512i, nth: __m512i, limit: __m512i) -> __m512i {
         // SAFETY: `self` proves the feature.
-        unsafe { _mm512_mask_xor_epi32(x, _mm512_cmpgt_epi32_mask(nth, limit), x, y) }
+        unsafe { _mm512_mask_blend_epi32(_mm512_cmplt_epi32_mask(limit, nth), x, y) }
     }
 
     #[inline(always)]
