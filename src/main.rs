@@ -8,15 +8,18 @@
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod cli;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use cli::{Arguments, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     cli::protection::begin();
-    let Arguments { store, command } = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
+    let parsed = Arguments::command()
+        .try_get_matches()
+        .and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+    let (Arguments { store, command }, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return cli::usage(&error),
     };
     let outcome = match command {
@@ -34,7 +37,7 @@ fn main() -> ExitCode {
         Command::Report(options) => cli::report::run(&options, store.as_deref()),
         Command::Papercheck(options) => cli::papercheck::run(&options),
         Command::Advise(options) => cli::advise::run(&options, store.as_deref()),
-        Command::Volume(options) => cli::volume::run(&options),
+        Command::Volume(options) => cli::volume::run(&options, &matches),
         Command::Drive(options) => cli::drive::run(&options, store.as_deref()),
         Command::Lab(options) => cli::lab::run(options),
         Command::Doctor(options) => cli::doctor::run(&options),

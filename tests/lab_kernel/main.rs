@@ -16,4 +16,5 @@ mod foreign;
 #[path = "../../crates/volume/tests/fvault2/maker.rs"]
 #[allow(dead_code)]
 mod fvault2;
+mod parts;
 mod sandbox;

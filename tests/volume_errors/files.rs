@@ -88,7 +88,7 @@ fn files_and_types_of_other_names() {
             "info gpt",
             2,
             "gpt holds a GPT partition table, and no signature of a volume",
-            "Name a partition of it; `losetup --partscan --find --show` makes devices of those in a file.",
+            "List its parts with `cryptmark volume find`, and name one with --partition.",
         ),
         (
             "info luks3",

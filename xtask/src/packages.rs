@@ -265,6 +265,16 @@ const TOOLS: &[Tool] = &[
         purpose: "certificates for the NBD server",
     },
     Tool {
+        program: "lvcreate",
+        package: "lvm2",
+        purpose: "logical volumes inside disk images",
+    },
+    Tool {
+        program: "mdadm",
+        package: "mdadm",
+        purpose: "mirrors inside disk images",
+    },
+    Tool {
         program: "dislocker-file",
         package: "dislocker",
         purpose: "the peer that opens BitLocker volumes",

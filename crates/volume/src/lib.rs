@@ -37,6 +37,7 @@ pub mod luks2;
 mod luks_header;
 mod mapping;
 mod opening;
+pub mod parts;
 pub mod plain;
 mod rest;
 mod secret;

@@ -174,9 +174,11 @@ impl Devices {
 
 /// Where the header is while a volume is encrypted or decrypted in place.
 pub fn side_header(image: &Path) -> PathBuf {
+    let part = disk::chosen(image).map_or_else(String::new, |part| format!(".{part}"));
     // Whatever link leads to it, it is one volume.
     let image = image.canonicalize().unwrap_or_else(|_| image.to_owned());
     let mut name = image.into_os_string();
+    name.push(part.replace(['/', '\0'], "-"));
     name.push(".cryptmark-header");
     name.into()
 }
@@ -196,6 +198,13 @@ impl VolumeArguments {
             return Err(Failure::new(
                 2,
                 "--header is for one volume",
+                "Serve this volume alone.",
+            ));
+        }
+        if disk::chosen(&self.image).is_some() {
+            return Err(Failure::new(
+                2,
+                "--partition is for one volume",
                 "Serve this volume alone.",
             ));
         }

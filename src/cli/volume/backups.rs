@@ -9,7 +9,7 @@ mod list;
 
 pub use list::run as list;
 
-use super::disk::{Disk, is_remote};
+use super::disk::{Disk, is_remote, named_whole};
 use crate::cli::Failure;
 use crate::cli::whole;
 use block::{BlockDevice, ByteRange};
@@ -150,10 +150,11 @@ fn is_own(place: &Path) -> bool {
 
 /// The name of a place that it has wherever the program goes.
 fn whole_name(place: &Path) -> PathBuf {
-    match is_remote(place) {
+    let name = match is_remote(place) {
         true => place.to_owned(),
         false => place.canonicalize().unwrap_or_else(|_| place.to_owned()),
-    }
+    };
+    named_whole(place, name)
 }
 
 /// A header, as a file has it.

@@ -2,25 +2,23 @@
 
 #[cfg(target_os = "linux")]
 mod claim;
+mod part;
 
 use super::backups;
 use super::losses;
 use crate::cli::Failure;
 use block::hold::{self, Hold, Users};
-#[cfg(target_os = "linux")]
-use block::signature;
-use block::signature::Content;
+use block::signature::{self, Content};
 use block::{
     BlockDevice, BlockError, ByteRange, Engine, Extent, FileDevice, FileOptions, Geometry,
     OperationKind, PathKind, Queue, QueueOptions,
 };
 #[cfg(target_os = "linux")]
 use claim::Claim;
+pub use part::{choose, chosen, chosen_option, named_whole};
 #[cfg(target_os = "linux")]
 use serve::nbd::{ClientError, NbdDevice, Uri};
-use std::path::Path;
-#[cfg(target_os = "linux")]
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use volume::VolumeError;
 #[cfg(target_os = "linux")]
 use volume::luks2::Header;
@@ -32,6 +30,8 @@ pub enum Disk {
     /// The last.
     #[cfg(target_os = "linux")]
     Nbd(Box<Claimed>),
+    /// What `--partition` names on one of them.
+    Part(Box<part::OpenPart>),
 }
 
 /// An export, and what keeps other processes from it.
@@ -78,6 +78,20 @@ impl Disk {
     }
 
     fn held(place: &Path, write: bool, hold: Hold) -> Result<Self, Failure> {
+        let disk = match chosen(place) {
+            None => Self::all_held(place, write, hold)?,
+            Some(name) => {
+                let whole = Self::all_held(place, write, hold)?;
+                Self::Part(Box::new(part::OpenPart::of(whole, place, &name, write)?))
+            }
+        };
+        if write || hold == Hold::Steady {
+            disk.check_settled(place)?;
+        }
+        Ok(disk)
+    }
+
+    fn all_held(place: &Path, write: bool, hold: Hold) -> Result<Self, Failure> {
         if is_remote(place) {
             return Self::remote(place, write, hold);
         }
@@ -88,11 +102,7 @@ impl Disk {
             hold,
         };
         let opened = FileDevice::open(place, &options).map_err(VolumeError::Block)?;
-        let disk = Self::File(opened, None);
-        if write || hold == Hold::Steady {
-            disk.check_settled(place)?;
-        }
-        Ok(disk)
+        Ok(Self::File(opened, None))
     }
 
     /// Refuses a volume that another program is reencrypting: cryptsetup locks its file
@@ -126,8 +136,11 @@ impl Disk {
     /// this is open. Who cannot use its folder goes on without, as cryptsetup does.
     #[cfg(target_os = "linux")]
     fn lock_header(&mut self, place: &Path) -> Result<(), Failure> {
-        let Self::File(device, lock) = self else {
-            return Ok(());
+        let (device, lock) = match self {
+            Self::File(device, lock) => (device, lock),
+            Self::Nbd(_) => return Ok(()),
+            // cryptsetup locks devices, and this is none.
+            Self::Part(_) => return Ok(()),
         };
         match hold::MetadataLock::of(device, place) {
             Ok(taken) => *lock = Some(taken),
@@ -190,6 +203,15 @@ impl Disk {
             Self::File(device, _) => device,
             #[cfg(target_os = "linux")]
             Self::Nbd(export) => &export.device,
+            Self::Part(part) => part.device(),
+        }
+    }
+
+    /// Where the start of a part is on its disk.
+    pub fn first_range(&self) -> Option<ByteRange> {
+        match self {
+            Self::Part(part) => part.first_range(),
+            _ => None,
         }
     }
 
@@ -199,6 +221,9 @@ impl Disk {
             Self::File(device, _) => device.set_len(bytes),
             #[cfg(target_os = "linux")]
             Self::Nbd(_) => Err(BlockError::Unsupported {
+                operation: OperationKind::Write,
+            }),
+            Self::Part(_) => Err(BlockError::Unsupported {
                 operation: OperationKind::Write,
             }),
         };
@@ -211,6 +236,7 @@ impl Disk {
             Self::File(device, _) => device.length(),
             #[cfg(target_os = "linux")]
             Self::Nbd(export) => Ok(export.device.geometry().size),
+            Self::Part(part) => Ok(part.device().geometry().size),
         };
         Ok(length.map_err(VolumeError::Block)?)
     }
@@ -230,6 +256,7 @@ impl Disk {
             }),
             #[cfg(target_os = "linux")]
             Self::Nbd(_) => Ok(()),
+            Self::Part(part) => part.each(range, |whole, range| whole.reserve(range)),
         }
     }
 
@@ -241,14 +268,23 @@ impl Disk {
     /// Whether it answers as memory does, so that there is nothing to wait for
     /// beside.
     pub fn answers_at_once(&self) -> bool {
-        matches!(self, Self::File(device, _) if device.engine() == Engine::Pread)
+        match self {
+            Self::File(device, _) => device.engine() == Engine::Pread,
+            #[cfg(target_os = "linux")]
+            Self::Nbd(_) => false,
+            Self::Part(part) => part.whole().answers_at_once(),
+        }
     }
 
     /// Whether what a failed flush has not made durable is kept, and written again
     /// before a later one succeeds.
     #[cfg(target_os = "linux")]
     pub fn keeps_lost_writes(&self) -> bool {
-        matches!(self, Self::Nbd(_))
+        match self {
+            Self::File(..) => false,
+            Self::Nbd(_) => true,
+            Self::Part(part) => part.whole().keeps_lost_writes(),
+        }
     }
 
     /// What it holds: of a file, all that it stores.
@@ -257,6 +293,7 @@ impl Disk {
             Self::File(device, _) => device.content(place),
             #[cfg(target_os = "linux")]
             Self::Nbd(export) => signature::content(&export.device),
+            Self::Part(part) => signature::content(part.device()),
         };
         Ok(content.map_err(VolumeError::Block)?)
     }
@@ -267,6 +304,7 @@ impl Disk {
             Self::File(device, _) => device.extents(range),
             #[cfg(target_os = "linux")]
             Self::Nbd(_) => Ok(vec![Extent { range, hole: false }]),
+            Self::Part(part) => part.extents(range),
         }
     }
 }

@@ -7,6 +7,7 @@ mod copy;
 mod create;
 mod create_tcrypt;
 pub mod disk;
+mod find;
 mod header;
 mod info;
 mod keys;
@@ -40,7 +41,8 @@ use super::elsewhere::{mount, serve, status, trim_check, umount};
 
 use super::Failure;
 use backups::{Change, Otherwise};
-use clap::{Args, Subcommand};
+use clap::{ArgMatches, Args, Subcommand};
+use std::path::{Path, PathBuf};
 
 /// Options of `cryptmark volume`.
 #[derive(Debug, Args)]
@@ -52,6 +54,9 @@ pub struct VolumeOptions {
         help_heading = "For every command that changes a header"
     )]
     no_header_backup: bool,
+    /// Work on a part of the disk or image: a partition by its number or name, or what `volume find` lists
+    #[arg(long, value_name = "N|LABEL", global = true)]
+    partition: Option<String>,
     #[command(subcommand)]
     command: VolumeCommand,
 }
@@ -62,6 +67,8 @@ enum VolumeCommand {
     Create(Box<create::CreateOptions>),
     /// Check that a volume opens, and say how its data is mapped
     Open(open::OpenOptions),
+    /// List what a disk or its image is divided into, and which parts hold volumes
+    Find(find::FindOptions),
     /// Print what a volume's header says, without opening it
     Info(info::InfoOptions),
     /// Change a passphrase
@@ -92,8 +99,11 @@ enum VolumeCommand {
     TrimCheck(trim_check::TrimCheckOptions),
 }
 
-/// Runs the command.
-pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
+/// Runs the command; `arguments` are those of the whole program.
+pub fn run(options: &VolumeOptions, arguments: &ArgMatches) -> Result<(), Failure> {
+    if let Some(partition) = &options.partition {
+        disk::choose(image(arguments)?, partition);
+    }
     if let Some(change) = options
         .command
         .change()
@@ -110,6 +120,7 @@ pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
         VolumeCommand::Resize(options) => resize::run(options),
         VolumeCommand::Header(options) => header::run(options),
         VolumeCommand::Open(options) => open::run(options),
+        VolumeCommand::Find(options) => find::run(options),
         VolumeCommand::Info(options) => info::run(options),
         VolumeCommand::Export(options) => copy::export(options),
         VolumeCommand::Serve(options) => serve::run(options),
@@ -123,6 +134,22 @@ pub fn run(options: &VolumeOptions) -> Result<(), Failure> {
         backups::end();
     }
     outcome
+}
+
+/// The image that a command works on.
+fn image(arguments: &ArgMatches) -> Result<&Path, Failure> {
+    let mut here = arguments;
+    while let Some((_, inner)) = here.subcommand() {
+        here = inner;
+    }
+    match here.try_get_one::<PathBuf>("image") {
+        Ok(Some(image)) => Ok(image),
+        _ => Err(Failure::new(
+            2,
+            "this command does not work on an image, so --partition says nothing",
+            "Leave it out.",
+        )),
+    }
 }
 
 impl VolumeCommand {
@@ -160,6 +187,7 @@ impl VolumeCommand {
                 ..luks("import")
             }),
             Self::Open(_)
+            | Self::Find(_)
             | Self::Info(_)
             | Self::Export(_)
             | Self::Serve(_)

@@ -52,26 +52,23 @@ pub fn unknown_type(name: &str) -> Failure {
 
 /// A file without the signature of a volume, with what it holds instead.
 pub fn unsigned(path: &Path, device: &dyn BlockDevice) -> Result<Failure, VolumeError> {
-    let path = path.display();
     let name_it = "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have \
                    no signature), or the file with its --header.";
-    Ok(match found(device)? {
-        Found::Archive(what) => Failure::new(
-            2,
-            format!("{path} holds {what}, and no signature of a volume"),
-            "Unpack it, and name what comes out.",
-        ),
-        Found::Image(what) => Failure::new(
-            2,
-            format!("{path} holds {what}, and no signature of a volume"),
-            "Give its content as a raw image (`qemu-img convert -O raw`), or serve it with \
-             `qemu-nbd` and name the export.",
-        ),
+    if let Some(wrapped) = wrapped(path, device)? {
+        return Ok(wrapped);
+    }
+    let path = path.display();
+    let content = signature::content(device)?;
+    let found = match content.found.first() {
+        Some(known) => Found::Content(known.name),
+        None if content.is_blank() && device.geometry().size > 0 => Found::Blank,
+        None => Found::Nothing,
+    };
+    Ok(match found {
         Found::Content(what) if what.contains("partition") => Failure::new(
             2,
             format!("{path} holds {what}, and no signature of a volume"),
-            "Name a partition of it; `losetup --partscan --find --show` makes devices of those in \
-             a file.",
+            "List its parts with `cryptmark volume find`, and name one with --partition.",
         ),
         Found::Content(what) => Failure::new(
             2,
@@ -113,54 +110,70 @@ fn begins_as_luks(device: &dyn BlockDevice) -> bool {
     device.read_at(0, &mut start).is_ok() && start.starts_with(b"LUKS\xba\xbe")
 }
 
-enum Found {
-    Archive(&'static str),
-    Image(&'static str),
-    Content(&'static str),
-    Blank,
-    Nothing,
-}
-
-/// Files that other programs wrap an image in, by what they begin with.
-const WRAPPED: [(&[u8], usize, Found); 12] = [
-    (b"QFI\xfb", 0, Found::Image("a qcow2 image")),
-    (
-        b"\x7f\x10\xda\xbe",
-        0x40,
-        Found::Image("a VirtualBox image (VDI)"),
-    ),
-    (b"KDMV", 0, Found::Image("a VMware image (VMDK)")),
-    (
-        b"# Disk DescriptorFile",
-        0,
-        Found::Image("the description of a VMware image (VMDK)"),
-    ),
-    (b"vhdxfile", 0, Found::Image("a Hyper-V image (VHDX)")),
-    (b"conectix", 0, Found::Image("a Virtual PC image (VHD)")),
-    (b"\x1f\x8b", 0, Found::Archive("a gzip archive")),
-    (b"\xfd7zXZ\0", 0, Found::Archive("an xz archive")),
-    (b"BZh", 0, Found::Archive("a bzip2 archive")),
-    (b"\x28\xb5\x2f\xfd", 0, Found::Archive("a zstd archive")),
-    (b"PK\x03\x04", 0, Found::Archive("a zip archive")),
-    (b"7z\xbc\xaf\x27\x1c", 0, Found::Archive("a 7z archive")),
-];
-
-fn found(device: &dyn BlockDevice) -> Result<Found, VolumeError> {
+/// A file that wraps an image in another format, if it is one.
+pub fn wrapped(path: &Path, device: &dyn BlockDevice) -> Result<Option<Failure>, VolumeError> {
     let geometry = device.geometry();
     let unit = u64::from(geometry.logical_block).max(512);
     let length = geometry.size.min(unit) / u64::from(geometry.logical_block)
         * u64::from(geometry.logical_block);
     let mut start = vec![0; length as usize];
     device.read_at(0, &mut start)?;
-    for (magic, at, wrapped) in WRAPPED {
-        if start.get(at..).is_some_and(|rest| rest.starts_with(magic)) {
-            return Ok(wrapped);
-        }
-    }
-    let content = signature::content(device)?;
-    Ok(match content.found.first() {
-        Some(known) => Found::Content(known.name),
-        None if content.is_blank() && geometry.size > 0 => Found::Blank,
-        None => Found::Nothing,
-    })
+    let known = WRAPPED.iter().find(|(magic, at, _)| {
+        let rest = start.get(*at..);
+        rest.is_some_and(|rest| rest.starts_with(magic))
+    });
+    let Some((_, _, wrapped)) = known else {
+        return Ok(None);
+    };
+    let (what, remedy) = match wrapped {
+        Wrapped::Archive(what) => (what, "Unpack it, and name what comes out."),
+        Wrapped::Image(what) => (
+            what,
+            "Give its content as a raw image (`qemu-img convert -O raw`), or serve it with \
+             `qemu-nbd` and name the export.",
+        ),
+    };
+    Ok(Some(Failure::new(
+        2,
+        format!(
+            "{} holds {what}, and no signature of a volume",
+            path.display()
+        ),
+        remedy,
+    )))
 }
+
+enum Wrapped {
+    Archive(&'static str),
+    Image(&'static str),
+}
+
+enum Found {
+    Content(&'static str),
+    Blank,
+    Nothing,
+}
+
+/// Files that other programs wrap an image in, by what they begin with.
+const WRAPPED: [(&[u8], usize, Wrapped); 12] = [
+    (b"QFI\xfb", 0, Wrapped::Image("a qcow2 image")),
+    (
+        b"\x7f\x10\xda\xbe",
+        0x40,
+        Wrapped::Image("a VirtualBox image (VDI)"),
+    ),
+    (b"KDMV", 0, Wrapped::Image("a VMware image (VMDK)")),
+    (
+        b"# Disk DescriptorFile",
+        0,
+        Wrapped::Image("the description of a VMware image (VMDK)"),
+    ),
+    (b"vhdxfile", 0, Wrapped::Image("a Hyper-V image (VHDX)")),
+    (b"conectix", 0, Wrapped::Image("a Virtual PC image (VHD)")),
+    (b"\x1f\x8b", 0, Wrapped::Archive("a gzip archive")),
+    (b"\xfd7zXZ\0", 0, Wrapped::Archive("an xz archive")),
+    (b"BZh", 0, Wrapped::Archive("a bzip2 archive")),
+    (b"\x28\xb5\x2f\xfd", 0, Wrapped::Archive("a zstd archive")),
+    (b"PK\x03\x04", 0, Wrapped::Archive("a zip archive")),
+    (b"7z\xbc\xaf\x27\x1c", 0, Wrapped::Archive("a 7z archive")),
+];

@@ -9,17 +9,21 @@ use cryptmark_volume::cryptoloop::{Derivation, LoopCipher};
 use cryptmark_volume::plain::Hashing;
 use cryptmark_volume::{
     Access, CryptDevice, Format, Hash, Limits, Opening, Secret, VolumeError, bestcrypt, bitlk,
-    fvault2, loopaes, luks1, luks2,
+    fvault2, loopaes, luks1, luks2, parts::Parts,
 };
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
+#[path = "../parts/maker.rs"]
+#[allow(dead_code)]
+mod maker;
+
 /// A parser that takes any bytes.
 pub type Target = fn(&[u8]);
 
 /// What can be driven.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("luks1_header", luks1_header),
     ("luks2_header", luks2_header),
     ("luks2_json", luks2_json),
@@ -28,6 +32,7 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("bitlk_bitmaps", bitlk_bitmaps),
     ("fvault2_metadata", fvault2_metadata),
     ("format_detect", format_detect),
+    ("parts", parts),
     ("loopaes_key_file", loopaes_key_file),
     ("notations", notations),
 ];
@@ -467,4 +472,49 @@ pub fn notations(input: &[u8]) {
         let again = spec.to_string();
         assert_eq!(again.parse(), Ok(spec), "{text} is {again}");
     }
+}
+
+/// Changes of one of the disks that the tests make: pairs of a place and a byte, put in before its
+/// checksums are right again.
+pub fn parts(input: &[u8]) {
+    let Some((kind, changes)) = input.split_first() else {
+        return;
+    };
+    let makers = [
+        maker::gpt,
+        maker::mbr,
+        maker::lvm,
+        maker::raid,
+        maker::old_raid,
+    ];
+    let mut disk = makers[usize::from(*kind) % makers.len()]();
+    for change in changes.as_chunks::<4>().0 {
+        let [low, high, wide, byte] = *change;
+        // A table is in the first or the last 64 KiB.
+        let at = usize::from(u16::from_le_bytes([low, high]));
+        let at = if wide & 1 == 0 {
+            at
+        } else {
+            disk.len() - 1 - at
+        };
+        disk[at] = byte;
+    }
+    if kind & 0x80 == 0 {
+        maker::mend(&mut disk);
+    }
+    let device = Sparse {
+        bytes: &disk,
+        offset: 0,
+        size: disk.len() as u64,
+    };
+    tell(Parts::find(&device).and_then(|parts| {
+        for part in &parts.all {
+            assert!(
+                part.ranges
+                    .iter()
+                    .all(|range| range.end().is_some_and(|end| end <= device.size))
+            );
+        }
+        Ok(())
+    }));
 }

@@ -2,7 +2,7 @@
 
 use super::{mark, plain_name, whole_name};
 use crate::cli::volume::arguments::VolumeArguments;
-use crate::cli::volume::disk::Disk;
+use crate::cli::volume::disk::{Disk, chosen_option};
 use crate::cli::{Failure, print};
 use etcetera::BaseStrategy;
 use std::io;
@@ -86,8 +86,8 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
     let place_of_header = place_of_header.as_deref().unwrap_or(volume.image());
     let of_place = mark(&whole_name(place_of_header));
     // A header that is lost does not tell its UUID; its place is the same.
-    let header = Disk::open(place_of_header, false).map(|disk| LuksHeader::read(&disk));
-    let header = header.ok().and_then(Result::ok);
+    let disk = Disk::open(place_of_header, false).ok();
+    let header = disk.as_ref().and_then(|disk| LuksHeader::read(disk).ok());
     let uuid = header.as_ref().map(|header| plain_name(&header.uuid()));
     let folder = place();
     let all = match &folder {
@@ -133,7 +133,13 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
                 "This puts the last one back, over whatever the first {bytes} bytes hold now:"
             );
             let place = quoted(place_of_header);
-            format!("dd if={file} of={place} bs={bytes} count=1 iflag=fullblock conv=notrunc")
+            // Of a part, where it is on the disk.
+            let part = disk.as_ref().and_then(Disk::first_range);
+            let seek = part.map_or_else(String::new, |part| {
+                format!(" oflag=seek_bytes seek={}", part.offset)
+            });
+            let bytes = part.map_or(bytes, |part| part.length.min(bytes));
+            format!("dd if={file} of={place}{seek} bs={bytes} count=1 iflag=fullblock conv=notrunc")
         }
         kind => {
             let kind = match kind {
@@ -141,7 +147,8 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
                 "veracrypt" | ENDS => " --type veracrypt",
                 _ => "",
             };
-            format!("cryptmark volume header restore {image}{detached}{kind} --input {file}")
+            let part = chosen_option(volume.image());
+            format!("cryptmark volume header restore {image}{part}{detached}{kind} --input {file}")
         }
     };
     text += &format!("\n{what}\n  {restore}\n");

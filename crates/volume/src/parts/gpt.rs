@@ -1,0 +1,122 @@
+//! GUID partition tables: UEFI specification 2.10, section 5.3.
+
+use super::{Kind, Part, mixed_uuid, partition};
+use crate::VolumeError;
+use crate::crc::crc32;
+use crate::fields::Fields;
+use crate::unaligned::read_up_to;
+use block::{BlockDevice, ByteRange};
+
+/// Sizes of sectors that disks have.
+const SECTORS: [u64; 2] = [512, 4096];
+
+/// Most bytes of a table that are read: 1,024 entries of 1 KiB, where 128 of 128 are usual.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// A header that is whole, and its table.
+struct Table {
+    entry_bytes: usize,
+    bytes: Vec<u8>,
+}
+
+/// The partitions, if there is a table; `remarks` hears of a damaged copy.
+pub(super) fn read(
+    device: &dyn BlockDevice,
+    remarks: &mut Vec<String>,
+) -> Result<Option<Vec<Part>>, VolumeError> {
+    let size = device.geometry().size;
+    for sector in SECTORS {
+        let last = (size / sector).saturating_sub(1);
+        if last < 2 {
+            continue;
+        }
+        let first_copy = table(device, sector, 1)?;
+        let found = match first_copy {
+            Some(table) => Some(table),
+            None => table(device, sector, last)?.inspect(|_| {
+                remarks.push(
+                    "the partition table at the start is damaged; its copy at the end was read"
+                        .to_owned(),
+                );
+            }),
+        };
+        if let Some(table) = found {
+            return Ok(Some(partitions(device, sector, &table)));
+        }
+    }
+    let signature = |sector: u64| -> Result<bool, VolumeError> {
+        Ok(read_up_to(device, sector, 8)?.starts_with(b"EFI PART"))
+    };
+    if signature(512)? || signature(4096)? {
+        remarks.push(
+            "both copies of the partition table (GPT) are damaged: `gdisk` may mend them, on a \
+             copy of the disk"
+                .to_owned(),
+        );
+    }
+    Ok(None)
+}
+
+/// The table whose header is in this sector, if both checksums are right.
+fn table(device: &dyn BlockDevice, sector: u64, place: u64) -> Result<Option<Table>, VolumeError> {
+    let header = read_up_to(device, place * sector, 512)?;
+    if header.len() < 512 || !header.starts_with(b"EFI PART") {
+        return Ok(None);
+    }
+    let length = Fields(&header).le32(12) as usize;
+    if !(92..=512).contains(&length) || Fields(&header).le64(24) != place {
+        return Ok(None);
+    }
+    let mut summed = header[..length].to_vec();
+    summed[16..20].fill(0);
+    if crc32(&summed) != Fields(&header).le32(16) {
+        return Ok(None);
+    }
+    let (count, entry_bytes) = (
+        u64::from(Fields(&header).le32(80)),
+        u64::from(Fields(&header).le32(84)),
+    );
+    let bytes = count * entry_bytes;
+    let start = Fields(&header).le64(72).checked_mul(sector);
+    let (Some(start), 128..=4096, 1..=MOST_BYTES) = (start, entry_bytes, bytes) else {
+        return Ok(None);
+    };
+    let entries = read_up_to(device, start, bytes)?;
+    let whole = entries.len() as u64 == bytes && crc32(entries.iter()) == Fields(&header).le32(88);
+    Ok(whole.then_some(Table {
+        entry_bytes: entry_bytes as usize,
+        bytes: entries.to_vec(),
+    }))
+}
+
+fn partitions(device: &dyn BlockDevice, sector: u64, table: &Table) -> Vec<Part> {
+    let entries = table.bytes.chunks_exact(table.entry_bytes).enumerate();
+    let used = entries.filter(|(_, entry)| entry[..16] != [0; 16]);
+    used.map(|(index, entry)| {
+        let uuid = |at: usize| {
+            let bytes: &[u8; 16] = entry[at..].first_chunk().expect("128 bytes or more");
+            mixed_uuid(bytes)
+        };
+        let (first, last) = (Fields(entry).le64(32), Fields(entry).le64(40));
+        let range = || {
+            let count = last.checked_sub(first)?.checked_add(1)?;
+            Some(ByteRange::new(
+                first.checked_mul(sector)?,
+                count.checked_mul(sector)?,
+            ))
+        };
+        let kind = Kind::GptPartition { type_uuid: uuid(0) };
+        let units: Vec<u16> = entry[56..128]
+            .chunks_exact(2)
+            .map(|unit| u16::from_le_bytes([unit[0], unit[1]]))
+            .take_while(|unit| *unit != 0)
+            .collect();
+        let label = String::from_utf16_lossy(&units);
+        Part {
+            label: Some(label).filter(|label| !label.is_empty()),
+            uuid: Some(uuid(16)),
+            ..partition((index + 1).to_string(), kind, range(), device)
+        }
+    })
+    .collect()
+}

@@ -1,0 +1,355 @@
+//! [`Parts`]: what a disk or its image is divided into, so that a volume inside it is found.
+//!
+//! ```text
+//! GPT, MBR             partitions             2
+//! LVM2                 logical volumes        vg/root, 2/vg/root inside a partition
+//! Linux software RAID  the data of a mirror   3/raid
+//! ```
+//!
+//! Every part is a list of ranges of the whole device, however deep it lies. Nothing here
+//! writes.
+
+mod gpt;
+mod lvm;
+mod lvm_text;
+mod mbr;
+mod raid;
+
+use crate::VolumeError;
+use block::layer::{Concat, Slice};
+use block::{BlockDevice, BlockError, ByteRange};
+use std::fmt;
+
+/// How deep parts lie in parts that are looked for.
+const MOST_DEEP: usize = 5;
+
+/// A part of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// By what it is asked for: `2`, `2/vg/root`, `3/raid`.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Its own name, where it has one: that of a GPT's partition, and `vg/root`.
+    pub label: Option<String>,
+    /// Its UUID, as its table has it.
+    pub uuid: Option<String>,
+    /// Its bytes, by where they are on the device: empty if they are not known.
+    pub ranges: Vec<ByteRange>,
+    /// What cannot be done with it, with the reason.
+    pub obstacle: Option<Obstacle>,
+}
+
+/// What a part is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A partition of a GPT, with the UUID of its type.
+    GptPartition {
+        /// As text, in capital letters as the UEFI specification prints it.
+        type_uuid: String,
+    },
+    /// A partition of an MBR, with its type.
+    MbrPartition {
+        /// The byte.
+        type_code: u8,
+    },
+    /// A logical volume of LVM2.
+    LogicalVolume,
+    /// What a Linux software RAID keeps on one of its disks.
+    RaidData,
+}
+
+/// What cannot be done with a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// It cannot be used, because of this.
+    Unusable(String),
+    /// It can be read only, because of this.
+    ReadOnly(String),
+}
+
+/// The parts of a device, those inside others behind them.
+#[derive(Clone, Debug, Default)]
+pub struct Parts {
+    /// All of them.
+    pub all: Vec<Part>,
+    /// What the user should know of the tables: damage, mostly.
+    pub remarks: Vec<String>,
+}
+
+/// Why a part cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PartError {
+    /// There are no parts.
+    #[error("there is no partition table, and nothing of LVM or RAID")]
+    NoParts,
+    /// None has that name.
+    #[error("there is no partition `{wanted}`: there {}", known(.names))]
+    Unknown {
+        /// What was asked for.
+        wanted: String,
+        /// Those that there are.
+        names: Vec<String>,
+    },
+    /// Several have that label.
+    #[error("`{wanted}` is the label of several partitions: {}", .names.join(", "))]
+    Several {
+        /// What was asked for.
+        wanted: String,
+        /// Those that have it.
+        names: Vec<String>,
+    },
+    /// It cannot be used so.
+    #[error("partition `{name}` cannot be {}: {reason}", if *.writing { "written" } else { "used" })]
+    Obstacle {
+        /// Its name.
+        name: String,
+        /// The reason.
+        reason: String,
+        /// Whether it could be read.
+        writing: bool,
+    },
+}
+
+fn known(names: &[String]) -> String {
+    match names {
+        [name] => format!("is only {name}"),
+        names => format!("are {}", names.join(", ")),
+    }
+}
+
+/// What one device is divided into, before it is known where that device lies.
+#[derive(Default)]
+struct Division {
+    parts: Vec<Part>,
+    remarks: Vec<String>,
+}
+
+impl Parts {
+    /// Looks for the parts of `device`, and for parts inside those.
+    ///
+    /// # Errors
+    /// [`VolumeError::Block`].
+    pub fn find(device: &dyn BlockDevice) -> Result<Self, VolumeError> {
+        let mut found = Self::default();
+        found.look(device, None, 0)?;
+        Ok(found)
+    }
+
+    /// Looks into the whole device, or into a part of it.
+    fn look(
+        &mut self,
+        device: &dyn BlockDevice,
+        outer: Option<&Part>,
+        depth: usize,
+    ) -> Result<(), VolumeError> {
+        let division = match outer {
+            None => divide(device)?,
+            Some(part) => divide(&*part.open(device)?)?,
+        };
+        let inside = |name: &str| match outer {
+            None => name.to_owned(),
+            Some(outer) => format!("{}/{name}", outer.name),
+        };
+        for remark in division.remarks {
+            self.remarks.push(match outer {
+                None => remark,
+                Some(outer) => format!("{}: {remark}", outer.name),
+            });
+        }
+        for mut part in division.parts {
+            part.name = inside(&part.name);
+            if let Some(outer) = outer {
+                part.ranges = placed(&part.ranges, &outer.ranges);
+                part.obstacle = part.obstacle.or_else(|| outer.obstacle.clone());
+            }
+            self.all.push(part.clone());
+            if depth < MOST_DEEP && part.is_usable() {
+                self.look(device, Some(&part), depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The part with this name, or else the only one with this label.
+    ///
+    /// # Errors
+    /// [`PartError`], also where it cannot be used, or only be read and `write` is wanted.
+    pub fn choose(&self, wanted: &str, write: bool) -> Result<&Part, PartError> {
+        if self.all.is_empty() {
+            return Err(PartError::NoParts);
+        }
+        let names = |parts: &[&Part]| parts.iter().map(|part| part.name.clone()).collect();
+        let all: Vec<&Part> = self.all.iter().collect();
+        let mut fitting = all.clone();
+        fitting.retain(|part| part.name == wanted);
+        if fitting.is_empty() {
+            fitting.clone_from(&all);
+            fitting.retain(|part| part.label.as_deref() == Some(wanted));
+        }
+        let part = match fitting[..] {
+            [part] => part,
+            [] => {
+                return Err(PartError::Unknown {
+                    wanted: wanted.to_owned(),
+                    names: names(&all),
+                });
+            }
+            _ => {
+                return Err(PartError::Several {
+                    wanted: wanted.to_owned(),
+                    names: names(&fitting),
+                });
+            }
+        };
+        let reason = match &part.obstacle {
+            Some(Obstacle::Unusable(reason)) => Some((reason, false)),
+            Some(Obstacle::ReadOnly(reason)) if write => Some((reason, true)),
+            _ => None,
+        };
+        match reason {
+            None => Ok(part),
+            Some((reason, writing)) => Err(PartError::Obstacle {
+                name: part.name.clone(),
+                reason: reason.clone(),
+                writing,
+            }),
+        }
+    }
+}
+
+impl Part {
+    fn is_usable(&self) -> bool {
+        !matches!(self.obstacle, Some(Obstacle::Unusable(_)))
+    }
+
+    /// Its bytes.
+    pub fn size(&self) -> u64 {
+        self.ranges.iter().map(|range| range.length).sum()
+    }
+
+    /// Where `range` of it is on the device.
+    pub fn placed(&self, range: ByteRange) -> Vec<ByteRange> {
+        placed(&[range], &self.ranges)
+    }
+
+    /// The part as a device.
+    ///
+    /// # Errors
+    /// [`BlockError`] where it does not lie on whole blocks of the device, or is not on it.
+    pub fn open<'a, D: BlockDevice + Clone + 'a>(
+        &self,
+        device: D,
+    ) -> Result<Box<dyn BlockDevice + 'a>, BlockError> {
+        let mut slices = Vec::new();
+        for range in &self.ranges {
+            slices.push(Slice::new(device.clone(), *range)?);
+        }
+        Ok(match slices.len() {
+            1 => Box::new(slices.remove(0)),
+            _ => Box::new(Concat::new(slices)?),
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::GptPartition { .. } => f.write_str("partition"),
+            Self::MbrPartition { type_code } => write!(f, "partition of type {type_code:02x}"),
+            Self::LogicalVolume => f.write_str("logical volume"),
+            Self::RaidData => f.write_str("data of a RAID"),
+        }
+    }
+}
+
+/// What `device` itself is divided into.
+fn divide(device: &dyn BlockDevice) -> Result<Division, VolumeError> {
+    if let Some(division) = raid::at_fixed_places(device)? {
+        return Ok(division);
+    }
+    if let Some(division) = lvm::read(device)? {
+        return Ok(division);
+    }
+    let mut division = Division::default();
+    if let Some(found) = gpt::read(device, &mut division.remarks)? {
+        division.parts = found;
+        return Ok(division);
+    }
+    if let Some(found) = mbr::read(device)? {
+        division.parts = found;
+        return Ok(division);
+    }
+    // A disk's last partition may end where the disk ends, with what is at its own end.
+    match raid::before_end(device)? {
+        Some(raid) => Ok(raid),
+        None => Ok(division),
+    }
+}
+
+/// A partition of which the table says where it is: unusable if that is not on the device.
+fn partition(name: String, kind: Kind, range: Option<ByteRange>, device: &dyn BlockDevice) -> Part {
+    let size = device.geometry().size;
+    let inside = |range: &ByteRange| {
+        let end = range.offset.checked_add(range.length);
+        range.length > 0 && end.is_some_and(|end| end <= size)
+    };
+    let (ranges, obstacle) = match range {
+        Some(range) if inside(&range) => (vec![range], None),
+        Some(range) if range.offset < size => (
+            Vec::new(),
+            Some(Obstacle::Unusable(format!(
+                "it ends {} bytes behind the end: the image is cut off",
+                range
+                    .offset
+                    .saturating_add(range.length)
+                    .saturating_sub(size)
+            ))),
+        ),
+        _ => (
+            Vec::new(),
+            Some(Obstacle::Unusable(
+                "its place is not on this disk".to_owned(),
+            )),
+        ),
+    };
+    Part {
+        name,
+        kind,
+        label: None,
+        uuid: None,
+        ranges,
+        obstacle,
+    }
+}
+
+/// Where `ranges` of a part are that has `outer`.
+fn placed(ranges: &[ByteRange], outer: &[ByteRange]) -> Vec<ByteRange> {
+    let mut found: Vec<ByteRange> = Vec::new();
+    for range in ranges {
+        let (mut from, end) = (range.offset, range.offset + range.length);
+        let mut start = 0;
+        for piece in outer {
+            let stop = start + piece.length;
+            if from >= start && from < stop.min(end) {
+                let length = stop.min(end) - from;
+                found.push(ByteRange::new(piece.offset + from - start, length));
+                from += length;
+            }
+            start = stop;
+        }
+    }
+    found
+}
+
+/// A UUID in the byte order of GPT: three little-endian numbers, then bytes.
+fn mixed_uuid(bytes: &[u8; 16]) -> String {
+    let mut text = String::new();
+    for at in [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15] {
+        text += &format!("{:02X}", bytes[at]);
+    }
+    for at in [20, 16, 12, 8] {
+        text.insert(at, '-');
+    }
+    text
+}

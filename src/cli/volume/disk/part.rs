@@ -1,0 +1,126 @@
+//! `--partition`: a part of a disk in the place of the whole one, for every command.
+//!
+//! A command works on one image. It says once which part of that is meant, and whatever
+//! opens that image has the part; headers and backups in other files stay whole.
+
+use super::Disk;
+use crate::cli::Failure;
+use block::{BlockDevice, BlockError, ByteRange, Extent};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use volume::VolumeError;
+use volume::parts::{Part, PartError, Parts};
+
+/// The image of this command, and the part of it that is meant.
+static CHOSEN: OnceLock<(PathBuf, String)> = OnceLock::new();
+
+/// From now on, `image` stands for a part of it.
+pub fn choose(image: &Path, partition: &str) {
+    // A process runs one command.
+    let _ = CHOSEN.set((image.to_owned(), partition.to_owned()));
+}
+
+/// The part that `place` stands for.
+pub fn chosen(place: &Path) -> Option<String> {
+    let (image, partition) = CHOSEN.get()?;
+    (image == place).then(|| partition.clone())
+}
+
+/// The option that says so, for a command that the user is told to run.
+pub fn chosen_option(place: &Path) -> String {
+    match chosen(place) {
+        Some(name) => format!(" --partition '{}'", name.replace('\'', "'\\''")),
+        None => String::new(),
+    }
+}
+
+/// `name` of a place with the part that it stands for: another part is another volume.
+pub fn named_whole(place: &Path, name: PathBuf) -> PathBuf {
+    match chosen(place) {
+        None => name,
+        Some(part) => {
+            let mut name = name.into_os_string();
+            name.push(format!("#{part}"));
+            name.into()
+        }
+    }
+}
+
+/// A part, and the disk that it is on.
+pub struct OpenPart {
+    whole: Arc<Disk>,
+    part: Part,
+    device: Box<dyn BlockDevice>,
+}
+
+impl OpenPart {
+    /// The part called `name` of `whole`, which `place` names.
+    ///
+    /// # Errors
+    /// Exit code 2 where there is none, or where it cannot be used so.
+    pub fn of(whole: Disk, place: &Path, name: &str, write: bool) -> Result<Self, Failure> {
+        let parts = Parts::find(&whole)?;
+        let part = parts.choose(name, write).map_err(|error| {
+            let remedy = match error {
+                PartError::Obstacle { writing: true, .. } => {
+                    "Open it with --read-only, or copy it out."
+                }
+                PartError::Obstacle { .. } => "Name another part.",
+                _ => "`cryptmark volume find` lists what there is.",
+            };
+            Failure::new(2, format!("{}: {error}", place.display()), remedy)
+        })?;
+        let part = part.clone();
+        let whole = Arc::new(whole);
+        let device = part.open(whole.clone()).map_err(VolumeError::Block)?;
+        Ok(Self {
+            whole,
+            part,
+            device,
+        })
+    }
+
+    /// The part.
+    pub fn device(&self) -> &dyn BlockDevice {
+        &*self.device
+    }
+
+    /// The disk that it is on.
+    pub fn whole(&self) -> &Disk {
+        &self.whole
+    }
+
+    /// Where its start is on the disk.
+    pub fn first_range(&self) -> Option<ByteRange> {
+        self.part.ranges.first().copied()
+    }
+
+    /// Calls `work` for what of the disk is `range` of the part.
+    pub fn each(
+        &self,
+        range: ByteRange,
+        mut work: impl FnMut(&Disk, ByteRange) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        for piece in self.part.placed(range) {
+            work(&self.whole, piece)?;
+        }
+        Ok(())
+    }
+
+    /// What is stored in `range`, as [`Disk::extents`] says it of the disk.
+    pub fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
+        let mut found = Vec::new();
+        let mut at = range.offset;
+        for piece in self.part.placed(range) {
+            for extent in self.whole.extents(piece)? {
+                let inside = extent.range.offset - piece.offset;
+                found.push(Extent {
+                    range: ByteRange::new(at + inside, extent.range.length),
+                    hole: extent.hole,
+                });
+            }
+            at += piece.length;
+        }
+        Ok(found)
+    }
+}
