@@ -16,6 +16,7 @@ use std::io;
 use std::process::ExitCode;
 use volume::cryptoloop::UnknownDerivation;
 use volume::plain::UnknownHash;
+use volume::recall::RecallError;
 use volume::{Verdict, VolumeError};
 
 /// An error as the contract wants it: what happened, what to do, exit code.
@@ -161,6 +162,12 @@ impl From<VolumeError> for Failure {
             error => error.remedy(),
         };
         Self::of(code, &error, remedy)
+    }
+}
+
+impl From<RecallError> for Failure {
+    fn from(error: RecallError) -> Self {
+        Self::of(2, &error, error.remedy())
     }
 }
 

@@ -78,6 +78,16 @@ impl Progress {
         progress
     }
 
+    /// Starts with trying passphrases, after `done` of `total` that were tried before.
+    pub fn candidates(silent: bool, done: u64, total: u64) -> Self {
+        let progress = Self::new(silent, total);
+        let style = template("{spinner} {human_pos}/{human_len} {bar:40} {per_sec} {eta} left");
+        progress.bar.set_style(style);
+        progress.bar.set_position(done);
+        progress.bar.reset_eta();
+        progress
+    }
+
     /// What is done now.
     pub fn doing(&self, what: &str) {
         self.bar.set_message(what.to_owned());

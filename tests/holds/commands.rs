@@ -77,6 +77,7 @@ const OF_BOTH: &[Row] = rows! {
         "volume mount IMAGE mounted PASS --read-only --as file --daemon";
     "export": Reads, Some("pass"), "volume export IMAGE PASS --output out QUIET";
     "open": Looks, Some("pass"), "volume open IMAGE PASS";
+    "recall": Looks, Some("pass"), "volume recall IMAGE PASS QUIET";
 };
 
 const OF_LUKS2: &[Row] = rows! {

@@ -174,6 +174,14 @@ impl Kdf {
         Ok(())
     }
 
+    /// The memory that it fills, KiB.
+    pub(crate) const fn memory_kib(&self) -> u32 {
+        match *self {
+            Self::Pbkdf2 { .. } => 0,
+            Self::Argon2 { memory_kib, .. } => memory_kib,
+        }
+    }
+
     fn argon2(&self, passphrase: &[u8], salt: &[u8], key: &mut [u8]) -> Result<(), VolumeError> {
         let Self::Argon2 {
             variant,

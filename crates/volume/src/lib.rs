@@ -39,6 +39,7 @@ mod mapping;
 mod opening;
 pub mod parts;
 pub mod plain;
+pub mod recall;
 mod rest;
 mod secret;
 pub mod tcrypt;

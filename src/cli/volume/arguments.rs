@@ -14,6 +14,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use volume::cryptoloop::{Derivation, LoopCipher};
 use volume::plain::{Hashing, Place};
+use volume::recall::Pims;
 use volume::tcrypt::{Family, Keyfiles, Prf};
 use volume::{Format, Hash, Opening, VolumeError, cryptoloop, loopaes, plain, tcrypt};
 use zeroize::Zeroizing;
@@ -75,7 +76,7 @@ pub struct VolumeArguments {
     tcrypt_system: bool,
     /// VeraCrypt's personal iterations multiplier
     #[arg(long, value_name = "PIM")]
-    veracrypt_pim: Option<u32>,
+    veracrypt_pim: Option<Pims>,
     /// TrueCrypt key file, or a folder of them, beside the passphrase; can be repeated
     #[arg(long = "keyfile", value_name = "FILE")]
     keyfiles: Vec<PathBuf>,
@@ -477,6 +478,33 @@ impl VolumeArguments {
         )
     }
 
+    /// The PIM that the user named.
+    ///
+    /// # Errors
+    /// Exit code 2 for a range.
+    fn pim(&self) -> Result<Option<u32>, Failure> {
+        let only = |pims: Pims| {
+            pims.only().ok_or_else(|| {
+                Failure::new(
+                    2,
+                    "--veracrypt-pim is a range, and a volume has one PIM",
+                    "Give one number; `cryptmark volume recall` finds it in a range.",
+                )
+            })
+        };
+        self.veracrypt_pim.map(only).transpose()
+    }
+
+    /// The PIMs that the user named, and the same options with the first of them alone.
+    pub fn with_first_pim(&self) -> (Option<Pims>, Self) {
+        let first = |pims: Pims| Pims::from(pims.first());
+        let one = Self {
+            veracrypt_pim: self.veracrypt_pim.map(first),
+            ..self.clone()
+        };
+        (self.veracrypt_pim, one)
+    }
+
     /// What is known of a TrueCrypt or VeraCrypt volume.
     pub fn tcrypt(&self, family: Family) -> Result<tcrypt::Opening, Failure> {
         let place = match (self.tcrypt_system, self.tcrypt_hidden, self.tcrypt_backup) {
@@ -489,7 +517,7 @@ impl VolumeArguments {
         Ok(tcrypt::Opening {
             family,
             place,
-            pim: self.veracrypt_pim,
+            pim: self.pim()?,
             prf: prf(family, self.hash.as_deref())?,
             algorithms: self.cipher()?.map(|spec| spec.algorithms().to_vec()),
             keyfiles: keyfiles(&self.keyfiles)?,

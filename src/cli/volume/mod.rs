@@ -15,6 +15,7 @@ mod keyslot;
 mod losses;
 mod open;
 mod protection;
+mod recall;
 mod recognise;
 mod reencrypt;
 mod resize;
@@ -69,6 +70,13 @@ enum VolumeCommand {
     Open(open::OpenOptions),
     /// List what a disk or its image is divided into, and which parts hold volumes
     Find(find::FindOptions),
+    /// Find a passphrase of which something is still known
+    ///
+    /// Tries what the owner's own knowledge allows, on one volume: the passphrase that is given
+    /// with other line ends, in other forms of Unicode, with slips of the fingers, on another
+    /// keyboard, with a range of PIMs, or with unknown characters. Every attempt costs what the
+    /// volume's key derivation costs: this is not a cracker. The volume is only read.
+    Recall(Box<recall::RecallOptions>),
     /// Print what a volume's header says, without opening it
     Info(info::InfoOptions),
     /// Change a passphrase
@@ -121,6 +129,7 @@ pub fn run(options: &VolumeOptions, arguments: &ArgMatches) -> Result<(), Failur
         VolumeCommand::Header(options) => header::run(options),
         VolumeCommand::Open(options) => open::run(options),
         VolumeCommand::Find(options) => find::run(options),
+        VolumeCommand::Recall(options) => recall::run(options),
         VolumeCommand::Info(options) => info::run(options),
         VolumeCommand::Export(options) => copy::export(options),
         VolumeCommand::Serve(options) => serve::run(options),
@@ -188,6 +197,7 @@ impl VolumeCommand {
             }),
             Self::Open(_)
             | Self::Find(_)
+            | Self::Recall(_)
             | Self::Info(_)
             | Self::Export(_)
             | Self::Serve(_)

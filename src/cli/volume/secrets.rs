@@ -84,6 +84,11 @@ impl SecretArguments {
         found.map(|(option, _)| option)
     }
 
+    /// Whether it is a key file.
+    pub fn takes_key_file(&self) -> bool {
+        self.key_file.is_some()
+    }
+
     /// Whether a passphrase or key file is named.
     pub fn is_given(&self) -> bool {
         self.key_file.is_some() || self.passphrase_file.is_some()

@@ -39,6 +39,17 @@ impl Header {
         self.unlock_digest(device, digest, secret, slot, limits)
     }
 
+    /// The most memory that trying one passphrase takes, KiB: on `slot`, or on all.
+    pub(crate) fn attempt_memory_kib(&self, slot: Option<u32>) -> u32 {
+        let keyslots = self.metadata.keyslots.iter();
+        let asked = keyslots.filter(|(number, _)| slot.is_none_or(|slot| slot == **number));
+        let memory = asked.filter_map(|(_, keyslot)| match keyslot {
+            Keyslot::Luks2(keyslot) => Some(keyslot.kdf.memory_kib()),
+            Keyslot::Other { .. } => None,
+        });
+        memory.max().unwrap_or(0)
+    }
+
     /// Finds the key that `digest` is of.
     pub(super) fn unlock_digest(
         &self,

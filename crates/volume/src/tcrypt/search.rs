@@ -50,6 +50,8 @@ pub(super) struct Search<'a> {
     pub(super) derivations: &'a [(Prf, Kdf)],
     pub(super) specs: &'a [CipherSpec],
     pub(super) limits: &'a Limits,
+    /// Threads to search on, at most.
+    pub(super) threads: NonZeroUsize,
     pub(super) watch: Watch<'a>,
 }
 
@@ -84,9 +86,8 @@ impl Search<'_> {
             stop: AtomicBool::new(false),
             outcome: Mutex::default(),
         };
-        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         thread::scope(|scope| {
-            for _ in 1..cores.min(jobs.len()) {
+            for _ in 1..self.threads.get().min(jobs.len()) {
                 // Without more threads this one does it all.
                 let _ = thread::Builder::new().spawn_scoped(scope, || run.work());
             }
@@ -182,13 +183,27 @@ struct Job<'a> {
 impl Job<'_> {
     /// How long it takes, in [`Progress`]'s units.
     fn units(&self) -> u64 {
-        match self.of.kdf {
-            Kdf::Pbkdf2 { hash, iterations } => u64::from(iterations) * iteration_units(hash),
-            Kdf::Argon2 {
-                time, memory_kib, ..
-            } => u64::from(time) * u64::from(memory_kib) * KIB_UNITS,
-        }
+        part_units(self.of.kdf)
     }
+}
+
+/// How long a part of a derivation takes, in [`Progress`]'s units.
+fn part_units(kdf: Kdf) -> u64 {
+    match kdf {
+        Kdf::Pbkdf2 { hash, iterations } => u64::from(iterations) * iteration_units(hash),
+        Kdf::Argon2 {
+            time, memory_kib, ..
+        } => u64::from(time) * u64::from(memory_kib) * KIB_UNITS,
+    }
+}
+
+/// How long all parts of a derivation take that make so many bytes, likewise.
+pub(super) fn all_units(kdf: Kdf, bytes: usize) -> u64 {
+    let parts = match kdf {
+        Kdf::Pbkdf2 { hash, .. } => bytes.div_ceil(hash.digest_bytes()),
+        Kdf::Argon2 { .. } => 1,
+    };
+    part_units(kdf).saturating_mul(parts as u64)
 }
 
 /// What an iteration takes, in about 100 ns.

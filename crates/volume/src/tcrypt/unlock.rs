@@ -3,7 +3,7 @@
 
 use super::layers;
 use super::prf::{LONGEST_HEADER_KEY, checked_pim};
-use super::search::{Candidate, Search, Watch};
+use super::search::{Candidate, Search, Watch, all_units};
 use super::{
     Family, HEADER_BYTES, HIDDEN_AT, Header, Keyfiles, OLD_HIDDEN_BEFORE_END, Place, Prf,
     SALT_BYTES, UNIT,
@@ -11,6 +11,8 @@ use super::{
 use crate::{Damage, Kdf, Limits, Mapping, Secret, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{Algorithm, CipherSpec, IvSector, Key, Mode, SectorLayout};
+use std::num::NonZeroUsize;
+use std::thread;
 
 /// The longest passphrase of TrueCrypt, and of VeraCrypt up to version 1.23.
 const OLD_LONGEST_PASSPHRASE: usize = 64;
@@ -68,8 +70,21 @@ impl Opening {
         limits: &Limits,
         watch: Watch,
     ) -> Result<Unlocked, VolumeError> {
+        let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        self.unlock_by(cores, device, secret, limits, watch)
+    }
+
+    /// Does what [`unlock`](Self::unlock) does, on so many threads.
+    pub(crate) fn unlock_by(
+        &self,
+        threads: NonZeroUsize,
+        device: &dyn BlockDevice,
+        secret: &Secret,
+        limits: &Limits,
+        watch: Watch,
+    ) -> Result<Unlocked, VolumeError> {
         let spoilt = |error: &VolumeError| matches!(error, VolumeError::Header { .. });
-        let wrong = match self.unlock_here(device, secret, limits, watch) {
+        let wrong = match self.unlock_here(threads, device, secret, limits, watch) {
             Err(wrong) if wrong.is_of_place() || spoilt(&wrong) => wrong,
             opened => return opened,
         };
@@ -80,7 +95,7 @@ impl Opening {
             place,
             ..self.clone()
         };
-        let opened = copy.unlock_here(device, secret, limits, watch);
+        let opened = copy.unlock_here(threads, device, secret, limits, watch);
         // What is wrong with the header says more, unless nobody has seen it.
         opened.map_err(|error| match error.is_of_place() || spoilt(&wrong) {
             true => wrong,
@@ -91,6 +106,7 @@ impl Opening {
     /// Finds the header in its own place.
     fn unlock_here(
         &self,
+        threads: NonZeroUsize,
         device: &dyn BlockDevice,
         secret: &Secret,
         limits: &Limits,
@@ -112,6 +128,7 @@ impl Opening {
                 derivations: &derivations,
                 specs: &specs,
                 limits,
+                threads,
                 watch,
             }
             .run()
@@ -186,6 +203,26 @@ impl Opening {
             Some(error) if within.is_empty() => Err(error),
             _ => Ok(within),
         }
+    }
+
+    /// The work of trying one passphrase, in units of about the same time.
+    ///
+    /// # Errors
+    /// Those of [`unlock`](Self::unlock) that no passphrase is needed for.
+    pub(crate) fn work(&self, limits: &Limits) -> Result<u64, VolumeError> {
+        let derivations = self.derivations(limits)?.into_iter();
+        let units = derivations.map(|(_, kdf)| all_units(kdf, LONGEST_HEADER_KEY));
+        Ok(units.fold(0, u64::saturating_add))
+    }
+
+    /// The most memory that trying one passphrase on one thread takes, KiB.
+    ///
+    /// # Errors
+    /// Those of [`work`](Self::work).
+    pub(crate) fn memory_kib(&self, limits: &Limits) -> Result<u32, VolumeError> {
+        let derivations = self.derivations(limits)?.into_iter();
+        let memory = derivations.map(|(_, kdf)| kdf.memory_kib());
+        Ok(memory.max().unwrap_or(0))
     }
 
     /// What may be a header.

@@ -1,0 +1,154 @@
+//! [`Kept`]: how many candidates of a search were tried, in a file.
+
+use crate::cli::Failure;
+use crate::cli::whole::{Target, unwritable};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// What the file says it is.
+const SCHEMA: &str = "cryptmark-recall/1";
+
+/// How long a search goes on before it is kept again.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// The longest file of this kind, bytes.
+const MOST_BYTES: u64 = 4096;
+
+/// What is in the file.
+#[derive(Serialize, Deserialize)]
+struct Content {
+    schema: String,
+    /// What the search is recognised by.
+    search: String,
+    candidates: u64,
+    tried: u64,
+}
+
+/// The file of a search.
+pub struct Kept {
+    path: PathBuf,
+    search: String,
+    candidates: u64,
+    /// What it said at the beginning.
+    tried: u64,
+    saved: Mutex<Instant>,
+}
+
+impl Kept {
+    /// Reads the file, or makes it.
+    ///
+    /// # Errors
+    /// Exit code 2 if it is of another search, or anything else; exit code 1 if it cannot be
+    /// written.
+    pub fn open(path: &Path, search: String, candidates: u64) -> Result<Self, Failure> {
+        let mut kept = Self {
+            path: path.to_owned(),
+            search,
+            candidates,
+            tried: 0,
+            saved: Mutex::new(Instant::now()),
+        };
+        match File::open(path) {
+            Ok(file) => kept.tried = kept.read(file)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => kept.save(0)?,
+            Err(error) => return Err(unreadable(path, &error)),
+        }
+        Ok(kept)
+    }
+
+    /// How many were tried, as the file says.
+    fn read(&self, file: File) -> Result<u64, Failure> {
+        let path = self.path.display();
+        let mut text = String::new();
+        let read = file.take(MOST_BYTES).read_to_string(&mut text);
+        match read {
+            Err(error) if error.kind() != io::ErrorKind::InvalidData => {
+                return Err(unreadable(&self.path, &error));
+            }
+            _ => {}
+        }
+        let content = serde_json::from_str::<Content>(&text).ok();
+        let content = content.filter(|content| content.schema == SCHEMA);
+        let Some(content) = content else {
+            return Err(Failure::new(
+                2,
+                format!("{path} is not a file that --resume has made"),
+                "Name that file, or one that does not exist.",
+            ));
+        };
+        let is_this = content.search == self.search
+            && content.candidates == self.candidates
+            && content.tried <= self.candidates;
+        match is_this {
+            true => Ok(content.tried),
+            false => Err(Failure::new(
+                2,
+                format!("{path} is of another search"),
+                "Give the same volume, passphrase and options, or name a file that does not exist.",
+            )),
+        }
+    }
+
+    /// How many were tried before.
+    pub fn tried(&self) -> u64 {
+        self.tried
+    }
+
+    /// Keeps how many were tried, if that was not done for a while.
+    pub fn update(&self, tried: u64) {
+        // Another thread may be at it.
+        let Ok(mut saved) = self.saved.try_lock() else {
+            return;
+        };
+        if saved.elapsed() >= EVERY {
+            *saved = Instant::now();
+            if let Err(failure) = self.save(tried) {
+                eprintln!("warning: {}", failure.what());
+            }
+        }
+    }
+
+    /// Keeps how many were tried.
+    ///
+    /// # Errors
+    /// Exit code 1 if the file cannot be written, and 4 if another program has changed it.
+    pub fn save(&self, tried: u64) -> Result<(), Failure> {
+        let content = Content {
+            schema: SCHEMA.to_owned(),
+            search: self.search.clone(),
+            candidates: self.candidates,
+            tried,
+        };
+        let mut text = serde_json::to_string(&content).map_err(Failure::unprintable)?;
+        text.push('\n');
+        let written = Target::of(&self.path).and_then(|target| {
+            let mut draft = target.draft()?;
+            draft.write_all(text.as_bytes())?;
+            target.publish(draft)
+        });
+        written.map_err(|error| unwritable(&self.path, &error))
+    }
+
+    /// Removes the file of a search that has found the passphrase.
+    pub fn remove(&self) {
+        if let Err(error) = fs::remove_file(&self.path) {
+            eprintln!(
+                "warning: cannot remove {}: {error}\n  Remove it: it says about how many candidates \
+                 were tried before the right one.",
+                self.path.display()
+            );
+        }
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(
+        2,
+        format!("cannot read {}: {error}", path.display()),
+        "Check the path and its permissions.",
+    )
+}
