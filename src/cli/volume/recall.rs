@@ -20,12 +20,17 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use volume::recall::{Candidates, Characters, End, Known, Layout, Layouts, Report, Search};
+use volume::recall::{
+    Candidates, Characters, End, Known, Layout, Layouts, Report, Search, check_format,
+};
 use volume::{Format, Limits, Opening, Secret};
 use zeroize::Zeroizing;
 
 /// A search that takes longer is confirmed.
 const UNASKED: Duration = Duration::from_secs(600);
+
+/// A search that takes less is over before anybody has read how long it takes.
+const WORTH_TELLING: Duration = Duration::from_secs(2);
 
 /// The longest answer to a question, bytes.
 const MOST_ANSWER: usize = 256;
@@ -71,7 +76,7 @@ pub struct RecallOptions {
 pub fn run(options: &RecallOptions) -> Result<(), Failure> {
     let devices = options.volume.devices(false)?;
     let format = options.volume.format(devices.header())?;
-    Opening::check_recall(format)?;
+    check_format(format)?;
     let (pims, volume) = options.volume.with_first_pim();
     let opening = match format {
         // Its passphrase can be told to be right, whatever becomes of its data.
@@ -129,6 +134,7 @@ impl RecallOptions {
         let (header, data) = (devices.header(), devices.data());
         let search = Search::new(opening, header, data, candidates, Limits::default())?;
         let count = candidates.count();
+        let stop = stop_on_signal()?;
         let kept = match &self.resume {
             Some(path) => Some(Kept::open(path, search.identity(words)?, count)?),
             None => None,
@@ -137,8 +143,7 @@ impl RecallOptions {
         let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let free_kib = probe::available_memory().map_or(0, |bytes| bytes >> 10);
         let threads = search.threads(cores, free_kib);
-        eprintln!("{}", told(count, begin, threads));
-        let stop = stop_on_signal()?;
+        print(&told(count, begin, threads))?;
         let run = Run {
             options: self,
             search: &search,
@@ -159,7 +164,9 @@ impl RecallOptions {
         let times = search.times_as_long(begin..first_end, first_end)?;
         let seconds = elapsed.as_secs_f64() * times;
         let left = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-        eprintln!("at most {} to try all of them", HumanDuration(left));
+        if left >= WORTH_TELLING {
+            print(&format!("time        {} at most\n", HumanDuration(left)))?;
+        }
         if left > UNASKED && !self.yes {
             run.keep(report.tried)?;
             confirm()?;
@@ -170,13 +177,10 @@ impl RecallOptions {
 
 /// How many candidates there are.
 fn told(count: u64, begin: u64, threads: NonZeroUsize) -> String {
-    let mut text = match count {
-        1 => "1 candidate".to_owned(),
-        count => format!("{count} candidates, {threads} at once"),
-    };
+    let mut text = format!("candidates  {count}, {threads} at once\n");
     if begin > 0 {
         text += &format!(
-            "; {begin} were tried before, if the passphrase and the key files are the same as then"
+            "tried       {begin} before, if the passphrase and the key files are the same as then\n"
         );
     }
     text

@@ -24,7 +24,7 @@ pub use layout::{Layout, UnknownLayout};
 pub use pattern::{Characters, UnknownSet};
 pub use pims::{Pims, UnknownPims};
 pub use recipe::{Changes, Layouts};
-pub use search::{End, Report, Search, Watch};
+pub use search::{End, Report, Search, Watch, check_format};
 
 use crate::Secret;
 use cipher::Key;

@@ -61,20 +61,18 @@ pub struct Report {
     pub end: End,
 }
 
-impl Opening {
-    /// Refuses a format that opens with any secret.
-    ///
-    /// # Errors
-    /// [`RecallError::Unchecked`].
-    pub fn check_recall(format: Format) -> Result<(), RecallError> {
-        match format {
-            Format::Plain | Format::Cryptoloop | Format::LoopAes => {
-                Err(RecallError::Unchecked(format))
-            }
-            _ => Ok(()),
-        }
+/// Refuses a format that opens with any secret.
+///
+/// # Errors
+/// [`RecallError::Unchecked`].
+pub fn check_format(format: Format) -> Result<(), RecallError> {
+    match format {
+        Format::Plain | Format::Cryptoloop | Format::LoopAes => Err(RecallError::Unchecked(format)),
+        _ => Ok(()),
     }
+}
 
+impl Opening {
     /// The same with another PIM, if it is VeraCrypt's and there is one.
     fn with_pim(&self, pim: Option<u32>) -> Self {
         let mut opening = self.clone();
