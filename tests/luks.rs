@@ -554,3 +554,30 @@ fn a_volume_without_a_header_is_noise() {
     sandbox.refused(4, "v.img", "create v.img --type plain --size 6MiB");
     sandbox.refused(2, "v.img", "create v.img --type plain --label mine --yes");
 }
+
+#[test]
+fn plain_mode_knows_the_defaults_of_both_eras() {
+    if !have(&["mkfs.ext4"]) {
+        return;
+    }
+    let sandbox = sandbox();
+    sandbox.write_zeros("file-system", 8 << 20);
+    sandbox.tool("mkfs.ext4", &["-q", "-L", "treasure", "file-system"]);
+    const EARLIER: &str = "-c aes-cbc-essiv:sha256 -s 256 --hash ripemd160";
+    for (options, note) in [(EARLIER, true), ("", false)] {
+        sandbox.write_zeros("v.img", 8 << 20);
+        sandbox.volume(&format!(
+            "import v.img --type plain --passphrase-file one --input file-system --yes {options}"
+        ));
+        let output = sandbox.run("volume open v.img --type plain --passphrase-file one");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains("an ext4 file system \"treasure\""), "{said}");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(told.contains("cryptsetup up to 2.6"), note, "{told}");
+        let out = sandbox.volume("export v.img --type plain --passphrase-file one --output -");
+        assert!(out == sandbox.read("file-system"));
+    }
+    let output = sandbox.run("volume open v.img --type plain --passphrase-file two");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("Both were tried"), "{told}");
+}

@@ -22,6 +22,8 @@ use zeroize::Zeroizing;
 /// cryptsetup's defaults since 2.7.
 const PLAIN_CIPHER: &str = "aes-xts-plain64";
 const PLAIN_HASH: &str = "sha256";
+/// Its cipher and hash before.
+const EARLIER_PLAIN: [&str; 2] = ["aes-cbc-essiv:sha256", "ripemd160"];
 const LOOP_CIPHER: &str = "aes";
 
 /// cryptsetup's unit of places and lengths.
@@ -522,6 +524,25 @@ impl VolumeArguments {
             algorithms: self.cipher()?.map(|spec| spec.algorithms().to_vec()),
             keyfiles: keyfiles(&self.keyfiles)?,
         })
+    }
+
+    /// How cryptsetup up to 2.6 would open a plain volume of which the user names neither cipher
+    /// nor hash.
+    ///
+    /// # Errors
+    /// Exit code 2 where an option makes no sense.
+    pub fn earlier_plain(&self) -> Result<Option<Opening>, Failure> {
+        let is_plain = self.kind.as_deref() == Some(Format::Plain.name());
+        if !is_plain || self.cipher.is_some() || self.key_size.is_some() || self.hash.is_some() {
+            return Ok(None);
+        }
+        let [cipher, hash] = EARLIER_PLAIN.map(|text| Some(text.to_owned()));
+        let earlier = Self {
+            cipher,
+            hash,
+            ..self.clone()
+        };
+        Ok(Some(Opening::Plain(earlier.plain()?)))
     }
 
     fn plain(&self) -> Result<plain::Opening, Failure> {

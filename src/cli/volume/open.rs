@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use volume::{
-    Access, Format, Limits, Opened, Row, Secret, VolumeError, bestcrypt, has_equal_halves, tcrypt,
+    Access, Format, Limits, Opened, Opening, Row, Secret, VolumeError, bestcrypt, has_equal_halves, tcrypt,
 };
 
 /// Options of `cryptmark volume open`.
@@ -85,7 +85,11 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
         text += "holds       nothing known\n";
         eprintln!("warning: nothing known is in it: is it the right passphrase, cipher and hash?");
         if opened_as == Format::Plain {
-            eprintln!("{PLAIN_DEFAULTS}");
+            let tried = match options.volume.earlier_plain()? {
+                Some(_) => " Both were tried.",
+                None => "",
+            };
+            eprintln!("{PLAIN_DEFAULTS}.{tried}");
         }
     }
     print(&text)
@@ -141,7 +145,20 @@ pub fn unlock(
     if access == Access::Write && beside {
         return Err(VolumeError::RecoveryNeeded.into());
     }
-    let opened = opening.unlock(header, devices.data(), &secret, access, &limits, &watch)?;
+    let unlock = |opening: &Opening| {
+        opening.unlock(header, devices.data(), &secret, access, &limits, &watch)
+    };
+    let mut opened = unlock(&opening)?;
+    if let Some(earlier) = volume.earlier_plain()?
+        && !is_known(unlock(&opening)?, devices)?
+        && is_known(unlock(&earlier)?, devices)?
+    {
+        eprintln!(
+            "note: the volume was made with the defaults of cryptsetup up to 2.6: \
+             -c aes-cbc-essiv:sha256 -s 256 --hash ripemd160"
+        );
+        opened = unlock(&earlier)?;
+    }
     let weak = |row: &Row| has_equal_halves(row.mapping.spec, &row.mapping.key);
     if opened.rows.iter().any(weak) {
         eprintln!(
@@ -166,6 +183,13 @@ pub fn unlock(
     }
     warn_of_plaintext(&opened);
     Ok(opened)
+}
+
+/// Whether the plaintext has anything with a name.
+fn is_known(opened: Opened, devices: &Devices) -> Result<bool, Failure> {
+    let plaintext = opened.device(devices.header(), devices.data())?;
+    let names = signature::names(&*plaintext).map_err(VolumeError::Block)?;
+    Ok(!names.is_empty())
 }
 
 /// Says that data are not encrypted, where the cipher is none.
