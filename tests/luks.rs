@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use testkit::{CHEAP, Sandbox};
+use testkit::{CHEAP, Sandbox, have};
 use volume::luks2::{Header, Keys, KeyslotOptions, Target};
 use volume::{Hash, Kdf, Limits, Secret};
 
