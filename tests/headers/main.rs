@@ -5,6 +5,7 @@ mod damage;
 mod kept;
 mod restore;
 mod sandbox;
+mod sealed;
 mod tcrypt;
 #[cfg(target_os = "linux")]
 mod unreadable;

@@ -18,3 +18,4 @@ mod foreign;
 mod fvault2;
 mod parts;
 mod sandbox;
+mod sealed;

@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
-use volume::luks2::KeyslotOptions;
+use volume::luks2::{DataCipher, KeyslotOptions};
 use volume::{Hash, Kdf, Limits, Secret};
 
 const PASSPHRASE: &[u8] = b"one";
@@ -181,7 +181,7 @@ static GOOD_LUKS2: LazyLock<Vec<u8>> = LazyLock::new(|| {
         ..KeyslotOptions::new(kdf())
     };
     let creation = volume::luks2::Creation {
-        spec: "aes-xts-plain64".parse().unwrap(),
+        cipher: DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
         key_bytes: 32,
         sector_size: SectorSize::default(),
         keyslot,

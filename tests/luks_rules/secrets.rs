@@ -5,7 +5,7 @@ use block::{BlockDevice, RamDevice};
 use cipher::{Key, SectorSize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use volume::luks2::KeyslotOptions;
+use volume::luks2::{DataCipher, KeyslotOptions};
 use volume::{Secret, VolumeError, luks1, luks2};
 
 const STRIPES: usize = 4000;
@@ -34,7 +34,7 @@ fn passphrase(text: &[u8]) -> Secret {
 fn luks2(key: &Key) -> RamDevice {
     let device = RamDevice::new(SIZE);
     let creation = luks2::Creation {
-        spec: "aes-xts-plain64".parse().unwrap(),
+        cipher: DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
         key_bytes: key.len(),
         sector_size: SectorSize::default(),
         keyslot: KeyslotOptions {

@@ -52,7 +52,7 @@ impl Volume {
             iterations: 1000,
         };
         let creation = luks2::Creation {
-            spec: "aes-xts-plain64".parse().unwrap(),
+            cipher: luks2::DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
             key_bytes: VOLUME_KEY.len(),
             sector_size,
             keyslot: KeyslotOptions::new(kdf),

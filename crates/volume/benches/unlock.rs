@@ -77,7 +77,7 @@ fn luks2_argon2(pairs: usize) {
         lanes: 4,
     };
     let creation = luks2::Creation {
-        spec: "aes-xts-plain64".parse().expect("known"),
+        cipher: luks2::DataCipher::Plain("aes-xts-plain64".parse().expect("known")),
         key_bytes: 64,
         sector_size: SectorSize::B4096,
         keyslot: KeyslotOptions::new(kdf),

@@ -54,7 +54,7 @@ pub use error::{Untried, Verdict, VolumeError};
 pub use fields::HeaderText;
 pub use format::Format;
 pub use hash::Hash;
-pub use integrity::{SealedDevice, SealedMapping};
+pub use integrity::{SealedDevice, SealedMapping, SealedSpec};
 pub use kdf::{Argon2Variant, Kdf, Limits};
 pub use luks::checked_uuid;
 pub use luks_header::{Loss, LuksHeader, Own};

@@ -27,7 +27,7 @@ fn extents_after_discard(allow_discards: bool) -> Option<Vec<Extent>> {
         return None;
     }
     let creation = Creation {
-        spec: "aes-xts-plain64".parse().unwrap(),
+        cipher: cryptmark_volume::luks2::DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
         key_bytes: 64,
         sector_size: SectorSize::B4096,
         keyslot: KeyslotOptions::new(Kdf::Pbkdf2 {

@@ -82,7 +82,7 @@ fn luks2_headers() {
     let device = device();
     let options = KeyslotOptions::new(KDF);
     let creation = luks2::Creation {
-        spec: "aes-xts-plain64".parse().unwrap(),
+        cipher: luks2::DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
         key_bytes: 64,
         sector_size: Default::default(),
         keyslot: options,

@@ -63,7 +63,7 @@ fn volume(format: Format) -> (RamDevice, Key) {
         }
         _ => {
             let creation = luks2::Creation {
-                spec,
+                cipher: luks2::DataCipher::Plain(spec),
                 key_bytes: 64,
                 sector_size: Default::default(),
                 keyslot: KeyslotOptions::new(KDF),
@@ -252,7 +252,7 @@ fn creating_over_another_volume() {
             let rule = Rule::on(OperationKind::Write, Trigger::From(nth), Effect::Fail(5));
             let faulty = Fault::new(&disk, [rule]);
             let creation = luks2::Creation {
-                spec: "aes-xts-plain64".parse().unwrap(),
+                cipher: luks2::DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
                 key_bytes: 64,
                 sector_size: Default::default(),
                 keyslot: KeyslotOptions::new(KDF),

@@ -24,6 +24,10 @@ const METHODS: &[(&str, &str, usize, u64)] = &[
     ("aes-xts-plain64", "hmac(sha1)", 84, 20),
     ("twofish-cbc-plain64", "hmac(sha256)", 64, 32),
     ("aes-xts-random", "none", 64, 16),
+    ("aes-gcm-random", "aead", 24, 28),
+    ("aegis128-random", "aead", 16, 32),
+    ("aegis128-plain64", "aead", 16, 16),
+    ("aes-cbc-essiv:sha256", "hmac(sha256)", 48, 32),
 ];
 
 /// What a superblock is made of.
@@ -127,6 +131,91 @@ fn wiped(method: (&str, &str, usize, u64), shape: Shape) -> RamDevice {
     assert_eq!(size, shape.blocks * shape.sector.bytes() as u64);
     sealed.write_at(0, &vec![0; size as usize]).unwrap();
     ram
+}
+
+/// A new volume has all the room that there is, and every sector that was written opens.
+#[test]
+fn new_volumes_behave_as_a_byte_array_and_are_there_again() {
+    for (seed, &method) in (0..).zip(METHODS) {
+        for (sector, size) in [
+            (SectorSize::B512, 4 << 20),
+            // One of them has a second area.
+            (
+                SectorSize::B4096,
+                if seed == 0 { 20 << 20 } else { 2 << 20 },
+            ),
+            (SectorSize::B2048, 3_000_320),
+        ] {
+            let ram = RamDevice::new(size);
+            ram.write_at(0, &vec![0xee; size as usize]).unwrap();
+            let shape = Shape {
+                sector,
+                ..Shape::SMALL
+            };
+            let write = mapping(method, shape, Access::Write);
+            let fresh = SealedDevice::fresh(&ram, &write).unwrap();
+            assert_eq!(
+                all(&ram),
+                vec![0xee; size as usize],
+                "nothing is written yet"
+            );
+            fresh.format().unwrap();
+            let room = fresh.geometry().size;
+            // Journal, superblock and the tags of areas of 16 MiB take the rest.
+            let block = sector.bytes() as u64;
+            let tags = size.div_ceil(16 << 20) * ((16 << 20) / block * method.3 + 4096);
+            assert!(
+                room < size && room + size / 64 + tags + (1 << 18) + OFFSET > size,
+                "{method:?}"
+            );
+            fresh.write_at(0, &vec![0; room as usize]).unwrap();
+            Model {
+                steps: 20,
+                ..Model::new(seed)
+            }
+            .run(&fresh);
+            let held = all(&fresh);
+            drop(fresh);
+            let mut outside = vec![0; OFFSET as usize];
+            ram.read_at(0, &mut outside).unwrap();
+            assert!(outside.iter().all(|&byte| byte == 0xee));
+            let opened = SealedDevice::open(&ram, &write).unwrap();
+            assert!(all(&opened) == held, "{method:?}");
+            Model {
+                steps: 10,
+                ..Model::new(seed)
+            }
+            .run(&opened);
+            let held = all(&opened);
+            drop(opened);
+            let read = mapping(method, shape, Access::Read);
+            assert!(all(&SealedDevice::open(&ram, &read).unwrap()) == held);
+        }
+    }
+}
+
+#[test]
+fn a_new_volume_needs_room() {
+    for (size, fits) in [
+        (0, false),
+        (OFFSET, false),
+        (OFFSET + 4096, false),
+        (1 << 19, false),
+        (2 << 20, true),
+    ] {
+        let ram = RamDevice::new(size);
+        let made = SealedDevice::fresh(&ram, &gcm(Shape::SMALL, Access::Write)).map(drop);
+        match made {
+            Ok(()) => assert!(fits, "{size}"),
+            Err(VolumeError::TooSmall { size: told, needed }) => {
+                assert!(!fits && told == size && needed > size, "{size} {needed}");
+                let enough = RamDevice::new(needed);
+                let mapping = gcm(Shape::SMALL, Access::Write);
+                assert!(SealedDevice::fresh(&enough, &mapping).is_ok(), "{needed}");
+            }
+            Err(other) => panic!("{size}: {other}"),
+        }
+    }
 }
 
 fn all(device: &impl BlockDevice) -> Vec<u8> {
@@ -466,7 +555,7 @@ const BAD: &[(&str, usize, &[u8], &str)] = &[
     ("a journal with a MAC", 24, &[9], "journal with integrity"),
     ("recalculating", 24, &[10], "calculated"),
     ("a dirty bitmap", 24, &[12], "bitmap"),
-    ("inline tags", 24, &[0x28], "unknown flags"),
+    ("inline tags", 24, &[0x28], "metadata of the drive"),
     ("a flag of tomorrow", 27, &[0x80], "unknown flags"),
     ("blocks of 4096 bytes", 28, &[3], "log2_sectors_per_block"),
     (
@@ -567,6 +656,11 @@ fn unknown_methods_are_refused() {
         ("aes-xts-plain64", "hmac(md5)"),
         ("aes-xts-plain", "hmac(sha256)"),
         ("aes-cbc-random", "hmac(sha256)"),
+        ("aes-ctr-random", "hmac(sha256)"),
+        ("camellia-cbc-random", "hmac(sha256)"),
+        ("aes-xts-essiv:sha256", "hmac(sha256)"),
+        ("aes-gcm-essiv:sha256", "aead"),
+        ("aes-cbc-essiv:sha1", "hmac(sha256)"),
         ("blowfish-cbc-plain64", "hmac(sha256)"),
         ("cipher_null-ecb", "hmac(sha256)"),
         ("aes:2-xts-random", "none"),

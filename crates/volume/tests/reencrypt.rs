@@ -4,7 +4,7 @@
 use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
 use block::{BlockDevice, OperationKind, RamDevice};
 use cipher::{Algorithm, Key, SectorSize};
-use cryptmark_volume::luks2::{Creation, Header, Keys, KeyslotOptions, Target};
+use cryptmark_volume::luks2::{Creation, DataCipher, Header, Keys, KeyslotOptions, Target};
 use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{
     Access, CryptDevice, Hash, Kdf, Limits, Opening, Secret, VolumeError, tcrypt,
@@ -59,7 +59,7 @@ fn plaintext() -> Vec<u8> {
 
 fn creation(spec: &str, data_offset: u64, detached: bool) -> Creation {
     Creation {
-        spec: spec.parse().unwrap(),
+        cipher: DataCipher::Plain(spec.parse().unwrap()),
         key_bytes: 64,
         sector_size: SectorSize::B512,
         keyslot: KeyslotOptions::new(KDF),

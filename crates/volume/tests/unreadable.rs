@@ -4,7 +4,9 @@
 use block::layer::{Effect, Fault, Rule, Trigger};
 use block::{BlockDevice, ByteRange, OperationKind, RamDevice};
 use cipher::{Key, SectorSize};
-use cryptmark_volume::luks2::{Certainty, Creation, Header, KeyslotOptions, Place, Recovered};
+use cryptmark_volume::luks2::{
+    Certainty, Creation, DataCipher, Header, KeyslotOptions, Place, Recovered,
+};
 use cryptmark_volume::tcrypt::{self, Family, Opening, Prf, Sealing};
 use cryptmark_volume::{Format, Hash, Kdf, Limits, LuksHeader, Secret, VolumeError, luks1};
 use std::ops::ControlFlow;
@@ -43,7 +45,7 @@ fn luks2() -> RamDevice {
     let device = RamDevice::new(SIZE);
     let key = Key::random(64).unwrap();
     let creation = Creation {
-        spec: "aes-xts-plain64".parse().unwrap(),
+        cipher: DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
         key_bytes: 64,
         sector_size: SectorSize::default(),
         keyslot: KeyslotOptions::new(KDF),

@@ -1,8 +1,11 @@
 //! `cryptmark volume create`: a new volume in a file or on a device.
 
+mod encryption;
 mod ground;
 
 pub use ground::Ground;
+
+use encryption::{CipherName, Encryption};
 
 use super::arguments::{Extent, sector_size};
 use super::copy::tell;
@@ -15,12 +18,14 @@ use crate::cli::progress::Progress;
 use crate::cli::{Failure, print_done, standard, stop_on_signal};
 use block::hold;
 use block::{BlockDevice, ByteRange, transfer};
-use cipher::{Algorithm, CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
+use cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use volume::luks2::KeyslotOptions;
 use volume::tcrypt::Family;
-use volume::{CryptDevice, Draft, Format, Mapping, VolumeError, luks1, luks2};
+use volume::{
+    Access, CryptDevice, Draft, Format, Mapping, SealedDevice, VolumeError, luks1, luks2,
+};
 
 /// cryptsetup's default: AES in XTS with 512 bits, two keys of 256.
 const CIPHER: &str = "aes-xts-plain64";
@@ -39,7 +44,7 @@ pub struct CreateOptions {
     pub size: Option<Extent>,
     /// Cipher of the data in dm-crypt notation; VeraCrypt's as in aes-twofish-serpent
     #[arg(long, short = 'c', value_name = "SPEC", default_value = CIPHER)]
-    pub cipher: CipherSpec,
+    pub cipher: CipherName,
     /// Key size in bits [default: 512 for XTS, else 256 or the longest]
     #[arg(long, short = 's', value_name = "BITS")]
     key_size: Option<usize>,
@@ -49,6 +54,13 @@ pub struct CreateOptions {
     /// Encryption sector size in bytes; LUKS2 only [default: 4096 where the device's blocks are that large, else 512]
     #[arg(long, value_name = "BYTES")]
     sector_size: Option<u32>,
+    /// Authenticate the data by tags beside its sectors; LUKS2 only: aead (with -c aes-gcm-random or
+    /// aegis128-random), poly1305 (chacha20-random), hmac-sha256, hmac-sha512, hmac-sha1, or none
+    #[arg(long, value_name = "ALG")]
+    integrity: Option<String>,
+    /// Do not write all sectors at first: those that were never written cannot be read
+    #[arg(long, requires = "integrity")]
+    integrity_no_wipe: bool,
     /// Start of the data: 512-byte sectors, or as in 16M or 16MiB (2^20), 16MB (10^6)
     #[arg(long, value_name = "SECTORS")]
     offset: Option<Extent>,
@@ -179,23 +191,8 @@ pub fn fill(device: &Disk, data: ByteRange, silent: bool) -> Result<(), Failure>
 }
 
 fn luks(options: &CreateOptions) -> Result<(), Failure> {
-    let spec = options.cipher;
-    let key_bytes = options.key_bytes()?;
-    if spec.algorithms() == [Algorithm::Null] {
-        return Err(Failure::new(
-            2,
-            format!("{spec} encrypts nothing, and has no key that a key slot could hold"),
-            "Take aes-xts-plain64; what need not be encrypted needs no LUKS header.",
-        ));
-    }
-    // A cipher that is not possible is refused before anything is asked or written.
-    let trial_key = Key::filled(key_bytes, |_| Ok::<_, Failure>(()))?;
-    let layout = SectorLayout {
-        size: options.sector_size()?.unwrap_or_default(),
-        large_iv: false,
-    };
-    spec.cipher(&trial_key, layout, None)
-        .map_err(VolumeError::Cipher)?;
+    let encryption = Encryption::of(options)?;
+    let key_bytes = encryption.key_bytes;
     let hash = named_hash(options.hash.as_deref())?;
     volume::checked_uuid(options.uuid.as_deref())?;
     if let Some(header) = &options.header
@@ -216,7 +213,9 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
             Some(Ground::take(path, Some(size), options.yes)?)
         }
     };
-    warn(spec, data.device.geometry().size, options.yes)?;
+    if let Some(spec) = encryption.data {
+        warn(spec, data.device.geometry().size, options.yes)?;
+    }
     let secret = options
         .secret
         .first_secret(&options.image, options.new.empty())?;
@@ -224,7 +223,7 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
         Some(key) => key,
         None => Key::random(key_bytes).map_err(VolumeError::Cipher)?,
     };
-    if volume_key.len() == key_bytes && volume::has_equal_halves(spec, &volume_key) {
+    if encryption.is_halved(&volume_key) {
         return Err(Failure::new(
             2,
             "both halves of the volume key are the same: XTS needs two keys",
@@ -239,13 +238,14 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
     let device = &header.as_ref().unwrap_or(&data).device;
     // What is not possible shows here, while the old volume is still there.
     let draft = Draft::new(device);
+    let mut sealed = None;
     let uuid = match options.kind {
         Kind::Luks1 => {
             let volume::Kdf::Pbkdf2 { hash, iterations } = kdf else {
                 unreachable!("LUKS1 has no other");
             };
             let creation = luks1::Creation {
-                spec,
+                spec: options.cipher.plain()?,
                 key_bytes,
                 hash,
                 iterations,
@@ -257,7 +257,7 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
         }
         _ => {
             let creation = luks2::Creation {
-                spec,
+                cipher: encryption.cipher.clone(),
                 key_bytes,
                 sector_size: options
                     .sector_size()?
@@ -273,6 +273,11 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
                 uuid: options.uuid.clone(),
             };
             let header = luks2::Header::create(&draft, &creation, &volume_key, &secret)?;
+            if header.is_sealed() {
+                let key = Key::from_slice(volume_key.as_bytes());
+                let mapping = header.sealed_mapping(key, Access::Write)?;
+                sealed = Some(SealedDevice::fresh(&data.device, &mapping)?);
+            }
             header.binary.uuid
         }
     };
@@ -284,12 +289,18 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
     if options.yes {
         losses::shred_header(device)?;
     }
+    if let Some(sealed) = sealed {
+        // Until there is a header, nobody takes what is half written for a volume.
+        data.device
+            .reserve(ByteRange::new(0, data.device.geometry().size))?;
+        encryption::format(&sealed, options)?;
+    }
     draft.write()?;
     for ground in header.into_iter().chain([data]) {
         ground.keep()?;
     }
     print_done(&format!(
-        "{format} volume {uuid}: {spec}, {} bits, {kdf}\n",
+        "{format} volume {uuid}: {encryption}, {} bits, {kdf}\n",
         key_bytes * 8
     ));
     Ok(())
@@ -341,15 +352,14 @@ pub fn warn(spec: CipherSpec, size: u64, yes: bool) -> Result<(), Failure> {
 }
 
 impl CreateOptions {
-    fn key_bytes(&self) -> Result<usize, Failure> {
+    fn key_bytes(&self) -> Result<Option<usize>, Failure> {
         match self.key_size {
-            Some(bits) if bits.is_multiple_of(8) => Ok(bits / 8),
-            Some(bits) => Err(Failure::new(
+            Some(bits) if !bits.is_multiple_of(8) => Err(Failure::new(
                 2,
                 format!("a key of {bits} bits is not possible"),
                 "Give a multiple of 8, as in --key-size 256.",
             )),
-            None => Ok(usual_key_bytes(&self.cipher)),
+            bits => Ok(bits.map(|bits| bits / 8)),
         }
     }
 
@@ -380,6 +390,7 @@ impl CreateOptions {
         const WITH_HEADER: &[Kind] = &[Luks1, Luks2, Tcrypt, Veracrypt];
         let given = [
             ("--sector-size", self.sector_size.is_some(), &[Luks2][..]),
+            ("--integrity", self.integrity.is_some(), &[Luks2]),
             ("--label", !self.label.is_empty(), &[Luks2]),
             ("--subsystem", !self.subsystem.is_empty(), &[Luks2]),
             ("--uuid", self.uuid.is_some(), LUKS),

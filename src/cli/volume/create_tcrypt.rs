@@ -32,7 +32,7 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
     check_pim(family, &sealing, &passphrase, options.yes)?;
     let creation = Creation {
         family,
-        algorithms: options.cipher.algorithms().to_vec(),
+        algorithms: options.cipher.plain()?.algorithms().to_vec(),
         sealing,
     };
     // What is not possible shows here, while the old volume is still there.
@@ -114,7 +114,7 @@ pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), 
     }
     let creation = Creation {
         family,
-        algorithms: options.cipher.algorithms().to_vec(),
+        algorithms: options.cipher.plain()?.algorithms().to_vec(),
         sealing,
     };
     let unlocked = creation.create_hidden(&device, &outer, size, &passphrase, &limits)?;

@@ -60,7 +60,7 @@ impl Target {
             None => {
                 let key = Key::random(encryption.key_bits as usize / 8)?;
                 let creation = luks2::Creation {
-                    spec: encryption.spec,
+                    cipher: luks2::DataCipher::Plain(encryption.spec),
                     key_bytes: key.len(),
                     sector_size: encryption.sector_size,
                     keyslot: KeyslotOptions::new(Kdf::Pbkdf2 {

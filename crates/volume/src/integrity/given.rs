@@ -1,15 +1,17 @@
-//! [`GivenIv`]: XTS under IVs that are given, not made of a sector's number.
+//! [`GivenIv`]: XTS and CBC under IVs that are given, not made of a sector's
+//! number.
 //!
 //! ```text
-//! tweaks:  E₂(IV), and from block to block times x     ciphertext:  E₁(data ⊕ tweaks) ⊕ tweaks
+//! XTS   tweaks:  E₂(IV), and from block to block times x     ciphertext:  E₁(data ⊕ tweaks) ⊕ tweaks
+//! CBC   the first block ⊕ IV, and then CBC under an IV of zeros
 //! ```
 //!
-//! Both encryptions are the engine's ECB, over all sectors of a request at once.
+//! The encryptions are the engine's, over all sectors of a request at once.
 
 use crate::VolumeError;
 use cipher::{
-    Algorithm, CipherError, CipherSpec, IvSector, Key, KeyedCipher, SectorCipher, SectorLayout,
-    SectorSize,
+    Algorithm, CipherError, CipherSpec, IvSector, Key, KeyedCipher, Mode, SectorCipher,
+    SectorLayout, SectorSize,
 };
 use zeroize::Zeroizing;
 
@@ -18,65 +20,106 @@ const BLOCK: usize = 16;
 /// What ECB takes at least.
 const RUN: usize = 512;
 
-/// A cipher in XTS mode.
+/// A cipher in XTS or CBC mode.
 pub(super) struct GivenIv {
-    data: KeyedCipher,
-    tweak: KeyedCipher,
+    mode: Given,
     sector_bytes: usize,
 }
 
+enum Given {
+    /// ECB under the key of the data, and under that of the tweaks.
+    Xts {
+        data: KeyedCipher,
+        tweak: KeyedCipher,
+    },
+    /// CBC under an IV of zeros.
+    Cbc(KeyedCipher),
+}
+
 impl GivenIv {
-    /// The cipher `name` in XTS mode, its key being that of the data and then
-    /// that of the tweaks; nothing where that is not one cipher under one key.
+    /// The cipher and mode of `transform`, as in `aes-xts`. The key of XTS is
+    /// that of the data and then that of the tweaks. Nothing where that is not
+    /// one cipher of 16-byte blocks under one key, in one of these modes.
     ///
     /// # Errors
     /// [`VolumeError::Cipher`].
     pub(super) fn new(
-        name: &str,
+        transform: &str,
         key: &[u8],
         sector: SectorSize,
     ) -> Result<Option<Self>, VolumeError> {
-        // Says better what is wrong with name and key than ECB does.
-        let xts: CipherSpec = format!("{name}-xts-plain64").parse()?;
-        let layout = SectorLayout::default();
-        xts.cipher(&Key::from_slice(key), layout, None)?;
-        if !matches!(xts.algorithms(), [one] if *one != Algorithm::Null) || xts.key_count() != 1 {
+        // Says better what is wrong with name and key than the parts do.
+        let spec: CipherSpec = format!("{transform}-plain64").parse()?;
+        let layout = SectorLayout {
+            size: sector,
+            large_iv: false,
+        };
+        spec.cipher(&Key::from_slice(key), layout, None)?;
+        let one = matches!(spec.algorithms(), [one] if one.block_bytes() == BLOCK && *one != Algorithm::Null);
+        if !one || spec.key_count() != 1 {
             return Ok(None);
         }
-        let ecb: CipherSpec = format!("{name}-ecb").parse()?;
-        let keyed = |half: &[u8]| -> Result<KeyedCipher, CipherError> {
-            ecb.cipher(&Key::from_slice(half), layout, None)
+        let Some((name, _)) = transform.rsplit_once('-') else {
+            return Ok(None);
         };
-        let (first, second) = key.split_at(key.len() / 2);
+        let mode = match spec.mode() {
+            Mode::Xts => {
+                let (first, second) = key.split_at(key.len() / 2);
+                Given::Xts {
+                    data: ecb(name, first)?,
+                    tweak: ecb(name, second)?,
+                }
+            }
+            Mode::Cbc => {
+                let cbc: CipherSpec = format!("{name}-cbc-null").parse()?;
+                Given::Cbc(cbc.cipher(&Key::from_slice(key), layout, None)?)
+            }
+            _ => return Ok(None),
+        };
         Ok(Some(Self {
-            data: keyed(first)?,
-            tweak: keyed(second)?,
+            mode,
             sector_bytes: sector.bytes(),
         }))
     }
 
     /// Encrypts whole sectors in place, each under its IV of 16 bytes.
-    pub(super) fn encrypt<'a>(&self, data: &mut [u8], ivs: impl Iterator<Item = &'a [u8]>) {
-        let tweaks = self.tweaks(ivs);
-        self.mask(data, &tweaks);
-        self.data.encrypt(IvSector::new(0), data);
-        self.mask(data, &tweaks);
+    pub(super) fn encrypt(&self, data: &mut [u8], ivs: &[u8]) {
+        match &self.mode {
+            Given::Xts { data: blocks, .. } => {
+                let tweaks = self.tweaks(ivs);
+                self.mask(data, &tweaks);
+                blocks.encrypt(IvSector::new(0), data);
+                self.mask(data, &tweaks);
+            }
+            Given::Cbc(chain) => {
+                self.add_ivs(data, ivs);
+                chain.encrypt(IvSector::new(0), data);
+            }
+        }
     }
 
     /// Decrypts whole sectors in place, each under its IV of 16 bytes.
-    pub(super) fn decrypt<'a>(&self, data: &mut [u8], ivs: impl Iterator<Item = &'a [u8]>) {
-        let tweaks = self.tweaks(ivs);
-        self.mask(data, &tweaks);
-        self.data.decrypt(IvSector::new(0), data);
-        self.mask(data, &tweaks);
+    pub(super) fn decrypt(&self, data: &mut [u8], ivs: &[u8]) {
+        match &self.mode {
+            Given::Xts { data: blocks, .. } => {
+                let tweaks = self.tweaks(ivs);
+                self.mask(data, &tweaks);
+                blocks.decrypt(IvSector::new(0), data);
+                self.mask(data, &tweaks);
+            }
+            Given::Cbc(chain) => {
+                chain.decrypt(IvSector::new(0), data);
+                self.add_ivs(data, ivs);
+            }
+        }
     }
 
     /// The first tweak of every sector.
-    fn tweaks<'a>(&self, ivs: impl Iterator<Item = &'a [u8]>) -> Zeroizing<Vec<u8>> {
-        let mut tweaks = Zeroizing::new(ivs.flatten().copied().collect::<Vec<u8>>());
-        let whole = tweaks.len().next_multiple_of(RUN);
-        tweaks.resize(whole, 0);
-        self.tweak.encrypt(IvSector::new(0), &mut tweaks);
+    fn tweaks(&self, ivs: &[u8]) -> Zeroizing<Vec<u8>> {
+        let mut tweaks = Zeroizing::new(ivs.to_vec());
+        if let Given::Xts { tweak, .. } = &self.mode {
+            encrypt_blocks(tweak, &mut tweaks);
+        }
         tweaks
     }
 
@@ -90,4 +133,30 @@ impl GivenIv {
             }
         }
     }
+
+    /// Adds its IV to the first block of every sector.
+    fn add_ivs(&self, data: &mut [u8], ivs: &[u8]) {
+        for (sector, iv) in data.chunks_mut(self.sector_bytes).zip(ivs.chunks(BLOCK)) {
+            for (byte, iv) in sector.iter_mut().zip(iv) {
+                *byte ^= iv;
+            }
+        }
+    }
+}
+
+/// The cipher `name` in ECB mode.
+///
+/// # Errors
+/// [`CipherError`] where there is no such cipher, or none with such a key.
+pub(super) fn ecb(name: &str, key: &[u8]) -> Result<KeyedCipher, CipherError> {
+    let spec: CipherSpec = format!("{name}-ecb").parse()?;
+    spec.cipher(&Key::from_slice(key), SectorLayout::default(), None)
+}
+
+/// Encrypts blocks in place, as many as there are.
+pub(super) fn encrypt_blocks(ecb: &KeyedCipher, blocks: &mut Vec<u8>) {
+    let length = blocks.len();
+    blocks.resize(length.next_multiple_of(RUN), 0);
+    ecb.encrypt(IvSector::new(0), blocks);
+    blocks.truncate(length);
 }

@@ -53,6 +53,16 @@ pub(super) struct Position {
     pub(super) turn: Turn,
 }
 
+impl State {
+    /// That of a journal in which nothing ever was.
+    pub(super) const EMPTY: Self = Self {
+        start: 0,
+        count: 0,
+        go_on: None,
+        erase: Turn(0),
+    };
+}
+
 impl Turn {
     const ALL: [Self; TURNS as usize] = [Self(0), Self(1), Self(2), Self(3)];
 

@@ -15,8 +15,11 @@ use cipher::SectorSize;
 /// What dm-integrity counts in, bytes.
 pub(super) const SECTOR: u64 = 512;
 
+/// What the superblock begins with.
+const MAGIC: &[u8] = b"integrt\0";
+
 /// Length of the superblock.
-const SUPERBLOCK_BYTES: u64 = 4096;
+pub(super) const SUPERBLOCK_BYTES: u64 = 4096;
 
 /// Length of the fields that are used.
 const FIELDS_BYTES: usize = 64;
@@ -36,8 +39,12 @@ const HAS_JOURNAL_MAC: u32 = 0x1;
 const IS_RECALCULATING: u32 = 0x2;
 const HAS_DIRTY_BITMAP: u32 = 0x4;
 const FIXED_PADDING: u32 = 0x8;
+/// The version that has this flag, and none of those that came later.
+const FIXED_PADDING_VERSION: u8 = 4;
 /// Concerns the journal's MAC and the device's own hash; there is neither.
 const FIXED_HMAC: u32 = 0x10;
+/// Tags lie in the metadata of the drive's own sectors.
+const HAS_INLINE_TAGS: u32 = 0x20;
 
 /// Places, all in bytes from the start of the device unless said otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +63,8 @@ pub(super) struct Layout {
     run_bytes: u64,
     /// Blocks of an area.
     area_blocks: u64,
+    /// Where the superblock is.
+    offset: u64,
 }
 
 /// The journal: a ring of sections.
@@ -74,11 +83,11 @@ pub(super) struct Journal {
 }
 
 /// What the superblock says.
-struct Superblock {
+pub(super) struct Superblock {
     log2_area_sectors: u8,
     tag_bytes: u16,
-    journal_sections: u32,
-    provided_sectors: u64,
+    pub(super) journal_sections: u32,
+    pub(super) provided_sectors: u64,
     flags: u32,
     log2_block_sectors: u8,
 }
@@ -106,6 +115,21 @@ impl Layout {
             })
         })?)?;
         superblock.layout(offset, size, sector, tag_bytes)
+    }
+
+    /// The superblock that says this, and where it is.
+    pub(super) fn superblock(&self) -> (u64, [u8; SUPERBLOCK_BYTES as usize]) {
+        let block_sectors = self.block_bytes / SECTOR;
+        let mut bytes = [0; SUPERBLOCK_BYTES as usize];
+        bytes[..MAGIC.len()].copy_from_slice(MAGIC);
+        bytes[8] = FIXED_PADDING_VERSION;
+        bytes[9] = (self.area_blocks * block_sectors).ilog2() as u8;
+        bytes[10..12].copy_from_slice(&(self.tag_bytes as u16).to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.journal.sections.to_le_bytes());
+        bytes[16..24].copy_from_slice(&(self.blocks * block_sectors).to_le_bytes());
+        bytes[24..28].copy_from_slice(&FIXED_PADDING.to_le_bytes());
+        bytes[28] = block_sectors.ilog2() as u8;
+        (self.offset, bytes)
     }
 
     /// Bytes of all blocks.
@@ -142,7 +166,7 @@ impl Superblock {
             let bytes = bytes[at..][..length].iter().rev();
             bytes.fold(0, |value, &byte| value << 8 | u64::from(byte))
         };
-        if !bytes.starts_with(b"integrt\0") {
+        if !bytes.starts_with(MAGIC) {
             return Err(damaged(Damage::Missing {
                 field: "the superblock of dm-integrity".into(),
             }));
@@ -158,6 +182,10 @@ impl Superblock {
             (HAS_JOURNAL_MAC, "a journal with integrity"),
             (IS_RECALCULATING, "tags that are still being calculated"),
             (HAS_DIRTY_BITMAP, "a bitmap of what has no tags"),
+            (
+                HAS_INLINE_TAGS,
+                "tags in the metadata of the drive's sectors",
+            ),
             (!(FIXED_PADDING | FIXED_HMAC), "unknown flags"),
         ] {
             if flags & flag != 0 {
@@ -176,8 +204,20 @@ impl Superblock {
         })
     }
 
+    /// That of a new device, of one section of journal and no data yet.
+    pub(super) fn new(log2_area_sectors: u8, tag_bytes: usize, sector: SectorSize) -> Self {
+        Self {
+            log2_area_sectors,
+            tag_bytes: tag_bytes as u16,
+            journal_sections: 1,
+            provided_sectors: 0,
+            flags: FIXED_PADDING,
+            log2_block_sectors: (sector.bytes() as u64 / SECTOR).ilog2() as u8,
+        }
+    }
+
     /// The layout on a device of `size` bytes.
-    fn layout(
+    pub(super) fn layout(
         &self,
         offset: u64,
         size: u64,
@@ -199,7 +239,7 @@ impl Superblock {
             let value = self.log2_area_sectors.into();
             return Err(refuse("log2_interleave_sectors", value, "must be 3 to 31"));
         }
-        let journal = self.journal(offset + SUPERBLOCK_BYTES, block_sectors)?;
+        let journal = self.journal(offset + SUPERBLOCK_BYTES)?;
         let area_blocks = (1 << self.log2_area_sectors) / block_sectors;
         let padding = match self.flags & FIXED_PADDING {
             0 => SECTOR << 8,
@@ -218,6 +258,7 @@ impl Superblock {
             first_area: journal.offset + journal.bytes(),
             run_bytes: (area_blocks * u64::from(self.tag_bytes)).next_multiple_of(padding),
             area_blocks,
+            offset,
         };
         match layout.end() {
             Some(end) if end <= size => Ok(layout),
@@ -228,18 +269,38 @@ impl Superblock {
         }
     }
 
-    fn journal(&self, offset: u64, block_sectors: u64) -> Result<Journal, VolumeError> {
+    /// Sectors of a section of the journal.
+    pub(super) fn section_sectors(&self) -> u64 {
+        self.sections(0).section_bytes / SECTOR
+    }
+
+    /// The least bytes that hold superblock, journal and some data.
+    pub(super) fn least_bytes(&self) -> u64 {
+        let area_bytes = u64::from(self.tag_bytes) << self.log2_area_sectors;
+        let tags = (area_bytes >> self.log2_block_sectors).next_multiple_of(SUPERBLOCK_BYTES);
+        let data = SUPERBLOCK_BYTES.max(SECTOR << self.log2_block_sectors);
+        SUPERBLOCK_BYTES + self.sections(0).bytes() + tags + data
+    }
+
+    /// The journal that is said, which begins at `offset`.
+    fn sections(&self, offset: u64) -> Journal {
+        let block_sectors = 1 << self.log2_block_sectors;
         // The block's number, the last bytes of each of its sectors, its tag.
-        let entry_bytes = 8 + 8 * block_sectors as usize + usize::from(self.tag_bytes);
+        let entry_bytes = 8 + 8 * block_sectors + usize::from(self.tag_bytes);
         let entry_bytes = entry_bytes.next_multiple_of(8);
         let entries = (SECTOR as usize - COMMIT_ID_BYTES) / entry_bytes * ENTRY_SECTORS as usize;
-        let journal = Journal {
+        Journal {
             offset,
             sections: self.journal_sections,
             entries: entries as u64,
             entry_bytes,
-            section_bytes: (ENTRY_SECTORS + entries as u64 * block_sectors) * SECTOR,
-        };
+            section_bytes: (ENTRY_SECTORS + (entries * block_sectors) as u64) * SECTOR,
+        }
+    }
+
+    /// The journal behind a superblock, if it can be.
+    fn journal(&self, offset: u64) -> Result<Journal, VolumeError> {
+        let journal = self.sections(offset);
         if self.journal_sections == 0 || journal.bytes() > MOST_JOURNAL_BYTES {
             let most = MOST_JOURNAL_BYTES / journal.section_bytes;
             let rule = format!("must be 1 to {most}");

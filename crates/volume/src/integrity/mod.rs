@@ -8,11 +8,17 @@
 //! request ─▶ seal: ciphertext and tags ─▶ store: journal, then blocks and tags ─▶ device
 //! ```
 
+mod aegis;
+mod fresh;
 mod given;
 mod journal;
 mod layout;
+mod mac;
 mod seal;
+mod spec;
 mod store;
+
+pub use self::spec::SealedSpec;
 
 use self::layout::Layout;
 use self::seal::Seal;
@@ -62,6 +68,27 @@ pub struct SealedDevice<D> {
     size: u64,
 }
 
+impl SealedMapping {
+    /// Refuses a cipher that cannot be built.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`], [`VolumeError::Cipher`].
+    pub fn check(&self) -> Result<(), VolumeError> {
+        self.seal().map(drop)
+    }
+
+    fn seal(&self) -> Result<Seal, VolumeError> {
+        Seal::new(
+            &self.encryption,
+            &self.integrity,
+            &self.key,
+            self.mac_key_bytes,
+            self.sector_size,
+            self.first,
+        )
+    }
+}
+
 impl<D: BlockDevice> SealedDevice<D> {
     /// Opens `mapping` over `device`. What the journal holds is read from
     /// there; with [`Access::Write`] it is first brought where it belongs.
@@ -71,14 +98,7 @@ impl<D: BlockDevice> SealedDevice<D> {
     /// [`VolumeError::Header`] where superblock or journal are damaged, and
     /// [`VolumeError::Block`].
     pub fn open(device: D, mapping: &SealedMapping) -> Result<Self, VolumeError> {
-        let seal = Seal::new(
-            &mapping.encryption,
-            &mapping.integrity,
-            &mapping.key,
-            mapping.mac_key_bytes,
-            mapping.sector_size,
-            mapping.first,
-        )?;
+        let seal = mapping.seal()?;
         let layout = Layout::read(
             &device,
             mapping.offset,

@@ -9,19 +9,19 @@
 //! Source: Linux, `crypt_convert_block_aead` of dm-crypt, and the `authenc`
 //! template, which authenticates the associated data and then the ciphertext.
 
-use super::given::GivenIv;
+use super::aegis::{self, Aegis128};
+use super::given::{GivenIv, ecb, encrypt_blocks};
+use super::mac::{self, Mac};
 use crate::damage::printable;
-use crate::{Format, VolumeError};
-use aes_gcm::{AeadInOut, Aes128Gcm, Aes256Gcm, KeyInit};
+use crate::{Format, Hash, VolumeError};
+use aes_gcm::aes::Aes192;
+use aes_gcm::{AeadInOut, Aes128Gcm, Aes256Gcm, AesGcm, KeyInit};
 use block::{BlockError, OperationKind};
 use chacha20poly1305::ChaCha20Poly1305;
 use cipher::{
     Algorithm, CipherSpec, IvGenerator, IvSector, Key, KeyedCipher, Mode, SectorCipher,
     SectorLayout, SectorSize,
 };
-use hmac::Hmac;
-use sha1::Sha1;
-use sha2::{Sha256, Sha512};
 use std::io;
 use subtle::ConstantTimeEq;
 
@@ -30,9 +30,6 @@ const MOST_IV_BYTES: usize = 16;
 
 /// Bytes of the associated data in front of the IV.
 const NUMBER_BYTES: usize = 8;
-
-/// The longest authentication tag: HMAC with SHA-512.
-const MOST_SUM_BYTES: usize = 64;
 
 /// A keyed cipher with authentication.
 pub(super) struct Seal {
@@ -44,18 +41,21 @@ pub(super) struct Seal {
 }
 
 /// How IVs come about.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Iv {
     /// Drawn for every write, and kept behind the authentication tag.
     Random,
     /// The number of the sector.
     Plain64,
+    /// That number, encrypted under a hash of the whole key.
+    Essiv(Box<KeyedCipher>),
 }
 
 enum Method {
     Aes128Gcm(Box<Aes128Gcm>),
+    Aes192Gcm(Box<AesGcm<Aes192, aes_gcm::aes::cipher::consts::U12>>),
     Aes256Gcm(Box<Aes256Gcm>),
     ChaCha20Poly1305(Box<ChaCha20Poly1305>),
+    Aegis128(Box<Aegis128>),
     /// A cipher without authentication, and a MAC over what it gives.
     Split {
         cipher: Box<Data>,
@@ -69,12 +69,6 @@ enum Data {
     Numbered(KeyedCipher),
     /// One that is told its IVs.
     Given(GivenIv),
-}
-
-enum Mac {
-    Sha1(Hmac<Sha1>),
-    Sha256(Hmac<Sha256>),
-    Sha512(Hmac<Sha512>),
 }
 
 impl Seal {
@@ -92,65 +86,55 @@ impl Seal {
         sector_size: SectorSize,
         first: IvSector,
     ) -> Result<Self, VolumeError> {
-        let unsupported = || VolumeError::Unsupported {
-            format: Format::Luks2,
-            feature: format!(
-                "`{}` with integrity `{}`",
-                printable(encryption),
-                printable(kind)
-            )
-            .into(),
-        };
-        let (transform, iv) = encryption.rsplit_once('-').ok_or_else(unsupported)?;
-        let iv = match iv {
-            "random" => Iv::Random,
-            "plain64" => Iv::Plain64,
-            _ => return Err(unsupported()),
-        };
+        let unsupported = || unsupported(encryption, kind);
+        let (transform, generator) = encryption.rsplit_once('-').ok_or_else(unsupported)?;
         let bytes = key.as_bytes();
-        let method = match (transform, kind) {
+        let iv = match generator.strip_prefix("essiv:") {
+            Some(hash) => essiv(transform, hash, bytes)?.ok_or_else(unsupported)?,
+            None if generator == "random" => Iv::Random,
+            None if generator == "plain64" => Iv::Plain64,
+            None => return Err(unsupported()),
+        };
+        let whole = match (transform, kind) {
             ("aes-gcm" | "capi:gcm(aes)", "aead") => match bytes.len() {
-                16 => Method::Aes128Gcm(keyed(bytes).ok_or_else(unsupported)?),
-                32 => Method::Aes256Gcm(keyed(bytes).ok_or_else(unsupported)?),
-                _ => return Err(unsupported()),
+                16 => keyed(bytes).map(Method::Aes128Gcm),
+                24 => keyed(bytes).map(Method::Aes192Gcm),
+                _ => keyed(bytes).map(Method::Aes256Gcm),
             },
             ("chacha20", "poly1305") | ("capi:rfc7539(chacha20,poly1305)", "aead" | "poly1305") => {
-                Method::ChaCha20Poly1305(keyed(bytes).ok_or_else(unsupported)?)
+                keyed(bytes).map(Method::ChaCha20Poly1305)
             }
-            _ => {
-                let digest_bytes = match kind {
-                    "none" if iv == Iv::Random => 0,
-                    "hmac(sha1)" => 20,
-                    "hmac(sha256)" => 32,
-                    "hmac(sha512)" => 64,
+            ("aegis128" | "capi:aegis128", "aead") => {
+                Aegis128::new(bytes).map(|aegis| Method::Aegis128(Box::new(aegis)))
+            }
+            _ => None,
+        };
+        let method = match whole {
+            Some(_) if matches!(iv, Iv::Essiv(_)) => return Err(unsupported()),
+            Some(method) => method,
+            None => {
+                let mac_bytes = Mac::bytes_of(kind);
+                let mac_key_bytes = match (kind, mac_bytes, &iv) {
+                    ("none", _, Iv::Random) => 0,
+                    (_, Some(bytes), _) => mac_key_bytes.unwrap_or(bytes),
                     _ => return Err(unsupported()),
                 };
-                let mac_bytes = match kind {
-                    "none" => 0,
-                    _ => mac_key_bytes.unwrap_or(digest_bytes),
+                let split = bytes.len().checked_sub(mac_key_bytes);
+                let (data_key, mac_key) = bytes.split_at(split.ok_or_else(unsupported)?);
+                let cipher = match iv {
+                    // cryptsetup leaves no room for the IVs of other modes.
+                    Iv::Random if !transform.ends_with("-xts") => None,
+                    Iv::Random | Iv::Essiv(_) => {
+                        GivenIv::new(transform, data_key, sector_size)?.map(Data::Given)
+                    }
+                    Iv::Plain64 => {
+                        let spec: CipherSpec = encryption.parse()?;
+                        numbered(&spec, data_key, sector_size)?.map(Data::Numbered)
+                    }
                 };
-                let split = bytes.len().checked_sub(mac_bytes).ok_or_else(unsupported)?;
-                let (data_key, mac_key) = bytes.split_at(split);
                 Method::Split {
-                    cipher: Box::new(match iv {
-                        Iv::Random => {
-                            let name = transform.strip_suffix("-xts").ok_or_else(unsupported)?;
-                            Data::Given(
-                                GivenIv::new(name, data_key, sector_size)?
-                                    .ok_or_else(unsupported)?,
-                            )
-                        }
-                        Iv::Plain64 => {
-                            let spec: CipherSpec = encryption.parse()?;
-                            Data::Numbered(
-                                numbered(&spec, data_key, sector_size)?.ok_or_else(unsupported)?,
-                            )
-                        }
-                    }),
-                    mac: match kind {
-                        "none" => None,
-                        _ => Some(Box::new(Mac::new(digest_bytes, mac_key))),
-                    },
+                    cipher: Box::new(cipher.ok_or_else(unsupported)?),
+                    mac: mac_bytes.map(|bytes| Box::new(Mac::new(bytes, mac_key))),
                 }
             }
         };
@@ -165,9 +149,9 @@ impl Seal {
     /// Bytes that are kept beside each sector.
     pub(super) fn tag_bytes(&self) -> usize {
         self.sum_bytes()
-            + match self.iv {
+            + match &self.iv {
                 Iv::Random => self.iv_bytes(),
-                Iv::Plain64 => 0,
+                Iv::Plain64 | Iv::Essiv(_) => 0,
             }
     }
 
@@ -181,30 +165,43 @@ impl Seal {
 
     fn iv_bytes(&self) -> usize {
         match &self.method {
-            Method::Split { .. } => 16,
+            Method::Split { .. } | Method::Aegis128(_) => MOST_IV_BYTES,
             _ => 12,
         }
     }
 
-    /// The associated data of the sector with this number, whose random IV, if
-    /// it has one, is in its tag.
-    fn associated(&self, sector: u64, tag: &[u8]) -> [u8; NUMBER_BYTES + MOST_IV_BYTES] {
-        let mut associated = [0; NUMBER_BYTES + MOST_IV_BYTES];
-        let (number, iv) = associated.split_at_mut(NUMBER_BYTES);
-        number.copy_from_slice(&sector.to_le_bytes());
-        match self.iv {
-            Iv::Random => iv[..self.iv_bytes()].copy_from_slice(&tag[self.sum_bytes()..]),
-            Iv::Plain64 => {
-                let number = self.first.get().wrapping_add(sector);
+    /// The IVs of a run of sectors, one behind the other; random ones are in
+    /// their tags.
+    fn ivs(&self, sector: u64, tags: &[u8]) -> Vec<u8> {
+        let iv_bytes = self.iv_bytes();
+        let tags = tags.chunks(self.tag_bytes());
+        let numbered = || {
+            let sectors = self.numbers(self.iv_sector(sector).get());
+            let iv = |(number, _): (u64, &[u8])| {
+                let mut iv = [0; MOST_IV_BYTES];
                 iv[..8].copy_from_slice(&number.to_le_bytes());
+                iv.into_iter().take(iv_bytes)
+            };
+            sectors.zip(tags.clone()).flat_map(iv).collect::<Vec<u8>>()
+        };
+        match &self.iv {
+            Iv::Random => {
+                let ivs = tags.clone().flat_map(|tag| &tag[self.sum_bytes()..]);
+                ivs.copied().collect()
+            }
+            Iv::Plain64 => numbered(),
+            Iv::Essiv(cipher) => {
+                let mut ivs = numbered();
+                encrypt_blocks(cipher, &mut ivs);
+                ivs
             }
         }
-        associated
     }
 
     /// The sectors of a run, with their numbers.
     fn numbers(&self, first: u64) -> impl Iterator<Item = u64> {
-        (first..).step_by(self.sector_bytes / 512)
+        let step = self.sector_bytes as u64 / 512;
+        std::iter::successors(Some(first), move |number| Some(number.wrapping_add(step)))
     }
 
     /// Encrypts whole sectors in place and makes their tags; `sector` is the
@@ -219,7 +216,7 @@ impl Seal {
         tags: &mut [u8],
     ) -> Result<(), BlockError> {
         let (sum_bytes, tag_bytes) = (self.sum_bytes(), self.tag_bytes());
-        if self.iv == Iv::Random {
+        if matches!(self.iv, Iv::Random) {
             let iv_bytes = self.iv_bytes();
             let mut random = vec![0; data.len() / self.sector_bytes * iv_bytes];
             getrandom::fill(&mut random).map_err(|error| BlockError::Io {
@@ -232,27 +229,32 @@ impl Seal {
                 tag[sum_bytes..].copy_from_slice(iv);
             }
         }
+        let ivs = self.ivs(sector, tags);
         if let Method::Split { cipher, .. } = &self.method {
             match &**cipher {
                 Data::Numbered(cipher) => cipher.encrypt(self.iv_sector(sector), data),
-                Data::Given(cipher) => {
-                    cipher.encrypt(data, tags.chunks(tag_bytes).map(|tag| &tag[sum_bytes..]));
-                }
+                Data::Given(cipher) => cipher.encrypt(data, &ivs),
             }
         }
         let sectors = data.chunks_mut(self.sector_bytes);
-        for ((number, data), tag) in self
+        let ivs = ivs.chunks(self.iv_bytes());
+        for (((number, data), tag), iv) in self
             .numbers(sector)
             .zip(sectors)
             .zip(tags.chunks_mut(tag_bytes))
+            .zip(ivs)
         {
-            let associated = self.associated(number, tag);
-            let associated = &associated[..NUMBER_BYTES + self.iv_bytes()];
+            let associated = associated(number, iv);
+            let associated = &associated[..NUMBER_BYTES + iv.len()];
             let sum = &mut tag[..sum_bytes];
             match &self.method {
                 Method::Aes128Gcm(aead) => encrypt(&**aead, associated, data, sum),
+                Method::Aes192Gcm(aead) => encrypt(&**aead, associated, data, sum),
                 Method::Aes256Gcm(aead) => encrypt(&**aead, associated, data, sum),
                 Method::ChaCha20Poly1305(aead) => encrypt(&**aead, associated, data, sum),
+                Method::Aegis128(aegis) => {
+                    sum.copy_from_slice(&aegis.encrypt(block(iv), associated, data));
+                }
                 Method::Split { mac: None, .. } => {}
                 Method::Split { mac: Some(mac), .. } => mac.sum(&[associated, data], sum),
             }
@@ -275,20 +277,24 @@ impl Seal {
 
     fn open_all(&self, sector: u64, data: &mut [u8], tags: &[u8]) -> Result<(), usize> {
         let (sum_bytes, tag_bytes) = (self.sum_bytes(), self.tag_bytes());
+        let ivs = self.ivs(sector, tags);
         let sectors = data
             .chunks_mut(self.sector_bytes)
-            .zip(tags.chunks(tag_bytes));
-        for (index, (number, (data, tag))) in self.numbers(sector).zip(sectors).enumerate() {
-            let associated = self.associated(number, tag);
-            let associated = &associated[..NUMBER_BYTES + self.iv_bytes()];
+            .zip(tags.chunks(tag_bytes))
+            .zip(ivs.chunks(self.iv_bytes()));
+        for (index, (number, ((data, tag), iv))) in self.numbers(sector).zip(sectors).enumerate() {
+            let associated = associated(number, iv);
+            let associated = &associated[..NUMBER_BYTES + iv.len()];
             let sum = &tag[..sum_bytes];
             let right = match &self.method {
                 Method::Aes128Gcm(aead) => decrypt(&**aead, associated, data, sum),
+                Method::Aes192Gcm(aead) => decrypt(&**aead, associated, data, sum),
                 Method::Aes256Gcm(aead) => decrypt(&**aead, associated, data, sum),
                 Method::ChaCha20Poly1305(aead) => decrypt(&**aead, associated, data, sum),
+                Method::Aegis128(aegis) => aegis.decrypt(block(iv), associated, data, sum),
                 Method::Split { mac: None, .. } => true,
                 Method::Split { mac: Some(mac), .. } => {
-                    let mut expected = [0; MOST_SUM_BYTES];
+                    let mut expected = [0; mac::MOST_BYTES];
                     let expected = &mut expected[..sum_bytes];
                     mac.sum(&[associated, data], expected);
                     expected.ct_eq(sum).into()
@@ -301,9 +307,7 @@ impl Seal {
         if let Method::Split { cipher, .. } = &self.method {
             match &**cipher {
                 Data::Numbered(cipher) => cipher.decrypt(self.iv_sector(sector), data),
-                Data::Given(cipher) => {
-                    cipher.decrypt(data, tags.chunks(tag_bytes).map(|tag| &tag[sum_bytes..]));
-                }
+                Data::Given(cipher) => cipher.decrypt(data, &ivs),
             }
         }
         Ok(())
@@ -314,40 +318,41 @@ impl Seal {
     }
 }
 
-impl Mac {
-    fn new(digest_bytes: usize, key: &[u8]) -> Self {
-        const ANY: &str = "HMAC takes keys of any length";
-        match digest_bytes {
-            20 => Self::Sha1(Hmac::new_from_slice(key).expect(ANY)),
-            32 => Self::Sha256(Hmac::new_from_slice(key).expect(ANY)),
-            _ => Self::Sha512(Hmac::new_from_slice(key).expect(ANY)),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Sha1(_) => 20,
-            Self::Sha256(_) => 32,
-            Self::Sha512(_) => 64,
-        }
-    }
-
-    /// The MAC of `parts`, one after the other.
-    fn sum(&self, parts: &[&[u8]], out: &mut [u8]) {
-        match self {
-            Self::Sha1(keyed) => sum_of(keyed, parts, out),
-            Self::Sha256(keyed) => sum_of(keyed, parts, out),
-            Self::Sha512(keyed) => sum_of(keyed, parts, out),
-        }
+/// Says that there is no such cipher here.
+pub(super) fn unsupported(encryption: &str, kind: &str) -> VolumeError {
+    VolumeError::Unsupported {
+        format: Format::Luks2,
+        feature: format!(
+            "`{}` with integrity `{}`",
+            printable(encryption),
+            printable(kind)
+        )
+        .into(),
     }
 }
 
-fn sum_of<M: hmac::Mac + Clone>(keyed: &M, parts: &[&[u8]], out: &mut [u8]) {
-    let mut mac = keyed.clone();
-    for part in parts {
-        mac.update(part);
-    }
-    out.copy_from_slice(&mac.finalize().into_bytes());
+/// What is authenticated with the sector of this number.
+fn associated(number: u64, iv: &[u8]) -> [u8; NUMBER_BYTES + MOST_IV_BYTES] {
+    let mut associated = [0; NUMBER_BYTES + MOST_IV_BYTES];
+    associated[..NUMBER_BYTES].copy_from_slice(&number.to_le_bytes());
+    associated[NUMBER_BYTES..][..iv.len()].copy_from_slice(iv);
+    associated
+}
+
+/// An IV that is as long as a block.
+fn block(iv: &[u8]) -> &[u8; aegis::BLOCK] {
+    iv.try_into().expect("the IV is as long as a block")
+}
+
+/// ESSIV for the cipher of `transform`, whose second key is a hash of all of
+/// the first one, that of the MAC included.
+fn essiv(transform: &str, hash: &str, key: &[u8]) -> Result<Option<Iv>, VolumeError> {
+    let name = transform.strip_suffix("-cbc");
+    let (Some(name), Some(hash)) = (name, Hash::named(hash)) else {
+        return Ok(None);
+    };
+    let cipher = ecb(name, &hash.digest(&[key]))?;
+    Ok(Some(Iv::Essiv(Box::new(cipher))))
 }
 
 /// A cipher of a library under a key, if that has the right length.

@@ -13,7 +13,7 @@
 
 use super::journal::{Position, Section, State, scan};
 use super::layout::{Layout, SECTOR, damaged};
-use crate::{Access, Damage, VolumeError};
+use crate::{Access, Damage, VolumeError, unaligned};
 use block::{AlignedBuffer, BlockDevice, BlockError, OperationKind};
 use std::collections::BTreeMap;
 use std::io;
@@ -35,6 +35,9 @@ enum Journal {
     Read(BTreeMap<u64, Kept>),
     /// It was replayed, and is written.
     Write(Ring),
+    /// The volume is new: nothing is in it that a cut could spoil, and the
+    /// journal stays empty.
+    Fresh,
     /// A write failed, and only opening the device again tells how much of it
     /// is there.
     Failed,
@@ -80,6 +83,25 @@ impl<D: BlockDevice> Store<D> {
             layout,
             journal: RwLock::new(journal),
         })
+    }
+
+    /// A new device, of which nothing is there yet.
+    pub(super) fn fresh(device: D, layout: Layout) -> Self {
+        Self {
+            device,
+            layout,
+            journal: RwLock::new(Journal::Fresh),
+        }
+    }
+
+    /// Writes the superblock, after an empty journal.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub(super) fn format(&self) -> Result<(), VolumeError> {
+        erase(&self.device, &self.layout, &State::EMPTY)?;
+        let (offset, superblock) = self.layout.superblock();
+        unaligned::write_verified(&self.device, offset, &superblock)
     }
 
     pub(super) fn device(&self) -> &D {
@@ -137,6 +159,7 @@ impl<D: BlockDevice> Store<D> {
     pub(super) fn write(&self, first: u64, data: &[u8], tags: &[u8]) -> Result<(), BlockError> {
         let mut journal = self.journal.write().unwrap_or_else(PoisonError::into_inner);
         let ring = match &mut *journal {
+            Journal::Fresh => return self.write_places(first, data, tags),
             Journal::Read(_) => return Err(BlockError::ReadOnly),
             Journal::Write(ring) => ring,
             Journal::Failed => {
@@ -179,17 +202,25 @@ impl<D: BlockDevice> Store<D> {
             }
             let next = self.write_sections(ring.next, first, data, tags)?;
             self.device.flush()?;
-            for run in runs(layout, first, count as u64) {
-                let at = (run.start - first) as usize;
-                let length = (run.end - run.start) as usize;
-                let data = &data[at * block_bytes..][..length * block_bytes];
-                write(&self.device, layout.data(run.start), data)?;
-                let tags = &tags[at * tag_bytes..][..length * tag_bytes];
-                write(&self.device, layout.tag(run.start), tags)?;
-            }
+            self.write_places(first, data, tags)?;
             ring.next = next;
             ring.unsettled = sections;
             first += count as u64;
+        }
+        Ok(())
+    }
+
+    /// Writes blocks and tags where they belong.
+    fn write_places(&self, first: u64, data: &[u8], tags: &[u8]) -> Result<(), BlockError> {
+        let layout = &self.layout;
+        let (block_bytes, tag_bytes) = (layout.block_bytes as usize, layout.tag_bytes as usize);
+        for run in runs(layout, first, (data.len() / block_bytes) as u64) {
+            let at = (run.start - first) as usize;
+            let length = (run.end - run.start) as usize;
+            let data = &data[at * block_bytes..][..length * block_bytes];
+            write(&self.device, layout.data(run.start), data)?;
+            let tags = &tags[at * tag_bytes..][..length * tag_bytes];
+            write(&self.device, layout.tag(run.start), tags)?;
         }
         Ok(())
     }

@@ -50,7 +50,7 @@ impl Header {
         passphrase: &Key,
     ) -> Result<Self, VolumeError> {
         let creation = super::Creation {
-            spec: new.spec,
+            cipher: super::DataCipher::Plain(new.spec),
             key_bytes: new.key.len(),
             sector_size: new.layout.size,
             keyslot: *keyslot,

@@ -5,7 +5,7 @@ use super::keyslots::{KeyslotOptions, SALT_BYTES};
 use super::metadata::{Metadata, SegmentSize};
 use super::read::{Header, Recovered};
 use crate::luks::{DIGEST_ITERATIONS, checked_text, checked_uuid};
-use crate::{Format, Hash, Kdf, Limits, VolumeError, unaligned};
+use crate::{Format, Hash, Kdf, Limits, SealedSpec, VolumeError, unaligned};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use block::BlockDevice;
@@ -22,8 +22,8 @@ const LABEL_BYTES: usize = 48;
 /// What a new volume shall be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Creation {
-    /// Cipher, mode and IV generator of the data.
-    pub spec: CipherSpec,
+    /// How the data is encrypted.
+    pub cipher: DataCipher,
     /// Length of the volume key, bytes.
     pub key_bytes: usize,
     /// Encryption sector size.
@@ -40,6 +40,16 @@ pub struct Creation {
     pub subsystem: String,
     /// The UUID; `None` makes a random one.
     pub uuid: Option<String>,
+}
+
+/// How the data of a new volume is encrypted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DataCipher {
+    /// Sectors as they are: cipher, mode and IV generator.
+    Plain(CipherSpec),
+    /// Sectors with tags. The data area gets [what it needs](crate::SealedDevice::fresh)
+    /// apart from the header.
+    Sealed(SealedSpec),
 }
 
 impl Header {
@@ -190,7 +200,11 @@ fn document(
     data_offset: u64,
     keyslots_size: u64,
 ) -> Result<Map<String, Value>, VolumeError> {
-    let json = json!({
+    let encryption = match &creation.cipher {
+        DataCipher::Plain(spec) => spec.to_string(),
+        DataCipher::Sealed(spec) => spec.encryption().to_owned(),
+    };
+    let mut json = json!({
         "keyslots": {},
         "tokens": {},
         "segments": {
@@ -199,7 +213,7 @@ fn document(
                 "offset": data_offset.to_string(),
                 "size": "dynamic",
                 "iv_tweak": "0",
-                "encryption": creation.spec.to_string(),
+                "encryption": encryption,
                 "sector_size": creation.sector_size.bytes(),
             },
         },
@@ -211,6 +225,13 @@ fn document(
             "keyslots_size": keyslots_size.to_string(),
         },
     });
+    if let DataCipher::Sealed(spec) = &creation.cipher {
+        json["segments"]["0"]["integrity"] = json!({
+            "type": spec.integrity(),
+            "journal_encryption": "none",
+            "journal_integrity": "none",
+        });
+    }
     match json {
         Value::Object(object) => Ok(object),
         _ => unreachable!("it was written as an object"),

@@ -19,7 +19,7 @@ mod write;
 
 pub use binary::{Binary, Place};
 pub use borrowed::KeptHeader;
-pub use create::Creation;
+pub use create::{Creation, DataCipher};
 pub use keyslots::KeyslotOptions;
 pub use metadata::{
     Af, Config, Digest, Integrity, Keyslot, Metadata, PassphraseKeyslot, Priority, Segment,

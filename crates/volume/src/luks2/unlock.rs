@@ -287,10 +287,22 @@ impl Header {
     /// [`VolumeError::Cipher`].
     pub fn check_data(&self) -> Result<(), VolumeError> {
         let (number, segment) = self.data_segment()?;
-        if let SegmentKind::Crypt { encryption, .. } = &segment.kind {
-            encryption.parse::<CipherSpec>()?;
+        let digest = &self.metadata.digests[&self.digest_of(number)?];
+        match &segment.kind {
+            SegmentKind::Crypt {
+                integrity: Some(_), ..
+            } => {
+                for length in self.key_lengths(digest) {
+                    let key = Key::from(vec![0; length]);
+                    self.sealed_mapping(key, Access::Read)?.check()?;
+                }
+            }
+            SegmentKind::Crypt { encryption, .. } => {
+                encryption.parse::<CipherSpec>()?;
+            }
+            SegmentKind::Linear | SegmentKind::Other { .. } => {}
         }
-        self.metadata.digests[&self.digest_of(number)?].verifier()?;
+        digest.verifier()?;
         Ok(())
     }
 

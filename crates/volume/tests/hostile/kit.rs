@@ -213,7 +213,7 @@ static GOOD_LUKS1: LazyLock<Vec<u8>> = LazyLock::new(|| {
 
 fn new_luks2(device: &RamDevice) -> (luks2::Header, Key) {
     let creation = luks2::Creation {
-        spec: "aes-xts-plain64".parse().unwrap(),
+        cipher: luks2::DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
         key_bytes: 32,
         sector_size: SectorSize::default(),
         keyslot: options(),

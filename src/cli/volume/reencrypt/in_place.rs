@@ -16,7 +16,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use volume::luks2::{Creation, Header, Keys, Segment, SegmentKind, SegmentSize};
+use volume::luks2::{Creation, DataCipher, Header, Keys, Segment, SegmentKind, SegmentSize};
 use volume::{Format, Limits, VolumeError};
 
 /// What the data moves by when it makes room for a header. As much again is left free behind
@@ -78,7 +78,7 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let key = Key::random(key_bytes).map_err(VolumeError::Cipher)?;
     let shift = if detached.is_some() { 0 } else { SHIFT };
     let creation = Creation {
-        spec,
+        cipher: DataCipher::Plain(spec),
         key_bytes,
         sector_size,
         keyslot: keyslot(options)?,
