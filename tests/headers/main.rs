@@ -7,5 +7,6 @@ mod restore;
 mod sandbox;
 mod sealed;
 mod tcrypt;
+mod tokens;
 #[cfg(target_os = "linux")]
 mod unreadable;

@@ -354,12 +354,17 @@ fn luks2(header: &luks2::Header) -> Value {
             (number.to_string(), said)
         })
         .collect();
-    let tokens: serde_json::Map<_, _> = metadata
-        .tokens
-        .iter()
-        .map(|(number, kind)| {
-            let keyslots = header.keyslots_of_token(*number);
-            let said = json!({ "type": kind, "keyslots": keyslots });
+    let tokens: serde_json::Map<_, _> = header
+        .tokens()
+        .into_iter()
+        .map(|(number, token)| {
+            let mut said = json!({ "type": token.kind, "keyslots": token.keyslots });
+            if let Some(words) = token.opened_by {
+                said["opened_by"] = json!(words);
+            }
+            if let Some(members) = said.as_object_mut() {
+                members.extend(token.details);
+            }
             (number.to_string(), said)
         })
         .collect();

@@ -12,8 +12,10 @@ mod metadata;
 mod numbers;
 mod read;
 mod recover;
+mod recovery_key;
 mod reencrypt;
 mod rules;
+mod tokens;
 mod unlock;
 mod write;
 
@@ -28,5 +30,6 @@ pub use metadata::{
 pub use read::{Header, Recovered};
 pub use recover::{Certainty, Rebuilt};
 pub use reencrypt::{Keys, Room, Target};
+pub use tokens::Token;
 
 pub(crate) use read::has_second_copy;

@@ -4,6 +4,7 @@ use super::metadata::{
     Digest, Keyslot, PassphraseKeyslot, Priority, Segment, SegmentKind, SegmentSize, Verifier,
 };
 use super::read::Header;
+use super::recovery_key;
 use crate::damage::printable;
 use crate::kdf::Total;
 use crate::keyslot::KeyMaterial;
@@ -76,14 +77,27 @@ impl Header {
             Secret::VolumeKey(_) => return Err(VolumeError::WrongVolumeKey),
         };
         let (candidates, untried) = self.candidates(digest, slot, limits)?;
+        let rewritten = match secret {
+            Secret::Passphrase(typed) => recovery_key::rewritten(typed.as_bytes()),
+            Secret::KeyFile(_) | Secret::VolumeKey(_) => None,
+        };
+        let mut tries = Vec::new();
+        for candidate in candidates {
+            tries.push((candidate, passphrase));
+            if let Some(rewritten) = &rewritten
+                && self.takes_recovery_key(candidate.0)
+            {
+                tries.push((candidate, rewritten.as_bytes()));
+            }
+        }
         let mut total = Total::default();
-        for (_, keyslot) in &candidates {
+        for ((_, keyslot), _) in &tries {
             total.add(&keyslot.kdf);
             total.add(&verifier.kdf);
         }
         total.check(limits)?;
         let mut unread = None;
-        for (number, keyslot) in &candidates {
+        for ((number, keyslot), passphrase) in &tries {
             let length = keyslot.area_key_bytes;
             let slot_key = keyslot
                 .kdf
@@ -103,7 +117,7 @@ impl Header {
                 });
             }
         }
-        let none = VolumeError::none_fits(Format::Luks2, secret, !candidates.is_empty(), untried);
+        let none = VolumeError::none_fits(Format::Luks2, secret, !tries.is_empty(), untried);
         Err(unread.unwrap_or(none))
     }
 

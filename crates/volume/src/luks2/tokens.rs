@@ -1,0 +1,348 @@
+//! [`Token`]: what other programs keep in a header to open a keyslot by, in words.
+//!
+//! Only what is no secret, and no key in another form, is told. Tokens are read
+//! leniently: what is not as its program writes it is left out.
+
+use super::read::Header;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// Policies of clevis within policies, at most.
+const MOST_DEPTH: u32 = 4;
+
+/// The most parts that are told of one policy.
+const MOST_PARTS: usize = 16;
+
+/// A token.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Token {
+    /// Its type.
+    pub kind: String,
+    /// The keyslots that it belongs to.
+    pub keyslots: Vec<u32>,
+    /// What opens them by it, in words, if the type is known.
+    pub opened_by: Option<String>,
+    /// What it says of that, by names for scripts.
+    pub details: Map<String, Value>,
+}
+
+impl Header {
+    /// All tokens, by number.
+    pub fn tokens(&self) -> BTreeMap<u32, Token> {
+        let kinds = self.metadata.tokens.iter();
+        let tokens = kinds.map(|(number, kind)| {
+            let json = &self.json["tokens"][number.to_string()];
+            let (opened_by, details) = said(kind, json).unzip();
+            let token = Token {
+                kind: kind.clone(),
+                keyslots: self.keyslots_of_token(*number),
+                opened_by,
+                details: details.unwrap_or_default(),
+            };
+            (*number, token)
+        });
+        tokens.collect()
+    }
+}
+
+/// What a token of a known type says.
+fn said(kind: &str, token: &Value) -> Option<(String, Map<String, Value>)> {
+    let mut details = Map::new();
+    let words = match kind {
+        "systemd-tpm2" => tpm2(token, &mut details),
+        "systemd-fido2" => fido2(token, &mut details),
+        "systemd-pkcs11" => {
+            let mut words = "a PKCS#11 token or smartcard".to_owned();
+            if let Some(uri) = token["pkcs11-uri"].as_str() {
+                details.insert("uri".into(), uri.into());
+                words += &format!(", {uri}");
+            }
+            words
+        }
+        "systemd-recovery" => "a recovery key, typed as a passphrase".to_owned(),
+        "luks2-keyring" => {
+            let mut words = "a passphrase in the kernel's keyring".to_owned();
+            if let Some(description) = token["key_description"].as_str() {
+                details.insert("key_description".into(), description.into());
+                words += &format!(", `{description}`");
+            }
+            words
+        }
+        "clevis" => {
+            let policy = token["jwe"]["protected"].as_str().and_then(policy);
+            if let Some(policy) = &policy {
+                details.insert("policy".into(), public(policy, 0));
+            }
+            match policy {
+                Some(policy) => format!("clevis: {}", clevis(&policy, 0)),
+                None => "clevis".to_owned(),
+            }
+        }
+        _ => return None,
+    };
+    Some((words, details))
+}
+
+/// A TPM, the state that it must be in, and what must be typed.
+fn tpm2(token: &Value, details: &mut Map<String, Value>) -> String {
+    let pcrs = numbers(&token["tpm2-pcrs"]);
+    let signed = numbers(&token["tpm2_pubkey_pcrs"]);
+    let bank = token["tpm2-pcr-bank"].as_str();
+    let mut words = vec!["a TPM 2.0".to_owned()];
+    let in_bank = bank.map_or_else(String::new, |bank| format!(" ({bank})"));
+    if !pcrs.is_empty() {
+        words.push(format!("PCRs {}{in_bank} as they were", list(&pcrs)));
+    }
+    if !signed.is_empty() {
+        words.push(format!("signed values of PCRs {}", list(&signed)));
+    }
+    let is_locked = token["tpm2_pcrlock"] == true;
+    if is_locked {
+        words.push("a policy of systemd-pcrlock".to_owned());
+    }
+    let has_pin = token["tpm2-pin"] == true;
+    if has_pin {
+        words.push("a PIN".to_owned());
+    }
+    details.insert("pcrs".into(), json!(pcrs));
+    if let Some(bank) = bank {
+        details.insert("pcr_bank".into(), bank.into());
+    }
+    if let Some(algorithm) = token["tpm2-primary-alg"].as_str() {
+        details.insert("primary_algorithm".into(), algorithm.into());
+    }
+    if let Some(hash) = token["tpm2-policy-hash"].as_str() {
+        details.insert("policy_hash".into(), hash.into());
+    }
+    if !signed.is_empty() {
+        details.insert("signed_pcrs".into(), json!(signed));
+    }
+    details.insert("pcrlock".into(), is_locked.into());
+    details.insert("pin".into(), has_pin.into());
+    words.join(", with ")
+}
+
+/// A security key, and what its owner must do.
+fn fido2(token: &Value, details: &mut Map<String, Value>) -> String {
+    let mut words = vec!["a FIDO2 security key".to_owned()];
+    for (member, name, what) in [
+        ("fido2-clientPin-required", "pin", "its PIN"),
+        ("fido2-up-required", "presence", "a touch"),
+        (
+            "fido2-uv-required",
+            "verification",
+            "a fingerprint or the like",
+        ),
+    ] {
+        if let Some(required) = token[member].as_bool() {
+            details.insert(name.into(), required.into());
+            if required {
+                words.push(what.to_owned());
+            }
+        }
+    }
+    if let Some(party) = token["fido2-rp"].as_str() {
+        details.insert("relying_party".into(), party.into());
+    }
+    words.join(", with ")
+}
+
+/// What the protected header of a JWE says to clevis.
+fn policy(protected: &str) -> Option<Value> {
+    let bytes = URL_SAFE_NO_PAD
+        .decode(protected.trim_end_matches('='))
+        .ok()?;
+    let mut header: Value = serde_json::from_slice(&bytes).ok()?;
+    let policy = header.get_mut("clevis")?.take();
+    policy.is_object().then_some(policy)
+}
+
+/// The policies that one of `sss` shares the key among.
+fn shared(policy: &Value) -> Vec<Value> {
+    let shares = policy["sss"]["jwe"].as_array().into_iter().flatten();
+    let headers = shares.filter_map(|share| share.as_str()?.split('.').next());
+    headers.take(MOST_PARTS).filter_map(self::policy).collect()
+}
+
+/// A policy of clevis in words.
+fn clevis(of: &Value, depth: u32) -> String {
+    let pin = of["pin"].as_str().unwrap_or("an unknown policy");
+    match pin {
+        "tang" => match of["tang"]["url"].as_str() {
+            Some(url) => format!("the Tang server {url}"),
+            None => "a Tang server".to_owned(),
+        },
+        "tpm2" => {
+            let bank = of["tpm2"]["pcr_bank"].as_str();
+            match (of["tpm2"]["pcr_ids"].as_str(), bank) {
+                (Some(pcrs), Some(bank)) => {
+                    format!("a TPM 2.0 with PCRs {pcrs} ({bank}) as they were")
+                }
+                (Some(pcrs), None) => format!("a TPM 2.0 with PCRs {pcrs} as they were"),
+                _ => "a TPM 2.0".to_owned(),
+            }
+        }
+        "sss" if depth < MOST_DEPTH => {
+            let parts: Vec<_> = shared(of)
+                .iter()
+                .map(|part| clevis(part, depth + 1))
+                .collect();
+            let needed = of["sss"]["t"].as_u64().unwrap_or(1);
+            format!("{needed} of ({})", parts.join("; "))
+        }
+        other => other.to_owned(),
+    }
+}
+
+/// What may be told of a policy of clevis, without its keys.
+fn public(of: &Value, depth: u32) -> Value {
+    let mut told = Map::new();
+    told.insert("pin".into(), of["pin"].clone());
+    for (pin, member) in [
+        ("tang", "url"),
+        ("tpm2", "pcr_ids"),
+        ("tpm2", "pcr_bank"),
+        ("sss", "t"),
+    ] {
+        if let Some(value) = of[pin].get(member).filter(|value| !value.is_object()) {
+            told.insert(member.into(), value.clone());
+        }
+    }
+    if depth < MOST_DEPTH {
+        let parts = shared(of);
+        if !parts.is_empty() {
+            let parts = parts.iter().map(|part| public(part, depth + 1));
+            told.insert("of".into(), parts.collect());
+        }
+    }
+    Value::Object(told)
+}
+
+fn numbers(list: &Value) -> Vec<u64> {
+    let values = list.as_array().into_iter().flatten();
+    values.filter_map(Value::as_u64).collect()
+}
+
+fn list(numbers: &[u64]) -> String {
+    let texts: Vec<_> = numbers.iter().map(u64::to_string).collect();
+    texts.join("+")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(token: Value) -> (Option<String>, Value) {
+        let kind = token["type"].as_str().unwrap();
+        let (words, details) = said(kind, &token).unzip();
+        (words, details.map_or(Value::Null, Value::Object))
+    }
+
+    #[test]
+    fn systemds_tokens() {
+        let (words_of, details) = words(json!({
+            "type": "systemd-tpm2", "keyslots": ["1"], "tpm2-blob": "AAAA", "tpm2-pcrs": [0, 7],
+            "tpm2-pcr-bank": "sha256", "tpm2-primary-alg": "ecc", "tpm2-policy-hash": "1d26",
+            "tpm2-pin": true, "tpm2_pubkey_pcrs": [11], "tpm2_pcrlock": false, "tpm2_salt": "c2FsdA==",
+        }));
+        assert_eq!(
+            words_of.as_deref(),
+            Some(
+                "a TPM 2.0, with PCRs 0+7 (sha256) as they were, with signed values of PCRs 11, with a PIN"
+            )
+        );
+        assert_eq!(
+            details,
+            json!({"pcrs": [0, 7], "pcr_bank": "sha256", "primary_algorithm": "ecc",
+                "policy_hash": "1d26", "signed_pcrs": [11], "pcrlock": false, "pin": true})
+        );
+        let (words_of, details) = words(json!({
+            "type": "systemd-fido2", "keyslots": ["2"], "fido2-credential": "AAAA", "fido2-salt": "c2FsdA==",
+            "fido2-rp": "io.systemd.cryptsetup", "fido2-clientPin-required": true,
+            "fido2-up-required": true, "fido2-uv-required": false,
+        }));
+        assert_eq!(
+            words_of.as_deref(),
+            Some("a FIDO2 security key, with its PIN, with a touch")
+        );
+        assert!(!details.to_string().contains("c2FsdA"), "{details}");
+        let (words_of, _) = words(
+            json!({"type": "systemd-pkcs11", "pkcs11-uri": "pkcs11:token=a", "pkcs11-key": "AA"}),
+        );
+        assert_eq!(
+            words_of.as_deref(),
+            Some("a PKCS#11 token or smartcard, pkcs11:token=a")
+        );
+        let (words_of, _) = words(json!({"type": "systemd-recovery"}));
+        assert!(words_of.unwrap().contains("recovery key"));
+        let (words_of, _) = words(json!({"type": "luks2-keyring", "key_description": "my:key"}));
+        assert_eq!(
+            words_of.as_deref(),
+            Some("a passphrase in the kernel's keyring, `my:key`")
+        );
+        assert_eq!(words(json!({"type": "another"})), (None, Value::Null));
+    }
+
+    fn protected(clevis: Value) -> String {
+        URL_SAFE_NO_PAD.encode(json!({"alg": "dir", "clevis": clevis}).to_string())
+    }
+
+    #[test]
+    fn policies_of_clevis() {
+        let tang =
+            json!({"pin": "tang", "tang": {"url": "http://tang.example", "adv": {"keys": ["k"]}}});
+        let tpm = json!({"pin": "tpm2", "tpm2": {"pcr_bank": "sha256", "pcr_ids": "7", "jwk_priv": "private"}});
+        let shares: Vec<_> = [&tang, &tpm]
+            .map(|policy| format!("{}..iv.text.tag", protected(policy.clone())))
+            .into();
+        let sss = json!({"pin": "sss", "sss": {"t": 2, "p": "prime", "jwe": shares}});
+        let token = |policy: &Value| json!({"type": "clevis", "jwe": {"protected": protected(policy.clone())}});
+        let (words_of, details) = words(token(&sss));
+        assert_eq!(
+            words_of.as_deref(),
+            Some(
+                "clevis: 2 of (the Tang server http://tang.example; a TPM 2.0 with PCRs 7 (sha256) as they were)"
+            )
+        );
+        for hidden in ["private", "keys", "prime"] {
+            assert!(!details.to_string().contains(hidden), "{details}");
+        }
+        let (words_of, _) = words(token(&tang));
+        assert_eq!(
+            words_of.as_deref(),
+            Some("clevis: the Tang server http://tang.example")
+        );
+    }
+
+    /// Policies that lie in one another without an end, and what is no policy.
+    #[test]
+    fn any_token_has_an_answer() {
+        let mut policy = json!({"pin": "sss", "sss": {"t": 1, "jwe": []}});
+        for _ in 0..8 {
+            let share = format!("{}..", protected(policy));
+            policy = json!({"pin": "sss", "sss": {"t": 1, "jwe": [share.clone(), share]}});
+        }
+        let deep = json!({"type": "clevis", "jwe": {"protected": protected(policy)}});
+        assert!(words(deep).0.unwrap().len() < 4096);
+        for jwe in [
+            json!(null),
+            json!([]),
+            json!({"protected": 3}),
+            json!({"protected": "?"}),
+        ] {
+            let (words_of, _) = words(json!({"type": "clevis", "jwe": jwe}));
+            assert_eq!(words_of.as_deref(), Some("clevis"));
+        }
+        for kind in [
+            "systemd-tpm2",
+            "systemd-fido2",
+            "systemd-pkcs11",
+            "luks2-keyring",
+        ] {
+            let odd = json!({"type": kind, "tpm2-pcrs": {"a": []}, "fido2-rp": 3, "pkcs11-uri": [], "key_description": null});
+            assert!(words(odd).0.is_some());
+        }
+    }
+}
