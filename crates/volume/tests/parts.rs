@@ -421,7 +421,8 @@ fn lies_of_one_field() {
 
 #[test]
 fn damage_that_no_checksum_hides() {
-    let disks: [(fn() -> Vec<u8>, &[usize], Seen); 6] = [
+    type Damage = (fn() -> Vec<u8>, &'static [usize], Seen);
+    let disks: [Damage; 6] = [
         (gpt, &[512 + 40], Seen(2, 0, true)),
         (gpt, &[512 + 40, BACKUP + 40], Seen(0, 0, true)),
         (gpt, &[1024 + 60, BACKUP - 512 + 60], Seen(0, 0, true)),

@@ -13,7 +13,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use volume::{
-    Access, Format, Limits, Opened, Opening, Row, Secret, VolumeError, bestcrypt, has_equal_halves, tcrypt,
+    Access, Format, Limits, Opened, Opening, Row, Secret, VolumeError, bestcrypt, has_equal_halves,
+    tcrypt,
 };
 
 /// Options of `cryptmark volume open`.
