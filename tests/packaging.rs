@@ -143,7 +143,10 @@ fn fish_completes_commands_and_values() {
         text.lines().map(word).collect()
     };
     assert_eq!(offers("cryptmark vol"), ["volume"]);
-    assert_eq!(offers("cryptmark volume re"), ["reencrypt", "resize"]);
+    assert_eq!(
+        offers("cryptmark volume re"),
+        ["recall", "reencrypt", "resize"]
+    );
     assert_eq!(offers("cryptmark run --tier bl"), ["block"]);
     let commands = offers("cryptmark ");
     assert!(commands.iter().any(|offer| offer == "doctor"));

@@ -11,7 +11,11 @@ use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Read, Seek};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a service takes to write its record, at most, and how often it is looked.
+const WRITTEN: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(1);
 
 const SUFFIX: &str = "json";
 
@@ -238,8 +242,16 @@ fn read(path: PathBuf) -> Option<Found> {
     let file = File::open(&path).ok()?;
     // Shared, so that who else asks at the same time is not taken for the service.
     let alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    let begun = Instant::now();
+    let record = loop {
+        match parse(&file) {
+            // Its service has just written it, in the middle of what was read.
+            None if alive && begun.elapsed() < WRITTEN => std::thread::sleep(PAUSE),
+            record => break record?,
+        }
+    };
     Some(Found {
-        record: parse(&file)?,
+        record,
         alive,
         path,
         file,
@@ -326,6 +338,43 @@ impl Drop for OwnRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A reader needs several calls for a long text, and the service writes in between.
+    #[test]
+    fn a_record_is_read_whole_while_it_is_written() {
+        let record = Record {
+            image: "/x.img".into(),
+            others: Vec::new(),
+            access: "write".into(),
+            trim: "block".into(),
+            pid: 1,
+            since: String::new(),
+            places: Vec::new(),
+            connections: 0,
+            errors: Vec::new(),
+            ending: None,
+        };
+        let mut own = OwnRecord::new(record).unwrap();
+        let path = own.path.clone();
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..2000 {
+                    assert!(read(path.clone()).is_some());
+                }
+                done.store(true, std::sync::atomic::Ordering::Relaxed);
+            });
+            let mut long = false;
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                long = !long;
+                let errors = match long {
+                    true => vec!["an error".repeat(1000)],
+                    false => Vec::new(),
+                };
+                own.change(|record| record.errors = errors).unwrap();
+            }
+        });
+    }
 
     #[test]
     fn only_its_service_makes_a_record_alive() {
