@@ -265,6 +265,11 @@ const TOOLS: &[Tool] = &[
         purpose: "certificates for the NBD server",
     },
     Tool {
+        program: "sfdisk",
+        package: "fdisk",
+        purpose: "partition tables of disk images",
+    },
+    Tool {
         program: "lvcreate",
         package: "lvm2",
         purpose: "logical volumes inside disk images",
