@@ -54,10 +54,10 @@ fn range(part: &Value) -> (u64, u64) {
     (number("offset"), number("length"))
 }
 
-/// A table of `d.img` by `sfdisk`, from a script.
-fn sfdisk(sandbox: &Sandbox, options: &[&str], script: &str) {
-    let mut command = Command::new("sfdisk");
-    command.args(options).arg("d.img").stdin(Stdio::piped());
+/// A table of `d.img` by `sfdisk` or `fdisk`, from what they read on standard input.
+fn table(sandbox: &Sandbox, program: &str, options: &[&str], script: &str) {
+    let mut command = Command::new(program);
+    command.args(options).arg("d.img");
     let mut child = sandbox
         .prepare(command)
         .stdin(Stdio::piped())
@@ -157,14 +157,14 @@ fn a_damaged_table_is_read_by_its_copy() {
 }
 
 #[test]
-fn sectors_of_4096_bytes_and_tables_of_sfdisk() {
-    if !have(&["sfdisk"]) {
+fn sectors_of_4096_bytes_and_logical_partitions() {
+    if !have(&["fdisk", "sfdisk"]) {
         return;
     }
     let sandbox = sandbox();
     sandbox.write_zeros("d.img", 64 * MIB);
-    let script = "label: gpt\nstart=256, size=2048, name=one\nstart=4096, size=1024, name=two\n";
-    sfdisk(&sandbox, &["--sector-size", "4096"], script);
+    let script = "g\nn\n1\n256\n2303\nn\n2\n4096\n5119\nw\n";
+    table(&sandbox, "fdisk", &["-b", "4096"], script);
     let parts = found(&sandbox);
     assert_eq!(names(&parts), ["1", "2"]);
     assert_eq!(range(&parts[0]), (256 * 4096, 2048 * 4096));
@@ -174,7 +174,7 @@ fn sectors_of_4096_bytes_and_tables_of_sfdisk() {
     let script = "label: dos\nstart=2048, size=8192, type=83\nstart=10240, size=90000, type=5\n\
                   start=12288, size=4096, type=83\nstart=20480, size=16384, type=8e\n\
                   start=40960, size=2048, type=7\n";
-    sfdisk(&sandbox, &[], script);
+    table(&sandbox, "sfdisk", &[], script);
     let parts = found(&sandbox);
     assert_eq!(names(&parts), ["1", "5", "6", "7"]);
     let sectors: Vec<_> = parts
