@@ -18,7 +18,9 @@ use claim::Claim;
 pub use part::{choose, chosen, chosen_option, named_whole};
 #[cfg(target_os = "linux")]
 use serve::nbd::{ClientError, NbdDevice, Uri};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::path::PathBuf;
 use volume::VolumeError;
 #[cfg(target_os = "linux")]
 use volume::luks2::Header;
