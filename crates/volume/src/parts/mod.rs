@@ -18,7 +18,6 @@ mod raid;
 use crate::VolumeError;
 use block::layer::{Concat, Slice};
 use block::{BlockDevice, BlockError, ByteRange};
-use std::fmt;
 
 /// How deep parts lie in parts that are looked for.
 const MOST_DEEP: usize = 5;
@@ -249,17 +248,6 @@ impl Part {
             1 => Box::new(slices.remove(0)),
             _ => Box::new(Concat::new(slices)?),
         })
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::GptPartition { .. } => f.write_str("partition"),
-            Self::MbrPartition { type_code } => write!(f, "partition of type {type_code:02x}"),
-            Self::LogicalVolume => f.write_str("logical volume"),
-            Self::RaidData => f.write_str("data of a RAID"),
-        }
     }
 }
 

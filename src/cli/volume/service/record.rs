@@ -339,12 +339,10 @@ impl Drop for OwnRecord {
 mod tests {
     use super::*;
 
-    /// A reader needs several calls for a long text, and the service writes in between.
-    #[test]
-    fn a_record_is_read_whole_while_it_is_written() {
-        let record = Record {
+    fn record() -> Record {
+        Record {
             image: "/x.img".into(),
-            others: Vec::new(),
+            others: vec!["/y.img".into()],
             access: "write".into(),
             trim: "block".into(),
             pid: 1,
@@ -353,8 +351,13 @@ mod tests {
             connections: 0,
             errors: Vec::new(),
             ending: None,
-        };
-        let mut own = OwnRecord::new(record).unwrap();
+        }
+    }
+
+    /// A reader needs several calls for a long text, and the service writes in between.
+    #[test]
+    fn a_record_is_read_whole_while_it_is_written() {
+        let mut own = OwnRecord::new(record()).unwrap();
         let path = own.path.clone();
         let done = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -377,18 +380,7 @@ mod tests {
 
     #[test]
     fn only_its_service_makes_a_record_alive() {
-        let record = Record {
-            image: "/x.img".into(),
-            others: vec!["/y.img".into()],
-            access: "write".into(),
-            trim: "block".into(),
-            pid: 1,
-            since: String::new(),
-            places: Vec::new(),
-            connections: 0,
-            errors: Vec::new(),
-            ending: None,
-        };
+        let record = record();
         let file = tempfile::NamedTempFile::new().unwrap();
         serde_json::to_writer(&file, &record).unwrap();
         let alive = || read(file.path().to_owned()).unwrap().alive;
@@ -403,18 +395,7 @@ mod tests {
 
     #[test]
     fn the_last_words_are_heard_without_a_name() {
-        let mut record = Record {
-            image: "/x.img".into(),
-            others: Vec::new(),
-            access: "write".into(),
-            trim: "block".into(),
-            pid: 1,
-            since: String::new(),
-            places: Vec::new(),
-            connections: 0,
-            errors: Vec::new(),
-            ending: None,
-        };
+        let mut record = record();
         let file = tempfile::NamedTempFile::new().unwrap();
         serde_json::to_writer(&file, &record).unwrap();
         file.as_file().lock().unwrap();
