@@ -9,6 +9,7 @@ mod edges;
 mod emulated;
 mod package;
 mod packages;
+mod prose;
 mod tests;
 mod tools;
 mod ublk;
@@ -32,6 +33,7 @@ cargo xtask COMMAND
   constant-time  prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [--no-timing] [FILTER]
   edges          check who imports whom, that unsafe stays in its rooms, and that Linux is asked for
   book           the pages of docs/ as a website in target/book, by mdBook
+  prose          length of sentences, banned phrases and long lines in docs, comments and messages, and their limits
   package        Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget         crates, size of the program, CPU seconds and memory of a clean release build, and their limits
   ci             what CI runs: fmt, clippy, edges, cargo-deny, test, package --short, budget
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
             _ => usage(),
         },
         Some("book") => book::build(),
+        Some("prose") => prose::run(),
         Some("package") => package::run(rest),
         Some("budget") => budget::run(),
         _ => {

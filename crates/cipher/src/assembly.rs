@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 use crate::arch::{AesCe, Neon};
 #[cfg(target_arch = "x86_64")]
 use crate::arch::{AesNi, Avx2, Avx512, Vaes512};
-use crate::block::registers::{AnyCpu, Registers};
+use crate::block::registers::AnyCpu;
 use crate::block::{AnyKeying, Keyed, Keying};
 use crate::cascade::cascade;
 use crate::iv::{Counted, Elephant, Essiv, Ivs, Lmk, Tcw};
@@ -150,6 +150,7 @@ impl OneKey<'_> {
             Some(IvGenerator::Essiv(hash)) => {
                 Box::new(Essiv::new(keying, hash, self.key, self.layout))
             }
+            Some(IvGenerator::Elephant) => elephant(self.extra, self.layout, self.backend),
             iv => keyless_ivs(self.mode, iv, self.extra, self.layout),
         };
         Box::new(Sectors {
@@ -160,6 +161,40 @@ impl OneKey<'_> {
     }
 }
 
+/// The registers that a backend's CPUs have.
+enum AnyRegisters {
+    Portable(AnyCpu),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+    #[cfg(target_arch = "aarch64")]
+    Neon(Neon),
+}
+
+impl AnyRegisters {
+    fn of(backend: Backend) -> Self {
+        if backend == Backend::Portable {
+            return Self::Portable(AnyCpu);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if matches!(backend, Backend::Vaes512 | Backend::Avx512)
+            && let Some(cpu) = Avx512::detect()
+        {
+            return Self::Avx512(cpu);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(cpu) = Avx2::detect() {
+            return Self::Avx2(cpu);
+        }
+        #[cfg(target_arch = "aarch64")]
+        if let Some(cpu) = Neon::detect() {
+            return Self::Neon(cpu);
+        }
+        Self::Portable(AnyCpu)
+    }
+}
+
 /// Adiantum by the registers that `backend`'s CPUs have.
 fn adiantum(
     key: &[u8],
@@ -167,34 +202,36 @@ fn adiantum(
     backend: Backend,
     block: &Keying<16>,
 ) -> Box<dyn HashEncryptHash> {
-    if backend == Backend::Portable {
-        return adiantum_on(AnyCpu, key, stream, block);
+    let key = key.try_into().expect("CipherSpec takes 32 bytes");
+    match AnyRegisters::of(backend) {
+        AnyRegisters::Portable(cpu) => Box::new(Adiantum::new(key, stream, cpu, block)),
+        #[cfg(target_arch = "x86_64")]
+        AnyRegisters::Avx2(cpu) => Box::new(Adiantum::new(key, stream, cpu, block)),
+        #[cfg(target_arch = "x86_64")]
+        AnyRegisters::Avx512(cpu) => Box::new(Adiantum::new(key, stream, cpu, block)),
+        #[cfg(target_arch = "aarch64")]
+        AnyRegisters::Neon(cpu) => Box::new(Adiantum::new(key, stream, cpu, block)),
     }
-    #[cfg(target_arch = "x86_64")]
-    if matches!(backend, Backend::Vaes512 | Backend::Avx512)
-        && let Some(cpu) = Avx512::detect()
-    {
-        return adiantum_on(cpu, key, stream, block);
-    }
-    #[cfg(target_arch = "x86_64")]
-    if let Some(cpu) = Avx2::detect() {
-        return adiantum_on(cpu, key, stream, block);
-    }
-    #[cfg(target_arch = "aarch64")]
-    if let Some(cpu) = Neon::detect() {
-        return adiantum_on(cpu, key, stream, block);
-    }
-    adiantum_on(AnyCpu, key, stream, block)
 }
 
-fn adiantum_on<R: Registers>(
-    cpu: R,
-    key: &[u8],
-    stream: StreamCipher,
-    block: &Keying<16>,
-) -> Box<dyn HashEncryptHash> {
-    let key = key.try_into().expect("CipherSpec takes 32 bytes");
-    Box::new(Adiantum::new(key, stream, cpu, block))
+/// BitLocker's diffuser under `key`, by the registers that `backend`'s CPUs have.
+fn elephant<const N: usize>(key: &[u8], layout: SectorLayout, backend: Backend) -> Box<dyn Ivs<N>> {
+    // Whatever the data's cipher is, sector keys are AES's.
+    let mut backends = [backend].into_iter().chain(Algorithm::Aes.backends());
+    let aes = backends.find_map(|backend| Algorithm::Aes.keying(backend));
+    let Some(AnyKeying::Wide(aes)) = aes else {
+        unreachable!("AES has a portable backend")
+    };
+    let aes = aes(key);
+    match AnyRegisters::of(backend) {
+        AnyRegisters::Portable(cpu) => Box::new(Elephant::new(aes, layout, cpu)),
+        #[cfg(target_arch = "x86_64")]
+        AnyRegisters::Avx2(cpu) => Box::new(Elephant::new(aes, layout, cpu)),
+        #[cfg(target_arch = "x86_64")]
+        AnyRegisters::Avx512(cpu) => Box::new(Elephant::new(aes, layout, cpu)),
+        #[cfg(target_arch = "aarch64")]
+        AnyRegisters::Neon(cpu) => Box::new(Elephant::new(aes, layout, cpu)),
+    }
 }
 
 /// HCTR2, its hash by the CPU's instruction unless `backend` is portable.
@@ -219,7 +256,7 @@ fn hctr2(cipher: Keyed<16>, backend: Backend) -> Box<dyn HashEncryptHash> {
     Box::new(Hctr2::new(cipher, AnyCpu))
 }
 
-/// The IV generators that do not need the data's cipher; `extra` is their key.
+/// The IV generators that need no block cipher; `extra` is their key.
 pub(crate) fn keyless_ivs<const N: usize>(
     mode: Mode,
     iv: Option<IvGenerator>,
@@ -242,13 +279,14 @@ pub(crate) fn keyless_ivs<const N: usize>(
             Box::new(Counted::benbi(unit_bytes, layout))
         }
         Some(IvGenerator::Eboiv) => Box::new(Counted::eboiv(layout)),
-        Some(IvGenerator::Elephant) => Box::new(Elephant::new(extra, layout)),
         Some(IvGenerator::Lmk) => {
             let seed = (!extra.is_empty()).then_some(extra);
             Box::new(Lmk::new(seed, layout))
         }
         Some(IvGenerator::Tcw) => Box::new(Tcw::<N>::new(extra, layout)),
-        Some(IvGenerator::Essiv(_)) => unreachable!("ESSIV needs the data's cipher"),
+        Some(IvGenerator::Essiv(_) | IvGenerator::Elephant) => {
+            unreachable!("they need a block cipher")
+        }
     }
 }
 

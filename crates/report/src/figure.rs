@@ -349,7 +349,7 @@ pub(crate) fn noise(run: &Run) -> String {
     }
 }
 
-/// The cipher as people call it: `AES-256 XTS`.
+/// The cipher as people call it: `AES-256 XTS`, `AES-128 CBC (elephant)`.
 pub(crate) fn cipher(notation: &str, key_bits: Option<u32>) -> String {
     if let Some((stream, _)) = notation
         .split_once("-adiantum")
@@ -366,12 +366,15 @@ pub(crate) fn cipher(notation: &str, key_bits: Option<u32>) -> String {
         .collect();
     let name = names.join("-");
     let mode = words.get(ciphers).copied().unwrap_or_default();
+    let iv = words.get(ciphers + 1).copied().unwrap_or_default();
     // cryptsetup counts both halves of an XTS key; that of a cascade says little.
     let bits = match mode {
         _ if ciphers > 1 => None,
         "xts" => key_bits.map(|bits| bits / 2),
         // Nor does the key of its tweaks say anything of the cipher's.
         "lrw" => key_bits.map(|bits| bits.saturating_sub(128)),
+        // Half is the diffuser's.
+        _ if iv == "elephant" => key_bits.map(|bits| bits / 2),
         _ => key_bits,
     };
     let bits = bits.map_or_else(String::new, |bits| format!("-{bits}"));
@@ -379,7 +382,12 @@ pub(crate) fn cipher(notation: &str, key_bits: Option<u32>) -> String {
         "" => String::new(),
         mode => format!(" {}", mode.to_uppercase()),
     };
-    format!("{name}{bits}{mode}")
+    // These do more to a sector than number it.
+    let iv = match iv {
+        "eboiv" | "elephant" | "lmk" | "tcw" => format!(" ({iv})"),
+        _ => String::new(),
+    };
+    format!("{name}{bits}{mode}{iv}")
 }
 
 fn cipher_name(word: &str) -> String {
@@ -472,6 +480,8 @@ mod tests {
             ("serpent-cbc-essiv:sha256", Some(256), "Serpent-256 CBC"),
             ("des3_ede-cbc-plain64", None, "3DES CBC"),
             ("des-cbc-plain64", Some(64), "DES-64 CBC"),
+            ("aes-cbc-eboiv", Some(256), "AES-256 CBC (eboiv)"),
+            ("aes-cbc-elephant", Some(512), "AES-256 CBC (elephant)"),
             ("aes-lrw-benbi", Some(384), "AES-256 LRW"),
             (
                 "xchacha12,aes-adiantum-plain64",
