@@ -37,8 +37,8 @@ fn files_that_are_no_such_volume() {
 #[test]
 fn files_and_types_of_other_names() {
     const INSTEAD: &str = "Name the right file; if it is encrypted all the same, its --type, or the file with its --header.";
-    const UNPACK: &str = "Unpack it, and name what comes out.";
-    const RAW: &str = "Give its content as a raw image (`qemu-img convert -O raw`), or serve it with `qemu-nbd` and name the export.";
+    const UNPACK: &str = "Unpack it, and name the unpacked file.";
+    const RAW: &str = "Convert it with `qemu-img convert -O raw`, or serve it with `qemu-nbd` and give the URI of the export.";
     const KNOWN: &str = "Known are luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2.";
     let sandbox = sandbox();
     let put = |name: &str, at: usize, bytes: &[u8]| {
@@ -46,8 +46,7 @@ fn files_and_types_of_other_names() {
         file[at..at + bytes.len()].copy_from_slice(bytes);
         sandbox.write(name, file);
     };
-    put("qcow2", 0, b"QFI\xfb\0\0\0\x03");
-    put("vdi", 0x40, b"\x7f\x10\xda\xbe");
+    put("vmdk", 0, b"# Disk DescriptorFile\nversion=1\n");
     put("gz", 0, b"\x1f\x8b\x08");
     // Blocks, the magic, and extents among the features.
     let mut superblock = [0; 1024];
@@ -61,15 +60,9 @@ fn files_and_types_of_other_names() {
     put("luks3", 0, b"LUKS\xba\xbe\0\x03");
     sandbox.refuses(&[
         (
-            "open qcow2 --passphrase-file pass",
+            "info vmdk",
             2,
-            "qcow2 holds a qcow2 image, and no signature of a volume",
-            RAW,
-        ),
-        (
-            "info vdi",
-            2,
-            "vdi holds a VirtualBox image (VDI), and no signature of a volume",
+            "vmdk holds the description of a VMware image (VMDK), and no signature of a volume",
             RAW,
         ),
         (

@@ -1,36 +1,51 @@
-//! CRC-32 by bits: a table would be indexed by secrets.
+//! CRC-32.
 
-/// What each bit of a byte adds to the register after it, with the polynomial of
-/// IEEE 802.3 and with Castagnoli's, their bits reversed.
-const IEEE: [u32; 8] = shares(0xedb8_8320);
-const CASTAGNOLI: [u32; 8] = shares(0x82f6_3b78);
-
-const fn shares(polynomial: u32) -> [u32; 8] {
+/// What each bit of a byte adds to the register after it. A table of bytes would be
+/// indexed by secrets.
+const IEEE: [u32; 8] = {
     let mut shares = [0; 8];
     let mut crc = 1;
     let mut bit = 8;
     while bit > 0 {
         bit -= 1;
-        crc = (crc >> 1) ^ (polynomial & (crc & 1_u32).wrapping_neg());
+        crc = shifted(0xedb8_8320, crc);
         shares[bit] = crc;
     }
     shares
-}
+};
 
-const fn after(shares: &[u32; 8], crc: u32, byte: u8) -> u32 {
-    let out = crc ^ byte as u32;
-    let mut crc = crc >> 8;
-    let mut bit = 0;
-    while bit < 8 {
-        crc ^= shares[bit] & (out >> bit & 1).wrapping_neg();
-        bit += 1;
+/// What each byte adds to the register of Castagnoli's checksum.
+const CASTAGNOLI: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = byte as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = shifted(0x82f6_3b78, crc);
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
     }
-    crc
+    table
+};
+
+/// The register after a zero bit. The bits of both are reversed.
+const fn shifted(polynomial: u32, crc: u32) -> u32 {
+    (crc >> 1) ^ (polynomial & (crc & 1).wrapping_neg())
 }
 
 /// The register of IEEE 802.3's after one more byte.
 pub(crate) const fn step(crc: u32, byte: u8) -> u32 {
-    after(&IEEE, crc, byte)
+    let out = crc ^ byte as u32;
+    let mut crc = crc >> 8;
+    let mut bit = 0;
+    while bit < 8 {
+        crc ^= IEEE[bit] & (out >> bit & 1).wrapping_neg();
+        bit += 1;
+    }
+    crc
 }
 
 /// The checksum of IEEE 802.3.
@@ -40,10 +55,12 @@ pub(crate) fn crc32<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u32 {
         .fold(u32::MAX, |crc, &byte| step(crc, byte))
 }
 
-/// Castagnoli's checksum without the inversion in the end, as Core Storage has it.
+/// Castagnoli's checksum without the final inversion, as Core Storage has it. `bytes`
+/// must not be secret: they index a table.
 pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
-    let next = |crc, &byte: &u8| after(&CASTAGNOLI, crc, byte);
-    bytes.iter().fold(u32::MAX, next)
+    bytes.iter().fold(u32::MAX, |crc, byte| {
+        (crc >> 8) ^ CASTAGNOLI[usize::from(crc as u8 ^ byte)]
+    })
 }
 
 #[cfg(test)]

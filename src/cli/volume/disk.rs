@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod claim;
+#[cfg(target_os = "linux")]
+mod image;
 mod part;
 
 use super::backups;
@@ -15,6 +17,8 @@ use block::{
 };
 #[cfg(target_os = "linux")]
 use claim::Claim;
+#[cfg(target_os = "linux")]
+use image::Image;
 pub use part::{choose, chosen, chosen_option, named_whole};
 #[cfg(target_os = "linux")]
 use serve::nbd::{ClientError, NbdDevice, Uri};
@@ -25,11 +29,11 @@ use volume::VolumeError;
 #[cfg(target_os = "linux")]
 use volume::luks2::Header;
 
-/// A file, a block device, or an export of an NBD server.
+/// A file, a block device, an export of an NBD server, or the inside of a disk image.
 pub enum Disk {
     /// The first two, and cryptsetup's lock of the header on it.
     File(FileDevice, Option<HeaderLock>),
-    /// The last.
+    /// The last two.
     #[cfg(target_os = "linux")]
     Nbd(Box<Claimed>),
     /// What `--partition` names on one of them.
@@ -40,7 +44,9 @@ pub enum Disk {
 #[cfg(target_os = "linux")]
 pub struct Claimed {
     device: NbdDevice,
-    _claim: Claim,
+    _claim: Option<Claim>,
+    /// What serves an image, which QEMU locks. It goes after its client.
+    _server: Option<image::Server>,
 }
 
 #[cfg(target_os = "linux")]
@@ -104,6 +110,14 @@ impl Disk {
             hold,
         };
         let opened = FileDevice::open(place, &options).map_err(VolumeError::Block)?;
+        #[cfg(target_os = "linux")]
+        if opened.path_kind() == PathKind::RegularFile
+            && let Some(image) = Image::of(place, &opened)?
+        {
+            // This lock would keep QEMU out, which takes its own.
+            drop(opened);
+            return Ok(Self::Nbd(Box::new(image.open(write)?)));
+        }
         Ok(Self::File(opened, None))
     }
 
@@ -171,7 +185,8 @@ impl Disk {
             true => Err(VolumeError::Block(BlockError::ReadOnly).into()),
             false => Ok(Self::Nbd(Box::new(Claimed {
                 device,
-                _claim: claim,
+                _claim: Some(claim),
+                _server: None,
             }))),
         }
     }

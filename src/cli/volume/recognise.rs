@@ -114,23 +114,34 @@ fn begins_as_luks(device: &dyn BlockDevice) -> bool {
 pub fn wrapped(path: &Path, device: &dyn BlockDevice) -> Result<Option<Failure>, VolumeError> {
     let geometry = device.geometry();
     let unit = u64::from(geometry.logical_block).max(512);
-    let length = geometry.size.min(unit) / u64::from(geometry.logical_block)
-        * u64::from(geometry.logical_block);
-    let mut start = vec![0; length as usize];
-    device.read_at(0, &mut start)?;
-    let known = WRAPPED.iter().find(|(magic, at, _)| {
-        let rest = start.get(*at..);
-        rest.is_some_and(|rest| rest.starts_with(magic))
-    });
-    let Some((_, _, wrapped)) = known else {
+    let start = if geometry.size >= unit {
+        let mut start = vec![0; unit as usize];
+        device.read_at(0, &mut start)?;
+        start
+    } else if path.metadata().is_ok_and(|found| found.len() < unit) {
+        // A text may be shorter than a block.
+        std::fs::read(path).unwrap_or_default()
+    } else {
+        return Ok(None);
+    };
+    let Some(wrapped) = Wrapped::known(&start) else {
         return Ok(None);
     };
     let (what, remedy) = match wrapped {
-        Wrapped::Archive(what) => (what, "Unpack it, and name what comes out."),
-        Wrapped::Image(what) => (
+        Wrapped::Archive(what) => (what, "Unpack it, and name the unpacked file."),
+        // With the program, it would be open.
+        Wrapped::Image {
             what,
-            "Give its content as a raw image (`qemu-img convert -O raw`), or serve it with \
-             `qemu-nbd` and name the export.",
+            driver: Some(_),
+        } if cfg!(target_os = "linux") => (
+            what,
+            "Install qemu-nbd (in Debian's package qemu-utils), which opens it, or convert it with \
+             `qemu-img convert -O raw`.",
+        ),
+        Wrapped::Image { what, .. } => (
+            what,
+            "Convert it with `qemu-img convert -O raw`, or serve it with `qemu-nbd` and give the URI \
+             of the export.",
         ),
     };
     Ok(Some(Failure::new(
@@ -143,9 +154,25 @@ pub fn wrapped(path: &Path, device: &dyn BlockDevice) -> Result<Option<Failure>,
     )))
 }
 
-enum Wrapped {
+/// What wraps an image.
+pub enum Wrapped {
     Archive(&'static str),
-    Image(&'static str),
+    /// `driver` is QEMU's for it, if the image is one file.
+    Image {
+        what: &'static str,
+        driver: Option<&'static str>,
+    },
+}
+
+impl Wrapped {
+    /// What begins with `start`, a sector at least.
+    pub fn known(start: &[u8]) -> Option<&'static Self> {
+        let mut known = WRAPPED.iter();
+        known.find_map(|(magic, at, wrapped)| {
+            let rest = start.get(*at..)?;
+            rest.starts_with(magic).then_some(wrapped)
+        })
+    }
 }
 
 enum Found {
@@ -154,22 +181,30 @@ enum Found {
     Nothing,
 }
 
+const fn image(what: &'static str, driver: &'static str) -> Wrapped {
+    let driver = Some(driver);
+    Wrapped::Image { what, driver }
+}
+
 /// Files that other programs wrap an image in, by what they begin with.
 const WRAPPED: [(&[u8], usize, Wrapped); 12] = [
-    (b"QFI\xfb", 0, Wrapped::Image("a qcow2 image")),
+    (b"QFI\xfb", 0, image("a qcow2 image", "qcow2")),
     (
         b"\x7f\x10\xda\xbe",
         0x40,
-        Wrapped::Image("a VirtualBox image (VDI)"),
+        image("a VirtualBox image (VDI)", "vdi"),
     ),
-    (b"KDMV", 0, Wrapped::Image("a VMware image (VMDK)")),
+    (b"KDMV", 0, image("a VMware image (VMDK)", "vmdk")),
     (
         b"# Disk DescriptorFile",
         0,
-        Wrapped::Image("the description of a VMware image (VMDK)"),
+        Wrapped::Image {
+            what: "the description of a VMware image (VMDK)",
+            driver: None,
+        },
     ),
-    (b"vhdxfile", 0, Wrapped::Image("a Hyper-V image (VHDX)")),
-    (b"conectix", 0, Wrapped::Image("a Virtual PC image (VHD)")),
+    (b"vhdxfile", 0, image("a Hyper-V image (VHDX)", "vhdx")),
+    (b"conectix", 0, image("a Virtual PC image (VHD)", "vpc")),
     (b"\x1f\x8b", 0, Wrapped::Archive("a gzip archive")),
     (b"\xfd7zXZ\0", 0, Wrapped::Archive("an xz archive")),
     (b"BZh", 0, Wrapped::Archive("a bzip2 archive")),
