@@ -216,7 +216,8 @@ fn keys_and_labels_are_edited_by_turns() {
     assert_eq!(info["copies"], "both are good");
 }
 
-/// A LUKS1 volume of either side, made LUKS2 by either side, says the same.
+/// A LUKS1 volume of either side, made LUKS2 by either side, says the same, and
+/// becomes LUKS1 again.
 #[test]
 fn converted_volumes_open_on_both_sides() {
     if !have(&["cryptsetup"]) {
@@ -256,6 +257,17 @@ fn converted_volumes_open_on_both_sides() {
             json
         });
         assert_eq!(of_ours, of_theirs, "{options:?}");
+        // Back again, what the other side has converted, and cryptsetup goes on with it.
+        sandbox.volume(&["convert", &twin, "--type", "luks1"]);
+        for file in ["one", "two"] {
+            assert!(both_open(&sandbox, &twin, file), "{options:?}");
+        }
+        let dump = sandbox.tool("cryptsetup", &["luksDump", &twin]);
+        assert!(dump.contains("Version:       \t1"), "{dump}");
+        let add = ["luksAddKey", &twin, "wrong", "--key-file", "two"];
+        sandbox.tool("cryptsetup", &[&add, CHEAP_PBKDF2].concat());
+        assert!(both_open(&sandbox, &twin, "wrong"), "{options:?}");
+        assert!(both_open(&sandbox, &twin, "one"), "{options:?}");
         // What is converted is kept by either side.
         let add = ["luksAddKey", &image, "wrong", "--key-file", "two"];
         sandbox.tool("cryptsetup", &[&add, CHEAP_PBKDF2].concat());

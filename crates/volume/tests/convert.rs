@@ -1,12 +1,16 @@
-//! LUKS1 headers made ones of LUKS2: whatever a power cut leaves opens with
-//! every passphrase, and goes on from there.
+//! LUKS1 headers made ones of LUKS2, and back: whatever a power cut leaves opens
+//! with every passphrase, and goes on from there.
 
 use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
 use block::{BlockDevice, OperationKind, RamDevice};
-use cipher::Key;
-use cryptmark_volume::luks2::{Header, Keys, KeyslotOptions, Recovered, Target};
+use cipher::{Key, SectorSize};
+use cryptmark_volume::luks2::{
+    Creation, DataCipher, Header, Keys, KeyslotOptions, Recovered, Target, wipe_copies,
+};
 use cryptmark_volume::tcrypt::Progress;
-use cryptmark_volume::{Access, Format, Hash, Kdf, Limits, Opening, Secret, VolumeError, luks1};
+use cryptmark_volume::{
+    Access, Argon2Variant, Format, Hash, Kdf, Limits, Opening, Secret, VolumeError, luks1,
+};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::ops::ControlFlow;
@@ -109,6 +113,30 @@ impl Volume {
             assert!(before[data..] == after[data..]);
         }
     }
+
+    /// Whether `device`, which was `of_luks2`, is a LUKS1 volume again, and no copy of
+    /// the other header is left.
+    fn is_converted_back(&self, device: &RamDevice, of_luks2: &RamDevice) {
+        self.opens(device);
+        assert_eq!(Format::detect(device).unwrap(), Some(Format::Luks1));
+        let header = luks1::Header::read(device).unwrap();
+        let old = luks1::Header::read(&self.device).unwrap();
+        assert_eq!(header.uuid, old.uuid);
+        for (new, old) in header.keyslots.iter().zip(&old.keyslots) {
+            assert_eq!((new.active, new.stripes), (old.active, old.stripes));
+        }
+        let (before, after) = (content(of_luks2), content(device));
+        assert_ne!(after[16 << 10..][..6], *b"SKUL\xba\xbe");
+        assert!(
+            !after[..32 << 10]
+                .windows(10)
+                .any(|text| text == b"\"keyslots\"")
+        );
+        if old.payload_offset > 0 {
+            let data = old.payload_offset as usize;
+            assert!(before[data..] == after[data..]);
+        }
+    }
 }
 
 /// Converts, or goes on.
@@ -119,13 +147,27 @@ fn convert(device: &dyn BlockDevice) -> Result<(), VolumeError> {
     }
 }
 
-/// Cuts the conversion at every write; how many writes it took.
-fn cut_at_every_write(volume: &Volume) -> u32 {
+/// Converts back to LUKS1, or goes on.
+fn convert_back(device: &dyn BlockDevice) -> Result<(), VolumeError> {
+    match Format::detect(device)? {
+        Some(Format::Luks1) => wipe_copies(device, &luks1::Header::read(device)?),
+        _ => Header::read(device)?.into_luks1(device).map(drop),
+    }
+}
+
+/// Cuts `change` of `from` at every write, lets `volume` and `is_done` look at the disk
+/// before and after it goes on; how many writes it took.
+fn cut_at_every_write(
+    volume: &Volume,
+    from: &RamDevice,
+    change: impl Fn(&dyn BlockDevice) -> Result<(), VolumeError>,
+    is_done: impl Fn(&RamDevice),
+) -> u32 {
     let mut cuts = 0;
     for nth in 1.. {
         let mut done = false;
         for seed in 0..LOSSES {
-            let disk = copy(&volume.device);
+            let disk = copy(from);
             let cache = WriteCache::new(&disk);
             let torn = Effect::Torn {
                 keep: seed * SECTOR as u64,
@@ -134,7 +176,7 @@ fn cut_at_every_write(volume: &Volume) -> u32 {
                 Rule::on(OperationKind::Write, Trigger::Nth(nth), torn),
                 Rule::on(OperationKind::Write, Trigger::From(nth), Effect::Fail(5)),
             ];
-            done = convert(&Fault::new(&cache, rules)).is_ok();
+            done = change(&Fault::new(&cache, rules)).is_ok();
             let mut random = Xoshiro256PlusPlus::seed_from_u64(nth << 8 | seed);
             let survives = |_| match seed {
                 0 => false,
@@ -143,8 +185,8 @@ fn cut_at_every_write(volume: &Volume) -> u32 {
             };
             cache.power_cut(survives).unwrap();
             volume.opens(&disk);
-            convert(&disk).unwrap();
-            volume.is_converted(&disk);
+            change(&disk).unwrap();
+            is_done(&disk);
         }
         if done {
             break;
@@ -171,7 +213,86 @@ fn a_conversion_survives_any_cut() {
     ] {
         let volume = Volume::new(spec, key_bytes, slots, offset);
         let least = if slots.contains(&0) { 5 } else { 3 };
-        assert!(cut_at_every_write(&volume) >= least);
+        let done = |disk: &RamDevice| volume.is_converted(disk);
+        assert!(cut_at_every_write(&volume, &volume.device, convert, done) >= least);
+        let of_luks2 = copy(&volume.device);
+        convert(&of_luks2).unwrap();
+        let done = |disk: &RamDevice| volume.is_converted_back(disk, &of_luks2);
+        assert!(cut_at_every_write(&volume, &of_luks2, convert_back, done) >= 3);
+    }
+}
+
+/// What LUKS1 cannot say is refused, and nothing is written.
+#[test]
+fn what_luks1_lacks_is_not_converted_back() {
+    let secret = passphrase(0);
+    let kdf = |hash| Kdf::Pbkdf2 {
+        hash,
+        iterations: 1000,
+    };
+    let usual = || KeyslotOptions::new(kdf(Hash::Sha256));
+    let of_another_cipher = || KeyslotOptions {
+        spec: "serpent-xts-plain64".parse().unwrap(),
+        ..usual()
+    };
+    let argon2 = || {
+        KeyslotOptions::new(Kdf::Argon2 {
+            variant: Argon2Variant::Id,
+            time: 4,
+            memory_kib: 32,
+            lanes: 1,
+        })
+    };
+    for (keyslot, sector_size, label, lacking) in [
+        (usual(), SectorSize::B512, "", None),
+        (
+            usual(),
+            SectorSize::B4096,
+            "",
+            Some("sectors of 4096 bytes"),
+        ),
+        (usual(), SectorSize::B512, "disk", Some("label")),
+        (argon2(), SectorSize::B512, "", Some("Argon2")),
+        (
+            of_another_cipher(),
+            SectorSize::B512,
+            "",
+            Some("another cipher"),
+        ),
+        (
+            KeyslotOptions::new(kdf(Hash::Sha512)),
+            SectorSize::B512,
+            "",
+            Some("another cipher or hash"),
+        ),
+    ] {
+        let device = RamDevice::new(18 << 20);
+        let creation = Creation {
+            cipher: DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
+            key_bytes: 64,
+            sector_size,
+            keyslot,
+            data_offset: None,
+            detached: false,
+            label: label.to_owned(),
+            subsystem: String::new(),
+            uuid: None,
+        };
+        let key = Key::random(64).unwrap();
+        let header = Header::create(&device, &creation, &key, &secret).unwrap();
+        let before = content(&device);
+        match (header.into_luks1(&device), lacking) {
+            (Ok(header), None) => {
+                let given = Secret::Passphrase(passphrase(0));
+                let unlocked = header.unlock(&device, &given, None, &Limits::default());
+                assert_eq!(unlocked.unwrap().key.as_bytes(), key.as_bytes());
+            }
+            (Err(VolumeError::Lacks { what, .. }), Some(lacking)) => {
+                assert!(what.contains(lacking), "{what}");
+                assert!(content(&device) == before, "{lacking}");
+            }
+            (result, lacking) => panic!("{result:?} {lacking:?}"),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `cryptmark volume convert`: a LUKS1 header made one of LUKS2, where it is.
+//! `cryptmark volume convert`: a LUKS1 header made one of LUKS2 in place, or back.
 
 use super::disk::{Disk, check_distinct};
 use crate::cli::{Failure, print_done};
@@ -8,14 +8,14 @@ use volume::{Format, luks1, luks2};
 
 /// Options of `cryptmark volume convert`.
 ///
-/// Keyslots keep their numbers and passphrases, the data stays where it is, and
-/// no passphrase is asked for. `volume header backup` before, and `restore`
-/// afterwards, is the way back.
+/// Keyslots keep their numbers and passphrases. The data stay where they are, and no
+/// passphrase is needed. A LUKS2 volume becomes LUKS1 only if LUKS1 has all that it uses:
+/// 512-byte sectors, PBKDF2, eight keyslots, no tokens, no label, no integrity tags.
 #[derive(Debug, Args)]
 pub struct ConvertOptions {
-    /// The LUKS1 volume: a file, a block device or an NBD export
+    /// The LUKS volume: a file, a block device or an NBD export
     image: PathBuf,
-    /// What it shall be: luks2
+    /// The type that it becomes: luks1 or luks2
     #[arg(long = "type", value_name = "TYPE")]
     kind: String,
     /// The file or device with the header, if it is not the volume itself
@@ -25,13 +25,17 @@ pub struct ConvertOptions {
 
 /// Runs the command.
 pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
-    if Format::named(&options.kind) != Some(Format::Luks2) {
-        return Err(Failure::new(
-            2,
-            format!("no volume is converted to `{}`", options.kind),
-            "Give --type luks2; for all else copy with `volume export` and `volume import`.",
-        ));
-    }
+    let wanted = match Format::named(&options.kind) {
+        Some(wanted @ (Format::Luks1 | Format::Luks2)) => wanted,
+        _ => {
+            return Err(Failure::new(
+                2,
+                format!("no volume is converted to `{}`", options.kind),
+                "Use one of: luks1, luks2. For other types copy with `volume export` and `volume \
+                 import`.",
+            ));
+        }
+    };
     let path = options.header.as_ref().unwrap_or(&options.image);
     let device = Disk::for_header(path)?;
     if let Some(header) = &options.header {
@@ -40,22 +44,35 @@ pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
         Disk::open(&options.image, true)?;
     }
     let shown = path.display();
-    match Format::detect(&device)? {
-        Some(Format::Luks1) => {
+    let changed = match (Format::detect(&device)?, wanted) {
+        (Some(Format::Luks1), Format::Luks2) => {
             luks2::Header::convert(&device, luks1::Header::read(&device)?)?;
-            print_done(&format!("{shown} is a LUKS2 volume\n"));
-            Ok(())
+            true
         }
-        Some(Format::Luks2) => {
-            // A cut may have left the first copy of the header half written.
+        (Some(Format::Luks2), Format::Luks1) => {
+            luks2::Header::read(&device)?.into_luks1(&device)?;
+            true
+        }
+        // A cut may have left one copy of the header half written,
+        (Some(Format::Luks2), _) => {
             luks2::Header::read(&device)?.repair(&device, false)?;
-            print_done(&format!("{shown} is a LUKS2 volume already\n"));
-            Ok(())
+            false
         }
-        _ => Err(Failure::new(
-            2,
-            format!("{shown} has no LUKS1 header"),
-            "Only LUKS1 volumes become LUKS2; name a detached header with --header.",
-        )),
-    }
+        // or the second one of what it was.
+        (Some(Format::Luks1), _) => {
+            luks2::wipe_copies(&device, &luks1::Header::read(&device)?)?;
+            false
+        }
+        _ => {
+            return Err(Failure::new(
+                2,
+                format!("{shown} has no LUKS header"),
+                "Name a LUKS volume. If its header is in another file, name that with --header.",
+            ));
+        }
+    };
+    let already = if changed { "" } else { " already" };
+    let title = wanted.title();
+    print_done(&format!("{shown} is a {title} volume{already}\n"));
+    Ok(())
 }

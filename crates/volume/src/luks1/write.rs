@@ -4,11 +4,11 @@
 //! of it, the header is written at once and read back, and material that no
 //! header speaks of any more is wiped: a cut leaves the old header or the new.
 
-use super::header::{Header, Keyslot, STRIPES};
+use super::header::{Header, KEYSLOTS, Keyslot, STRIPES};
 use crate::keyslot::{SECTOR, wipe};
 use crate::luks::{DIGEST_ITERATIONS, checked_uuid};
-use crate::{Format, Hash, Limits, VolumeError, unaligned};
-use block::BlockDevice;
+use crate::{Format, Hash, HeaderText, Limits, VolumeError, unaligned};
+use block::{BlockDevice, ByteRange};
 use cipher::{CipherError, CipherSpec, Key};
 use std::array;
 
@@ -38,7 +38,74 @@ pub struct Creation {
     pub uuid: Option<String>,
 }
 
+/// What a header is made of that was one of LUKS2.
+pub(crate) struct Parts {
+    pub(crate) spec: CipherSpec,
+    pub(crate) hash: Hash,
+    pub(crate) payload_offset: u64,
+    pub(crate) key_bytes: usize,
+    pub(crate) uuid: HeaderText,
+    /// The keyslots in use.
+    pub(crate) keyslots: [Option<Keyslot>; KEYSLOTS],
+    pub(crate) digest: [u8; 20],
+    pub(crate) digest_salt: [u8; 32],
+    pub(crate) digest_iterations: u32,
+}
+
 impl Header {
+    /// The header of `parts`, with room for keyslots that are not in use.
+    ///
+    /// # Errors
+    /// [`VolumeError::ConversionRoom`], and [`VolumeError::Unwritable`] or
+    /// [`VolumeError::Header`] if it is not possible.
+    pub(crate) fn of_parts(parts: Parts) -> Result<Self, VolumeError> {
+        let material = parts.key_bytes as u64 * u64::from(STRIPES);
+        let material = material.next_multiple_of(MATERIAL_UNIT);
+        let of_active = |keyslot: &Keyslot| ByteRange::new(keyslot.offset, material);
+        let mut taken: Vec<ByteRange> = parts.keyslots.iter().flatten().map(of_active).collect();
+        let mut place = MATERIAL_UNIT;
+        let keyslots = parts.keyslots.map(|keyslot| {
+            keyslot.unwrap_or_else(|| {
+                let area = |place| ByteRange::new(place, material);
+                while let Some(other) = taken.iter().find(|other| other.overlaps(area(place))) {
+                    place = (other.offset + other.length).next_multiple_of(MATERIAL_UNIT);
+                }
+                taken.push(area(place));
+                Keyslot::unused(place)
+            })
+        });
+        let header = Self {
+            spec: parts.spec,
+            hash: parts.hash,
+            payload_offset: parts.payload_offset,
+            key_bytes: parts.key_bytes,
+            uuid: parts.uuid,
+            keyslots,
+            raw: Self::blank(parts.spec, parts.hash),
+            digest: parts.digest,
+            digest_salt: parts.digest_salt,
+            digest_iterations: parts.digest_iterations,
+        };
+        let end = taken.iter().map(|area| area.offset + area.length).max();
+        if header.payload_offset > 0 && end > Some(header.payload_offset) {
+            return Err(VolumeError::ConversionRoom);
+        }
+        header.check()?;
+        header.check_to_write()?;
+        Self::parse(&header.bytes())
+    }
+
+    /// Writes it over the first copy of a header of LUKS2, whose second copy counts until
+    /// the first sector is there.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub(crate) fn write_over_luks2(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+        let (first, second) = self.raw.split_at(SECTOR as usize);
+        unaligned::write_verified(device, SECTOR, second)?;
+        unaligned::write_verified(device, 0, first)
+    }
+
     /// Makes a volume: writes a header with one keyslot to the start of
     /// `device`, which the caller knows may be overwritten.
     ///

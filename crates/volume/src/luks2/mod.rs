@@ -15,6 +15,7 @@ mod recover;
 mod recovery_key;
 mod reencrypt;
 mod rules;
+mod to_luks1;
 mod tokens;
 mod unlock;
 mod write;
@@ -30,6 +31,7 @@ pub use metadata::{
 pub use read::{Header, Recovered};
 pub use recover::{Certainty, Rebuilt};
 pub use reencrypt::{Keys, Room, Target};
+pub use to_luks1::wipe_copies;
 pub use tokens::Token;
 
 pub(crate) use read::has_second_copy;
