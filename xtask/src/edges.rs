@@ -1,4 +1,4 @@
-//! Who may import whom, and where unsafe may live (DESIGN section 2 and 4).
+//! Who may import whom, and where unsafe may live (docs/DESIGN.md).
 
 mod systems;
 

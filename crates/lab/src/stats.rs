@@ -4,7 +4,7 @@
 //! side as chance puts there in 5 % of the cases, whatever the values' distribution is. If the
 //! number of values depends on what they are, it is that of a [`sequence`], or of the last look
 //! at it. That of values that were not measured in turns is [`two_runs`].
-//! METHOD section 1 says why pairs and medians.
+//! docs/method/pairs.md says why pairs and medians.
 
 mod last_look;
 mod sequence;

@@ -13,7 +13,7 @@ use crate::root;
 
 /// Documents of the tree that are handed on, and the folders of the book's pages.
 const DOCUMENTS: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md"];
-const PAGES: &[&str] = &["docs", "docs/how-to"];
+const PAGES: &[&str] = &["docs", "docs/how-to", "docs/method", "docs/decisions"];
 
 /// Licences of the program itself, as its tree has them.
 const LICENCES: &[(&str, &str)] = &[
