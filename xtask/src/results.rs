@@ -112,7 +112,11 @@ fn figure(value: f64) -> String {
         size if size >= 0.01 => 3,
         _ => 5,
     };
-    let text = format!("{value:.decimals$}");
+    grouped(&format!("{value:.decimals$}"))
+}
+
+/// A number as it is written, with its thousands apart.
+fn grouped(text: &str) -> String {
     let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
     let mut grouped = String::new();
     for (at, digit) in whole.chars().enumerate() {
