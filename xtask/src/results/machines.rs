@@ -24,6 +24,12 @@ pub(super) fn machines(runs: &Runs) -> String {
     if rows.is_empty() {
         return String::new();
     }
+    // One machine is described once.
+    for at in (1..rows.len()).rev() {
+        if rows[at][0] == rows[at - 1][0] {
+            "the same".clone_into(&mut rows[at][0]);
+        }
+    }
     let heads = heads([
         "machine",
         "program",
