@@ -10,6 +10,7 @@ mod emulated;
 mod package;
 mod packages;
 mod prose;
+mod results;
 mod tests;
 mod tools;
 mod ublk;
@@ -34,6 +35,7 @@ cargo xtask COMMAND
   edges          check who imports whom, that unsafe stays in its rooms, and that Linux is asked for
   book           the pages of docs/ as a website in target/book, by mdBook
   prose          length of sentences, banned phrases and long lines in docs, comments and messages, and their limits
+  results        the tables of docs/RESULTS.md, from the runs in results/
   package        Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget         crates, size of the program, CPU seconds and memory of a clean release build, and their limits
   ci             what CI runs: fmt, clippy, edges, cargo-deny, test, package --short, budget
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         },
         Some("book") => book::build(),
         Some("prose") => prose::run(),
+        Some("results") => results::run(),
         Some("package") => package::run(rest),
         Some("budget") => budget::run(),
         _ => {

@@ -74,10 +74,9 @@ struct Found {
 
 impl Found {
     fn tokens(&mut self, tokens: TokenStream) {
-        let mut tokens = tokens.into_iter().peekable();
         let mut is_attribute = false;
         let mut skip = false;
-        while let Some(token) = tokens.next() {
+        for token in tokens {
             match token {
                 TokenTree::Punct(punct) => {
                     let was = is_attribute;

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! by four instructions: a sum, a comparison, a choice and a sum. Nothing
-//! branches on the IV, which may be a secret.
+//! branches on the IV, which may be a secret. On Zen 4, counters that integer
+//! instructions make are slower.
 
 use super::{BATCH, Engine, Keyed, MOST_LANES, inner_rounds, last_round, with_keys};
 use crate::block::Block;

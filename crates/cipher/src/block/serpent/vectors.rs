@@ -6,6 +6,9 @@
 //! as in memory   a = block 0, block 1, …        b = the next blocks   c   d
 //! in lanes       w0 = word 0 of every block of a, b, c and d   w1   w2   w3
 //! ```
+//!
+//! On Zen 4, `vpternlogd` starts every half cycle, but only every cycle if an input
+//! was just made. A round therefore takes at least 13 cycles for a group of 16 blocks.
 
 use super::words::{self, Two};
 use super::{ROUNDS, RoundKeys, Words, shallow};

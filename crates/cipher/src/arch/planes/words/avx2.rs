@@ -1,5 +1,9 @@
 //! Words in AVX2 registers: those of 32 blocks in planes for look-ups, or of 8 in
 //! words.
+//!
+//! `_mm256_shuffle_epi8` looks up 16 bytes, so a table of 256 words takes 64 of them.
+//! All rows are read however few blocks there are, because an address must not depend
+//! on the key.
 
 use std::arch::x86_64::*;
 
