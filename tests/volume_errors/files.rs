@@ -37,6 +37,7 @@ fn files_that_are_no_such_volume() {
 #[test]
 fn files_and_types_of_other_names() {
     const INSTEAD: &str = "Name the right file; if it is encrypted all the same, its --type, or the file with its --header.";
+    const OTHER_SYSTEM: &str = "Open it with the system that made it.";
     const UNPACK: &str = "Unpack it, and name the unpacked file.";
     const RAW: &str = "Convert it with `qemu-img convert -O raw`, or serve it with `qemu-nbd` and give the URI of the export.";
     const KNOWN: &str = "Known are luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2.";
@@ -47,6 +48,7 @@ fn files_and_types_of_other_names() {
         sandbox.write(name, file);
     };
     put("vmdk", 0, b"# Disk DescriptorFile\nversion=1\n");
+    put("apfs", 32, b"NXSB");
     put("gz", 0, b"\x1f\x8b\x08");
     // Blocks, the magic, and extents among the features.
     let mut superblock = [0; 1024];
@@ -82,6 +84,18 @@ fn files_and_types_of_other_names() {
             2,
             "gpt holds a GPT partition table, and no signature of a volume",
             "List its parts with `cryptmark volume find`, and name one with --partition.",
+        ),
+        (
+            "info apfs",
+            2,
+            "apfs holds an APFS container, which is not supported",
+            OTHER_SYSTEM,
+        ),
+        (
+            "open luks2 --type geli --passphrase-file pass",
+            2,
+            "GELI volumes are not supported",
+            OTHER_SYSTEM,
         ),
         (
             "info luks3",

@@ -29,9 +29,22 @@ const OTHER_NAMES: [(&str, &str); 18] = [
     ("fve", "bitlk"),
 ];
 
+/// Types that are known and not opened: names, what signatures call them, titles.
+const UNSUPPORTED: [(&str, &str, &str); 2] = [
+    ("apfs", "an APFS container", "APFS"),
+    ("geli", "a GELI volume", "GELI"),
+];
+
 /// A type that is none, with the one that was meant.
 pub fn unknown_type(name: &str) -> Failure {
     let small = name.to_lowercase();
+    if let Some((_, _, title)) = UNSUPPORTED.iter().find(|(name, ..)| *name == small) {
+        return Failure::new(
+            2,
+            format!("{title} volumes are not supported"),
+            "Open it with the system that made it.",
+        );
+    }
     let mut names = Format::ALL.map(Format::name).into_iter().chain(["luks"]);
     let meant = names.find(|known| *known == small).or_else(|| {
         let mut others = OTHER_NAMES.into_iter();
@@ -50,6 +63,9 @@ pub fn unknown_type(name: &str) -> Failure {
     )
 }
 
+/// Words in the names of contents in which `volume find` finds parts.
+const PARTED: [&str; 3] = ["partition", "an LVM physical volume", "software RAID"];
+
 /// A file without the signature of a volume, with what it holds instead.
 pub fn unsigned(path: &Path, device: &dyn BlockDevice) -> Result<Failure, VolumeError> {
     let name_it = "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have \
@@ -65,7 +81,14 @@ pub fn unsigned(path: &Path, device: &dyn BlockDevice) -> Result<Failure, Volume
         None => Found::Nothing,
     };
     Ok(match found {
-        Found::Content(what) if what.contains("partition") => Failure::new(
+        Found::Content(what) if UNSUPPORTED.iter().any(|(_, known, _)| *known == what) => {
+            Failure::new(
+                2,
+                format!("{path} holds {what}, which is not supported"),
+                "Open it with the system that made it.",
+            )
+        }
+        Found::Content(what) if PARTED.iter().any(|word| what.contains(word)) => Failure::new(
             2,
             format!("{path} holds {what}, and no signature of a volume"),
             "List its parts with `cryptmark volume find`, and name one with --partition.",
