@@ -38,7 +38,7 @@ cargo xtask COMMAND
   results        the tables of docs/RESULTS.md, from the runs in results/
   package        Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget         crates, size of the program, CPU seconds and memory of a clean release build, and their limits
-  ci             what CI runs: fmt, clippy, edges, cargo-deny, test, package --short, budget
+  ci             what CI runs: fmt, clippy, edges, prose, cargo-deny, test, package --short, budget
 
 CONTRIBUTING.md names longer tests and the benchmarks, which are cargo's.
 ";
@@ -105,6 +105,7 @@ fn ci() -> bool {
             cargo(&[&everything, tests::FEATURES, &["--", "-D", "warnings"]].concat())
         })
         && step("edges", || edges::check(&root()))
+        && step("prose", prose::run)
         && step("dependencies", tools::deny)
         && step("test", tests::run)
         && step("package", package::short)
